@@ -1,0 +1,183 @@
+//! Where a result goes: standard output, or a file that appears only when it is complete.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use super::signals;
+use crate::Error;
+use crate::diagnostics::printable;
+
+/// A buffered output with a name.
+pub struct Output {
+    name: String,
+    target: Option<BufWriter<Target>>,
+}
+
+enum Target {
+    Stdout(io::Stdout),
+    Terminal(Terminal),
+    Device(File),
+    /// The unfinished file, and where it will stand.
+    Unfinished(NamedTempFile, PathBuf),
+}
+
+impl Output {
+    /// Standard output for `None` and `-`. A regular file is written beside its place and renamed at the end; a device
+    /// or a pipe is written as it is.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub fn create(path: Option<&Path>) -> Result<Self, Error> {
+        let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
+            let stdout = io::stdout();
+            let target =
+                if stdout.is_terminal() { Target::Terminal(Terminal::default()) } else { Target::Stdout(stdout) };
+            return Ok(Self::new("stdout".to_owned(), target));
+        };
+        let name = path.display().to_string();
+        let target = open(path).map_err(|error| Error::write(&name, error))?;
+        Ok(Self::new(name, target))
+    }
+
+    fn new(name: String, target: Target) -> Self {
+        Self { name, target: Some(BufWriter::with_capacity(256 * 1024, target)) }
+    }
+
+    /// The name for messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it is standard output.
+    pub fn is_stdout(&self) -> bool {
+        matches!(self.target.as_ref().map(BufWriter::get_ref), Some(Target::Stdout(_) | Target::Terminal(_)))
+    }
+
+    /// Whether it is a terminal.
+    pub fn is_terminal(&self) -> bool {
+        matches!(self.target.as_ref().map(BufWriter::get_ref), Some(Target::Terminal(_)))
+    }
+
+    /// Hands the writer to `write` and gives its failure the output's name.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub fn write_with(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
+        write(self).map_err(|error| Error::write(&self.name, error))
+    }
+
+    /// Flushes, and puts a file in its place. Without this call an output file does not appear.
+    ///
+    /// # Errors
+    /// [`Error::Write`]: a full disk shows here at the latest.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        let Some(target) = self.target.take() else { return Ok(()) };
+        let place = |target: BufWriter<Target>| -> io::Result<()> {
+            let target = target.into_inner().map_err(io::IntoInnerError::into_error)?;
+            match target {
+                Target::Stdout(mut stdout) => stdout.flush(),
+                Target::Terminal(mut terminal) => terminal.flush(),
+                Target::Device(mut file) => file.flush(),
+                Target::Unfinished(file, path) => {
+                    file.persist(path).map_err(|error| error.error)?;
+                    signals::forget_unfinished();
+                    Ok(())
+                }
+            }
+        };
+        place(target).map_err(|error| Error::write(&self.name, error))
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.target {
+            Some(target) => target.write(bytes),
+            None => Err(io::Error::other("written after its end")),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.target.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+fn open(path: &Path) -> io::Result<Target> {
+    let existing = fs::metadata(path).ok();
+    if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
+        return OpenOptions::new().write(true).open(path).map(Target::Device);
+    }
+    // Through a link, so that the link stays one.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".fg-unfinished-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    let file = builder.tempfile_in(folder)?;
+    if let Some(existing) = existing {
+        file.as_file().set_permissions(existing.permissions())?;
+    }
+    signals::remember_unfinished(file.path());
+    Ok(Target::Unfinished(file, path))
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(stdout) => stdout.write(bytes),
+            Self::Terminal(terminal) => terminal.write(bytes),
+            Self::Device(file) => file.write(bytes),
+            Self::Unfinished(file, _) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(stdout) => stdout.flush(),
+            Self::Terminal(terminal) => terminal.flush(),
+            Self::Device(file) => file.flush(),
+            Self::Unfinished(file, _) => file.flush(),
+        }
+    }
+}
+
+/// Standard output where it is a terminal: names in profiles are written by strangers and must not steer it.
+#[derive(Default)]
+struct Terminal {
+    line: Vec<u8>,
+}
+
+impl Terminal {
+    fn show(&mut self, upto: usize) -> io::Result<()> {
+        let rest = self.line.split_off(upto);
+        let text = std::mem::replace(&mut self.line, rest);
+        let mut stdout = io::stdout();
+        for line in String::from_utf8_lossy(&text).split_inclusive('\n') {
+            let (shown, end) = line.strip_suffix('\n').map_or((line, ""), |shown| (shown, "\n"));
+            stdout.write_all(printable(shown).as_bytes())?;
+            stdout.write_all(end.as_bytes())?;
+        }
+        stdout.flush()
+    }
+}
+
+impl Write for Terminal {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        if let Some(end) = memchr::memrchr(b'\n', &self.line) {
+            self.show(end + 1)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.show(self.line.len())
+    }
+}

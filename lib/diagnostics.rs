@@ -1,0 +1,148 @@
+//! Warnings: one line each, the first few of a kind in full, then their number.
+
+use std::io::Write;
+
+use crate::Error;
+
+/// How many malformed lines are shown one by one before only their number is.
+const SHOWN: u64 = 10;
+
+/// Where a tool's warnings go, and what they add up to.
+pub struct Diagnostics {
+    tool: &'static str,
+    verbosity: i8,
+    strict: bool,
+    skipped: u64,
+    failed: bool,
+    sink: Box<dyn Write + Send>,
+}
+
+impl Diagnostics {
+    /// Warnings of `tool` to `sink`. `verbosity` is -1 for quiet, 0 as usual, 1 and up for more.
+    pub fn new(tool: &'static str, verbosity: i8, sink: Box<dyn Write + Send>) -> Self {
+        Self { tool, verbosity, strict: false, skipped: 0, failed: false, sink }
+    }
+
+    /// Warnings that nobody sees, for tests and for callers who only want the counts.
+    pub fn silent() -> Self {
+        Self::new("", -1, Box::new(std::io::sink()))
+    }
+
+    /// Makes the first malformed line an error.
+    pub fn set_strict(&mut self, strict: bool) {
+        self.strict = strict;
+    }
+
+    /// How much is to be said: -1 only errors, 0 warnings too, 1 and up also what was done.
+    pub fn verbosity(&self) -> i8 {
+        self.verbosity
+    }
+
+    /// How many malformed lines were skipped.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Whether something failed although the work went on.
+    pub fn failed(&self) -> bool {
+        self.failed
+    }
+
+    /// A line that is not of the format's form: said, counted, left out.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] if lines must all be well-formed.
+    pub fn malformed(&mut self, name: &str, line: u64, what: &str) -> Result<(), Error> {
+        if self.strict {
+            return Err(Error::Malformed { name: name.to_owned(), line, what: what.to_owned() });
+        }
+        self.skipped += 1;
+        if self.skipped <= SHOWN {
+            self.warn(&format!("{name}:{line}: {what}"));
+        }
+        Ok(())
+    }
+
+    /// A warning.
+    pub fn warn(&mut self, message: &str) {
+        if self.verbosity >= 0 {
+            self.say(message);
+        }
+    }
+
+    /// What was done, for those who asked with `-v`.
+    pub fn note(&mut self, message: &str) {
+        if self.verbosity >= 1 {
+            self.say(message);
+        }
+    }
+
+    /// A failure after which the work goes on; the exit status will tell.
+    pub fn fail(&mut self, error: &Error) {
+        self.failed = true;
+        if !matches!(error, Error::Said) {
+            self.say(&error.to_string());
+        }
+    }
+
+    /// Sums up: how many malformed lines were left out, if that was not clear yet.
+    pub fn finish(&mut self) {
+        if self.skipped > 0 {
+            let (lines, shown) = (plural(self.skipped, "malformed line"), self.skipped.min(SHOWN));
+            self.warn(&match self.skipped > SHOWN {
+                true => format!("{lines} left out (the first {shown} shown)"),
+                false => format!("{lines} left out"),
+            });
+        }
+    }
+
+    fn say(&mut self, message: &str) {
+        // A failing stderr is no reason to stop.
+        let bold = clap::builder::styling::Style::new().bold();
+        let _ = writeln!(self.sink, "{bold}{}:{bold:#} {}", self.tool, printable(message));
+    }
+}
+
+/// `1 line`, `2 lines`.
+pub fn plural(count: u64, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+/// The text with everything that could steer a terminal shown as an escape: control and bidirectional characters.
+pub fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}' => {
+                shown.extend(character.escape_unicode());
+            }
+            '\t' => shown.push(character),
+            _ if character.is_control() => shown.extend(character.escape_unicode()),
+            _ => shown.push(character),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Diagnostics, printable};
+
+    #[test]
+    fn nothing_steers_the_terminal() {
+        assert_eq!(printable("a\u{1b}[31mb\u{202e}c\td"), "a\\u{1b}[31mb\\u{202e}c\td");
+    }
+
+    #[test]
+    fn strict_stops_at_the_first_malformed_line() {
+        let mut diagnostics = Diagnostics::silent();
+        assert!(diagnostics.malformed("in", 1, "x").is_ok());
+        assert_eq!(diagnostics.skipped(), 1);
+        diagnostics.set_strict(true);
+        let error = diagnostics.malformed("in.txt", 17, "expected a weight").unwrap_err();
+        assert_eq!(error.to_string(), "in.txt:17: expected a weight");
+    }
+}

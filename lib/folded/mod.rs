@@ -1,0 +1,10 @@
+//! The folded format: one stack a line, `frame;frame;…;frame WEIGHT`, root first.
+//!
+//! A differential line has two weights, `stack BEFORE AFTER`. Bytes, not necessarily UTF-8; `fg-folded(5)` is the
+//! specification. Output is sorted frame by frame, bytewise, a stack before its extensions, and each stack stands once.
+
+mod read;
+mod write;
+
+pub use read::{Kind, Line, gather, parse_line, read_into};
+pub use write::write;

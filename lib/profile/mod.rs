@@ -1,0 +1,175 @@
+//! A profile: how much each stack weighs.
+
+mod frames;
+mod stacks;
+mod weight;
+
+pub use frames::{FrameId, Frames};
+pub use stacks::Stacks;
+pub use weight::Weight;
+
+use crate::Error;
+
+/// The weights of one stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weights {
+    /// The weight before; zero in a profile that is not differential.
+    pub before: Weight,
+    /// The weight, or in a differential profile the weight after.
+    pub after: Weight,
+}
+
+impl Weights {
+    /// A plain weight.
+    pub const fn plain(weight: Weight) -> Self {
+        Self { before: Weight::ZERO, after: weight }
+    }
+
+    /// Adds, or tells that the sum does not fit.
+    pub fn add(&mut self, other: Self) -> Result<(), Error> {
+        self.before = self.before.checked_add(other.before).ok_or(Error::Overflow)?;
+        self.after = self.after.checked_add(other.after).ok_or(Error::Overflow)?;
+        Ok(())
+    }
+}
+
+/// Stacks with their weights, equal stacks merged: the multiset that every filter reads, reshapes and writes.
+///
+/// # Example
+/// ```
+/// use fgkit::profile::{Profile, Weight, Weights};
+/// let mut profile = Profile::new(false);
+/// let stack = [profile.frames.intern(b"main"), profile.frames.intern(b"parse")];
+/// profile.add(&stack, Weights::plain(Weight::new(2)))?;
+/// profile.add(&stack, Weights::plain(Weight::new(3)))?;
+/// assert_eq!(profile.total().after, Weight::new(5));
+/// # Ok::<(), fgkit::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Profile {
+    /// The frames that the stacks are made of.
+    pub frames: Frames,
+    stacks: Stacks,
+    after: Vec<Weight>,
+    before: Vec<Weight>,
+    differential: bool,
+    total: Weights,
+    scratch: Vec<u32>,
+}
+
+/// A stack as [`Profile::for_each_sorted`] hands it out.
+#[derive(Clone, Copy, Debug)]
+pub struct SortedStack<'a> {
+    /// How many frames it has in common with the stack before it, from the root.
+    pub shared: usize,
+    /// All its frames, root first.
+    pub frames: &'a [FrameId],
+    /// What it weighs.
+    pub weights: Weights,
+}
+
+impl Profile {
+    /// No stacks; `differential` says whether each will have a weight before and a weight after.
+    pub fn new(differential: bool) -> Self {
+        Self { differential, ..Self::default() }
+    }
+
+    /// Whether each stack has two weights.
+    pub fn is_differential(&self) -> bool {
+        self.differential
+    }
+
+    /// How many distinct stacks there are.
+    pub fn len(&self) -> usize {
+        self.stacks.len()
+    }
+
+    /// Whether there are no stacks.
+    pub fn is_empty(&self) -> bool {
+        self.stacks.is_empty()
+    }
+
+    /// The sum of all weights.
+    pub fn total(&self) -> Weights {
+        self.total
+    }
+
+    /// Adds weight to a stack, root first. A stack without frames counts for nothing.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit.
+    pub fn add(&mut self, stack: &[FrameId], weights: Weights) -> Result<(), Error> {
+        let Some((leaf, callers)) = stack.split_last() else { return Ok(()) };
+        self.total.add(weights)?;
+        self.scratch.clear();
+        self.scratch.extend(callers.iter().map(|frame| frame.0));
+        self.scratch.push(self.frames.as_leaf(*leaf).0);
+        let number = self.stacks.intern(&self.scratch) as usize;
+        if number == self.after.len() {
+            self.after.push(Weight::ZERO);
+            if self.differential {
+                self.before.push(Weight::ZERO);
+            }
+        }
+        // The total did not overflow, so neither does a part of it.
+        self.after[number] = self.after[number].checked_add(weights.after).ok_or(Error::Overflow)?;
+        if self.differential {
+            self.before[number] = self.before[number].checked_add(weights.before).ok_or(Error::Overflow)?;
+        }
+        Ok(())
+    }
+
+    /// Adds all stacks of another profile.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit.
+    pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
+        let ids: Vec<FrameId> = other.frames.iter().map(|(_, name)| self.frames.intern(name)).collect();
+        let mut stack = Vec::new();
+        for number in 0..other.len() as u32 {
+            stack.clear();
+            stack.extend(other.stacks.get(number).iter().map(|id| ids[*id as usize]));
+            self.add(&stack, other.weights(number))?;
+        }
+        Ok(())
+    }
+
+    /// Every stack in order of first appearance.
+    pub fn for_each<E>(&self, mut each: impl FnMut(&[FrameId], Weights) -> Result<(), E>) -> Result<(), E> {
+        let mut frames = Vec::new();
+        for number in 0..self.len() as u32 {
+            frames.clear();
+            frames.extend(self.stacks.get(number).iter().map(|id| FrameId(*id)));
+            each(&frames, self.weights(number))?;
+        }
+        Ok(())
+    }
+
+    /// Every stack in the toolkit's order: frame by frame, bytewise, a stack before its extensions.
+    pub fn for_each_sorted<E>(&self, mut each: impl FnMut(SortedStack<'_>) -> Result<(), E>) -> Result<(), E> {
+        let mut frames: Vec<FrameId> = Vec::new();
+        for number in self.sorted() {
+            let stack = self.stacks.get(number);
+            let shared = frames.iter().zip(stack).take_while(|(a, b)| a.0 == **b).count();
+            frames.truncate(shared);
+            frames.extend(stack[shared..].iter().map(|id| FrameId(*id)));
+            each(SortedStack { shared, frames: &frames, weights: self.weights(number) })?;
+        }
+        Ok(())
+    }
+
+    fn weights(&self, number: u32) -> Weights {
+        let number = number as usize;
+        Weights { before: self.before.get(number).copied().unwrap_or_default(), after: self.after[number] }
+    }
+
+    fn sorted(&self) -> Vec<u32> {
+        let ranks = self.frames.ranks();
+        let mut order: Vec<u32> = (0..self.len() as u32).collect();
+        order.sort_unstable_by(|a, b| {
+            let (a, b) = (self.stacks.get(*a), self.stacks.get(*b));
+            a.iter().map(|id| ranks[*id as usize]).cmp(b.iter().map(|id| ranks[*id as usize]))
+        });
+        order
+    }
+}

@@ -1,0 +1,8 @@
+//! The programs as processes: their manners and their results.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod folded;

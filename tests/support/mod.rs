@@ -1,0 +1,131 @@
+//! Running the real programs, as processes, on real files.
+
+#![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The programs.
+pub const TOOLS: [&str; 6] = ["fg-record", "fg-collapse", "fg-filter", "fg-diff", "fg-csv", "fg-svg"];
+
+/// The path of one of the programs.
+pub fn tool(name: &str) -> &'static str {
+    match name {
+        "fg-record" => env!("CARGO_BIN_EXE_fg-record"),
+        "fg-collapse" => env!("CARGO_BIN_EXE_fg-collapse"),
+        "fg-filter" => env!("CARGO_BIN_EXE_fg-filter"),
+        "fg-diff" => env!("CARGO_BIN_EXE_fg-diff"),
+        "fg-csv" => env!("CARGO_BIN_EXE_fg-csv"),
+        "fg-svg" => env!("CARGO_BIN_EXE_fg-svg"),
+        _ => panic!("no program is called {name}"),
+    }
+}
+
+/// How a program ended, and what it said.
+#[derive(Debug)]
+pub struct Outcome {
+    pub command: String,
+    pub status: std::process::ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+}
+
+impl Outcome {
+    /// The exit status; fails if a signal ended the program.
+    pub fn code(&self) -> i32 {
+        self.status.code().unwrap_or_else(|| panic!("ended by a signal: {self:?}"))
+    }
+
+    /// Standard output as text.
+    pub fn text(&self) -> String {
+        String::from_utf8(self.stdout.clone()).unwrap()
+    }
+
+    /// Fails unless the program succeeded, with everything it said.
+    #[track_caller]
+    pub fn ok(self) -> Self {
+        let Self { command, status, stderr, .. } = &self;
+        assert!(status.success(), "{command}: {status}\n{stderr}");
+        self
+    }
+}
+
+/// Runs a program with arguments and standard input to its end.
+pub fn run<A: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = A>, stdin: &[u8]) -> Outcome {
+    let mut command = Command::new(tool(name));
+    command.args(arguments);
+    run_command(command, stdin)
+}
+
+/// Runs any command with standard input to its end.
+pub fn run_command(mut command: Command, stdin: &[u8]) -> Outcome {
+    let shown = format!("{command:?}");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{shown}: {error}"));
+    let mut pipe = child.stdin.take().unwrap();
+    let stdin = stdin.to_vec();
+    // In a thread: a program may answer before it has read everything, and may not read everything.
+    let writer = std::thread::spawn(move || drop(pipe.write_all(&stdin)));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    Outcome { command: shown, status: output.status, stdout: output.stdout, stderr }
+}
+
+/// A directory of the test's own, removed at its end.
+pub fn directory() -> tempfile::TempDir {
+    tempfile::Builder::new().prefix("fg-test-").tempdir().unwrap()
+}
+
+/// A file below `tests/data`.
+pub fn data(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(path)
+}
+
+/// Compares with a golden file below `tests/data`. `FG_BLESS=1` writes it; a missing one fails.
+#[track_caller]
+pub fn assert_golden(path: &str, actual: &[u8]) {
+    let path = data(path);
+    if std::env::var_os("FG_BLESS").is_some_and(|value| value == "1") {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, actual).unwrap();
+    }
+    let expected = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(
+        expected == actual,
+        "{} differs\n--- expected\n{}\n--- actual\n{}",
+        path.display(),
+        String::from_utf8_lossy(&expected),
+        String::from_utf8_lossy(actual)
+    );
+}
+
+/// The shared corpus beside the project, if it is there. Tests that need it skip without it, and say so.
+pub fn corpus(path: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus").join(path);
+    if path.exists() {
+        return Some(path);
+    }
+    skip(&format!("{} is not there", path.display()));
+    None
+}
+
+/// Whether a program is installed. Tests that need it skip without it, and say so.
+pub fn has(program: &str) -> bool {
+    let found = std::env::var_os("PATH")
+        .is_some_and(|paths| std::env::split_paths(&paths).any(|folder| folder.join(program).is_file()));
+    if !found {
+        skip(&format!("{program} is not installed"));
+    }
+    found
+}
+
+/// Says that a test was skipped. With `FG_SKIP=never`, as in CI, that is a failure.
+#[track_caller]
+pub fn skip(why: &str) {
+    let forbidden = std::env::var_os("FG_SKIP").is_some_and(|value| value == "never");
+    assert!(!forbidden, "skipped, which is forbidden here: {why}");
+    eprintln!("skipped: {why}");
+}
