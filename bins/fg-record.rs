@@ -1,18 +1,178 @@
-//! `fg-record`: any profiler's output in, folded stacks out.
+//! `fg-record`: samples the stacks of a live program, of running processes, or of the whole system.
 
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Color, Common, Reading, Session, Tool};
-use fgkit::{Error, folded};
+use fgkit::Error;
+use fgkit::cli::{self, Color, Common, Session, Tool};
 
-/// Fold a profiler's output: one line a stack, equal stacks merged, sorted
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::time::Duration;
+
+    use fgkit::cli::Session;
+    use fgkit::diagnostics::plural;
+    use fgkit::perf::recording::{Counts, Unknown};
+    use fgkit::perf::{script, symbolize};
+    use fgkit::record::events::Metric;
+    use fgkit::record::{self, Recorded, Request, RequestTarget};
+    use fgkit::{Error, folded};
+
+    use super::Args;
+
+    /// Records, prints, and passes on how the command ended.
+    pub fn run(args: Args, session: &mut Session) -> Result<u8, Error> {
+        let request = request(&args, session.output.is_stdout())?;
+        let mut recorded = record::record(request)?;
+        for note in &recorded.notes {
+            session.diagnostics.warn(note);
+        }
+        let printed = print(&args, &recorded, session);
+        let status = recorded.command.as_mut().map_or(Ok(0), |command| command.wait())?;
+        match printed {
+            // Whoever read our output has gone; the command's own end still counts.
+            Err(error) if error.is_broken_pipe() => Ok(status),
+            result => result.map(|()| status),
+        }
+    }
+
+    fn request(args: &Args, to_stdout: bool) -> Result<Request, Error> {
+        let target = match (args.command.is_empty(), args.pid.is_empty(), args.all_cpus) {
+            (false, true, false) => RequestTarget::Command(args.command.clone(), to_stdout),
+            (true, false, false) => RequestTarget::Processes(args.pid.clone()),
+            (true, true, true) => RequestTarget::System,
+            (true, true, false) => {
+                return Err(Error::Usage("name a command (fg-record -- CMD), a process (-p PID), or -a".to_owned()));
+            }
+            _ => return Err(Error::Usage("a command, -p and -a exclude each other".to_owned())),
+        };
+        Ok(Request {
+            target,
+            metric: args.event.as_deref().map(Metric::named).transpose()?,
+            frequency: args.frequency,
+            duration: args.duration,
+            weight: args.weight,
+            each_sample: args.script,
+        })
+    }
+
+    /// Prints the profile and sums the recording up. The output is closed, so that whoever reads it can go on even if
+    /// the command still runs.
+    fn print(args: &Args, recorded: &Recorded, session: &mut Session) -> Result<(), Error> {
+        let Recorded { recording, .. } = recorded;
+        let names = symbolize::symbolize(&recording.objects, recording.locations(), !args.no_inline);
+        let (profile, unknown) = recording.profile(&names)?;
+        summarize(recorded, unknown, session);
+        session.output.write_with(|mut out| match args.script {
+            true => script::write(recording, &names, recorded.metric.name(), args.weight, &mut out),
+            false => folded::write(&profile, &mut out),
+        })?;
+        session.output.close()
+    }
+
+    fn summarize(recorded: &Recorded, unknown: Unknown, session: &mut Session) {
+        let counts = &recorded.recording.counts;
+        let (event, frequency) = (recorded.metric.name(), recorded.frequency);
+        let seconds = recorded.elapsed.as_secs_f64();
+        let samples = plural(counts.samples, "sample");
+        session.diagnostics.warn(&format!("{samples} of {event} at {frequency} Hz in {seconds:.2} s"));
+        session.diagnostics.warn(&format!(
+            "{} lost, {} cut before the root, {} of {} unknown ({})",
+            counts.lost,
+            plural(counts.truncated, "stack"),
+            unknown.unknown,
+            plural(unknown.frames, "frame"),
+            share(unknown.unknown, unknown.frames),
+        ));
+        for advice in advice(counts) {
+            session.diagnostics.warn(&advice);
+        }
+    }
+
+    fn advice(counts: &Counts) -> Vec<String> {
+        let mut advice = Vec::new();
+        if counts.lost > 0 {
+            let all = counts.samples + counts.lost;
+            advice.push(format!("lost {} of {all} samples ({}); lower -F", counts.lost, share(counts.lost, all)));
+        }
+        if counts.lost_side_band > 0 {
+            let lost = plural(counts.lost_side_band, "record");
+            advice.push(format!("{lost} of new mappings and threads lost: some names may be missing"));
+        }
+        if counts.throttled > 0 {
+            advice.push(format!("the kernel held sampling back {}; lower -F", plural(counts.throttled, "time")));
+        }
+        advice
+    }
+
+    fn share(part: u64, whole: u64) -> String {
+        format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
+    }
+
+    /// Reads `10`, `1.5s`, `500ms`, `2m`.
+    pub fn parse_duration(text: &str) -> Result<Duration, String> {
+        let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
+        let scale = match unit {
+            "" | "s" => 1.0,
+            "ms" => 0.001,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return Err("a number of seconds, or 500ms, 10s, 2m, 1h".to_owned()),
+        };
+        let number: f64 = number.parse().map_err(|_| "a number of seconds, or 500ms, 10s, 2m, 1h".to_owned())?;
+        Duration::try_from_secs_f64(number * scale).map_err(|error| error.to_string())
+    }
+}
+
+/// Sample stacks of a command, of running processes, or of all CPUs, as folded text
 ///
-/// Reads `perf script` text and folded stacks; the format is recognised by its content.
+/// Stacks are found by frame pointers, in the kernel and in the program, and named from symbol tables and debug
+/// information; inlined calls are frames of their own. Threads and children are followed. While the profile goes to
+/// standard output, what the command prints there goes to standard error. Ctrl-C ends the recording and prints what
+/// there is; the command's exit status is passed on.
 #[derive(clap::Parser)]
-#[command(name = "fg-record", after_help = "Example: perf script | fg-record | fg-svg > flame.svg")]
+#[command(
+    name = "fg-record",
+    override_usage = "fg-record [OPTIONS] -- COMMAND [ARGUMENT]...\n       fg-record [OPTIONS] -p PID[,PID]...\n       fg-record [OPTIONS] -a",
+    after_help = "Example: fg-record -- ./app | fg-svg > flame.svg"
+)]
 struct Args {
-    #[command(flatten)]
-    reading: Reading,
+    /// The command to run and record, and its arguments
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<std::ffi::OsString>,
+
+    /// Record running processes and what they start from now on
+    #[arg(short, long, value_name = "PID", value_delimiter = ',')]
+    pid: Vec<u32>,
+
+    /// Record all CPUs
+    #[arg(short, long)]
+    all_cpus: bool,
+
+    /// Stop after this time: 10, 500ms, 2m
+    #[cfg_attr(target_os = "linux", arg(value_parser = linux::parse_duration))]
+    #[arg(short, long, value_name = "TIME")]
+    duration: Option<std::time::Duration>,
+
+    /// Samples a second [default: 997 of a command, else 99]
+    #[arg(short = 'F', long, value_name = "HZ", value_parser = clap::value_parser!(u64).range(1..))]
+    frequency: Option<u64>,
+
+    /// The event to sample on [default: cycles, or cpu-clock where the machine does not count them]
+    #[arg(short, long, value_name = "EVENT")]
+    event: Option<String>,
+
+    /// What a stack weighs: samples, or the event's own count since the last sample
+    #[arg(long, value_name = "BY", value_enum, default_value_t, hide_possible_values = true)]
+    weight: fgkit::perf::recording::WeightBy,
+
+    /// Leave inlined calls out: quicker for large programs
+    #[arg(long)]
+    no_inline: bool,
+
+    /// Print each sample as `perf script` does
+    #[arg(long)]
+    script: bool,
+
     #[command(flatten)]
     common: Common,
     #[command(flatten)]
@@ -29,14 +189,29 @@ impl Tool for Args {
     }
 
     fn reads_stdin(&self) -> bool {
-        self.reading.reads_stdin()
+        false
     }
 
+    fn handles_signals(&self) -> bool {
+        true
+    }
+
+    #[cfg(target_os = "linux")]
     fn run(self, session: &mut Session) -> Result<u8, Error> {
-        session.diagnostics.set_strict(self.reading.strict);
-        let profile = folded::gather(&self.reading.sources()?, &mut session.diagnostics)?;
-        session.output.write_with(|mut out| folded::write(&profile, &mut out))?;
-        Ok(0)
+        linux::run(self, session)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn run(self, _: &mut Session) -> Result<u8, Error> {
+        let instead = "recording needs Linux; record with dtrace, sample or xctrace and fold that with fg-collapse";
+        Err(Error::Refused(instead.to_owned()))
+    }
+
+    fn failure(error: &Error) -> u8 {
+        match error {
+            Error::Command { status, .. } => *status,
+            _ => 125,
+        }
     }
 }
 

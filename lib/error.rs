@@ -48,6 +48,14 @@ pub enum Error {
     /// The kernel or the machine refuses.
     #[error("{0}")]
     Refused(String),
+    /// A command could not be started.
+    #[error("{what}")]
+    Command {
+        /// The exit status that shells give for it: 127 not found, 126 not executable.
+        status: u8,
+        /// Which, and why.
+        what: String,
+    },
     /// The message was given already; only the exit status is left to set.
     #[error("failed")]
     Said,

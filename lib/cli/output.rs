@@ -69,6 +69,16 @@ impl Output {
         write(self).map_err(|error| Error::write(&self.name, error))
     }
 
+    /// Finishes, and closes standard output if that is where the result went: who reads it need not wait for our end.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub fn close(&mut self) -> Result<(), Error> {
+        let to_stdout = self.is_stdout();
+        self.finish()?;
+        if to_stdout { close_stdout().map_err(|error| Error::write(&self.name, error)) } else { Ok(()) }
+    }
+
     /// Flushes, and puts a file in its place. Without this call an output file does not appear.
     ///
     /// # Errors
@@ -103,6 +113,18 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         self.target.as_mut().map_or(Ok(()), Write::flush)
     }
+}
+
+/// Standard output goes nowhere from here on.
+#[cfg(target_os = "linux")]
+fn close_stdout() -> io::Result<()> {
+    let nowhere = OpenOptions::new().write(true).open("/dev/null")?;
+    Ok(rustix::stdio::dup2_stdout(nowhere)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn close_stdout() -> io::Result<()> {
+    Ok(())
 }
 
 fn open(path: &Path) -> io::Result<Target> {

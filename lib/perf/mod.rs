@@ -1,1 +1,16 @@
-//! x
+//! The profiler core: what a live recording and a `perf.data` file both flow through.
+//!
+//! [`event`] says what a record means, [`process`] keeps what was mapped and named when, [`object`] holds the files whose
+//! code ran, [`recording`] adds up samples as stacks of addresses, and [`symbolize`] names those addresses at the end,
+//! each once.
+
+pub mod demangle;
+pub mod event;
+pub mod kallsyms;
+pub mod object;
+pub mod perf_map;
+pub mod process;
+pub mod recording;
+pub mod script;
+pub mod symbolize;
+pub mod symbols;

@@ -10,6 +10,11 @@ use rustc_hash::FxHasher;
 pub struct FrameId(pub(super) u32);
 
 impl FrameId {
+    /// The id with a dense index, as [`FrameId::index`] gave it.
+    pub const fn from_index(index: u32) -> Self {
+        Self(index)
+    }
+
     /// A dense index, from 0 in order of first appearance.
     pub const fn index(self) -> usize {
         self.0 as usize

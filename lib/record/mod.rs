@@ -1,1 +1,259 @@
-//! x
+//! Recording live programs with the kernel's perf_event counters. Linux only.
+//!
+//! [`target`] says what is recorded, [`counters`] opens counters and rings for it, [`rings`] reads them in order into a
+//! [`Recording`](crate::perf::recording::Recording), and [`command`] starts the program that is to be profiled.
+
+pub mod command;
+pub mod counters;
+pub mod events;
+pub mod refusal;
+pub mod rings;
+mod sys;
+pub mod target;
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll;
+
+use self::command::{Held, Running};
+use self::counters::{Counters, Sampling};
+use self::events::{CPU_CLOCK, CYCLES, Metric};
+use self::target::Target;
+use crate::cli::Interrupts;
+use crate::perf::recording::{Options, Recording, WeightBy};
+use crate::{Error, plain};
+
+/// What is to be recorded, and how.
+#[derive(Debug)]
+pub struct Request {
+    /// What.
+    pub target: RequestTarget,
+    /// The event; `None` for cycles where the machine counts them, else cpu-clock.
+    pub metric: Option<Metric>,
+    /// Samples a second; `None` for 997 of a command, 99 of what runs already.
+    pub frequency: Option<u64>,
+    /// When to end, if not with the target.
+    pub duration: Option<Duration>,
+    /// What a stack weighs.
+    pub weight: WeightBy,
+    /// Whether each sample is kept by itself.
+    pub each_sample: bool,
+}
+
+/// What is to be recorded.
+#[derive(Debug)]
+pub enum RequestTarget {
+    /// A command, to be started; with its standard output sent to our standard error or not.
+    Command(Vec<std::ffi::OsString>, bool),
+    /// Running processes.
+    Processes(Vec<u32>),
+    /// All CPUs.
+    System,
+}
+
+/// A recording that has ended.
+pub struct Recorded {
+    /// What was recorded.
+    pub recording: Recording,
+    /// The event.
+    pub metric: Metric,
+    /// Samples a second.
+    pub frequency: u64,
+    /// How long.
+    pub elapsed: Duration,
+    /// The command, which may still run.
+    pub command: Option<Running>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Records until the target ends, the time is up, or a signal comes.
+///
+/// # Errors
+/// [`Error::Refused`], [`Error::Command`].
+pub fn record(request: Request) -> Result<Recorded, Error> {
+    let (held, target) = match request.target {
+        RequestTarget::Command(words, quiet_stdout) => {
+            let held = Held::start(&words, quiet_stdout)?;
+            let pid = held.pid();
+            (Some(held), Target::Command(pid))
+        }
+        RequestTarget::Processes(pids) => {
+            pids.iter().try_for_each(|pid| target::must_exist(*pid))?;
+            (None, Target::Processes(pids))
+        }
+        RequestTarget::System => (None, Target::System),
+    };
+    let frequency = request.frequency.unwrap_or(if held.is_some() { 997 } else { 99 });
+    let (counters, metric) = open_counters(&target, request.metric, frequency)?;
+    let options = Options { weight: request.weight, each_sample: request.each_sample, max_stack: refusal::max_stack() };
+    let mut session = Session::new(counters, Recording::new(options), &target)?;
+    session.introduce(&target);
+    let began = Instant::now();
+    session.counters.start().map_err(|error| Error::Refused(plain(&error)))?;
+    let mut command = held.map(Held::release).transpose()?;
+    let ended = session.run(request.duration.map(|duration| began + duration))?;
+    let elapsed = began.elapsed();
+    if let (Some(command), Ended::TimeIsUp) = (&mut command, ended) {
+        command.signal(rustix::process::Signal::TERM);
+    }
+    let (recording, notes) = session.finish();
+    Ok(Recorded { recording, metric, frequency, elapsed, command, notes })
+}
+
+/// Opens counters for the event that was asked for, or for the best that the machine has.
+fn open_counters(target: &Target, metric: Option<Metric>, frequency: u64) -> Result<(Counters, Metric), Error> {
+    let open = |metric| Counters::open(target, Sampling { metric, frequency }).map(|counters| (counters, metric));
+    match metric {
+        Some(metric) => open(metric),
+        None if counts_cycles() => open(CYCLES),
+        None => open(CPU_CLOCK),
+    }
+}
+
+/// Whether this machine counts cycles; most virtual ones do not.
+fn counts_cycles() -> bool {
+    use perf_event_open::config::{Cpu, Opts, Proc};
+    let mut options = Opts::default();
+    options.exclude.kernel = true;
+    options.exclude.hv = true;
+    perf_event_open::count::Counter::new(CYCLES, (Proc::CURRENT, Cpu::ALL), options).is_ok()
+}
+
+/// Why a recording ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    TargetGone,
+    TimeIsUp,
+    Interrupted,
+}
+
+/// A recording at work.
+struct Session {
+    counters: Counters,
+    recording: Recording,
+    reader: rings::Reader,
+    epoll: OwnedFd,
+    /// The processes whose end is the recording's; by number of the file to wait for.
+    living: Vec<OwnedFd>,
+    interrupts: Interrupts,
+    // Its other end wakes the loop when a signal comes.
+    _woken: UnixStream,
+}
+
+const RINGS: u64 = 0;
+const WOKEN: u64 = 1;
+const PROCESS: u64 = 2;
+
+impl Session {
+    fn new(counters: Counters, recording: Recording, target: &Target) -> Result<Self, Error> {
+        let refused = |error: std::io::Error| Error::Refused(plain(&error));
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| refused(error.into()))?;
+        let watch = |file: &dyn AsFd, data: u64| {
+            let data = epoll::EventData::new_u64(data);
+            epoll::add(&epoll, file.as_fd(), data, epoll::EventFlags::IN).map_err(|error| refused(error.into()))
+        };
+        for rings in &counters.rings {
+            watch(rings.side.file(), RINGS)?;
+            watch(rings.samples.file(), RINGS)?;
+        }
+        let (woken, waker) = UnixStream::pair().map_err(refused)?;
+        watch(&woken, WOKEN)?;
+        let interrupts = Interrupts::listen(move || {
+            use std::io::Write as _;
+            let _ = (&waker).write_all(b"!");
+        })
+        .map_err(refused)?;
+        let pids = match target {
+            Target::Command(pid) => vec![*pid],
+            Target::Processes(pids) => pids.clone(),
+            Target::System => Vec::new(),
+        };
+        let mut living = Vec::new();
+        for pid in pids.into_iter().filter_map(|pid| rustix::process::Pid::from_raw(pid.cast_signed())) {
+            let Ok(file) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else { continue };
+            watch(&file, PROCESS + living.len() as u64)?;
+            living.push(file);
+        }
+        let reader = rings::Reader::default();
+        Ok(Self { counters, recording, reader, epoll, living, interrupts, _woken: woken })
+    }
+
+    /// What runs already, from `/proc`: after the counters stand, so that nothing falls between.
+    fn introduce(&mut self, target: &Target) {
+        let pids = match target {
+            Target::Command(_) => Vec::new(),
+            Target::Processes(pids) => pids.clone(),
+            Target::System => target::processes(),
+        };
+        for pid in pids {
+            target::introduce(pid, &mut self.recording);
+        }
+    }
+
+    fn run(&mut self, deadline: Option<Instant>) -> Result<Ended, Error> {
+        let mut living = self.living.len();
+        let mut orphaned = false;
+        let mut events = Vec::with_capacity(64);
+        loop {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(Ended::TimeIsUp);
+            }
+            // A ring whose first thread has gone wakes nobody any more; its other threads may still write.
+            let pause = if orphaned { Some(Duration::from_millis(100)) } else { None };
+            let timeout = left.into_iter().chain(pause).min().and_then(|wait| wait.try_into().ok());
+            events.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+                Err(rustix::io::Errno::INTR) | Ok(_) => {}
+                Err(error) => return Err(Error::Refused(plain(&error.into()))),
+            }
+            for event in &events {
+                let flags = event.flags;
+                match event.data.u64() {
+                    RINGS if flags.contains(epoll::EventFlags::HUP) => orphaned |= self.unwatch_dead_rings(),
+                    RINGS => {}
+                    WOKEN => {}
+                    process => {
+                        let _ = epoll::delete(&self.epoll, &self.living[(process - PROCESS) as usize]);
+                        living -= 1;
+                    }
+                }
+            }
+            if self.interrupts.arrived() {
+                return Ok(Ended::Interrupted);
+            }
+            if living == 0 && !self.living.is_empty() {
+                return Ok(Ended::TargetGone);
+            }
+            self.reader.read(&self.counters, &mut self.recording);
+        }
+    }
+
+    /// A ring whose own thread has ended would wake us for ever.
+    fn unwatch_dead_rings(&self) -> bool {
+        let files = self.counters.rings.iter().flat_map(|rings| [rings.side.file(), rings.samples.file()]);
+        let mut found = false;
+        for file in files {
+            let mut poll = [rustix::event::PollFd::new(file, rustix::event::PollFlags::IN)];
+            let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+            let _ = rustix::event::poll(&mut poll, Some(&now));
+            if poll[0].revents().contains(rustix::event::PollFlags::HUP) {
+                found |= epoll::delete(&self.epoll, file).is_ok();
+            }
+        }
+        found
+    }
+
+    fn finish(mut self) -> (Recording, Vec<String>) {
+        self.counters.stop();
+        self.reader.finish(&self.counters, &mut self.recording);
+        // The kernel tells of losses in a ring only before the next record in it; the counters know the last ones too.
+        if let Some(lost) = self.counters.lost() {
+            self.recording.counts.lost = self.recording.counts.lost.max(lost);
+        }
+        (self.recording, self.counters.notes)
+    }
+}

@@ -1,0 +1,391 @@
+//! What a perf record says: the kernel's binary records, taken apart without copying.
+//!
+//! The layout is that of `perf_event_open(2)`, section "MMAP layout". A record that is shorter than it claims to be is
+//! no event; nothing in one is trusted.
+
+/// The bits of `attr.sample_type` that are understood here.
+pub mod sample_type {
+    #![allow(missing_docs)]
+    pub const IP: u64 = 1 << 0;
+    pub const TID: u64 = 1 << 1;
+    pub const TIME: u64 = 1 << 2;
+    pub const ADDR: u64 = 1 << 3;
+    pub const CALLCHAIN: u64 = 1 << 5;
+    pub const ID: u64 = 1 << 6;
+    pub const CPU: u64 = 1 << 7;
+    pub const PERIOD: u64 = 1 << 8;
+    pub const STREAM_ID: u64 = 1 << 9;
+    pub const IDENTIFIER: u64 = 1 << 16;
+}
+
+use sample_type as bit;
+
+/// How the records of an event are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// `attr.sample_type`.
+    pub sample_type: u64,
+}
+
+/// When, where and for whom a record was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// Nanoseconds of the recording's clock.
+    pub time: u64,
+    /// The counter's id.
+    pub id: u64,
+    /// The CPU.
+    pub cpu: u32,
+}
+
+/// A mapping of a file, or of anonymous memory, into a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mmap<'a> {
+    /// The process.
+    pub pid: u32,
+    /// The first address.
+    pub start: u64,
+    /// The length in bytes.
+    pub length: u64,
+    /// Where in the file it begins, in bytes.
+    pub offset: u64,
+    /// The file's inode number, if the record has one.
+    pub inode: Option<u64>,
+    /// Whether code may run in it.
+    pub executable: bool,
+    /// The path as the process sees it, or a name such as `[vdso]` or `//anon`.
+    pub path: &'a [u8],
+}
+
+/// What a record says.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A sample.
+    Sample(Sample<'a>),
+    /// A new mapping.
+    Mmap(Mmap<'a>),
+    /// A thread's new name.
+    Comm {
+        /// The process.
+        pid: u32,
+        /// The thread.
+        tid: u32,
+        /// Whether the name comes from running a new program.
+        exec: bool,
+        /// The name.
+        comm: &'a [u8],
+    },
+    /// A new thread or process.
+    Fork {
+        /// The new thread's process.
+        pid: u32,
+        /// The new thread.
+        tid: u32,
+        /// The process of the thread that made it.
+        parent_pid: u32,
+        /// The thread that made it.
+        parent_tid: u32,
+    },
+    /// The end of a thread.
+    Exit {
+        /// The process.
+        pid: u32,
+        /// The thread.
+        tid: u32,
+    },
+    /// Records that did not fit into the ring.
+    Lost(u64),
+    /// The kernel held sampling back, or let it go on.
+    Throttle,
+    /// Anything else.
+    Other,
+}
+
+/// One observation.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'a> {
+    /// Where the CPU was.
+    pub ip: u64,
+    /// The event's own count since the last sample.
+    pub period: u64,
+    /// Whether it was in the kernel.
+    pub in_kernel: bool,
+    /// The addresses, innermost first, with context markers between kernel and user part.
+    pub callchain: Callchain<'a>,
+}
+
+/// A callchain as the kernel wrote it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Callchain<'a>(&'a [u8]);
+
+/// An entry of a callchain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// The address.
+    pub value: u64,
+    /// Whether it lies in the kernel.
+    pub in_kernel: bool,
+    /// Whether it is an instruction pointer; else it is a return address, and the call stands before it.
+    pub exact: bool,
+}
+
+impl Address {
+    /// The address by which to look the function up.
+    pub const fn lookup(self) -> u64 {
+        if self.exact { self.value } else { self.value.wrapping_sub(1) }
+    }
+}
+
+/// Addresses from here up mark a change of context (`enum perf_callchain_context`).
+const CONTEXT_MAX: u64 = -4095i64 as u64;
+const CONTEXT_KERNEL: u64 = -128i64 as u64;
+const CONTEXT_USER: u64 = -512i64 as u64;
+
+impl<'a> Callchain<'a> {
+    /// The addresses, innermost first. Contexts other than kernel and user (guests, hypervisors) are passed over.
+    pub fn addresses(self) -> impl Iterator<Item = Address> + 'a {
+        let mut context = None;
+        let mut exact = true;
+        self.0.chunks_exact(8).filter_map(move |bytes| {
+            let value = u64::from_le_bytes(bytes.try_into().ok()?);
+            if value >= CONTEXT_MAX {
+                context = match value {
+                    CONTEXT_KERNEL => Some(true),
+                    CONTEXT_USER => Some(false),
+                    _ => None,
+                };
+                exact = true;
+                return None;
+            }
+            let address = Address { value, in_kernel: context?, exact };
+            exact = false;
+            Some(address)
+        })
+    }
+}
+
+const RECORD_MMAP: u32 = 1;
+const RECORD_LOST: u32 = 2;
+const RECORD_COMM: u32 = 3;
+const RECORD_EXIT: u32 = 4;
+const RECORD_THROTTLE: u32 = 5;
+const RECORD_FORK: u32 = 7;
+const RECORD_SAMPLE: u32 = 9;
+const RECORD_MMAP2: u32 = 10;
+const RECORD_LOST_SAMPLES: u32 = 13;
+
+const MISC_CPUMODE: u16 = 7;
+const MISC_KERNEL: u16 = 1;
+const MISC_COMM_EXEC: u16 = 1 << 13;
+const MISC_MMAP_DATA: u16 = 1 << 13;
+const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
+const PROT_EXEC: u32 = 4;
+
+/// Takes a record apart, header included. `None` if it is too short for what it claims.
+pub fn parse(record: &[u8], layout: Layout) -> Option<(Stamp, Event<'_>)> {
+    let mut fields = Fields(record);
+    let kind = fields.u32()?;
+    let misc = fields.u16()?;
+    let size = usize::from(fields.u16()?);
+    let mut body = Fields(record.get(8..size)?);
+    if kind == RECORD_SAMPLE {
+        return sample(&mut body, layout, misc);
+    }
+    let trailer = trailer_size(layout);
+    let stamp = trailing_stamp(Fields(body.0.get(body.0.len().checked_sub(trailer)?..)?), layout)?;
+    body.0 = &body.0[..body.0.len() - trailer];
+    let event = match kind {
+        RECORD_MMAP | RECORD_MMAP2 => Event::Mmap(mmap(&mut body, kind, misc)?),
+        RECORD_LOST => {
+            body.u64()?;
+            Event::Lost(body.u64()?)
+        }
+        RECORD_LOST_SAMPLES => Event::Lost(body.u64()?),
+        RECORD_COMM => {
+            Event::Comm { pid: body.u32()?, tid: body.u32()?, exec: misc & MISC_COMM_EXEC != 0, comm: body.name() }
+        }
+        RECORD_FORK => {
+            let (pid, parent_pid, tid, parent_tid) = (body.u32()?, body.u32()?, body.u32()?, body.u32()?);
+            Event::Fork { pid, tid, parent_pid, parent_tid }
+        }
+        RECORD_EXIT => {
+            let (pid, _, tid) = (body.u32()?, body.u32()?, body.u32()?);
+            Event::Exit { pid, tid }
+        }
+        RECORD_THROTTLE => Event::Throttle,
+        _ => Event::Other,
+    };
+    Some((stamp, event))
+}
+
+/// When a record was written, without taking it apart.
+pub fn time(record: &[u8], layout: Layout) -> Option<u64> {
+    parse(record, layout).map(|(stamp, _)| stamp.time)
+}
+
+fn sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp, Event<'a>)> {
+    let has = |bit: u64| layout.sample_type & bit != 0;
+    let mut stamp = Stamp::default();
+    let mut sample =
+        Sample { ip: 0, period: 1, in_kernel: misc & MISC_CPUMODE == MISC_KERNEL, callchain: Callchain::default() };
+    if has(bit::IDENTIFIER) {
+        stamp.id = body.u64()?;
+    }
+    if has(bit::IP) {
+        sample.ip = body.u64()?;
+    }
+    if has(bit::TID) {
+        (stamp.pid, stamp.tid) = (body.u32()?, body.u32()?);
+    }
+    if has(bit::TIME) {
+        stamp.time = body.u64()?;
+    }
+    if has(bit::ADDR) {
+        body.u64()?;
+    }
+    if has(bit::ID) {
+        stamp.id = body.u64()?;
+    }
+    if has(bit::STREAM_ID) {
+        body.u64()?;
+    }
+    if has(bit::CPU) {
+        (stamp.cpu, _) = (body.u32()?, body.u32()?);
+    }
+    if has(bit::PERIOD) {
+        sample.period = body.u64()?;
+    }
+    if has(bit::CALLCHAIN) {
+        let entries = usize::try_from(body.u64()?).ok()?;
+        sample.callchain = Callchain(body.take(entries.checked_mul(8)?)?);
+    }
+    Some((stamp, Event::Sample(sample)))
+}
+
+fn mmap<'a>(body: &mut Fields<'a>, kind: u32, misc: u16) -> Option<Mmap<'a>> {
+    let (pid, _) = (body.u32()?, body.u32()?);
+    let (start, length, offset) = (body.u64()?, body.u64()?, body.u64()?);
+    let mut inode = None;
+    let mut executable = misc & MISC_MMAP_DATA == 0;
+    if kind == RECORD_MMAP2 {
+        let identity = body.take(24)?;
+        if misc & MISC_MMAP_BUILD_ID == 0 {
+            inode = Some(u64::from_le_bytes(identity.get(8..16)?.try_into().ok()?)).filter(|inode| *inode != 0);
+        }
+        executable = body.u32()? & PROT_EXEC != 0;
+        body.u32()?;
+    }
+    Some(Mmap { pid, start, length, offset, inode, executable, path: body.name() })
+}
+
+/// The order of the fields that stand at the end of every record but a sample.
+const TRAILER: [u64; 6] = [bit::TID, bit::TIME, bit::ID, bit::STREAM_ID, bit::CPU, bit::IDENTIFIER];
+
+fn trailer_size(layout: Layout) -> usize {
+    TRAILER.iter().filter(|bit| layout.sample_type & **bit != 0).count() * 8
+}
+
+fn trailing_stamp(mut fields: Fields<'_>, layout: Layout) -> Option<Stamp> {
+    let mut stamp = Stamp::default();
+    for bit in TRAILER.into_iter().filter(|bit| layout.sample_type & bit != 0) {
+        let value = fields.u64()?;
+        match bit {
+            bit::TID => (stamp.pid, stamp.tid) = (value as u32, (value >> 32) as u32),
+            bit::TIME => stamp.time = value,
+            bit::CPU => stamp.cpu = value as u32,
+            bit::STREAM_ID => {}
+            _ => stamp.id = value,
+        }
+    }
+    Some(stamp)
+}
+
+/// What is left of a record.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        Some(u16::from_le_bytes(self.take(2)?.try_into().ok()?))
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    /// A name that ends with a zero byte, and the padding behind it.
+    fn name(&mut self) -> &'a [u8] {
+        let bytes = std::mem::take(&mut self.0);
+        &bytes[..memchr::memchr(0, bytes).unwrap_or(bytes.len())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Address, Event, Layout, bit, parse};
+
+    const LAYOUT: Layout =
+        Layout { sample_type: bit::IP | bit::TID | bit::TIME | bit::ID | bit::CPU | bit::PERIOD | bit::CALLCHAIN };
+
+    fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+        let mut bytes = kind.to_le_bytes().to_vec();
+        bytes.extend(misc.to_le_bytes());
+        bytes.extend(u16::try_from(body.len() + 8).unwrap().to_le_bytes());
+        bytes.extend(body);
+        bytes
+    }
+
+    fn words(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn reads_a_sample_with_both_contexts() {
+        let chain = [6, -128i64 as u64, 0xffff_0001, 0xffff_0002, -512i64 as u64, 0x4000, 0x4100];
+        let body = words(&[&[0x4000, (8 << 32) | 7, 99, 5, 1, 1000][..], &chain].concat());
+        let bytes = record(9, 1, &body);
+        let (stamp, event) = parse(&bytes, LAYOUT).unwrap();
+        assert_eq!((stamp.pid, stamp.tid, stamp.time, stamp.id, stamp.cpu), (7, 8, 99, 5, 1));
+        let Event::Sample(sample) = event else { panic!("{event:?}") };
+        assert_eq!((sample.period, sample.in_kernel), (1000, true));
+        let addresses: Vec<Address> = sample.callchain.addresses().collect();
+        assert_eq!(
+            addresses.iter().map(|a| a.lookup()).collect::<Vec<_>>(),
+            [0xffff_0001, 0xffff_0001, 0x4000, 0x40ff]
+        );
+        assert_eq!(addresses.iter().map(|a| a.in_kernel).collect::<Vec<_>>(), [true, true, false, false]);
+    }
+
+    #[test]
+    fn reads_a_name_with_its_stamp_behind_it() {
+        let mut body = words(&[(9 << 32) | 9]);
+        body.extend(b"worker 1\0\0\0\0\0\0\0\0");
+        body.extend(words(&[(9 << 32) | 9, 1234, 5, 3]));
+        let bytes = record(3, 1 << 13, &body);
+        let (stamp, event) = parse(&bytes, LAYOUT).unwrap();
+        assert_eq!((stamp.time, stamp.cpu), (1234, 3));
+        assert!(matches!(event, Event::Comm { pid: 9, tid: 9, exec: true, comm: b"worker 1" }), "{event:?}");
+    }
+
+    #[test]
+    fn a_lying_record_is_no_event() {
+        for length in 0..64 {
+            let body = words(&[0x4000, 1, 2, 3, 4, 5, u64::MAX / 8]);
+            let bytes = record(9, 0, &body);
+            assert!(parse(&bytes[..length.min(bytes.len())], LAYOUT).is_none());
+        }
+    }
+}

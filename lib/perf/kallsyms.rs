@@ -1,0 +1,37 @@
+//! The kernel's own list of its symbols, `/proc/kallsyms`.
+
+use super::symbols::{Entry, SymbolTable, Visibility};
+
+/// Whether the text shows addresses: the kernel prints zeros to those who may not know.
+pub fn is_hidden(text: &[u8]) -> bool {
+    text.split(|byte| *byte == b'\n').take(64).all(|line| line.starts_with(b"0000000000000000 ") || line.is_empty())
+}
+
+/// The functions in the text: lines of `ADDRESS TYPE NAME`, with `[MODULE]` behind those of modules.
+pub fn parse(text: &[u8]) -> SymbolTable<'_> {
+    let entries = text.split(|byte| *byte == b'\n').filter_map(|line| {
+        let mut words = line.split(|byte| matches!(byte, b' ' | b'\t'));
+        let address = u64::from_str_radix(std::str::from_utf8(words.next()?).ok()?, 16).ok()?;
+        let visibility = match words.next()? {
+            b"T" => Visibility::Global,
+            b"t" => Visibility::Local,
+            b"W" | b"w" => Visibility::Weak,
+            _ => return None,
+        };
+        Some(Entry { address, size: 0, name: words.next()?, visibility })
+    });
+    SymbolTable::new(entries.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn reads_functions_of_kernel_and_modules() {
+        let text = b"ffffffff81000000 T _text\nffffffff81000100 t do_it\nffffffff82000000 D table\nffffffffc0000000 t mod_fn\t[mod]\n";
+        let table = super::parse(text);
+        assert_eq!(table.find(0xffff_ffff_8100_0105).unwrap().name, b"do_it");
+        assert_eq!(table.find(0xffff_ffff_c000_0001).unwrap().name, b"mod_fn");
+        assert!(!super::is_hidden(text));
+        assert!(super::is_hidden(b"0000000000000000 T _text\n0000000000000000 t x\n"));
+    }
+}

@@ -1,0 +1,41 @@
+//! The map of its own code that a just-in-time compiler leaves in `/tmp/perf-PID.map`: lines of `START SIZE NAME`, in
+//! hexadecimal. A later line replaces an earlier one for the same place.
+
+use rustc_hash::FxHashMap;
+
+use super::symbols::{Entry, SymbolTable, Visibility};
+
+/// The functions in the text.
+pub fn parse(text: &[u8]) -> SymbolTable<'_> {
+    let mut newest: FxHashMap<u64, Entry<'_>> = FxHashMap::default();
+    for line in text.split(|byte| *byte == b'\n') {
+        if let Some(entry) = parse_line(line) {
+            newest.insert(entry.address, entry);
+        }
+    }
+    SymbolTable::new(newest.into_values().collect())
+}
+
+fn parse_line(line: &[u8]) -> Option<Entry<'_>> {
+    let mut words = line.splitn(3, |byte| *byte == b' ');
+    let address = hexadecimal(words.next()?)?;
+    let size = hexadecimal(words.next()?)?;
+    let name = words.next()?;
+    let name = name.strip_suffix(b"\r").unwrap_or(name);
+    Some(Entry { address, size, name, visibility: Visibility::Global })
+}
+
+fn hexadecimal(digits: &[u8]) -> Option<u64> {
+    let digits = std::str::from_utf8(digits).ok()?;
+    u64::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_last_line_for_a_place_counts() {
+        let table = super::parse(b"1000 20 LazyCompile:~f a.js:1\nnonsense\n1000 20 LazyCompile:*f a.js:1\n2000 8 g\n");
+        assert_eq!(table.find(0x1010).unwrap().name, b"LazyCompile:*f a.js:1");
+        assert_eq!(table.find(0x1020), None);
+    }
+}

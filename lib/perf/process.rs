@@ -1,0 +1,262 @@
+//! Processes as a recording sees them: what is mapped where and what threads are called, at any time.
+//!
+//! Records of different CPUs are not read in the order of their times, so a sample may be older than the newest mapping
+//! at its address, or than the program that its process runs by now. Nothing is therefore overwritten: what is replaced
+//! retires with its time, and a sample asks for its own time.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::object::ObjectId;
+
+/// A mapped stretch of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// The first address.
+    pub start: u64,
+    /// The address behind the last.
+    pub end: u64,
+    /// Where in the file it begins.
+    pub offset: u64,
+    /// What is mapped.
+    pub object: ObjectId,
+}
+
+/// Something that held during a span of time.
+#[derive(Clone, Copy, Debug)]
+struct During<T> {
+    what: T,
+    since: u64,
+    until: u64,
+}
+
+impl<T> During<T> {
+    fn holds(&self, time: u64) -> bool {
+        self.since <= time && time < self.until
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Process {
+    /// What is mapped now, by first address.
+    current: BTreeMap<u64, During<Mapping>>,
+    /// What was mapped before.
+    retired: Vec<During<Mapping>>,
+}
+
+impl Process {
+    fn retire(&mut self, start: u64, time: u64) {
+        if let Some(mut old) = self.current.remove(&start) {
+            old.until = time;
+            self.retired.push(old);
+        }
+    }
+
+    fn retire_all(&mut self, time: u64) {
+        for (_, mut old) in std::mem::take(&mut self.current) {
+            old.until = time;
+            self.retired.push(old);
+        }
+    }
+
+    fn map(&mut self, new: Mapping, time: u64) {
+        let before = self.current.range(..new.start).next_back().filter(|(_, old)| old.what.end > new.start);
+        let overlapped: Vec<u64> = before
+            .map(|(start, _)| *start)
+            .into_iter()
+            .chain(self.current.range(new.start..new.end).map(|(start, _)| *start))
+            .collect();
+        for start in overlapped {
+            let old = self.current[&start];
+            self.retire(start, time);
+            // What the new mapping does not cover stays.
+            for (start, end) in [(old.what.start, new.start), (new.end, old.what.end)] {
+                if start < end {
+                    let offset = old.what.offset + (start - old.what.start);
+                    let rest = Mapping { start, end, offset, object: old.what.object };
+                    self.current.insert(start, During { what: rest, since: time, until: u64::MAX });
+                }
+            }
+        }
+        self.current.insert(new.start, During { what: new, since: time, until: u64::MAX });
+    }
+
+    fn find(&self, address: u64, time: u64) -> Option<Mapping> {
+        let covers = |mapping: &During<Mapping>| mapping.what.end > address && mapping.holds(time);
+        if let Some((_, mapping)) = self.current.range(..=address).next_back()
+            && covers(mapping)
+        {
+            return Some(mapping.what);
+        }
+        let old = self.retired.iter().rev().find(|mapping| mapping.what.start <= address && covers(mapping));
+        old.map(|mapping| mapping.what)
+    }
+}
+
+/// A thread's name, as an id of the recording's.
+pub type CommId = u32;
+
+/// All processes and threads of a recording.
+#[derive(Debug, Default)]
+pub struct Processes {
+    processes: FxHashMap<u32, Process>,
+    comms: FxHashMap<u32, Vec<During<CommId>>>,
+    /// Processes and threads that ended, by time, to be forgotten when no older sample can come any more.
+    ended: Vec<(u64, u32, u32)>,
+}
+
+impl Processes {
+    /// How many processes and threads there were.
+    pub fn len(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// Whether there were none.
+    pub fn is_empty(&self) -> bool {
+        self.processes.is_empty()
+    }
+
+    /// A mapping that stands from `time` on.
+    pub fn map(&mut self, pid: u32, mapping: Mapping, time: u64) {
+        if mapping.start < mapping.end {
+            self.processes.entry(pid).or_default().map(mapping, time);
+        }
+    }
+
+    /// A thread's name from `time` on.
+    pub fn name(&mut self, tid: u32, comm: CommId, time: u64) {
+        let names = self.comms.entry(tid).or_default();
+        if let Some(last) = names.last_mut() {
+            last.until = last.until.min(time);
+        }
+        names.push(During { what: comm, since: time, until: u64::MAX });
+    }
+
+    /// A process runs a new program: nothing that was mapped is any more.
+    pub fn exec(&mut self, pid: u32, time: u64) {
+        self.processes.entry(pid).or_default().retire_all(time);
+    }
+
+    /// A new thread, of a new process if `pid` is not `parent_pid`.
+    pub fn fork(&mut self, (pid, tid): (u32, u32), (parent_pid, parent_tid): (u32, u32), time: u64) {
+        if let Some(comm) = self.comm(parent_tid, time) {
+            self.name(tid, comm, time);
+        }
+        if pid == parent_pid {
+            return;
+        }
+        let inherited: Vec<Mapping> = self.processes.get(&parent_pid).map_or(Vec::new(), |parent| {
+            parent.current.values().filter(|mapping| mapping.since <= time).map(|mapping| mapping.what).collect()
+        });
+        let process = self.processes.entry(pid).or_default();
+        process.retire_all(time);
+        for mapping in inherited {
+            process.current.insert(mapping.start, During { what: mapping, since: time, until: u64::MAX });
+        }
+    }
+
+    /// A thread has ended.
+    pub fn exit(&mut self, pid: u32, tid: u32, time: u64) {
+        self.ended.push((time, pid, tid));
+    }
+
+    /// What was mapped at an address.
+    pub fn find(&self, pid: u32, address: u64, time: u64) -> Option<Mapping> {
+        self.processes.get(&pid)?.find(address, time)
+    }
+
+    /// What a thread was called.
+    pub fn comm(&self, tid: u32, time: u64) -> Option<CommId> {
+        let names = self.comms.get(&tid)?;
+        // A sample that is older than the first name known has that one: the kernel names a thread before it runs.
+        names.iter().rev().find(|name| name.since <= time).or(names.first()).map(|name| name.what)
+    }
+
+    /// No sample older than `time` will come: what only such a one could ask for is dropped.
+    pub fn forget_before(&mut self, time: u64) {
+        let (gone, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.ended).into_iter().partition(|end| end.0 < time);
+        self.ended = later;
+        for (end, pid, tid) in gone {
+            // The number may have been given to another thread since.
+            if self.comms.get(&tid).and_then(|names| names.last()).is_some_and(|name| name.since <= end) {
+                self.comms.remove(&tid);
+                if pid == tid {
+                    self.processes.remove(&pid);
+                }
+            }
+        }
+        for process in self.processes.values_mut() {
+            process.retired.retain(|mapping| mapping.until > time);
+        }
+        for names in self.comms.values_mut().filter(|names| names.len() > 1) {
+            let last = names.len() - 1;
+            let keep = names.iter().position(|name| name.until > time).unwrap_or(last);
+            names.drain(..keep);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Mapping, ObjectId, Processes};
+
+    fn mapping(start: u64, end: u64, object: u32) -> Mapping {
+        Mapping { start, end, offset: 0, object: ObjectId(object) }
+    }
+
+    fn found(processes: &Processes, address: u64, time: u64) -> Option<(u32, u64)> {
+        processes.find(1, address, time).map(|mapping| (mapping.object.0, mapping.offset))
+    }
+
+    #[test]
+    fn a_sample_sees_what_was_mapped_at_its_time() {
+        let mut processes = Processes::default();
+        processes.map(1, mapping(100, 200, 7), 10);
+        processes.map(1, mapping(140, 160, 8), 20);
+        assert_eq!(found(&processes, 150, 5), None);
+        assert_eq!(found(&processes, 150, 15), Some((7, 0)));
+        assert_eq!(found(&processes, 150, 25), Some((8, 0)));
+        assert_eq!(found(&processes, 110, 25), Some((7, 0)));
+        assert_eq!(found(&processes, 170, 25), Some((7, 60)));
+        assert_eq!(found(&processes, 170, 15), Some((7, 0)));
+        processes.forget_before(21);
+        assert_eq!(found(&processes, 150, 15), None);
+        assert_eq!(found(&processes, 150, 25), Some((8, 0)));
+    }
+
+    #[test]
+    fn a_new_program_hides_the_old_one_but_not_from_older_samples() {
+        let mut processes = Processes::default();
+        processes.map(1, mapping(100, 200, 7), 10);
+        processes.exec(1, 20);
+        processes.map(1, mapping(100, 200, 9), 21);
+        assert_eq!(found(&processes, 150, 19), Some((7, 0)));
+        assert_eq!(found(&processes, 150, 20), None);
+        assert_eq!(found(&processes, 150, 22), Some((9, 0)));
+    }
+
+    #[test]
+    fn a_child_has_its_parents_mappings_and_name() {
+        let mut processes = Processes::default();
+        processes.map(5, mapping(100, 200, 7), 10);
+        processes.name(5, 3, 10);
+        processes.fork((1, 1), (5, 5), 30);
+        assert_eq!(found(&processes, 150, 31), Some((7, 0)));
+        assert_eq!(processes.comm(1, 31), Some(3));
+        processes.name(1, 4, 40);
+        assert_eq!((processes.comm(1, 39), processes.comm(1, 40)), (Some(3), Some(4)));
+    }
+
+    #[test]
+    fn a_number_that_was_given_again_is_not_forgotten_with_its_first_owner() {
+        let mut processes = Processes::default();
+        processes.name(1, 3, 10);
+        processes.exit(1, 1, 20);
+        processes.name(1, 4, 30);
+        processes.map(1, mapping(100, 200, 7), 31);
+        processes.forget_before(40);
+        assert_eq!(processes.comm(1, 41), Some(4));
+        assert!(found(&processes, 150, 41).is_some());
+    }
+}

@@ -1,0 +1,336 @@
+//! A recording in the making: samples added up as stacks of addresses, to be named once at the end.
+
+use std::hash::Hasher;
+
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+
+use super::event::{Address, Event, Mmap, Sample, Stamp};
+use super::object::{KERNEL, ObjectId, Objects, UNKNOWN};
+use super::process::{CommId, Mapping, Processes};
+use super::symbolize::Symbolized;
+use crate::Error;
+use crate::profile::{FrameId, Frames, Profile, Stacks, Weight, Weights};
+
+/// The frame of samples that the kernel dropped.
+pub const LOST: &[u8] = b"[lost]";
+/// The frame between a thread's name and a stack that was cut before its root.
+pub const TRUNCATED: &[u8] = b"[truncated]";
+
+/// What a stack weighs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum WeightBy {
+    /// One a sample.
+    #[default]
+    Samples,
+    /// The event's own count since the last sample: nanoseconds for cpu-clock.
+    Period,
+}
+
+/// How a recording is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What a stack weighs.
+    pub weight: WeightBy,
+    /// Whether each sample is kept by itself, to be printed as `perf script` does.
+    pub each_sample: bool,
+    /// How many addresses the kernel writes of a stack at most.
+    pub max_stack: usize,
+}
+
+/// A place in the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// What the code belongs to.
+    pub object: ObjectId,
+    /// Its address within the object, as the object counts, by which to look it up.
+    pub address: u64,
+    /// The address in the process, where samples are kept by themselves; else 0.
+    pub ip: u64,
+}
+
+/// A sample kept by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    /// When, where, for whom.
+    pub stamp: Stamp,
+    /// The event's own count.
+    pub period: u64,
+    /// Its stack's number.
+    pub stack: u32,
+}
+
+/// What was counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Samples taken.
+    pub samples: u64,
+    /// Samples that the kernel dropped.
+    pub lost: u64,
+    /// Samples whose stack was cut before its root.
+    pub truncated: u64,
+    /// How often the kernel held sampling back.
+    pub throttled: u64,
+    /// Side-band records that the kernel dropped: mappings or names may be missing.
+    pub lost_side_band: u64,
+    /// Records that could not be understood.
+    pub malformed: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    samples: u64,
+    period: u128,
+}
+
+/// The number of a stack's ids that come before its addresses: the thread's name, and whether it is cut.
+const HEAD: usize = 2;
+
+/// A recording in the making.
+#[derive(Debug)]
+pub struct Recording {
+    options: Options,
+    processes: Processes,
+    /// The files whose code ran.
+    pub objects: Objects,
+    /// Threads' names.
+    pub comms: Frames,
+    locations: Locations,
+    stacks: Stacks,
+    tallies: Vec<Tally>,
+    /// The samples, where they are kept by themselves.
+    pub kept: Vec<Kept>,
+    /// What was counted.
+    pub counts: Counts,
+    scratch: Vec<u32>,
+}
+
+impl Recording {
+    /// Nothing yet.
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            processes: Processes::default(),
+            objects: Objects::default(),
+            comms: Frames::new(),
+            locations: Locations::default(),
+            stacks: Stacks::default(),
+            tallies: Vec::new(),
+            kept: Vec::new(),
+            counts: Counts::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Takes in what a record says. Of what a sample refers to, everything must have been taken in before it.
+    pub fn take(&mut self, stamp: Stamp, event: Event<'_>) {
+        match event {
+            Event::Sample(sample) => self.sample(stamp, &sample),
+            Event::Mmap(mmap) => self.map(&mmap, stamp.time),
+            Event::Comm { pid, tid, exec, comm } => {
+                if exec {
+                    self.processes.exec(pid, stamp.time);
+                }
+                self.name(tid, comm, stamp.time);
+            }
+            Event::Fork { pid, tid, parent_pid, parent_tid } => {
+                self.processes.fork((pid, tid), (parent_pid, parent_tid), stamp.time);
+            }
+            Event::Exit { pid, tid } => self.processes.exit(pid, tid, stamp.time),
+            Event::Throttle => self.counts.throttled += 1,
+            Event::Lost(_) | Event::Other => {}
+        }
+    }
+
+    /// A mapping that stands from `time` on.
+    pub fn map(&mut self, mmap: &Mmap<'_>, time: u64) {
+        if !mmap.executable || mmap.pid == u32::MAX {
+            return;
+        }
+        let Some(end) = mmap.start.checked_add(mmap.length) else { return };
+        let object = self.objects.of_mapping(mmap);
+        self.processes.map(mmap.pid, Mapping { start: mmap.start, end, offset: mmap.offset, object }, time);
+    }
+
+    /// A thread's name from `time` on.
+    pub fn name(&mut self, tid: u32, comm: &[u8], time: u64) {
+        let comm = self.comms.intern(comm);
+        self.processes.name(tid, comm.index() as CommId, time);
+    }
+
+    /// A thread's name from the beginning of time, unless another is known.
+    pub fn name_if_new(&mut self, tid: u32, comm: &[u8]) {
+        if self.processes.comm(tid, u64::MAX - 1).is_none() {
+            self.name(tid, comm, 0);
+        }
+    }
+
+    /// How many processes there were.
+    pub fn processes(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// No sample older than `time` will come.
+    pub fn forget_before(&mut self, time: u64) {
+        self.processes.forget_before(time);
+    }
+
+    fn sample(&mut self, stamp: Stamp, sample: &Sample<'_>) {
+        self.counts.samples += 1;
+        let mut stack = std::mem::take(&mut self.scratch);
+        stack.clear();
+        for address in sample.callchain.addresses() {
+            let location = self.locate(stamp, address);
+            stack.push(self.locations.intern(location));
+        }
+        if stack.is_empty() && sample.ip != 0 {
+            let address = Address { value: sample.ip, in_kernel: sample.in_kernel, exact: true };
+            let location = self.locate(stamp, address);
+            stack.push(self.locations.intern(location));
+        }
+        let truncated = stack.len() >= self.options.max_stack;
+        self.counts.truncated += u64::from(truncated);
+        let comm = match self.processes.comm(stamp.tid, stamp.time) {
+            Some(comm) => comm,
+            None => self.comms.intern(format!(":{}", stamp.tid).as_bytes()).index() as CommId,
+        };
+        stack.extend([u32::from(truncated), comm]);
+        stack.reverse();
+        let number = self.stacks.intern(&stack);
+        self.scratch = stack;
+        if number as usize == self.tallies.len() {
+            self.tallies.push(Tally::default());
+        }
+        let tally = &mut self.tallies[number as usize];
+        tally.samples += 1;
+        tally.period += u128::from(sample.period);
+        if self.options.each_sample {
+            self.kept.push(Kept { stamp, period: sample.period, stack: number });
+        }
+    }
+
+    fn locate(&mut self, stamp: Stamp, address: Address) -> Location {
+        let ip = if self.options.each_sample { address.value } else { 0 };
+        let lookup = address.lookup();
+        if address.in_kernel {
+            return Location { object: KERNEL, address: lookup, ip };
+        }
+        let Some(mapping) = self.processes.find(stamp.pid, lookup, stamp.time) else {
+            // Compilers' code may lie where no mapping was reported.
+            let object = if lookup < 4096 { UNKNOWN } else { self.objects.jit(stamp.pid, false) };
+            return Location { object, address: lookup, ip };
+        };
+        let offset = lookup - mapping.start + mapping.offset;
+        let address = match self.objects.get(mapping.object) {
+            super::object::Object::Elf(elf) => elf.address_of(offset).unwrap_or(offset),
+            super::object::Object::Jit { .. } => lookup,
+            _ => offset,
+        };
+        Location { object: mapping.object, address, ip }
+    }
+
+    /// The distinct places in the code.
+    pub fn locations(&self) -> &[Location] {
+        &self.locations.all
+    }
+
+    /// A stack's thread name, whether it is cut, and its places, root first.
+    pub fn stack(&self, number: u32) -> (&[u8], bool, &[u32]) {
+        let ids = self.stacks.get(number);
+        (self.comms.name(FrameId::from_index(ids[0])), ids[1] != 0, &ids[HEAD..])
+    }
+
+    /// Everything as a profile, named; and how many of how many frames have no name.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub fn profile(&self, names: &Symbolized) -> Result<(Profile, Unknown), Error> {
+        let mut profile = Profile::new(false);
+        let mut unknown = Unknown::default();
+        let frames: Vec<FrameId> = names.frames().iter().map(|frame| profile.frames.intern(&frame.name)).collect();
+        let comms: Vec<FrameId> = self.comms.iter().map(|(_, comm)| profile.frames.intern(&comm_frame(comm))).collect();
+        let truncated = profile.frames.intern(TRUNCATED);
+        let mut stack = Vec::new();
+        for (number, tally) in self.tallies.iter().enumerate() {
+            let ids = self.stacks.get(number as u32);
+            stack.clear();
+            stack.push(comms[ids[0] as usize]);
+            if ids[1] != 0 {
+                stack.push(truncated);
+            }
+            for location in &ids[HEAD..] {
+                let span = names.span(*location);
+                unknown.frames += tally.samples * span.len() as u64;
+                unknown.unknown +=
+                    tally.samples * names.frames()[span.clone()].iter().filter(|f| !f.known).count() as u64;
+                stack.extend_from_slice(&frames[span]);
+            }
+            let weight = match self.options.weight {
+                WeightBy::Samples => Weight::new(tally.samples),
+                WeightBy::Period => Weight::from_millionths(tally.period.saturating_mul(1_000_000)),
+            };
+            profile.add(&stack, Weights::plain(weight))?;
+        }
+        if self.counts.lost > 0 {
+            let lost = profile.frames.intern(LOST);
+            profile.add(&[lost], Weights::plain(self.lost_weight()))?;
+        }
+        Ok((profile, unknown))
+    }
+
+    /// What the lost samples would have weighed: with periods, each as much as the others in the mean.
+    fn lost_weight(&self) -> Weight {
+        let lost = u128::from(self.counts.lost);
+        match self.options.weight {
+            WeightBy::Samples => Weight::new(self.counts.lost),
+            WeightBy::Period => {
+                let period: u128 = self.tallies.iter().map(|tally| tally.period).sum();
+                let mean = period / u128::from(self.counts.samples.max(1));
+                Weight::from_millionths((lost * mean).saturating_mul(1_000_000))
+            }
+        }
+    }
+}
+
+/// How many of all frames have no name.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unknown {
+    /// All frames of all samples.
+    pub frames: u64,
+    /// Those without a name.
+    pub unknown: u64,
+}
+
+/// A thread's name as a frame: blanks become `_`.
+pub fn comm_frame(comm: &[u8]) -> Vec<u8> {
+    comm.iter().map(|byte| if *byte == b' ' { b'_' } else { *byte }).collect()
+}
+
+/// Every distinct place, once.
+#[derive(Debug, Default)]
+struct Locations {
+    all: Vec<Location>,
+    by_place: HashTable<u32>,
+}
+
+impl Locations {
+    fn intern(&mut self, location: Location) -> u32 {
+        let all = &self.all;
+        if let Some(id) = self.by_place.find(hash(&location), |id| all[*id as usize] == location) {
+            return *id;
+        }
+        let id = u32::try_from(all.len()).expect("fewer than 2^32 places");
+        self.all.push(location);
+        let all = &self.all;
+        self.by_place.insert_unique(hash(&location), id, |id| hash(&all[*id as usize]));
+        id
+    }
+}
+
+fn hash(location: &Location) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write_u32(location.object.0);
+    hasher.write_u64(location.address);
+    hasher.write_u64(location.ip);
+    hasher.finish()
+}

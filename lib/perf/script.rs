@@ -1,0 +1,83 @@
+//! A recording as `perf script` prints one: a header a sample, then its frames, innermost first.
+
+use std::io::{self, Write};
+
+use bstr::BStr;
+
+use super::object::Object;
+use super::recording::{Kept, Location, Recording, WeightBy};
+use super::symbolize::{NamedFrame, Symbolized};
+
+/// Prints all samples in the order of their times. The period is printed only where it is the weight: readers of such
+/// text take a printed period as the weight, and 1 where there is none.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(
+    recording: &Recording,
+    names: &Symbolized,
+    event: &str,
+    weight: WeightBy,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut samples: Vec<&Kept> = recording.kept.iter().collect();
+    samples.sort_by_key(|sample| sample.stamp.time);
+    for sample in samples {
+        let (comm, truncated, places) = recording.stack(sample.stack);
+        header(comm, sample, event, weight, out)?;
+        for place in places.iter().rev() {
+            let location = &recording.locations()[*place as usize];
+            for frame in names.frames()[names.span(*place)].iter().rev() {
+                frame_line(location, recording.objects.get(location.object), frame, out)?;
+            }
+        }
+        if truncated {
+            writeln!(out, "\t{:16x} [truncated] ([unknown])", 0)?;
+        }
+        writeln!(out)?;
+    }
+    if recording.counts.lost > 0 {
+        let time = recording.kept.iter().map(|sample| sample.stamp.time).max().unwrap_or(0);
+        let (seconds, micros) = split_time(time);
+        writeln!(
+            out,
+            "{:>16} {:5}/{:<5} [000] {seconds:5}.{micros:06}: PERF_RECORD_LOST lost {}",
+            "", 0, 0, recording.counts.lost
+        )?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn header(comm: &[u8], sample: &Kept, event: &str, weight: WeightBy, out: &mut dyn Write) -> io::Result<()> {
+    let stamp = sample.stamp;
+    let (seconds, micros) = split_time(stamp.time);
+    let (pid, tid, cpu) = (stamp.pid, stamp.tid, stamp.cpu);
+    write!(out, "{:>16} {pid:5}/{tid:<5} [{cpu:03}] {seconds:5}.{micros:06}: ", BStr::new(comm))?;
+    if weight == WeightBy::Period {
+        write!(out, "{:10} ", sample.period)?;
+    }
+    writeln!(out, "{event}: ")
+}
+
+fn split_time(nanoseconds: u64) -> (u64, u64) {
+    (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000 / 1000)
+}
+
+fn frame_line(location: &Location, object: &Object, frame: &NamedFrame, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "\t{:16x} ", location.ip)?;
+    let name: &[u8] = if frame.known { &frame.name } else { b"[unknown]" };
+    out.write_all(name)?;
+    if let Some(offset) = frame.offset {
+        write!(out, "+0x{offset:x}")?;
+    }
+    match object {
+        _ if frame.inlined => writeln!(out, " (inlined)"),
+        Object::Jit { pid, .. } if frame.known => writeln!(out, " (/tmp/perf-{pid}.map)"),
+        _ => {
+            out.write_all(b" (")?;
+            out.write_all(object.path())?;
+            out.write_all(b")\n")
+        }
+    }
+}

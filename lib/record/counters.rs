@@ -1,0 +1,356 @@
+//! Counters and their rings: for each CPU one ring for samples, and one for all that samples refer to.
+//!
+//! What samples refer to (new mappings, programs, threads) wakes the recorder at once, so that files are opened while
+//! they are there; samples wake it when their ring is half full.
+
+use std::io;
+
+use perf_event_open::config::{
+    CallChain, Clock, Cpu, Inherit, OnExecve, Opts, Proc, RecordIdFormat, SampleOn, UseBuildId, WakeUpOn,
+};
+use perf_event_open::count::Counter;
+use perf_event_open::event::sw::Software;
+use perf_event_open::sample::Sampler;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::events::Metric;
+use super::refusal;
+use super::sys;
+use super::target::{self, Target};
+use crate::Error;
+use crate::perf::event::{Layout, sample_type};
+
+/// The layout that [`options`] asks for.
+pub const LAYOUT: Layout = Layout {
+    sample_type: sample_type::IP
+        | sample_type::TID
+        | sample_type::TIME
+        | sample_type::ID
+        | sample_type::CPU
+        | sample_type::PERIOD
+        | sample_type::CALLCHAIN,
+};
+
+/// Rings hold 2 to this many pages: 512 KiB of samples, 256 KiB of the rest.
+const SAMPLE_RING: u8 = 7;
+const SIDE_RING: u8 = 6;
+/// Below this a ring is of no use.
+const SMALLEST_RING: u8 = 1;
+
+/// What is counted, and how often a sample is taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampling {
+    /// The event.
+    pub metric: Metric,
+    /// Samples a second.
+    pub frequency: u64,
+}
+
+/// A counter whose records go to a ring of its own.
+pub struct Ring {
+    counter: Counter,
+    sampler: Sampler,
+}
+
+impl Ring {
+    /// The ring's records.
+    pub fn sampler(&self) -> &Sampler {
+        &self.sampler
+    }
+
+    /// The file to wait for.
+    pub fn file(&self) -> &std::fs::File {
+        self.counter.file()
+    }
+}
+
+/// The two rings of a CPU.
+pub struct CpuRings {
+    /// Samples.
+    pub samples: Ring,
+    /// What samples refer to.
+    pub side: Ring,
+}
+
+/// All counters of a recording.
+pub struct Counters {
+    /// The rings, a pair a CPU.
+    pub rings: Vec<CpuRings>,
+    /// Counters of further threads, which write into the same rings.
+    others: Vec<Counter>,
+    /// For each thread that has counters of its own, their ids.
+    owners: FxHashMap<u64, u32>,
+    owned: FxHashSet<u32>,
+    enable_by_hand: bool,
+    /// What the user should know of how they were opened.
+    pub notes: Vec<String>,
+}
+
+impl Counters {
+    /// Opens what the target needs. They count from [`Counters::start`] on, or for a command when its program runs.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with the reason.
+    pub fn open(target: &Target, sampling: Sampling) -> Result<Self, Error> {
+        raise_file_limit();
+        let refused = |error: io::Error| refusal::counter(&error, target, sampling.frequency, sampling.metric.name());
+        match Opener::new(target, sampling, false).open() {
+            Err(Failure::Counter(error)) if error.raw_os_error() == Some(libc::EACCES) => {
+                let mut counters =
+                    Opener::new(target, sampling, true).open().map_err(|error| error.into_error(refused))?;
+                counters.notes.push(refusal::kernel_left_out());
+                Ok(counters)
+            }
+            result => result.map_err(|error| error.into_error(refused)),
+        }
+    }
+
+    /// Starts counting, unless a command's program will.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn start(&self) -> io::Result<()> {
+        if !self.enable_by_hand {
+            return Ok(());
+        }
+        self.all().try_for_each(Counter::enable)
+    }
+
+    /// Stops counting.
+    pub fn stop(&self) {
+        for counter in self.all() {
+            // One whose thread has gone counts no more anyway.
+            let _ = counter.disable();
+        }
+    }
+
+    /// How many records the kernel says it dropped, where it can say.
+    pub fn lost(&self) -> Option<u64> {
+        let leaders = self.rings.iter().map(|rings| &rings.samples.counter);
+        leaders.chain(&self.others).map(|counter| counter.stat().ok()?.lost_records).sum()
+    }
+
+    /// Whether a sample of thread `tid` by counter `id` counts. A thread that was born while counters were opened may
+    /// have its own and its parent's; its own count.
+    pub fn counts(&self, tid: u32, id: u64) -> bool {
+        !self.owned.contains(&tid) || self.owners.get(&id).is_none_or(|owner| *owner == tid)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Counter> {
+        self.rings.iter().flat_map(|rings| [&rings.side.counter, &rings.samples.counter]).chain(&self.others)
+    }
+}
+
+/// Why counters could not be opened.
+enum Failure {
+    Counter(io::Error),
+    Other(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl Failure {
+    fn into_error(self, refused: impl Fn(io::Error) -> Error) -> Error {
+        match self {
+            Self::Counter(error) => refused(error),
+            Self::Other(error) => error,
+        }
+    }
+}
+
+struct Opener<'a> {
+    target: &'a Target,
+    metric: Metric,
+    sample_options: Opts,
+    side_options: Opts,
+    cpus: Vec<u32>,
+    counters: Counters,
+}
+
+impl<'a> Opener<'a> {
+    fn new(target: &'a Target, sampling: Sampling, without_kernel: bool) -> Self {
+        Self {
+            target,
+            metric: sampling.metric,
+            sample_options: options(target, Some(sampling.frequency), without_kernel),
+            side_options: options(target, None, without_kernel),
+            cpus: online_cpus(),
+            counters: Counters {
+                rings: Vec::new(),
+                others: Vec::new(),
+                owners: FxHashMap::default(),
+                owned: FxHashSet::default(),
+                enable_by_hand: !matches!(target, Target::Command(_)),
+                notes: Vec::new(),
+            },
+        }
+    }
+
+    fn open(mut self) -> Result<Counters, Failure> {
+        match self.target {
+            Target::System => self.open_on_cpus(None, None)?,
+            Target::Command(pid) => self.open_on_cpus(Some(*pid), None)?,
+            Target::Processes(pids) => {
+                for pid in pids {
+                    self.open_threads(*pid)?;
+                }
+            }
+        }
+        if self.counters.rings.is_empty() {
+            return Err(Failure::Counter(io::Error::from_raw_os_error(libc::ESRCH)));
+        }
+        Ok(self.counters)
+    }
+
+    /// Opens counters for all threads of a process, and for those that it makes meanwhile.
+    fn open_threads(&mut self, pid: u32) -> Result<(), Failure> {
+        loop {
+            let threads = target::threads(pid).unwrap_or_default();
+            let new: Vec<u32> = threads.into_iter().filter(|tid| !self.counters.owned.contains(tid)).collect();
+            if new.is_empty() {
+                return Ok(());
+            }
+            for tid in new {
+                self.counters.owned.insert(tid);
+                match self.open_on_cpus(Some(tid), Some(tid)) {
+                    // It has ended meanwhile.
+                    Err(Failure::Counter(error)) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                    result => result?,
+                }
+            }
+        }
+    }
+
+    fn open_on_cpus(&mut self, task: Option<u32>, owner: Option<u32>) -> Result<(), Failure> {
+        for index in 0..self.cpus.len() {
+            let place = (task, self.cpus[index]);
+            let side = counter(Software::Dummy, place, &mut self.side_options)?;
+            let samples = counter(self.metric, place, &mut self.sample_options)?;
+            if let Some(tid) = owner {
+                self.counters.owners.insert(samples.id().map_err(Failure::Counter)?, tid);
+            }
+            match self.counters.rings.get(index) {
+                Some(rings) => {
+                    sys::share_ring(side.file(), rings.side.file()).map_err(Failure::Counter)?;
+                    sys::share_ring(samples.file(), rings.samples.file()).map_err(Failure::Counter)?;
+                    self.counters.others.extend([side, samples]);
+                }
+                None => {
+                    let side = self.ring(side, SIDE_RING)?;
+                    let samples = self.ring(samples, SAMPLE_RING)?;
+                    self.counters.rings.push(CpuRings { samples, side });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a counter a ring, a smaller one where the kernel refuses the memory.
+    fn ring(&mut self, counter: Counter, pages: u8) -> Result<Ring, Failure> {
+        let mut exponent = pages;
+        loop {
+            match counter.sampler(exponent) {
+                Ok(sampler) => {
+                    if exponent < pages && self.counters.notes.is_empty() {
+                        self.counters.notes.push(refusal::rings_reduced(4 << exponent));
+                    }
+                    return Ok(Ring { counter, sampler });
+                }
+                Err(error) if error.raw_os_error() == Some(libc::EPERM) && exponent > SMALLEST_RING => exponent -= 1,
+                Err(error) => return Err(Failure::Other(refusal::rings(&error))),
+            }
+        }
+    }
+}
+
+fn counter(
+    event: impl TryInto<perf_event_open::event::Event, Error = io::Error> + Clone,
+    (task, cpu): (Option<u32>, u32),
+    options: &mut Opts,
+) -> Result<Counter, Failure> {
+    let open = |options: &Opts| match task {
+        Some(task) => Counter::new(event.clone(), (Proc(task), Cpu(cpu)), options),
+        None => Counter::new(event.clone(), (Proc::ALL, Cpu(cpu)), options),
+    };
+    match open(options) {
+        // Before Linux 6.0 a counter does not tell its losses.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) && options.stat_format.lost_records => {
+            options.stat_format.lost_records = false;
+            open(options).map_err(Failure::Counter)
+        }
+        result => result.map_err(Failure::Counter),
+    }
+}
+
+/// The options of a counter that takes samples, or of one that only tells what samples refer to.
+fn options(target: &Target, frequency: Option<u64>, without_kernel: bool) -> Opts {
+    let mut options = Opts::default();
+    options.exclude.hv = true;
+    options.exclude.idle = true;
+    options.exclude.kernel = without_kernel;
+    if !matches!(target, Target::System) {
+        options.inherit = Some(Inherit::NewChild);
+    }
+    if matches!(target, Target::Command(_)) {
+        options.on_execve = Some(OnExecve::Enable);
+    }
+    options.sample_format.code_addr = true;
+    options.sample_format.period = true;
+    options.sample_format.call_chain =
+        Some(CallChain { exclude_user: false, exclude_kernel: without_kernel, defer_user: false, max_stack_frames: 0 });
+    options.record_id_all = true;
+    options.record_id_format = RecordIdFormat { id: true, stream_id: false, cpu: true, task: true, time: true };
+    options.timer = Some(Clock::Monotonic);
+    match frequency {
+        Some(frequency) => {
+            options.sample_on = SampleOn::Freq(frequency);
+            options.stat_format.lost_records = true;
+        }
+        None => {
+            options.extra_record.task = true;
+            options.extra_record.comm = true;
+            options.extra_record.mmap.code = true;
+            options.extra_record.mmap.ext = Some(UseBuildId(false));
+            options.wake_up.on = WakeUpOn::Bytes(1);
+        }
+    }
+    options
+}
+
+fn online_cpus() -> Vec<u32> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let cpus = parse_cpu_list(&text);
+    if cpus.is_empty() {
+        (0..std::thread::available_parallelism().map_or(1, |n| n.get() as u32)).collect()
+    } else {
+        cpus
+    }
+}
+
+/// Reads `0-3,8,10-11`.
+fn parse_cpu_list(text: &str) -> Vec<u32> {
+    let range = |part: &str| -> Option<std::ops::RangeInclusive<u32>> {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    };
+    text.trim().split(',').filter_map(range).flatten().collect()
+}
+
+fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn reads_lists_of_cpus() {
+        assert_eq!(super::parse_cpu_list("0-2,5\n"), [0, 1, 2, 5]);
+        assert_eq!(super::parse_cpu_list("\n"), [0u32; 0]);
+    }
+}

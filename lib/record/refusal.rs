@@ -1,0 +1,103 @@
+//! The kernel's refusals in words: what it said, the setting behind it, and what changes it.
+
+use std::fs;
+use std::io;
+
+use super::target::{self, Target};
+use crate::{Error, plain};
+
+/// What to say when a counter cannot be opened.
+pub fn counter(error: &io::Error, target: &Target, frequency: u64, event: &str) -> Error {
+    Error::Refused(match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => permission(target),
+        Some(libc::ESRCH) => "the process ended before it could be recorded".to_owned(),
+        Some(libc::EMFILE) => {
+            format!("too many threads for the limit of {} open files; raise it with ulimit -n, or use -a", open_files())
+        }
+        Some(libc::ENOSYS) => blocked(),
+        Some(libc::EINVAL) if frequency > max_sample_rate() => {
+            format!("-F {frequency} is above kernel.perf_event_max_sample_rate={}", max_sample_rate())
+        }
+        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
+            format!("this machine cannot count {event} (a virtual one?); -e cpu-clock works everywhere")
+        }
+        Some(libc::EBUSY) => "another profiler holds the counter".to_owned(),
+        _ => format!("cannot count {event}: {}", plain(error)),
+    })
+}
+
+/// What to say when kernel frames have to be left out.
+pub fn kernel_left_out() -> String {
+    let level = paranoid();
+    format!(
+        "kernel frames left out: perf_event_paranoid is {level} (needs 1, or CAP_PERFMON). \
+         Try: sudo sysctl kernel.perf_event_paranoid=1"
+    )
+}
+
+/// What to say when the rings had to be made smaller.
+pub fn rings_reduced(kib: usize) -> String {
+    let allowed = setting("/proc/sys/kernel/perf_event_mlock_kb").unwrap_or(0);
+    format!(
+        "ring buffers reduced to {kib} KiB a CPU: locked-memory limit (kernel.perf_event_mlock_kb={allowed}, ulimit -l)"
+    )
+}
+
+/// What to say when there is no memory for rings at all.
+pub fn rings(error: &io::Error) -> Error {
+    Error::Refused(format!("no ring buffer: {} (kernel.perf_event_mlock_kb, ulimit -l)", plain(error)))
+}
+
+fn permission(target: &Target) -> String {
+    let level = paranoid();
+    match target {
+        Target::System if level > 0 => format!(
+            "cannot record all CPUs (-a): perf_event_paranoid is {level}, -a needs 0 or CAP_PERFMON. \
+             Try: sudo sysctl kernel.perf_event_paranoid=0, or sudo fg-record -a"
+        ),
+        Target::Processes(pids) => {
+            let pid = pids.iter().find(|pid| !is_ours(**pid)).or(pids.first());
+            let who = pid.map_or(String::new(), |pid| target::describe(*pid));
+            format!("cannot attach to pid {who}: permission denied. Run as root, or as the process's owner")
+        }
+        _ if level > 2 => {
+            format!(
+                "perf_event_paranoid is {level}: needs 2, or CAP_PERFMON. Try: sudo sysctl kernel.perf_event_paranoid=2"
+            )
+        }
+        _ => blocked(),
+    }
+}
+
+fn blocked() -> String {
+    "perf_event_open is blocked: seccomp in this container? Docker: --cap-add PERFMON \
+     (or --security-opt seccomp=unconfined)"
+        .to_owned()
+}
+
+fn is_ours(pid: u32) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(format!("/proc/{pid}")).is_ok_and(|metadata| metadata.uid() == rustix::process::geteuid().as_raw())
+}
+
+fn paranoid() -> i64 {
+    setting("/proc/sys/kernel/perf_event_paranoid").unwrap_or(2)
+}
+
+fn max_sample_rate() -> u64 {
+    setting("/proc/sys/kernel/perf_event_max_sample_rate").and_then(|rate| u64::try_from(rate).ok()).unwrap_or(u64::MAX)
+}
+
+/// How many addresses the kernel writes of a stack at most.
+pub fn max_stack() -> usize {
+    setting("/proc/sys/kernel/perf_event_max_stack").and_then(|depth| usize::try_from(depth).ok()).unwrap_or(127)
+}
+
+fn open_files() -> String {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.map_or("unlimited".to_owned(), |limit| limit.to_string())
+}
+
+fn setting(path: &str) -> Option<i64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
