@@ -7,3 +7,5 @@ mod support;
 
 mod folded;
 mod manners;
+#[cfg(target_os = "linux")]
+mod signals;
