@@ -1,11 +1,18 @@
-//! Warnings: one line each, the first few of a kind in full, then their number.
+//! Warnings: one line each, the first few of a kind in full, then their number. And, on a terminal, how far the work is.
 
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
+use std::time::{Duration, Instant};
+
+use clap::builder::styling::Style;
 
 use crate::Error;
 
 /// How many malformed lines are shown one by one before only their number is.
 const SHOWN: u64 = 10;
+
+/// How long work lasts before it says how far it is, and how often it says that then.
+const PATIENCE: Duration = Duration::from_secs(1);
+const RHYTHM: Duration = Duration::from_millis(100);
 
 /// Where a tool's warnings go, and what they add up to.
 pub struct Diagnostics {
@@ -14,13 +21,31 @@ pub struct Diagnostics {
     strict: bool,
     skipped: u64,
     failed: bool,
+    bold: bool,
+    progress: Option<Progress>,
     sink: Box<dyn Write + Send>,
 }
 
+/// A line on the terminal that is written over again and again. Blanks clear it and not an escape sequence, so that
+/// any terminal, and NO_COLOR, are fine with it.
+struct Progress {
+    due: Instant,
+    shown: usize,
+}
+
 impl Diagnostics {
-    /// Warnings of `tool` to `sink`. `verbosity` is -1 for quiet, 0 as usual, 1 and up for more.
-    pub fn new(tool: &'static str, verbosity: i8, sink: Box<dyn Write + Send>) -> Self {
-        Self { tool, verbosity, strict: false, skipped: 0, failed: false, sink }
+    /// Warnings of `tool` to standard error. `verbosity` is -1 for quiet, 0 as usual, 1 and up for more.
+    pub fn to_stderr(tool: &'static str, verbosity: i8) -> Self {
+        let stderr = std::io::stderr();
+        let bold = anstream::AutoStream::choice(&stderr) != anstream::ColorChoice::Never;
+        let progress =
+            (verbosity >= 0 && stderr.is_terminal()).then(|| Progress { due: Instant::now() + PATIENCE, shown: 0 });
+        let sink: Box<dyn Write + Send> = if bold { Box::new(anstream::stderr()) } else { Box::new(stderr) };
+        Self { bold, progress, ..Self::new(tool, verbosity, sink) }
+    }
+
+    fn new(tool: &'static str, verbosity: i8, sink: Box<dyn Write + Send>) -> Self {
+        Self { tool, verbosity, strict: false, skipped: 0, failed: false, bold: false, progress: None, sink }
     }
 
     /// Warnings that nobody sees, for tests and for callers who only want the counts.
@@ -85,21 +110,57 @@ impl Diagnostics {
         }
     }
 
+    /// How far the work is, for those who wait for it: said on a terminal, after a second, ten times a second at most.
+    /// Call it as often as is convenient.
+    pub fn progress(&mut self, text: impl FnOnce() -> String) {
+        let Some(progress) = &mut self.progress else { return };
+        let now = Instant::now();
+        if now < progress.due {
+            return;
+        }
+        progress.due = now + RHYTHM;
+        let text: String = printable(&format!("{}: {}", self.tool, text())).chars().take(79).collect();
+        let _ = write!(self.sink, "\r{text:width$}", width = progress.shown).and_then(|()| self.sink.flush());
+        progress.shown = text.chars().count();
+    }
+
+    /// Clears the line that [`Self::progress`] has written, before anything else goes to the terminal.
+    pub fn end_progress(&mut self) {
+        if let Some(progress) = &mut self.progress
+            && progress.shown > 0
+        {
+            let _ = write!(self.sink, "\r{:width$}\r", "", width = progress.shown).and_then(|()| self.sink.flush());
+            progress.shown = 0;
+        }
+    }
+
     /// Sums up: how many malformed lines were left out, if that was not clear yet.
     pub fn finish(&mut self) {
+        self.end_progress();
         if self.skipped > 0 {
-            let (lines, shown) = (plural(self.skipped, "malformed line"), self.skipped.min(SHOWN));
+            let lines = plural(self.skipped, "malformed line");
             self.warn(&match self.skipped > SHOWN {
-                true => format!("{lines} left out (the first {shown} shown)"),
+                true => format!("{lines} left out (the first {SHOWN} shown)"),
                 false => format!("{lines} left out"),
             });
         }
     }
 
     fn say(&mut self, message: &str) {
-        // A failing stderr is no reason to stop.
-        let bold = clap::builder::styling::Style::new().bold();
-        let _ = writeln!(self.sink, "{bold}{}:{bold:#} {}", self.tool, printable(message));
+        self.say_lines([message]);
+    }
+
+    /// Says several lines, whatever the verbosity; the first bears the tool's name.
+    pub(crate) fn say_lines<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) {
+        self.end_progress();
+        let style = if self.bold { Style::new().bold() } else { Style::new() };
+        let mut text = format!("{style}{}:{style:#} ", self.tool);
+        for line in lines {
+            text.push_str(&printable(line));
+            text.push('\n');
+        }
+        // All at once, so that the messages of a pipeline's programs do not mix. A failing stderr is no reason to stop.
+        let _ = self.sink.write_all(text.as_bytes());
     }
 }
 

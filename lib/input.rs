@@ -1,5 +1,7 @@
 //! Where profiles come from: standard input, files, plain or compressed; in blocks cut where the format says.
 
+mod compressed;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -11,9 +13,6 @@ const BLOCK: usize = 256 * 1024;
 
 /// The longest record that is taken, so that a small compressed file cannot fill the memory.
 const LONGEST: usize = 64 << 20;
-
-const GZIP: &[u8] = &[0x1f, 0x8b];
-const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// Something that can be opened and read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,14 +91,7 @@ impl Blocks {
         let mut magic = [0; 4];
         let read = read_full(&mut *raw, &mut magic).map_err(|error| Error::read(&name, error))?;
         let start = io::Cursor::new(magic[..read].to_vec());
-        let whole: Box<dyn Read + Send> = Box::new(start.chain(raw));
-        let reader: Box<dyn Read + Send> = if magic[..read].starts_with(GZIP) {
-            Box::new(flate2::read::MultiGzDecoder::new(io::BufReader::with_capacity(BLOCK, whole)))
-        } else if magic[..read].starts_with(ZSTD) {
-            Box::new(ZstdFrames::new(whole))
-        } else {
-            whole
-        };
+        let reader = compressed::decompress(&magic[..read], Box::new(start.chain(raw)));
         Ok(Self { name, reader, buffer: Vec::new(), taken: 0, filled: 0, ended: false })
     }
 
@@ -205,73 +197,6 @@ fn read_full(reader: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// All zstd frames of a stream, one after the other (`zstd`'s own files may hold several, skippable ones too).
-struct ZstdFrames {
-    state: ZstdState,
-}
-
-type Compressed = io::BufReader<Box<dyn Read + Send>>;
-
-enum ZstdState {
-    Between(Compressed),
-    Within(Box<ruzstd::decoding::StreamingDecoder<Compressed, ruzstd::decoding::FrameDecoder>>),
-    Ended,
-}
-
-impl ZstdFrames {
-    fn new(raw: Box<dyn Read + Send>) -> Self {
-        Self { state: ZstdState::Between(io::BufReader::with_capacity(BLOCK, raw)) }
-    }
-}
-
-impl Read for ZstdFrames {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        use io::BufRead as _;
-        loop {
-            match std::mem::replace(&mut self.state, ZstdState::Ended) {
-                ZstdState::Ended => return Ok(0),
-                ZstdState::Between(mut raw) => {
-                    if raw.fill_buf()?.is_empty() {
-                        return Ok(0);
-                    }
-                    self.state = next_frame(raw)?;
-                }
-                ZstdState::Within(mut frame) => {
-                    let read = frame.read(buffer)?;
-                    self.state = match read {
-                        0 => ZstdState::Between(frame.into_inner()),
-                        _ => ZstdState::Within(frame),
-                    };
-                    if read > 0 {
-                        return Ok(read);
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn next_frame(mut raw: Compressed) -> io::Result<ZstdState> {
-    let mut head = [0; 8];
-    {
-        use io::BufRead as _;
-        let buffered = raw.fill_buf()?;
-        let known = buffered.len().min(8);
-        head[..known].copy_from_slice(&buffered[..known]);
-    }
-    let magic = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
-    if (0x184d_2a50..=0x184d_2a5f).contains(&magic) {
-        let mut skipped = [0; 8];
-        raw.read_exact(&mut skipped)?;
-        let length = u32::from_le_bytes([skipped[4], skipped[5], skipped[6], skipped[7]]);
-        io::copy(&mut (&mut raw).take(length.into()), &mut io::sink())?;
-        return Ok(ZstdState::Between(raw));
-    }
-    let decoder = ruzstd::decoding::StreamingDecoder::new(raw)
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("not valid zstd: {error}")))?;
-    Ok(ZstdState::Within(Box::new(decoder)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Blocks, after_last_line};
@@ -297,17 +222,5 @@ mod tests {
         let mut input = blocks(b"one\ntwo\n");
         assert_eq!(input.head().unwrap(), b"one\ntwo\n");
         assert_eq!(input.rest().unwrap(), b"one\ntwo\n");
-    }
-
-    #[test]
-    fn several_gzip_members_are_one_text() {
-        use std::io::Write as _;
-        let mut packed = Vec::new();
-        for part in ["a 1\n", "b 2\n"] {
-            let mut encoder = flate2::write::GzEncoder::new(&mut packed, flate2::Compression::fast());
-            encoder.write_all(part.as_bytes()).unwrap();
-            encoder.finish().unwrap();
-        }
-        assert_eq!(blocks(&packed).rest().unwrap(), b"a 1\nb 2\n");
     }
 }

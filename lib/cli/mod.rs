@@ -4,25 +4,36 @@
 //! line. A reader that closed our output early is no failure.
 
 mod generate;
+mod manual;
+mod options;
 mod output;
 mod signals;
+mod usage;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+pub use manual::Entries;
+pub use options::{Color, Common, Reading};
 pub use output::Output;
 #[cfg(unix)]
 pub use signals::Interrupts;
 
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::input::Source;
 
 /// One of the programs.
 pub trait Tool: clap::Parser {
+    /// Command lines worth copying and what each does, the most useful first: that one is in the short help too.
+    const EXAMPLES: Entries = &[];
+
+    /// What the exit statuses mean.
+    const EXIT_STATUS: Entries = manual::EXIT_STATUS;
+
+    /// Manual pages of other projects that help, such as `perf-script(1)`.
+    const SEE_ALSO: &'static [&'static str] = &[];
+
     /// The options that all tools have.
     fn common(&self) -> &Common;
 
@@ -51,61 +62,6 @@ pub trait Tool: clap::Parser {
     }
 }
 
-/// The options that all tools have.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct Common {
-    /// Write to FILE, which appears only when it is complete [default: standard output]
-    #[arg(short, long, value_name = "FILE", display_order = 900)]
-    pub output: Option<PathBuf>,
-
-    /// No warnings, only errors
-    #[arg(short, long, display_order = 901, conflicts_with = "verbose")]
-    pub quiet: bool,
-
-    /// Say more about what is done
-    #[arg(short, long, action = clap::ArgAction::Count, display_order = 902)]
-    pub verbose: u8,
-
-    /// Print a man page or a shell's completions, and end
-    #[arg(long, value_name = "KIND", hide = true, exclusive = true)]
-    pub generate: Option<generate::Kind>,
-}
-
-/// How messages are coloured; all tools but fg-svg, whose `--color` is the palette, as flamegraph.pl has it.
-#[derive(Clone, Copy, Debug, Default, clap::Args)]
-pub struct Color {
-    /// Colour messages: auto, always or never
-    #[arg(long, value_name = "WHEN", default_value = "auto", hide_possible_values = true, display_order = 903)]
-    pub color: clap::ColorChoice,
-}
-
-/// The operands and options of tools that read files.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct Reading {
-    /// Files to read, plain or compressed (gzip, zstd); `-` or none is standard input
-    #[arg(value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-
-    /// Fail at the first malformed line instead of leaving it out
-    #[arg(long, display_order = 800)]
-    pub strict: bool,
-}
-
-impl Reading {
-    /// What is to be read.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] if standard input is named twice.
-    pub fn sources(&self) -> Result<Vec<Source>, Error> {
-        Source::from_operands(&self.files)
-    }
-
-    /// Whether standard input is among it.
-    pub fn reads_stdin(&self) -> bool {
-        self.files.is_empty() || self.files.iter().any(|file| file.as_os_str() == "-")
-    }
-}
-
 /// What a running tool has: its output and its voice.
 pub struct Session {
     /// Where the result goes.
@@ -117,65 +73,52 @@ pub struct Session {
 /// Runs a tool: the whole of its `main`.
 pub fn main<T: Tool>() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let parser = command::<T>();
-    let name = keep(parser.get_name().to_owned());
-    let matches = match parser.try_get_matches_from(&arguments) {
+    let name = usage::name::<T>();
+    let matches = match usage::command::<T>().try_get_matches_from(&arguments) {
         Ok(matches) => matches,
-        Err(error) => return ExitCode::from(no_run(&error, &arguments)),
+        Err(error) => return ExitCode::from(usage::answer(name, &error, &arguments)),
     };
     if let Some(kind) = matches.get_one::<generate::Kind>("generate") {
-        return finish(name, generate::print(*kind, command::<T>()));
+        return ExitCode::from(usage::print(name, generate::text::<T>(*kind)));
     }
     let tool = match T::from_arg_matches(&matches) {
         Ok(tool) => tool,
-        Err(error) => return ExitCode::from(no_run(&error.format(&mut T::command()), &arguments)),
+        Err(error) => {
+            let error = error.format(&mut usage::command::<T>());
+            return ExitCode::from(usage::answer(name, &error, &arguments));
+        }
     };
     if tool.reads_stdin() && io::stdin().is_terminal() {
-        let hint = format!("no input: name a file, or pipe into {name}");
-        let error = T::command().error(ErrorKind::MissingRequiredArgument, hint);
-        return ExitCode::from(no_run(&error, &arguments));
+        return ExitCode::from(usage::no_input::<T>(name));
     }
     colour_messages(tool.color());
     ExitCode::from(run(tool, name))
 }
 
-/// The tool's command line as the parser and the generators see it.
-fn command<T: Tool>() -> clap::Command {
-    T::command().version(version()).term_width(80)
-}
-
-/// The version, and where the build knows it the revision.
-fn version() -> &'static str {
-    let version = env!("CARGO_PKG_VERSION");
-    option_env!("FG_REVISION").map_or(version, |revision| keep(format!("{version} (rev {revision})")))
-}
-
-/// A handful of bytes that live as long as the process.
-fn keep(text: String) -> &'static str {
-    Box::leak(text.into_boxed_str())
-}
-
 fn run<T: Tool>(tool: T, name: &'static str) -> u8 {
-    let common = tool.common().clone();
-    let verbosity = if common.quiet { -1 } else { i8::try_from(common.verbose).unwrap_or(i8::MAX) };
-    let diagnostics = Diagnostics::new(name, verbosity, Box::new(anstream::stderr()));
+    let mut diagnostics = Diagnostics::to_stderr(name, tool.common().verbosity());
     if !tool.handles_signals() {
-        signals::install();
+        signals::install(tool.reads_stdin());
     }
-    let output = match Output::create(common.output.as_deref()) {
+    let output = match Output::create(tool.common().output.as_deref()) {
         Ok(output) => output,
-        Err(error) => return say(name, &error, T::failure(&error)),
+        Err(error) => {
+            diagnostics.fail(&error);
+            return T::failure(&error);
+        }
     };
     let mut session = Session { output, diagnostics };
     let result = tool.run(&mut session).and_then(|status| session.output.finish().map(|()| status));
     session.diagnostics.finish();
-    match result {
-        Ok(0) if session.diagnostics.failed() => 1,
+    let status = match result {
         Ok(status) => status,
         Err(error) if error.is_broken_pipe() => 0,
-        Err(error @ Error::Usage(_)) => say(name, &error, 2),
-        Err(error) => say(name, &error, T::failure(&error)),
-    }
+        Err(error) => {
+            session.diagnostics.fail(&error);
+            return if matches!(error, Error::Usage(_)) { 2 } else { T::failure(&error) };
+        }
+    };
+    if session.diagnostics.failed() { T::failure(&Error::Said) } else { status }
 }
 
 fn colour_messages(choice: clap::ColorChoice) {
@@ -186,43 +129,4 @@ fn colour_messages(choice: clap::ColorChoice) {
         clap::ColorChoice::Never => anstream::ColorChoice::Never,
     }
     .write_global();
-}
-
-fn finish(name: &'static str, result: Result<(), Error>) -> ExitCode {
-    match result {
-        Err(error) if !error.is_broken_pipe() => ExitCode::from(say(name, &error, 1)),
-        _ => ExitCode::SUCCESS,
-    }
-}
-
-fn say(name: &'static str, error: &Error, status: u8) -> u8 {
-    Diagnostics::new(name, 0, Box::new(anstream::stderr())).fail(error);
-    status
-}
-
-/// The command line did not lead to a run: help, version, or a mistake in it.
-fn no_run(error: &clap::Error, arguments: &[OsString]) -> u8 {
-    use std::io::Write as _;
-    if error.kind() == ErrorKind::DisplayVersion && wants_details(arguments) {
-        let details = format!(
-            "{error}target: {}-{}\ninput: gzip, zstd\nrecording: {}\n",
-            std::env::consts::ARCH,
-            std::env::consts::OS,
-            if cfg!(target_os = "linux") { "perf_event" } else { "not on this system" },
-        );
-        return match io::stdout().write_all(details.as_bytes()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => 1,
-            _ => 0,
-        };
-    }
-    match error.print() {
-        Err(failure) if failure.kind() != io::ErrorKind::BrokenPipe => 1,
-        _ => u8::try_from(error.exit_code()).unwrap_or(2),
-    }
-}
-
-fn wants_details(arguments: &[OsString]) -> bool {
-    arguments
-        .iter()
-        .any(|argument| argument == "--verbose" || argument == "-v" || argument == "-vV" || argument == "-Vv")
 }

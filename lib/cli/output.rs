@@ -1,6 +1,6 @@
 //! Where a result goes: standard output, or a file that appears only when it is complete.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub struct Output {
 }
 
 enum Target {
-    Stdout(io::Stdout),
+    Stdout(File),
     Terminal(Terminal),
     Device(File),
     /// The unfinished file, and where it will stand.
@@ -31,15 +31,17 @@ impl Output {
     /// # Errors
     /// [`Error::Write`].
     pub fn create(path: Option<&Path>) -> Result<Self, Error> {
-        let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
-            let stdout = io::stdout();
-            let target =
-                if stdout.is_terminal() { Target::Terminal(Terminal::default()) } else { Target::Stdout(stdout) };
-            return Ok(Self::new("stdout".to_owned(), target));
+        let path = path.filter(|path| path.as_os_str() != "-" && path.as_os_str() != "/dev/stdout");
+        let name = path.map_or_else(|| "stdout".to_owned(), |path| path.display().to_string());
+        let target = match path {
+            Some(path) => open(path),
+            None if io::stdout().is_terminal() => Ok(Target::Terminal(Terminal::default())),
+            None => stdout().map(Target::Stdout),
         };
-        let name = path.display().to_string();
-        let target = open(path).map_err(|error| Error::write(&name, error))?;
-        Ok(Self::new(name, target))
+        match target {
+            Ok(target) => Ok(Self::new(name, target)),
+            Err(error) => Err(Error::write(name, error)),
+        }
     }
 
     fn new(name: String, target: Target) -> Self {
@@ -88,12 +90,12 @@ impl Output {
         let place = |target: BufWriter<Target>| -> io::Result<()> {
             let target = target.into_inner().map_err(io::IntoInnerError::into_error)?;
             match target {
-                Target::Stdout(mut stdout) => stdout.flush(),
+                Target::Stdout(_) | Target::Device(_) => Ok(()),
                 Target::Terminal(mut terminal) => terminal.flush(),
-                Target::Device(mut file) => file.flush(),
                 Target::Unfinished(file, path) => {
+                    let mut unfinished = signals::unfinished();
                     file.persist(path).map_err(|error| error.error)?;
-                    signals::forget_unfinished();
+                    *unfinished = None;
                     Ok(())
                 }
             }
@@ -127,45 +129,70 @@ fn close_stdout() -> io::Result<()> {
     Ok(())
 }
 
+/// Standard output without the line buffer of the standard library, which would split every block in two.
+fn stdout() -> io::Result<File> {
+    #[cfg(unix)]
+    let own = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
+    #[cfg(windows)]
+    let own = std::os::windows::io::AsHandle::as_handle(&io::stdout()).try_clone_to_owned()?;
+    Ok(File::from(own))
+}
+
 fn open(path: &Path) -> io::Result<Target> {
-    let existing = fs::metadata(path).ok();
-    if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
-        return OpenOptions::new().write(true).open(path).map(Target::Device);
+    match OpenOptions::new().write(true).open(path) {
+        Ok(file) => {
+            let metadata = file.metadata()?;
+            if metadata.is_file() { beside(path, Some(metadata.permissions())) } else { Ok(Target::Device(file)) }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => beside(path, None),
+        Err(error) => Err(error),
     }
-    // Through a link, so that the link stays one.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+}
+
+/// An unfinished file in the folder where it will stand.
+fn beside(path: &Path, permissions: Option<Permissions>) -> io::Result<Target> {
+    let path = follow_links(path);
     let mut builder = tempfile::Builder::new();
     builder.prefix(".fg-unfinished-");
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        builder.permissions(fs::Permissions::from_mode(0o666));
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut unfinished = signals::unfinished();
+    let file = builder.tempfile_in(folder(&path))?;
+    *unfinished = Some(file.path().to_owned());
+    if let Some(permissions) = permissions {
+        file.as_file().set_permissions(permissions)?;
     }
-    let file = builder.tempfile_in(folder)?;
-    if let Some(existing) = existing {
-        file.as_file().set_permissions(existing.permissions())?;
-    }
-    signals::remember_unfinished(file.path());
     Ok(Target::Unfinished(file, path))
+}
+
+/// The file behind links, whether it exists or not, so that the links stay.
+fn follow_links(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // As many as Linux follows; beyond them opening has failed already.
+    for _ in 0..40 {
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = folder(&path).join(target);
+    }
+    path
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Stdout(stdout) => stdout.write(bytes),
+            Self::Stdout(file) | Self::Device(file) => file.write(bytes),
             Self::Terminal(terminal) => terminal.write(bytes),
-            Self::Device(file) => file.write(bytes),
             Self::Unfinished(file, _) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Stdout(stdout) => stdout.flush(),
             Self::Terminal(terminal) => terminal.flush(),
-            Self::Device(file) => file.flush(),
-            Self::Unfinished(file, _) => file.flush(),
+            Self::Stdout(_) | Self::Device(_) | Self::Unfinished(..) => Ok(()),
         }
     }
 }

@@ -4,91 +4,111 @@
 //! recorder ends first, and what it prints must get through. A second one, and SIGTERM and SIGHUP at once, remove the
 //! unfinished output file and kill.
 
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// A file to remove if a signal ends the process.
-pub(super) fn remember_unfinished(path: &Path) {
-    *lock() = Some(path.to_owned());
-}
-
-/// The file is finished.
-pub(super) fn forget_unfinished() {
-    *lock() = None;
-}
-
-fn lock() -> std::sync::MutexGuard<'static, Option<PathBuf>> {
-    UNFINISHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-#[cfg(unix)]
-fn die(signal: i32) {
-    if let Some(path) = lock().take() {
-        let _ = std::fs::remove_file(path);
-    }
-    let _ = signal_hook::low_level::emulate_default_handler(signal);
-}
-
-/// Starts the shared handler of a filter.
-#[cfg(unix)]
-pub(super) fn install() {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
-    let mut patient = stdin_is_pipe();
-    std::thread::spawn(move || {
-        for signal in signals.forever() {
-            if signal == SIGINT && std::mem::take(&mut patient) {
-                continue;
-            }
-            die(signal);
-        }
-    });
+/// The file to remove if a signal ends the process. While this is held no signal ends it, so that whoever creates such
+/// a file or puts it in its place does so as a whole.
+pub(super) fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(not(unix))]
-pub(super) fn install() {}
+pub(super) fn install(_reads_stdin: bool) {}
 
 #[cfg(unix)]
-fn stdin_is_pipe() -> bool {
-    use std::os::fd::AsFd as _;
-    use std::os::unix::fs::FileTypeExt as _;
-    let Ok(stdin) = std::io::stdin().as_fd().try_clone_to_owned() else { return false };
-    std::fs::File::from(stdin).metadata().is_ok_and(|metadata| metadata.file_type().is_fifo())
-}
-
-/// For a tool that acts on signals itself: the first SIGINT, SIGTERM or SIGHUP asks it to stop, the second kills it.
+pub use unix::Interrupts;
 #[cfg(unix)]
-pub struct Interrupts {
-    first: std::sync::Arc<std::sync::atomic::AtomicI32>,
-}
+pub(super) use unix::install;
 
 #[cfg(unix)]
-impl Interrupts {
-    /// Starts listening. `wake` is called on the first signal, in a thread of its own.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn listen(wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
-        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-        use std::sync::atomic::Ordering;
-        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-        let first = std::sync::Arc::new(std::sync::atomic::AtomicI32::new(0));
-        let seen = first.clone();
+mod unix {
+    use std::io;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    /// Starts the shared handler of a filter. What the parent has us ignore, as nohup does, stays ignored.
+    pub(crate) fn install(reads_stdin: bool) {
+        let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
+        let Ok(mut signals) = Signals::new(heeded) else { return };
+        let mut patient = reads_stdin && stdin_is_pipe();
         std::thread::spawn(move || {
             for signal in signals.forever() {
-                if seen.compare_exchange(0, signal, Ordering::AcqRel, Ordering::Acquire).is_err() {
-                    die(signal);
+                if signal == SIGINT && std::mem::take(&mut patient) {
+                    continue;
                 }
-                wake();
+                die(signal);
             }
         });
-        Ok(Self { first })
     }
 
-    /// Whether a signal came.
-    pub fn arrived(&self) -> bool {
-        self.first.load(std::sync::atomic::Ordering::Acquire) != 0
+    /// Ends the process by the signal itself, so that a shell sees what happened.
+    fn die(signal: i32) {
+        let unfinished = super::unfinished();
+        if let Some(path) = &*unfinished {
+            let _ = std::fs::remove_file(path);
+        }
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    }
+
+    #[allow(unsafe_code)]
+    fn is_ignored(signal: i32) -> bool {
+        let mut action = std::mem::MaybeUninit::<libc::sigaction>::uninit();
+        // SAFETY: given no new action, sigaction only writes the present one to the place that it is given, which is
+        // read only if it says that it did.
+        unsafe {
+            libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
+                && action.assume_init().sa_sigaction == libc::SIG_IGN
+        }
+    }
+
+    fn stdin_is_pipe() -> bool {
+        use std::os::fd::AsFd as _;
+        use std::os::unix::fs::FileTypeExt as _;
+        let Ok(stdin) = io::stdin().as_fd().try_clone_to_owned() else { return false };
+        let kind = std::fs::File::from(stdin).metadata().map(|metadata| metadata.file_type());
+        // Some shells make their pipelines of sockets.
+        kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
+    }
+
+    /// For a tool that acts on signals itself: the first SIGINT, SIGTERM or SIGHUP asks it to stop, the second kills it.
+    pub struct Interrupts {
+        arrived: Arc<AtomicBool>,
+    }
+
+    impl Interrupts {
+        /// Starts listening. `wake` is called on the first signal, in a thread of its own.
+        ///
+        /// SIGINT is heeded even where it is ignored at the start, as it is in a script's background: `kill -INT` is how
+        /// scripts end a recording. SIGHUP is not, so that nohup works.
+        ///
+        /// # Errors
+        /// Those of the system.
+        pub fn listen(wake: impl Fn() + Send + 'static) -> io::Result<Self> {
+            let heeded =
+                [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
+            let mut signals = Signals::new(heeded)?;
+            let arrived = Arc::new(AtomicBool::new(false));
+            let seen = arrived.clone();
+            std::thread::spawn(move || {
+                for signal in signals.forever() {
+                    if seen.swap(true, Ordering::AcqRel) {
+                        die(signal);
+                    }
+                    wake();
+                }
+            });
+            Ok(Self { arrived })
+        }
+
+        /// Whether a signal came.
+        pub fn arrived(&self) -> bool {
+            self.arrived.load(Ordering::Acquire)
+        }
     }
 }

@@ -6,3 +6,6 @@
 mod support;
 
 mod folded;
+mod manners;
+#[cfg(target_os = "linux")]
+mod signals;

@@ -2,10 +2,17 @@
 
 #![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
 
+#[cfg(unix)]
+pub mod terminal;
+
 use std::ffi::OsStr;
-use std::io::Write as _;
+use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a test waits for what should be there at once.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The programs.
 pub const TOOLS: [&str; 6] = ["fg-record", "fg-collapse", "fg-filter", "fg-diff", "fg-csv", "fg-svg"];
@@ -72,6 +79,49 @@ pub fn run_command(mut command: Command, stdin: &[u8]) -> Outcome {
     writer.join().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     Outcome { command: shown, status: output.status, stdout: output.stdout, stderr }
+}
+
+/// Starts any command, with streams as they are given, and kills it if it has not ended after a while: for what could hang.
+pub fn run_bounded(command: &mut Command) -> Outcome {
+    let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    end_bounded(child, &format!("{command:?}"))
+}
+
+/// Waits for the end of a child, and kills it and fails if it does not come.
+pub fn end_bounded(mut child: Child, shown: &str) -> Outcome {
+    let collect = |stream: Option<Box<dyn Read + Send>>| {
+        std::thread::spawn(move || {
+            let mut text = Vec::new();
+            stream.map(|mut stream| stream.read_to_end(&mut text));
+            text
+        })
+    };
+    let stdout = collect(child.stdout.take().map(|stream| Box::new(stream) as _));
+    let stderr = collect(child.stderr.take().map(|stream| Box::new(stream) as _));
+    let mut status = None;
+    let ended = eventually(|| {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    if !ended {
+        child.kill().unwrap();
+        panic!("{shown} hangs");
+    }
+    let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
+    let stderr = String::from_utf8_lossy(&stderr).into_owned();
+    Outcome { command: shown.to_owned(), status: status.unwrap(), stdout, stderr }
+}
+
+/// Whether something becomes true before the test's patience ends.
+pub fn eventually(mut is_true: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        if is_true() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    false
 }
 
 /// A directory of the test's own, removed at its end.

@@ -1,0 +1,76 @@
+//! The options that several tools have, each with one meaning.
+
+use std::path::PathBuf;
+
+use super::generate;
+use crate::Error;
+use crate::input::Source;
+
+/// The options that all tools have.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Common {
+    /// Write to FILE, which appears only when it is complete [default: standard output]
+    #[arg(short, long, value_name = "FILE", display_order = 900)]
+    pub output: Option<PathBuf>,
+
+    /// No warnings, only errors
+    #[arg(short, long, display_order = 901, overrides_with = "verbose")]
+    pub quiet: bool,
+
+    /// Say more about what is done
+    #[arg(short, long, action = clap::ArgAction::Count, display_order = 902, overrides_with = "quiet")]
+    pub verbose: u8,
+
+    /// Print a man page or a shell's completions, and end
+    #[arg(long, value_name = "KIND", hide = true, exclusive = true)]
+    pub generate: Option<generate::Kind>,
+}
+
+impl Common {
+    /// How much is to be said: -1 only errors, 0 warnings too, 1 and up also what was done.
+    pub fn verbosity(&self) -> i8 {
+        if self.quiet { -1 } else { i8::try_from(self.verbose).unwrap_or(i8::MAX) }
+    }
+}
+
+/// How messages are coloured; all tools but fg-svg, whose `--color` is the palette, as flamegraph.pl has it.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct Color {
+    /// Colour messages: auto, always or never
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true,
+        hide_short_help = true,
+        display_order = 903
+    )]
+    pub color: clap::ColorChoice,
+}
+
+/// The operands and options of tools that read files.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Reading {
+    /// Files to read, plain or compressed (gzip, zstd); `-` or none is standard input
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Fail at the first malformed line instead of leaving it out
+    #[arg(long, hide_short_help = true, display_order = 800)]
+    pub strict: bool,
+}
+
+impl Reading {
+    /// What is to be read.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if standard input is named twice.
+    pub fn sources(&self) -> Result<Vec<Source>, Error> {
+        Source::from_operands(&self.files)
+    }
+
+    /// Whether standard input is among it.
+    pub fn reads_stdin(&self) -> bool {
+        self.files.is_empty() || self.files.iter().any(|file| file.as_os_str() == "-")
+    }
+}

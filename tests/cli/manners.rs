@@ -1,0 +1,105 @@
+//! Good manners: what every program does alike. Each test is a rule, and runs over the programs that it is for.
+
+#[path = "manners/help.rs"]
+mod help;
+#[path = "manners/input.rs"]
+mod input;
+#[path = "manners/messages.rs"]
+mod messages;
+#[path = "manners/output.rs"]
+mod output;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{self, Outcome};
+
+/// A small profile that all readers take.
+pub const PROFILE: &str = "main 2\nmain;parse 3\nmain;parse;read 12\nmain;write 5\n";
+
+/// One of the programs, and what sets it apart from the others.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    pub name: &'static str,
+    /// Operands before the one that a rule gives it.
+    pub before: &'static [&'static str],
+    /// Whether it reads any number of files as one stream.
+    pub merges: bool,
+    /// Whether it writes folded stacks.
+    pub folds: bool,
+    /// The exit status of a failure.
+    pub failure: i32,
+    /// The exit status of an empty profile.
+    pub empty: i32,
+}
+
+const COLLAPSE: Program = Program { name: "fg-collapse", before: &[], merges: true, folds: true, failure: 1, empty: 0 };
+const FILTER: Program = Program { name: "fg-filter", ..COLLAPSE };
+const DIFF: Program = Program { name: "fg-diff", before: &["before.folded"], merges: false, ..COLLAPSE };
+const CSV: Program = Program { name: "fg-csv", folds: false, ..COLLAPSE };
+const SVG: Program = Program { name: "fg-svg", folds: false, ..COLLAPSE };
+
+/// The programs that read profiles.
+pub const READERS: [Program; 5] = [COLLAPSE, FILTER, DIFF, CSV, SVG];
+
+/// The programs that read several files as one stream.
+pub fn mergers() -> impl Iterator<Item = Program> {
+    READERS.into_iter().filter(|program| program.merges)
+}
+
+/// A folder with a profile in it, in which a program runs.
+pub struct Place {
+    pub program: Program,
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    pub fn of(program: Program) -> Self {
+        let place = Self { program, folder: support::directory() };
+        place.file("before.folded", "main;parse;read 10\nmain;write 5\n");
+        place.file("in.folded", PROFILE);
+        place
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn file(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path().join(name)).unwrap_or_else(|error| panic!("{:?}: {name}: {error}", self.program))
+    }
+
+    /// What is in the folder but for the inputs.
+    pub fn made(&self) -> Vec<String> {
+        let names = std::fs::read_dir(self.path()).unwrap();
+        let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.retain(|name| !name.ends_with(".folded"));
+        names.sort();
+        names
+    }
+
+    /// The program with its operands, and those given.
+    pub fn command<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
+        let mut command = Command::new(support::tool(self.program.name));
+        command.current_dir(self.path()).args(self.program.before).args(arguments);
+        for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(variable);
+        }
+        command
+    }
+
+    pub fn run<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Outcome {
+        self.run_with(arguments, b"")
+    }
+
+    pub fn run_with<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>, stdin: &[u8]) -> Outcome {
+        support::run_command(self.command(arguments), stdin)
+    }
+}

@@ -1,0 +1,105 @@
+//! Help, version and mistakes in the command line: all six programs.
+
+use std::process::{Command, Stdio};
+
+use super::{Place, mergers};
+use crate::support::{Outcome, TOOLS, run, run_bounded, tool};
+
+#[test]
+fn the_short_help_fits_a_screen_and_has_one_example() {
+    for name in TOOLS {
+        let help = run(name, ["-h"], b"").ok();
+        let lines: Vec<String> = help.text().lines().map(str::to_owned).collect();
+        assert!(lines.len() <= 25, "{name} -h has {} lines:\n{}", lines.len(), help.text());
+        assert_narrow(&help);
+        let examples = lines.iter().filter(|line| line.starts_with("Example: ") && line.contains(name)).count();
+        assert_eq!(examples, 1, "{}", help.text());
+    }
+}
+
+#[test]
+fn the_long_help_has_every_option_of_the_short_one() {
+    for name in TOOLS {
+        let (short, long) = (run(name, ["-h"], b"").ok().text(), run(name, ["--help"], b"").ok());
+        assert_narrow(&long);
+        assert!(long.text().lines().count() > short.lines().count(), "{name}");
+        let options = short.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 2);
+        for option in options.map(|word| word.trim_end_matches(|end: char| !end.is_alphanumeric())) {
+            assert!(long.text().contains(option), "{name} --help lacks {option}");
+        }
+        assert!(long.stderr.is_empty(), "{long:?}");
+    }
+}
+
+fn assert_narrow(help: &Outcome) {
+    let text = help.text();
+    let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(wide.is_empty(), "{}: {wide:#?}", help.command);
+}
+
+#[test]
+fn the_version_is_one_line_and_with_v_its_details() {
+    for name in TOOLS {
+        let version = run(name, ["-V"], b"").ok().text();
+        assert!(version.starts_with(&format!("{name} {}", env!("CARGO_PKG_VERSION"))), "{version}");
+        assert_eq!(version.lines().count(), 1, "{version}");
+        assert_eq!(run(name, ["--version"], b"").ok().text(), version);
+        for with_details in [["-V", "-v"], ["-v", "-V"], ["-vV", "-q"], ["--version", "--verbose"]] {
+            let details = run(name, with_details, b"").ok().text();
+            for what in ["target: ", "gzip, zstd", "recording: "] {
+                assert!(details.starts_with(&version) && details.contains(what), "{name} {with_details:?}: {details}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wrong_option_is_said_under_the_programs_name() {
+    for name in TOOLS {
+        let outcome = run(name, ["--no-such-option"], b"");
+        assert_eq!(outcome.code(), 2, "{outcome:?}");
+        assert!(outcome.stderr.starts_with(&format!("{name}: ")), "{outcome:?}");
+        assert!(outcome.stderr.contains("--no-such-option") && outcome.stderr.contains("Usage: "), "{outcome:?}");
+        assert!(outcome.stdout.is_empty(), "{outcome:?}");
+        let hostile = run(name, ["--\u{1b}[31mred\u{202e}"], b"");
+        assert_eq!(hostile.code(), 2, "{hostile:?}");
+        assert!(!hostile.stderr.contains(['\u{1b}', '\u{202e}']), "{hostile:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn help_on_a_full_disk_fails_and_on_a_closed_pipe_does_not() {
+    for name in TOOLS {
+        for request in [&["-h"][..], &["--help"], &["-V"], &["-Vv"], &["--generate", "man"]] {
+            let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+            let mut command = Command::new(tool(name));
+            let outcome = run_bounded(command.args(request).stdout(full).stderr(Stdio::piped()));
+            assert_eq!(outcome.code(), 1, "{outcome:?}");
+            assert_eq!(outcome.stderr, format!("{name}: stdout: No space left on device\n"));
+            let (reader, closed) = std::io::pipe().unwrap();
+            drop(reader);
+            let mut command = Command::new(tool(name));
+            let outcome = run_bounded(command.args(request).stdout(closed).stderr(Stdio::piped())).ok();
+            assert_eq!(outcome.stderr, "");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_terminal_in_place_of_input_gets_the_usage() {
+    use crate::support::terminal::Terminal;
+    for program in mergers() {
+        let place = Place::of(program);
+        for operands in [&[][..], &["-"]] {
+            let terminal = Terminal::open();
+            let mut command = place.command(operands);
+            command.stdin(terminal.stream()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let outcome = run_bounded(&mut command);
+            assert_eq!(outcome.code(), 2, "{outcome:?}");
+            assert!(outcome.stderr.contains("Usage: ") && outcome.stderr.lines().count() < 10, "{outcome:?}");
+            assert!(outcome.stdout.is_empty(), "{outcome:?}");
+        }
+    }
+}

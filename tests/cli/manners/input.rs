@@ -1,0 +1,164 @@
+//! What is read: files, standard input, compressed or not, well-formed or not.
+
+use std::io::Write as _;
+
+use super::{PROFILE, Place, READERS, mergers};
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(text: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest)
+}
+
+#[test]
+fn standard_input_is_the_same_as_a_file() {
+    for program in READERS {
+        let place = Place::of(program);
+        let expected = place.run(["in.folded"]).ok().stdout;
+        assert!(!expected.is_empty(), "{program:?}");
+        assert_eq!(place.run_with(["-"], PROFILE.as_bytes()).ok().stdout, expected, "{program:?}");
+        if program.merges {
+            assert_eq!(place.run_with([""; 0], PROFILE.as_bytes()).ok().stdout, expected, "{program:?}");
+        }
+    }
+}
+
+#[test]
+fn several_files_are_one_stream() {
+    for program in mergers() {
+        let place = Place::of(program);
+        place.file("half.folded", "main;late 4\n");
+        place.file("both.folded", format!("{PROFILE}main;late 4\n"));
+        let expected = place.run(["both.folded"]).ok().stdout;
+        assert_eq!(place.run(["in.folded", "half.folded"]).ok().stdout, expected, "{program:?}");
+        assert_eq!(place.run_with(["in.folded", "-"], b"main;late 4\n").ok().stdout, expected, "{program:?}");
+    }
+}
+
+#[test]
+fn a_bad_file_is_said_and_the_others_are_read() {
+    for program in mergers() {
+        let place = Place::of(program);
+        let expected = place.run(["in.folded"]).ok().stdout;
+        std::fs::create_dir(place.path().join("folder")).unwrap();
+        let outcome = place.run(["missing", "folder", "in.folded"]);
+        assert_eq!((outcome.code(), &outcome.stdout), (program.failure, &expected), "{outcome:?}");
+        let name = program.name;
+        assert!(outcome.stderr.contains(&format!("{name}: missing: No such file or directory\n")), "{outcome:?}");
+        assert!(outcome.stderr.contains(&format!("{name}: folder: is a directory\n")), "{outcome:?}");
+        assert_eq!(outcome.stderr.lines().count(), 2, "{outcome:?}");
+    }
+}
+
+#[test]
+fn standard_input_is_named_once_at_most() {
+    for program in READERS {
+        let place = Place::of(program);
+        let operands: &[&str] = if program.merges { &["-", "-"] } else { &["-", "-", "-"] };
+        let outcome = place.run(operands);
+        assert_eq!((outcome.code(), &outcome.stdout[..]), (2, &b""[..]), "{outcome:?}");
+    }
+}
+
+#[test]
+fn compression_is_seen_in_the_content() {
+    for program in READERS {
+        let place = Place::of(program);
+        let expected = place.run(["in.folded"]).ok().stdout;
+        let (first, second) = PROFILE.split_at(PROFILE.find("main;write").unwrap());
+        for pack in [gzip, zstd] {
+            let parts = [pack(first.as_bytes()), pack(second.as_bytes())].concat();
+            for packed in [pack(PROFILE.as_bytes()), parts] {
+                place.file("misnamed.txt", &packed);
+                assert_eq!(place.run(["misnamed.txt"]).ok().stdout, expected, "{program:?}");
+                assert_eq!(place.run_with(["-"], &packed).ok().stdout, expected, "{program:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn broken_compressed_input_is_one_clear_line() {
+    let text: String = (0..5_000).map(|number| format!("main;f{number} {number}\n")).collect();
+    for program in READERS {
+        let place = Place::of(program);
+        for (format, packed) in [("gzip", gzip(text.as_bytes())), ("zstd", zstd(text.as_bytes()))] {
+            let mut changed = packed.clone();
+            changed[packed.len() / 2] ^= 0x55;
+            for broken in [&packed[..packed.len() / 2], &packed[..6], &changed] {
+                let outcome = place.run_with(["-q", "-"], broken);
+                assert_eq!(outcome.code(), program.failure, "{outcome:?}");
+                let expected = format!("{}: stdin: the {format} data is cut short or corrupt\n", program.name);
+                assert_eq!(outcome.stderr, expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn line_ends_and_marks_of_other_systems_are_read() {
+    for program in READERS {
+        let place = Place::of(program);
+        let expected = place.run(["in.folded"]).ok().stdout;
+        let foreign = format!("\u{feff}{}", PROFILE.replace('\n', "\r\n"));
+        for text in [foreign.as_str(), PROFILE.trim_end(), foreign.trim_end(), &format!("{PROFILE}\n\n")] {
+            let outcome = place.run_with(["-"], text.as_bytes()).ok();
+            assert_eq!((&outcome.stdout, outcome.stderr.as_str()), (&expected, ""), "{program:?} {text:?}");
+        }
+    }
+}
+
+#[test]
+fn the_order_of_the_input_does_not_show() {
+    for program in READERS {
+        let place = Place::of(program);
+        let expected = place.run(["in.folded"]).ok().stdout;
+        let mut lines: Vec<&str> = PROFILE.lines().collect();
+        for turn in 1..lines.len() {
+            lines.rotate_left(1);
+            lines.swap(0, turn);
+            let outcome = place.run_with(["-"], (lines.join("\n") + "\n").as_bytes()).ok();
+            assert_eq!(outcome.stdout, expected, "{program:?} {lines:?}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_profile_is_one() {
+    for program in READERS {
+        let place = Place::of(program);
+        let outcome = place.run_with(["-"], b"");
+        assert_eq!(outcome.code(), program.empty, "{outcome:?}");
+        if program.empty != 0 {
+            assert!(outcome.stdout.is_empty() && outcome.stderr.lines().count() == 1, "{outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_readable_is_a_failure() {
+    for program in mergers() {
+        let place = Place::of(program);
+        for text in [&b"no profile at all\n"[..], b"\x7fELF\x02\x01\x01\0\0\0\0\0\n\xff\xfe\0"] {
+            let outcome = place.run_with(["-"], text);
+            assert_eq!(outcome.code(), program.failure, "{outcome:?}");
+            assert!(!outcome.stderr.is_empty(), "{outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn two_dashes_end_the_options() {
+    for program in READERS {
+        let place = Place::of(program);
+        let expected = place.run(["in.folded"]).ok().stdout;
+        place.file("-q", PROFILE);
+        place.file("-", "main;other 1\n");
+        assert_eq!(place.run(["--", "-q"]).ok().stdout, expected, "{program:?}");
+        assert_ne!(place.run(["./-"]).ok().stdout, expected, "{program:?}");
+    }
+}
