@@ -5,4 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod csv;
+mod diff;
+mod filter;
 mod folded;
