@@ -1,15 +1,19 @@
-//! `fg-csv`: any profiler's output in, folded stacks out.
+//! `fg-csv`: folded stacks in, a table of functions out.
 
 use std::process::ExitCode;
 
 use fgkit::cli::{self, Color, Common, Reading, Session, Tool};
+use fgkit::csv::{count, write};
 use fgkit::{Error, folded};
 
-/// Fold a profiler's output: one line a stack, equal stacks merged, sorted
+/// Count what each function weighs, alone and with what it calls
 ///
-/// Reads `perf script` text and folded stacks; the format is recognised by its content.
+/// Reads folded stacks and writes a CSV table with one row a function: `self` is the weight of the stacks that it is the
+/// leaf of, `inclusive` of all in which it stands, each once however often it recurs. The self weights add up to the
+/// total. A leaf `[off-cpu]`, `[runnable]` or `[unsampled]` is a state: its weight is the function's beneath it.
+/// Of a differential profile, as fg-diff writes it, the table shows before, after and delta, the largest change first.
 #[derive(clap::Parser)]
-#[command(name = "fg-csv", after_help = "Example: perf script | fg-csv | fg-svg > flame.svg")]
+#[command(name = "fg-csv", after_help = "Example: fg-collapse perf.txt | fg-csv | head")]
 struct Args {
     #[command(flatten)]
     reading: Reading,
@@ -35,7 +39,8 @@ impl Tool for Args {
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         session.diagnostics.set_strict(self.reading.strict);
         let profile = folded::gather(&self.reading.sources()?, &mut session.diagnostics)?;
-        session.output.write_with(|mut out| folded::write(&profile, &mut out))?;
+        let counts = count(&profile)?;
+        session.output.write_with(|out| write(&profile, &counts, out))?;
         Ok(0)
     }
 }

@@ -5,6 +5,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod csv;
+mod diff;
+mod filter;
 mod folded;
 mod manners;
 #[cfg(target_os = "linux")]
