@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use fgkit::Error;
-use fgkit::cli::{self, Color, Common, Session, Tool};
+use fgkit::cli::{self, Color, Common, Entries, Session, Tool};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -132,15 +132,14 @@ mod linux {
 #[derive(clap::Parser)]
 #[command(
     name = "fg-record",
-    override_usage = "fg-record [OPTIONS] -- COMMAND [ARGUMENT]...\n       fg-record [OPTIONS] -p PID[,PID]...\n       fg-record [OPTIONS] -a",
-    after_help = "Example: fg-record -- ./app | fg-svg > flame.svg"
+    override_usage = "fg-record [OPTIONS] -- COMMAND [ARGUMENT]...\n       fg-record [OPTIONS] -p PID[,PID]...\n       fg-record [OPTIONS] -a"
 )]
 struct Args {
     /// The command to run and record, and its arguments
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     command: Vec<std::ffi::OsString>,
 
-    /// Record running processes and what they start from now on
+    /// Record running processes, and what they start
     #[arg(short, long, value_name = "PID", value_delimiter = ',')]
     pid: Vec<u32>,
 
@@ -157,16 +156,19 @@ struct Args {
     #[arg(short = 'F', long, value_name = "HZ", value_parser = clap::value_parser!(u64).range(1..))]
     frequency: Option<u64>,
 
-    /// The event to sample on [default: cycles, or cpu-clock where the machine does not count them]
+    /// The event to sample on [default: cycles, else cpu-clock]
+    ///
+    /// Of the CPU: cycles, instructions, cache-misses, branches, branch-misses; most virtual machines do not count
+    /// them. Of the kernel: cpu-clock, task-clock, page-faults, minor-faults, major-faults.
     #[arg(short, long, value_name = "EVENT")]
     event: Option<String>,
 
-    /// What a stack weighs: samples, or the event's own count since the last sample
-    #[arg(long, value_name = "BY", value_enum, default_value_t, hide_possible_values = true)]
+    /// What a stack weighs: samples, or period, the event's own count since the last sample
+    #[arg(long, value_name = "BY", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
     weight: fgkit::perf::recording::WeightBy,
 
     /// Leave inlined calls out: quicker for large programs
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_inline: bool,
 
     /// Print each sample as `perf script` does
@@ -180,6 +182,23 @@ struct Args {
 }
 
 impl Tool for Args {
+    const EXAMPLES: Entries = &[
+        ("fg-record -- ./app | fg-svg > flame.svg", "A program from start to end."),
+        ("fg-record -p 1234 -d 30 | fg-svg > flame.svg", "A running process for half a minute."),
+        ("sudo fg-record -a -d 10 | fg-filter --focus kswapd", "The whole system; what matters is chosen later."),
+        ("fg-record --script -- ./app > app.script", "Each sample with its time, as perf script prints it."),
+    ];
+
+    const EXIT_STATUS: Entries = &[
+        ("N", "That of the command; 128+N if signal N ended it. 0 where there was no command."),
+        ("125", "Nothing could be recorded, or the output could not be written."),
+        ("126", "The command could not be run."),
+        ("127", "The command was not found."),
+        ("2", "The command line is wrong."),
+    ];
+
+    const SEE_ALSO: &'static [&'static str] = &["perf-record(1)", "perf-script(1)", "perf_event_open(2)"];
+
     fn common(&self) -> &Common {
         &self.common
     }

@@ -16,6 +16,14 @@ const DIFFERENTIAL: [&str; 7] =
 /// # Errors
 /// Those of `out`.
 pub fn write(profile: &Profile, counts: &[Count], out: impl Write) -> io::Result<()> {
+    rows(profile, counts, out).map_err(|error| match error.into_kind() {
+        // As it was: who reads us may have gone.
+        csv::ErrorKind::Io(error) => error,
+        kind => io::Error::other(format!("{kind:?}")),
+    })
+}
+
+fn rows(profile: &Profile, counts: &[Count], out: impl Write) -> csv::Result<()> {
     let mut rows: Vec<(&[u8], Count)> =
         profile.frames.iter().map(|(frame, name)| (name, counts[frame.index()])).collect();
     rows.retain(|(_, count)| count.inclusive != Weights::default());
@@ -44,7 +52,7 @@ pub fn write(profile: &Profile, counts: &[Count], out: impl Write) -> io::Result
         }
         table.write_record(None::<&[u8]>)?;
     }
-    table.flush()
+    Ok(table.flush()?)
 }
 
 fn change(weights: Weights) -> Weight {

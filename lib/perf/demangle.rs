@@ -10,20 +10,23 @@ pub fn demangle(name: &[u8]) -> Cow<'_, [u8]> {
     // Linkers and compilers append what is no part of the mangled name.
     let version = text.find("@@").or_else(|| text.find('@')).unwrap_or(text.len());
     let (mangled, _) = text.split_at(version);
-    if mangled.starts_with("_R") || mangled.starts_with("_ZN") || mangled.starts_with("__ZN") {
-        if let Ok(name) = rustc_demangle::try_demangle(mangled) {
-            return Cow::Owned(format!("{name:#}").into_bytes());
-        }
+    match rust(mangled).or_else(|| cpp(mangled)) {
+        Some(name) => Cow::Owned(name.into_bytes()),
+        None => Cow::Borrowed(mangled.as_bytes()),
     }
-    if mangled.starts_with("_Z") || mangled.starts_with("___Z") {
-        let options = DemangleOptions::new().no_params().no_return_type();
-        let demangled =
-            cpp_demangle::Symbol::new(mangled).ok().and_then(|symbol| symbol.demangle_with_options(&options).ok());
-        if let Some(name) = demangled {
-            return Cow::Owned(name.into_bytes());
-        }
+}
+
+fn rust(name: &str) -> Option<String> {
+    let may_be = name.starts_with("_R") || name.starts_with("_ZN") || name.starts_with("__ZN");
+    may_be.then(|| rustc_demangle::try_demangle(name).ok()).flatten().map(|name| format!("{name:#}"))
+}
+
+fn cpp(name: &str) -> Option<String> {
+    if !name.starts_with("_Z") && !name.starts_with("___Z") {
+        return None;
     }
-    Cow::Borrowed(mangled.as_bytes())
+    let options = DemangleOptions::new().no_params().no_return_type();
+    cpp_demangle::Symbol::new(name).ok()?.demangle_with_options(&options).ok()
 }
 
 #[cfg(test)]
