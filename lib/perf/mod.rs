@@ -4,6 +4,7 @@
 //! code ran, [`recording`] adds up samples as stacks of addresses, and [`symbolize`] names those addresses at the end,
 //! each once.
 
+pub mod debug_file;
 pub mod demangle;
 pub mod event;
 pub mod kallsyms;

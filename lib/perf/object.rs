@@ -113,6 +113,11 @@ impl Elf {
         Some(Self { path, bytes, segments })
     }
 
+    /// The file's path as the process saw it.
+    pub fn path(&self) -> &[u8] {
+        &self.path
+    }
+
     /// The file's bytes.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
@@ -264,7 +269,7 @@ fn identity(metadata: &std::fs::Metadata) -> (u64, u64, i64) {
 }
 
 #[cfg(unix)]
-fn bytes_to_path(path: &[u8]) -> PathBuf {
+pub(super) fn bytes_to_path(path: &[u8]) -> PathBuf {
     use std::os::unix::ffi::OsStrExt as _;
     // The kernel says so behind the path of a file that was removed.
     let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
@@ -272,12 +277,12 @@ fn bytes_to_path(path: &[u8]) -> PathBuf {
 }
 
 #[cfg(not(unix))]
-fn bytes_to_path(path: &[u8]) -> PathBuf {
+pub(super) fn bytes_to_path(path: &[u8]) -> PathBuf {
     Path::new(&*String::from_utf8_lossy(path)).to_owned()
 }
 
 #[allow(unsafe_code)]
-fn map_file(file: &File) -> Result<Bytes, String> {
+pub(super) fn map_file(file: &File) -> Result<Bytes, String> {
     // SAFETY: the mapping is read-only and private. Should somebody shorten the file while it is mapped, an access
     // raises SIGBUS; the files here are those that processes run, which are replaced and not rewritten.
     let map = unsafe { memmap2::Mmap::map(file) }.map_err(|error| crate::plain(&error))?;

@@ -8,10 +8,10 @@ use addr2line::gimli;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 
 use super::demangle::demangle;
-use super::object::{Elf, Object, ObjectId, Objects};
+use super::object::{Object, ObjectId, Objects, bytes_to_path};
 use super::recording::Location;
 use super::symbols::{Entry, SymbolTable, Visibility};
-use super::{kallsyms, perf_map};
+use super::{debug_file, kallsyms, perf_map};
 
 /// A frame that a place in the code stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,10 +108,13 @@ fn name_all(object: &Object, addresses: impl Iterator<Item = u64>, inline: bool)
             let table = perf_map::parse(&text);
             addresses.map(|address| by_table(&table, address)).collect()
         }
-        Object::Elf(elf) => match ElfNames::load(elf, inline) {
-            Some(file) => addresses.map(|address| file.frames(address).unwrap_or_else(unnamed)).collect(),
-            None => addresses.map(|_| unnamed()).collect(),
-        },
+        Object::Elf(elf) => {
+            let Ok(file) = object::File::parse(&**elf.bytes()) else { return addresses.map(|_| unnamed()).collect() };
+            let debug_bytes = is_stripped(&file).then(|| debug_file::find(&file, &bytes_to_path(elf.path()))).flatten();
+            let debug_file = debug_bytes.as_ref().and_then(|bytes| object::File::parse(&**bytes).ok());
+            let names = ElfNames::load(&file, debug_file.as_ref(), inline);
+            addresses.map(|address| names.frames(address).unwrap_or_else(unnamed)).collect()
+        }
     }
 }
 
@@ -140,14 +143,15 @@ struct ElfNames<'a> {
 }
 
 impl<'a> ElfNames<'a> {
-    fn load(elf: &'a Elf, inline: bool) -> Option<Self> {
-        let file = object::File::parse(&**elf.bytes()).ok()?;
-        let mut entries = entries(file.symbols());
+    /// From the file itself and, where it was stripped, from its debug file.
+    fn load(file: &object::File<'a>, debug_file: Option<&object::File<'a>>, inline: bool) -> Self {
+        let full = debug_file.unwrap_or(file);
+        let mut entries = entries(full.symbols());
         if entries.is_empty() {
             entries = self::entries(file.dynamic_symbols());
         }
-        let debug = if inline { debug_information(&file) } else { None };
-        Some(Self { table: SymbolTable::new(entries), debug })
+        let debug = if inline { debug_information(full) } else { None };
+        Self { table: SymbolTable::new(entries), debug }
     }
 
     /// The frames at an address, outermost first.
@@ -177,6 +181,10 @@ impl<'a> ElfNames<'a> {
         }
         frames
     }
+}
+
+fn is_stripped(file: &object::File<'_>) -> bool {
+    file.symbols().next().is_none()
 }
 
 fn entries<'a, 'file>(symbols: impl Iterator<Item = object::Symbol<'a, 'file>>) -> Vec<Entry<'a>>
