@@ -212,7 +212,7 @@ impl<'a> Picture<'a> {
     }
 
     fn colour(&self, frame: &Drawn, name: &[u8]) -> Colour {
-        if !self.differential || colour::is_state(name) {
+        if !self.differential {
             return self.options.scheme.colour(name);
         }
         let largest = self.layout.largest_delta.as_f64().max(f64::MIN_POSITIVE);

@@ -184,7 +184,7 @@ class Picture {
     colour({ node, above }, traits) {
         const { looks, differential } = this.profile, at = 4 * this.tree.name[node];
         let colour = [looks[at], looks[at + 1], looks[at + 2]], dark = Boolean(traits & DARK);
-        if (differential && !(traits & STATE)) [colour, dark] = [this.differential(node), false];
+        if (differential) [colour, dark] = [this.differential(node), false];
         if (node === 0) [colour, dark] = [differential ? [245, 245, 245] : [222, 222, 222], false];
         if (above) [colour, dark] = [colour.map(channel => (channel + 2 * 238) / 3), false];
         return [`rgb(${colour.map(Math.round).join()})`, dark];
