@@ -28,7 +28,7 @@ struct Args {
     title: Option<String>,
 
     /// A line beneath the heading
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
     subtitle: Option<String>,
 
     /// The picture's width in pixels [default: the window's]
@@ -36,19 +36,19 @@ struct Args {
     width: Option<u32>,
 
     /// A frame's height in pixels
-    #[arg(long, value_name = "PIXELS", default_value = "16", value_parser = clap::value_parser!(u32).range(2..=1_000))]
+    #[arg(long, value_name = "PIXELS", default_value = "16", value_parser = clap::value_parser!(u32).range(2..=1_000), hide_short_help = true)]
     height: u32,
 
-    /// The narrowest frame that is drawn, in pixels, or with % of the whole
-    #[arg(long, value_name = "PIXELS", default_value = "0.1")]
+    /// The narrowest frame drawn, pixels or % [default: 0.1]
+    #[arg(long, value_name = "PIXELS", default_value = "0.1", hide_default_value = true)]
     minwidth: MinWidth,
 
     /// The font, as CSS names it
-    #[arg(long, value_name = "FAMILY", default_value = "Verdana, DejaVu Sans, sans-serif")]
+    #[arg(long, value_name = "FAMILY", default_value = "Verdana, DejaVu Sans, sans-serif", hide_short_help = true)]
     fonttype: String,
 
     /// The font's size in pixels
-    #[arg(long, value_name = "PIXELS", default_value = "12", value_parser = positive)]
+    #[arg(long, value_name = "PIXELS", default_value = "12", value_parser = positive, hide_short_help = true)]
     fontsize: f64,
 
     /// The average width of a character, by the font's size
@@ -63,22 +63,27 @@ struct Args {
     #[arg(long, value_name = "TEXT", default_value = "Function:", hide_short_help = true)]
     nametype: String,
 
-    /// The palette: hot, mem, io, java, js, perl, python, rust, …
+    /// The palette: hot (default), io, java, rust, …
+    ///
+    /// Also --color. hot (the default), mem, io, red, green, blue, yellow, purple, aqua and orange are one range of
+    /// colours; java, js, perl, python and rust tell kinds of frames apart by their names; wakeup and chain are for
+    /// wakeup stacks.
     #[arg(
         short,
         long,
-        visible_alias = "color",
+        alias = "color",
         value_name = "PALETTE",
         default_value = "hot",
+        hide_default_value = true,
         hide_possible_values = true
     )]
     colors: Palette,
 
     /// Names that begin alike look alike
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     hash: bool,
 
-    /// Turn each stack round: callers above what they call
+    /// Turn stacks round: callers above what they call
     #[arg(long)]
     reverse: bool,
 
@@ -87,7 +92,7 @@ struct Args {
     inverted: bool,
 
     /// In a differential picture, red what shrank
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     negate: bool,
 
     /// Multiply the counts that are shown
@@ -151,6 +156,9 @@ impl Tool for Args {
         let Session { output, diagnostics } = session;
         diagnostics.set_strict(self.reading.strict);
         let mut profile = folded::gather(&self.reading.sources()?, diagnostics)?;
+        if profile.is_empty() && diagnostics.failed() {
+            return Err(Error::Said);
+        }
         if profile.is_empty() {
             return Err(Error::Refused("no stacks in the input, so no picture".to_owned()));
         }
