@@ -25,6 +25,11 @@ impl Weights {
         Self { before: Weight::ZERO, after: weight }
     }
 
+    /// How far apart the two are, whichever is larger.
+    pub fn difference(self) -> Weight {
+        self.after.saturating_sub(self.before).max(self.before.saturating_sub(self.after))
+    }
+
     /// Adds, or tells that the sum does not fit.
     pub fn add(&mut self, other: Self) -> Result<(), Error> {
         self.before = self.before.checked_add(other.before).ok_or(Error::Overflow)?;

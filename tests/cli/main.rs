@@ -12,3 +12,4 @@ mod folded;
 mod manners;
 #[cfg(target_os = "linux")]
 mod signals;
+mod svg;

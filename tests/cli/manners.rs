@@ -38,7 +38,7 @@ const COLLAPSE: Program = Program { name: "fg-collapse", before: &[], merges: tr
 const FILTER: Program = Program { name: "fg-filter", ..COLLAPSE };
 const DIFF: Program = Program { name: "fg-diff", before: &["before.folded"], merges: false, ..COLLAPSE };
 const CSV: Program = Program { name: "fg-csv", folds: false, ..COLLAPSE };
-const SVG: Program = Program { name: "fg-svg", folds: false, ..COLLAPSE };
+const SVG: Program = Program { name: "fg-svg", folds: false, empty: 1, ..COLLAPSE };
 
 /// The programs that read profiles.
 pub const READERS: [Program; 5] = [COLLAPSE, FILTER, DIFF, CSV, SVG];

@@ -204,8 +204,10 @@ fn ctrl_c_at_a_recording_draws_what_there_is() {
         return skip(&format!("fg-record cannot record here: {}", probe.stderr.trim()));
     }
     let folder = directory();
-    let recorder = "\"$RECORD\" -F 199 -- sh -c ': > recording; while :; do :; done'";
-    let shown = interrupt_pipeline(folder.path(), recorder, true);
+    // It says that it runs when there are samples of it.
+    let work = "n=0; while [ $n -lt 100000 ]; do n=$((n + 1)); done; : > recording; while :; do :; done";
+    let recorder = format!("\"$RECORD\" -F 199 -- sh -c '{work}'");
+    let shown = interrupt_pipeline(folder.path(), &recorder, true);
     assert_eq!(made(folder.path()), ["flame.svg"], "{shown}");
     let picture = std::fs::read_to_string(folder.path().join("flame.svg")).unwrap();
     assert!(picture.contains("</svg>") && picture.contains("sh"), "{shown}\n{picture}");

@@ -1,0 +1,83 @@
+// The profile that the file carries: a tree of frames in arrays, a caller before what it calls.
+
+const STATE = 1, DARK = 2;
+
+// The bytes of a packed text: base64, then deflate.
+async function unpack(root, kind) {
+    const chunks = [...root.querySelectorAll(`:scope > metadata.${kind}`)].map(chunk =>
+        Uint8Array.from(atob(chunk.textContent), character => character.charCodeAt(0)));
+    const packed = new Blob(chunks).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    return new Uint8Array(await new Response(packed).arrayBuffer());
+}
+
+async function readProfile(root) {
+    const [stacks, names] = await Promise.all([unpack(root, "stacks"), unpack(root, "names")]);
+    const differential = root.dataset.largestDelta !== undefined;
+    const tree = readStacks(stacks, Number(root.dataset.frames) + 1, differential);
+    return { tree, differential, ...readNames(names, Number(root.dataset.names)) };
+}
+
+// Four bytes a name for its colour and traits; then the names, a line each.
+function readNames(bytes, count) {
+    const names = new TextDecoder().decode(bytes.subarray(4 * count)).split("\n");
+    names.pop();
+    return { names, looks: bytes.subarray(0, 4 * count) };
+}
+
+// The tree of the packed stacks. Node 0 is the root, which stands for everything and has no name.
+function readStacks(bytes, count, differential) {
+    const tree = newTree(count, differential);
+    const path = [0];
+    let at = 0, node = 1;
+    function number() {
+        let value = 0, scale = 1, byte;
+        do {
+            byte = bytes[at++];
+            value += (byte & 127) * scale;
+            scale *= 128;
+        } while (byte > 127);
+        return value;
+    }
+    function weight() {
+        const fraction = bytes[at] & 1, value = number();
+        return fraction ? (value - 1) / 2e6 : value / 2;
+    }
+    while (at < bytes.length) {
+        for (let gone = number(); gone > 0; gone--) tree.end[path.pop()] = node;
+        for (let come = number(); come > 0; come--) {
+            tree.parent[node] = path[path.length - 1];
+            tree.name[node] = number();
+            path.push(node++);
+        }
+        const leaf = path[path.length - 1];
+        if (differential) tree.ownBefore[leaf] = weight();
+        tree.own[leaf] = weight();
+    }
+    while (path.length > 0) tree.end[path.pop()] = node;
+    return addUp(tree);
+}
+
+function newTree(count, differential) {
+    const tree = {
+        parent: new Uint32Array(count),
+        name: new Uint32Array(count),
+        // The first node behind all that is called from here.
+        end: new Uint32Array(count),
+        own: new Float64Array(count),
+        total: new Float64Array(count),
+    };
+    if (differential) {
+        tree.ownBefore = new Float64Array(count);
+        tree.totalBefore = new Float64Array(count);
+    }
+    return tree;
+}
+
+function addUp(tree) {
+    const pairs = tree.ownBefore ? [["own", "total"], ["ownBefore", "totalBefore"]] : [["own", "total"]];
+    for (const [own, total] of pairs) {
+        tree[total].set(tree[own]);
+        for (let node = tree.parent.length - 1; node > 0; node--) tree[total][tree.parent[node]] += tree[total][node];
+    }
+    return tree;
+}

@@ -1,0 +1,68 @@
+//! Driving Chromium: a test script is put into the page, and its verdict read from the page's end state.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::{directory, run, skip};
+
+const PRELUDE: &str = include_str!("prelude.js");
+
+/// Runs a test in the picture of some stacks, drawn with the arguments; `fragment` is that of the page's address.
+#[track_caller]
+pub fn judge(stacks: &[u8], arguments: &[&str], fragment: &str, test: &str) {
+    let svg = run("fg-svg", arguments, stacks).ok().text();
+    let page = svg.replacen("</svg>", &format!("<script><![CDATA[{}]]></script></svg>", script(test)), 1);
+    judge_page("graph.svg", &page, fragment);
+}
+
+/// The script that runs a test and writes its verdict.
+pub fn script(test: &str) -> String {
+    format!("(() => {{\n{PRELUDE}\njudge(async () => {{\n{test}\n}});\n}})();\n")
+}
+
+/// Opens a page that holds the script of a test.
+#[track_caller]
+pub fn judge_page(name: &str, page: &str, fragment: &str) {
+    let folder = directory();
+    let file = folder.path().join(name);
+    std::fs::write(&file, page).unwrap();
+    let Some(dom) = visit(folder.path(), &format!("file://{}{fragment}", file.display())) else { return };
+    let verdict = dom.split_once("id=\"verdict\"").and_then(|(_, rest)| rest.split_once('>')).map(|(_, rest)| rest);
+    let verdict = verdict.and_then(|rest| rest.split_once("</desc>")).map_or("no verdict", |(verdict, _)| verdict);
+    assert_eq!(verdict, "fine");
+}
+
+fn visit(folder: &Path, address: &str) -> Option<String> {
+    let Some(browser) = browser() else {
+        skip("no Chromium is installed");
+        return None;
+    };
+    let output = folder.join("dom");
+    let mut child = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"])
+        .args(["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1220,800"])
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .args(["--virtual-time-budget=20000", "--dump-dom", address])
+        .stdin(Stdio::null())
+        .stdout(std::fs::File::create(&output).unwrap())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let patience = Instant::now() + Duration::from_secs(120);
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > patience {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("the browser did not end: {address}");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Some(std::fs::read_to_string(output).unwrap())
+}
+
+fn browser() -> Option<&'static str> {
+    let paths = std::env::var_os("PATH")?;
+    let installed = |name: &&str| std::env::split_paths(&paths).any(|folder| folder.join(name).is_file());
+    ["chromium", "chromium-browser", "google-chrome"].into_iter().find(installed)
+}

@@ -1,0 +1,10 @@
+//! The picture in a real browser: what a reader does, and what strangers' names must not do.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod browser;
+mod hostile;
+mod viewer;

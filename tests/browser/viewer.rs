@@ -1,0 +1,198 @@
+//! What a reader does: pointing, zooming, searching, sharing a link.
+
+use crate::browser::{judge, judge_page, script};
+use crate::support::run;
+
+const STACKS: &[u8] = b"main;parse;read 30\nmain;parse;scan;next 20\nmain;write;read 10\nmain;write 40\nidle 100\n";
+
+#[test]
+fn the_picture_is_there_and_fills_the_window() {
+    judge(
+        STACKS,
+        &[],
+        "",
+        r##"
+        equal(groups().length, 9, "frames");
+        equal(title(frame("all")), "all (200 samples, 100%)", "root");
+        equal(title(frame("parse")), "parse (50 samples, 25.00%)", "title");
+        equal(width("all"), innerWidth - 20, "the root's width");
+        equal(width("idle"), Math.round((innerWidth - 20) / 2), "half the weight, half the width");
+        equal(frame("idle").querySelector("text").textContent, "idle", "label");
+        check(rect(frame("main")).top < rect(frame("all")).top, "callers stand beneath");
+        check(!shown(byId("unzoom")), "nothing to reset");
+    "##,
+    );
+}
+
+#[test]
+fn pointing_at_a_frame_tells_about_it() {
+    judge(
+        STACKS,
+        &[],
+        "",
+        r##"
+        frame("write").querySelector("rect").dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
+        equal(text("details"), "Function: write (50 samples, 25.00%) · self 20.00% · 50.00% of its caller", "details");
+        byId("frames").dispatchEvent(new MouseEvent("mouseleave"));
+        equal(text("details"), "", "details without a frame");
+    "##,
+    );
+}
+
+#[test]
+fn a_click_zooms_and_reset_returns() {
+    judge(
+        STACKS,
+        &[],
+        "",
+        r##"
+        const before = width("parse");
+        click(frame("parse").querySelector("rect"));
+        equal(width("parse"), width("all"), "the frame over the whole width");
+        equal(width("main"), width("all"), "what stands beneath it too");
+        check(!frame("idle"), "what is not related is gone");
+        equal(width("scan"), Math.round(0.4 * width("all")), "what it calls, in proportion");
+        check(frame("main").matches(".parent"), "callers are told apart");
+        check(shown(byId("unzoom")), "reset is there");
+        click(byId("unzoom"));
+        equal(width("parse"), before, "reset");
+        check(!shown(byId("unzoom")), "reset is gone");
+        equal(location.hash, "", "the link is clean");
+    "##,
+    );
+}
+
+#[test]
+fn the_keyboard_zooms_and_resets() {
+    judge(
+        STACKS,
+        &[],
+        "",
+        r##"
+        frame("write").focus();
+        equal(text("details").split(" ")[1], "write", "details of the focused frame");
+        key("Enter");
+        equal(width("write"), width("all"), "Enter zooms");
+        key("Escape");
+        check(width("write") < width("all"), "Escape resets");
+    "##,
+    );
+}
+
+#[test]
+fn search_tells_the_share_of_the_view() {
+    judge(
+        STACKS,
+        &[],
+        "",
+        r##"
+        check(key("f", { ctrlKey: true }).defaultPrevented, "Ctrl-F is ours");
+        equal(document.activeElement, svg.querySelector("input"), "the input has the focus");
+        check(!key("f", { ctrlKey: true }).defaultPrevented, "a second Ctrl-F is the browser's");
+        type("^READ$|parse");
+        equal(svg.querySelectorAll(".match").length, 3, "matches, case ignored");
+        equal(text("matched"), "Matched: 30.00%", "nested matches count once");
+        equal(getComputedStyle(frame("parse").querySelector("rect")).fill, "rgb(230, 0, 230)", "a match's colour");
+        click(frame("write"));
+        equal(text("matched"), "Matched: 20.00%", "share of the zoomed view");
+        equal(text("search"), "Reset Search", "the button");
+        click(byId("search"));
+        equal(svg.querySelectorAll(".match").length, 0, "matches after the reset");
+        equal(text("matched"), "", "share after the reset");
+    "##,
+    );
+}
+
+#[test]
+fn an_invalid_pattern_is_told_and_breaks_nothing() {
+    judge(
+        STACKS,
+        &[],
+        "#search=ba%5B",
+        r##"
+        check(text("matched").startsWith("Not a pattern"), `told: ${text("matched")}`);
+        click(frame("parse"));
+        equal(width("parse"), width("all"), "zoom still works");
+        type("scan");
+        equal(text("matched"), "Matched: 40.00%", "and so does search");
+        type("*");
+        check(text("matched").startsWith("Not a pattern"), "told again");
+        equal(svg.querySelectorAll(".match").length, 0, "nothing matches it");
+    "##,
+    );
+}
+
+#[test]
+fn a_link_leads_back() {
+    judge(
+        STACKS,
+        &[],
+        "",
+        r##"
+        click(frame("parse"));
+        const first = location.hash;
+        click(frame("scan"));
+        check(first.length > 1 && location.hash !== first, "each zoom has its link");
+        history.back();
+        await until(() => location.hash === first && width("parse") === width("all"), "the way back");
+        check(width("scan") < width("all"), "out of the second zoom");
+        location.hash = "#zoom=nonsense&search=next";
+        await until(() => text("matched") === "Matched: 10.00%", "the search of the link");
+        equal(width("main"), Math.round(width("all") / 2), "an unknown place is the whole");
+        location.hash = first;
+        await until(() => width("parse") === width("all"), "the place of the link");
+    "##,
+    );
+}
+
+#[test]
+fn zooming_reveals_what_was_too_narrow_to_draw() {
+    let mut stacks = b"main;wide 100000\n".to_vec();
+    for narrow in 0..50 {
+        stacks.extend_from_slice(format!("main;many;narrow{narrow:02} 1\n").as_bytes());
+    }
+    judge(
+        &stacks,
+        &["--width", "1200"],
+        "",
+        r##"
+        const folded = svg.querySelector("#frames .folded");
+        equal(title(folded), "50 frames too narrow to draw (50 samples, 0.05%)", "folded");
+        check(!byId("folded"), "what is said of the still picture does not stand in the live one");
+        click(folded);
+        equal(width("many"), width("all"), "the caller of the folded frames");
+        equal(width("narrow07"), Math.round(width("all") / 50), "revealed");
+    "##,
+    );
+}
+
+#[test]
+fn several_graphs_in_one_page_do_not_disturb_each_other() {
+    let graph = |title: &str| {
+        let svg = run("fg-svg", ["--title", title, "--width", "500"], STACKS).ok().text();
+        svg.split_once("?>").unwrap().1.to_owned()
+    };
+    let script = script(
+        r##"
+        const [first, second] = document.querySelectorAll("svg.flame-graph");
+        const globals = Object.keys(window).length;
+        click(frame("parse", second));
+        check(frame("idle", first), "the first is not zoomed");
+        check(!frame("idle", second), "the second is");
+        second.querySelector("#frames g").focus();
+        key("f", { ctrlKey: true });
+        equal(document.activeElement, second.querySelector("input"), "search in the one with the focus");
+        click(frame("idle", first));
+        check(!frame("idle", second) && !frame("main", first), "each its own zoom");
+        const link = location.hash;
+        location.hash = "";
+        await until(() => frame("main", first) && frame("idle", second), "both reset");
+        location.hash = link;
+        await until(() => !frame("main", first) && !frame("idle", second), "one link for both");
+        equal(typeof Picture, "undefined", "no globals");
+        equal(Object.keys(window).length, globals, "no new globals");
+    "##,
+    );
+    let page = format!("<!DOCTYPE html><body>{}{}<script>{script}</script></body>", graph("one"), graph("two"));
+    judge_page("page.html", &page, "");
+}
