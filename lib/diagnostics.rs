@@ -190,7 +190,48 @@ pub fn printable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Diagnostics, printable};
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+    use std::time::Instant;
+
+    use super::{Diagnostics, Progress, printable};
+
+    /// Where a test reads what was said.
+    #[derive(Clone, Default)]
+    struct Paper(Arc<Mutex<Vec<u8>>>);
+
+    impl Paper {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    impl Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn progress_is_not_said_at_once_nor_all_the_time_and_gives_way_to_warnings() {
+        let paper = Paper::default();
+        let mut diagnostics = Diagnostics::new("fg", 0, Box::new(paper.clone()));
+        diagnostics.progress(|| "no terminal".to_owned());
+        diagnostics.progress = Some(Progress { due: Instant::now() + super::PATIENCE, shown: 0 });
+        diagnostics.progress(|| "too early".to_owned());
+        assert_eq!(paper.text(), "");
+        diagnostics.progress = Some(Progress { due: Instant::now(), shown: 0 });
+        diagnostics.progress(|| "12 MB".to_owned());
+        diagnostics.progress(|| "too soon".to_owned());
+        assert_eq!(paper.text(), "\rfg: 12 MB");
+        diagnostics.warn("look");
+        diagnostics.finish();
+        assert_eq!(paper.text(), "\rfg: 12 MB\r         \rfg: look\n");
+    }
 
     #[test]
     fn nothing_steers_the_terminal() {

@@ -26,7 +26,11 @@ pub(super) fn text<T: Tool>(kind: Kind) -> io::Result<Vec<u8>> {
         Kind::CompleteZsh => clap_complete::Shell::Zsh,
         Kind::CompleteFish => clap_complete::Shell::Fish,
     };
+    // Of the visible options only: the generators offer hidden ones too.
+    let command = usage::command::<T>();
+    let visible = command.get_arguments().filter(|argument| !argument.is_hide_set()).cloned();
+    let mut command = clap::Command::new(usage::name::<T>()).version("").args(visible);
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut usage::command::<T>(), usage::name::<T>(), &mut text);
+    clap_complete::generate(shell, &mut command, usage::name::<T>(), &mut text);
     Ok(text)
 }

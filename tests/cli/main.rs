@@ -9,6 +9,7 @@ mod csv;
 mod diff;
 mod filter;
 mod folded;
+mod man;
 mod manners;
 #[cfg(target_os = "linux")]
 mod signals;

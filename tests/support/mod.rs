@@ -165,12 +165,17 @@ pub fn corpus(path: &str) -> Option<PathBuf> {
 
 /// Whether a program is installed. Tests that need it skip without it, and say so.
 pub fn has(program: &str) -> bool {
-    let found = std::env::var_os("PATH")
-        .is_some_and(|paths| std::env::split_paths(&paths).any(|folder| folder.join(program).is_file()));
+    let found = installed(program);
     if !found {
         skip(&format!("{program} is not installed"));
     }
     found
+}
+
+/// Whether a program is installed, for tests that check more with it and are worth running without.
+pub fn installed(program: &str) -> bool {
+    std::env::var_os("PATH")
+        .is_some_and(|paths| std::env::split_paths(&paths).any(|folder| folder.join(program).is_file()))
 }
 
 /// Says that a test was skipped. With `FG_SKIP=never`, as in CI, that is a failure.

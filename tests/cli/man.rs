@@ -1,0 +1,117 @@
+//! The manual and the completions: as the programs are now, complete, and well-formed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{TOOLS, directory, has, installed, run, run_command};
+
+fn page(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("man").join(name)
+}
+
+#[test]
+fn the_pages_are_what_the_programs_say() {
+    for name in TOOLS {
+        let (path, made) = (page(&format!("{name}.1")), run(name, ["--generate", "man"], b"").ok().text());
+        if std::env::var_os("FG_BLESS").is_some_and(|value| value == "1") {
+            std::fs::write(&path, &made).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(committed == made, "man/{name}.1 is not what {name} says now: run scripts/man");
+    }
+}
+
+#[test]
+fn the_pages_have_every_option_and_section() {
+    for name in TOOLS {
+        let text = run(name, ["--generate", "man"], b"").ok().text().replace("\\-", "-");
+        for option in options(name) {
+            assert!(text.contains(&format!("\\fB{option}\\fR")), "{name}.1 lacks {option}");
+        }
+        for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "ENVIRONMENT", "SEE ALSO"] {
+            assert!(text.contains(&format!("\n.SH {section}\n")), "{name}.1 lacks {section}");
+        }
+        assert!(!text.contains(".TP\n.TP") && !text.contains("\n\n"), "{name}.1 has an option that says nothing");
+    }
+}
+
+/// The long options in `--help`, by the lines that begin with them.
+fn options(name: &str) -> Vec<String> {
+    let help = run(name, ["--help"], b"").ok().text();
+    let starts = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    let words = starts.flat_map(|line| line.split_whitespace().take(2));
+    let ends = |word: &str| word.trim_end_matches(|end: char| !end.is_alphanumeric()).to_owned();
+    let long: Vec<String> = words.filter(|word| word.starts_with("--")).map(ends).collect();
+    assert!(long.len() > 4, "{name}: {long:?}");
+    long
+}
+
+#[test]
+fn the_pages_are_well_formed() {
+    if !has("mandoc") {
+        return;
+    }
+    let made = TOOLS.map(|name| (name, run(name, ["--generate", "man"], b"").ok().stdout));
+    let format = ("fg-folded", std::fs::read(page("fg-folded.5")).unwrap());
+    for (name, text) in made.into_iter().chain([format]) {
+        let mut command = Command::new("mandoc");
+        command.args(["-T", "lint", "-W", "warning"]);
+        let outcome = run_command(command, &text);
+        assert!(outcome.status.success() && outcome.stdout.is_empty(), "{name}: {}", outcome.text());
+    }
+}
+
+#[test]
+fn the_formats_examples_are_what_writers_write() {
+    let page = std::fs::read_to_string(page("fg-folded.5")).unwrap();
+    let blocks = page.split(".nf\n").skip(1).map(|rest| rest.split(".fi\n").next().unwrap());
+    let profiles = blocks.filter(|text| text.lines().all(|line| line.ends_with(|end: char| end.is_ascii_digit())));
+    let mut seen = 0;
+    for profile in profiles {
+        assert_eq!(run("fg-collapse", [""; 0], profile.as_bytes()).ok().text(), profile);
+        seen += 1;
+    }
+    assert_eq!(seen, 3);
+}
+
+#[test]
+fn completions_are_scripts_of_their_shell_and_offer_every_option() {
+    let folder = directory();
+    for (kind, shell, check) in
+        [("complete-bash", "bash", "-n"), ("complete-zsh", "zsh", "-n"), ("complete-fish", "fish", "-n")]
+    {
+        let installed = installed(shell);
+        for name in TOOLS {
+            let script = run(name, ["--generate", kind], b"").ok().text();
+            for option in options(name) {
+                // fish has them without their dashes.
+                let option = if shell == "fish" { option.replace("--", "-l ") } else { option };
+                assert!(script.contains(&option), "{shell} {name} lacks {option}");
+            }
+            let path = folder.path().join(name);
+            std::fs::write(&path, script).unwrap();
+            if installed {
+                let mut command = Command::new(shell);
+                command.arg(check).arg(&path);
+                run_command(command, b"").ok();
+            }
+        }
+    }
+}
+
+#[test]
+fn bash_completes() {
+    if !has("bash") {
+        return;
+    }
+    for name in TOOLS {
+        let script = run(name, ["--generate", "complete-bash"], b"").ok().text();
+        let function = name.replace('-', "__");
+        let ask = format!(
+            "COMP_WORDS=({name} --verb) COMP_CWORD=1; _{function} {name} --verb {name}; echo \"${{COMPREPLY[@]}}\""
+        );
+        let mut command = Command::new("bash");
+        command.args(["--norc", "-c", &format!("{script}\n{ask}")]);
+        assert_eq!(run_command(command, b"").ok().text(), "--verbose\n", "{name}");
+    }
+}
