@@ -14,31 +14,31 @@ use fgkit::{Error, folded};
 #[derive(clap::Parser)]
 #[command(name = "fg-collapse", after_help = "Example: perf script | fg-collapse | fg-svg > flame.svg")]
 struct Args {
-    /// Add the process id to the root frame: COMM-PID
+    /// Add process ids to threads' names: COMM-PID
     #[arg(long)]
     pid: bool,
-    /// Add the process and thread id to the root frame: COMM-PID/TID
+    /// Add process and thread ids: COMM-PID/TID
     #[arg(long)]
     tid: bool,
     /// Mark kernel frames with _[k]
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     kernel: bool,
-    /// Mark frames of just-in-time compiled code with _[j]
-    #[arg(long)]
+    /// Mark just-in-time compiled frames with _[j]
+    #[arg(long, hide_short_help = true)]
     jit: bool,
-    /// Both --kernel and --jit
+    /// Mark kernel frames with _[k], just-in-time compiled ones with _[j]
     #[arg(long)]
     all: bool,
-    /// Keep the addresses of frames without a symbol: [MODULE <ADDRESS>]
-    #[arg(long)]
+    /// Keep the addresses of frames without a symbol
+    #[arg(long, hide_short_help = true)]
     addrs: bool,
-    /// Take this event's samples, or `all` [default: the first event's]
+    /// Take samples of this event, or of `all` [default: the first]
     #[arg(long, alias = "event-filter", value_name = "NAME")]
     event: Option<OsString>,
-    /// Leave names as they are: no argument lists dropped, no inlined Java split
+    /// Leave names as they are, argument lists and all
     #[arg(long)]
     no_tidy: bool,
-    /// How many threads parse [default: one a core]
+    /// Parse in N threads [default: one a core]
     #[arg(short, long, value_name = "N")]
     nthreads: Option<NonZeroUsize>,
     #[command(flatten)]

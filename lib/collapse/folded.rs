@@ -14,15 +14,12 @@ const TELLING: usize = 64;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// More than half of the first lines are a stack and a weight.
+/// The first line, or more than half of the first ones, are a stack and a weight.
 fn recognises(head: &[u8]) -> bool {
+    let head = head.strip_prefix(BOM).unwrap_or(head);
     let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty());
-    let (mut all, mut folded) = (0, 0);
-    for line in lines.take(TELLING) {
-        all += 1;
-        folded += usize::from(parse_line(line, Kind::Plain).is_some());
-    }
-    folded * 2 > all
+    let folded: Vec<bool> = lines.take(TELLING).map(|line| parse_line(line, Kind::Plain).is_some()).collect();
+    folded.first() == Some(&true) || folded.iter().filter(|fits| **fits).count() * 2 > folded.len()
 }
 
 /// The parser. One weight or two is what the first line of all says.
