@@ -1,1 +1,108 @@
-//! x
+//! Folding what profilers print: bytes in some format in, a [`Profile`] out.
+//!
+//! Each input format is one module. It says by which content it is recognised, where in a text its last whole sample
+//! ends, and gives a parser that takes whole samples; it knows nothing of threads, files or output. The driver knows
+//! nothing of formats: it reads, cuts, spreads the blocks over threads, merges their profiles by name, and tells what
+//! the parsers remarked, with file and line, in the order of the input. The result does not depend on the threads.
+
+mod detect;
+mod driver;
+mod folded;
+mod mangled;
+mod memo;
+mod perf_script;
+mod tidy;
+
+use std::num::NonZeroUsize;
+
+pub use driver::collapse;
+pub use tidy::tidy;
+
+use crate::Error;
+use crate::profile::Profile;
+
+/// How to fold. The default is what `stackcollapse-perf.pl` does without options.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// How many threads parse; all cores if not said.
+    pub threads: Option<NonZeroUsize>,
+    /// Names as the profiler printed them: no argument lists dropped, no Java inlining split.
+    pub verbatim: bool,
+    /// The process id in the root frame.
+    pub pid: bool,
+    /// The process and thread id in the root frame.
+    pub tid: bool,
+    /// `_[k]` after kernel frames.
+    pub kernel: bool,
+    /// `_[j]` after frames of just-in-time compiled code.
+    pub jit: bool,
+    /// The address in frames without a symbol.
+    pub addrs: bool,
+    /// Which samples count, where a recording holds several events.
+    pub event: EventChoice,
+}
+
+/// Which event's samples count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum EventChoice {
+    /// Those of the first that the input shows.
+    #[default]
+    First,
+    /// All, added up.
+    All,
+    /// Those of one, named with its modifiers (`cycles:u`) or without them (`cycles`).
+    Named(Vec<u8>),
+}
+
+/// An input format.
+struct Format {
+    /// Its name in messages.
+    name: &'static str,
+    /// Whether an input that begins with these bytes is of this format.
+    recognises: fn(&[u8]) -> bool,
+    /// Where in a text its last whole sample ends, if that can be told.
+    cut: fn(&[u8]) -> Option<usize>,
+    /// Makes a parser.
+    parser: fn(&Options) -> Box<dyn Parser>,
+}
+
+/// All formats, in the order in which they are asked.
+static FORMATS: [&Format; 2] = [&perf_script::FORMAT, &folded::FORMAT];
+
+/// Parses one format. It may remember frames between blocks, and so is always given the same profile.
+trait Parser: Send {
+    /// Adds a block of whole samples to a profile.
+    fn parse(&mut self, text: &[u8], profile: &mut Profile, remarks: &mut Remarks) -> Result<(), Error>;
+
+    /// A parser for another thread and profile. `None` as long as what this one has seen does not settle how the rest
+    /// is to be read.
+    fn fork(&self) -> Option<Box<dyn Parser>>;
+
+    /// How many samples there were of each event, for formats that have several.
+    fn events(&self) -> &[Event] {
+        &[]
+    }
+}
+
+/// The samples of one event.
+#[derive(Clone, Debug)]
+struct Event {
+    name: Vec<u8>,
+    taken: bool,
+    samples: u64,
+}
+
+/// What a parser has to say of a block.
+#[derive(Debug, Default)]
+struct Remarks {
+    /// How many lines of the block were read, the present one included.
+    lines: u64,
+    malformed: Vec<(u64, &'static str)>,
+}
+
+impl Remarks {
+    /// The present line is not of the format's form and is left out.
+    fn malformed(&mut self, what: &'static str) {
+        self.malformed.push((self.lines, what));
+    }
+}

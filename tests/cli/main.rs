@@ -5,6 +5,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod collapse;
+mod corpus;
 mod csv;
 mod diff;
 mod filter;

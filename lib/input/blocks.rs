@@ -1,84 +1,62 @@
-//! Where profiles come from: standard input, files, plain or compressed; in blocks cut where the format says.
+//! An input in blocks of whole records.
 
-mod compressed;
-
-use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::ops::Deref;
 
+use super::compressed;
 use crate::Error;
 
 /// How much is read at once. Larger brought nothing (measured from 64 KiB to 4 MiB).
-const BLOCK: usize = 256 * 1024;
+pub(super) const BLOCK: usize = 256 * 1024;
 
 /// The longest record that is taken, so that a small compressed file cannot fill the memory.
 const LONGEST: usize = 64 << 20;
 
-/// Something that can be opened and read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// Standard input.
-    Stdin,
-    /// A file.
-    File(PathBuf),
+/// A buffer that [`Blocks::next_into`] fills: one a reader, so that several can work on one input.
+#[derive(Default)]
+pub struct Block {
+    bytes: Vec<u8>,
+    filled: usize,
 }
 
-impl Source {
-    /// The sources that the operands name: `-` is standard input, and so are no operands at all.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] if `-` stands there twice.
-    pub fn from_operands(operands: &[PathBuf]) -> Result<Vec<Self>, Error> {
-        if operands.iter().filter(|path| is_dash(path)).count() > 1 {
-            return Err(Error::Usage("standard input (-) can be read only once".to_owned()));
-        }
-        if operands.is_empty() {
-            return Ok(vec![Self::Stdin]);
-        }
-        Ok(operands.iter().map(|path| if is_dash(path) { Self::Stdin } else { Self::File(path.clone()) }).collect())
+impl Block {
+    fn set(&mut self, bytes: &[u8]) {
+        self.filled = 0;
+        self.room(bytes.len())[..bytes.len()].copy_from_slice(bytes);
+        self.filled = bytes.len();
     }
 
-    /// The name for messages.
-    pub fn name(&self) -> String {
-        match self {
-            Self::Stdin => "stdin".to_owned(),
-            Self::File(path) => path.display().to_string(),
+    /// Room for at least `size` bytes behind what is filled; zeroed once and not at every turn.
+    fn room(&mut self, size: usize) -> &mut [u8] {
+        if self.bytes.len() < self.filled + size {
+            self.bytes.resize(self.filled + size, 0);
         }
+        &mut self.bytes[self.filled..]
     }
 
-    /// Opens it and, by its first bytes, decompresses gzip and zstd.
-    ///
-    /// # Errors
-    /// [`Error::Read`].
-    pub fn open(&self) -> Result<Blocks, Error> {
-        let name = self.name();
-        let raw: Box<dyn Read + Send> = match self {
-            Self::Stdin => Box::new(io::stdin()),
-            Self::File(path) => Box::new(open_file(path).map_err(|error| Error::read(&name, error))?),
-        };
-        Blocks::new(name, raw)
+    /// Reads once, at most `size` bytes; `false` at the end.
+    fn read(&mut self, reader: &mut dyn Read, size: usize) -> io::Result<bool> {
+        let read = read_some(reader, &mut self.room(size)[..size])?;
+        self.filled += read;
+        Ok(read > 0)
     }
 }
 
-fn is_dash(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
+impl Deref for Block {
+    type Target = [u8];
 
-fn open_file(path: &Path) -> io::Result<File> {
-    let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.filled]
     }
-    Ok(file)
 }
 
 /// An opened input, read in blocks of whole records.
 pub struct Blocks {
     name: String,
     reader: Box<dyn Read + Send>,
-    buffer: Vec<u8>,
-    taken: usize,
-    filled: usize,
+    /// What was read and not handed out yet.
+    ahead: Block,
+    block: Block,
     ended: bool,
 }
 
@@ -92,7 +70,7 @@ impl Blocks {
         let read = read_full(&mut *raw, &mut magic).map_err(|error| Error::read(&name, error))?;
         let start = io::Cursor::new(magic[..read].to_vec());
         let reader = compressed::decompress(&magic[..read], Box::new(start.chain(raw)));
-        Ok(Self { name, reader, buffer: Vec::new(), taken: 0, filled: 0, ended: false })
+        Ok(Self { name, reader, ahead: Block::default(), block: Block::default(), ended: false })
     }
 
     /// The name for messages.
@@ -105,10 +83,12 @@ impl Blocks {
     /// # Errors
     /// [`Error::Read`].
     pub fn head(&mut self) -> Result<&[u8], Error> {
-        while self.filled - self.taken < BLOCK && !self.ended {
-            self.fill()?;
+        while self.ahead.len() < BLOCK && !self.ended {
+            let rest = BLOCK - self.ahead.len();
+            let read = self.ahead.read(&mut *self.reader, rest);
+            self.ended = !read.map_err(|error| Error::read(&self.name, error))?;
         }
-        Ok(&self.buffer[self.taken..self.filled])
+        Ok(&self.ahead)
     }
 
     /// The next block of whole records. `cut` finds where the last whole record in some text ends, if there is one;
@@ -117,28 +97,39 @@ impl Blocks {
     /// # Errors
     /// [`Error::Read`], also where a single record is longer than 64 MiB.
     pub fn next(&mut self, cut: impl Fn(&[u8]) -> Option<usize>) -> Result<Option<&[u8]>, Error> {
-        let mut searched = self.taken;
+        let mut block = std::mem::take(&mut self.block);
+        let found = self.next_into(&mut block, cut);
+        self.block = block;
+        Ok(found?.then_some(&*self.block))
+    }
+
+    /// As [`next`](Self::next), into a buffer of the caller's; `false` at the end.
+    ///
+    /// # Errors
+    /// [`Error::Read`], also where a single record is longer than 64 MiB.
+    pub fn next_into(&mut self, block: &mut Block, cut: impl Fn(&[u8]) -> Option<usize>) -> Result<bool, Error> {
+        block.set(&self.ahead);
+        self.ahead.filled = 0;
+        // Twice as much at every vain search, so that a long record is not searched over and over.
+        let mut searched = 0;
         loop {
-            let text = &self.buffer[self.taken..self.filled];
+            while !self.ended && (block.len() <= searched || block.len() < searched * 2) {
+                let read = block.read(&mut *self.reader, BLOCK);
+                self.ended = !read.map_err(|error| Error::read(&self.name, error))?;
+            }
             if self.ended {
-                let rest = self.taken..self.filled;
-                self.taken = self.filled;
-                return Ok((!rest.is_empty()).then(|| &self.buffer[rest]));
+                return Ok(!block.is_empty());
             }
-            if self.filled > searched
-                && let Some(end) = cut(text)
-            {
-                let block = self.taken..self.taken + end;
-                self.taken = block.end;
-                return Ok(Some(&self.buffer[block]));
+            if let Some(end) = cut(block).filter(|end| *end > 0) {
+                self.ahead.set(&block[end..]);
+                block.filled = end;
+                return Ok(true);
             }
-            if text.len() > LONGEST {
+            searched = block.len();
+            if searched > LONGEST {
                 let error = io::Error::new(io::ErrorKind::InvalidData, "a single record is longer than 64 MiB");
                 return Err(Error::read(&self.name, error));
             }
-            let moved = self.taken;
-            self.fill()?;
-            searched = self.filled.min(searched.saturating_sub(moved));
         }
     }
 
@@ -147,28 +138,13 @@ impl Blocks {
     /// # Errors
     /// [`Error::Read`].
     pub fn rest(&mut self) -> Result<&[u8], Error> {
+        self.block.set(&self.ahead);
+        self.ahead.filled = 0;
         while !self.ended {
-            self.fill()?;
+            let read = self.block.read(&mut *self.reader, BLOCK);
+            self.ended = !read.map_err(|error| Error::read(&self.name, error))?;
         }
-        let rest = self.taken..self.filled;
-        self.taken = self.filled;
-        Ok(&self.buffer[rest])
-    }
-
-    fn fill(&mut self) -> Result<(), Error> {
-        if self.taken > 0 {
-            self.buffer.copy_within(self.taken..self.filled, 0);
-            self.filled -= self.taken;
-            self.taken = 0;
-        }
-        if self.buffer.len() - self.filled < BLOCK {
-            self.buffer.resize((self.filled + BLOCK).max(self.buffer.len() * 2).max(BLOCK), 0);
-        }
-        let read = read_some(&mut *self.reader, &mut self.buffer[self.filled..])
-            .map_err(|error| Error::read(&self.name, error))?;
-        self.filled += read;
-        self.ended = read == 0;
-        Ok(())
+        Ok(&self.block)
     }
 }
 
@@ -215,6 +191,19 @@ mod tests {
             seen.extend_from_slice(block);
         }
         assert_eq!(seen, text);
+    }
+
+    #[test]
+    fn a_long_record_comes_whole() {
+        let text = [&[b'x'; 1_000_000][..], b"\nshort\n"].concat();
+        let mut input = blocks(&text);
+        assert_eq!(input.head().unwrap().len(), super::BLOCK);
+        let mut seen = Vec::new();
+        while let Some(block) = input.next(after_last_line).unwrap() {
+            assert!(block.ends_with(b"\n"));
+            seen.extend_from_slice(block);
+        }
+        assert!(seen == text);
     }
 
     #[test]

@@ -1,0 +1,86 @@
+//! Folded stacks, which only have to be merged.
+
+use super::{Format, Parser, Remarks};
+use crate::Error;
+use crate::folded::{Kind, Line, parse_line};
+use crate::input::after_last_line;
+use crate::profile::{FrameId, Profile};
+
+pub(super) static FORMAT: Format =
+    Format { name: "folded stacks", recognises, cut: after_last_line, parser: |_| Box::<Folded>::default() };
+
+/// How many lines the format is told from.
+const TELLING: usize = 64;
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// The first line, or more than half of the first ones, are a stack and a weight.
+fn recognises(head: &[u8]) -> bool {
+    let head = head.strip_prefix(BOM).unwrap_or(head);
+    let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty());
+    let folded: Vec<bool> = lines.take(TELLING).map(|line| parse_line(line, Kind::Plain).is_some()).collect();
+    folded.first() == Some(&true) || folded.iter().filter(|fits| **fits).count() * 2 > folded.len()
+}
+
+/// The parser. One weight or two is what the first line of all says.
+#[derive(Default)]
+struct Folded {
+    kind: Option<Kind>,
+    begun: bool,
+    stack: Vec<FrameId>,
+}
+
+impl Parser for Folded {
+    fn parse(&mut self, text: &[u8], profile: &mut Profile, remarks: &mut Remarks) -> Result<(), Error> {
+        let mut rest = text.strip_prefix(BOM).filter(|_| !self.begun).unwrap_or(text);
+        self.begun = true;
+        while !rest.is_empty() {
+            let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            let line = &rest[..end];
+            rest = rest.get(end + 1..).unwrap_or(b"");
+            remarks.lines += 1;
+            let line = line.trim_ascii_end();
+            if !line.is_empty() {
+                self.line(line, profile, remarks)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fork(&self) -> Option<Box<dyn Parser>> {
+        let kind = Some(self.kind?);
+        Some(Box::new(Self { kind, begun: true, stack: Vec::new() }))
+    }
+}
+
+impl Folded {
+    fn line(&mut self, line: &[u8], profile: &mut Profile, remarks: &mut Remarks) -> Result<(), Error> {
+        let kind = self.kind.unwrap_or_else(|| kind_of_first(line, profile));
+        let Some(Line { stack, weights }) = parse_line(line, kind) else {
+            remarks.malformed(match kind {
+                Kind::Plain => "expected a stack and, after the last space, its weight",
+                Kind::Differential => "expected a stack and two weights, as in the first line",
+            });
+            return Ok(());
+        };
+        self.kind = Some(kind);
+        if kind == Kind::Differential && !profile.is_differential() {
+            *profile = Profile::new(true);
+        }
+        self.stack.clear();
+        let mut start = 0;
+        for end in memchr::memchr_iter(b';', stack).chain([stack.len()]) {
+            self.stack.push(profile.frames.intern(&stack[start..end]));
+            start = end + 1;
+        }
+        profile.add(&self.stack, weights)
+    }
+}
+
+/// What the first line says, unless what was read before it has one weight already.
+fn kind_of_first(line: &[u8], profile: &Profile) -> Kind {
+    match profile.frames.is_empty() {
+        true => Kind::of_first_line(line),
+        false => Kind::Plain,
+    }
+}

@@ -1,0 +1,190 @@
+//! A frame's line: `  ADDRESS SYMBOL+0xOFFSET (MODULE)`.
+
+/// A frame as it stands in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Frame<'a> {
+    /// Hexadecimal.
+    pub address: &'a [u8],
+    /// Without the offset; empty if the line names none.
+    pub symbol: &'a [u8],
+    /// What stands in parentheses at the end.
+    pub module: Option<&'a [u8]>,
+}
+
+pub(super) const UNKNOWN: &[u8] = b"[unknown]";
+
+/// Takes a line apart.
+#[inline]
+pub(super) fn parse(line: &[u8]) -> Option<Frame<'_>> {
+    let (address, rest) = split_address(line)?;
+    let (symbol, module) = split_module(rest);
+    Some(Frame { address, symbol, module })
+}
+
+/// Whether a line, or a text that begins with one, is a frame.
+pub(super) fn is_frame(text: &[u8]) -> bool {
+    split_address(text).is_some()
+}
+
+/// Whether a line in a sample says something about the frame before it: its place in the source, the branches taken,
+/// registers, instructions. Such lines are left out.
+pub(super) fn is_annotation(line: &[u8]) -> bool {
+    let text = line.trim_ascii();
+    let word = text.split(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
+    let after = |mark| memchr::memrchr(mark, text).map(|at| &text[at + 1..]);
+    let in_source = || after(b':').is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit));
+    let in_module = || after(b'[').and_then(|rest| rest.strip_suffix(b"]")).is_some_and(is_hex);
+    let branch = || memchr::memmem::find(word, b"/").is_some() && memchr::memmem::find(word, b"0x").is_some();
+    let machine = || [&b"ABI:"[..], b"insn:", b"ilen:"].iter().any(|mark| text.starts_with(mark));
+    matches!(line.first(), Some(b' ' | b'\t')) && (in_source() || in_module() || branch() || machine())
+}
+
+/// The address, and what follows it after one blank.
+#[inline]
+fn split_address(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    // As perf prints it: a tab, sixteen columns, a blank.
+    if let Some((columns, rest)) = line.split_first_chunk::<18>()
+        && columns[0] == b'\t'
+        && columns[16] != b' '
+        && columns[17] == b' '
+        && columns[1..17].iter().fold(true, |all, byte| all & (is_hex_digit(*byte) | (*byte == b' ')))
+    {
+        return Some((&columns[1..17], rest));
+    }
+    split_any_address(line)
+}
+
+fn split_any_address(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = &line[line.iter().position(|byte| !matches!(byte, b' ' | b'\t'))?..];
+    let digits = text.iter().position(|byte| !is_hex_digit(*byte)).unwrap_or(text.len());
+    match (digits, text.get(digits)) {
+        (0, _) => None,
+        (_, Some(b' ' | b'\t')) => Some((&text[..digits], &text[digits + 1..])),
+        (16, None) => Some((text, b"")),
+        _ => None,
+    }
+}
+
+/// The symbol without its offset, and the module. Both may hold blanks and parentheses; an offset before the module
+/// tells them apart, and without one the brackets do.
+#[inline]
+fn split_module(text: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let Some((b')', inside)) = text.split_last() else { return (without_offset(text).unwrap_or(text), None) };
+    if let Some(blank) = memchr::memrchr(b' ', inside)
+        && let Some(module) = inside[blank + 1..].strip_prefix(b"(")
+    {
+        let symbol = &text[..blank];
+        if let Some(symbol) = without_offset(symbol) {
+            return (symbol, Some(module));
+        }
+        if symbol == UNKNOWN {
+            return (symbol, Some(module));
+        }
+    }
+    split_odd_module(text, inside)
+}
+
+#[cold]
+fn split_odd_module<'a>(text: &'a [u8], inside: &'a [u8]) -> (&'a [u8], Option<&'a [u8]>) {
+    if let Some(module) = inside.strip_prefix(b"[unknown] (") {
+        return (UNKNOWN, Some(module));
+    }
+    for blank in memchr::memmem::find_iter(inside, b" (") {
+        if let Some(symbol) = without_offset(&text[..blank]) {
+            return (symbol, Some(&inside[blank + 2..]));
+        }
+    }
+    match matching_open(text) {
+        Some(0) => (b"", Some(&inside[1..])),
+        Some(open) if text[open - 1] == b' ' => (&text[..open - 1], Some(&inside[open + 1..])),
+        _ => (text, None),
+    }
+}
+
+/// Where the parenthesis opens that the last byte closes.
+fn matching_open(text: &[u8]) -> Option<usize> {
+    let mut depth = 0usize;
+    for at in memchr::memrchr2_iter(b'(', b')', text) {
+        depth = if text[at] == b')' { depth + 1 } else { depth - 1 };
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// The text without `+0x…` at its end, if that stands there.
+#[inline]
+fn without_offset(text: &[u8]) -> Option<&[u8]> {
+    let last = text.iter().rposition(|byte| !is_hex_digit(*byte))?;
+    if last + 1 == text.len() { None } else { text[..=last].strip_suffix(b"+0x") }
+}
+
+#[inline]
+fn is_hex_digit(byte: u8) -> bool {
+    byte.is_ascii_digit() | matches!(byte, b'a'..=b'f')
+}
+
+fn is_hex(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(|byte| is_hex_digit(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Frame, is_annotation, parse};
+
+    #[test]
+    fn reads_every_known_form() {
+        for (line, symbol, module) in [
+            (
+                "\t    7f45fc93872f VM_Version stub+0x3af (/tmp/perf-19890.map)",
+                "VM_Version stub",
+                "/tmp/perf-19890.map",
+            ),
+            ("\tffffffff82203877 _raw_spin_lock+0x17 ([kernel.kallsyms])", "_raw_spin_lock", "[kernel.kallsyms]"),
+            ("\t            5986 it<int*>::operator+++0xc6 (inlined)", "it<int*>::operator++", "inlined"),
+            ("\t        80000102 [unknown] ([unknown])", "[unknown]", "[unknown]"),
+            ("\t        80000102 [unknown] (/opt/My App/x (deleted))", "[unknown]", "/opt/My App/x (deleted)"),
+            ("\t            7f00 foo+0x7 (/tmp/x (deleted))", "foo", "/tmp/x (deleted)"),
+            ("\t            7f00 foo (/tmp/x (deleted))", "foo", "/tmp/x (deleted)"),
+            ("\t            7f00 foo(int (*)(int)) (/opt/My App/x)", "foo(int (*)(int))", "/opt/My App/x"),
+            ("\t            7f00 a.b.C.f ([JIT app cache])", "a.b.C.f", "[JIT app cache]"),
+            ("\t            7f00 (anonymous namespace)::f()+0x1 (/x)", "(anonymous namespace)::f()", "/x"),
+            ("\t            7f00 (anonymous namespace)::f() (/x)", "(anonymous namespace)::f()", "/x"),
+            ("\t            7f00 +0x10 (/x)", "", "/x"),
+            ("\t            7f00  (/x)", "", "/x"),
+            ("\t            7f00 (/x)", "", "/x"),
+            ("ffffffff8103d0ca native_write ([kernel.kallsyms])", "native_write", "[kernel.kallsyms]"),
+            ("  7f00 RegExp:(a) (b) (/tmp/perf-1.map)", "RegExp:(a) (b)", "/tmp/perf-1.map"),
+            ("\t 7f00 f+0xzz (/x)", "f+0xzz", "/x"),
+            ("\t 7f00 f+0x (/x)", "f+0x", "/x"),
+        ] {
+            let Frame { symbol: found, module: in_module, .. } = parse(line.as_bytes()).expect(line);
+            let in_module = String::from_utf8_lossy(in_module.expect(line));
+            assert_eq!((&*String::from_utf8_lossy(found), &*in_module), (symbol, module), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_module_may_be_missing() {
+        for (line, symbol) in [("\t7f00 foo", "foo"), ("\t7f00 foo+0x1f", "foo"), ("\t7f00 foo(int)", "foo(int)")] {
+            let frame = parse(line.as_bytes()).expect(line);
+            assert_eq!((frame.symbol, frame.module), (symbol.as_bytes(), None));
+        }
+    }
+
+    #[test]
+    fn annotations_are_no_frames() {
+        for line in [
+            "  foo.c:12",
+            "  ??:0",
+            "  libc.so.6[27249]",
+            " 0x4005d0/0x4005e0/P/-/-/0  0x1/0x2/P/-/-/0",
+            " main+0x10/foo+0x20/P/-/-/0",
+            " ABI:2    AX:0x1",
+        ] {
+            assert!(parse(line.as_bytes()).is_none() && is_annotation(line.as_bytes()), "{line}");
+        }
+        assert!(!is_annotation(b"some text") && !is_annotation(b"  some text"));
+    }
+}

@@ -1,0 +1,190 @@
+//! What a frame is called: its symbol, tidied, and marked as kernel or JIT code; without a symbol its module.
+
+use std::borrow::Cow;
+
+use super::frame::{Frame, UNKNOWN};
+use super::header::Header;
+use crate::collapse::memo::Key;
+use crate::collapse::{Options, tidy};
+
+/// How frames are named.
+#[derive(Clone)]
+pub(super) struct Naming {
+    verbatim: bool,
+    pid: bool,
+    tid: bool,
+    kernel: bool,
+    jit: bool,
+    addrs: bool,
+}
+
+impl Naming {
+    pub(super) fn new(options: &Options) -> Self {
+        let Options { verbatim, pid, tid, kernel, jit, addrs, .. } = *options;
+        Self { verbatim, pid, tid, kernel, jit, addrs }
+    }
+
+    /// What a frame's names depend on besides the thread; `None` if each must be looked at.
+    #[inline]
+    pub(super) fn key<'a>(&self, frame: &Frame<'a>) -> Option<Key<'a>> {
+        let unknown = frame.symbol == UNKNOWN || frame.symbol.is_empty();
+        if unknown && self.addrs {
+            return None;
+        }
+        let by_module = unknown || self.kernel || self.jit;
+        Some(Key::new(frame.symbol, frame.module.filter(|_| by_module).unwrap_or_default()))
+    }
+
+    /// What the root frame depends on besides the thread's name.
+    pub(super) fn thread_key<'a>(&self, header: &Header<'a>) -> &'a [u8] {
+        match (self.pid, self.tid) {
+            (false, false) => b"",
+            (_, true) => header.tid.unwrap_or_default(),
+            (true, false) => header.pid.unwrap_or_default(),
+        }
+    }
+
+    /// The root frame: the thread's name, with `-PID` or `-PID/TID` if that is asked for.
+    pub(super) fn thread(&self, header: &Header<'_>) -> Vec<u8> {
+        let mut name: Vec<u8> = header.comm.iter().map(|byte| if *byte == b' ' { b'_' } else { *byte }).collect();
+        if self.pid || self.tid {
+            name.push(b'-');
+            name.extend_from_slice(header.pid.unwrap_or(b"?"));
+        }
+        if self.tid {
+            name.push(b'/');
+            name.extend_from_slice(header.tid.unwrap_or(b"?"));
+        }
+        name
+    }
+
+    /// The frame's names, root first: several if a JIT compiler lists inlined functions in one.
+    pub(super) fn names<'a>(&self, frame: &Frame<'a>, java: bool) -> Vec<Cow<'a, [u8]>> {
+        if frame.symbol == UNKNOWN || frame.symbol.is_empty() {
+            return vec![self.marked(self.module(frame).into(), frame)];
+        }
+        if self.verbatim {
+            return vec![self.marked(frame.symbol.into(), frame)];
+        }
+        let mut names = vec![];
+        for part in tidy::inlined(frame.symbol) {
+            let name = tidied(part, java);
+            names.push(match names.is_empty() {
+                true => self.marked(name, frame),
+                false => suffixed(name, b"_[i]"),
+            });
+        }
+        names
+    }
+
+    /// `[module]`, or `[unknown]`; with the address if that is asked for.
+    fn module(&self, frame: &Frame<'_>) -> Vec<u8> {
+        let module = frame.module.filter(|module| *module != UNKNOWN && *module != b"unknown").unwrap_or(UNKNOWN);
+        let inner = match module {
+            [b'[', inner @ .., b']'] => inner,
+            bracketed @ [b'[', ..] if !self.addrs => return bracketed.to_vec(),
+            path => path.rsplit(|byte| *byte == b'/').next().unwrap_or(path),
+        };
+        let address = frame.address.trim_ascii();
+        match self.addrs {
+            true => [b"[", inner, b" <", address, b">]"].concat(),
+            false => [b"[", inner, b"]"].concat(),
+        }
+    }
+
+    fn marked<'a>(&self, name: Cow<'a, [u8]>, frame: &Frame<'_>) -> Cow<'a, [u8]> {
+        let module = frame.module.unwrap_or_default();
+        if self.kernel && is_kernel(module) {
+            suffixed(name, b"_[k]")
+        } else if self.jit && is_jit(module) {
+            suffixed(name, b"_[j]")
+        } else {
+            name
+        }
+    }
+}
+
+fn tidied(name: &[u8], java: bool) -> Cow<'_, [u8]> {
+    match name.strip_prefix(b"L") {
+        Some(class) if java && memchr::memchr(b'/', tidy(name).as_ref()).is_some() => tidy(class),
+        _ => tidy(name),
+    }
+}
+
+fn suffixed<'a>(name: Cow<'a, [u8]>, suffix: &[u8]) -> Cow<'a, [u8]> {
+    if name.ends_with(suffix) {
+        return name;
+    }
+    let mut name = name.into_owned();
+    name.extend_from_slice(suffix);
+    Cow::Owned(name)
+}
+
+/// Brackets that are no kernel modules: memory without a file, and what user space maps from the kernel.
+const NOT_KERNEL: [&[u8]; 10] =
+    [b"unknown", b"vdso", b"vvar", b"vsyscall", b"heap", b"stack", b"anon", b"uprobes", b"JIT", b"aio"];
+
+/// Whether a module is the kernel, or a part of it: `[kernel.kallsyms]`, `[xfs]`, `xfs.ko.xz`, `vmlinux-6.1`.
+fn is_kernel(module: &[u8]) -> bool {
+    if let Some(inside) = module.strip_prefix(b"[") {
+        let word = inside.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(inside.len());
+        return !NOT_KERNEL.contains(&&inside[..word]);
+    }
+    let file = module.rsplit(|byte| *byte == b'/').next().unwrap_or(module);
+    let packed = [&b".gz"[..], b".xz", b".zst"].iter().find_map(|suffix| file.strip_suffix(*suffix)).unwrap_or(file);
+    let image = file.strip_prefix(b"vmlinux").is_some_and(|rest| matches!(rest, [] | [b'-' | b'_' | b'.', ..]));
+    image || packed.ends_with(b".ko")
+}
+
+/// Whether a module is code that was compiled while the program ran: `perf-123.map`, `jitted-123-4.so`.
+fn is_jit(module: &[u8]) -> bool {
+    let file = module.rsplit(|byte| *byte == b'/').next().unwrap_or(module);
+    let between = |start: &[u8], end: &[u8]| file.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));
+    let numbered = |middle: &[u8]| !middle.is_empty() && middle.iter().all(u8::is_ascii_digit);
+    between(b"perf-", b".map").is_some_and(numbered)
+        || between(b"jitted-", b".so").is_some()
+        || module.starts_with(b"[JIT]")
+        || module.starts_with(b"[JIT app cache]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_jit, is_kernel};
+
+    #[test]
+    fn kernel_is_what_runs_in_the_kernel() {
+        for kernel in ["[kernel.kallsyms]", "[guest.kernel.kallsyms]", "[kernel.kallsyms].init.text", "[xfs]", "[bpf]"]
+        {
+            assert!(is_kernel(kernel.as_bytes()), "{kernel}");
+        }
+        for kernel in
+            ["/lib/modules/6.1/kernel/fs/xfs.ko", "/x/xfs.ko.xz", "/usr/lib/debug/vmlinux", "/boot/vmlinux-6.1"]
+        {
+            assert!(is_kernel(kernel.as_bytes()), "{kernel}");
+        }
+        for user in [
+            "[vdso]",
+            "[vsyscall]",
+            "[heap]",
+            "[stack]",
+            "[stack:12]",
+            "[anon:foo]",
+            "[unknown]",
+            "/bin/ko",
+            "/x/vmlinuxer",
+            "[JIT] tid 3",
+        ] {
+            assert!(!is_kernel(user.as_bytes()), "{user}");
+        }
+    }
+
+    #[test]
+    fn jit_is_what_was_compiled_on_the_way() {
+        for jit in ["/tmp/perf-123.map", "/x/jitted-1-2.so", "[JIT app cache]", "[JIT] tid 12"] {
+            assert!(is_jit(jit.as_bytes()), "{jit}");
+        }
+        for not in ["/tmp/perf-x.map", "/tmp/perf-.map", "/usr/lib/libjit.so", ""] {
+            assert!(!is_jit(not.as_bytes()), "{not}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Where profiles come from: standard input, files, plain or compressed; in blocks cut where the format says.
+
+mod blocks;
+mod compressed;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+pub use blocks::{Block, Blocks, after_last_line};
+
+use crate::Error;
+
+/// Something that can be opened and read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Standard input.
+    Stdin,
+    /// A file.
+    File(PathBuf),
+}
+
+impl Source {
+    /// The sources that the operands name: `-` is standard input, and so are no operands at all.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if `-` stands there twice.
+    pub fn from_operands(operands: &[PathBuf]) -> Result<Vec<Self>, Error> {
+        if operands.iter().filter(|path| is_dash(path)).count() > 1 {
+            return Err(Error::Usage("standard input (-) can be read only once".to_owned()));
+        }
+        if operands.is_empty() {
+            return Ok(vec![Self::Stdin]);
+        }
+        Ok(operands.iter().map(|path| if is_dash(path) { Self::Stdin } else { Self::File(path.clone()) }).collect())
+    }
+
+    /// The name for messages.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Stdin => "stdin".to_owned(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// Opens it and, by its first bytes, decompresses gzip and zstd.
+    ///
+    /// # Errors
+    /// [`Error::Read`].
+    pub fn open(&self) -> Result<Blocks, Error> {
+        let name = self.name();
+        let raw: Box<dyn Read + Send> = match self {
+            Self::Stdin => Box::new(io::stdin()),
+            Self::File(path) => Box::new(open_file(path).map_err(|error| Error::read(&name, error))?),
+        };
+        Blocks::new(name, raw)
+    }
+}
+
+fn is_dash(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn open_file(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
+    }
+    Ok(file)
+}

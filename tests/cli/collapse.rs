@@ -1,0 +1,260 @@
+//! `fg-collapse`: what it makes of what profilers print.
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+
+use crate::support::{self, Outcome, run};
+
+/// Folds a text with options.
+fn collapse(options: &[&str], text: &str) -> Outcome {
+    run("fg-collapse", options, text.as_bytes())
+}
+
+fn unpacked(path: &Path) -> Vec<u8> {
+    let mut text = Vec::new();
+    flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_end(&mut text).unwrap();
+    text
+}
+
+/// The lines in bytewise order, as `sort` has them.
+pub fn sorted(text: &[u8]) -> Vec<String> {
+    let mut lines: Vec<String> = String::from_utf8_lossy(text).lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+/// Fails with the first few lines that only one side has.
+#[track_caller]
+pub fn assert_same_lines(what: &str, actual: &[String], expected: &[String]) {
+    if actual == expected {
+        return;
+    }
+    let only =
+        |a: &[String], b: &[String]| a.iter().filter(|line| !b.contains(line)).take(3).cloned().collect::<Vec<_>>();
+    panic!("{what}\nmissed: {:#?}\ninvented: {:#?}", only(expected, actual), only(actual, expected));
+}
+
+/// Recordings of threads with odd names, of inlined C++ by DWARF, and of tracepoints, against perf's own resolution of
+/// the same samples.
+#[test]
+fn recordings_equal_the_truth() {
+    for name in ["threads", "inlined", "tracepoints"] {
+        let folder = support::data("collapse");
+        let text = folder.join(format!("{name}.perf-script.txt.gz"));
+        let truth = unpacked(&folder.join(format!("{name}.truth.folded.gz")));
+        let folded = run("fg-collapse", ["--no-tidy".as_ref(), text.as_os_str()], b"").ok();
+        assert_same_lines(name, &sorted(&folded.stdout), &sorted(&truth));
+    }
+}
+
+#[test]
+fn every_odd_form_is_read() {
+    const FRAME: &str = "\t            7f00 f+0x1 (/x)\n";
+    let framed = |header: &str| format!("{header}\n{FRAME}\n");
+    for (text, expected) in [
+        (framed("x 25607 4794564.1: cycles:"), "x;f 1\n"),
+        (framed("           padded 1 2.0: 3 cycles:"), "padded;f 3\n"),
+        (framed(":-1 -1 2.0: 3 cycles:"), ":-1;f 3\n"),
+        (framed("Thread 12 25607 2.0: cycles:"), "Thread_12;f 1\n"),
+        (framed("my 7/8 app 25607 2.0: cycles:"), "my_7/8_app;f 1\n"),
+        (framed("a;b 1 2.0: cycles:"), "a:b;f 1\n"),
+        (framed("#1 1 2.0: cycles:"), "#1;f 1\n"),
+        (framed("aa 1 2.0: 0 cycles:"), "aa;f 0\n"),
+        (framed("aa 1"), "aa;f 1\n"),
+        (framed("aa 1/2 [003]"), "aa;f 1\n"),
+        (framed("aa 1 cycles:"), "aa;f 1\n"),
+        (framed("aa 1 2.0: 5 sched:sched_switch: prev_comm=a ==> next_comm=b"), "aa;f 5\n"),
+        (format!("aa 1 2.0: 2 cycles:\r\n{}\r\n", FRAME.replace('\n', "\r\n")), "aa;f 2\n"),
+        (format!("aa 1 2.0: cycles:\n{FRAME}  \t \naa 1 3.0: cycles:\n{FRAME}"), "aa;f 2\n"),
+        (format!("aa 1 2.0: cycles:\n{FRAME}bb 1 3.0: cycles:\n{FRAME}"), "aa;f 1\nbb;f 1\n"),
+        (format!("aa 1 2.0: cycles:\n{FRAME}dead 1 3.0: cycles:\n{FRAME}"), "aa;f 1\ndead;f 1\n"),
+        (format!("aa 1 2.0: cycles:\n\n{FRAME}\naa 1 2.0: cycles:\n{FRAME}"), "aa;f 2\n"),
+        ("aa 1 2.0: 7 cycles:\n\nbb 1 2.0: cycles:\n".to_owned(), "aa 7\nbb 1\n"),
+        ("aa 1 2.0: 7 cycles:  7f00 f+0x1 (/x)\n".to_owned(), "aa;f 7\n"),
+        (
+            format!(
+                "aa 1 2.0: PERF_RECORD_COMM exec: aa:1/1\naa 1 2.0: cycles:\n{FRAME}\naa 1 3.0: PERF_RECORD_EXIT(1:1):(1:1)\n"
+            ),
+            "aa;f 1\n",
+        ),
+        (format!("# captured on: Thu Aug 17 14:14:43 2017\n#\naa 1 2.0: cycles:\n{FRAME}"), "aa;f 1\n"),
+        (
+            format!("aa 1 2.0: cycles:\n{FRAME}  f.c:12\n\t            7f01 [unknown] ([unknown])\n  ??:0\n"),
+            "aa;[unknown];f 1\n",
+        ),
+        (format!("aa 1 2.0: cycles:\n{FRAME} 0x4005d0/0x4005e0/P/-/-/0  0x1/0x2/P/-/-/0\n\n"), "aa;f 1\n"),
+    ] {
+        let outcome = collapse(&[], &text).ok();
+        assert_eq!((outcome.text().as_str(), outcome.stderr.as_str()), (expected, ""), "{text}");
+    }
+}
+
+#[test]
+fn every_odd_frame_is_kept() {
+    for (frame, expected) in [
+        ("[unknown] (/usr/lib/libfoo.so)", "[libfoo.so]"),
+        ("[unknown] ([unknown])", "[unknown]"),
+        ("[unknown] ([kernel.kallsyms])", "[kernel.kallsyms]"),
+        ("+0x10 (/usr/lib/libfoo.so)", "[libfoo.so]"),
+        ("foo+0x7 (/opt/My App/x)", "foo"),
+        ("foo+0x7 (/tmp/x (deleted))", "foo"),
+        ("[unknown] (/tmp/x (deleted))", "[x (deleted)]"),
+        ("foo", "foo"),
+        ("foo (inlined)", "foo"),
+        ("(anonymous namespace)::f(int)+0x7 (/x)", "(anonymous namespace)::f"),
+        ("P<int>::operator->() const+0x7 (/x)", "P<int>::operator->"),
+        ("<fn(u8) -> u8 as m::T>::call+0x7 (/x)", "<fn(u8) -> u8 as m::T>::call"),
+        ("<[u8; 8] as m::T>::call+0x7 (/x)", "<[u8: 8] as m::T>::call"),
+        ("decltype(auto) f<int>(int&&)+0x7 (/x)", "decltype(auto) f<int>"),
+        ("La;::f->Lb;::<init>+0x7 (/tmp/perf-1.map)", "La:::f;Lb:::<init>_[i]"),
+        ("net/http.(*Client).Do+0x7 (/x)", "net/http.(*Client).Do"),
+        ("say \"it's\"+0x7 (/x)", "say \"it's\""),
+    ] {
+        let outcome = collapse(&[], &format!("aa 1 2.0: cycles:\n\t            7f00 {frame}\n\n")).ok();
+        assert_eq!(outcome.text(), format!("aa;{expected} 1\n"), "{frame}");
+    }
+}
+
+const OPTIONS: &str = "java 12/13 [000] 2.0: cycles:
+\tffffffff81000000 read+0x1 ([kernel.kallsyms])
+\t            7f00 [unknown] (/usr/lib/libc.so)
+\t            7f01 La/b/C;::f(I)V+0x1 (/tmp/perf-12.map)
+\t            7f02 clock_gettime+0x1 ([vdso])
+\t            7f03 main+0x1 (/usr/bin/java)
+
+";
+
+#[test]
+fn options_mark_frames_and_threads() {
+    for (options, expected) in [
+        (&[][..], "java;main;clock_gettime;a/b/C:::f;[libc.so];read 1\n"),
+        (&["--pid"], "java-12;main;clock_gettime;a/b/C:::f;[libc.so];read 1\n"),
+        (&["--tid"], "java-12/13;main;clock_gettime;a/b/C:::f;[libc.so];read 1\n"),
+        (&["--kernel"], "java;main;clock_gettime;a/b/C:::f;[libc.so];read_[k] 1\n"),
+        (&["--jit"], "java;main;clock_gettime;a/b/C:::f_[j];[libc.so];read 1\n"),
+        (&["--all"], "java;main;clock_gettime;a/b/C:::f_[j];[libc.so];read_[k] 1\n"),
+        (&["--addrs"], "java;main;clock_gettime;a/b/C:::f;[libc.so <7f00>];read 1\n"),
+        (&["--no-tidy"], "java;main;clock_gettime;La/b/C:::f(I)V;[libc.so];read 1\n"),
+    ] {
+        assert_eq!(collapse(options, OPTIONS).ok().text(), expected, "{options:?}");
+    }
+}
+
+const EVENTS: &str =
+    "aa 1 2.0: 5 cycles:u:\n\t 7f00 f (/x)\n\naa 1 2.0: 7 cycles:\n\t 7f00 f (/x)\n\nbb 1 2.0: faults:\n\n";
+
+#[test]
+fn the_first_event_is_taken_and_the_others_are_named() {
+    let outcome = collapse(&[], EVENTS).ok();
+    assert_eq!(outcome.text(), "aa;f 5\n");
+    assert_eq!(
+        outcome.stderr,
+        "fg-collapse: samples taken of event cycles:u (1), left out: cycles (1), faults (1); --event chooses\n"
+    );
+}
+
+#[test]
+fn an_event_can_be_chosen() {
+    for (event, expected) in
+        [("all", "aa;f 12\nbb 1\n"), ("cycles", "aa;f 12\n"), ("cycles:u", "aa;f 5\n"), ("faults", "bb 1\n")]
+    {
+        assert_eq!(collapse(&["--event", event], EVENTS).ok().text(), expected, "{event}");
+        assert_eq!(collapse(&["--event-filter", event], EVENTS).ok().text(), expected, "{event}");
+    }
+    let outcome = collapse(&["--event", "cache-misses"], EVENTS);
+    assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""));
+    let expected =
+        "fg-collapse: no sample is of event cache-misses; the input has cycles (1), cycles:u (1), faults (1)\n";
+    assert_eq!(outcome.stderr, expected);
+}
+
+#[test]
+fn what_cannot_be_read_is_said_in_one_line() {
+    for (input, said) in [
+        (&b"PERFILE2\0\0\0"[..], "stdin: a binary perf.data file: run `perf script -i FILE | fg-collapse`"),
+        (b"\x7fELF\x02\x01\0", "stdin: a program, not a profile"),
+        (b"ab\0\x01", "stdin: a binary file of no known format; known are perf script text, folded stacks"),
+        (b"once upon a time\nthere was\n", "stdin: text of no known format; known are perf script text, folded stacks"),
+    ] {
+        let outcome = run("fg-collapse", [""; 0], input);
+        assert_eq!((outcome.code(), outcome.text()), (1, String::new()));
+        assert_eq!(outcome.stderr, format!("fg-collapse: {said}\n"));
+    }
+    for empty in ["", "\n", " \n\t\n"] {
+        let outcome = collapse(&[], empty).ok();
+        assert_eq!((outcome.text(), outcome.stderr), (String::new(), String::new()));
+    }
+}
+
+#[test]
+fn a_source_that_cannot_be_read_does_not_hide_the_others() {
+    let folder = support::directory();
+    let (good, bad) = (folder.path().join("good"), folder.path().join("bad"));
+    std::fs::write(&good, "aa 1 2.0: cycles:\n\t 7f00 f (/x)\n").unwrap();
+    std::fs::write(&bad, "nothing known\n").unwrap();
+    let outcome = run("fg-collapse", [&bad, &good], b"");
+    assert_eq!((outcome.code(), outcome.text().as_str()), (1, "aa;f 1\n"));
+    assert!(outcome.stderr.contains("/bad: text of no known format"), "{}", outcome.stderr);
+}
+
+#[test]
+fn formats_can_be_mixed() {
+    let folder = support::directory();
+    let (script, folded) = (folder.path().join("a"), folder.path().join("b"));
+    std::fs::write(&script, "aa 1 2.0: cycles:\n\t 7f00 f (/x)\n").unwrap();
+    std::fs::write(&folded, "aa;f 2\nbb;g 0.5\n").unwrap();
+    assert_eq!(run("fg-collapse", [&script, &folded], b"").ok().text(), "aa;f 3\nbb;g 0.5\n");
+}
+
+/// A few megabytes of samples that cross every block's border somewhere, with a malformed line now and then.
+fn long_text() -> Vec<u8> {
+    let mut text = Vec::new();
+    for n in 0..30_000u32 {
+        let mixed = n.wrapping_mul(2_654_435_761);
+        writeln!(text, "t{} {n} 1.{n:06}: {} cycles:", mixed % 7, mixed % 11 + 1).unwrap();
+        for depth in 0..mixed % 5 {
+            writeln!(text, "\t{:>16x} f{}_{depth}(int)+0x{n:x} (/lib/l{}.so)", mixed, mixed >> 22, depth).unwrap();
+        }
+        if mixed % 1000 == 0 {
+            writeln!(text, "gibberish").unwrap();
+        }
+        if mixed % 3 > 0 {
+            text.push(b'\n');
+        }
+    }
+    text
+}
+
+#[test]
+fn threads_do_not_change_a_byte() {
+    let folder = support::directory();
+    let (plain, packed) = (folder.path().join("plain"), folder.path().join("packed"));
+    let text = long_text();
+    std::fs::write(&plain, &text).unwrap();
+    let mut encoder =
+        flate2::write::GzEncoder::new(std::fs::File::create(&packed).unwrap(), flate2::Compression::fast());
+    encoder.write_all(&text).unwrap();
+    encoder.finish().unwrap();
+    let reference = run("fg-collapse", ["-n1".as_ref(), plain.as_os_str()], b"").ok();
+    assert!(reference.stderr.lines().count() > 2, "{}", reference.stderr);
+    for threads in ["-n1", "-n2", "-n8"] {
+        let from_file = run("fg-collapse", [threads.as_ref(), plain.as_os_str()], b"").ok();
+        let from_gzip = run("fg-collapse", [threads.as_ref(), packed.as_os_str()], b"").ok();
+        let from_pipe = run("fg-collapse", [threads], &text).ok();
+        assert_eq!(from_file.stderr, reference.stderr);
+        for other in [from_file, from_gzip, from_pipe] {
+            assert!(other.stdout == reference.stdout, "{}", other.command);
+        }
+    }
+}
+
+#[test]
+fn strict_stops_at_the_first_malformed_line() {
+    let text = String::from_utf8(long_text()).unwrap();
+    let line = text.lines().position(|line| line == "gibberish").unwrap() + 1;
+    for threads in ["-n1", "-n4"] {
+        let outcome = collapse(&["--strict", threads], &text);
+        let expected = format!("fg-collapse: stdin:{line}: neither the first line of a sample nor a frame\n");
+        assert_eq!((outcome.code(), outcome.stderr), (1, expected));
+    }
+}

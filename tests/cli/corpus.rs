@@ -1,0 +1,110 @@
+//! The shared corpus: what others made of the same input, but for their faults, each of which is named here.
+
+use std::path::Path;
+
+use crate::collapse::{assert_same_lines, sorted};
+use crate::support::{self, run};
+
+fn read(path: &Path) -> Vec<u8> {
+    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    if path.extension().is_none_or(|extension| extension != "gz") {
+        return bytes;
+    }
+    let mut text = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&bytes[..]), &mut text).unwrap();
+    text
+}
+
+/// All files of a folder whose names end so.
+fn files(folder: &Path, ending: &str) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut found: Vec<_> = entries.filter(|path| path.to_string_lossy().ends_with(ending)).collect();
+    found.sort();
+    found
+}
+
+fn stem(path: &Path) -> String {
+    path.file_name().unwrap().to_string_lossy().split('.').next().unwrap().to_owned()
+}
+
+#[test]
+fn recorded_equals_perfs_own_resolution() {
+    let Some(folder) = support::corpus("recorded") else { return };
+    let texts = files(&folder, ".perf-script.txt.gz");
+    assert!(!texts.is_empty());
+    for text in texts {
+        let truth = read(&folder.join(format!("{}.truth.folded.gz", stem(&text))));
+        let folded = run("fg-collapse", ["--no-tidy".as_ref(), text.as_os_str()], b"").ok();
+        assert_same_lines(&stem(&text), &sorted(&folded.stdout), &sorted(&truth));
+    }
+}
+
+/// With the frames of every line changed.
+fn with_frames(lines: &[String], change: impl Fn(&str) -> String) -> Vec<String> {
+    let line = |line: &String| line.split(';').map(&change).collect::<Vec<_>>().join(";");
+    let mut changed: Vec<String> = lines.iter().map(line).collect();
+    changed.sort();
+    changed
+}
+
+/// The faults of stackcollapse-perf.pl that show here: it loses a last sample without a blank line after it (so that is
+/// cut off), takes the vdso for the kernel, leaves Rust's names half mangled (so they are compared untidied), and with
+/// `--pid` and `--tid` no longer knows Java's leading `L`.
+#[test]
+fn stackcollapse_perf_agrees_but_for_its_faults() {
+    let Some(folder) = support::corpus("gregg") else { return };
+    for input in files(&folder, ".txt").iter().filter(|path| stem(path).starts_with("perf-")) {
+        let text = read(input);
+        let whole = memchr::memmem::rfind(&text, b"\n\n").unwrap() + 2;
+        for option in ["addrs", "all", "jit", "kernel", "pid", "tid"] {
+            let name = format!("{}-collapsed-{option}.txt", stem(input));
+            let option_given = format!("--{option}");
+            let verbatim = name.contains("rust").then_some("--no-tidy");
+            let folded = run("fg-collapse", verbatim.into_iter().chain([&*option_given]), &text[..whole]).ok();
+            let expected = with_frames(&sorted(&read(&folder.join("expected").join(&name))), |frame| {
+                match frame.strip_prefix('L') {
+                    Some(class) if option.ends_with("id") && class.contains('/') => class.to_owned(),
+                    _ if frame.starts_with("__vdso") => frame.replace("_[k]", ""),
+                    _ => frame.to_owned(),
+                }
+            });
+            assert_same_lines(&name, &sorted(&folded.stdout), &expected);
+        }
+    }
+}
+
+/// The faults of inferno-collapse-perf that show here: it doubles the brackets of `[vdso]` (as the Perl does), leaves an
+/// underscore before Rust's closures and impls, and merges `cycles:u` with `cycles`.
+#[test]
+fn inferno_agrees_but_for_its_faults() {
+    let (Some(inferno), Some(gregg)) = (support::corpus("inferno/collapse-perf"), support::corpus("gregg")) else {
+        return;
+    };
+    let cases = [
+        (inferno.join("go-stacks.txt"), "go-stacks-collapsed.txt", "-q"),
+        (inferno.join("java-inline.txt"), "java-inline-collapsed.txt", "-q"),
+        (inferno.join("no-events.txt"), "no-events-collapsed.txt", "-q"),
+        (inferno.join("single-event.txt"), "single-event-collapsed.txt", "-q"),
+        (inferno.join("single-line-stacks.txt"), "single-line-stacks-collapsed.txt", "--event=cycles"),
+        (gregg.join("example-perf-stacks.txt.gz"), "example-perf-stacks-collapsed.txt", "-q"),
+    ];
+    let rust = ["addrs", "all", "jit", "kernel", "pid", "tid"].map(|option| {
+        let results = format!("perf-rust-Yamakaky-dcpu-collapsed-{option}.txt");
+        (gregg.join("perf-rust-Yamakaky-dcpu.txt"), results, format!("--{option}"))
+    });
+    let rust = rust.iter().map(|(input, results, option)| (input.clone(), results.as_str(), option.as_str()));
+    for (input, results, option) in cases.into_iter().chain(rust) {
+        let folded = run("fg-collapse", [option.as_ref(), input.as_os_str()], b"").ok();
+        let expected = with_frames(&sorted(&read(&inferno.join("results").join(results))), |frame| {
+            frame.replace("[[vdso]]", "[vdso]").replace("::_{{", "::{{").replace("::_<", "::<")
+        });
+        assert_same_lines(results, &sorted(&folded.stdout), &expected);
+    }
+}
+
+/// inferno loses the frames after the blank line that this file has between a sample's first line and its stack.
+#[test]
+fn frames_after_a_stray_blank_line_count() {
+    let Some(input) = support::corpus("inferno/collapse-perf/empty-line.txt") else { return };
+    assert_eq!(run("fg-collapse", [input.as_os_str()], b"").ok().text(), "inline-counter;main 500000\n");
+}
