@@ -49,6 +49,8 @@ mod linux {
             target,
             metric: args.event.as_deref().map(Metric::named).transpose()?,
             frequency: args.frequency,
+            call_graph: args.call_graph,
+            live_tail: !args.no_live_tail,
             duration: args.duration,
             weight: args.weight,
             each_sample: args.script,
@@ -61,7 +63,7 @@ mod linux {
         let Recorded { recording, .. } = recorded;
         let names = symbolize::symbolize(&recording.objects, recording.locations(), !args.no_inline);
         let (profile, unknown) = recording.profile(&names)?;
-        summarize(recorded, unknown, session);
+        summarize(args, recorded, unknown, session);
         session.output.write_with(|mut out| match args.script {
             true => script::write(recording, &names, recorded.metric.name(), args.weight, &mut out),
             false => folded::write(&profile, &mut out),
@@ -69,7 +71,7 @@ mod linux {
         session.output.close()
     }
 
-    fn summarize(recorded: &Recorded, unknown: Unknown, session: &mut Session) {
+    fn summarize(args: &Args, recorded: &Recorded, unknown: Unknown, session: &mut Session) {
         let counts = &recorded.recording.counts;
         let (event, frequency) = (recorded.metric.name(), recorded.frequency);
         let seconds = recorded.elapsed.as_secs_f64();
@@ -78,18 +80,38 @@ mod linux {
         session.diagnostics.warn(&format!(
             "{} lost, {} cut before the root, {} of {} unknown ({})",
             counts.lost,
-            plural(counts.truncated, "stack"),
+            plural(counts.truncated.total(), "stack"),
             unknown.unknown,
             plural(unknown.frames, "frame"),
             share(unknown.unknown, unknown.frames),
         ));
-        for advice in advice(counts) {
+        let cut = &counts.truncated;
+        session.diagnostics.note(&format!(
+            "stacks cut: {} copy too small, {} changed before the rest was read, {} no unwind information, {} too deep",
+            cut.dump_too_small, cut.stale_tail, cut.no_unwind_information, cut.too_deep,
+        ));
+        for advice in advice(args, counts) {
             session.diagnostics.warn(&advice);
         }
     }
 
-    fn advice(counts: &Counts) -> Vec<String> {
+    /// What to change, where something is worth changing; and why stacks were cut.
+    fn advice(args: &Args, counts: &Counts) -> Vec<String> {
         let mut advice = Vec::new();
+        let cut = &counts.truncated;
+        let often = |part: u64| part * 20 > counts.samples;
+        if often(cut.dump_too_small + cut.stale_tail)
+            && let CallGraph::Dwarf(bytes) = args.call_graph
+        {
+            let share = share(cut.dump_too_small + cut.stale_tail, counts.samples);
+            let more = (bytes * 2).min(65528);
+            advice
+                .push(format!("{share} of stacks are cut at the copy of {bytes} bytes; try --call-graph dwarf,{more}"));
+        }
+        if often(cut.no_unwind_information) {
+            let share = share(cut.no_unwind_information, counts.samples);
+            advice.push(format!("{share} of stacks end in code without unwind information (java: -XX:+PreserveFramePointer; node: --perf-basic-prof; python: -X perf)"));
+        }
         if counts.lost > 0 {
             let all = counts.samples + counts.lost;
             advice.push(format!("lost {} of {all} samples ({}); lower -F", counts.lost, share(counts.lost, all)));
@@ -101,11 +123,27 @@ mod linux {
         if counts.throttled > 0 {
             advice.push(format!("the kernel held sampling back {}; lower -F", plural(counts.throttled, "time")));
         }
+        advice.truncate(3);
         advice
     }
 
     fn share(part: u64, whole: u64) -> String {
         format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
+    }
+
+    pub use fgkit::record::counters::CallGraph;
+
+    /// Reads `fp`, `dwarf`, `dwarf,BYTES`.
+    pub fn parse_call_graph(text: &str) -> Result<CallGraph, String> {
+        let (how, bytes) = text.split_once(',').unwrap_or((text, "16384"));
+        match how {
+            "fp" => Ok(CallGraph::FramePointers),
+            "dwarf" => match bytes.parse() {
+                Ok(bytes @ 8..=65528) if bytes % 8 == 0 => Ok(CallGraph::Dwarf(bytes)),
+                _ => Err("dwarf,BYTES takes a multiple of 8 up to 65528, such as dwarf,16384".to_owned()),
+            },
+            _ => Err("dwarf, dwarf,BYTES or fp".to_owned()),
+        }
     }
 
     /// Reads `10`, `1.5s`, `500ms`, `2m`.
@@ -125,8 +163,8 @@ mod linux {
 
 /// Sample stacks of a command, of running processes, or of all CPUs, as folded text
 ///
-/// Stacks are found by frame pointers, in the kernel and in the program, and named from symbol tables and debug
-/// information; inlined calls are frames of their own. Threads and children are followed. While the profile goes to
+/// Stacks are unwound by the information that compilers leave in every program, as they are sampled; nothing goes to
+/// disk. They are named from symbol tables and debug information; inlined calls are frames of their own. Threads and children are followed. While the profile goes to
 /// standard output, what the command prints there goes to standard error. Ctrl-C ends the recording and prints what
 /// there is; the command's exit status is passed on.
 #[derive(clap::Parser)]
@@ -162,6 +200,19 @@ struct Args {
     /// them. Of the kernel: cpu-clock, task-clock, page-faults, minor-faults, major-faults.
     #[arg(short, long, value_name = "EVENT")]
     event: Option<String>,
+
+    /// How stacks are found: dwarf, dwarf,BYTES or fp
+    ///
+    /// dwarf unwinds a copy of the stack (16384 bytes of it, unless said) by the unwind information that compilers leave
+    /// in every program; what lies deeper is read from the thread itself while it runs. Right for programs without frame
+    /// pointers, however deep. fp follows frame pointers, in the kernel.
+    #[cfg_attr(target_os = "linux", arg(value_parser = linux::parse_call_graph))]
+    #[arg(long, value_name = "HOW", default_value = "dwarf,16384")]
+    call_graph: linux::CallGraph,
+
+    /// Do not read from living threads what the copy of a stack misses
+    #[arg(long, hide_short_help = true)]
+    no_live_tail: bool,
 
     /// What a stack weighs: samples, or period, the event's own count since the last sample
     #[arg(long, value_name = "BY", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]

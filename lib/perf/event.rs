@@ -15,6 +15,8 @@ pub mod sample_type {
     pub const CPU: u64 = 1 << 7;
     pub const PERIOD: u64 = 1 << 8;
     pub const STREAM_ID: u64 = 1 << 9;
+    pub const REGS_USER: u64 = 1 << 12;
+    pub const STACK_USER: u64 = 1 << 13;
     pub const IDENTIFIER: u64 = 1 << 16;
 }
 
@@ -25,6 +27,8 @@ use sample_type as bit;
 pub struct Layout {
     /// `attr.sample_type`.
     pub sample_type: u64,
+    /// `attr.sample_regs_user`: a bit for each register that a sample brings.
+    pub user_registers: u64,
 }
 
 /// When, where and for whom a record was written.
@@ -116,6 +120,18 @@ pub struct Sample<'a> {
     pub in_kernel: bool,
     /// The addresses, innermost first, with context markers between kernel and user part.
     pub callchain: Callchain<'a>,
+    /// The program's registers and a copy of its stack, where they are to be unwound.
+    pub user: Option<UserState<'a>>,
+}
+
+/// A program's state when a sample was taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UserState<'a> {
+    /// Eight bytes a register, in the order of the bits in [`Layout::user_registers`]. None for the 32-bit programs of a
+    /// 64-bit machine, whose registers are others.
+    pub registers: &'a [u8],
+    /// The stack from the stack pointer on.
+    pub stack: &'a [u8],
 }
 
 /// A callchain as the kernel wrote it.
@@ -230,8 +246,13 @@ pub fn time(record: &[u8], layout: Layout) -> Option<u64> {
 fn sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp, Event<'a>)> {
     let has = |bit: u64| layout.sample_type & bit != 0;
     let mut stamp = Stamp::default();
-    let mut sample =
-        Sample { ip: 0, period: 1, in_kernel: misc & MISC_CPUMODE == MISC_KERNEL, callchain: Callchain::default() };
+    let mut sample = Sample {
+        ip: 0,
+        period: 1,
+        in_kernel: misc & MISC_CPUMODE == MISC_KERNEL,
+        callchain: Callchain::default(),
+        user: None,
+    };
     if has(bit::IDENTIFIER) {
         stamp.id = body.u64()?;
     }
@@ -263,7 +284,28 @@ fn sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp
         let entries = usize::try_from(body.u64()?).ok()?;
         sample.callchain = Callchain(body.take(entries.checked_mul(8)?)?);
     }
+    if has(bit::REGS_USER) && has(bit::STACK_USER) {
+        sample.user = user_state(body, layout.user_registers)?;
+    }
     Some((stamp, Event::Sample(sample)))
+}
+
+/// `PERF_SAMPLE_REGS_ABI_64`.
+const ABI_64: u64 = 2;
+
+/// The registers with their ABI, then the stack with its size before it and what was really copied behind it. Kernel
+/// threads have neither.
+fn user_state<'a>(body: &mut Fields<'a>, mask: u64) -> Option<Option<UserState<'a>>> {
+    let abi = body.u64()?;
+    let registers = if abi == 0 { &[] } else { body.take(mask.count_ones() as usize * 8)? };
+    let size = usize::try_from(body.u64()?).ok()?;
+    let mut stack: &[u8] = &[];
+    if size > 0 {
+        let reserved = body.take(size)?;
+        stack = reserved.get(..usize::try_from(body.u64()?).ok()?)?;
+    }
+    let registers = if abi == ABI_64 { registers } else { &[] };
+    Some((abi != 0).then_some(UserState { registers, stack }))
 }
 
 fn mmap<'a>(body: &mut Fields<'a>, kind: u32, misc: u16) -> Option<Mmap<'a>> {
@@ -337,8 +379,10 @@ impl<'a> Fields<'a> {
 mod tests {
     use super::{Address, Event, Layout, bit, parse};
 
-    const LAYOUT: Layout =
-        Layout { sample_type: bit::IP | bit::TID | bit::TIME | bit::ID | bit::CPU | bit::PERIOD | bit::CALLCHAIN };
+    const LAYOUT: Layout = Layout {
+        sample_type: bit::IP | bit::TID | bit::TIME | bit::ID | bit::CPU | bit::PERIOD | bit::CALLCHAIN,
+        user_registers: 0,
+    };
 
     fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
         let mut bytes = kind.to_le_bytes().to_vec();
@@ -378,6 +422,19 @@ mod tests {
         let (stamp, event) = parse(&bytes, LAYOUT).unwrap();
         assert_eq!((stamp.time, stamp.cpu), (1234, 3));
         assert!(matches!(event, Event::Comm { pid: 9, tid: 9, exec: true, comm: b"worker 1" }), "{event:?}");
+    }
+
+    #[test]
+    fn reads_registers_and_as_much_of_the_stack_as_was_copied() {
+        let layout = Layout { sample_type: bit::IP | bit::REGS_USER | bit::STACK_USER, user_registers: 0b1100_0000 };
+        let body = words(&[0x4000, 2, 0x10, 0x20, 16, 0xaa, 0xbb, 8]);
+        let bytes = record(9, 2, &body);
+        let Some((_, Event::Sample(sample))) = parse(&bytes, layout) else { panic!("no sample") };
+        let user = sample.user.unwrap();
+        assert_eq!((user.registers, user.stack), (&words(&[0x10, 0x20])[..], &words(&[0xaa])[..]));
+        let bytes = record(9, 2, &words(&[0x4000, 0, 0]));
+        let Some((_, Event::Sample(sample))) = parse(&bytes, layout) else { panic!("no sample") };
+        assert!(sample.user.is_none());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The profiler core: what a live recording and a `perf.data` file both flow through.
 //!
 //! [`event`] says what a record means, [`process`] keeps what was mapped and named when, [`object`] holds the files whose
-//! code ran, [`recording`] adds up samples as stacks of addresses, and [`symbolize`] names those addresses at the end,
+//! code ran, [`recording`] adds up samples as stacks of addresses, [`unwind`] finds those
+//! that the kernel does not, and [`symbolize`] names those addresses at the end,
 //! each once.
 
 pub mod debug_file;
@@ -15,3 +16,4 @@ pub mod recording;
 pub mod script;
 pub mod symbolize;
 pub mod symbols;
+pub mod unwind;

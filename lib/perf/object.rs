@@ -13,6 +13,13 @@ use super::event::Mmap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectId(pub(super) u32);
 
+impl ObjectId {
+    /// A dense index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// What code belongs to.
 #[derive(Debug)]
 pub enum Object {
@@ -84,6 +91,7 @@ pub struct Elf {
     path: Vec<u8>,
     bytes: Bytes,
     segments: Vec<Segment>,
+    entry: u64,
 }
 
 /// A stretch of the file in which code may stand.
@@ -110,7 +118,8 @@ impl Elf {
                 Segment { offset, size, address: segment.address() }
             })
             .collect();
-        Some(Self { path, bytes, segments })
+        let entry = file.entry();
+        Some(Self { path, bytes, segments, entry })
     }
 
     /// The file's path as the process saw it.
@@ -121,6 +130,11 @@ impl Elf {
     /// The file's bytes.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
+    }
+
+    /// The address of its first instruction; 0 if it has none.
+    pub fn entry(&self) -> u64 {
+        self.entry
     }
 
     /// The address that the file itself gives to the byte at an offset.

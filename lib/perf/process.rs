@@ -43,6 +43,8 @@ struct Process {
     current: BTreeMap<u64, During<Mapping>>,
     /// What was mapped before.
     retired: Vec<During<Mapping>>,
+    /// When it last began to run a new program.
+    execed: u64,
 }
 
 impl Process {
@@ -135,7 +137,14 @@ impl Processes {
 
     /// A process runs a new program: nothing that was mapped is any more.
     pub fn exec(&mut self, pid: u32, time: u64) {
-        self.processes.entry(pid).or_default().retire_all(time);
+        let process = self.processes.entry(pid).or_default();
+        process.retire_all(time);
+        process.execed = time;
+    }
+
+    /// Whether a process has begun to run a new program since.
+    pub fn has_execed_since(&self, pid: u32, time: u64) -> bool {
+        self.processes.get(&pid).is_none_or(|process| process.execed > time)
     }
 
     /// A new thread, of a new process if `pid` is not `parent_pid`.
@@ -151,6 +160,7 @@ impl Processes {
         });
         let process = self.processes.entry(pid).or_default();
         process.retire_all(time);
+        process.execed = time;
         for mapping in inherited {
             process.current.insert(mapping.start, During { what: mapping, since: time, until: u64::MAX });
         }

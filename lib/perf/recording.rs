@@ -6,9 +6,10 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
 use super::event::{Address, Event, Mmap, Sample, Stamp};
-use super::object::{KERNEL, ObjectId, Objects, UNKNOWN};
+use super::object::{KERNEL, Object, ObjectId, Objects, UNKNOWN};
 use super::process::{CommId, Mapping, Processes};
 use super::symbolize::Symbolized;
+use super::unwind::{End, Memory, Moment, Unwinder};
 use crate::Error;
 use crate::profile::{FrameId, Frames, Profile, Stacks, Weight, Weights};
 
@@ -68,13 +69,43 @@ pub struct Counts {
     /// Samples that the kernel dropped.
     pub lost: u64,
     /// Samples whose stack was cut before its root.
-    pub truncated: u64,
+    pub truncated: Truncated,
     /// How often the kernel held sampling back.
     pub throttled: u64,
     /// Side-band records that the kernel dropped: mappings or names may be missing.
     pub lost_side_band: u64,
     /// Records that could not be understood.
     pub malformed: u64,
+}
+
+/// Stacks that were cut before their root, by what cut them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Truncated {
+    /// The copy of the stack was too small.
+    pub dump_too_small: u64,
+    /// The rest of the stack had changed before it could be read.
+    pub stale_tail: u64,
+    /// Code without unwind information.
+    pub no_unwind_information: u64,
+    /// The kernel writes no more addresses, or we follow no more.
+    pub too_deep: u64,
+}
+
+impl Truncated {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.dump_too_small + self.stale_tail + self.no_unwind_information + self.too_deep
+    }
+
+    fn count(&mut self, end: End) {
+        match end {
+            End::Root => {}
+            End::DumpTooSmall => self.dump_too_small += 1,
+            End::StaleTail => self.stale_tail += 1,
+            End::NoUnwindInformation => self.no_unwind_information += 1,
+            End::TooDeep => self.too_deep += 1,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -97,6 +128,7 @@ pub struct Recording {
     pub comms: Frames,
     locations: Locations,
     stacks: Stacks,
+    unwinder: Unwinder,
     tallies: Vec<Tally>,
     /// The samples, where they are kept by themselves.
     pub kept: Vec<Kept>,
@@ -106,8 +138,8 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Nothing yet.
-    pub fn new(options: Options) -> Self {
+    /// Nothing yet. `memory` reads what living threads have on their stacks beyond what was copied.
+    pub fn new(options: Options, memory: Option<Box<dyn Memory>>) -> Self {
         Self {
             options,
             processes: Processes::default(),
@@ -115,6 +147,7 @@ impl Recording {
             comms: Frames::new(),
             locations: Locations::default(),
             stacks: Stacks::default(),
+            unwinder: Unwinder::new(memory),
             tallies: Vec::new(),
             kept: Vec::new(),
             counts: Counts::default(),
@@ -179,22 +212,13 @@ impl Recording {
         self.counts.samples += 1;
         let mut stack = std::mem::take(&mut self.scratch);
         stack.clear();
-        for address in sample.callchain.addresses() {
-            let location = self.locate(stamp, address);
-            stack.push(self.locations.intern(location));
-        }
-        if stack.is_empty() && sample.ip != 0 {
-            let address = Address { value: sample.ip, in_kernel: sample.in_kernel, exact: true };
-            let location = self.locate(stamp, address);
-            stack.push(self.locations.intern(location));
-        }
-        let truncated = stack.len() >= self.options.max_stack;
-        self.counts.truncated += u64::from(truncated);
+        let end = self.find_stack(stamp, sample, &mut stack);
+        self.counts.truncated.count(end);
         let comm = match self.processes.comm(stamp.tid, stamp.time) {
             Some(comm) => comm,
             None => self.comms.intern(format!(":{}", stamp.tid).as_bytes()).index() as CommId,
         };
-        stack.extend([u32::from(truncated), comm]);
+        stack.extend([u32::from(end != End::Root), comm]);
         stack.reverse();
         let number = self.stacks.intern(&stack);
         self.scratch = stack;
@@ -209,24 +233,53 @@ impl Recording {
         }
     }
 
-    fn locate(&mut self, stamp: Stamp, address: Address) -> Location {
+    /// Finds the places on a sample's stack, innermost first: what the kernel wrote, and what unwinding finds.
+    fn find_stack(&mut self, stamp: Stamp, sample: &Sample<'_>, stack: &mut Vec<u32>) -> End {
+        for address in sample.callchain.addresses() {
+            let mapping = if address.in_kernel { None } else { self.find(stamp, address) };
+            stack.push(self.locate(stamp.pid, address, mapping));
+        }
+        let mut end = if stack.len() >= self.options.max_stack { End::TooDeep } else { End::Root };
+        if let Some(user) = &sample.user {
+            let moment = Moment { pid: stamp.pid, time: stamp.time };
+            let unwound = self.unwinder.unwind(moment, user, &self.processes, &self.objects);
+            end = if end == End::Root { unwound } else { end };
+            for index in 0..self.unwinder.steps.len() {
+                let step = self.unwinder.steps[index];
+                stack.push(self.locate(stamp.pid, step.address, step.mapping));
+            }
+        }
+        if stack.is_empty() && sample.ip != 0 {
+            let address = Address { value: sample.ip, in_kernel: sample.in_kernel, exact: true };
+            let mapping = if address.in_kernel { None } else { self.find(stamp, address) };
+            stack.push(self.locate(stamp.pid, address, mapping));
+        }
+        end
+    }
+
+    fn find(&self, stamp: Stamp, address: Address) -> Option<Mapping> {
+        self.processes.find(stamp.pid, address.lookup(), stamp.time)
+    }
+
+    fn locate(&mut self, pid: u32, address: Address, mapping: Option<Mapping>) -> u32 {
         let ip = if self.options.each_sample { address.value } else { 0 };
         let lookup = address.lookup();
-        if address.in_kernel {
-            return Location { object: KERNEL, address: lookup, ip };
-        }
-        let Some(mapping) = self.processes.find(stamp.pid, lookup, stamp.time) else {
+        let (object, address) = match mapping {
+            _ if address.in_kernel => (KERNEL, lookup),
+            None if lookup < 4096 => (UNKNOWN, lookup),
             // Compilers' code may lie where no mapping was reported.
-            let object = if lookup < 4096 { UNKNOWN } else { self.objects.jit(stamp.pid, false) };
-            return Location { object, address: lookup, ip };
+            None => (self.objects.jit(pid, false), lookup),
+            Some(mapping) => {
+                let offset = lookup - mapping.start + mapping.offset;
+                let address = match self.objects.get(mapping.object) {
+                    Object::Elf(elf) => elf.address_of(offset).unwrap_or(offset),
+                    Object::Jit { .. } => lookup,
+                    _ => offset,
+                };
+                (mapping.object, address)
+            }
         };
-        let offset = lookup - mapping.start + mapping.offset;
-        let address = match self.objects.get(mapping.object) {
-            super::object::Object::Elf(elf) => elf.address_of(offset).unwrap_or(offset),
-            super::object::Object::Jit { .. } => lookup,
-            _ => offset,
-        };
-        Location { object: mapping.object, address, ip }
+        self.locations.intern(Location { object, address, ip })
     }
 
     /// The distinct places in the code.

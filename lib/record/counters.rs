@@ -6,7 +6,8 @@
 use std::io;
 
 use perf_event_open::config::{
-    CallChain, Clock, Cpu, Inherit, OnExecve, Opts, Proc, RecordIdFormat, SampleOn, UseBuildId, WakeUpOn,
+    CallChain, Clock, Cpu, Inherit, OnExecve, Opts, Proc, RecordIdFormat, RegsMask, SampleOn, Size, UseBuildId,
+    WakeUpOn,
 };
 use perf_event_open::count::Counter;
 use perf_event_open::event::sw::Software;
@@ -19,20 +20,34 @@ use super::sys;
 use super::target::{self, Target};
 use crate::Error;
 use crate::perf::event::{Layout, sample_type};
+use crate::perf::unwind;
 
-/// The layout that [`options`] asks for.
-pub const LAYOUT: Layout = Layout {
-    sample_type: sample_type::IP
-        | sample_type::TID
-        | sample_type::TIME
-        | sample_type::ID
-        | sample_type::CPU
-        | sample_type::PERIOD
-        | sample_type::CALLCHAIN,
-};
+/// How stacks are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallGraph {
+    /// By frame pointers, in the kernel.
+    FramePointers,
+    /// By unwind information, from a copy of so many bytes of the stack.
+    Dwarf(u32),
+}
 
-/// Rings hold 2 to this many pages: 512 KiB of samples, 256 KiB of the rest.
+impl CallGraph {
+    /// The layout of the records.
+    fn layout(self) -> Layout {
+        use sample_type as bit;
+        let common = bit::IP | bit::TID | bit::TIME | bit::ID | bit::CPU | bit::PERIOD | bit::CALLCHAIN;
+        match self {
+            Self::FramePointers => Layout { sample_type: common, user_registers: 0 },
+            Self::Dwarf(_) => {
+                Layout { sample_type: common | bit::REGS_USER | bit::STACK_USER, user_registers: unwind::REGISTERS }
+            }
+        }
+    }
+}
+
+/// Rings hold 2 to this many pages: 512 KiB of samples, or 8 MiB where they bring their stacks; 256 KiB of the rest.
 const SAMPLE_RING: u8 = 7;
+const STACK_RING: u8 = 11;
 const SIDE_RING: u8 = 6;
 /// Below this a ring is of no use.
 const SMALLEST_RING: u8 = 1;
@@ -44,6 +59,19 @@ pub struct Sampling {
     pub metric: Metric,
     /// Samples a second.
     pub frequency: u64,
+    /// How stacks are found.
+    pub call_graph: CallGraph,
+}
+
+impl Sampling {
+    /// After how many bytes samples wake the recorder: half a ring, but where stacks are unwound while their threads run
+    /// on, so soon that the rest of a stack can still be read.
+    fn wake_after(&self) -> Option<u32> {
+        match self.call_graph {
+            CallGraph::FramePointers => None,
+            CallGraph::Dwarf(bytes) => Some((bytes + 512) * (self.frequency / 125).clamp(2, 8) as u32),
+        }
+    }
 }
 
 /// A counter whose records go to a ring of its own.
@@ -82,6 +110,8 @@ pub struct Counters {
     owners: FxHashMap<u64, u32>,
     owned: FxHashSet<u32>,
     enable_by_hand: bool,
+    /// The layout of all records.
+    pub layout: Layout,
     /// What the user should know of how they were opened.
     pub notes: Vec<String>,
 }
@@ -167,6 +197,7 @@ struct Opener<'a> {
     metric: Metric,
     sample_options: Opts,
     side_options: Opts,
+    sample_ring: u8,
     cpus: Vec<u32>,
     counters: Counters,
 }
@@ -176,14 +207,19 @@ impl<'a> Opener<'a> {
         Self {
             target,
             metric: sampling.metric,
-            sample_options: options(target, Some(sampling.frequency), without_kernel),
-            side_options: options(target, None, without_kernel),
+            sample_options: sample_options(target, sampling, without_kernel),
+            side_options: side_options(target, without_kernel),
+            sample_ring: match sampling.call_graph {
+                CallGraph::FramePointers => SAMPLE_RING,
+                CallGraph::Dwarf(_) => STACK_RING,
+            },
             cpus: online_cpus(),
             counters: Counters {
                 rings: Vec::new(),
                 others: Vec::new(),
                 owners: FxHashMap::default(),
                 owned: FxHashSet::default(),
+                layout: sampling.call_graph.layout(),
                 enable_by_hand: !matches!(target, Target::Command(_)),
                 notes: Vec::new(),
             },
@@ -241,7 +277,7 @@ impl<'a> Opener<'a> {
                 }
                 None => {
                     let side = self.ring(side, SIDE_RING)?;
-                    let samples = self.ring(samples, SAMPLE_RING)?;
+                    let samples = self.ring(samples, self.sample_ring)?;
                     self.counters.rings.push(CpuRings { samples, side });
                 }
             }
@@ -286,8 +322,39 @@ fn counter(
     }
 }
 
-/// The options of a counter that takes samples, or of one that only tells what samples refer to.
-fn options(target: &Target, frequency: Option<u64>, without_kernel: bool) -> Opts {
+/// The options of a counter that takes samples.
+fn sample_options(target: &Target, sampling: Sampling, without_kernel: bool) -> Opts {
+    let mut options = common_options(target, without_kernel);
+    options.sample_on = SampleOn::Freq(sampling.frequency);
+    options.stat_format.lost_records = true;
+    let mut call_chain =
+        CallChain { exclude_user: false, exclude_kernel: without_kernel, defer_user: false, max_stack_frames: 0 };
+    if let CallGraph::Dwarf(bytes) = sampling.call_graph {
+        call_chain.exclude_user = true;
+        options.sample_format.user_regs = Some(RegsMask(unwind::REGISTERS));
+        options.sample_format.user_stack = Some(Size(bytes));
+    }
+    // The kernel refuses a callchain that leaves both parts out; an empty one does the same.
+    call_chain.exclude_kernel &= !call_chain.exclude_user;
+    options.sample_format.call_chain = Some(call_chain);
+    if let Some(bytes) = sampling.wake_after() {
+        options.wake_up.on = WakeUpOn::Bytes(bytes);
+    }
+    options
+}
+
+/// The options of a counter that only tells what samples refer to.
+fn side_options(target: &Target, without_kernel: bool) -> Opts {
+    let mut options = common_options(target, without_kernel);
+    options.extra_record.task = true;
+    options.extra_record.comm = true;
+    options.extra_record.mmap.code = true;
+    options.extra_record.mmap.ext = Some(UseBuildId(false));
+    options.wake_up.on = WakeUpOn::Bytes(1);
+    options
+}
+
+fn common_options(target: &Target, without_kernel: bool) -> Opts {
     let mut options = Opts::default();
     options.exclude.hv = true;
     options.exclude.idle = true;
@@ -300,24 +367,9 @@ fn options(target: &Target, frequency: Option<u64>, without_kernel: bool) -> Opt
     }
     options.sample_format.code_addr = true;
     options.sample_format.period = true;
-    options.sample_format.call_chain =
-        Some(CallChain { exclude_user: false, exclude_kernel: without_kernel, defer_user: false, max_stack_frames: 0 });
     options.record_id_all = true;
     options.record_id_format = RecordIdFormat { id: true, stream_id: false, cpu: true, task: true, time: true };
     options.timer = Some(Clock::Monotonic);
-    match frequency {
-        Some(frequency) => {
-            options.sample_on = SampleOn::Freq(frequency);
-            options.stat_format.lost_records = true;
-        }
-        None => {
-            options.extra_record.task = true;
-            options.extra_record.comm = true;
-            options.extra_record.mmap.code = true;
-            options.extra_record.mmap.ext = Some(UseBuildId(false));
-            options.wake_up.on = WakeUpOn::Bytes(1);
-        }
-    }
     options
 }
 

@@ -18,11 +18,12 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll;
 
 use self::command::{Held, Running};
-use self::counters::{Counters, Sampling};
+use self::counters::{CallGraph, Counters, Sampling};
 use self::events::{CPU_CLOCK, CYCLES, Metric};
 use self::target::Target;
 use crate::cli::Interrupts;
 use crate::perf::recording::{Options, Recording, WeightBy};
+use crate::perf::unwind::Memory;
 use crate::{Error, plain};
 
 /// What is to be recorded, and how.
@@ -34,6 +35,10 @@ pub struct Request {
     pub metric: Option<Metric>,
     /// Samples a second; `None` for 997 of a command, 99 of what runs already.
     pub frequency: Option<u64>,
+    /// How stacks are found.
+    pub call_graph: CallGraph,
+    /// Whether what a copy of the stack misses is read from the living thread.
+    pub live_tail: bool,
     /// When to end, if not with the target.
     pub duration: Option<Duration>,
     /// What a stack weighs.
@@ -87,9 +92,10 @@ pub fn record(request: Request) -> Result<Recorded, Error> {
         RequestTarget::System => (None, Target::System),
     };
     let frequency = request.frequency.unwrap_or(if held.is_some() { 997 } else { 99 });
-    let (counters, metric) = open_counters(&target, request.metric, frequency)?;
+    let (counters, metric) = open_counters(&target, request.metric, frequency, request.call_graph)?;
     let options = Options { weight: request.weight, each_sample: request.each_sample, max_stack: refusal::max_stack() };
-    let mut session = Session::new(counters, Recording::new(options), &target)?;
+    let memory: Option<Box<dyn Memory>> = if request.live_tail { Some(Box::new(sys::ProcessMemory)) } else { None };
+    let mut session = Session::new(counters, Recording::new(options, memory), &target)?;
     session.introduce(&target);
     let began = Instant::now();
     session.counters.start().map_err(|error| Error::Refused(plain(&error)))?;
@@ -104,8 +110,14 @@ pub fn record(request: Request) -> Result<Recorded, Error> {
 }
 
 /// Opens counters for the event that was asked for, or for the best that the machine has.
-fn open_counters(target: &Target, metric: Option<Metric>, frequency: u64) -> Result<(Counters, Metric), Error> {
-    let open = |metric| Counters::open(target, Sampling { metric, frequency }).map(|counters| (counters, metric));
+fn open_counters(
+    target: &Target,
+    metric: Option<Metric>,
+    frequency: u64,
+    call_graph: CallGraph,
+) -> Result<(Counters, Metric), Error> {
+    let open =
+        |metric| Counters::open(target, Sampling { metric, frequency, call_graph }).map(|counters| (counters, metric));
     match metric {
         Some(metric) => open(metric),
         None if counts_cycles() => open(CYCLES),

@@ -6,7 +6,7 @@
 //! taken in before its cause. And a sample newer than the horizon first moves the horizon to now and has the side-band
 //! read again: what the sample refers to was published before it.
 
-use super::counters::{Counters, LAYOUT};
+use super::counters::Counters;
 use crate::perf::event::{self, Event};
 use crate::perf::recording::Recording;
 
@@ -40,11 +40,11 @@ impl Reader {
     pub fn finish(&mut self, counters: &Counters, recording: &mut Recording) {
         self.read(counters, recording);
         self.horizon = u64::MAX;
-        self.take_waiting(recording);
+        self.take_waiting(counters, recording);
     }
 
     fn take_sample(&mut self, record: &[u8], counters: &Counters, recording: &mut Recording) {
-        let Some((stamp, event)) = event::parse(record, LAYOUT) else {
+        let Some((stamp, event)) = event::parse(record, counters.layout) else {
             recording.counts.malformed += 1;
             return;
         };
@@ -68,24 +68,24 @@ impl Reader {
             let mut records = records.into_cow();
             while let Some(record) = records.lending_next() {
                 let bytes = record.as_raw().as_bytes();
-                match event::parse(bytes, LAYOUT) {
+                match event::parse(bytes, counters.layout) {
                     Some((_, Event::Lost(count))) => recording.counts.lost_side_band += count,
                     Some((stamp, _)) => self.waiting.push((stamp.time, bytes.to_vec())),
                     None => recording.counts.malformed += 1,
                 }
             }
         }
-        self.take_waiting(recording);
+        self.take_waiting(counters, recording);
     }
 
-    fn take_waiting(&mut self, recording: &mut Recording) {
+    fn take_waiting(&mut self, counters: &Counters, recording: &mut Recording) {
         if self.waiting.is_empty() {
             return;
         }
         self.waiting.sort_by_key(|(time, _)| *time);
         let ready = self.waiting.partition_point(|(time, _)| *time <= self.horizon);
         for (_, record) in self.waiting.drain(..ready) {
-            if let Some((stamp, event)) = event::parse(&record, LAYOUT) {
+            if let Some((stamp, event)) = event::parse(&record, counters.layout) {
                 recording.take(stamp, event);
             }
         }

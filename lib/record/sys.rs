@@ -38,3 +38,17 @@ pub fn hold(command: &mut Command, report: OwnedFd, go: OwnedFd, parents: [RawFd
     // SAFETY: between fork and exec only close, getpid, write and read are called, all async-signal-safe.
     unsafe { command.pre_exec(wait) };
 }
+
+/// Reads the memory of other processes.
+pub struct ProcessMemory;
+
+impl crate::perf::unwind::Memory for ProcessMemory {
+    fn read(&mut self, pid: u32, address: u64, into: &mut [u8]) -> usize {
+        let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+        let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: into.len() };
+        // SAFETY: the local buffer is ours and as long as is said; the remote address is the other process's, and the
+        // kernel checks it.
+        let read = unsafe { libc::process_vm_readv(pid.cast_signed(), &local, 1, &remote, 1, 0) };
+        usize::try_from(read).unwrap_or(0)
+    }
+}

@@ -1,0 +1,92 @@
+//! 64-bit ARM. Registers by the kernel's `arch/arm64/include/uapi/asm/perf_regs.h`, whose bits are the DWARF numbers.
+
+#![cfg_attr(not(target_arch = "aarch64"), allow(dead_code))]
+
+use addr2line::gimli::{self, AArch64 as dwarf};
+use framehop::aarch64::{CacheAarch64, UnwindRegsAarch64, UnwinderAarch64};
+
+use super::arch::{Architecture, Registers, Unwound};
+use super::module::Section;
+use super::stack::Stack;
+use crate::perf::event::Address;
+
+/// The architecture.
+pub enum Aarch64 {}
+
+const FP: u32 = 29;
+const LR: u32 = 30;
+const SP: u32 = 31;
+const PC: u32 = 32;
+
+impl Architecture for Aarch64 {
+    type Unwinder = UnwinderAarch64<Section>;
+    type Cache = CacheAarch64;
+    type Regs = UnwindRegsAarch64;
+
+    /// x0 to x30, the stack pointer and the program counter.
+    const REGISTERS: u64 = (1 << 33) - 1;
+    const SP: gimli::Register = dwarf::SP;
+    const FP: gimli::Register = dwarf::X29;
+    const RA: gimli::Register = dwarf::X30;
+    const LONGEST_CALL: usize = 4;
+
+    fn start(registers: &Registers<'_>) -> Option<(u64, Self::Regs)> {
+        let (lr, sp, fp) = (registers.get(LR)?, registers.get(SP)?, registers.get(FP)?);
+        Some((registers.get(PC)?, UnwindRegsAarch64::new(lr, sp, fp)))
+    }
+
+    fn stack_pointer(regs: &Self::Regs) -> u64 {
+        regs.sp()
+    }
+
+    fn get(regs: &Self::Regs, register: gimli::Register) -> Option<u64> {
+        match register {
+            dwarf::X30 => Some(regs.lr()),
+            dwarf::SP => Some(regs.sp()),
+            dwarf::X29 => Some(regs.fp()),
+            _ => None,
+        }
+    }
+
+    fn set(regs: &mut Self::Regs, ip: u64, sp: u64, fp: u64) {
+        regs.set_lr(ip);
+        regs.set_sp(sp);
+        regs.set_fp(fp);
+    }
+
+    fn bit(register: gimli::Register) -> Option<u32> {
+        (u32::from(register.0) <= SP).then(|| u32::from(register.0))
+    }
+
+    /// `BL` (`100101` and a 26-bit offset) or `BLR` (`1101011 0001 11111 000000 Rn 00000`, also with authentication).
+    fn follows_call(code: &[u8]) -> bool {
+        let Some(word) = code.last_chunk::<4>() else { return false };
+        let word = u32::from_le_bytes(*word);
+        word >> 26 == 0b10_0101 || word & 0xfeff_f000 == 0xd63f_0000
+    }
+
+    /// CPython keeps frame pointers in its trampolines here.
+    fn step_trampoline(_: Address, _: &mut Self::Regs, _: &mut Stack<'_>) -> Option<Unwound> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Aarch64, Architecture as _};
+
+    #[test]
+    fn calls_are_known_by_their_bytes() {
+        // bl +8; blr x8; blraa x8, x9; ret; b +8; br x8
+        for (word, is_call) in [
+            (0x9400_0002u32, true),
+            (0xd63f_0100, true),
+            (0xd73f_0909, true),
+            (0xd65f_03c0, false),
+            (0x1400_0002, false),
+            (0xd61f_0100, false),
+        ] {
+            assert_eq!(Aarch64::follows_call(&word.to_le_bytes()), is_call, "{word:x}");
+        }
+    }
+}

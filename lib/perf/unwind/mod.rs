@@ -1,0 +1,322 @@
+//! Unwinding: from registers and a copy of the stack to return addresses, by the unwind information of the objects.
+//!
+//! framehop does the work. Three things are added. Objects stand in one address space of our own, each once, whatever
+//! process they are mapped into and wherever: what is learned of an object serves all processes, and no exec or fork
+//! rebuilds anything. Frames that framehop cannot step ([`special`]) are stepped here. And where the copy of the stack
+//! ends before the stack does, the rest is read from the living thread ([`stack`]), and believed only after checks.
+
+mod aarch64;
+mod arch;
+mod module;
+mod special;
+mod stack;
+mod x86_64;
+
+use framehop::{FrameAddress, Unwinder as _};
+
+pub use self::arch::Registers;
+use self::arch::{Architecture, Unwound};
+use self::module::Section;
+use self::special::SpecialFrames;
+pub use self::stack::Memory;
+use self::stack::Stack;
+use super::event::{Address, UserState};
+use super::object::{Elf, Object, ObjectId, Objects};
+use super::process::{Mapping, Processes};
+
+#[cfg(target_arch = "aarch64")]
+use self::aarch64::Aarch64 as Native;
+#[cfg(not(target_arch = "aarch64"))]
+use self::x86_64::X86_64 as Native;
+
+/// The registers that unwinding on this machine needs, as a mask for the kernel.
+pub const REGISTERS: u64 = Native::REGISTERS;
+
+/// No stack is followed deeper.
+const DEEPEST: usize = 16 * 1024;
+
+/// How the way up a stack ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// At its root.
+    Root,
+    /// The copy of the stack ended, and the rest could not be read.
+    DumpTooSmall,
+    /// The rest of the stack was read from the thread, but had changed since the sample.
+    StaleTail,
+    /// Code without unwind information and without frame pointers.
+    NoUnwindInformation,
+    /// It goes on, deeper than is followed.
+    TooDeep,
+}
+
+/// A frame on the way up.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Where the code runs, or returns to.
+    pub address: Address,
+    /// What is mapped there.
+    pub mapping: Option<Mapping>,
+}
+
+/// Whose stack, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// The process.
+    pub pid: u32,
+    /// The time.
+    pub time: u64,
+}
+
+/// Unwinds the stacks of samples.
+pub struct Unwinder {
+    framehop: <Native as Architecture>::Unwinder,
+    cache: <<Native as Architecture>::Unwinder as framehop::Unwinder>::Cache,
+    /// For each object: its place in our address space, once it was looked at.
+    places: Vec<Option<Place>>,
+    memory: Option<Box<dyn Memory>>,
+    /// The frames of the stack at hand.
+    pub steps: Vec<Step>,
+}
+
+impl std::fmt::Debug for Unwinder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Unwinder").field("objects", &self.places.len()).finish_non_exhaustive()
+    }
+}
+
+/// What unwinding knows of an object.
+enum Place {
+    /// It has no unwind information.
+    Nowhere,
+    /// Its addresses stand this much higher in our address space.
+    At(u64, Box<SpecialFrames>),
+}
+
+/// Each object has 2 to this many bytes of our address space.
+const PLACE_BITS: u32 = 44;
+
+impl Unwinder {
+    /// Knows no object yet. `memory` reads what a living thread has on its stack; `None` to rely on copies alone.
+    pub fn new(memory: Option<Box<dyn Memory>>) -> Self {
+        Self { framehop: Default::default(), cache: Default::default(), places: Vec::new(), memory, steps: Vec::new() }
+    }
+
+    /// Finds the frames of a sample's user stack, innermost first, and leaves them in [`Unwinder::steps`].
+    pub fn unwind(&mut self, moment: Moment, user: &UserState<'_>, processes: &Processes, objects: &Objects) -> End {
+        self.steps.clear();
+        let registers = Registers::new(REGISTERS, user.registers);
+        let Some((ip, mut regs)) = Native::start(&registers) else { return End::NoUnwindInformation };
+        let start = Native::stack_pointer(&regs);
+        let mut memory = self.memory.take();
+        // If another program runs there by now, its memory tells nothing.
+        let is_same_program = !processes.has_execed_since(moment.pid, moment.time);
+        let living = memory.as_deref_mut().filter(|_| is_same_program);
+        let mut stack = Stack::new(start, user.stack, moment.pid, living);
+        let end = self.climb(moment, ip, &mut regs, &registers, &mut stack, processes, objects);
+        self.memory = memory;
+        end
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn climb(
+        &mut self,
+        moment: Moment,
+        ip: u64,
+        regs: &mut <Native as Architecture>::Regs,
+        registers: &Registers<'_>,
+        stack: &mut Stack<'_>,
+        processes: &Processes,
+        objects: &Objects,
+    ) -> End {
+        let mut address = Address { value: ip, in_kernel: false, exact: true };
+        loop {
+            let mapping = processes.find(moment.pid, address.lookup(), moment.time);
+            self.steps.push(Step { address, mapping });
+            if self.steps.len() >= DEEPEST {
+                return End::TooDeep;
+            }
+            let code = mapping.and_then(|mapping| Code::at(mapping, address.lookup(), objects));
+            if code.as_ref().is_some_and(Code::is_entry_point) {
+                return End::Root;
+            }
+            let first = self.steps.len() == 1;
+            let unwound = self.step(address, code.as_ref(), regs, registers, first, stack);
+            let next = match unwound {
+                Unwound::Root => return self.at_root(stack),
+                Unwound::Unreadable => return self.cut(stack),
+                Unwound::Lost => return self.lost(stack),
+                Unwound::Caller(next) => next,
+            };
+            match self.check(moment, next, stack, processes, objects) {
+                Ok(()) => address = next,
+                Err(end) => return end,
+            }
+            stack.passed(Native::stack_pointer(regs), next.value, self.steps.len());
+        }
+    }
+
+    /// Whether the next address is one to which a call returns.
+    fn check(
+        &mut self,
+        moment: Moment,
+        next: Address,
+        stack: &mut Stack<'_>,
+        processes: &Processes,
+        objects: &Objects,
+    ) -> Result<(), End> {
+        let mapping = processes.find(moment.pid, next.lookup(), moment.time);
+        let plausible = match mapping {
+            None => false,
+            Some(mapping) if next.exact || !stack.is_in_tail() => mapping.end > next.value - 1,
+            Some(mapping) => {
+                let mut code = [0; Native::LONGEST_CALL];
+                read_before(mapping, next.value, &mut code, stack, objects).is_none_or(|()| Native::follows_call(&code))
+            }
+        };
+        if plausible {
+            return Ok(());
+        }
+        Err(if stack.is_in_tail() { self.discard_tail(stack) } else { End::NoUnwindInformation })
+    }
+
+    fn at_root(&mut self, stack: &mut Stack<'_>) -> End {
+        if stack.tail_is_stale() { self.discard_tail(stack) } else { End::Root }
+    }
+
+    fn cut(&mut self, stack: &mut Stack<'_>) -> End {
+        if stack.tail_is_stale() { self.discard_tail(stack) } else { End::DumpTooSmall }
+    }
+
+    fn lost(&mut self, stack: &mut Stack<'_>) -> End {
+        if stack.is_in_tail() { self.discard_tail(stack) } else { End::NoUnwindInformation }
+    }
+
+    /// Forgets the frames that were found in the part of the stack that did not stand the checks.
+    fn discard_tail(&mut self, stack: &Stack<'_>) -> End {
+        self.steps.truncate(stack.frames_in_dump());
+        End::StaleTail
+    }
+
+    fn step(
+        &mut self,
+        address: Address,
+        code: Option<&Code<'_>>,
+        regs: &mut <Native as Architecture>::Regs,
+        registers: &Registers<'_>,
+        first: bool,
+        stack: &mut Stack<'_>,
+    ) -> Unwound {
+        let mut lookup = FrameAddress::from_instruction_pointer(0);
+        match code {
+            Some(code) => {
+                let Some(Place::At(base, special)) = self.place(code) else {
+                    return self.step_by_framehop(lookup, address, regs, stack);
+                };
+                let base = *base;
+                if let Some(frame) = special.find(code.svma) {
+                    let registers = first.then_some(registers);
+                    return special.step::<Native>(frame, code, regs, registers, stack);
+                }
+                let svma = code.svma + u64::from(!address.exact);
+                lookup = match address.exact {
+                    true => FrameAddress::from_instruction_pointer(base + svma),
+                    false => FrameAddress::from_return_address(base + svma).unwrap_or(lookup),
+                };
+            }
+            None => {
+                if let Some(next) = Native::step_trampoline(address, regs, stack) {
+                    return next;
+                }
+            }
+        }
+        self.step_by_framehop(lookup, address, regs, stack)
+    }
+
+    fn step_by_framehop(
+        &mut self,
+        lookup: FrameAddress,
+        address: Address,
+        regs: &mut <Native as Architecture>::Regs,
+        stack: &mut Stack<'_>,
+    ) -> Unwound {
+        // Outside of our address space framehop follows frame pointers.
+        let lookup = match lookup.address() {
+            0 if address.exact => FrameAddress::from_instruction_pointer(1),
+            0 => FrameAddress::from_return_address(2).unwrap_or(lookup),
+            _ => lookup,
+        };
+        let mut read = |address| stack.read(address).ok_or(());
+        match self.framehop.unwind_frame(lookup, regs, &mut self.cache, &mut read) {
+            Ok(Some(0)) | Ok(None) | Err(framehop::Error::ReturnAddressIsNull) => Unwound::Root,
+            Ok(Some(caller)) => Unwound::Caller(Address { value: caller, in_kernel: false, exact: false }),
+            Err(framehop::Error::CouldNotReadStack(_)) if stack.missed_above() => Unwound::Unreadable,
+            Err(_) => Unwound::Lost,
+        }
+    }
+
+    /// The object's place in our address space; given now if this is the first frame in it.
+    fn place(&mut self, code: &Code<'_>) -> Option<&Place> {
+        let index = code.object.index();
+        if self.places.len() <= index {
+            self.places.resize_with(index + 1, || None);
+        }
+        if self.places[index].is_none() {
+            let base = (index as u64 + 1) << PLACE_BITS;
+            let place = match module::load(code.elf, base, 1 << PLACE_BITS) {
+                Some((module, special)) => {
+                    self.framehop.add_module(module);
+                    Place::At(base, Box::new(special))
+                }
+                None => Place::Nowhere,
+            };
+            self.places[index] = Some(place);
+        }
+        self.places[index].as_ref()
+    }
+}
+
+/// Some code of an object.
+struct Code<'a> {
+    object: ObjectId,
+    elf: &'a Elf,
+    /// Its address, as the object counts.
+    svma: u64,
+}
+
+impl<'a> Code<'a> {
+    fn at(mapping: Mapping, address: u64, objects: &'a Objects) -> Option<Self> {
+        let Object::Elf(elf) = objects.get(mapping.object) else { return None };
+        let svma = elf.address_of(address - mapping.start + mapping.offset)?;
+        Some(Self { object: mapping.object, elf, svma })
+    }
+
+    /// Whether it is the first function of a program or of the dynamic linker: nobody called it, and not all of them
+    /// say so in their unwind information.
+    fn is_entry_point(&self) -> bool {
+        let entry = self.elf.entry();
+        entry != 0 && self.svma.checked_sub(entry).is_some_and(|behind| behind < 64)
+    }
+}
+
+/// Reads the code before an address, from its file or from the process. `None` if that cannot be done.
+fn read_before(
+    mapping: Mapping,
+    address: u64,
+    into: &mut [u8],
+    stack: &mut Stack<'_>,
+    objects: &Objects,
+) -> Option<()> {
+    let start = address.checked_sub(into.len() as u64)?;
+    match objects.get(mapping.object) {
+        Object::Elf(elf) => {
+            let offset = usize::try_from(start.checked_sub(mapping.start)? + mapping.offset).ok()?;
+            into.copy_from_slice(elf.bytes().get(offset..offset + into.len())?);
+            Some(())
+        }
+        _ => stack.read_process(start, into),
+    }
+}
+
+/// The type of module that framehop keeps.
+type Module = framehop::Module<Section>;

@@ -1,0 +1,192 @@
+//! The stack of a sample: the copy that came with it and, where that ends, the thread's own memory.
+//!
+//! The thread has run on since. What it has on its stack beyond the copy is believed only if the return address that
+//! stands highest in the copy still stands where it stood, so that the frames below it have not returned; and the caller
+//! believes a return address from there only if it follows a call.
+
+/// Reads the memory of living processes.
+pub trait Memory {
+    /// Reads what it can; how many bytes.
+    fn read(&mut self, pid: u32, address: u64, into: &mut [u8]) -> usize;
+}
+
+/// What is read at once.
+const PAGE: u64 = 4096;
+/// How far beyond the copy the living stack is followed.
+const LONGEST_TAIL: u64 = 8 << 20;
+
+/// The stack of a sample.
+pub struct Stack<'a> {
+    start: u64,
+    dump: &'a [u8],
+    pid: u32,
+    memory: Option<&'a mut (dyn Memory + 'static)>,
+    pages: Vec<(u64, Box<[u8; PAGE as usize]>)>,
+    /// The highest return address in the copy, and where it stands.
+    anchor: Option<(u64, u64)>,
+    frames_in_dump: usize,
+    tail: Tail,
+    missed_above: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tail {
+    Untouched,
+    Read,
+    Stale,
+}
+
+impl<'a> Stack<'a> {
+    /// A copy of the stack that began at `start`, and what reads the rest of it.
+    pub fn new(start: u64, dump: &'a [u8], pid: u32, memory: Option<&'a mut (dyn Memory + 'static)>) -> Self {
+        let tail = Tail::Untouched;
+        Self { start, dump, pid, memory, pages: Vec::new(), anchor: None, frames_in_dump: 1, tail, missed_above: false }
+    }
+
+    /// The word at an address.
+    pub fn read(&mut self, address: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.start)?;
+        if let Ok(offset) = usize::try_from(offset)
+            && let Some(bytes) = self.dump.get(offset..offset.saturating_add(8))
+        {
+            return Some(u64::from_le_bytes(bytes.try_into().ok()?));
+        }
+        self.missed_above = true;
+        if offset > self.dump.len() as u64 + LONGEST_TAIL || self.tail == Tail::Stale {
+            return None;
+        }
+        if self.tail == Tail::Untouched {
+            self.enter_tail()?;
+        }
+        self.read_living(address)
+    }
+
+    /// Whether something was asked for that lies beyond the copy.
+    pub fn missed_above(&self) -> bool {
+        self.missed_above
+    }
+
+    /// Whether what was read last may come from the living thread.
+    pub fn is_in_tail(&self) -> bool {
+        self.tail != Tail::Untouched
+    }
+
+    /// Whether the living stack was found to be another one.
+    pub fn tail_is_stale(&self) -> bool {
+        self.tail == Tail::Stale
+    }
+
+    /// How many frames the copy alone vouches for.
+    pub fn frames_in_dump(&self) -> usize {
+        self.frames_in_dump
+    }
+
+    /// A frame was passed: the stack pointer is now here, and its caller's address was read just below.
+    pub fn passed(&mut self, stack_pointer: u64, caller: u64, frames: usize) {
+        if self.tail != Tail::Untouched {
+            return;
+        }
+        self.frames_in_dump = frames + 1;
+        if let Some(slot) = stack_pointer.checked_sub(8)
+            && self.read_dump(slot) == Some(caller)
+        {
+            self.anchor = Some((slot, caller));
+        }
+    }
+
+    fn read_dump(&self, address: u64) -> Option<u64> {
+        let offset = usize::try_from(address.checked_sub(self.start)?).ok()?;
+        Some(u64::from_le_bytes(self.dump.get(offset..offset.checked_add(8)?)?.try_into().ok()?))
+    }
+
+    fn enter_tail(&mut self) -> Option<()> {
+        self.memory.as_ref()?;
+        self.tail = Tail::Read;
+        if let Some((slot, caller)) = self.anchor
+            && self.read_living(slot) != Some(caller)
+        {
+            self.tail = Tail::Stale;
+            return None;
+        }
+        Some(())
+    }
+
+    fn read_living(&mut self, address: u64) -> Option<u64> {
+        let mut word = [0; 8];
+        for (index, byte) in word.iter_mut().enumerate() {
+            let at = address.checked_add(index as u64)?;
+            *byte = self.page(at & !(PAGE - 1))?[(at % PAGE) as usize];
+        }
+        Some(u64::from_le_bytes(word))
+    }
+
+    fn page(&mut self, start: u64) -> Option<&[u8; PAGE as usize]> {
+        let known = self.pages.iter().rposition(|(at, _)| *at == start);
+        if let Some(index) = known {
+            return Some(&self.pages[index].1);
+        }
+        let mut page = Box::new([0; PAGE as usize]);
+        let read = self.memory.as_mut()?.read(self.pid, start, &mut page[..]);
+        if read < PAGE as usize {
+            return None;
+        }
+        self.pages.push((start, page));
+        self.pages.last().map(|(_, page)| &**page)
+    }
+
+    /// Reads the process's memory anywhere: its code, say.
+    pub fn read_process(&mut self, address: u64, into: &mut [u8]) -> Option<()> {
+        let read = self.memory.as_mut()?.read(self.pid, address, into);
+        (read == into.len()).then_some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Memory, Stack};
+
+    /// Memory in which every word holds its own address, but for one.
+    struct Words(u64, u64);
+
+    impl Memory for Words {
+        fn read(&mut self, _: u32, address: u64, into: &mut [u8]) -> usize {
+            for (index, bytes) in into.chunks_exact_mut(8).enumerate() {
+                let at = address + index as u64 * 8;
+                let word = if at == self.0 { self.1 } else { at };
+                bytes.copy_from_slice(&word.to_le_bytes());
+            }
+            into.len()
+        }
+    }
+
+    fn dump(start: u64, words: u64) -> Vec<u8> {
+        (0..words).flat_map(|index| (start + index * 8).to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn beyond_the_copy_the_living_stack_is_read() {
+        let bytes = dump(0x10000, 4);
+        let mut words = Words(0, 0);
+        let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words));
+        stack.passed(0x10018, 0x10010, 1);
+        assert_eq!((stack.read(0x10008), stack.is_in_tail()), (Some(0x10008), false));
+        assert_eq!((stack.read(0x10020), stack.is_in_tail()), (Some(0x10020), true));
+        assert_eq!(stack.frames_in_dump(), 2);
+    }
+
+    #[test]
+    fn a_stack_that_has_changed_is_not_believed() {
+        let bytes = dump(0x10000, 4);
+        let mut words = Words(0x10010, 7);
+        let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words));
+        stack.passed(0x10018, 0x10010, 1);
+        assert_eq!((stack.read(0x10020), stack.tail_is_stale()), (None, true));
+    }
+
+    #[test]
+    fn without_memory_the_copy_is_all() {
+        let bytes = dump(0x10000, 4);
+        let mut stack = Stack::new(0x10000, &bytes, 1, None);
+        assert_eq!((stack.read(0x10020), stack.missed_above(), stack.is_in_tail()), (None, true, false));
+    }
+}
