@@ -22,6 +22,7 @@ use self::counters::{Counters, Sampling};
 use self::events::{CPU_CLOCK, CYCLES, Metric};
 use self::target::Target;
 use crate::cli::Interrupts;
+use crate::diagnostics::{Diagnostics, plural};
 use crate::perf::recording::{Options, Recording, WeightBy};
 use crate::{Error, plain};
 
@@ -73,7 +74,7 @@ pub struct Recorded {
 ///
 /// # Errors
 /// [`Error::Refused`], [`Error::Command`].
-pub fn record(request: Request) -> Result<Recorded, Error> {
+pub fn record(request: Request, diagnostics: &mut Diagnostics) -> Result<Recorded, Error> {
     let (held, target) = match request.target {
         RequestTarget::Command(words, quiet_stdout) => {
             let held = Held::start(&words, quiet_stdout)?;
@@ -94,7 +95,9 @@ pub fn record(request: Request) -> Result<Recorded, Error> {
     let began = Instant::now();
     session.counters.start().map_err(|error| Error::Refused(plain(&error)))?;
     let mut command = held.map(Held::release).transpose()?;
-    let ended = session.run(request.duration.map(|duration| began + duration))?;
+    // A command has the terminal for itself.
+    let progress = Some(diagnostics).filter(|diagnostics| command.is_none() && diagnostics.shows_progress());
+    let ended = session.run(request.duration.map(|duration| began + duration), progress)?;
     let elapsed = began.elapsed();
     if let (Some(command), Ended::TimeIsUp) = (&mut command, ended) {
         command.signal(rustix::process::Signal::TERM);
@@ -193,7 +196,8 @@ impl Session {
         }
     }
 
-    fn run(&mut self, deadline: Option<Instant>) -> Result<Ended, Error> {
+    fn run(&mut self, deadline: Option<Instant>, mut progress: Option<&mut Diagnostics>) -> Result<Ended, Error> {
+        let began = Instant::now();
         let mut living = self.living.len();
         let mut orphaned = false;
         let mut events = Vec::with_capacity(64);
@@ -204,7 +208,8 @@ impl Session {
             }
             // A ring whose first thread has gone wakes nobody any more; its other threads may still write.
             let pause = if orphaned { Some(Duration::from_millis(100)) } else { None };
-            let timeout = left.into_iter().chain(pause).min().and_then(|wait| wait.try_into().ok());
+            let look = progress.as_ref().map(|_| Duration::from_secs(1));
+            let timeout = left.into_iter().chain(pause).chain(look).min().and_then(|wait| wait.try_into().ok());
             events.clear();
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
                 Err(rustix::io::Errno::INTR) | Ok(_) => {}
@@ -229,7 +234,17 @@ impl Session {
                 return Ok(Ended::TargetGone);
             }
             self.reader.read(&self.counters, &mut self.recording);
+            if let Some(diagnostics) = &mut progress {
+                diagnostics.progress(|| self.progress(began));
+            }
         }
+    }
+
+    /// How far it is.
+    fn progress(&self, began: Instant) -> String {
+        let counts = &self.recording.counts;
+        let samples = plural(counts.samples, "sample");
+        format!("{} s, {samples}, {} lost; Ctrl-C ends it", began.elapsed().as_secs(), counts.lost)
     }
 
     /// A ring whose own thread has ended would wake us for ever.
