@@ -20,13 +20,13 @@ struct Args {
     /// Add process and thread ids: COMM-PID/TID
     #[arg(long)]
     tid: bool,
-    /// Mark kernel frames with _[k]
+    /// Mark kernel frames with `_[k]`
     #[arg(long, hide_short_help = true)]
     kernel: bool,
-    /// Mark just-in-time compiled frames with _[j]
+    /// Mark just-in-time compiled frames with `_[j]`
     #[arg(long, hide_short_help = true)]
     jit: bool,
-    /// Mark kernel frames with _[k], just-in-time compiled ones with _[j]
+    /// Mark kernel frames with `_[k]`, just-in-time compiled ones with `_[j]`
     #[arg(long)]
     all: bool,
     /// Keep the addresses of frames without a symbol

@@ -20,7 +20,7 @@ use super::target::{self, Target};
 use crate::Error;
 use crate::perf::event::{Layout, sample_type};
 
-/// The layout that [`options`] asks for.
+/// The layout that `options` asks for.
 pub const LAYOUT: Layout = Layout {
     sample_type: sample_type::IP
         | sample_type::TID

@@ -1,7 +1,7 @@
 //! Recording live programs with the kernel's perf_event counters. Linux only.
 //!
 //! [`target`] says what is recorded, [`counters`] opens counters and rings for it, [`rings`] reads them in order into a
-//! [`Recording`](crate::perf::recording::Recording), and [`command`] starts the program that is to be profiled.
+//! [`Recording`], and [`command`] starts the program that is to be profiled.
 
 pub mod command;
 pub mod counters;
