@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Color, Common, Reading, Session, Tool};
+use fgkit::cli::{self, Color, Common, Entries, Reading, Session, Tool};
 use fgkit::collapse::{self, EventChoice, Options};
 use fgkit::{Error, folded};
 
@@ -12,7 +12,7 @@ use fgkit::{Error, folded};
 ///
 /// Reads `perf script` text and folded stacks; the format is recognised by its content.
 #[derive(clap::Parser)]
-#[command(name = "fg-collapse", after_help = "Example: perf script | fg-collapse | fg-svg > flame.svg")]
+#[command(name = "fg-collapse")]
 struct Args {
     /// Add process ids to threads' names: COMM-PID
     #[arg(long)]
@@ -20,13 +20,13 @@ struct Args {
     /// Add process and thread ids: COMM-PID/TID
     #[arg(long)]
     tid: bool,
-    /// Mark kernel frames with _[k]
+    /// Mark kernel frames with `_[k]`
     #[arg(long, hide_short_help = true)]
     kernel: bool,
-    /// Mark just-in-time compiled frames with _[j]
+    /// Mark just-in-time compiled frames with `_[j]`
     #[arg(long, hide_short_help = true)]
     jit: bool,
-    /// Mark kernel frames with _[k], just-in-time compiled ones with _[j]
+    /// Mark kernel frames with `_[k]`, just-in-time compiled ones with `_[j]`
     #[arg(long)]
     all: bool,
     /// Keep the addresses of frames without a symbol
@@ -69,6 +69,13 @@ impl Args {
 }
 
 impl Tool for Args {
+    const EXAMPLES: Entries = &[
+        ("perf script | fg-collapse | fg-svg > flame.svg", "Draw what perf recorded."),
+        ("fg-collapse monday.folded.gz tuesday.folded.gz > week.folded", "Add profiles up."),
+    ];
+
+    const SEE_ALSO: &'static [&'static str] = &["perf-script(1)"];
+
     fn common(&self) -> &Common {
         &self.common
     }

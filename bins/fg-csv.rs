@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Color, Common, Reading, Session, Tool};
+use fgkit::cli::{self, Color, Common, Entries, Reading, Session, Tool};
 use fgkit::csv::{count, write};
 use fgkit::{Error, folded};
 
@@ -13,7 +13,7 @@ use fgkit::{Error, folded};
 /// total. A leaf `[off-cpu]`, `[runnable]` or `[unsampled]` is a state: its weight is the function's beneath it.
 /// Of a differential profile, as fg-diff writes it, the table shows before, after and delta, the largest change first.
 #[derive(clap::Parser)]
-#[command(name = "fg-csv", after_help = "Example: fg-collapse perf.txt | fg-csv | head")]
+#[command(name = "fg-csv")]
 struct Args {
     #[command(flatten)]
     reading: Reading,
@@ -24,6 +24,11 @@ struct Args {
 }
 
 impl Tool for Args {
+    const EXAMPLES: Entries = &[
+        ("fg-collapse perf.txt | fg-csv | head", "The heaviest functions."),
+        ("fg-diff -n before.folded after.folded | fg-csv | head", "The functions that changed most."),
+    ];
+
     fn common(&self) -> &Common {
         &self.common
     }

@@ -15,7 +15,7 @@ use fgkit::{Error, folded};
 /// Reads two folded profiles and writes `stack BEFORE AFTER` for each stack of either, sorted; a stack that stands in
 /// one only weighs 0 in the other. fg-svg draws that in the widths of AFTER, red where it grew and blue where it shrank.
 #[derive(clap::Parser)]
-#[command(name = "fg-diff", after_help = "Example: fg-diff -n before.folded after.folded | fg-svg > diff.svg")]
+#[command(name = "fg-diff")]
 struct Args {
     /// The profile before, plain or compressed; `-` is standard input
     before: PathBuf,
@@ -44,6 +44,12 @@ struct Args {
 }
 
 impl Tool for Args {
+    const EXAMPLES: cli::Entries = &[
+        ("fg-diff -n before.folded after.folded | fg-svg > diff.svg", "Draw what grew, in red, and shrank, in blue."),
+        ("fg-diff -n before.folded after.folded | fg-csv | head", "The functions that changed most."),
+        ("fg-collapse new.perf | fg-diff -n old.folded - > diff.folded", "Compare with what comes through a pipe."),
+    ];
+
     fn common(&self) -> &Common {
         &self.common
     }

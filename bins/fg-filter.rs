@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Color, Common, Reading, Session, Tool};
+use fgkit::cli::{self, Color, Common, Entries, Reading, Session, Tool};
 use fgkit::diagnostics::Diagnostics;
 use fgkit::filter::{Filter, Judge};
 use fgkit::profile::{Profile, Weights};
@@ -14,10 +14,7 @@ use fgkit::{Error, folded};
 /// expression, searched for anywhere in a frame's name; suffixes like `_[k]` belong to the name. A stack is kept if it
 /// has a frame in focus and none to ignore. What is kept and what is dropped add up to the whole; -v says both.
 #[derive(clap::Parser)]
-#[command(
-    name = "fg-filter",
-    after_help = "Example: fg-collapse perf.txt | fg-filter --focus parse | fg-svg > parse.svg"
-)]
+#[command(name = "fg-filter")]
 struct Args {
     /// Keep only stacks with a frame that matches
     #[arg(long, value_name = "REGEX")]
@@ -46,6 +43,11 @@ impl Args {
 }
 
 impl Tool for Args {
+    const EXAMPLES: Entries = &[
+        ("fg-collapse perf.txt | fg-filter --focus parse | fg-svg > parse.svg", "Draw only what happens in parsing."),
+        ("fg-filter --focus '^parse_' --ignore malloc app.folded", "Parsing without the memory that it takes."),
+    ];
+
     fn common(&self) -> &Common {
         &self.common
     }

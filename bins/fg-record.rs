@@ -22,7 +22,7 @@ mod linux {
     /// Records, prints, and passes on how the command ended.
     pub fn run(args: Args, session: &mut Session) -> Result<u8, Error> {
         let request = request(&args, session.output.is_stdout())?;
-        let mut recorded = record::record(request)?;
+        let mut recorded = record::record(request, &mut session.diagnostics)?;
         for note in &recorded.notes {
             session.diagnostics.warn(note);
         }

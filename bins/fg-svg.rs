@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Common, Reading, Session, Tool};
+use fgkit::cli::{self, Common, Entries, Reading, Session, Tool};
 use fgkit::profile::{FrameId, Profile, Weight};
 use fgkit::svg::colour::{Palette, Scheme};
 use fgkit::svg::{self, MinWidth, Options};
@@ -14,11 +14,7 @@ use fgkit::{Error, folded};
 /// carries the whole profile: zooming in reveals frames that were too narrow to draw. Stacks with two weights, as
 /// fg-diff writes them, make a differential picture: as wide as after, red what grew, blue what shrank.
 #[derive(clap::Parser)]
-#[command(
-    name = "fg-svg",
-    infer_long_args = true,
-    after_help = "Example: fg-record -- ./app | fg-collapse | fg-svg > flame.svg"
-)]
+#[command(name = "fg-svg", infer_long_args = true)]
 struct Args {
     #[command(flatten)]
     reading: Reading,
@@ -144,6 +140,12 @@ impl Args {
 }
 
 impl Tool for Args {
+    const EXAMPLES: Entries = &[
+        ("fg-record -- ./app | fg-collapse | fg-svg > flame.svg", "Draw a program."),
+        ("fg-diff -n before.folded after.folded | fg-svg > diff.svg", "What grew, in red, and what shrank, in blue."),
+        ("fg-svg --reverse --inverted app.folded > callers.svg", "Who calls what is hot: the leaves are the root."),
+    ];
+
     fn common(&self) -> &Common {
         &self.common
     }

@@ -38,8 +38,9 @@ impl Diagnostics {
     pub fn to_stderr(tool: &'static str, verbosity: i8) -> Self {
         let stderr = std::io::stderr();
         let bold = anstream::AutoStream::choice(&stderr) != anstream::ColorChoice::Never;
-        let progress =
-            (verbosity >= 0 && stderr.is_terminal()).then(|| Progress { due: Instant::now() + PATIENCE, shown: 0 });
+        // Where the result goes to the terminal too it would stand between its lines.
+        let shown = verbosity >= 0 && stderr.is_terminal() && !std::io::stdout().is_terminal();
+        let progress = shown.then(|| Progress { due: Instant::now() + PATIENCE, shown: 0 });
         let sink: Box<dyn Write + Send> = if bold { Box::new(anstream::stderr()) } else { Box::new(stderr) };
         Self { bold, progress, ..Self::new(tool, verbosity, sink) }
     }
@@ -122,6 +123,11 @@ impl Diagnostics {
         let text: String = printable(&format!("{}: {}", self.tool, text())).chars().take(79).collect();
         let _ = write!(self.sink, "\r{text:width$}", width = progress.shown).and_then(|()| self.sink.flush());
         progress.shown = text.chars().count();
+    }
+
+    /// Whether [`Self::progress`] says anything, and is worth waking up for.
+    pub fn shows_progress(&self) -> bool {
+        self.progress.is_some()
     }
 
     /// Clears the line that [`Self::progress`] has written, before anything else goes to the terminal.

@@ -32,6 +32,7 @@ pub fn collapse(sources: &[Source], options: &Options, diagnostics: &mut Diagnos
             other => other?,
         }
     }
+    diagnostics.end_progress();
     let events = merged_events(&workers);
     let profile = merged(workers)?;
     if profile.is_empty() && failed == sources.len() {
@@ -70,6 +71,7 @@ struct Feed {
 /// Where the remarks go, in the order of the blocks.
 struct Log<'a> {
     name: String,
+    read: usize,
     lines: u64,
     next: u64,
     waiting: BTreeMap<u64, Remarks>,
@@ -90,7 +92,7 @@ fn read(
         format,
         index,
         feed: Mutex::new(Feed { input, handed_out: 0, ended: false }),
-        log: Mutex::new(Log { name, lines: 0, next: 0, waiting: BTreeMap::new(), diagnostics }),
+        log: Mutex::new(Log { name, read: 0, lines: 0, next: 0, waiting: BTreeMap::new(), diagnostics }),
     };
     let Some((first, others)) = workers.split_first_mut() else { return Ok(()) };
     first.parsers[index].get_or_insert_with(|| (format.parser)(options));
@@ -137,7 +139,10 @@ impl Worker {
         if let Some(parser) = &mut self.parsers[shared.index] {
             parser.parse(&self.block, &mut self.profile, &mut remarks)?;
         }
-        lock(&shared.log).add(number, remarks)?;
+        let mut log = lock(&shared.log);
+        log.read += self.block.len();
+        log.add(number, remarks)?;
+        log.tell_progress();
         Ok(true)
     }
 }
@@ -154,6 +159,11 @@ impl Feed {
 }
 
 impl Log<'_> {
+    fn tell_progress(&mut self) {
+        let Self { diagnostics, name, read, .. } = self;
+        diagnostics.progress(|| format!("{name}: {} MB read", *read / 1_000_000));
+    }
+
     /// Takes a block's remarks, and tells all those whose turn it is.
     fn add(&mut self, number: u64, remarks: Remarks) -> Result<(), Error> {
         self.waiting.insert(number, remarks);

@@ -1,7 +1,7 @@
 //! Recording live programs with the kernel's perf_event counters. Linux only.
 //!
 //! [`target`] says what is recorded, [`counters`] opens counters and rings for it, [`rings`] reads them in order into a
-//! [`Recording`](crate::perf::recording::Recording), and [`command`] starts the program that is to be profiled.
+//! [`Recording`], and [`command`] starts the program that is to be profiled.
 
 pub mod command;
 pub mod counters;
@@ -22,6 +22,7 @@ use self::counters::{CallGraph, Counters, Sampling};
 use self::events::{CPU_CLOCK, CYCLES, Metric};
 use self::target::Target;
 use crate::cli::Interrupts;
+use crate::diagnostics::{Diagnostics, plural};
 use crate::perf::recording::{Options, Recording, WeightBy};
 use crate::perf::unwind::Memory;
 use crate::{Error, plain};
@@ -78,7 +79,7 @@ pub struct Recorded {
 ///
 /// # Errors
 /// [`Error::Refused`], [`Error::Command`].
-pub fn record(request: Request) -> Result<Recorded, Error> {
+pub fn record(request: Request, diagnostics: &mut Diagnostics) -> Result<Recorded, Error> {
     let (held, target) = match request.target {
         RequestTarget::Command(words, quiet_stdout) => {
             let held = Held::start(&words, quiet_stdout)?;
@@ -100,7 +101,9 @@ pub fn record(request: Request) -> Result<Recorded, Error> {
     let began = Instant::now();
     session.counters.start().map_err(|error| Error::Refused(plain(&error)))?;
     let mut command = held.map(Held::release).transpose()?;
-    let ended = session.run(request.duration.map(|duration| began + duration))?;
+    // A command has the terminal for itself.
+    let progress = Some(diagnostics).filter(|diagnostics| command.is_none() && diagnostics.shows_progress());
+    let ended = session.run(request.duration.map(|duration| began + duration), progress)?;
     let elapsed = began.elapsed();
     if let (Some(command), Ended::TimeIsUp) = (&mut command, ended) {
         command.signal(rustix::process::Signal::TERM);
@@ -205,7 +208,8 @@ impl Session {
         }
     }
 
-    fn run(&mut self, deadline: Option<Instant>) -> Result<Ended, Error> {
+    fn run(&mut self, deadline: Option<Instant>, mut progress: Option<&mut Diagnostics>) -> Result<Ended, Error> {
+        let began = Instant::now();
         let mut living = self.living.len();
         let mut orphaned = false;
         let mut events = Vec::with_capacity(64);
@@ -216,7 +220,8 @@ impl Session {
             }
             // A ring whose first thread has gone wakes nobody any more; its other threads may still write.
             let pause = if orphaned { Some(Duration::from_millis(100)) } else { None };
-            let timeout = left.into_iter().chain(pause).min().and_then(|wait| wait.try_into().ok());
+            let look = progress.as_ref().map(|_| Duration::from_secs(1));
+            let timeout = left.into_iter().chain(pause).chain(look).min().and_then(|wait| wait.try_into().ok());
             events.clear();
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
                 Err(rustix::io::Errno::INTR) | Ok(_) => {}
@@ -241,7 +246,17 @@ impl Session {
                 return Ok(Ended::TargetGone);
             }
             self.reader.read(&self.counters, &mut self.recording);
+            if let Some(diagnostics) = &mut progress {
+                diagnostics.progress(|| self.progress(began));
+            }
         }
+    }
+
+    /// How far it is.
+    fn progress(&self, began: Instant) -> String {
+        let counts = &self.recording.counts;
+        let samples = plural(counts.samples, "sample");
+        format!("{} s, {samples}, {} lost; Ctrl-C ends it", began.elapsed().as_secs(), counts.lost)
     }
 
     /// A ring whose own thread has ended would wake us for ever.

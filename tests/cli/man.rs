@@ -21,6 +21,9 @@ fn the_pages_are_what_the_programs_say() {
     }
 }
 
+const SECTIONS: [&str; 8] =
+    ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "ENVIRONMENT", "EXAMPLES", "SEE ALSO"];
+
 #[test]
 fn the_pages_have_every_option_and_section() {
     for name in TOOLS {
@@ -28,7 +31,7 @@ fn the_pages_have_every_option_and_section() {
         for option in options(name) {
             assert!(text.contains(&format!("\\fB{option}\\fR")), "{name}.1 lacks {option}");
         }
-        for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "ENVIRONMENT", "SEE ALSO"] {
+        for section in SECTIONS {
             assert!(text.contains(&format!("\n.SH {section}\n")), "{name}.1 lacks {section}");
         }
         assert!(!text.contains(".TP\n.TP") && !text.contains("\n\n"), "{name}.1 has an option that says nothing");

@@ -8,6 +8,9 @@ mod input;
 mod messages;
 #[path = "manners/output.rs"]
 mod output;
+#[cfg(target_os = "linux")]
+#[path = "manners/recording.rs"]
+pub mod recording;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

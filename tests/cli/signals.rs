@@ -8,9 +8,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::manners::recording::records;
 use crate::manners::{PROFILE, Place, Program, READERS};
 use crate::support::terminal::Terminal;
-use crate::support::{Outcome, directory, end_bounded, eventually, run, skip, tool};
+use crate::support::{Outcome, directory, end_bounded, eventually, tool};
 
 /// A program that waits for the end of its input and has begun its output file.
 struct Waiting {
@@ -199,9 +200,8 @@ fn the_second_ctrl_c_at_a_pipeline_kills_it() {
 
 #[test]
 fn ctrl_c_at_a_recording_draws_what_there_is() {
-    let probe = run("fg-record", ["--", "true"], b"");
-    if !probe.status.success() {
-        return skip(&format!("fg-record cannot record here: {}", probe.stderr.trim()));
+    if !records() {
+        return;
     }
     let folder = directory();
     // It says that it runs when there are samples of it.

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use super::{Place, mergers};
+use super::{Place, READERS};
 use crate::support::{Outcome, TOOLS, run, run_bounded, tool};
 
 #[test]
@@ -90,7 +90,7 @@ fn help_on_a_full_disk_fails_and_on_a_closed_pipe_does_not() {
 #[test]
 fn a_terminal_in_place_of_input_gets_the_usage() {
     use crate::support::terminal::Terminal;
-    for program in mergers() {
+    for program in READERS {
         let place = Place::of(program);
         for operands in [&[][..], &["-"]] {
             let terminal = Terminal::open();

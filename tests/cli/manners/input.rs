@@ -141,7 +141,7 @@ fn an_empty_profile_is_one() {
 
 #[test]
 fn nothing_readable_is_a_failure() {
-    for program in mergers() {
+    for program in READERS {
         let place = Place::of(program);
         for text in [&b"no profile at all\n"[..], b"\x7fELF\x02\x01\x01\0\0\0\0\0\n\xff\xfe\0"] {
             let outcome = place.run_with(["-"], text);

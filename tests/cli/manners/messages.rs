@@ -127,3 +127,60 @@ fn a_closed_standard_error_does_not_stop_the_work() {
         assert_eq!(outcome.stdout, expected, "{program:?}");
     }
 }
+
+/// What stands on the terminal while a program works for longer than a second, and what is left of it.
+#[cfg(target_os = "linux")]
+fn shown_by(mut command: std::process::Command, input: impl FnOnce(&mut std::process::Child)) -> String {
+    use crate::support::{end_bounded, terminal::Terminal};
+    let terminal = Terminal::open();
+    let mut child = command.stdout(Stdio::null()).stderr(terminal.stream()).spawn().unwrap();
+    input(&mut child);
+    end_bounded(child, &format!("{command:?}")).ok();
+    drop(command);
+    terminal.shown()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn long_work_says_how_far_it_is_and_clears_that() {
+    use std::io::Write as _;
+    let feed = |child: &mut std::process::Child| {
+        let mut stdin = child.stdin.take().unwrap();
+        let text = "main;work 1\n".repeat(40_000);
+        for _ in 0..4 {
+            stdin.write_all(text.as_bytes()).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(500));
+        }
+    };
+    let place = Place::of(READERS[0]);
+    let command = |options: &[&str]| {
+        let mut command = place.command(options);
+        command.stdin(Stdio::piped()).env("NO_COLOR", "1");
+        command
+    };
+    let shown = shown_by(command(&[]), feed);
+    assert!(shown.starts_with("\rfg-collapse: stdin: 1 MB read"), "{shown:?}");
+    assert!(shown.ends_with(" \r") && !shown.contains(['\n', '\u{1b}']), "{shown:?}");
+    assert_eq!(shown_by(command(&["-q"]), feed), "");
+    assert_eq!(shown_by(command(&["in.folded"]), |_| ()), "", "work of no length");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_recording_of_what_runs_says_how_far_it_is() {
+    use super::recording::records;
+    if !records() {
+        return;
+    }
+    let place = Place::of(READERS[0]);
+    let of = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(crate::support::tool("fg-record"));
+        command.args(arguments).current_dir(place.path()).env("NO_COLOR", "1");
+        shown_by(command, |_| ())
+    };
+    let own = std::process::id().to_string();
+    let shown = of(&["-p", &own, "-d", "2500ms"]);
+    assert!(shown.contains("\rfg-record: 1 s, ") && shown.contains(" \rfg-record: "), "{shown:?}");
+    let shown = of(&["--", "sleep", "1.5"]);
+    assert!(!shown.contains(" s, "), "a command has the terminal for itself: {shown:?}");
+}
