@@ -25,6 +25,11 @@ impl Weights {
         Self { before: Weight::ZERO, after: weight }
     }
 
+    /// How far apart the two are, whichever is larger.
+    pub fn difference(self) -> Weight {
+        self.after.saturating_sub(self.before).max(self.before.saturating_sub(self.after))
+    }
+
     /// Adds, or tells that the sum does not fit.
     pub fn add(&mut self, other: Self) -> Result<(), Error> {
         self.before = self.before.checked_add(other.before).ok_or(Error::Overflow)?;
@@ -124,7 +129,7 @@ impl Profile {
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
     pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
-        let ids: Vec<FrameId> = other.frames.iter().map(|(_, name)| self.frames.intern(name)).collect();
+        let ids = self.frames.intern_all(&other.frames);
         let mut stack = Vec::new();
         for number in 0..other.len() as u32 {
             stack.clear();
