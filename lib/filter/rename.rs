@@ -29,7 +29,7 @@ impl std::str::FromStr for Rename {
 
     /// The last `=` that no backslash escapes divides.
     fn from_str(rule: &str) -> Result<Self, String> {
-        let divider = rule.match_indices('=').filter(|(at, _)| !rule[..*at].ends_with('\\')).last();
+        let divider = rule.rmatch_indices('=').find(|(at, _)| !rule[..*at].ends_with('\\'));
         let (at, _) = divider.ok_or("expected REGEX=TEXT, where an = within is written \\=")?;
         let pattern = Regex::new(&rule[..at].replace("\\=", "=")).map_err(|error| error.to_string())?;
         Ok(Self { pattern, text: rule[at + 1..].replace("\\=", "=").into_bytes() })
