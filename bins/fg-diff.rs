@@ -20,59 +20,65 @@ use fgkit::{Error, folded};
 #[derive(clap::Parser)]
 #[command(name = "fg-diff", after_help = "Example: fg-diff -n before.folded after.folded | fg-svg > diff.svg")]
 struct Args {
-    /// The profile before and the one after, plain or compressed; `-` is standard input
-    #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, required_unless_present_all = ["before", "after"])]
-    files: Vec<PathBuf>,
+    /// The profile before; `-` is standard input
+    #[arg(value_name = "BEFORE", required_unless_present = "before")]
+    file_before: Option<PathBuf>,
 
-    /// A run before; may be repeated
-    #[arg(long, value_name = "FILE", conflicts_with = "files", requires = "after")]
+    /// The profile after; `-` is standard input
+    #[arg(value_name = "AFTER", required_unless_present = "after")]
+    file_after: Option<PathBuf>,
+
+    /// A run before, for several of them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file_before", "file_after"])]
     before: Vec<PathBuf>,
 
-    /// A run after; may be repeated
-    #[arg(long, value_name = "FILE", conflicts_with = "files", requires = "before")]
+    /// A run after, for several of them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file_before", "file_after"])]
     after: Vec<PathBuf>,
 
-    /// Scale BEFORE to the total of AFTER, so that shares are compared
+    /// Scale BEFORE to the total of AFTER
     ///
-    /// What rounding takes from one stack is carried to the next, so both sides have the same total to the unit.
+    /// That compares shares, for runs of different length. What rounding takes from one stack is carried to the next, so both sides have the same total to the unit.
     #[arg(short, long)]
     normalize: bool,
 
-    /// Scale BEFORE by a factor, for runs whose lengths are known
-    #[arg(long, value_name = "FACTOR", conflicts_with = "normalize", value_parser = weight)]
+    /// Scale BEFORE by a factor
+    #[arg(long, hide_short_help = true, value_name = "FACTOR", conflicts_with = "normalize", value_parser = weight)]
     scale: Option<Weight>,
 
-    /// Make every 0x address in a frame `0x...`, so that stacks which differ by an address meet
+    /// Make every 0x address in a frame `0x...`
     #[arg(short, long)]
     strip_hex: bool,
 
-    /// Replace what matches in frames, so that renamed ones meet; may be repeated
+    /// Replace what matches in frames, so that they meet
     ///
-    /// The last = that no backslash escapes divides; $1 in TEXT is the first group of REGEX.
+    /// May be repeated. The last = that no backslash escapes divides; $1 in TEXT is the first group of REGEX.
     #[arg(long, value_name = "REGEX=TEXT")]
     strip: Vec<Rename>,
 
-    /// Flatten smaller differences: BEFORE becomes AFTER. A weight, or a share of AFTER's total like 0.5%
+    /// Flatten smaller differences (0.5% is of AFTER)
+    ///
+    /// BEFORE becomes AFTER there.
     #[arg(long, value_name = "WEIGHT|%")]
     min_change: Option<Threshold>,
 
-    /// Flatten differences that noise explains: BEFORE becomes AFTER
+    /// Flatten differences that noise explains
     ///
-    /// One run a side: the weights are counts of samples, and counts vary as counts do. Several runs: how much they
+    /// BEFORE becomes AFTER there. One run a side: the weights are counts of samples, and counts vary as counts do. Several runs: how much they
     /// vary counts too. Of the differences that remain, at most one of twenty is noise.
     #[arg(long)]
     significant: bool,
 
     /// What one sample weighs [default: the weights' common divisor]
-    #[arg(long, value_name = "WEIGHT", requires = "significant", value_parser = weight)]
+    #[arg(long, hide_short_help = true, value_name = "WEIGHT", requires = "significant", value_parser = weight)]
     per_sample: Option<Weight>,
 
     /// Exit with status 1 if any stack differs
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     exit_code: bool,
 
-    /// Fail at the first malformed line instead of leaving it out
-    #[arg(long, display_order = 800)]
+    /// Fail at the first malformed line
+    #[arg(long, hide_short_help = true, display_order = 800)]
     strict: bool,
 
     #[command(flatten)]
@@ -104,10 +110,9 @@ impl Args {
 
     /// All runs before and, from there on, all after.
     fn runs(&self) -> (Vec<PathBuf>, usize) {
-        match self.files.is_empty() {
-            true => ([&self.before[..], &self.after[..]].concat(), self.before.len()),
-            false => (self.files.clone(), 1),
-        }
+        let before = self.file_before.iter().chain(&self.before);
+        let runs: Vec<PathBuf> = before.clone().chain(&self.file_after).chain(&self.after).cloned().collect();
+        (runs, before.count())
     }
 }
 
@@ -151,13 +156,13 @@ fn read(source: &Source, diagnostics: &mut Diagnostics) -> Result<Profile, Error
     Ok(profile)
 }
 
-/// One line on what was compared, which `-q` silences.
+/// What was compared, for those who asked.
 fn report(difference: &Difference, diagnostics: &mut Diagnostics) {
     let Difference { totals, factor, only, different, flattened, profile } = difference;
     let scaled = if *factor == 1.0 { String::new() } else { format!(" (scaled by {factor:.6})") };
     let stacks = plural(profile.len() as u64, "stack");
     let flattened = if *flattened == 0 { String::new() } else { format!(", {flattened} differences flattened") };
-    diagnostics.warn(&format!(
+    diagnostics.note(&format!(
         "before {}{scaled}, after {}; {stacks}: {} only before, {} only after, {different} different{flattened}",
         totals.before, totals.after, only.0, only.1
     ));

@@ -16,6 +16,13 @@ const DIFFERENTIAL: [&str; 7] =
 /// # Errors
 /// Those of `out`.
 pub fn write(profile: &Profile, counts: &[Count], out: impl Write) -> io::Result<()> {
+    write_table(profile, counts, out).map_err(|error| match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    })
+}
+
+fn write_table(profile: &Profile, counts: &[Count], out: impl Write) -> Result<(), csv::Error> {
     let mut rows: Vec<(&[u8], Count)> =
         profile.frames.iter().map(|(frame, name)| (name, counts[frame.index()])).collect();
     rows.retain(|(_, count)| count.inclusive != Weights::default());
@@ -44,7 +51,7 @@ pub fn write(profile: &Profile, counts: &[Count], out: impl Write) -> io::Result
         }
         table.write_record(None::<&[u8]>)?;
     }
-    table.flush()
+    table.flush().map_err(csv::Error::from)
 }
 
 fn change(weights: Weights) -> Weight {

@@ -182,6 +182,6 @@ fn what_was_compared_is_said() {
         run("fg-diff", options.iter().map(PathBuf::from).chain([before, after]), b"").ok().stderr
     };
     let expected = "before 15 (scaled by 0.800000), after 12; 2 stacks: 1 only before, 0 only after, 2 different";
-    assert_eq!(said(&["-n"]), format!("fg-diff: {expected}\n"));
-    assert_eq!(said(&["-n", "-q"]), "");
+    assert_eq!(said(&["-vn"]), format!("fg-diff: {expected}\n"));
+    assert_eq!(said(&["-n"]), "");
 }
