@@ -64,8 +64,9 @@ struct Args {
 
     /// Flatten differences that noise explains
     ///
-    /// BEFORE becomes AFTER there. One run a side: the weights are counts of samples, and counts vary as counts do. Several runs: how much they
-    /// vary counts too. Of the differences that remain, at most one of twenty is noise.
+    /// BEFORE becomes AFTER there. Of the differences that remain, at most one of twenty is expected to be noise. With
+    /// one run a side that is the noise of counting samples. A program also varies from run to run, which only several
+    /// runs can tell (--before, --after; three a side are a good start).
     #[arg(long)]
     significant: bool,
 

@@ -1,12 +1,19 @@
 //! Which differences are more than noise.
 //!
 //! Samples are counts, so that of the `n` samples of a stack in both profiles those after follow, if nothing changed, a
-//! binomial distribution: that gives each stack an exact chance of a difference as large by noise alone. Several runs
-//! a side show how much more they vary than counts do, and a difference must stand out from that spread too. Testing
+//! binomial distribution: that gives each stack an exact chance of a difference as large by noise alone. Where the usual
+//! stack differs by more than that, the counts are worth so many fewer ("genomic control"). Several runs a side show
+//! how much each stack varies from run to run, and a difference must stand out from that spread too. Testing
 //! thousands of stacks finds some by chance; so at most one of twenty found is let be false, over all stacks
 //! (Benjamini and Hochberg), of which those too rare to be ever found do not count (Tarone, Gilbert).
 
 use super::beta;
+
+/// A stack with so many samples tells how much the usual one differs, if as many stacks have them.
+const TELLING: f64 = 20.0;
+
+/// The median of the square of a normally distributed number.
+const MEDIAN_SQUARE: f64 = 0.454_936;
 
 /// The share of false ones among the differences found.
 pub const FALSE_DISCOVERIES: f64 = 0.05;
@@ -22,6 +29,16 @@ pub struct Evidence {
     pub spread: Option<Spread>,
 }
 
+impl Evidence {
+    /// With the counts worth so many fewer, unless several runs tell more.
+    fn divided(self, by: f64) -> Self {
+        match self.spread {
+            Some(_) => self,
+            None => Self { before: self.before / by, after: self.after / by, spread: None },
+        }
+    }
+}
+
 /// How much more than counts the runs vary.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
@@ -34,6 +51,8 @@ pub struct Spread {
 /// For each, the least share of false discoveries at which it is one; significant if at most [`FALSE_DISCOVERIES`].
 /// `ratio` is how many samples are expected after for one before.
 pub fn adjusted(evidence: &[Evidence], ratio: f64) -> Vec<f64> {
+    let excess = excess(evidence, ratio);
+    let evidence: Vec<Evidence> = evidence.iter().map(|one| one.divided(excess)).collect();
     let chance = ratio / (1.0 + ratio);
     let mut best: Vec<f64> = evidence.iter().map(|one| best_possible(one.before + one.after, chance)).collect();
     let bests = best.clone();
@@ -55,6 +74,22 @@ pub fn adjusted(evidence: &[Evidence], ratio: f64) -> Vec<f64> {
     shares
 }
 
+/// How much more than counts the usual stack differs; 1 where there are too few to tell.
+fn excess(evidence: &[Evidence], ratio: f64) -> f64 {
+    let telling = evidence.iter().filter(|one| one.before + one.after >= TELLING);
+    let mut squares: Vec<f64> = telling.map(|one| square(*one, ratio)).collect();
+    if (squares.len() as f64) < TELLING {
+        return 1.0;
+    }
+    squares.sort_unstable_by(f64::total_cmp);
+    (squares[squares.len() / 2] / MEDIAN_SQUARE).max(1.0)
+}
+
+/// The difference's square over the variance that counts have if nothing changed.
+fn square(Evidence { before, after, .. }: Evidence, ratio: f64) -> f64 {
+    (after - ratio * before).powi(2) / (ratio * (before + after))
+}
+
 /// The chance of a difference as large if there is none.
 pub fn p_value(evidence: Evidence, ratio: f64) -> f64 {
     let counted = counting(evidence.before, evidence.after, ratio / (1.0 + ratio));
@@ -70,10 +105,7 @@ fn counting(before: f64, after: f64, chance: f64) -> f64 {
 
 /// By the spread between runs: Student's test.
 fn spreading(evidence: Evidence, spread: Spread, ratio: f64) -> f64 {
-    let Evidence { before, after, .. } = evidence;
-    // Both sides' variance as it is if nothing changed.
-    let variance = spread.dispersion * ratio * (before + after);
-    let square = (after - ratio * before).powi(2) / variance;
+    let square = square(evidence, ratio) / spread.dispersion;
     match square > 0.0 {
         true => beta::regularized(spread.freedom / (spread.freedom + square), spread.freedom / 2.0, 0.5),
         false => 1.0,
@@ -121,6 +153,14 @@ mod tests {
         let shares = adjusted(&evidence, 1.0);
         let found: Vec<usize> = (0..shares.len()).filter(|i| shares[*i] <= FALSE_DISCOVERIES).collect();
         assert_eq!(found, [2000]);
+    }
+
+    #[test]
+    fn where_everything_differs_nothing_stands_out() {
+        let evidence: Vec<Evidence> = (0..100).map(|n| counts(1000.0 + f64::from(n % 2 * 200), 1100.0)).collect();
+        assert!(p_value(evidence[0], 1.0) < 0.04);
+        let shares = adjusted(&evidence, 1.0);
+        assert!(shares.iter().all(|share| *share > FALSE_DISCOVERIES), "{shares:?}");
     }
 
     #[test]
