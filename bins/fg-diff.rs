@@ -4,43 +4,117 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fgkit::cli::{self, Color, Common, Session, Tool};
-use fgkit::diagnostics::Diagnostics;
-use fgkit::diff::{Options, diff};
+use fgkit::diagnostics::{Diagnostics, plural};
+use fgkit::diff::{Difference, Options, Scaling, diff};
+use fgkit::filter::{Rename, Threshold};
 use fgkit::input::Source;
-use fgkit::profile::Profile;
+use fgkit::profile::{Profile, Weight};
 use fgkit::{Error, folded};
 
 /// Compare two profiles: every stack of either with its weight before and after
 ///
-/// Reads two folded profiles and writes `stack BEFORE AFTER` for each stack of either, sorted; a stack that stands in
-/// one only weighs 0 in the other. fg-svg draws that in the widths of AFTER, red where it grew and blue where it shrank.
+/// Reads folded profiles and writes `stack BEFORE AFTER` for each stack of either, sorted; a stack that stands in one
+/// only weighs 0 in the other. fg-svg draws that in the widths of AFTER, red where it grew and blue where it shrank.
+///
+/// Several runs of a side are added up; if the sides have different numbers of runs, BEFORE is scaled to that of AFTER.
 #[derive(clap::Parser)]
 #[command(name = "fg-diff")]
 struct Args {
-    /// The profile before, plain or compressed; `-` is standard input
-    before: PathBuf,
+    /// The profile before; `-` is standard input
+    #[arg(value_name = "BEFORE", required_unless_present = "before")]
+    file_before: Option<PathBuf>,
 
-    /// The profile after, plain or compressed; `-` is standard input
-    after: PathBuf,
+    /// The profile after; `-` is standard input
+    #[arg(value_name = "AFTER", required_unless_present = "after")]
+    file_after: Option<PathBuf>,
 
-    /// Scale BEFORE to the total of AFTER, so that shares are compared
+    /// A run before, for several of them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file_before", "file_after"])]
+    before: Vec<PathBuf>,
+
+    /// A run after, for several of them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file_before", "file_after"])]
+    after: Vec<PathBuf>,
+
+    /// Scale BEFORE to the total of AFTER
     ///
-    /// What rounding takes from one stack is carried to the next, so both sides have the same total to the unit.
+    /// That compares shares, for runs of different length. What rounding takes from one stack is carried to the next, so both sides have the same total to the unit.
     #[arg(short, long)]
     normalize: bool,
 
-    /// Make every 0x address in a frame `0x...`, so that stacks which differ by an address meet
+    /// Scale BEFORE by a factor
+    #[arg(long, hide_short_help = true, value_name = "FACTOR", conflicts_with = "normalize", value_parser = weight)]
+    scale: Option<Weight>,
+
+    /// Make every 0x address in a frame `0x...`
     #[arg(short, long)]
     strip_hex: bool,
 
-    /// Fail at the first malformed line instead of leaving it out
-    #[arg(long, display_order = 800)]
+    /// Replace what matches in frames, so that they meet
+    ///
+    /// May be repeated. The last = that no backslash escapes divides; $1 in TEXT is the first group of REGEX.
+    #[arg(long, value_name = "REGEX=TEXT")]
+    strip: Vec<Rename>,
+
+    /// Flatten smaller differences (0.5% is of AFTER)
+    ///
+    /// BEFORE becomes AFTER there.
+    #[arg(long, value_name = "WEIGHT|%")]
+    min_change: Option<Threshold>,
+
+    /// Flatten differences that noise explains
+    ///
+    /// BEFORE becomes AFTER there. Of the differences that remain, at most one of twenty is expected to be noise. With
+    /// one run a side that is the noise of counting samples. A program also varies from run to run, which only several
+    /// runs can tell (--before, --after; three a side are a good start).
+    #[arg(long)]
+    significant: bool,
+
+    /// What one sample weighs [default: the weights' common divisor]
+    #[arg(long, hide_short_help = true, value_name = "WEIGHT", requires = "significant", value_parser = weight)]
+    per_sample: Option<Weight>,
+
+    /// Exit with status 1 if any stack differs
+    #[arg(long, hide_short_help = true)]
+    exit_code: bool,
+
+    /// Fail at the first malformed line
+    #[arg(long, hide_short_help = true, display_order = 800)]
     strict: bool,
 
     #[command(flatten)]
     common: Common,
     #[command(flatten)]
     color: Color,
+}
+
+fn weight(text: &str) -> Result<Weight, &'static str> {
+    let weight = Weight::parse(text.as_bytes()).filter(|weight| !weight.is_zero());
+    weight.ok_or("expected a positive number, like 2 or 0.25")
+}
+
+impl Args {
+    fn options(&self) -> Options {
+        Options {
+            scaling: match self.scale {
+                Some(factor) => Scaling::By(factor),
+                None if self.normalize => Scaling::Totals,
+                None => Scaling::Runs,
+            },
+            strip_hex: self.strip_hex,
+            renames: self.strip.clone(),
+            min_change: self.min_change,
+            significant: self.significant,
+            per_sample: self.per_sample,
+        }
+    }
+
+    /// All runs before and, from there on, all after.
+    fn runs(&self) -> (Vec<PathBuf>, usize) {
+        let before = self.file_before.iter().chain(&self.before);
+        let runs: Vec<PathBuf> = before.clone().chain(&self.file_after).chain(&self.after).cloned().collect();
+        (runs, before.count())
+    }
 }
 
 impl Tool for Args {
@@ -59,24 +133,24 @@ impl Tool for Args {
     }
 
     fn reads_stdin(&self) -> bool {
-        [&self.before, &self.after].iter().any(|file| file.as_os_str() == "-")
+        self.runs().0.iter().any(|file| file.as_os_str() == "-")
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         session.diagnostics.set_strict(self.strict);
-        let operands = Source::from_operands(&[self.before, self.after])?;
-        let before = read(&operands[0], &mut session.diagnostics)?;
-        let after = read(&operands[1], &mut session.diagnostics)?;
-        if self.normalize && before.total().after.is_zero() != after.total().after.is_zero() {
-            session.diagnostics.warn("one of the profiles weighs nothing: -n has nothing to scale");
-        }
-        let both = diff(&before, &after, Options { normalize: self.normalize, strip_hex: self.strip_hex })?;
-        session.output.write_with(|mut out| folded::write(&both, &mut out))?;
-        Ok(0)
+        let (files, first_after) = self.runs();
+        let sources = Source::from_operands(&files)?;
+        let read = |source: &Source| read(source, &mut session.diagnostics);
+        let runs = sources.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let (before, after) = runs.split_at(first_after);
+        let difference = diff(before, after, &self.options())?;
+        report(&difference, &mut session.diagnostics);
+        session.output.write_with(|mut out| folded::write(&difference.profile, &mut out))?;
+        Ok(u8::from(self.exit_code && difference.different > 0))
     }
 }
 
-/// Reads one side. Half a comparison is none, so a side that cannot be read ends it.
+/// Reads one run. Half a comparison is none, so a run that cannot be read ends it.
 fn read(source: &Source, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
     let profile = folded::gather(std::slice::from_ref(source), diagnostics)?;
     if diagnostics.failed() {
@@ -87,6 +161,18 @@ fn read(source: &Source, diagnostics: &mut Diagnostics) -> Result<Profile, Error
         return Err(Error::Unreadable { name: source.name(), what });
     }
     Ok(profile)
+}
+
+/// What was compared, for those who asked.
+fn report(difference: &Difference, diagnostics: &mut Diagnostics) {
+    let Difference { totals, factor, only, different, flattened, profile } = difference;
+    let scaled = if *factor == 1.0 { String::new() } else { format!(" (scaled by {factor:.6})") };
+    let stacks = plural(profile.len() as u64, "stack");
+    let flattened = if *flattened == 0 { String::new() } else { format!(", {flattened} differences flattened") };
+    diagnostics.note(&format!(
+        "before {}{scaled}, after {}; {stacks}: {} only before, {} only after, {different} different{flattened}",
+        totals.before, totals.after, only.0, only.1
+    ));
 }
 
 fn main() -> ExitCode {

@@ -16,14 +16,13 @@ const DIFFERENTIAL: [&str; 7] =
 /// # Errors
 /// Those of `out`.
 pub fn write(profile: &Profile, counts: &[Count], out: impl Write) -> io::Result<()> {
-    rows(profile, counts, out).map_err(|error| match error.into_kind() {
-        // As it was: who reads us may have gone.
+    write_table(profile, counts, out).map_err(|error| match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
-        kind => io::Error::other(format!("{kind:?}")),
+        other => io::Error::other(format!("{other:?}")),
     })
 }
 
-fn rows(profile: &Profile, counts: &[Count], out: impl Write) -> csv::Result<()> {
+fn write_table(profile: &Profile, counts: &[Count], out: impl Write) -> Result<(), csv::Error> {
     let mut rows: Vec<(&[u8], Count)> =
         profile.frames.iter().map(|(frame, name)| (name, counts[frame.index()])).collect();
     rows.retain(|(_, count)| count.inclusive != Weights::default());
@@ -52,7 +51,7 @@ fn rows(profile: &Profile, counts: &[Count], out: impl Write) -> csv::Result<()>
         }
         table.write_record(None::<&[u8]>)?;
     }
-    Ok(table.flush()?)
+    table.flush().map_err(csv::Error::from)
 }
 
 fn change(weights: Weights) -> Weight {

@@ -5,8 +5,11 @@
 
 mod judge;
 pub mod rename;
+mod threshold;
 
 pub use judge::Judge;
+pub use rename::Rename;
+pub use threshold::Threshold;
 
 use crate::Error;
 use crate::profile::{FrameId, Profile, Weights};

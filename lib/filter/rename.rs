@@ -1,9 +1,49 @@
-//! Renaming frames: one rule, judged once per distinct frame.
+//! Renaming frames, each distinct one once.
 
 use std::borrow::Cow;
 
+use regex::bytes::Regex;
+
 use crate::Error;
 use crate::profile::{FrameId, Profile};
+
+/// What matches is replaced: `REGEX=TEXT`, where `$1` in the text is the first group, and so on.
+#[derive(Clone, Debug)]
+pub struct Rename {
+    pattern: Regex,
+    text: Vec<u8>,
+}
+
+impl Rename {
+    /// The frame's name with every match replaced; `[unknown]` if nothing is left.
+    pub fn apply<'a>(&self, name: &'a [u8]) -> Cow<'a, [u8]> {
+        match self.pattern.replace_all(name, &self.text[..]) {
+            Cow::Owned(renamed) if renamed.is_empty() => Cow::Borrowed(b"[unknown]"),
+            renamed => renamed,
+        }
+    }
+}
+
+impl std::str::FromStr for Rename {
+    type Err = String;
+
+    /// The last `=` that no backslash escapes divides.
+    fn from_str(rule: &str) -> Result<Self, String> {
+        let divider = rule.rmatch_indices('=').find(|(at, _)| !rule[..*at].ends_with('\\'));
+        let (at, _) = divider.ok_or("expected REGEX=TEXT, where an = within is written \\=")?;
+        let pattern = Regex::new(&rule[..at].replace("\\=", "=")).map_err(|error| error.to_string())?;
+        Ok(Self { pattern, text: rule[at + 1..].replace("\\=", "=").into_bytes() })
+    }
+}
+
+/// The name after all rules, in their order.
+pub fn apply_all<'a>(rules: &[Rename], name: &'a [u8]) -> Cow<'a, [u8]> {
+    let mut renamed = Cow::Borrowed(name);
+    for rule in rules {
+        renamed = Cow::Owned(rule.apply(&renamed).into_owned());
+    }
+    renamed
+}
 
 /// The profile with every frame renamed. Stacks that become equal are merged.
 ///
@@ -44,7 +84,7 @@ pub fn strip_hex(name: &[u8]) -> Cow<'_, [u8]> {
 
 #[cfg(test)]
 mod tests {
-    use super::strip_hex;
+    use super::{Rename, strip_hex};
 
     #[test]
     fn addresses_lose_their_digits_wherever_they_stand() {
@@ -59,5 +99,21 @@ mod tests {
         ] {
             assert_eq!(strip_hex(name.as_bytes()), stripped.as_bytes(), "{name}");
         }
+    }
+
+    #[test]
+    fn the_last_plain_equals_sign_divides() {
+        for (rule, name, renamed) in [
+            ("^v[0-9]+::=", "v12::run", "run"),
+            ("(\\w+)<.*>=$1", "Vec<u8>", "Vec"),
+            ("operator==same", "operator=", "same"),
+            ("a=b\\=c", "xa", "xb=c"),
+            ("a=b=c", "a=b", "c"),
+        ] {
+            let rule: Rename = rule.parse().unwrap();
+            assert_eq!(rule.apply(name.as_bytes()), renamed.as_bytes(), "{rule:?}");
+        }
+        assert!("nothing".parse::<Rename>().is_err());
+        assert!("(=x".parse::<Rename>().is_err());
     }
 }

@@ -60,6 +60,11 @@ impl Frames {
         self.intern_clean(name)
     }
 
+    /// The ids here of all names of another, each at its index there.
+    pub fn intern_all(&mut self, other: &Self) -> Vec<FrameId> {
+        other.iter().map(|(_, name)| self.intern_clean(name)).collect()
+    }
+
     fn intern_clean(&mut self, name: &[u8]) -> FrameId {
         let hash = hash_bytes(name);
         let (bytes, ends) = (&self.bytes, &self.ends);

@@ -129,7 +129,7 @@ impl Profile {
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
     pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
-        let ids: Vec<FrameId> = other.frames.iter().map(|(_, name)| self.frames.intern(name)).collect();
+        let ids = self.frames.intern_all(&other.frames);
         let mut stack = Vec::new();
         for number in 0..other.len() as u32 {
             stack.clear();

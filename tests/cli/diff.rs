@@ -74,3 +74,114 @@ fn a_comparison_is_not_compared_again() {
     assert_eq!((out.code(), out.text().as_str()), (1, ""));
     assert!(out.stderr.contains("two weights a line"), "{}", out.stderr);
 }
+
+/// A profile with a frame for each weight.
+fn counts(weights: &[u32]) -> String {
+    weights.iter().enumerate().map(|(number, weight)| format!("main;f{number:03} {weight}\n")).collect()
+}
+
+#[test]
+fn a_factor_scales_before() {
+    assert_eq!(diff(&["--scale", "2.5"], "a 3\nb 1\n", "a 1\n"), "a 8 1\nb 2 0\n");
+    assert_eq!(diff(&["--scale=0.5"], "a 0.5\n", "a 1\n"), "a 0.25 1\n");
+}
+
+#[test]
+fn renamed_frames_meet() {
+    let out = diff(&["--strip", "^v[0-9]+::=", "--strip=<.*>=<_>"], "main;v1::run<u8> 3\n", "main;v2::run<i8> 4\n");
+    assert_eq!(out, "main;run<_> 3 4\n");
+    assert_eq!(run("fg-diff", ["--strip", "x", "a", "b"], b"").code(), 2);
+}
+
+#[test]
+fn small_changes_are_flattened() {
+    let (before, after) = ("a 100\nb 100\nc 10\n", "a 101\nb 90\n");
+    assert_eq!(diff(&["--min-change", "10"], before, after), "a 101 101\nb 100 90\nc 10 0\n");
+    assert_eq!(diff(&["--min-change", "5.3%"], before, after), "a 101 101\nb 90 90\nc 0 0\n");
+}
+
+#[test]
+fn only_what_noise_does_not_explain_remains() {
+    let mut before = [400, 380, 410, 395, 1, 0, 2, 12].repeat(10);
+    let mut after = [385, 402, 398, 421, 0, 1, 1, 18].repeat(10);
+    assert!(diff(&["--significant"], &counts(&before), &counts(&after)).lines().all(|line| {
+        let weights: Vec<&str> = line.rsplitn(3, ' ').take(2).collect();
+        weights[0] == weights[1]
+    }));
+    (before[3], after[3]) = (400, 600);
+    (before[4], after[4]) = (0, 40);
+    let out = diff(&["--significant"], &counts(&before), &counts(&after));
+    assert!(out.contains("main;f003 400 600\n") && out.contains("main;f004 0 40\n"), "{out}");
+    let different = out.lines().filter(|line| {
+        let weights: Vec<&str> = line.rsplitn(3, ' ').take(2).collect();
+        weights[0] != weights[1]
+    });
+    assert_eq!(different.count(), 2);
+}
+
+#[test]
+fn several_runs_tell_what_varies() {
+    // Durations: one run each does not tell what is noise.
+    let durations: Vec<u32> = (0..40).map(|number| 10_007 + 1003 * number).collect();
+    let longer: Vec<u32> = durations.iter().map(|weight| weight + 401).collect();
+    let (_folder, before, after) = files(&counts(&durations), &counts(&longer));
+    let out = run("fg-diff", ["--significant".as_ref(), before.as_os_str(), after.as_os_str()], b"");
+    assert_eq!((out.code(), out.text().as_str()), (1, ""));
+    assert!(out.stderr.contains("--per-sample"), "{}", out.stderr);
+
+    let folder = directory();
+    let write = |name: &str, shift: &dyn Fn(u32) -> u32| {
+        let path = folder.path().join(name);
+        let weights: Vec<u32> = (0..40).map(|number| 10_007 + 1003 * number + shift(number)).collect();
+        std::fs::write(&path, counts(&weights)).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let noise = |run: u32| move |number: u32| (number * 7919 + run * 104_729) % 701;
+    let slower = |run: u32| move |number: u32| noise(run)(number) + if number == 7 { 9000 } else { 0 };
+    let mut arguments = vec!["--significant".to_owned()];
+    for run in 0..3 {
+        arguments.extend(["--before".to_owned(), write(&format!("b{run}"), &noise(run))]);
+        arguments.extend(["--after".to_owned(), write(&format!("a{run}"), &slower(run + 3))]);
+    }
+    let out = run("fg-diff", &arguments, b"").ok();
+    let text = out.text();
+    let different = text.lines().filter(|line| {
+        let weights: Vec<&str> = line.rsplitn(3, ' ').take(2).collect();
+        weights[0] != weights[1]
+    });
+    let different: Vec<&str> = different.collect();
+    assert!(matches!(&different[..], [one] if one.starts_with("main;f007 ")), "{different:?}\n{}", out.stderr);
+}
+
+#[test]
+fn runs_are_added_up_and_their_number_is_evened_out() {
+    let (_folder, before, after) = files("a 10\nb 5\n", "a 12\n");
+    let [before, after] = [before, after].map(|path| path.to_str().unwrap().to_owned());
+    let out = run("fg-diff", ["--before", &before, "--after", &after, "--after", &after], b"").ok();
+    assert_eq!(out.text(), "a 20 24\nb 10 0\n");
+    let mixed = run("fg-diff", ["--before", &before, &after], b"");
+    assert_eq!(mixed.code(), 2);
+}
+
+#[test]
+fn a_difference_may_be_a_verdict() {
+    let (_folder, before, after) = files("a 10\nb 5\n", "a 12\n");
+    let verdict = |options: &[&str], files: [&PathBuf; 2]| {
+        run("fg-diff", options.iter().map(PathBuf::from).chain(files.map(PathBuf::clone)), b"").code()
+    };
+    assert_eq!(verdict(&["--exit-code"], [&before, &after]), 1);
+    assert_eq!(verdict(&["--exit-code"], [&before, &before]), 0);
+    assert_eq!(verdict(&["--exit-code", "--significant"], [&before, &after]), 0);
+    assert_eq!(verdict(&[], [&before, &after]), 0);
+}
+
+#[test]
+fn what_was_compared_is_said() {
+    let said = |options: &[&str]| {
+        let (_folder, before, after) = files("a 10\nb 5\n", "a 12\n");
+        run("fg-diff", options.iter().map(PathBuf::from).chain([before, after]), b"").ok().stderr
+    };
+    let expected = "before 15 (scaled by 0.800000), after 12; 2 stacks: 1 only before, 0 only after, 2 different";
+    assert_eq!(said(&["-vn"]), format!("fg-diff: {expected}\n"));
+    assert_eq!(said(&["-n"]), "");
+}

@@ -1,0 +1,119 @@
+//! What several runs tell of a profile: its counts, and how much they vary.
+
+use super::Options;
+use super::scale::Scaling;
+use super::significance::{Evidence, Spread};
+use crate::Error;
+use crate::profile::{Profile, Weight, Weights};
+
+/// How many degrees of freedom the spread of all stacks lends to each one's own, which few runs know badly.
+const LENT: f64 = 4.0;
+
+/// With this many stacks none of which is near one sample, the weights are no counts.
+const ENOUGH_STACKS: usize = 20;
+
+/// The evidence on each stack of `joined`, in sorted order.
+pub fn evidence(
+    joined: &Profile,
+    before: &[Profile],
+    after: &[Profile],
+    options: &Options,
+) -> Result<Vec<Evidence>, Error> {
+    let repeated = before.len() > 1 || after.len() > 1;
+    let sample = match options.per_sample {
+        Some(weight) => weight.as_f64(),
+        None => sample_weight(before.iter().chain(after), repeated)?.as_f64(),
+    };
+    let mut evidence = Vec::with_capacity(joined.len());
+    joined.for_each_sorted::<Error>(|stack| {
+        let Weights { before, after } = stack.weights;
+        evidence.push(Evidence { before: before.as_f64() / sample, after: after.as_f64() / sample, spread: None });
+        Ok(())
+    })?;
+    if repeated {
+        let sides = [before, after].map(|runs| columns(joined, runs, sample, options.scaling));
+        let [before, after] = sides;
+        set_spread(&mut evidence, &[before?, after?]);
+    }
+    Ok(evidence)
+}
+
+/// The common divisor of all weights, which of counts is one sample's.
+fn sample_weight<'a>(runs: impl Iterator<Item = &'a Profile>, repeated: bool) -> Result<Weight, Error> {
+    let (mut divisor, mut smallest, mut stacks) = (0, u128::MAX, 0);
+    for profile in runs {
+        profile.for_each::<Error>(|_, weights| {
+            let weight = weights.after.millionths();
+            if weight > 0 {
+                divisor = common_divisor(divisor, weight);
+                smallest = smallest.min(weight);
+                stacks += 1;
+            }
+            Ok(())
+        })?;
+    }
+    if !repeated && stacks >= ENOUGH_STACKS && smallest / divisor >= ENOUGH_STACKS as u128 {
+        let what = "the weights look like durations and not like counts of samples, so one run each does not tell what \
+                    is noise: give several runs (--before, --after), or one sample's weight (--per-sample)";
+        return Err(Error::Refused(what.to_owned()));
+    }
+    Ok(Weight::from_millionths(divisor.max(1)))
+}
+
+fn common_divisor(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// For each run the samples of every stack of `joined`, in sorted order; if totals are compared, of runs of one length.
+fn columns(joined: &Profile, runs: &[Profile], sample: f64, scaling: Scaling) -> Result<Vec<Vec<f64>>, Error> {
+    let total = |run: &Profile| run.total().after.as_f64();
+    let mean = runs.iter().map(total).sum::<f64>() / runs.len() as f64;
+    let column = |run: &Profile| {
+        let mut whole = Profile::new(false);
+        // All stacks, so that every column has the same order.
+        let ids = whole.frames.intern_all(&joined.frames);
+        joined.for_each(|stack, _| {
+            let stack: Vec<_> = stack.iter().map(|frame| ids[frame.index()]).collect();
+            whole.add(&stack, Weights::default())
+        })?;
+        whole.merge(run)?;
+        let factor = match scaling {
+            Scaling::Totals if total(run) > 0.0 => mean / total(run) / sample,
+            _ => 1.0 / sample,
+        };
+        let mut column = Vec::with_capacity(whole.len());
+        whole.for_each_sorted::<Error>(|stack| {
+            column.push(stack.weights.after.as_f64() * factor);
+            Ok(())
+        })?;
+        Ok(column)
+    };
+    runs.iter().map(column).collect()
+}
+
+/// Sets how much each stack varies between the runs of a side: its own variance over mean, and that of all stacks with
+/// the weight of [`LENT`].
+fn set_spread(evidence: &mut [Evidence], sides: &[Vec<Vec<f64>>]) {
+    let freedom: usize = sides.iter().map(|runs| runs.len() - 1).sum();
+    let freedom = freedom as f64;
+    let own: Vec<f64> = (0..evidence.len()).map(|stack| dispersion(sides, stack, freedom)).collect();
+    let mut known: Vec<f64> = own.iter().copied().filter(|dispersion| *dispersion > 0.0).collect();
+    known.sort_unstable_by(f64::total_cmp);
+    let common = known.get(known.len() / 2).copied().unwrap_or(1.0).max(1.0);
+    for (evidence, own) in evidence.iter_mut().zip(own) {
+        let dispersion = (LENT * common + freedom * own) / (LENT + freedom);
+        evidence.spread = Some(Spread { dispersion: dispersion.max(1.0), freedom: LENT + freedom });
+    }
+}
+
+fn dispersion(sides: &[Vec<Vec<f64>>], stack: usize, freedom: f64) -> f64 {
+    let one_side = |runs: &Vec<Vec<f64>>| {
+        let mean = runs.iter().map(|run| run[stack]).sum::<f64>() / runs.len() as f64;
+        let squares: f64 = runs.iter().map(|run| (run[stack] - mean).powi(2)).sum();
+        if mean > 0.0 { squares / mean } else { 0.0 }
+    };
+    sides.iter().map(one_side).sum::<f64>() / freedom
+}

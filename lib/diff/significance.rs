@@ -1,0 +1,173 @@
+//! Which differences are more than noise.
+//!
+//! Samples are counts, so that of the `n` samples of a stack in both profiles those after follow, if nothing changed, a
+//! binomial distribution: that gives each stack an exact chance of a difference as large by noise alone. Where the usual
+//! stack differs by more than that, the counts are worth so many fewer ("genomic control"). Several runs a side show
+//! how much each stack varies from run to run, and a difference must stand out from that spread too. Testing
+//! thousands of stacks finds some by chance; so at most one of twenty found is let be false, over all stacks
+//! (Benjamini and Hochberg), of which those too rare to be ever found do not count (Tarone, Gilbert).
+
+use super::beta;
+
+/// A stack with so many samples tells how much the usual one differs, if as many stacks have them.
+const TELLING: f64 = 20.0;
+
+/// The median of the square of a normally distributed number.
+const MEDIAN_SQUARE: f64 = 0.454_936;
+
+/// The share of false ones among the differences found.
+pub const FALSE_DISCOVERIES: f64 = 0.05;
+
+/// What is known of one stack or function: how many samples before and after, and by how much runs vary.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// Samples before; not scaled.
+    pub before: f64,
+    /// Samples after.
+    pub after: f64,
+    /// Variance over mean between runs, 1 for counts, with its degrees of freedom; none without several runs.
+    pub spread: Option<Spread>,
+}
+
+impl Evidence {
+    /// With the counts worth so many fewer, unless several runs tell more.
+    fn divided(self, by: f64) -> Self {
+        match self.spread {
+            Some(_) => self,
+            None => Self { before: self.before / by, after: self.after / by, spread: None },
+        }
+    }
+}
+
+/// How much more than counts the runs vary.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// Variance over mean.
+    pub dispersion: f64,
+    /// On how much it rests.
+    pub freedom: f64,
+}
+
+/// For each, the least share of false discoveries at which it is one; significant if at most [`FALSE_DISCOVERIES`].
+/// `ratio` is how many samples are expected after for one before.
+pub fn adjusted(evidence: &[Evidence], ratio: f64) -> Vec<f64> {
+    let excess = excess(evidence, ratio);
+    let evidence: Vec<Evidence> = evidence.iter().map(|one| one.divided(excess)).collect();
+    let chance = ratio / (1.0 + ratio);
+    let mut best: Vec<f64> = evidence.iter().map(|one| best_possible(one.before + one.after, chance)).collect();
+    let bests = best.clone();
+    best.sort_unstable_by(f64::total_cmp);
+    let mut tests = 1;
+    while best.partition_point(|best| *best <= FALSE_DISCOVERIES / tests as f64) > tests {
+        tests += 1;
+    }
+    let limit = FALSE_DISCOVERIES / tests as f64;
+    let mut ranked: Vec<(f64, usize)> =
+        (0..evidence.len()).filter(|i| bests[*i] <= limit).map(|i| (p_value(evidence[i], ratio), i)).collect();
+    ranked.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let mut shares = vec![1.0; evidence.len()];
+    let mut least: f64 = 1.0;
+    for (rank, (p, index)) in ranked.iter().enumerate().rev() {
+        least = least.min(p * ranked.len() as f64 / (rank + 1) as f64);
+        shares[*index] = least;
+    }
+    shares
+}
+
+/// How much more than counts the usual stack differs; 1 where there are too few to tell.
+fn excess(evidence: &[Evidence], ratio: f64) -> f64 {
+    let telling = evidence.iter().filter(|one| one.before + one.after >= TELLING);
+    let mut squares: Vec<f64> = telling.map(|one| square(*one, ratio)).collect();
+    if (squares.len() as f64) < TELLING {
+        return 1.0;
+    }
+    squares.sort_unstable_by(f64::total_cmp);
+    (squares[squares.len() / 2] / MEDIAN_SQUARE).max(1.0)
+}
+
+/// The difference's square over the variance that counts have if nothing changed.
+fn square(Evidence { before, after, .. }: Evidence, ratio: f64) -> f64 {
+    (after - ratio * before).powi(2) / (ratio * (before + after))
+}
+
+/// The chance of a difference as large if there is none.
+pub fn p_value(evidence: Evidence, ratio: f64) -> f64 {
+    let counted = counting(evidence.before, evidence.after, ratio / (1.0 + ratio));
+    evidence.spread.map_or(counted, |spread| counted.max(spreading(evidence, spread, ratio)))
+}
+
+/// By counting noise: twice the smaller tail of the binomial distribution.
+fn counting(before: f64, after: f64, chance: f64) -> f64 {
+    let at_least = if after > 0.0 { beta::regularized(chance, after, before + 1.0) } else { 1.0 };
+    let at_most = if before > 0.0 { beta::regularized(1.0 - chance, before, after + 1.0) } else { 1.0 };
+    (2.0 * at_least.min(at_most)).min(1.0)
+}
+
+/// By the spread between runs: Student's test.
+fn spreading(evidence: Evidence, spread: Spread, ratio: f64) -> f64 {
+    let square = square(evidence, ratio) / spread.dispersion;
+    match square > 0.0 {
+        true => beta::regularized(spread.freedom / (spread.freedom + square), spread.freedom / 2.0, 0.5),
+        false => 1.0,
+    }
+}
+
+/// The smallest chance that so many samples can give: all of them on one side.
+fn best_possible(samples: f64, chance: f64) -> f64 {
+    2.0 * chance.min(1.0 - chance).powf(samples)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Evidence, FALSE_DISCOVERIES, Spread, adjusted, p_value};
+
+    fn counts(before: f64, after: f64) -> Evidence {
+        Evidence { before, after, spread: None }
+    }
+
+    #[test]
+    fn one_sided_throws_have_the_chance_of_a_coin() {
+        let p = p_value(counts(0.0, 12.0), 1.0);
+        assert!((p - 2.0 / 4096.0).abs() < 1e-12, "{p}");
+        assert_eq!(p_value(counts(10.0, 10.0), 1.0), 1.0);
+        // Twice the samples are expected of a run twice as long.
+        assert!(p_value(counts(1000.0, 2000.0), 2.0) > 0.9);
+        assert!(p_value(counts(1000.0, 2000.0), 1.0) < 1e-9);
+    }
+
+    #[test]
+    fn runs_that_vary_more_than_counts_need_more() {
+        let spread = Some(Spread { dispersion: 20.0, freedom: 8.0 });
+        assert!(p_value(counts(1000.0, 1200.0), 1.0) < 1e-4);
+        assert!(p_value(Evidence { spread, ..counts(1000.0, 1200.0) }, 1.0) > 0.1);
+        // Student's distribution with 8 degrees of freedom: 2.306 cuts off five per cent.
+        let spread = Spread { dispersion: 1.0, freedom: 8.0 };
+        let p = super::spreading(counts(5000.0, 5000.0 + 233.3), spread, 1.0);
+        assert!((p - 0.05).abs() < 0.002, "{p}");
+    }
+
+    #[test]
+    fn among_many_equal_ones_a_large_change_is_found_alone() {
+        let mut evidence = vec![counts(20.0, 22.0); 2000];
+        evidence.extend([counts(500.0, 800.0), counts(1.0, 0.0)]);
+        let shares = adjusted(&evidence, 1.0);
+        let found: Vec<usize> = (0..shares.len()).filter(|i| shares[*i] <= FALSE_DISCOVERIES).collect();
+        assert_eq!(found, [2000]);
+    }
+
+    #[test]
+    fn where_everything_differs_nothing_stands_out() {
+        let evidence: Vec<Evidence> = (0..100).map(|n| counts(1000.0 + f64::from(n % 2 * 200), 1100.0)).collect();
+        assert!(p_value(evidence[0], 1.0) < 0.04);
+        let shares = adjusted(&evidence, 1.0);
+        assert!(shares.iter().all(|share| *share > FALSE_DISCOVERIES), "{shares:?}");
+    }
+
+    #[test]
+    fn rare_stacks_do_not_hide_a_change() {
+        let mut evidence = vec![counts(1.0, 0.0); 100_000];
+        evidence.push(counts(10.0, 40.0));
+        let shares = adjusted(&evidence, 1.0);
+        assert!(shares[100_000] <= FALSE_DISCOVERIES, "{}", shares[100_000]);
+    }
+}
