@@ -16,6 +16,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll;
+use rustix::process::Signal;
 
 use self::command::{Held, Running};
 use self::counters::{Counters, Sampling};
@@ -96,8 +97,8 @@ pub fn record(request: Request) -> Result<Recorded, Error> {
     let mut command = held.map(Held::release).transpose()?;
     let ended = session.run(request.duration.map(|duration| began + duration))?;
     let elapsed = began.elapsed();
-    if let (Some(command), Ended::TimeIsUp) = (&mut command, ended) {
-        command.signal(rustix::process::Signal::TERM);
+    if let (Some(command), Some(signal)) = (&mut command, ended.passed_on()) {
+        command.signal(signal);
     }
     let (recording, notes) = session.finish();
     Ok(Recorded { recording, metric, frequency, elapsed, command, notes })
@@ -127,7 +128,20 @@ fn counts_cycles() -> bool {
 enum Ended {
     TargetGone,
     TimeIsUp,
-    Interrupted,
+    /// By a signal.
+    Interrupted(i32),
+}
+
+impl Ended {
+    /// What the command is told. A terminal sends its Ctrl-C to the command too, and who asks the recorder alone to end
+    /// with SIGINT asks for the recording; SIGTERM and SIGHUP mean the whole job.
+    fn passed_on(self) -> Option<Signal> {
+        match self {
+            Self::TimeIsUp | Self::Interrupted(libc::SIGTERM) => Some(Signal::TERM),
+            Self::Interrupted(libc::SIGHUP) => Some(Signal::HUP),
+            Self::TargetGone | Self::Interrupted(_) => None,
+        }
+    }
 }
 
 /// A recording at work.
@@ -222,8 +236,8 @@ impl Session {
                     }
                 }
             }
-            if self.interrupts.arrived() {
-                return Ok(Ended::Interrupted);
+            if let Some(signal) = self.interrupts.arrived() {
+                return Ok(Ended::Interrupted(signal));
             }
             if living == 0 && !self.living.is_empty() {
                 return Ok(Ended::TargetGone);
