@@ -34,8 +34,8 @@ pub const LAYOUT: Layout = Layout {
 /// Rings hold 2 to this many pages: 512 KiB of samples, 256 KiB of the rest.
 const SAMPLE_RING: u8 = 7;
 const SIDE_RING: u8 = 6;
-/// Below this a ring is of no use.
-const SMALLEST_RING: u8 = 1;
+/// How often all rings may be halved where the kernel refuses the memory; below that they are of no use.
+const HALVINGS: u8 = 5;
 
 /// What is counted, and how often a sample is taken.
 #[derive(Clone, Copy, Debug)]
@@ -93,15 +93,26 @@ impl Counters {
     /// [`Error::Refused`] with the reason.
     pub fn open(target: &Target, sampling: Sampling) -> Result<Self, Error> {
         raise_file_limit();
-        let refused = |error: io::Error| refusal::counter(&error, target, sampling.frequency, sampling.metric.name());
-        match Opener::new(target, sampling, false).open() {
-            Err(Failure::Counter(error)) if error.raw_os_error() == Some(libc::EACCES) => {
-                let mut counters =
-                    Opener::new(target, sampling, true).open().map_err(|error| error.into_error(refused))?;
-                counters.notes.push(refusal::kernel_left_out());
-                Ok(counters)
+        let (mut without_kernel, mut halvings) = (false, 0);
+        loop {
+            match Opener::new(target, sampling, without_kernel, halvings).open() {
+                Err(Failure::Counter(error)) if error.raw_os_error() == Some(libc::EACCES) && !without_kernel => {
+                    without_kernel = true;
+                }
+                Err(Failure::Ring(error)) if error.raw_os_error() == Some(libc::EPERM) && halvings < HALVINGS => {
+                    halvings += 1;
+                }
+                Err(Failure::Counter(error)) => {
+                    return Err(refusal::counter(&error, target, sampling.frequency, sampling.metric.name()));
+                }
+                Err(Failure::Ring(error)) => return Err(refusal::rings(&error)),
+                Ok(mut counters) => {
+                    let kernel_left_out = without_kernel.then(refusal::kernel_left_out);
+                    let rings_reduced = (halvings > 0).then(|| refusal::rings_reduced(4 << (SAMPLE_RING - halvings)));
+                    counters.notes.extend(kernel_left_out.into_iter().chain(rings_reduced));
+                    return Ok(counters);
+                }
             }
-            result => result.map_err(|error| error.into_error(refused)),
         }
     }
 
@@ -144,22 +155,7 @@ impl Counters {
 /// Why counters could not be opened.
 enum Failure {
     Counter(io::Error),
-    Other(Error),
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Other(error)
-    }
-}
-
-impl Failure {
-    fn into_error(self, refused: impl Fn(io::Error) -> Error) -> Error {
-        match self {
-            Self::Counter(error) => refused(error),
-            Self::Other(error) => error,
-        }
-    }
+    Ring(io::Error),
 }
 
 struct Opener<'a> {
@@ -168,17 +164,19 @@ struct Opener<'a> {
     sample_options: Opts,
     side_options: Opts,
     cpus: Vec<u32>,
+    halvings: u8,
     counters: Counters,
 }
 
 impl<'a> Opener<'a> {
-    fn new(target: &'a Target, sampling: Sampling, without_kernel: bool) -> Self {
+    fn new(target: &'a Target, sampling: Sampling, without_kernel: bool, halvings: u8) -> Self {
         Self {
             target,
             metric: sampling.metric,
             sample_options: options(target, Some(sampling.frequency), without_kernel),
             side_options: options(target, None, without_kernel),
             cpus: online_cpus(),
+            halvings,
             counters: Counters {
                 rings: Vec::new(),
                 others: Vec::new(),
@@ -240,31 +238,19 @@ impl<'a> Opener<'a> {
                     self.counters.others.extend([side, samples]);
                 }
                 None => {
-                    let side = self.ring(side, SIDE_RING)?;
-                    let samples = self.ring(samples, SAMPLE_RING)?;
+                    let side = ring(side, SIDE_RING - self.halvings)?;
+                    let samples = ring(samples, SAMPLE_RING - self.halvings)?;
                     self.counters.rings.push(CpuRings { samples, side });
                 }
             }
         }
         Ok(())
     }
+}
 
-    /// Gives a counter a ring, a smaller one where the kernel refuses the memory.
-    fn ring(&mut self, counter: Counter, pages: u8) -> Result<Ring, Failure> {
-        let mut exponent = pages;
-        loop {
-            match counter.sampler(exponent) {
-                Ok(sampler) => {
-                    if exponent < pages && self.counters.notes.is_empty() {
-                        self.counters.notes.push(refusal::rings_reduced(4 << exponent));
-                    }
-                    return Ok(Ring { counter, sampler });
-                }
-                Err(error) if error.raw_os_error() == Some(libc::EPERM) && exponent > SMALLEST_RING => exponent -= 1,
-                Err(error) => return Err(Failure::Other(refusal::rings(&error))),
-            }
-        }
-    }
+fn ring(counter: Counter, exponent: u8) -> Result<Ring, Failure> {
+    let sampler = counter.sampler(exponent).map_err(Failure::Ring)?;
+    Ok(Ring { counter, sampler })
 }
 
 fn counter(
