@@ -124,6 +124,11 @@ impl Diagnostics {
         progress.shown = text.chars().count();
     }
 
+    /// Whether anybody would see [`Self::progress`].
+    pub fn shows_progress(&self) -> bool {
+        self.progress.is_some()
+    }
+
     /// Clears the line that [`Self::progress`] has written, before anything else goes to the terminal.
     pub fn end_progress(&mut self) {
         if let Some(progress) = &mut self.progress

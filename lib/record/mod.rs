@@ -23,7 +23,7 @@ use self::counters::{Counters, Sampling};
 use self::events::{CPU_CLOCK, CYCLES, Metric};
 use self::target::Target;
 use crate::cli::Interrupts;
-use crate::perf::recording::{Options, Recording, WeightBy};
+use crate::perf::recording::{Counts, Options, Recording, WeightBy};
 use crate::{Error, plain};
 
 /// What is to be recorded, and how.
@@ -70,11 +70,14 @@ pub struct Recorded {
     pub notes: Vec<String>,
 }
 
-/// Records until the target ends, the time is up, or a signal comes.
+/// What is told how long a recording has lasted, and what it has counted.
+pub type Watch<'a> = &'a mut dyn FnMut(Duration, &Counts);
+
+/// Records until the target ends, the time is up, or a signal comes. `watch`, if there is one, hears of it all along.
 ///
 /// # Errors
 /// [`Error::Refused`], [`Error::Command`].
-pub fn record(request: Request) -> Result<Recorded, Error> {
+pub fn record(request: Request, watch: Option<Watch<'_>>) -> Result<Recorded, Error> {
     let (held, target) = match request.target {
         RequestTarget::Command(words, quiet_stdout) => {
             let held = Held::start(&words, quiet_stdout)?;
@@ -95,7 +98,7 @@ pub fn record(request: Request) -> Result<Recorded, Error> {
     let began = Instant::now();
     session.counters.start().map_err(|error| Error::Refused(plain(&error)))?;
     let mut command = held.map(Held::release).transpose()?;
-    let ended = session.run(request.duration.map(|duration| began + duration))?;
+    let ended = session.run(began, request.duration, watch)?;
     let elapsed = began.elapsed();
     if let (Some(command), Some(signal)) = (&mut command, ended.passed_on()) {
         command.signal(signal);
@@ -157,6 +160,9 @@ struct Session {
     _woken: UnixStream,
 }
 
+/// How often the rings are read where they wake nobody, or somebody watches.
+const RHYTHM: Duration = Duration::from_millis(100);
+
 const RINGS: u64 = 0;
 const WOKEN: u64 = 1;
 const PROCESS: u64 = 2;
@@ -207,17 +213,22 @@ impl Session {
         }
     }
 
-    fn run(&mut self, deadline: Option<Instant>) -> Result<Ended, Error> {
+    fn run(
+        &mut self,
+        began: Instant,
+        duration: Option<Duration>,
+        mut watch: Option<Watch<'_>>,
+    ) -> Result<Ended, Error> {
         let mut living = self.living.len();
         let mut orphaned = false;
         let mut events = Vec::with_capacity(64);
         loop {
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let left = duration.map(|duration| duration.saturating_sub(began.elapsed()));
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(Ended::TimeIsUp);
             }
             // A ring whose first thread has gone wakes nobody any more; its other threads may still write.
-            let pause = if orphaned { Some(Duration::from_millis(100)) } else { None };
+            let pause = (orphaned || watch.is_some()).then_some(RHYTHM);
             let timeout = left.into_iter().chain(pause).min().and_then(|wait| wait.try_into().ok());
             events.clear();
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
@@ -243,6 +254,9 @@ impl Session {
                 return Ok(Ended::TargetGone);
             }
             self.reader.read(&self.counters, &mut self.recording);
+            if let Some(watch) = &mut watch {
+                watch(began.elapsed(), &self.recording.counts);
+            }
         }
     }
 
