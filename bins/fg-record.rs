@@ -22,7 +22,11 @@ mod linux {
     /// Records, prints, and passes on how the command ended.
     pub fn run(args: Args, session: &mut Session) -> Result<u8, Error> {
         let request = request(&args, session.output.is_stdout())?;
-        let mut recorded = record::record(request, &mut session.diagnostics)?;
+        let diagnostics = &mut session.diagnostics;
+        // Not beside a command, which has the terminal to itself.
+        let watched = args.command.is_empty() && diagnostics.shows_progress();
+        let mut watch = |elapsed: Duration, counts: &Counts| diagnostics.progress(|| so_far(elapsed, counts));
+        let mut recorded = record::record(request, watched.then_some(&mut watch))?;
         for note in &recorded.notes {
             session.diagnostics.warn(note);
         }
@@ -71,6 +75,10 @@ mod linux {
         session.output.close()
     }
 
+    fn so_far(elapsed: Duration, counts: &Counts) -> String {
+        format!("{} s, {}, {} lost", elapsed.as_secs(), plural(counts.samples, "sample"), counts.lost)
+    }
+
     fn summarize(args: &Args, recorded: &Recorded, unknown: Unknown, session: &mut Session) {
         let counts = &recorded.recording.counts;
         let (event, frequency) = (recorded.metric.name(), recorded.frequency);
@@ -98,6 +106,9 @@ mod linux {
     /// What to change, where something is worth changing; and why stacks were cut.
     fn advice(args: &Args, counts: &Counts) -> Vec<String> {
         let mut advice = Vec::new();
+        if counts.samples + counts.lost == 0 {
+            advice.push("nothing was recorded: it ran too briefly, or slept all the time".to_owned());
+        }
         let cut = &counts.truncated;
         let often = |part: u64| part * 20 > counts.samples;
         if often(cut.dump_too_small + cut.stale_tail)

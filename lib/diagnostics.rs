@@ -125,7 +125,7 @@ impl Diagnostics {
         progress.shown = text.chars().count();
     }
 
-    /// Whether [`Self::progress`] says anything, and is worth waking up for.
+    /// Whether anybody would see [`Self::progress`].
     pub fn shows_progress(&self) -> bool {
         self.progress.is_some()
     }

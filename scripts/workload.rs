@@ -42,7 +42,7 @@ fn recurse(end: Instant) -> u64 {
 fn descend(depth: u32, seed: u64) -> u64 {
     match depth {
         0 => digest(seed, 20_000),
-        _ => black_box(descend(depth - 1, seed + 1)) + 1,
+        _ => black_box(descend(depth - 1, seed ^ u64::from(depth))) ^ 1,
     }
 }
 
@@ -52,7 +52,7 @@ fn parse(end: Instant) -> u64 {
     let text = format!("{}1{}", "(2+".repeat(30), ")".repeat(30));
     let mut sum = 0;
     while Instant::now() < end {
-        sum += parse_term(&mut black_box(&text).bytes());
+        sum ^= parse_term(&mut black_box(&text).bytes());
     }
     sum
 }
@@ -65,7 +65,7 @@ fn parse_term(text: &mut std::str::Bytes<'_>) -> u64 {
             let _plus = text.next();
             let right = parse_term(text);
             let _closed = text.next();
-            digest(left + right, 100)
+            digest(left ^ right.rotate_left(1), 100)
         }
         Some(digit) => u64::from(digit - b'0'),
         None => 0,

@@ -27,7 +27,7 @@ pub(super) use unix::install;
 mod unix {
     use std::io;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicI32, Ordering};
 
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
@@ -78,7 +78,7 @@ mod unix {
 
     /// For a tool that acts on signals itself: the first SIGINT, SIGTERM or SIGHUP asks it to stop, the second kills it.
     pub struct Interrupts {
-        arrived: Arc<AtomicBool>,
+        arrived: Arc<AtomicI32>,
     }
 
     impl Interrupts {
@@ -93,11 +93,11 @@ mod unix {
             let heeded =
                 [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
             let mut signals = Signals::new(heeded)?;
-            let arrived = Arc::new(AtomicBool::new(false));
+            let arrived = Arc::new(AtomicI32::new(0));
             let seen = arrived.clone();
             std::thread::spawn(move || {
                 for signal in signals.forever() {
-                    if seen.swap(true, Ordering::AcqRel) {
+                    if seen.swap(signal, Ordering::AcqRel) != 0 {
                         die(signal);
                     }
                     wake();
@@ -106,9 +106,9 @@ mod unix {
             Ok(Self { arrived })
         }
 
-        /// Whether a signal came.
-        pub fn arrived(&self) -> bool {
-            self.arrived.load(Ordering::Acquire)
+        /// The signal that came.
+        pub fn arrived(&self) -> Option<i32> {
+            Some(self.arrived.load(Ordering::Acquire)).filter(|signal| *signal != 0)
         }
     }
 }

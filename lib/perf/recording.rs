@@ -187,6 +187,8 @@ impl Recording {
 
     /// A thread's name from `time` on.
     pub fn name(&mut self, tid: u32, comm: &[u8], time: u64) {
+        // A thread may call itself nothing, or blanks, which no text could show.
+        let comm = Some(comm.trim_ascii()).filter(|comm| !comm.is_empty()).unwrap_or(b"[unknown]");
         let comm = self.comms.intern(comm);
         self.processes.name(tid, comm.index() as CommId, time);
     }

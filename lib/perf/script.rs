@@ -2,8 +2,6 @@
 
 use std::io::{self, Write};
 
-use bstr::BStr;
-
 use super::object::Object;
 use super::recording::{Kept, Location, Recording, WeightBy};
 use super::symbolize::{NamedFrame, Symbolized};
@@ -53,7 +51,10 @@ fn header(comm: &[u8], sample: &Kept, event: &str, weight: WeightBy, out: &mut d
     let stamp = sample.stamp;
     let (seconds, micros) = split_time(stamp.time);
     let (pid, tid, cpu) = (stamp.pid, stamp.tid, stamp.cpu);
-    write!(out, "{:>16} {pid:5}/{tid:<5} [{cpu:03}] {seconds:5}.{micros:06}: ", BStr::new(comm))?;
+    // At the line's beginning, as perf has it where there are callchains: readers look for it there. As bytes: a name
+    // need not be UTF-8.
+    out.write_all(comm)?;
+    write!(out, " {pid:5}/{tid:<5} [{cpu:03}] {seconds:5}.{micros:06}: ")?;
     if weight == WeightBy::Period {
         write!(out, "{:10} ", sample.period)?;
     }

@@ -49,8 +49,8 @@ impl CallGraph {
 const SAMPLE_RING: u8 = 7;
 const STACK_RING: u8 = 11;
 const SIDE_RING: u8 = 6;
-/// Below this a ring is of no use.
-const SMALLEST_RING: u8 = 1;
+/// How often all rings may be halved where the kernel refuses the memory; below that they are of no use.
+const HALVINGS: u8 = 5;
 
 /// What is counted, and how often a sample is taken.
 #[derive(Clone, Copy, Debug)]
@@ -123,15 +123,26 @@ impl Counters {
     /// [`Error::Refused`] with the reason.
     pub fn open(target: &Target, sampling: Sampling) -> Result<Self, Error> {
         raise_file_limit();
-        let refused = |error: io::Error| refusal::counter(&error, target, sampling.frequency, sampling.metric.name());
-        match Opener::new(target, sampling, false).open() {
-            Err(Failure::Counter(error)) if error.raw_os_error() == Some(libc::EACCES) => {
-                let mut counters =
-                    Opener::new(target, sampling, true).open().map_err(|error| error.into_error(refused))?;
-                counters.notes.push(refusal::kernel_left_out());
-                Ok(counters)
+        let (mut without_kernel, mut halvings) = (false, 0);
+        loop {
+            match Opener::new(target, sampling, without_kernel, halvings).open() {
+                Err(Failure::Counter(error)) if error.raw_os_error() == Some(libc::EACCES) && !without_kernel => {
+                    without_kernel = true;
+                }
+                Err(Failure::Ring(error)) if error.raw_os_error() == Some(libc::EPERM) && halvings < HALVINGS => {
+                    halvings += 1;
+                }
+                Err(Failure::Counter(error)) => {
+                    return Err(refusal::counter(&error, target, sampling.frequency, sampling.metric.name()));
+                }
+                Err(Failure::Ring(error)) => return Err(refusal::rings(&error)),
+                Ok(mut counters) => {
+                    let kernel_left_out = without_kernel.then(refusal::kernel_left_out);
+                    let rings_reduced = (halvings > 0).then(|| refusal::rings_reduced(4 << (SAMPLE_RING - halvings)));
+                    counters.notes.extend(kernel_left_out.into_iter().chain(rings_reduced));
+                    return Ok(counters);
+                }
             }
-            result => result.map_err(|error| error.into_error(refused)),
         }
     }
 
@@ -174,22 +185,7 @@ impl Counters {
 /// Why counters could not be opened.
 enum Failure {
     Counter(io::Error),
-    Other(Error),
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Other(error)
-    }
-}
-
-impl Failure {
-    fn into_error(self, refused: impl Fn(io::Error) -> Error) -> Error {
-        match self {
-            Self::Counter(error) => refused(error),
-            Self::Other(error) => error,
-        }
-    }
+    Ring(io::Error),
 }
 
 struct Opener<'a> {
@@ -199,11 +195,12 @@ struct Opener<'a> {
     side_options: Opts,
     sample_ring: u8,
     cpus: Vec<u32>,
+    halvings: u8,
     counters: Counters,
 }
 
 impl<'a> Opener<'a> {
-    fn new(target: &'a Target, sampling: Sampling, without_kernel: bool) -> Self {
+    fn new(target: &'a Target, sampling: Sampling, without_kernel: bool, halvings: u8) -> Self {
         Self {
             target,
             metric: sampling.metric,
@@ -214,6 +211,7 @@ impl<'a> Opener<'a> {
                 CallGraph::Dwarf(_) => STACK_RING,
             },
             cpus: online_cpus(),
+            halvings,
             counters: Counters {
                 rings: Vec::new(),
                 others: Vec::new(),
@@ -276,31 +274,19 @@ impl<'a> Opener<'a> {
                     self.counters.others.extend([side, samples]);
                 }
                 None => {
-                    let side = self.ring(side, SIDE_RING)?;
-                    let samples = self.ring(samples, self.sample_ring)?;
+                    let side = ring(side, SIDE_RING - self.halvings)?;
+                    let samples = ring(samples, self.sample_ring - self.halvings)?;
                     self.counters.rings.push(CpuRings { samples, side });
                 }
             }
         }
         Ok(())
     }
+}
 
-    /// Gives a counter a ring, a smaller one where the kernel refuses the memory.
-    fn ring(&mut self, counter: Counter, pages: u8) -> Result<Ring, Failure> {
-        let mut exponent = pages;
-        loop {
-            match counter.sampler(exponent) {
-                Ok(sampler) => {
-                    if exponent < pages && self.counters.notes.is_empty() {
-                        self.counters.notes.push(refusal::rings_reduced(4 << exponent));
-                    }
-                    return Ok(Ring { counter, sampler });
-                }
-                Err(error) if error.raw_os_error() == Some(libc::EPERM) && exponent > SMALLEST_RING => exponent -= 1,
-                Err(error) => return Err(Failure::Other(refusal::rings(&error))),
-            }
-        }
-    }
+fn ring(counter: Counter, exponent: u8) -> Result<Ring, Failure> {
+    let sampler = counter.sampler(exponent).map_err(Failure::Ring)?;
+    Ok(Ring { counter, sampler })
 }
 
 fn counter(

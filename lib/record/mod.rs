@@ -16,14 +16,14 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll;
+use rustix::process::Signal;
 
 use self::command::{Held, Running};
 use self::counters::{CallGraph, Counters, Sampling};
 use self::events::{CPU_CLOCK, CYCLES, Metric};
 use self::target::Target;
 use crate::cli::Interrupts;
-use crate::diagnostics::{Diagnostics, plural};
-use crate::perf::recording::{Options, Recording, WeightBy};
+use crate::perf::recording::{Counts, Options, Recording, WeightBy};
 use crate::perf::unwind::Memory;
 use crate::{Error, plain};
 
@@ -75,11 +75,14 @@ pub struct Recorded {
     pub notes: Vec<String>,
 }
 
-/// Records until the target ends, the time is up, or a signal comes.
+/// What is told how long a recording has lasted, and what it has counted.
+pub type Watch<'a> = &'a mut dyn FnMut(Duration, &Counts);
+
+/// Records until the target ends, the time is up, or a signal comes. `watch`, if there is one, hears of it all along.
 ///
 /// # Errors
 /// [`Error::Refused`], [`Error::Command`].
-pub fn record(request: Request, diagnostics: &mut Diagnostics) -> Result<Recorded, Error> {
+pub fn record(request: Request, watch: Option<Watch<'_>>) -> Result<Recorded, Error> {
     let (held, target) = match request.target {
         RequestTarget::Command(words, quiet_stdout) => {
             let held = Held::start(&words, quiet_stdout)?;
@@ -101,12 +104,10 @@ pub fn record(request: Request, diagnostics: &mut Diagnostics) -> Result<Recorde
     let began = Instant::now();
     session.counters.start().map_err(|error| Error::Refused(plain(&error)))?;
     let mut command = held.map(Held::release).transpose()?;
-    // A command has the terminal for itself.
-    let progress = Some(diagnostics).filter(|diagnostics| command.is_none() && diagnostics.shows_progress());
-    let ended = session.run(request.duration.map(|duration| began + duration), progress)?;
+    let ended = session.run(began, request.duration, watch)?;
     let elapsed = began.elapsed();
-    if let (Some(command), Ended::TimeIsUp) = (&mut command, ended) {
-        command.signal(rustix::process::Signal::TERM);
+    if let (Some(command), Some(signal)) = (&mut command, ended.passed_on()) {
+        command.signal(signal);
     }
     let (recording, notes) = session.finish();
     Ok(Recorded { recording, metric, frequency, elapsed, command, notes })
@@ -142,7 +143,20 @@ fn counts_cycles() -> bool {
 enum Ended {
     TargetGone,
     TimeIsUp,
-    Interrupted,
+    /// By a signal.
+    Interrupted(i32),
+}
+
+impl Ended {
+    /// What the command is told. A terminal sends its Ctrl-C to the command too, and who asks the recorder alone to end
+    /// with SIGINT asks for the recording; SIGTERM and SIGHUP mean the whole job.
+    fn passed_on(self) -> Option<Signal> {
+        match self {
+            Self::TimeIsUp | Self::Interrupted(libc::SIGTERM) => Some(Signal::TERM),
+            Self::Interrupted(libc::SIGHUP) => Some(Signal::HUP),
+            Self::TargetGone | Self::Interrupted(_) => None,
+        }
+    }
 }
 
 /// A recording at work.
@@ -157,6 +171,9 @@ struct Session {
     // Its other end wakes the loop when a signal comes.
     _woken: UnixStream,
 }
+
+/// How often the rings are read where they wake nobody, or somebody watches.
+const RHYTHM: Duration = Duration::from_millis(100);
 
 const RINGS: u64 = 0;
 const WOKEN: u64 = 1;
@@ -208,20 +225,23 @@ impl Session {
         }
     }
 
-    fn run(&mut self, deadline: Option<Instant>, mut progress: Option<&mut Diagnostics>) -> Result<Ended, Error> {
-        let began = Instant::now();
+    fn run(
+        &mut self,
+        began: Instant,
+        duration: Option<Duration>,
+        mut watch: Option<Watch<'_>>,
+    ) -> Result<Ended, Error> {
         let mut living = self.living.len();
         let mut orphaned = false;
         let mut events = Vec::with_capacity(64);
         loop {
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let left = duration.map(|duration| duration.saturating_sub(began.elapsed()));
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(Ended::TimeIsUp);
             }
             // A ring whose first thread has gone wakes nobody any more; its other threads may still write.
-            let pause = if orphaned { Some(Duration::from_millis(100)) } else { None };
-            let look = progress.as_ref().map(|_| Duration::from_secs(1));
-            let timeout = left.into_iter().chain(pause).chain(look).min().and_then(|wait| wait.try_into().ok());
+            let pause = (orphaned || watch.is_some()).then_some(RHYTHM);
+            let timeout = left.into_iter().chain(pause).min().and_then(|wait| wait.try_into().ok());
             events.clear();
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
                 Err(rustix::io::Errno::INTR) | Ok(_) => {}
@@ -239,24 +259,17 @@ impl Session {
                     }
                 }
             }
-            if self.interrupts.arrived() {
-                return Ok(Ended::Interrupted);
+            if let Some(signal) = self.interrupts.arrived() {
+                return Ok(Ended::Interrupted(signal));
             }
             if living == 0 && !self.living.is_empty() {
                 return Ok(Ended::TargetGone);
             }
             self.reader.read(&self.counters, &mut self.recording);
-            if let Some(diagnostics) = &mut progress {
-                diagnostics.progress(|| self.progress(began));
+            if let Some(watch) = &mut watch {
+                watch(began.elapsed(), &self.recording.counts);
             }
         }
-    }
-
-    /// How far it is.
-    fn progress(&self, began: Instant) -> String {
-        let counts = &self.recording.counts;
-        let samples = plural(counts.samples, "sample");
-        format!("{} s, {samples}, {} lost; Ctrl-C ends it", began.elapsed().as_secs(), counts.lost)
     }
 
     /// A ring whose own thread has ended would wake us for ever.

@@ -45,7 +45,14 @@ pub fn rings_reduced(kib: usize) -> String {
 
 /// What to say when there is no memory for rings at all.
 pub fn rings(error: &io::Error) -> Error {
-    Error::Refused(format!("no ring buffer: {} (kernel.perf_event_mlock_kb, ulimit -l)", plain(error)))
+    let allowed = setting("/proc/sys/kernel/perf_event_mlock_kb").unwrap_or(0);
+    Error::Refused(match error.raw_os_error() {
+        Some(libc::EPERM) => format!(
+            "no memory for ring buffers: locked-memory limit (kernel.perf_event_mlock_kb={allowed}, ulimit -l), \
+             which all recordings of a user share"
+        ),
+        _ => format!("no memory for ring buffers: {}", plain(error)),
+    })
 }
 
 fn permission(target: &Target) -> String {

@@ -33,9 +33,14 @@ pub fn hold(command: &mut Command, report: OwnedFd, go: OwnedFd, parents: [RawFd
             let sent = libc::write(report.as_raw_fd(), number.as_ptr().cast(), number.len());
             (sent, libc::read(go.as_raw_fd(), word.as_mut_ptr().cast(), word.len()))
         };
-        if sent == 4 && came == 1 { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ECANCELED)) }
+        if sent != 4 || came != 1 {
+            // Who started us may be gone by now, and with it whoever could be told.
+            // SAFETY: nothing is left to be done in this process.
+            unsafe { libc::_exit(127) };
+        }
+        Ok(())
     };
-    // SAFETY: between fork and exec only close, getpid, write and read are called, all async-signal-safe.
+    // SAFETY: between fork and exec only close, getpid, write, read and _exit are called, all async-signal-safe.
     unsafe { command.pre_exec(wait) };
 }
 

@@ -41,15 +41,22 @@ pub fn describe(pid: u32) -> String {
     format!("{pid} ({}, owned by uid {owner})", comm.trim_end())
 }
 
-/// Makes sure that a process is there.
+/// Makes sure that a process is there, and that the number is not that of a thread: its samples would be its process's.
 ///
 /// # Errors
 /// [`Error::Refused`].
 pub fn must_exist(pid: u32) -> Result<(), Error> {
-    fs::metadata(format!("/proc/{pid}")).map(drop).map_err(|error| match error.kind() {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Error::Refused(format!("no such process: {pid}")),
         _ => Error::Refused(format!("process {pid}: {}", plain(&error))),
-    })
+    })?;
+    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+    match process {
+        Some(process) if process != pid => {
+            Err(Error::Refused(format!("{pid} is a thread of process {}; record that with -p", describe(process))))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Tells a recording what a running process has mapped and what its threads are called, as of the beginning of time:
