@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use fgkit::cli::{self, Color, Common, Entries, Reading, Session, Tool};
-use fgkit::collapse::{self, EventChoice, Options};
+use fgkit::collapse::{self, CpuList, EventChoice, Options, SampleWeight, TimeSpan};
 use fgkit::{Error, folded};
 
 /// Fold a profiler's output: one line a stack, equal stacks merged, sorted
@@ -26,21 +26,48 @@ struct Args {
     /// Mark just-in-time compiled frames with `_[j]`
     #[arg(long, hide_short_help = true)]
     jit: bool,
-    /// Mark kernel frames with `_[k]`, just-in-time compiled ones with `_[j]`
+    /// Both --kernel and --jit: mark frames with `_[k]` and `_[j]`
     #[arg(long)]
     all: bool,
-    /// Keep the addresses of frames without a symbol
+    /// Keep the addresses of frames without a symbol: `[MODULE <ADDRESS>]`
     #[arg(long, hide_short_help = true)]
     addrs: bool,
-    /// Take samples of this event, or of `all` [default: the first]
-    #[arg(long, alias = "event-filter", value_name = "NAME")]
-    event: Option<OsString>,
+    /// Add the place in the source, from perf script -F +srcline
+    #[arg(long, hide_short_help = true)]
+    srcline: bool,
+    /// Make FUNCTION the root of stacks in which it stands; may be repeated
+    #[arg(long, value_name = "FUNCTION", hide_short_help = true)]
+    skip_after: Vec<OsString>,
     /// Leave names as they are, argument lists and all
     #[arg(long)]
     no_tidy: bool,
+    /// Take this event's samples, or `all` [default: the first's]
+    #[arg(long, alias = "event-filter", value_name = "NAME")]
+    event: Option<OsString>,
+    /// What a sample weighs: its period if printed, or one
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, hide_short_help = true)]
+    weight: SampleWeight,
+    /// Take samples of this time in seconds, as in 1.5,2 or +0,+1
+    #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
+    time: Option<TimeSpan>,
+    /// Take samples of threads of this name; may be repeated
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    comm: Vec<OsString>,
+    /// Take samples on these CPUs, as in 0-3,7
+    #[arg(long, value_name = "LIST", hide_short_help = true)]
+    cpu: Option<CpuList>,
+    /// Keep the order and merge equal neighbours only: for a flame chart
+    #[arg(long, hide_short_help = true)]
+    in_order: bool,
     /// Parse in N threads [default: one a core]
     #[arg(short, long, value_name = "N")]
     nthreads: Option<NonZeroUsize>,
+    /// Accepted: perf script has named inlined functions already
+    #[arg(long, hide = true)]
+    inline: bool,
+    /// Accepted, with --inline
+    #[arg(long, hide = true)]
+    context: bool,
     #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
@@ -51,6 +78,7 @@ struct Args {
 
 impl Args {
     fn options(&self) -> Options {
+        let bytes = |names: &[OsString]| names.iter().map(|name| name.as_encoded_bytes().to_vec()).collect();
         Options {
             threads: self.nthreads,
             verbatim: self.no_tidy,
@@ -59,11 +87,17 @@ impl Args {
             kernel: self.kernel || self.all,
             jit: self.jit || self.all,
             addrs: self.addrs,
+            srcline: self.srcline,
+            skip_after: bytes(&self.skip_after),
+            weight: self.weight,
             event: match &self.event {
                 None => EventChoice::First,
                 Some(name) if name == "all" => EventChoice::All,
                 Some(name) => EventChoice::Named(name.as_encoded_bytes().to_vec()),
             },
+            time: self.time,
+            comms: bytes(&self.comm),
+            cpus: self.cpu.clone(),
         }
     }
 }
@@ -91,6 +125,10 @@ impl Tool for Args {
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         session.diagnostics.set_strict(self.reading.strict);
         let (sources, options) = (self.reading.sources()?, self.options());
+        if self.in_order {
+            collapse::collapse_in_order(&sources, &options, &mut session.diagnostics, &mut session.output)?;
+            return Ok(0);
+        }
         let profile = collapse::collapse(&sources, &options, &mut session.diagnostics)?;
         session.output.write_with(|mut out| folded::write(&profile, &mut out))?;
         Ok(0)

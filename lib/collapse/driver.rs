@@ -1,17 +1,17 @@
 //! Reads inputs, spreads them over threads, and merges.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Event, EventChoice, FORMATS, Format, Options, Parser, Remarks, detect};
+use super::log::{InOrder, Log};
+use super::sink::Sink;
+use super::{FORMATS, Format, Options, Parser, Remarks, detect, events};
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::input::{Block, Blocks, Source};
-use crate::profile::Profile;
+use crate::profile::{Profile, Weights};
 
-/// How many events are listed one by one.
-const SHOWN: usize = 8;
+const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Folds all sources, in whatever formats they are, into one profile. A source that cannot be read is reported and the
 /// others still count.
@@ -20,35 +20,34 @@ const SHOWN: usize = 8;
 /// [`Error::Overflow`]; with strict diagnostics the first malformed line; and if nothing at all could be made of the
 /// input.
 pub fn collapse(sources: &[Source], options: &Options, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
-    let threads = options.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-    let mut workers: Vec<Worker> = (0..threads).map(|_| Worker::default()).collect();
-    let mut failed = 0;
-    for source in sources {
-        match read(source, options, &mut workers, diagnostics) {
-            Err(error @ (Error::Read { .. } | Error::Unreadable { .. })) => {
-                diagnostics.fail(&error);
-                failed += 1;
-            }
-            other => other?,
-        }
-    }
-    diagnostics.end_progress();
-    let events = merged_events(&workers);
-    let profile = merged(workers)?;
-    if profile.is_empty() && failed == sources.len() {
-        return Err(Error::Said);
-    }
-    tell_events(&events, &options.event, &profile, diagnostics)?;
-    if profile.is_empty() && diagnostics.skipped() > 0 {
-        return Err(Error::Refused("no line of the input could be read as its format has it".to_owned()));
+    let (workers, lost) = read_all(sources, options, diagnostics, None)?;
+    let mut profile = merged(workers)?;
+    if !lost.is_zero() {
+        let frame = profile.frames.intern(events::LOST);
+        profile.add(&[frame], Weights::plain(lost))?;
     }
     Ok(profile)
 }
 
-/// One thread's own: its profile, and what its parsers remember.
+/// Writes the stacks of all samples in the order of the input as folded text, equal neighbours added up.
+///
+/// # Errors
+/// As [`collapse`], and [`Error::Write`].
+pub fn collapse_in_order(
+    sources: &[Source],
+    options: &Options,
+    diagnostics: &mut Diagnostics,
+    output: &mut crate::cli::Output,
+) -> Result<(), Error> {
+    let mut in_order = InOrder::new(output);
+    let (_, lost) = read_all(sources, options, diagnostics, Some(&mut in_order))?;
+    in_order.finish(lost)
+}
+
+/// One thread's own: where its samples go, and what its parsers remember.
 #[derive(Default)]
-struct Worker {
-    profile: Profile,
+pub(super) struct Worker {
+    sink: Sink,
     parsers: [Option<Box<dyn Parser>>; FORMATS.len()],
     block: Block,
 }
@@ -68,14 +67,36 @@ struct Feed {
     ended: bool,
 }
 
-/// Where the remarks go, in the order of the blocks.
-struct Log<'a> {
-    name: String,
-    read: usize,
-    lines: u64,
-    next: u64,
-    waiting: BTreeMap<u64, Remarks>,
-    diagnostics: &'a mut Diagnostics,
+fn read_all(
+    sources: &[Source],
+    options: &Options,
+    diagnostics: &mut Diagnostics,
+    mut in_order: Option<&mut InOrder<'_>>,
+) -> Result<(Vec<Worker>, crate::profile::Weight), Error> {
+    let threads = options.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let worker = || Worker { sink: Sink::new(in_order.is_some()), ..Worker::default() };
+    let mut workers: Vec<Worker> = (0..threads).map(|_| worker()).collect();
+    let mut failed = 0;
+    for source in sources {
+        match read(source, options, &mut workers, diagnostics, in_order.as_deref_mut()) {
+            Err(error @ (Error::Read { .. } | Error::Unreadable { .. })) => {
+                diagnostics.fail(&error);
+                failed += 1;
+            }
+            other => other?,
+        }
+    }
+    diagnostics.end_progress();
+    let nothing = workers.iter().all(|worker| worker.sink.is_empty());
+    if nothing && failed == sources.len() {
+        return Err(Error::Said);
+    }
+    let parsers = || workers.iter().flat_map(|worker| &worker.parsers).flatten().map(|parser| &**parser);
+    let lost = events::tell(parsers, options, nothing, diagnostics)?;
+    if nothing && diagnostics.skipped() > 0 {
+        return Err(Error::Refused("no line of the input could be read as its format has it".to_owned()));
+    }
+    Ok((workers, lost))
 }
 
 fn read(
@@ -83,17 +104,13 @@ fn read(
     options: &Options,
     workers: &mut [Worker],
     diagnostics: &mut Diagnostics,
+    in_order: Option<&mut InOrder<'_>>,
 ) -> Result<(), Error> {
     let mut input = source.open()?;
     let Some(format) = detect::format(&mut input)? else { return Ok(()) };
     let index = FORMATS.iter().position(|known| std::ptr::eq(*known, format)).unwrap_or_default();
-    let name = input.name().to_owned();
-    let shared = Shared {
-        format,
-        index,
-        feed: Mutex::new(Feed { input, handed_out: 0, ended: false }),
-        log: Mutex::new(Log { name, read: 0, lines: 0, next: 0, waiting: BTreeMap::new(), diagnostics }),
-    };
+    let log = Mutex::new(Log::new(input.name().to_owned(), diagnostics, in_order));
+    let shared = Shared { format, index, feed: Mutex::new(Feed { input, handed_out: 0, ended: false }), log };
     let Some((first, others)) = workers.split_first_mut() else { return Ok(()) };
     first.parsers[index].get_or_insert_with(|| (format.parser)(options));
     while !others.is_empty() && !first.share(&shared, others) {
@@ -113,7 +130,7 @@ fn read(
 }
 
 impl Worker {
-    /// Gives all others a parser, if the first one has seen enough for that.
+    /// Gives all others a parser, if this one has seen enough for that.
     fn share(&self, shared: &Shared<'_>, others: &mut [Self]) -> bool {
         for other in others {
             if other.parsers[shared.index].is_none() {
@@ -135,14 +152,14 @@ impl Worker {
     /// Parses one block; `false` at the end.
     fn step(&mut self, shared: &Shared<'_>) -> Result<bool, Error> {
         let Some(number) = lock(&shared.feed).next(&mut self.block, shared.format.cut)? else { return Ok(false) };
+        let text = self.block.strip_prefix(BOM).filter(|_| number == 0).unwrap_or(&self.block);
         let mut remarks = Remarks::default();
         if let Some(parser) = &mut self.parsers[shared.index] {
-            parser.parse(&self.block, &mut self.profile, &mut remarks)?;
+            parser.parse(text, &mut self.sink, &mut remarks)?;
         }
         let mut log = lock(&shared.log);
-        log.read += self.block.len();
-        log.add(number, remarks)?;
-        log.tell_progress();
+        log.progress(text.len());
+        log.add(number, remarks, self.sink.take_runs())?;
         Ok(true)
     }
 }
@@ -158,82 +175,18 @@ impl Feed {
     }
 }
 
-impl Log<'_> {
-    fn tell_progress(&mut self) {
-        let Self { diagnostics, name, read, .. } = self;
-        diagnostics.progress(|| format!("{name}: {} MB read", *read / 1_000_000));
-    }
-
-    /// Takes a block's remarks, and tells all those whose turn it is.
-    fn add(&mut self, number: u64, remarks: Remarks) -> Result<(), Error> {
-        self.waiting.insert(number, remarks);
-        while let Some(remarks) = self.waiting.remove(&self.next) {
-            for (line, what) in remarks.malformed {
-                self.diagnostics.malformed(&self.name, self.lines + line, what)?;
-            }
-            self.lines += remarks.lines;
-            self.next += 1;
-        }
-        Ok(())
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn merged(workers: Vec<Worker>) -> Result<Profile, Error> {
     let mut whole = Profile::default();
-    for worker in workers {
+    for profile in workers.into_iter().map(|worker| worker.sink.into_profile()) {
         if whole.is_empty() {
-            whole = worker.profile;
+            whole = profile;
         } else {
-            whole.merge(&worker.profile)?;
+            whole.merge(&profile)?;
         }
     }
     Ok(whole)
-}
-
-/// All events, the one with the most samples first.
-fn merged_events(workers: &[Worker]) -> Vec<Event> {
-    let mut events: BTreeMap<&[u8], Event> = BTreeMap::new();
-    for event in workers.iter().flat_map(|worker| &worker.parsers).flatten().flat_map(|parser| parser.events()) {
-        let known = events.entry(&event.name).or_insert_with(|| Event { samples: 0, ..event.clone() });
-        known.samples += event.samples;
-    }
-    let mut events: Vec<Event> = events.into_values().collect();
-    events.sort_by_key(|event| std::cmp::Reverse(event.samples));
-    events
-}
-
-/// Says which events were left out: never in silence.
-fn tell_events(
-    events: &[Event],
-    choice: &EventChoice,
-    profile: &Profile,
-    diagnostics: &mut Diagnostics,
-) -> Result<(), Error> {
-    let list = |taken: bool| {
-        let chosen: Vec<&Event> = events.iter().filter(|event| event.taken == taken).collect();
-        let shown = chosen.iter().take(SHOWN).map(|event| format!("{} ({})", name(event), event.samples));
-        let more = chosen.len().checked_sub(SHOWN + 1).map(|more| format!("{} more", more + 1));
-        shown.chain(more).collect::<Vec<_>>().join(", ")
-    };
-    if !events.iter().any(|event| !event.taken) {
-        return Ok(());
-    }
-    if let (EventChoice::Named(wanted), true) = (choice, profile.is_empty()) {
-        let wanted = String::from_utf8_lossy(wanted);
-        return Err(Error::Refused(format!("no sample is of event {wanted}; the input has {}", list(false))));
-    }
-    let hint = if *choice == EventChoice::First { "; --event chooses" } else { "" };
-    diagnostics.warn(&format!("samples taken of event {}, left out: {}{hint}", list(true), list(false)));
-    Ok(())
-}
-
-fn name(event: &Event) -> std::borrow::Cow<'_, str> {
-    match &event.name[..] {
-        b"" => "(not named)".into(),
-        name => String::from_utf8_lossy(name),
-    }
 }

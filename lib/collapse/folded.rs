@@ -1,10 +1,11 @@
 //! Folded stacks, which only have to be merged.
 
+use super::sink::Sink;
 use super::{Format, Parser, Remarks};
 use crate::Error;
 use crate::folded::{Kind, Line, parse_line};
 use crate::input::after_last_line;
-use crate::profile::{FrameId, Profile};
+use crate::profile::FrameId;
 
 pub(super) static FORMAT: Format =
     Format { name: "folded stacks", recognises, cut: after_last_line, parser: |_| Box::<Folded>::default() };
@@ -26,14 +27,12 @@ fn recognises(head: &[u8]) -> bool {
 #[derive(Default)]
 struct Folded {
     kind: Option<Kind>,
-    begun: bool,
     stack: Vec<FrameId>,
 }
 
 impl Parser for Folded {
-    fn parse(&mut self, text: &[u8], profile: &mut Profile, remarks: &mut Remarks) -> Result<(), Error> {
-        let mut rest = text.strip_prefix(BOM).filter(|_| !self.begun).unwrap_or(text);
-        self.begun = true;
+    fn parse(&mut self, text: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error> {
+        let mut rest = text;
         while !rest.is_empty() {
             let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
             let line = &rest[..end];
@@ -41,7 +40,7 @@ impl Parser for Folded {
             remarks.lines += 1;
             let line = line.trim_ascii_end();
             if !line.is_empty() {
-                self.line(line, profile, remarks)?;
+                self.line(line, sink, remarks)?;
             }
         }
         Ok(())
@@ -49,13 +48,13 @@ impl Parser for Folded {
 
     fn fork(&self) -> Option<Box<dyn Parser>> {
         let kind = Some(self.kind?);
-        Some(Box::new(Self { kind, begun: true, stack: Vec::new() }))
+        Some(Box::new(Self { kind, stack: Vec::new() }))
     }
 }
 
 impl Folded {
-    fn line(&mut self, line: &[u8], profile: &mut Profile, remarks: &mut Remarks) -> Result<(), Error> {
-        let kind = self.kind.unwrap_or_else(|| kind_of_first(line, profile));
+    fn line(&mut self, line: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error> {
+        let kind = self.kind.unwrap_or_else(|| kind_of_first(line, sink));
         let Some(Line { stack, weights }) = parse_line(line, kind) else {
             remarks.malformed(match kind {
                 Kind::Plain => "expected a stack and, after the last space, its weight",
@@ -64,22 +63,22 @@ impl Folded {
             return Ok(());
         };
         self.kind = Some(kind);
-        if kind == Kind::Differential && !profile.is_differential() {
-            *profile = Profile::new(true);
+        if kind == Kind::Differential && !sink.is_differential() {
+            sink.make_differential();
         }
         self.stack.clear();
         let mut start = 0;
         for end in memchr::memchr_iter(b';', stack).chain([stack.len()]) {
-            self.stack.push(profile.frames.intern(&stack[start..end]));
+            self.stack.push(sink.intern(&stack[start..end]));
             start = end + 1;
         }
-        profile.add(&self.stack, weights)
+        sink.add(&self.stack, weights)
     }
 }
 
 /// What the first line says, unless what was read before it has one weight already.
-fn kind_of_first(line: &[u8], profile: &Profile) -> Kind {
-    match profile.frames.is_empty() {
+fn kind_of_first(line: &[u8], sink: &Sink) -> Kind {
+    match sink.frames().is_empty() {
         true => Kind::of_first_line(line),
         false => Kind::Plain,
     }

@@ -1,4 +1,4 @@
-//! Folding what profilers print: bytes in some format in, a [`Profile`] out.
+//! Folding what profilers print: bytes in some format in, a [`Profile`](crate::profile::Profile) out.
 //!
 //! Each input format is one module. It says by which content it is recognised, where in a text its last whole sample
 //! ends, and gives a parser that takes whole samples; it knows nothing of threads, files or output. The driver knows
@@ -7,19 +7,26 @@
 
 mod detect;
 mod driver;
+mod events;
 mod folded;
+mod log;
 mod mangled;
 mod memo;
 mod perf_script;
+mod select;
+mod sink;
 mod tidy;
 
 use std::num::NonZeroUsize;
 
-pub use driver::collapse;
+pub use driver::{collapse, collapse_in_order};
+pub use select::{CpuList, EventChoice, SampleWeight, TimeSpan};
 pub use tidy::tidy;
 
+use self::sink::Sink;
+
 use crate::Error;
-use crate::profile::Profile;
+use crate::profile::Weight;
 
 /// How to fold. The default is what `stackcollapse-perf.pl` does without options.
 #[derive(Clone, Debug, Default)]
@@ -38,20 +45,20 @@ pub struct Options {
     pub jit: bool,
     /// The address in frames without a symbol.
     pub addrs: bool,
-    /// Which samples count, where a recording holds several events.
+    /// The place in the source after each function's name, where the input tells it.
+    pub srcline: bool,
+    /// Functions that become the root of stacks in which they stand.
+    pub skip_after: Vec<Vec<u8>>,
+    /// What a sample weighs.
+    pub weight: SampleWeight,
+    /// Which event's samples count.
     pub event: EventChoice,
-}
-
-/// Which event's samples count.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum EventChoice {
-    /// Those of the first that the input shows.
-    #[default]
-    First,
-    /// All, added up.
-    All,
-    /// Those of one, named with its modifiers (`cycles:u`) or without them (`cycles`).
-    Named(Vec<u8>),
+    /// When the samples that count were taken.
+    pub time: Option<TimeSpan>,
+    /// The threads, by name, whose samples count; all if there is none.
+    pub comms: Vec<Vec<u8>>,
+    /// The CPUs whose samples count.
+    pub cpus: Option<CpuList>,
 }
 
 /// An input format.
@@ -69,12 +76,12 @@ struct Format {
 /// All formats, in the order in which they are asked.
 static FORMATS: [&Format; 2] = [&perf_script::FORMAT, &folded::FORMAT];
 
-/// Parses one format. It may remember frames between blocks, and so is always given the same profile.
+/// Parses one format. It may remember frames between blocks, and so is always given the same sink.
 trait Parser: Send {
-    /// Adds a block of whole samples to a profile.
-    fn parse(&mut self, text: &[u8], profile: &mut Profile, remarks: &mut Remarks) -> Result<(), Error>;
+    /// Adds a block of whole samples.
+    fn parse(&mut self, text: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error>;
 
-    /// A parser for another thread and profile. `None` as long as what this one has seen does not settle how the rest
+    /// A parser for another thread and sink. `None` as long as what this one has seen does not settle how the rest
     /// is to be read.
     fn fork(&self) -> Option<Box<dyn Parser>>;
 
@@ -82,14 +89,21 @@ trait Parser: Send {
     fn events(&self) -> &[Event] {
         &[]
     }
+
+    /// How many samples the input says were lost.
+    fn lost(&self) -> u64 {
+        0
+    }
 }
 
-/// The samples of one event.
+/// The samples of one event, and what those of them weigh that count.
 #[derive(Clone, Debug)]
 struct Event {
     name: Vec<u8>,
     taken: bool,
     samples: u64,
+    counted: u64,
+    weight: Weight,
 }
 
 /// What a parser has to say of a block.

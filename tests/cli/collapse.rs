@@ -168,6 +168,73 @@ fn an_event_can_be_chosen() {
     assert_eq!(outcome.stderr, expected);
 }
 
+const SAMPLES: &str = "a b 1/1 [000] 10.000000: 5 cycles:
+\t 7f00 g (/x)
+  g.c:7
+\t 7f00 f (/x)
+  ??:0
+\t 7f00 main (/x)
+
+a b 1/2 [001] 10.500000: 6 cycles:
+\t 7f00 g (/x)
+\t 7f00 f (/x)
+\t 7f00 main (/x)
+
+c 2/2 [003] 11.000001: 7 cycles:
+\t 7f00 main (/x)
+
+";
+
+#[test]
+fn samples_can_be_chosen() {
+    for (options, expected) in [
+        (&["--weight", "samples"][..], "a_b;main;f;g 2\nc;main 1\n"),
+        (&["--weight", "period"], "a_b;main;f;g 11\nc;main 7\n"),
+        (&["--time", "10.5,"], "a_b;main;f;g 6\nc;main 7\n"),
+        (&["--time", ",10.5"], "a_b;main;f;g 11\n"),
+        (&["--time", "+0.5,+1"], "a_b;main;f;g 6\n"),
+        (&["--comm", "c"], "c;main 7\n"),
+        (&["--comm", "a b"], "a_b;main;f;g 11\n"),
+        (&["--comm", "a_b", "--comm", "c"], "a_b;main;f;g 11\nc;main 7\n"),
+        (&["--cpu", "1-3"], "a_b;main;f;g 6\nc;main 7\n"),
+        (&["--srcline"], "a_b;main;f;g 6\na_b;main;f;g:g.c:7 5\nc;main 7\n"),
+        (&["--skip-after", "f"], "c;main 7\nf;g 11\n"),
+        (&["--inline", "--context"], "a_b;main;f;g 11\nc;main 7\n"),
+    ] {
+        assert_eq!(collapse(options, SAMPLES).ok().text(), expected, "{options:?}");
+    }
+    let none = collapse(&["--comm", "nobody"], SAMPLES).ok();
+    assert_eq!(
+        (none.text().as_str(), none.stderr.as_str()),
+        ("", "fg-collapse: no sample is left by --time, --comm and --cpu\n")
+    );
+    for wrong in [["--time", "1"], ["--time", "a,b"], ["--cpu", "x"], ["--weight", "pounds"], ["-n", "0"]] {
+        assert_eq!(collapse(&wrong, SAMPLES).code(), 2, "{wrong:?}");
+    }
+}
+
+#[test]
+fn lost_samples_are_a_root_of_their_own() {
+    let text = format!("{SAMPLES}  0/0 [000] 12.0: PERF_RECORD_LOST lost 2\n\n");
+    let expected = "[lost] 12\na_b;main;f;g 11\nc;main 7\n";
+    assert_eq!(collapse(&[], &text).ok().text(), expected);
+    let expected = "[lost] 2\na_b;main;f;g 2\nc;main 1\n";
+    assert_eq!(collapse(&["--weight=samples"], &text).ok().text(), expected);
+}
+
+#[test]
+fn the_order_can_be_kept() {
+    let text = format!("{SAMPLES}{SAMPLES}");
+    let expected = "a_b;main;f;g 11\nc;main 7\na_b;main;f;g 11\nc;main 7\n";
+    assert_eq!(collapse(&["--in-order"], &text).ok().text(), expected);
+    assert_eq!(collapse(&["--in-order"], "b;x 1\na 2\na 3\nb;x 1\n").ok().text(), "b;x 1\na 5\nb;x 1\n");
+    let reference = run("fg-collapse", ["--in-order", "-n1"], &long_text()).ok();
+    assert!(reference.stdout.len() > 500_000);
+    for threads in ["-n2", "-n8"] {
+        assert!(run("fg-collapse", ["--in-order", threads], &long_text()).ok().stdout == reference.stdout);
+    }
+}
+
 #[test]
 fn what_cannot_be_read_is_said_in_one_line() {
     for (input, said) in [

@@ -63,9 +63,9 @@ fn begins_sample(line: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::collapse::sink::Sink;
     use crate::collapse::{Options, Parser as _, Remarks};
     use crate::folded;
-    use crate::profile::Profile;
 
     const TEXT: &str = "# captured on: today
 #
@@ -98,15 +98,15 @@ ii 1 2.0: cycles:";
 
     fn collapse(parts: &[&[u8]]) -> (String, u64, Vec<u64>) {
         let mut parser = super::super::PerfScript::new(&Options::default());
-        let (mut profile, mut lines, mut malformed) = (Profile::default(), 0, Vec::new());
+        let (mut sink, mut lines, mut malformed) = (Sink::default(), 0, Vec::new());
         for part in parts {
             let mut remarks = Remarks::default();
-            parser.parse(part, &mut profile, &mut remarks).unwrap();
+            parser.parse(part, &mut sink, &mut remarks).unwrap();
             malformed.extend(remarks.malformed.iter().map(|(line, _)| lines + line));
             lines += remarks.lines;
         }
         let mut text = Vec::new();
-        folded::write(&profile, &mut text).unwrap();
+        folded::write(&sink.into_profile(), &mut text).unwrap();
         (String::from_utf8(text).unwrap(), lines, malformed)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::collapse::memo::{Key, Memo};
 use crate::collapse::{Event, EventChoice};
+use crate::profile::Weight;
 
 /// All events seen so far.
 pub(super) struct Events {
@@ -24,7 +25,7 @@ impl Events {
         let mut fork = Self::new(self.choice.clone());
         for event in &self.seen {
             fork.numbers.insert(Key::new(&event.name, b""), fork.seen.len());
-            fork.seen.push(Event { samples: 0, ..event.clone() });
+            fork.seen.push(Event { samples: 0, counted: 0, weight: Weight::ZERO, ..event.clone() });
         }
         Some(fork)
     }
@@ -43,6 +44,13 @@ impl Events {
         event.taken
     }
 
+    /// Adds the weight of the sample that was seen last.
+    pub(super) fn counts(&mut self, weight: Weight) {
+        let event = &mut self.seen[self.last];
+        event.counted += 1;
+        event.weight = event.weight.checked_add(weight).unwrap_or(event.weight);
+    }
+
     fn number(&mut self, name: &[u8]) -> usize {
         let key = Key::new(name, b"");
         self.numbers.get(key).unwrap_or_else(|| {
@@ -52,7 +60,8 @@ impl Events {
                 EventChoice::Named(wanted) => name == wanted || without_modifiers(name) == &wanted[..],
             };
             self.numbers.insert(key, self.seen.len());
-            self.seen.push(Event { name: name.to_vec(), taken, samples: 0 });
+            let name = name.to_vec();
+            self.seen.push(Event { name, taken, samples: 0, counted: 0, weight: Weight::ZERO });
             self.seen.len() - 1
         })
     }

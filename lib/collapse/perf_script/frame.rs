@@ -9,6 +9,8 @@ pub(super) struct Frame<'a> {
     pub symbol: &'a [u8],
     /// What stands in parentheses at the end.
     pub module: Option<&'a [u8]>,
+    /// `FILE:LINE`, where that is printed and wanted.
+    pub source: Option<&'a [u8]>,
 }
 
 pub(super) const UNKNOWN: &[u8] = b"[unknown]";
@@ -18,12 +20,17 @@ pub(super) const UNKNOWN: &[u8] = b"[unknown]";
 pub(super) fn parse(line: &[u8]) -> Option<Frame<'_>> {
     let (address, rest) = split_address(line)?;
     let (symbol, module) = split_module(rest);
-    Some(Frame { address, symbol, module })
+    Some(Frame { address, symbol, module, source: None })
 }
 
 /// Whether a line, or a text that begins with one, is a frame.
 pub(super) fn is_frame(text: &[u8]) -> bool {
     split_address(text).is_some()
+}
+
+/// Whether it is one, and stands to the right as perf prints them.
+pub(super) fn is_indented(text: &[u8]) -> bool {
+    matches!(text.first(), Some(b' ' | b'\t')) && is_frame(text)
 }
 
 /// Whether a line in a sample says something about the frame before it: its place in the source, the branches taken,
@@ -37,6 +44,14 @@ pub(super) fn is_annotation(line: &[u8]) -> bool {
     let branch = || memchr::memmem::find(word, b"/").is_some() && memchr::memmem::find(word, b"0x").is_some();
     let machine = || [&b"ABI:"[..], b"insn:", b"ilen:"].iter().any(|mark| text.starts_with(mark));
     matches!(line.first(), Some(b' ' | b'\t')) && (in_source() || in_module() || branch() || machine())
+}
+
+/// The `FILE:LINE` in a line that follows a frame; perf prints `??:0` or a module and an address where it does not know.
+pub(super) fn source(line: &[u8]) -> Option<&[u8]> {
+    let text = line.strip_prefix(b"  ")?.trim_ascii();
+    let (file, number) = text.split_at(memchr::memrchr(b':', text)?);
+    let known = number.len() > 1 && number[1..].iter().all(u8::is_ascii_digit) && file != b"??";
+    (known && !is_frame(line)).then_some(text)
 }
 
 /// The address, and what follows it after one blank.

@@ -8,7 +8,9 @@
 pub(super) enum Line<'a> {
     /// A sample begins.
     Sample(Header<'a>),
-    /// A record that is no sample: a thread's start, a mapping, lost samples.
+    /// So many samples were lost.
+    Lost(u64),
+    /// A record that is no sample: a thread's start, a mapping.
     Record,
 }
 
@@ -17,10 +19,10 @@ pub(super) enum Line<'a> {
 pub(super) struct Header<'a> {
     /// The thread's name.
     pub comm: &'a [u8],
-    /// The process, if the line names both it and the thread.
-    pub pid: Option<&'a [u8]>,
-    /// The thread.
-    pub tid: Option<&'a [u8]>,
+    /// `PID/TID` or `TID`, as it stands there.
+    pub id: &'a [u8],
+    /// The CPU.
+    pub cpu: Option<&'a [u8]>,
     /// Seconds, with a fraction.
     pub time: Option<&'a [u8]>,
     /// The event's own count.
@@ -29,6 +31,19 @@ pub(super) struct Header<'a> {
     pub event: Option<&'a [u8]>,
     /// What follows the event: text of a tracepoint, or a stack of one frame.
     pub rest: &'a [u8],
+}
+
+impl<'a> Header<'a> {
+    /// The process, if the line names both it and the thread.
+    pub fn pid(&self) -> Option<&'a [u8]> {
+        memchr::memchr(b'/', self.id).map(|slash| &self.id[..slash])
+    }
+
+    /// The thread.
+    pub fn tid(&self) -> Option<&'a [u8]> {
+        let tid = memchr::memchr(b'/', self.id).map_or(self.id, |slash| &self.id[slash + 1..]);
+        (!tid.is_empty()).then_some(tid)
+    }
 }
 
 /// Takes a line apart. If several of its words read as a time, the first with an event behind it is.
@@ -46,7 +61,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
 /// A line of nothing but a thread and its number: `COMM PID`. It begins a sample only if a frame follows.
 pub(super) fn bare(line: &[u8]) -> Option<Header<'_>> {
     let header = who(line);
-    (header.tid.is_some() && !header.comm.is_empty() && line[0] != b'#').then_some(header)
+    (!header.id.is_empty() && !header.comm.is_empty() && line[0] != b'#').then_some(header)
 }
 
 /// Where a `DIGITS.DIGITS:` stands alone: its start and its colon.
@@ -79,17 +94,14 @@ fn who(left: &[u8]) -> Header<'_> {
             (rest, word) = (before, previous);
         }
     }
-    if is_cpu(word) {
+    let cpu = is_cpu(word).then(|| &word[1..word.len() - 1]);
+    if cpu.is_some() {
         (rest, word) = last_word(rest);
     }
-    if !is_pid(word) {
-        return Header { comm: left.trim_ascii(), ..Header::default() };
+    match is_pid(word) {
+        true => Header { comm: rest.trim_ascii(), id: word, cpu, ..Header::default() },
+        false => Header { comm: left.trim_ascii(), ..Header::default() },
     }
-    let (pid, tid) = match memchr::memchr(b'/', word) {
-        Some(slash) => (Some(&word[..slash]), &word[slash + 1..]),
-        None => (None, word),
-    };
-    Header { comm: rest.trim_ascii(), pid, tid: Some(tid), ..Header::default() }
 }
 
 /// Without a time, the thread ends at the first word that reads as its number and that an event follows.
@@ -124,6 +136,7 @@ fn without_time_at(line: &[u8], mut end: usize) -> Option<Line<'_>> {
 /// What happened: the part after the time.
 enum What<'a> {
     Event { period: Option<u64>, event: Option<&'a [u8]>, rest: &'a [u8] },
+    Lost(u64),
     Record,
 }
 
@@ -131,12 +144,11 @@ impl<'a> What<'a> {
     /// `[PERIOD] [EVENT: …]`
     fn parse(right: &'a [u8]) -> Option<Self> {
         let mut right = right.trim_ascii_start();
-        if right.starts_with(b"PERF_RECORD_") {
-            return Some(Self::Record);
+        if let Some(record) = right.strip_prefix(b"PERF_RECORD_") {
+            return Some(lost(record).map_or(Self::Record, Self::Lost));
         }
         let number = first_word(right);
-        let period = std::str::from_utf8(number).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-        let period = period.and_then(|text| text.parse().ok());
+        let period = decimal(number);
         if period.is_some() {
             right = right[number.len()..].trim_ascii_start();
         }
@@ -153,10 +165,21 @@ impl<'a> What<'a> {
 
     fn complete(self, header: Header<'a>) -> Line<'a> {
         match self {
+            Self::Lost(samples) => Line::Lost(samples),
             Self::Record => Line::Record,
             Self::Event { period, event, rest } => Line::Sample(Header { period, event, rest, ..header }),
         }
     }
+}
+
+/// `LOST lost 12` and `LOST_SAMPLES lost 12`.
+fn lost(record: &[u8]) -> Option<u64> {
+    let after = record.strip_prefix(b"LOST")?;
+    decimal(after.strip_prefix(b"_SAMPLES").unwrap_or(after).trim_ascii().strip_prefix(b"lost ")?)
+}
+
+fn decimal(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
 }
 
 fn is_blank(byte: u8) -> bool {
@@ -198,7 +221,7 @@ fn is_flags(word: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Header, Line, parse};
+    use super::{Line, parse};
 
     /// comm, pid, tid, time, period, event, rest; `-` for what is missing.
     fn shown(line: &str) -> String {
@@ -206,14 +229,15 @@ mod tests {
         match parse(line.as_bytes()) {
             None => "none".to_owned(),
             Some(Line::Record) => "record".to_owned(),
-            Some(Line::Sample(Header { comm, pid, tid, time, period, event, rest })) => [
-                part(Some(comm)),
-                part(pid),
-                part(tid),
-                part(time),
-                period.map_or("-".to_owned(), |period| period.to_string()),
-                part(event),
-                part(Some(rest)),
+            Some(Line::Lost(samples)) => format!("lost {samples}"),
+            Some(Line::Sample(header)) => [
+                part(Some(header.comm)),
+                part(header.pid()),
+                part(header.tid()),
+                part(header.time),
+                header.period.map_or("-".to_owned(), |period| period.to_string()),
+                part(header.event),
+                part(Some(header.rest)),
             ]
             .join("|"),
         }
@@ -260,6 +284,8 @@ mod tests {
             ("2.0: 1 cycles:", "|-|-|2.0|1|cycles|"),
             ("aa 9 [000] 2.0: PERF_RECORD_COMM exec: aa:9/9", "record"),
             ("aa 9 2.0: PERF_RECORD_MMAP2 9/9: [0x1(0x2) @ 0 0:1 2 3]: r-xp /bin/aa", "record"),
+            ("     0/0     [000] 2.0: PERF_RECORD_LOST lost 12", "lost 12"),
+            ("aa 9 2.0: PERF_RECORD_LOST_SAMPLES lost 3", "lost 3"),
             ("aa 1", "none"),
             ("main;foo 12", "none"),
             ("ffffffff8103d0ca native_write_msr_safe ([kernel.kallsyms])", "none"),

@@ -14,15 +14,17 @@ mod events;
 mod frame;
 mod header;
 mod name;
+mod selection;
 
-use self::events::Events;
 use self::frame::Frame;
 use self::header::{Header, Line};
 use self::name::Naming;
+use self::selection::Selection;
 use super::memo::{Key, Memo};
+use super::sink::Sink;
 use super::{Event, Format, Options, Parser, Remarks};
 use crate::Error;
-use crate::profile::{FrameId, Profile, Weight, Weights};
+use crate::profile::{FrameId, Weight, Weights};
 
 pub(super) static FORMAT: Format = Format {
     name: "perf script text",
@@ -36,9 +38,9 @@ fn recognises(head: &[u8]) -> bool {
     let mut lines = cut::Lines::new(head);
     while let Some(line) = lines.next() {
         match header::parse(line) {
-            Some(Line::Record) => return true,
+            Some(Line::Record | Line::Lost(_)) => return true,
             Some(Line::Sample(header)) if header.event.is_some() || frame::is_frame(lines.rest()) => return true,
-            _ if header::bare(line).is_some() && frame::is_frame(lines.rest()) => return true,
+            _ if header::bare(line).is_some() && frame::is_indented(lines.rest()) => return true,
             _ => {}
         }
     }
@@ -48,7 +50,7 @@ fn recognises(head: &[u8]) -> bool {
 /// The parser. What a symbol is called is found out once and then found again by its text.
 struct PerfScript {
     naming: Naming,
-    events: Events,
+    selection: Selection,
     roots: Memo<Root>,
     /// The frames of a symbol, in threads that run Java and in others.
     symbols: [Memo<Symbol>; 2],
@@ -56,6 +58,7 @@ struct PerfScript {
     inlined: Vec<FrameId>,
     /// The present sample's frames, leaf first.
     stack: Vec<FrameId>,
+    lost: u64,
 }
 
 /// The root frame, which is the thread.
@@ -69,7 +72,12 @@ struct Root {
 #[derive(Clone, Copy)]
 enum Symbol {
     Frame(FrameId),
-    Inlined { start: usize, end: usize },
+    Inlined {
+        start: usize,
+        end: usize,
+    },
+    /// What calls it is left out.
+    Root(FrameId),
 }
 
 /// Where in the text we are.
@@ -77,14 +85,25 @@ enum Symbol {
 enum Place<'a> {
     /// Between samples.
     Outside,
-    /// In a sample of an event that is not taken.
+    /// In a sample that does not count.
     LeftOut,
-    /// In a sample; `rest` is what follows the event in its first line.
-    Sample { root: Root, weight: Weight, rest: &'a [u8] },
+    /// In a sample.
+    Sample(Sample<'a>),
+}
+
+/// The sample whose lines are read.
+#[derive(Clone, Copy)]
+struct Sample<'a> {
+    root: Root,
+    weight: Weight,
+    /// What follows the event in its first line.
+    rest: &'a [u8],
+    /// Whether the frame that is to be the root was read.
+    complete: bool,
 }
 
 impl Parser for PerfScript {
-    fn parse(&mut self, text: &[u8], profile: &mut Profile, remarks: &mut Remarks) -> Result<(), Error> {
+    fn parse(&mut self, text: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error> {
         let mut lines = cut::Lines::new(text);
         let mut place = Place::Outside;
         while let Some(line) = lines.next() {
@@ -92,44 +111,53 @@ impl Parser for PerfScript {
             if line.is_empty() || line.trim_ascii().is_empty() {
                 // A sample without frames stays open: some versions of perf print a blank line before them.
                 if !self.stack.is_empty() {
-                    self.finish(&mut place, profile)?;
+                    self.finish(&mut place, sink)?;
                 }
                 continue;
             }
-            if line[0] == b'\t' && self.frame(line, place, profile) {
+            if line[0] == b'\t' && self.frame(line, lines.rest(), &mut place, sink) {
                 continue;
             }
-            self.other(line, lines.rest(), &mut place, profile, remarks)?;
+            self.other(line, lines.rest(), &mut place, sink, remarks)?;
         }
-        self.finish(&mut place, profile)
+        self.finish(&mut place, sink)
     }
 
     fn fork(&self) -> Option<Box<dyn Parser>> {
-        Some(Box::new(Self::with(self.naming.clone(), self.events.fork()?)))
+        Some(Box::new(Self::with(self.naming.clone(), self.selection.fork()?)))
     }
 
     fn events(&self) -> &[Event] {
-        self.events.seen()
+        self.selection.events.seen()
+    }
+
+    fn lost(&self) -> u64 {
+        self.lost
     }
 }
 
 impl PerfScript {
     fn new(options: &Options) -> Self {
-        Self::with(Naming::new(options), Events::new(options.event.clone()))
+        Self::with(Naming::new(options), Selection::new(options))
     }
 
-    fn with(naming: Naming, events: Events) -> Self {
-        Self { naming, events, roots: Memo::default(), symbols: Default::default(), inlined: vec![], stack: vec![] }
+    fn with(naming: Naming, selection: Selection) -> Self {
+        let (roots, symbols) = (Memo::default(), Default::default());
+        Self { naming, selection, roots, symbols, inlined: vec![], stack: vec![], lost: 0 }
     }
 
     /// Takes a frame's line; `false` if it is none, or stands outside a sample.
-    fn frame(&mut self, line: &[u8], place: Place<'_>, profile: &mut Profile) -> bool {
+    #[inline]
+    fn frame(&mut self, line: &[u8], next: &[u8], place: &mut Place<'_>, sink: &mut Sink) -> bool {
         match place {
             Place::Outside => false,
             Place::LeftOut => true,
-            Place::Sample { root, .. } => {
-                let Some(frame) = frame::parse(line) else { return false };
-                self.push(&frame, root, profile);
+            Place::Sample(sample) => {
+                let Some(mut frame) = frame::parse(line) else { return false };
+                if self.naming.srcline {
+                    frame.source = frame::source(cut::Lines::new(next).next().unwrap_or_default());
+                }
+                self.push(&frame, sample, sink);
                 true
             }
         }
@@ -141,7 +169,7 @@ impl PerfScript {
         line: &'a [u8],
         next: &[u8],
         place: &mut Place<'a>,
-        profile: &mut Profile,
+        sink: &mut Sink,
         remarks: &mut Remarks,
     ) -> Result<(), Error> {
         let outside = matches!(place, Place::Outside);
@@ -149,19 +177,23 @@ impl PerfScript {
         match header::parse(line) {
             // A line that reads as both is a frame, unless it tells the time.
             Some(Line::Sample(header)) if outside || !framed || header.time.is_some() => {
-                self.finish(place, profile)?;
-                *place = self.begin(&header, profile);
+                self.finish(place, sink)?;
+                *place = self.begin(&header, sink, remarks);
                 return Ok(());
             }
-            Some(Line::Record) => return self.finish(place, profile),
+            Some(Line::Record) => return self.finish(place, sink),
+            Some(Line::Lost(samples)) => {
+                self.lost = self.lost.saturating_add(samples);
+                return self.finish(place, sink);
+            }
             _ => {}
         }
-        if line[0] == b'#' || self.frame(line, *place, profile) {
+        if line[0] == b'#' || self.frame(line, next, place, sink) {
             return Ok(());
         }
-        if let Some(header) = header::bare(line).filter(|_| (outside || !framed) && frame::is_frame(next)) {
-            self.finish(place, profile)?;
-            *place = self.begin(&header, profile);
+        if let Some(header) = header::bare(line).filter(|_| (outside || !framed) && frame::is_indented(next)) {
+            self.finish(place, sink)?;
+            *place = self.begin(&header, sink, remarks);
         } else if outside && framed {
             remarks.malformed("a frame that belongs to no sample");
         } else if !frame::is_annotation(line) {
@@ -170,63 +202,78 @@ impl PerfScript {
         Ok(())
     }
 
-    fn begin<'a>(&mut self, header: &Header<'a>, profile: &mut Profile) -> Place<'a> {
-        if !self.events.takes(header.event.unwrap_or_default()) {
-            return Place::LeftOut;
+    fn begin<'a>(&mut self, header: &Header<'a>, sink: &mut Sink, remarks: &mut Remarks) -> Place<'a> {
+        match self.selection.weigh(header, remarks) {
+            None => Place::LeftOut,
+            Some(weight) => {
+                Place::Sample(Sample { root: self.root(header, sink), weight, rest: header.rest, complete: false })
+            }
         }
-        let weight = header.period.map_or(Weight::ONE, Weight::new);
-        Place::Sample { root: self.root(header, profile), weight, rest: header.rest }
     }
 
-    fn root(&mut self, header: &Header<'_>, profile: &mut Profile) -> Root {
+    fn root(&mut self, header: &Header<'_>, sink: &mut Sink) -> Root {
         let key = Key::new(header.comm, self.naming.thread_key(header));
         self.roots.get(key).unwrap_or_else(|| {
             let name = self.naming.thread(header);
-            let root = Root { frame: profile.frames.intern(&name), java: name.starts_with(b"java") };
+            let root = Root { frame: sink.intern(&name), java: name.starts_with(b"java") };
             self.roots.insert(key, root);
             root
         })
     }
 
-    fn push(&mut self, frame: &Frame<'_>, root: Root, profile: &mut Profile) {
-        let Some(key) = self.naming.key(frame) else {
-            let names = self.naming.names(frame, root.java);
-            self.stack.extend(names.iter().rev().map(|name| profile.frames.intern(name)));
+    fn push(&mut self, frame: &Frame<'_>, sample: &mut Sample<'_>, sink: &mut Sink) {
+        if sample.complete {
             return;
-        };
-        let known = self.symbols[usize::from(root.java)].get(key);
-        match known.unwrap_or_else(|| self.learn(key, frame, root, profile)) {
+        }
+        let java = sample.root.java;
+        let key = self.naming.key(frame);
+        let known = key.and_then(|key| self.symbols[usize::from(java)].get(key));
+        match known.unwrap_or_else(|| self.learn(key, frame, java, sink)) {
             Symbol::Frame(id) => self.stack.push(id),
-            Symbol::Inlined { start, end } => self.stack.extend(self.inlined[start..end].iter().rev()),
+            Symbol::Inlined { start, end } => {
+                self.stack.extend(self.inlined[start..end].iter().rev());
+                if key.is_none() {
+                    self.inlined.truncate(start);
+                }
+            }
+            Symbol::Root(id) => {
+                self.stack.push(id);
+                sample.complete = true;
+            }
         }
     }
 
     #[cold]
-    fn learn(&mut self, key: Key<'_>, frame: &Frame<'_>, root: Root, profile: &mut Profile) -> Symbol {
-        let names = self.naming.names(frame, root.java);
+    fn learn(&mut self, key: Option<Key<'_>>, frame: &Frame<'_>, java: bool, sink: &mut Sink) -> Symbol {
+        let names = self.naming.names(frame, java);
         let symbol = match &names[..] {
-            [name] => Symbol::Frame(profile.frames.intern(name)),
+            [name] if self.naming.is_skipped_after(frame) => Symbol::Root(sink.intern(name)),
+            [name] => Symbol::Frame(sink.intern(name)),
             names => {
                 let start = self.inlined.len();
-                self.inlined.extend(names.iter().map(|name| profile.frames.intern(name)));
+                self.inlined.extend(names.iter().map(|name| sink.intern(name)));
                 Symbol::Inlined { start, end: self.inlined.len() }
             }
         };
-        self.symbols[usize::from(root.java)].insert(key, symbol);
+        if let Some(key) = key {
+            self.symbols[usize::from(java)].insert(key, symbol);
+        }
         symbol
     }
 
     /// Ends the present sample, if there is one. One without frames counts for its thread.
-    fn finish(&mut self, place: &mut Place<'_>, profile: &mut Profile) -> Result<(), Error> {
-        let Place::Sample { root, weight, rest } = std::mem::replace(place, Place::Outside) else { return Ok(()) };
+    fn finish(&mut self, place: &mut Place<'_>, sink: &mut Sink) -> Result<(), Error> {
+        let Place::Sample(mut sample) = std::mem::replace(place, Place::Outside) else { return Ok(()) };
         if self.stack.is_empty()
-            && let Some(frame) = frame::parse(rest).filter(|frame| frame.module.is_some())
+            && let Some(frame) = frame::parse(sample.rest).filter(|frame| frame.module.is_some())
         {
-            self.push(&frame, root, profile);
+            self.push(&frame, &mut sample, sink);
         }
-        self.stack.push(root.frame);
+        if !sample.complete {
+            self.stack.push(sample.root.frame);
+        }
         self.stack.reverse();
-        let added = profile.add(&self.stack, Weights::plain(weight));
+        let added = sink.add(&self.stack, Weights::plain(sample.weight));
         self.stack.clear();
         added
     }

@@ -16,19 +16,21 @@ pub(super) struct Naming {
     kernel: bool,
     jit: bool,
     addrs: bool,
+    pub(super) srcline: bool,
+    skip_after: Vec<Vec<u8>>,
 }
 
 impl Naming {
     pub(super) fn new(options: &Options) -> Self {
-        let Options { verbatim, pid, tid, kernel, jit, addrs, .. } = *options;
-        Self { verbatim, pid, tid, kernel, jit, addrs }
+        let Options { verbatim, pid, tid, kernel, jit, addrs, srcline, .. } = *options;
+        Self { verbatim, pid, tid, kernel, jit, addrs, srcline, skip_after: options.skip_after.clone() }
     }
 
     /// What a frame's names depend on besides the thread; `None` if each must be looked at.
     #[inline]
     pub(super) fn key<'a>(&self, frame: &Frame<'a>) -> Option<Key<'a>> {
         let unknown = frame.symbol == UNKNOWN || frame.symbol.is_empty();
-        if unknown && self.addrs {
+        if unknown && self.addrs || frame.source.is_some() {
             return None;
         }
         let by_module = unknown || self.kernel || self.jit;
@@ -39,8 +41,8 @@ impl Naming {
     pub(super) fn thread_key<'a>(&self, header: &Header<'a>) -> &'a [u8] {
         match (self.pid, self.tid) {
             (false, false) => b"",
-            (_, true) => header.tid.unwrap_or_default(),
-            (true, false) => header.pid.unwrap_or_default(),
+            (true, false) => header.pid().unwrap_or_default(),
+            (_, true) => header.id,
         }
     }
 
@@ -49,11 +51,11 @@ impl Naming {
         let mut name: Vec<u8> = header.comm.iter().map(|byte| if *byte == b' ' { b'_' } else { *byte }).collect();
         if self.pid || self.tid {
             name.push(b'-');
-            name.extend_from_slice(header.pid.unwrap_or(b"?"));
+            name.extend_from_slice(header.pid().unwrap_or(b"?"));
         }
         if self.tid {
             name.push(b'/');
-            name.extend_from_slice(header.tid.unwrap_or(b"?"));
+            name.extend_from_slice(header.tid().unwrap_or(b"?"));
         }
         name
     }
@@ -64,17 +66,23 @@ impl Naming {
             return vec![self.marked(self.module(frame).into(), frame)];
         }
         if self.verbatim {
-            return vec![self.marked(frame.symbol.into(), frame)];
+            return vec![self.marked(located(frame.symbol.into(), frame), frame)];
         }
         let mut names = vec![];
         for part in tidy::inlined(frame.symbol) {
-            let name = tidied(part, java);
+            let name = located(tidied(part, java), frame);
             names.push(match names.is_empty() {
                 true => self.marked(name, frame),
                 false => suffixed(name, b"_[i]"),
             });
         }
         names
+    }
+
+    /// Whether the frame becomes the root of its stack.
+    pub(super) fn is_skipped_after(&self, frame: &Frame<'_>) -> bool {
+        !self.skip_after.is_empty()
+            && self.skip_after.iter().any(|name| name == frame.symbol || *name == *tidy(frame.symbol))
     }
 
     /// `[module]`, or `[unknown]`; with the address if that is asked for.
@@ -109,6 +117,11 @@ fn tidied(name: &[u8], java: bool) -> Cow<'_, [u8]> {
         Some(class) if java && memchr::memchr(b'/', tidy(name).as_ref()).is_some() => tidy(class),
         _ => tidy(name),
     }
+}
+
+/// With `:FILE:LINE` if that is known.
+fn located<'a>(name: Cow<'a, [u8]>, frame: &Frame<'_>) -> Cow<'a, [u8]> {
+    frame.source.map_or(name.clone(), |source| [&name, &b":"[..], source].concat().into())
 }
 
 fn suffixed<'a>(name: Cow<'a, [u8]>, suffix: &[u8]) -> Cow<'a, [u8]> {

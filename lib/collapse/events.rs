@@ -1,0 +1,88 @@
+//! What the formats counted: samples of each event, and lost ones; and what is said of it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::{Event, EventChoice, Options, Parser};
+use crate::Error;
+use crate::diagnostics::Diagnostics;
+use crate::profile::Weight;
+
+/// The root frame of what was lost.
+pub(super) const LOST: &[u8] = b"[lost]";
+
+/// How many events are listed one by one.
+const SHOWN: usize = 8;
+
+/// Says which events were left out: never in silence. Returns what the lost samples weigh: each as much as the others
+/// in the mean.
+pub(super) fn tell<'a, I: Iterator<Item = &'a dyn Parser>>(
+    parsers: impl Fn() -> I,
+    options: &Options,
+    nothing: bool,
+    diagnostics: &mut Diagnostics,
+) -> Result<Weight, Error> {
+    let events = merged(parsers());
+    tell_left_out(&events, &options.event, nothing, diagnostics)?;
+    if nothing && events.iter().any(|event| event.taken) {
+        diagnostics.warn("no sample is left by --time, --comm and --cpu");
+    }
+    let lost = parsers().map(Parser::lost).fold(0, u64::saturating_add);
+    let counted: u64 = events.iter().map(|event| event.counted).sum();
+    let weight = events.iter().try_fold(Weight::ZERO, |sum, event| sum.checked_add(event.weight));
+    let mean = weight.ok_or(Error::Overflow)?.millionths() / 1_000_000 / u128::from(counted.max(1));
+    let lost = mean.max(u128::from(counted == 0)).checked_mul(lost.into()).and_then(|lost| lost.checked_mul(1_000_000));
+    lost.map(Weight::from_millionths).ok_or(Error::Overflow)
+}
+
+/// All events, the one with the most samples first.
+fn merged<'a>(parsers: impl Iterator<Item = &'a dyn Parser>) -> Vec<Event> {
+    let mut events: BTreeMap<&[u8], Event> = BTreeMap::new();
+    for event in parsers.flat_map(Parser::events) {
+        let nothing = || Event { samples: 0, counted: 0, weight: Weight::ZERO, ..event.clone() };
+        let sum = events.entry(&event.name).or_insert_with(nothing);
+        sum.samples += event.samples;
+        sum.counted += event.counted;
+        sum.weight = sum.weight.checked_add(event.weight).unwrap_or(sum.weight);
+    }
+    let mut events: Vec<Event> = events.into_values().collect();
+    events.sort_by_key(|event| std::cmp::Reverse(event.samples));
+    events
+}
+
+fn tell_left_out(
+    events: &[Event],
+    choice: &EventChoice,
+    nothing: bool,
+    diagnostics: &mut Diagnostics,
+) -> Result<(), Error> {
+    if !events.iter().any(|event| !event.taken) {
+        return Ok(());
+    }
+    let (taken, left_out) = (list(events, true), list(events, false));
+    match choice {
+        EventChoice::Named(wanted) if nothing && taken.is_empty() => {
+            let wanted = String::from_utf8_lossy(wanted);
+            return Err(Error::Refused(format!("no sample is of event {wanted}; the input has {left_out}")));
+        }
+        EventChoice::First => {
+            diagnostics.warn(&format!("samples taken of event {taken}, left out: {left_out}; --event chooses"));
+        }
+        _ => diagnostics.warn(&format!("samples taken of event {taken}, left out: {left_out}")),
+    }
+    Ok(())
+}
+
+fn list(events: &[Event], taken: bool) -> String {
+    let chosen: Vec<&Event> = events.iter().filter(|event| event.taken == taken).collect();
+    let shown = chosen.iter().take(SHOWN).map(|event| format!("{} ({})", name(event), event.samples));
+    let more = chosen.len().checked_sub(SHOWN + 1).map(|more| format!("{} more", more + 1));
+    shown.chain(more).collect::<Vec<_>>().join(", ")
+}
+
+fn name(event: &Event) -> Cow<'_, str> {
+    match &event.name[..] {
+        b"" => "(not named)".into(),
+        name => String::from_utf8_lossy(name),
+    }
+}

@@ -1,0 +1,107 @@
+//! What the threads report of their blocks, taken in the order of the blocks.
+
+use std::collections::BTreeMap;
+
+use super::Remarks;
+use super::sink::Runs;
+use crate::Error;
+use crate::cli::Output;
+use crate::diagnostics::Diagnostics;
+use crate::profile::{Weight, Weights};
+
+/// One input's blocks.
+pub(super) struct Log<'a> {
+    name: String,
+    read: usize,
+    lines: u64,
+    next: u64,
+    waiting: BTreeMap<u64, (Remarks, Option<Runs>)>,
+    diagnostics: &'a mut Diagnostics,
+    in_order: Option<&'a mut dyn TakesRuns>,
+}
+
+/// Where the samples of a block go, if they are wanted in order.
+trait TakesRuns: Send {
+    fn take(&mut self, runs: &Runs) -> Result<(), Error>;
+}
+
+impl<'a> Log<'a> {
+    pub(super) fn new(name: String, diagnostics: &'a mut Diagnostics, in_order: Option<&'a mut InOrder<'_>>) -> Self {
+        let in_order = in_order.map(|in_order| in_order as &mut dyn TakesRuns);
+        Self { name, read: 0, lines: 0, next: 0, waiting: BTreeMap::new(), diagnostics, in_order }
+    }
+
+    /// Tells how much of the input was parsed so far, to whoever watches.
+    pub(super) fn progress(&mut self, parsed: usize) {
+        self.read += parsed;
+        let Self { diagnostics, name, read, .. } = self;
+        diagnostics.progress(|| format!("{name}: {} MB read", *read / 1_000_000));
+    }
+
+    /// Takes what there is to say of a block, and tells all those whose turn it is.
+    pub(super) fn add(&mut self, number: u64, remarks: Remarks, runs: Option<Runs>) -> Result<(), Error> {
+        self.waiting.insert(number, (remarks, runs));
+        while let Some((remarks, runs)) = self.waiting.remove(&self.next) {
+            for (line, what) in remarks.malformed {
+                self.diagnostics.malformed(&self.name, self.lines + line, what)?;
+            }
+            if let (Some(in_order), Some(runs)) = (&mut self.in_order, runs) {
+                in_order.take(&runs)?;
+            }
+            self.lines += remarks.lines;
+            self.next += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Writes samples in the order of the input, equal neighbours added up.
+pub(super) struct InOrder<'a> {
+    output: &'a mut Output,
+    stack: Vec<u8>,
+    weights: Weights,
+}
+
+impl<'a> InOrder<'a> {
+    pub(super) fn new(output: &'a mut Output) -> Self {
+        Self { output, stack: Vec::new(), weights: Weights::default() }
+    }
+
+    /// Writes what is left, and how much was lost.
+    pub(super) fn finish(mut self, lost: Weight) -> Result<(), Error> {
+        self.write()?;
+        if !lost.is_zero() {
+            self.stack = super::events::LOST.to_vec();
+            self.weights = Weights::plain(lost);
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<(), Error> {
+        if self.stack.is_empty() {
+            return Ok(());
+        }
+        let mut line = std::mem::take(&mut self.stack);
+        line.push(b' ');
+        self.weights.after.write_to(&mut line);
+        line.push(b'\n');
+        self.output.write_with(|out| out.write_all(&line))
+    }
+}
+
+impl TakesRuns for InOrder<'_> {
+    fn take(&mut self, runs: &Runs) -> Result<(), Error> {
+        for (stack, weights) in runs.iter() {
+            if stack == self.stack {
+                self.weights.add(weights)?;
+            } else {
+                self.write()?;
+                self.stack.clear();
+                self.stack.extend_from_slice(stack);
+                self.weights = weights;
+            }
+        }
+        Ok(())
+    }
+}
