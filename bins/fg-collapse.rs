@@ -44,8 +44,8 @@ struct Args {
     /// Take this event's samples, or `all` [default: the first's]
     #[arg(long, alias = "event-filter", value_name = "NAME")]
     event: Option<OsString>,
-    /// What a sample weighs: its period if printed, or one
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t, hide_short_help = true)]
+    /// What a sample weighs: period, where one is printed, or samples
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
     weight: SampleWeight,
     /// Take samples of this time in seconds, as in 1.5,2 or +0,+1
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]

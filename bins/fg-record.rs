@@ -205,14 +205,14 @@ struct Args {
     #[arg(short = 'F', long, value_name = "HZ", value_parser = clap::value_parser!(u64).range(1..))]
     frequency: Option<u64>,
 
-    /// The event to sample on [default: cycles, else cpu-clock]
+    /// The event to sample [default: cycles or cpu-clock]
     ///
     /// Of the CPU: cycles, instructions, cache-misses, branches, branch-misses; most virtual machines do not count
     /// them. Of the kernel: cpu-clock, task-clock, page-faults, minor-faults, major-faults.
     #[arg(short, long, value_name = "EVENT")]
     event: Option<String>,
 
-    /// How stacks are found: dwarf, dwarf,BYTES or fp
+    /// dwarf[,BYTES] or fp
     ///
     /// dwarf unwinds a copy of the stack (16384 bytes of it, unless said) by the unwind information that compilers leave
     /// in every program; what lies deeper is read from the thread itself while it runs. Right for programs without frame

@@ -159,7 +159,7 @@ fn long_work_says_how_far_it_is_and_clears_that() {
         command
     };
     let shown = shown_by(command(&[]), feed);
-    assert!(shown.starts_with("\rfg-collapse: stdin: 1 MB read"), "{shown:?}");
+    assert!(shown.starts_with("\rfg-collapse: stdin: ") && shown.contains(" MB read"), "{shown:?}");
     assert!(shown.ends_with(" \r") && !shown.contains(['\n', '\u{1b}']), "{shown:?}");
     assert_eq!(shown_by(command(&["-q"]), feed), "");
     assert_eq!(shown_by(command(&["in.folded"]), |_| ()), "", "work of no length");

@@ -97,21 +97,19 @@ fn an_interrupt_ends_the_recording_and_a_second_one_kills() {
     if !records() {
         return;
     }
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        let place = Place::of(RECORD);
-        let script = "echo $$ > number; mv number recording; exec sleep 60";
-        let mut command = place.command(["-q", "-o", "out", "--", "sh", "-c", script]);
-        let recorder = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        assert!(eventually(|| place.path().join("recording").exists()));
-        send(&recorder.id().to_string(), signal);
-        assert!(eventually(|| place.made().contains(&"out".to_owned())), "{:?}", place.made());
-        // It waits for its command now.
-        send(&recorder.id().to_string(), signal);
-        let outcome = end_bounded(recorder, "fg-record");
-        send(&String::from_utf8(place.read("recording")).unwrap(), libc::SIGKILL);
-        assert_eq!(outcome.status.signal(), Some(signal), "{outcome:?}");
-        assert_eq!(place.made(), ["out", "recording"]);
-    }
+    let place = Place::of(RECORD);
+    let script = "echo $$ > number; mv number recording; exec sleep 60";
+    let mut command = place.command(["-q", "-o", "out", "--", "sh", "-c", script]);
+    let recorder = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    assert!(eventually(|| place.path().join("recording").exists()));
+    send(&recorder.id().to_string(), libc::SIGINT);
+    assert!(eventually(|| place.made().contains(&"out".to_owned())), "{:?}", place.made());
+    // It waits for its command now.
+    send(&recorder.id().to_string(), libc::SIGINT);
+    let outcome = end_bounded(recorder, "fg-record");
+    send(&String::from_utf8(place.read("recording")).unwrap(), libc::SIGKILL);
+    assert_eq!(outcome.status.signal(), Some(libc::SIGINT), "{outcome:?}");
+    assert_eq!(place.made(), ["out", "recording"]);
 }
 
 fn send(number: &str, signal: i32) {
