@@ -26,7 +26,7 @@ struct Args {
     /// Mark just-in-time compiled frames with `_[j]`
     #[arg(long, hide_short_help = true)]
     jit: bool,
-    /// Both --kernel and --jit: mark frames with `_[k]` and `_[j]`
+    /// Both --kernel and --jit
     #[arg(long)]
     all: bool,
     /// Keep the addresses of frames without a symbol: `[MODULE <ADDRESS>]`
@@ -41,13 +41,13 @@ struct Args {
     /// Leave names as they are, argument lists and all
     #[arg(long)]
     no_tidy: bool,
-    /// Take this event's samples, or `all` [default: the first's]
+    /// Take this event, or `all` [default: the first]
     #[arg(long, alias = "event-filter", value_name = "NAME")]
     event: Option<OsString>,
     /// What a sample weighs: period, where one is printed, or samples
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
     weight: SampleWeight,
-    /// Take samples of this time in seconds, as in 1.5,2 or +0,+1
+    /// Take these seconds: 1.5,2 or +0,+1 from the first
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
     time: Option<TimeSpan>,
     /// Take samples of threads of this name; may be repeated
