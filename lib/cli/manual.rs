@@ -66,14 +66,23 @@ pub(super) fn page<T: Tool>() -> io::Result<Vec<u8>> {
 /// The generator's text with what it writes before each section left out, apostrophes that need no such preamble,
 /// paragraphs that stay in their option's indentation, and commands in `backquotes` bold.
 fn tidy(page: &str) -> String {
-    let mut text = String::new();
+    let (mut text, mut gap) = (String::new(), "");
     for line in page.lines().filter(|line| !line.starts_with(".ie ") && !line.starts_with(".el ")) {
+        // Between paragraphs the generator writes any number of breaks and empty lines, where one break does.
+        if line.is_empty() || line == ".br" {
+            gap = if line.is_empty() || gap == ".sp\n" { ".sp\n" } else { ".br\n" };
+            continue;
+        }
+        text.push_str(std::mem::take(&mut gap));
         let line = line.replace("\\*(Aq", "\\(aq");
         match line.matches('`').count() {
-            _ if line.is_empty() => text.push_str(".sp"),
             quotes if quotes % 2 == 0 => {
                 for (number, part) in line.split('`').enumerate() {
-                    text.push_str(["", "\\fB", "\\fR"][if number == 0 { 0 } else { 2 - number % 2 }]);
+                    text.push_str(match number {
+                        0 => "",
+                        _ if number % 2 == 1 => "\\fB",
+                        _ => "\\fR",
+                    });
                     text.push_str(part);
                 }
             }

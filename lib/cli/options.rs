@@ -9,7 +9,7 @@ use crate::input::Source;
 /// The options that all tools have.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Common {
-    /// Write to FILE, which appears only when it is complete [default: standard output]
+    /// Write to FILE, once it is complete [default: stdout]
     #[arg(short, long, value_name = "FILE", display_order = 900)]
     pub output: Option<PathBuf>,
 

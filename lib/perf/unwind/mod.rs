@@ -2,8 +2,8 @@
 //!
 //! framehop does the work. Three things are added. Objects stand in one address space of our own, each once, whatever
 //! process they are mapped into and wherever: what is learned of an object serves all processes, and no exec or fork
-//! rebuilds anything. Frames that framehop cannot step ([`special`]) are stepped here. And where the copy of the stack
-//! ends before the stack does, the rest is read from the living thread ([`stack`]), and believed only after checks.
+//! rebuilds anything. Frames that framehop cannot step (`special`) are stepped here. And where the copy of the stack
+//! ends before the stack does, the rest is read from the living thread (`stack`), and believed only after checks.
 
 mod aarch64;
 mod arch;

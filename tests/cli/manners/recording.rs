@@ -1,7 +1,7 @@
 //! The recorder: it feeds no on input, and how it ends is how its command ends.
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 
 use super::{Place, Program};
 use crate::support::terminal::Terminal;
@@ -92,27 +92,47 @@ fn a_full_disk_is_its_own_failure_and_a_closed_pipe_none() {
     assert_eq!((outcome.code(), outcome.stderr.as_str()), (3, ""), "{outcome:?}");
 }
 
+/// A recorder with a command that sleeps, and the number of that.
+fn of_a_sleeper(place: &Place) -> (Child, String) {
+    let script = "echo $$ > number; mv number recording; exec sleep 60";
+    let mut command = place.command(["-q", "-o", "out", "--", "sh", "-c", script]);
+    let recorder = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    assert!(eventually(|| place.path().join("recording").exists()));
+    (recorder, String::from_utf8(place.read("recording")).unwrap())
+}
+
 #[test]
 fn an_interrupt_ends_the_recording_and_a_second_one_kills() {
     if !records() {
         return;
     }
     let place = Place::of(RECORD);
-    let script = "echo $$ > number; mv number recording; exec sleep 60";
-    let mut command = place.command(["-q", "-o", "out", "--", "sh", "-c", script]);
-    let recorder = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    assert!(eventually(|| place.path().join("recording").exists()));
+    let (recorder, sleeper) = of_a_sleeper(&place);
     send(&recorder.id().to_string(), libc::SIGINT);
     assert!(eventually(|| place.made().contains(&"out".to_owned())), "{:?}", place.made());
     // It waits for its command now.
     send(&recorder.id().to_string(), libc::SIGINT);
     let outcome = end_bounded(recorder, "fg-record");
-    send(&String::from_utf8(place.read("recording")).unwrap(), libc::SIGKILL);
+    send(&sleeper, libc::SIGKILL);
     assert_eq!(outcome.status.signal(), Some(libc::SIGINT), "{outcome:?}");
     assert_eq!(place.made(), ["out", "recording"]);
 }
 
+#[test]
+fn what_ends_the_job_ends_the_command_too() {
+    if !records() {
+        return;
+    }
+    for signal in [libc::SIGTERM, libc::SIGHUP] {
+        let place = Place::of(RECORD);
+        let (recorder, _) = of_a_sleeper(&place);
+        send(&recorder.id().to_string(), signal);
+        assert_eq!(end_bounded(recorder, "fg-record").code(), 128 + signal);
+        assert_eq!(place.made(), ["out", "recording"]);
+    }
+}
+
 fn send(number: &str, signal: i32) {
-    let mut kill = std::process::Command::new("kill");
+    let mut kill = Command::new("kill");
     assert!(kill.arg(format!("-{signal}")).arg(number.trim()).status().unwrap().success());
 }
