@@ -69,7 +69,7 @@ impl Sampling {
     fn wake_after(&self) -> Option<u32> {
         match self.call_graph {
             CallGraph::FramePointers => None,
-            CallGraph::Dwarf(bytes) => Some((bytes + 512) * (self.frequency / 125).clamp(2, 8) as u32),
+            CallGraph::Dwarf(bytes) => Some(bytes),
         }
     }
 }

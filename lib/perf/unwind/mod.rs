@@ -143,7 +143,7 @@ impl Unwinder {
             let first = self.steps.len() == 1;
             let unwound = self.step(address, code.as_ref(), regs, registers, first, stack);
             let next = match unwound {
-                Unwound::Root => return self.at_root(stack),
+                Unwound::Root => return End::Root,
                 Unwound::Unreadable => return self.cut(stack),
                 Unwound::Lost => return self.lost(stack),
                 Unwound::Caller(next) => next,
@@ -180,15 +180,11 @@ impl Unwinder {
         Err(if stack.is_in_tail() { self.discard_tail(stack) } else { End::NoUnwindInformation })
     }
 
-    fn at_root(&mut self, stack: &mut Stack<'_>) -> End {
-        if stack.tail_is_stale() { self.discard_tail(stack) } else { End::Root }
+    fn cut(&mut self, stack: &Stack<'_>) -> End {
+        if stack.is_loose() { self.discard_tail(stack) } else { End::DumpTooSmall }
     }
 
-    fn cut(&mut self, stack: &mut Stack<'_>) -> End {
-        if stack.tail_is_stale() { self.discard_tail(stack) } else { End::DumpTooSmall }
-    }
-
-    fn lost(&mut self, stack: &mut Stack<'_>) -> End {
+    fn lost(&mut self, stack: &Stack<'_>) -> End {
         if stack.is_in_tail() { self.discard_tail(stack) } else { End::NoUnwindInformation }
     }
 

@@ -1,8 +1,8 @@
 //! The stack of a sample: the copy that came with it and, where that ends, the thread's own memory.
 //!
-//! The thread has run on since. What it has on its stack beyond the copy is believed only if the return address that
-//! stands highest in the copy still stands where it stood, so that the frames below it have not returned; and the caller
-//! believes a return address from there only if it follows a call.
+//! The thread has run on since. What it has on its stack beyond the copy is believed only as long as every return address
+//! in it follows a call; and unless the highest return address in the copy still stands where it stood, only if it leads
+//! to the root.
 
 /// Reads the memory of living processes.
 pub trait Memory {
@@ -29,17 +29,20 @@ pub struct Stack<'a> {
     missed_above: bool,
 }
 
+/// What was read beyond the copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tail {
-    Untouched,
-    Read,
-    Stale,
+    Nothing,
+    /// The stack of a thread that has not returned from the frames in the copy.
+    Anchored,
+    /// The stack of a thread that may have.
+    Loose,
 }
 
 impl<'a> Stack<'a> {
     /// A copy of the stack that began at `start`, and what reads the rest of it.
     pub fn new(start: u64, dump: &'a [u8], pid: u32, memory: Option<&'a mut (dyn Memory + 'static)>) -> Self {
-        let tail = Tail::Untouched;
+        let tail = Tail::Nothing;
         Self { start, dump, pid, memory, pages: Vec::new(), anchor: None, frames_in_dump: 1, tail, missed_above: false }
     }
 
@@ -52,10 +55,10 @@ impl<'a> Stack<'a> {
             return Some(u64::from_le_bytes(bytes.try_into().ok()?));
         }
         self.missed_above = true;
-        if offset > self.dump.len() as u64 + LONGEST_TAIL || self.tail == Tail::Stale {
+        if offset > self.dump.len() as u64 + LONGEST_TAIL {
             return None;
         }
-        if self.tail == Tail::Untouched {
+        if self.tail == Tail::Nothing {
             self.enter_tail()?;
         }
         self.read_living(address)
@@ -68,12 +71,12 @@ impl<'a> Stack<'a> {
 
     /// Whether what was read last may come from the living thread.
     pub fn is_in_tail(&self) -> bool {
-        self.tail != Tail::Untouched
+        self.tail != Tail::Nothing
     }
 
-    /// Whether the living stack was found to be another one.
-    pub fn tail_is_stale(&self) -> bool {
-        self.tail == Tail::Stale
+    /// Whether the thread may have returned from the frames in the copy before the rest was read.
+    pub fn is_loose(&self) -> bool {
+        self.tail == Tail::Loose
     }
 
     /// How many frames the copy alone vouches for.
@@ -83,7 +86,7 @@ impl<'a> Stack<'a> {
 
     /// A frame was passed: the stack pointer is now here, and its caller's address was read just below.
     pub fn passed(&mut self, stack_pointer: u64, caller: u64, frames: usize) {
-        if self.tail != Tail::Untouched {
+        if self.tail != Tail::Nothing {
             return;
         }
         self.frames_in_dump = frames + 1;
@@ -101,13 +104,9 @@ impl<'a> Stack<'a> {
 
     fn enter_tail(&mut self) -> Option<()> {
         self.memory.as_ref()?;
-        self.tail = Tail::Read;
-        if let Some((slot, caller)) = self.anchor
-            && self.read_living(slot) != Some(caller)
-        {
-            self.tail = Tail::Stale;
-            return None;
-        }
+        let anchor = self.anchor;
+        let holds = anchor.is_some_and(|(slot, caller)| self.read_living(slot) == Some(caller));
+        self.tail = if holds { Tail::Anchored } else { Tail::Loose };
         Some(())
     }
 
@@ -175,12 +174,12 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_that_has_changed_is_not_believed() {
+    fn a_stack_that_may_have_changed_is_known() {
         let bytes = dump(0x10000, 4);
         let mut words = Words(0x10010, 7);
         let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words));
         stack.passed(0x10018, 0x10010, 1);
-        assert_eq!((stack.read(0x10020), stack.tail_is_stale()), (None, true));
+        assert_eq!((stack.read(0x10020), stack.is_loose()), (Some(0x10020), true));
     }
 
     #[test]
