@@ -196,3 +196,18 @@ fn several_graphs_in_one_page_do_not_disturb_each_other() {
     let page = format!("<!DOCTYPE html><body>{}{}<script>{script}</script></body>", graph("one"), graph("two"));
     judge_page("page.html", &page, "");
 }
+
+#[test]
+fn labels_are_cut_as_in_the_still_picture() {
+    let cases = include_str!("../data/svg/labels.tsv");
+    assert!(!cases.contains(['`', '\\', '$']));
+    let test = format!(
+        "{}\nfor (const line of `{cases}`.trimEnd().split('\\n')) {{
+            const [name, room, expected] = line.split('\\t');
+            const cut = label(name, text => [...text].length <= Number(room));
+            equal(cut.length > 2 || cut === name ? cut : '', expected, `${{name}} in ${{room}}`);
+        }}",
+        include_str!("../../lib/svg/viewer/label.js")
+    );
+    judge(STACKS, &[], "", &test);
+}
