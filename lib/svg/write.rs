@@ -14,12 +14,20 @@ use crate::Error;
 use crate::profile::{Profile, Weight};
 
 const STYLE: &str = include_str!("viewer/viewer.css");
-const SCRIPT: [&str; 4] = [
+const SCRIPT: [&str; 8] = [
     include_str!("viewer/profile.js"),
+    include_str!("viewer/transform.js"),
     include_str!("viewer/label.js"),
     include_str!("viewer/picture.js"),
+    include_str!("viewer/search.js"),
+    include_str!("viewer/actions.js"),
     include_str!("viewer/viewer.js"),
+    include_str!("viewer/start.js"),
 ];
+
+/// Where scripts run, the drawn frames need no place on the page: the viewer is about to draw its own. With many frames
+/// this is a third of the time to load.
+const EARLY_SCRIPT: &str = "document.currentScript.closest(\"svg\").classList.add(\"scripted\")";
 
 /// How much base64 stands in one element: XML readers refuse longer texts.
 const PACKED_CHUNK: usize = 3 << 20;
@@ -102,7 +110,7 @@ impl<'a> Picture<'a> {
             let notes = visible(notes.as_bytes()).replace("--", "- -").replace("--", "- -");
             text.extend_from_slice(format!("<!-- NOTES: {notes} -->\n").as_bytes());
         }
-        text.extend_from_slice(format!("<style>\n{STYLE}</style>\n").as_bytes());
+        text.extend_from_slice(format!("<style>\n{STYLE}</style>\n<script>{EARLY_SCRIPT}</script>\n").as_bytes());
         let (upper, lower) = match self.differential {
             true => ("#f8f8f8", "#e8e8e8"),
             false => scheme.background(),
@@ -131,6 +139,7 @@ impl<'a> Picture<'a> {
             ("data-narrowest", narrowest.to_string()),
             ("data-frames", frames.to_string()),
             ("data-names", self.names.to_string()),
+            ("data-top", self.top.to_string()),
             ("data-whole", self.whole.to_string()),
         ] {
             push_attribute(name, &value, text);

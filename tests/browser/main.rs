@@ -6,5 +6,6 @@
 mod support;
 
 mod browser;
+mod changes;
 mod hostile;
 mod viewer;

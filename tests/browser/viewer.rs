@@ -91,10 +91,10 @@ fn search_tells_the_share_of_the_view() {
         check(!key("f", { ctrlKey: true }).defaultPrevented, "a second Ctrl-F is the browser's");
         type("^READ$|parse");
         equal(svg.querySelectorAll(".match").length, 3, "matches, case ignored");
-        equal(text("matched"), "Matched: 30.00%", "nested matches count once");
+        equal(text("matched"), "Matched: 30.00% · 3 frames", "nested matches count once");
         equal(getComputedStyle(frame("parse").querySelector("rect")).fill, "rgb(230, 0, 230)", "a match's colour");
         click(frame("write"));
-        equal(text("matched"), "Matched: 20.00%", "share of the zoomed view");
+        equal(text("matched"), "Matched: 20.00% · 1 frame", "share of the zoomed view");
         equal(text("search"), "Reset Search", "the button");
         click(byId("search"));
         equal(svg.querySelectorAll(".match").length, 0, "matches after the reset");
@@ -114,7 +114,7 @@ fn an_invalid_pattern_is_told_and_breaks_nothing() {
         click(frame("parse"));
         equal(width("parse"), width("all"), "zoom still works");
         type("scan");
-        equal(text("matched"), "Matched: 40.00%", "and so does search");
+        equal(text("matched"), "Matched: 40.00% · 1 frame", "and so does search");
         type("*");
         check(text("matched").startsWith("Not a pattern"), "told again");
         equal(svg.querySelectorAll(".match").length, 0, "nothing matches it");
@@ -137,7 +137,7 @@ fn a_link_leads_back() {
         await until(() => location.hash === first && width("parse") === width("all"), "the way back");
         check(width("scan") < width("all"), "out of the second zoom");
         location.hash = "#zoom=nonsense&search=next";
-        await until(() => text("matched") === "Matched: 10.00%", "the search of the link");
+        await until(() => text("matched") === "Matched: 10.00% · 1 frame", "the search of the link");
         equal(width("main"), Math.round(width("all") / 2), "an unknown place is the whole");
         location.hash = first;
         await until(() => width("parse") === width("all"), "the place of the link");
@@ -195,4 +195,19 @@ fn several_graphs_in_one_page_do_not_disturb_each_other() {
     );
     let page = format!("<!DOCTYPE html><body>{}{}<script>{script}</script></body>", graph("one"), graph("two"));
     judge_page("page.html", &page, "");
+}
+
+#[test]
+fn labels_are_cut_as_in_the_still_picture() {
+    let cases = include_str!("../data/svg/labels.tsv");
+    assert!(!cases.contains(['`', '\\', '$']));
+    let test = format!(
+        "{}\nfor (const line of `{cases}`.trimEnd().split('\\n')) {{
+            const [name, room, expected] = line.split('\\t');
+            const cut = label(name, text => [...text].length <= Number(room));
+            equal(cut.length > 2 || cut === name ? cut : '', expected, `${{name}} in ${{room}}`);
+        }}",
+        include_str!("../../lib/svg/viewer/label.js")
+    );
+    judge(STACKS, &[], "", &test);
 }

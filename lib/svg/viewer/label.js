@@ -3,7 +3,7 @@
 
 function label(name, fits) {
     if (fits(name)) return name;
-    name = name.replace(/::h[0-9a-f]{16}$/i, "");
+    name = short(name);
     const starts = parts(name);
     let fitting = "";
     for (let part = starts.length - 1; part >= 0; part--) {
@@ -21,6 +21,34 @@ function label(name, fits) {
     return low > 0 ? last.slice(0, low).join("") + ".." : "";
 }
 
+// A name without what is told least by: a Rust name's hash, the trait in `<Type as Trait>::method`, the type parameters
+// of all but its last part.
+function short(name) {
+    name = name.replace(/::h[0-9a-f]{16}$/i, "");
+    // Types within types: a few are enough, and a name may be a megabyte of brackets.
+    for (let times = 0; times < 4; times++) name = withoutTrait(name);
+    const starts = parts(name);
+    return starts.map((start, at) => {
+        if (at === starts.length - 1) return name.slice(start);
+        const [, part, separator] = name.slice(start, starts[at + 1]).match(/^(.*?)([:/.]*)$/s);
+        const parameters = part.startsWith("operator") ? -1 : part.indexOf("<");
+        return (parameters > 0 ? part.slice(0, parameters) : part) + separator;
+    }).join("");
+}
+
+// `<Type as Trait>::method` as `Type::method`.
+function withoutTrait(name) {
+    if (name[0] !== "<") return name;
+    for (let at = 1, depth = 1, type = -1; at < name.length; at++) {
+        const character = name[at];
+        if (character === " " && depth === 1 && type < 0 && name.startsWith(" as ", at)) type = at;
+        if ("<([".includes(character)) depth++;
+        if (")]".includes(character) || (character === ">" && name[at - 1] !== "-")) depth--;
+        if (depth === 0) return name.slice(1, type < 0 ? at : type) + name.slice(at + 1);
+    }
+    return name;
+}
+
 // Where the parts of a qualified name begin, outside of all brackets. A closure belongs to the part before it.
 function parts(name) {
     const dots = !name.includes("::") && !name.includes("/") && name.split(".").length > 2 && /(^|\.)[A-Z]/.test(name);
@@ -28,9 +56,12 @@ function parts(name) {
     let depth = 0;
     for (let at = 0; at < name.length; at++) {
         const character = name[at], next = name[at + 1];
-        if ("<([{".includes(character)) depth++;
-        if (">)]}".includes(character) && depth > 0) depth--;
-        const ends = (character === ":" && name[at - 1] === ":") || character === "/" || (dots && character === ".");
+        if (!"<>".includes(character) || !/(operator<?|-)$/.test(name.slice(Math.max(0, at - 9), at))) {
+            if ("<([{".includes(character)) depth++;
+            if (">)]}".includes(character) && depth > 0) depth--;
+        } else if (character === "<" && name[at - 1] === "-") depth++;
+        const afterColon = name[at - 1] === ":";
+        const ends = character === "/" || (character === ":" && afterColon) || (character === "." && (dots || afterColon));
         if (depth === 0 && ends && next !== undefined && next !== "{" && next !== ":") starts.push(at + 1);
     }
     return starts;

@@ -13,26 +13,30 @@ function element(name, attributes, ...children) {
 class Picture {
     constructor(root, profile) {
         const data = root.dataset;
-        Object.assign(this, { root, profile, tree: profile.tree, view: 0, matches: null, drawn: [] });
+        Object.assign(this, { root, profile, tree: profile.tree, view: 0, byWeight: false, matches: null, drawn: [] });
         this.frames = root.querySelector("#frames");
         this.groups = new Map();
         this.countName = data.countName;
         this.factor = Number(data.factor);
         this.rowHeight = Number(data.frameHeight);
         this.narrowest = Math.max(Number(data.narrowest), TOO_NARROW);
-        this.whole = Number(data.whole);
         this.largestDelta = Number(data.largestDelta) || 1;
         this.sign = data.negate ? -1 : 1;
         this.inverted = Boolean(data.inverted);
         this.fontSize = Number(root.getAttribute("font-size"));
         this.width = Number(root.getAttribute("width"));
         this.height = Number(root.getAttribute("height"));
-        this.top = this.fontSize * (root.querySelector("#subtitle") ? 5 : 3);
+        this.top = Number(data.top);
         this.bottom = this.fontSize * 2 + 10;
         this.counts = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0, roundingMode: "halfEven" });
         this.shares = new Intl.NumberFormat("en-US",
             { minimumFractionDigits: 2, maximumFractionDigits: 2, useGrouping: false, roundingMode: "halfEven" });
         this.fits = ruler(root);
+    }
+
+    // What the whole width stands for: what the file says, or of another tree than the profile's all there is.
+    get whole() {
+        return this.tree === this.profile.tree ? Number(this.root.dataset.whole) : this.tree.total[0];
     }
 
     // The weight of a frame; the root stands for everything.
@@ -75,27 +79,29 @@ class Picture {
         return path.reverse();
     }
 
-    // A number for the path of a node that is the same in every picture of the same stacks.
-    hash(node) {
-        let hash = 0n;
-        for (const step of this.path(node).slice(1)) hash = nextHash(hash, this.nameHash(this.tree.name[step]));
-        return hash.toString(36);
+    // What tells a node by its path, in every picture of such stacks.
+    link(node) {
+        const hashes = this.path(node).slice(1).reduce((hashes, step) => this.nextHash(hashes, step), [0, 0]);
+        return linkOf(...hashes);
     }
 
-    // The node whose path has this hash, or the root.
-    find(hash) {
-        const { tree } = this, hashes = new BigUint64Array(tree.parent.length);
-        for (let node = 1; node < hashes.length; node++) {
-            hashes[node] = nextHash(hashes[tree.parent[node]], this.nameHash(tree.name[node]));
-            if (hashes[node].toString(36) === hash) return node;
+    // The node to which a link leads, or the root.
+    find(link) {
+        const { parent } = this.tree;
+        const first = new Uint32Array(parent.length), second = new Uint32Array(parent.length);
+        for (let node = 1; node < parent.length; node++) {
+            const hashes = this.nextHash([first[parent[node]], second[parent[node]]], node);
+            if (linkOf(...hashes) === link) return node;
+            [first[node], second[node]] = hashes;
         }
         return 0;
     }
 
-    nameHash(name) {
+    nextHash([first, second], node) {
+        const name = this.tree.name[node];
         this.nameHashes ??= [];
-        return this.nameHashes[name] ??= [...this.profile.names[name]]
-            .reduce((hash, character) => nextHash(hash, BigInt(character.codePointAt(0))), 0n);
+        this.nameHashes[name] ??= hashText(this.profile.names[name]);
+        return [hashStep(first, this.nameHashes[name], 0x01000193), hashStep(second, this.nameHashes[name], 0x85ebca6b)];
     }
 
     children(node) {
@@ -103,6 +109,7 @@ class Picture {
         for (let child = node + 1; child < end[node]; child = end[child]) {
             if (this.tree.total[child] > 0) children.push(child);
         }
+        if (this.byWeight) children.sort((a, b) => this.tree.total[b] - this.tree.total[a]);
         return children;
     }
 
@@ -118,7 +125,10 @@ class Picture {
             }
         }
         const rows = this.drawn.reduce((most, box) => Math.max(most, box.row + 1), 0);
-        this.height = Math.max(this.height, Math.ceil(rows * this.rowHeight + this.top + this.bottom));
+        const height = Math.ceil(rows * this.rowHeight + this.top + this.bottom);
+        // Within the profile the height only grows, so that zooming does not move what is clicked.
+        this.height = this.tree === this.shown ? Math.max(this.height, height) : height;
+        this.shown = this.tree;
         this.groups.clear();
         const groups = this.drawn.map(box => this.group(box));
         this.frames.replaceChildren(...groups);
@@ -144,6 +154,18 @@ class Picture {
         return boxes.filter(box => box.width >= this.narrowest);
     }
 
+    // The drawn neighbour of a box in a direction: its caller, the widest of what it calls, or the next in its row.
+    neighbour({ node, row, x }, direction) {
+        const frames = this.drawn.filter(box => !box.folded);
+        const towards = { up: this.inverted ? -1 : 1, down: this.inverted ? 1 : -1 }[direction];
+        if (towards === -1) return frames.find(box => box.node === this.tree.parent[node]);
+        const candidates = towards === 1
+            ? frames.filter(box => box.row === row + 1 && box.node > node && box.node < this.tree.end[node])
+            : frames.filter(box => box.row === row && (direction === "left" ? box.x < x : box.x > x));
+        const distance = box => (towards === 1 ? -box.width : Math.abs(box.x - x));
+        return candidates.reduce((best, box) => (!best || distance(box) < distance(best) ? box : best), undefined);
+    }
+
     y(row) {
         const up = this.height - this.bottom - (row + 1) * this.rowHeight + 1;
         return this.inverted ? this.top + row * this.rowHeight : up;
@@ -151,7 +173,9 @@ class Picture {
 
     group(box) {
         const { node, row, x, width } = box, { looks } = this.profile, { tree } = this;
-        const y = this.y(row), group = element("g", { tabindex: -1 });
+        const y = this.y(row), group = element("g", { tabindex: node === this.view && !box.folded ? 0 : -1 });
+        group.setAttribute("role", "treeitem");
+        group.setAttribute("aria-level", row + 1);
         const rect = element("rect", { x: x.toFixed(2), y, width: width.toFixed(2), height: this.rowHeight - 1 });
         group.append(element("title", {}, box.folded ? this.foldedTitle(box) : this.title(node)), rect);
         this.groups.set(group, box);
@@ -197,9 +221,20 @@ class Picture {
     }
 }
 
-// One step of FNV-1a in 64 bits.
-function nextHash(hash, value) {
-    return BigInt.asUintN(64, (hash ^ value ^ 0xcbf29ce484222325n) * 0x100000001b3n);
+// One step of a hash in 32 bits.
+function hashStep(hash, value, factor) {
+    const mixed = Math.imul(hash ^ value ^ 0x811c9dc5, factor);
+    return (mixed ^ (mixed >>> 15)) >>> 0;
+}
+
+function hashText(text) {
+    let hash = 0;
+    for (let at = 0; at < text.length; at++) hash = hashStep(hash, text.charCodeAt(at), 0x01000193);
+    return hash;
+}
+
+function linkOf(first, second) {
+    return first.toString(36) + "." + second.toString(36);
 }
 
 // Tells whether a text fits into a width; each character is measured once.

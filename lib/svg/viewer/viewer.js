@@ -1,141 +1,293 @@
-// What the reader does: pointing, zooming, searching; and the link that tells it.
+// What the reader does, and the link that tells it.
+
+// What can be changed, as it stands in the link. `only` and `hide` hold a name a line.
+const CHANGES = ["callers", "callees", "only", "hide", "recursion", "sort", "turned"];
 
 class Viewer {
     constructor(root, profile) {
+        root.querySelector("#frames").replaceChildren();
+        root.querySelector("#folded")?.remove();
+        root.classList.add("live");
         this.root = root;
         this.picture = new Picture(root, profile);
-        this.key = [...document.querySelectorAll("svg.flame-graph")].indexOf(root) || "";
-        this.pattern = "";
-        root.classList.add("live");
-        root.querySelector("#folded")?.remove();
+        this.order = [...document.querySelectorAll("svg.flame-graph")].indexOf(root);
+        this.state = Object.fromEntries(CHANGES.map(name => [name, ""]));
         this.texts = {};
         for (const id of ["title", "subtitle", "details", "unzoom", "search", "matched"]) {
             this.texts[id] = root.querySelector(`#${id}`);
         }
-        this.makeButton("unzoom", () => this.zoom(0));
-        this.makeButton("search", () => this.toggleSearch());
-        this.makeInput();
+        this.search = new Search(this);
+        this.bars = [element("rect", { class: "bar hide" }), element("rect", { class: "bar hide" })];
+        this.picture.frames.after(...this.bars);
+        this.addText("menu", "Menu", () => this.toggleSheet());
+        this.addText("changes", " ");
+        this.makeButton(this.texts.unzoom, () => this.goTo(undefined, 0));
+        this.makeButton(this.texts.search, () => (this.search.pattern ? this.search.close() : this.openSearch()));
+        this.sheet = element("foreignObject", { class: "hide" });
+        this.bars[1].after(...Object.values(this.texts).filter(text => text && !/title/.test(text.id)));
+        root.append(this.search.place, this.sheet);
         this.listen();
-        this.resize();
+        this.measure();
         this.follow();
     }
 
-    makeButton(id, action) {
-        const text = this.texts[id];
+    addText(id, content, action) {
+        const text = element("text", { id }, content);
+        this.texts[id] = text;
+        if (action) this.makeButton(text, action);
+    }
+
+    makeButton(text, action) {
         text.removeAttribute("visibility");
         text.classList.add("button");
         text.setAttribute("role", "button");
         text.setAttribute("tabindex", 0);
         text.addEventListener("click", action);
         text.addEventListener("keydown", event => {
-            if (event.key === "Enter" || event.key === " ") {
-                event.preventDefault();
-                action();
-            }
-        });
-    }
-
-    makeInput() {
-        const input = document.createElementNS("http://www.w3.org/1999/xhtml", "input");
-        input.type = "text";
-        input.placeholder = "regular expression";
-        input.setAttribute("aria-label", "Search frames by regular expression");
-        this.input = input;
-        this.inputPlace = element("foreignObject", { width: 200, height: 2 * this.picture.fontSize, class: "hide" }, input);
-        this.root.append(this.inputPlace);
-        input.addEventListener("input", () => this.search(input.value));
-        input.addEventListener("keydown", event => {
-            if (event.key === "Escape") this.closeSearch();
-            if (event.key === "Enter") this.focus(this.picture.view);
-            if (!this.isFind(event)) event.stopPropagation();
+            if (event.key !== "Enter" && event.key !== " ") return;
+            event.preventDefault();
+            event.stopPropagation();
+            action();
         });
     }
 
     listen() {
         const { frames } = this.picture;
         const box = event => this.picture.groups.get(event.target.closest?.("g"));
+        frames.setAttribute("role", "tree");
+        frames.setAttribute("aria-label", this.texts.title.textContent);
         frames.addEventListener("click", event => box(event) && this.open(box(event)));
         frames.addEventListener("mouseover", event => this.describe(box(event)));
-        frames.addEventListener("mouseleave", () => this.describe());
-        frames.addEventListener("focusin", event => this.describe(box(event)));
-        this.root.addEventListener("keydown", event => {
-            if (event.key === "Enter" && box(event)) this.open(box(event));
-            if (event.key === "Escape") this.zoom(0);
-        });
+        frames.addEventListener("mouseleave", () => this.describe(this.current));
+        frames.addEventListener("focusin", event => this.describe(this.current = box(event)));
+        this.root.addEventListener("keydown", event => this.key(event));
         window.addEventListener("keydown", event => this.findKey(event));
         window.addEventListener("hashchange", () => this.follow());
-        if (this.root.dataset.fluid) new ResizeObserver(() => this.resize()).observe(this.root);
+        window.addEventListener("scroll", () => this.stick(), { passive: true });
+        window.addEventListener("resize", () => this.stick());
+        if (this.root.dataset.fluid) new ResizeObserver(() => this.measure() && this.draw()).observe(this.root);
     }
 
-    isFind(event) {
-        return event.key === "F3" || ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "f");
+    key(event) {
+        if (event.ctrlKey || event.metaKey || event.altKey) return;
+        if (this.sheet.contains(event.target) && event.key !== "Escape" && event.key !== "?") return;
+        const action = ACTIONS.find(action => action.keys.includes(event.key));
+        const box = this.current ?? (event.key.startsWith("Arrow") ? this.viewBox() : undefined);
+        if (!action || (action.frame && !box)) return;
+        event.preventDefault();
+        action.run(this, box, event.key);
     }
 
-    // Ctrl-F opens the search of the graph that has the focus, or of the first one; there, the browser's own.
+    // Ctrl-F opens the search of the graph that has the focus, or of the first one; there, the browser's own. Other keys
+    // without any focus are the first graph's, too, where the page is nothing but the graph.
     findKey(event) {
         const focused = document.activeElement?.closest?.("svg.flame-graph");
-        if (!this.isFind(event) || (focused ? focused !== this.root : this.key !== "")) return;
-        if (document.activeElement === this.input) return;
+        if (event.defaultPrevented || (focused ? focused !== this.root : this.order !== 0)) return;
+        if (!focused && document.documentElement === this.root && !isFind(event)) this.key(event);
+        if (!isFind(event) || document.activeElement === this.search.input) return;
         event.preventDefault();
         this.openSearch();
     }
 
-    resize() {
+    // Takes the width of the window, if it is to. Tells whether that changed.
+    measure() {
         const { picture, root } = this;
-        if (root.dataset.fluid) {
-            root.setAttribute("width", "100%");
-            const width = Math.max(root.getBoundingClientRect().width, 200);
-            if (width === picture.width && picture.groups.size > 0) return;
-            picture.width = width;
-        }
-        this.draw();
+        if (!root.dataset.fluid) return false;
+        root.setAttribute("width", "100%");
+        const width = Math.max(root.getBoundingClientRect().width, 200), before = picture.width;
+        picture.width = width;
+        return width !== before;
     }
 
     draw() {
         const { picture, root, texts } = this;
+        const current = this.current?.node, focused = picture.frames.contains(document.activeElement);
         picture.draw();
-        const { width, height } = picture, low = height - picture.bottom / 2;
-        root.setAttribute("height", height);
-        root.setAttribute("viewBox", `0 0 ${width} ${height}`);
-        texts.title.setAttribute("x", width / 2);
-        texts.subtitle?.setAttribute("x", width / 2);
-        texts.details.setAttribute("y", low);
-        texts.matched.setAttribute("y", low);
-        for (const id of ["search", "matched"]) texts[id].setAttribute("x", width - SIDE);
-        this.inputPlace.setAttribute("x", width - SIDE - 200);
-        this.inputPlace.setAttribute("y", picture.fontSize * 0.7);
+        root.setAttribute("height", picture.height);
+        root.setAttribute("viewBox", `0 0 ${picture.width} ${picture.height}`);
+        for (const id of ["title", "subtitle"]) texts[id]?.setAttribute("x", picture.width / 2);
         texts.unzoom.classList.toggle("hide", picture.view === 0);
-        this.showMatched();
+        texts.matched.textContent = this.search.report();
+        texts.search.textContent = this.search.pattern ? "Reset Search" : "Search";
+        texts.changes.textContent = this.told();
+        this.current = picture.drawn.find(box => box.node === current && !box.folded);
+        if (focused) this.current?.group.focus({ preventScroll: true });
+        this.stick();
+    }
+
+    // Keeps the controls within the part of the graph that is in sight.
+    stick() {
+        const { picture, texts } = this, { width, height, fontSize, bottom } = picture;
+        const place = this.root.getBoundingClientRect(), scale = place.width / width || 1;
+        const top = Math.min(Math.max(0, -place.top / scale), height - 4 * fontSize);
+        const low = Math.max(top + 4 * fontSize, Math.min(height, (innerHeight - place.top) / scale));
+        const [upper, lower] = this.bars, line = top + 2 * fontSize, last = low - bottom / 2;
+        for (const [bar, y, shown] of [[upper, top, top > 0], [lower, low - bottom, low < height]]) {
+            for (const [key, value] of Object.entries({ y, width, height: bottom })) bar.setAttribute(key, value);
+            bar.classList.toggle("hide", !shown);
+        }
+        const left = texts.unzoom.classList.contains("hide") ? SIDE : SIDE + 7 * fontSize;
+        const places = { unzoom: [SIDE, line], changes: [left, line], search: [width - SIDE - 4.5 * fontSize, line],
+            menu: [width - SIDE, line], details: [SIDE, last], matched: [width - SIDE, last] };
+        for (const id in places) {
+            texts[id].setAttribute("x", places[id][0]);
+            texts[id].setAttribute("y", places[id][1]);
+            texts[id].setAttribute("text-anchor", places[id][0] > width / 2 ? "end" : "start");
+        }
+        this.search.place.setAttribute("x", width - SIDE - 4 * fontSize - 204);
+        this.search.place.setAttribute("y", line - 1.3 * fontSize);
+        this.sheet.setAttribute("x", Math.max(SIDE, width - 400 - SIDE));
+        this.sheet.setAttribute("y", line + fontSize);
+        this.sheet.setAttribute("width", Math.min(400, width - 2 * SIDE));
+        this.sheet.setAttribute("height", Math.max(low - line - fontSize, 100));
     }
 
     // Opens a drawn box: a frame is zoomed to, folded frames are by zooming to their caller or the widest of them.
     open({ node, folded }) {
         const { tree, view } = this.picture;
-        if (!folded) return this.zoom(node);
-        if (tree.parent[node] !== view) return this.zoom(tree.parent[node]);
-        this.zoom(folded.reduce((widest, other) => (tree.total[other] > tree.total[widest] ? other : widest)));
+        if (folded && tree.parent[node] !== view) node = tree.parent[node];
+        else if (folded) node = folded.reduce((best, other) => (tree.total[other] > tree.total[best] ? other : best));
+        this.goTo(undefined, node);
     }
 
-    zoom(node, remember = true) {
-        if (node !== this.picture.view) {
+    // Gives the focus to a box, or zooms to a node.
+    goTo(box, node = box?.node) {
+        if (node === undefined) return;
+        if (!box && node !== this.picture.view) {
             this.picture.view = node;
+            this.search.at = 0;
             this.draw();
-            if (remember) this.remember(true);
+            this.remember(true);
         }
-        if (remember) this.focus(node);
+        this.focus(node);
     }
 
     focus(node) {
-        const box = this.picture.drawn.find(box => box.node === node && !box.folded);
-        box?.group.focus({ preventScroll: true });
+        this.picture.drawn.find(box => box.node === node && !box.folded)?.group.focus({ preventScroll: true });
+    }
+
+    viewBox() {
+        return this.picture.drawn.find(box => box.node === this.picture.view);
+    }
+
+    goBack() {
+        if (!this.sheet.classList.contains("hide")) this.closeSheet();
+        else if (this.search.isOpen) this.search.close();
+        else if (this.picture.view !== 0) this.goTo(undefined, 0);
+        else this.change(Object.fromEntries(CHANGES.map(name => [name, ""])));
+    }
+
+    openSearch() {
+        this.search.open();
+        this.search.input.focus();
+        this.search.input.select();
+    }
+
+    // Goes to the next match, or to the one before.
+    step(by) {
+        const box = this.search.step(by), typing = document.activeElement === this.search.input;
+        this.texts.matched.textContent = this.search.report();
+        if (!box) return;
+        box.group.focus({ preventScroll: false });
+        if (typing) this.search.input.focus();
+        this.current = box;
+        for (const other of this.picture.drawn) other.group.classList.toggle("at", other === box);
+    }
+
+    nameOf({ node }) {
+        return this.picture.name(node);
+    }
+
+    stackOf({ node }) {
+        return this.picture.path(node).slice(1).map(step => this.picture.name(step)).join(";");
+    }
+
+    copy(text) {
+        const told = done => this.texts.details.textContent = done ? "Copied." : `Not allowed to copy: ${text}`;
+        (navigator.clipboard?.writeText(text) ?? Promise.reject()).then(() => told(true), () => told(false));
+    }
+
+    toggleSheet() {
+        if (!this.sheet.classList.contains("hide")) return this.closeSheet();
+        this.sheet.replaceChildren(makeSheet(this, this.current));
+        this.sheet.classList.remove("hide");
+        this.sheet.querySelector("button").focus();
+    }
+
+    closeSheet() {
+        this.sheet.classList.add("hide");
+        this.sheet.replaceChildren();
+        this.focus(this.current?.node ?? this.picture.view);
+    }
+
+    toggle(name, value) {
+        this.change({ [name]: this.state[name] ? "" : value });
+    }
+
+    addTo(name, box) {
+        if (box.node !== 0) this.change({ [name]: [...lines(this.state[name]), this.nameOf(box)].join("\n") });
+    }
+
+    // Changes what is shown: another tree, order or direction. The zoom stays where that is possible.
+    change(changes) {
+        const { picture } = this, zoom = picture.view === 0 ? "" : picture.link(picture.view);
+        this.apply(changes, zoom);
+        this.draw();
+        this.remember(true);
+        this.focus(picture.view);
+    }
+
+    apply(changes, zoom) {
+        const { picture, state } = this;
+        Object.assign(state, changes);
+        picture.tree = this.makeTree();
+        picture.byWeight = Boolean(state.sort);
+        picture.inverted = Boolean(this.root.dataset.inverted) !== Boolean(state.turned);
+        picture.view = zoom ? picture.find(zoom) : 0;
+        this.current = undefined;
+    }
+
+    makeTree() {
+        const { profile } = this.picture, { names } = profile, { state } = this;
+        const ids = text => {
+            const wanted = new Set(lines(text));
+            return new Set(names.flatMap((name, id) => (wanted.has(name) ? [id] : [])));
+        };
+        let { tree } = profile;
+        for (const name of lines(state.only)) tree = sift(tree, ids(name), true);
+        if (state.hide) tree = sift(tree, ids(state.hide), false);
+        if (state.recursion) tree = mergeRecursion(tree, names);
+        if (state.callers) tree = callersOf(tree, ids(state.callers), names);
+        if (state.callees) tree = calleesOf(tree, ids(state.callees), names);
+        return tree;
+    }
+
+    // What was changed, in words.
+    told() {
+        const { callers, callees, only, hide, recursion, sort } = this.state;
+        const words = [];
+        if (only) words.push(`only through ${lines(only).join(" and ")}`);
+        if (hide) words.push(`without ${lines(hide).join(", ")}`);
+        if (callers) words.push(`callers of ${callers}`);
+        if (callees) words.push(`callees of ${callees}`);
+        if (recursion) words.push("recursion merged");
+        if (sort) words.push("by weight");
+        const told = words.join(" · "), room = this.picture.width / 2 - 120;
+        return this.picture.fits(told, room) ? told || " " : label(told, text => this.picture.fits(text, room));
     }
 
     describe(box) {
-        const { picture, texts } = this;
-        let text = " ";
-        if (box?.folded) text = picture.foldedTitle(box);
-        else if (box) text = `${this.root.dataset.nameType} ${picture.title(box.node)}${this.shares(box.node)}`;
-        texts.details.textContent = text;
+        this.texts.details.textContent = box ? this.description(box) : " ";
+    }
+
+    // All that there is to say of a frame in one line, its name cut if it does not fit.
+    description(box) {
+        const { picture, texts, root } = this;
+        if (box.folded) return picture.foldedTitle(box);
+        const name = picture.name(box.node), numbers = picture.title(box.node).slice(name.length) + this.shares(box.node);
+        const room = picture.width - 3 * SIDE - texts.matched.getBBox().width;
+        const fits = cut => picture.fits(`${root.dataset.nameType} ${cut}${numbers}`, room);
+        return `${root.dataset.nameType} ${label(name, fits) || name}${numbers}`;
     }
 
     shares(node) {
@@ -149,72 +301,19 @@ class Viewer {
         return ` · ${shares.join(" · ")}`;
     }
 
-    toggleSearch() {
-        if (this.pattern) this.closeSearch(); else this.openSearch();
+    // The name of a parameter in the link: the first graph of a page has it to itself.
+    parameter(name) {
+        return this.order === 0 ? name : `${name}${this.order}`;
     }
 
-    openSearch() {
-        this.inputPlace.classList.remove("hide");
-        this.texts.search.classList.add("hide");
-        this.input.focus();
-        this.input.select();
-    }
-
-    closeSearch() {
-        this.inputPlace.classList.add("hide");
-        this.texts.search.classList.remove("hide");
-        this.input.value = "";
-        this.search("");
-        this.focus(this.picture.view);
-    }
-
-    // Looks for a regular expression in the names. One that is not valid is told, and finds nothing.
-    search(pattern, remember = true) {
-        const { picture } = this;
-        let expression = null, fault = "";
-        try {
-            if (pattern) expression = new RegExp(pattern, "i");
-        } catch (error) {
-            fault = error.message;
-        }
-        this.input.setCustomValidity(fault);
-        this.fault = fault;
-        this.pattern = pattern;
-        picture.matches = expression && Uint8Array.from(picture.profile.names, name => expression.test(name));
-        this.draw();
-        if (remember) this.remember(false);
-    }
-
-    // The share of the view that is in matching frames; what stands on a match is counted with it.
-    matchedShare() {
-        const { picture } = this, { tree, view, matches } = picture;
-        let sum = 0, node = Math.max(view, 1);
-        const end = tree.end[view];
-        while (node < end) {
-            const matching = matches[tree.name[node]];
-            if (matching) sum += tree.total[node];
-            node = matching ? tree.end[node] : node + 1;
-        }
-        return picture.percent(sum, picture.weight(view));
-    }
-
-    showMatched() {
-        const { texts, picture, fault } = this;
-        let text = " ";
-        if (fault) text = fault.replace(/^Invalid regular expression: /, "Not a pattern: ");
-        else if (picture.matches) text = `Matched: ${this.matchedShare()}`;
-        texts.matched.textContent = text;
-        texts.search.textContent = this.pattern ? "Reset Search" : "Search";
-    }
-
-    // Writes the state into the address's fragment: each zoom a step in the history.
+    // Writes the state into the address's fragment: each change a step in the history.
     remember(step) {
-        const { view } = this.picture, { key } = this;
-        const link = new URLSearchParams(location.hash.slice(1));
-        const state = { zoom: view === 0 ? "" : this.picture.hash(view), search: this.pattern };
-        for (const name in state) {
-            if (state[name]) link.set(name + key, state[name]); else link.delete(name + key);
+        const { picture } = this, link = new URLSearchParams(location.hash.slice(1));
+        const zoom = picture.view === 0 ? "" : picture.link(picture.view);
+        for (const [name, value] of Object.entries({ zoom, search: this.search.pattern, ...this.state })) {
+            if (value) link.set(this.parameter(name), value); else link.delete(this.parameter(name));
         }
+        if (String(link) === location.hash.slice(1)) return;
         try {
             history[step ? "pushState" : "replaceState"](null, "", `#${link}`);
         } catch {
@@ -224,19 +323,17 @@ class Viewer {
 
     // Goes where the address's fragment says.
     follow() {
-        const { picture, key } = this;
-        const link = new URLSearchParams(location.hash.slice(1));
-        const pattern = link.get(`search${key}`) ?? "", zoom = link.get(`zoom${key}`);
-        if (pattern !== this.pattern) {
-            if (pattern) this.openSearch();
-            this.input.value = pattern;
-            this.search(pattern, false);
-        }
-        this.zoom(zoom ? picture.find(zoom) : 0, false);
+        const { search } = this, link = new URLSearchParams(location.hash.slice(1));
+        const value = name => link.get(this.parameter(name)) ?? "";
+        const pattern = value("search");
+        if (pattern) search.open();
+        search.input.value = pattern;
+        search.compile(pattern);
+        this.apply(Object.fromEntries(CHANGES.map(name => [name, value(name)])), value("zoom"));
+        this.draw();
     }
 }
 
-const root = document.currentScript.closest("svg.flame-graph");
-readProfile(root).then(profile => new Viewer(root, profile)).catch(error => {
-    root.querySelector("#details").textContent = `Not interactive: ${error.message}`;
-});
+function lines(text) {
+    return text.split("\n").filter(Boolean);
+}

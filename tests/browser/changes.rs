@@ -1,0 +1,194 @@
+//! Other views of the same profile: callers, callees, without some frames, sorted, turned.
+
+use crate::browser::judge;
+
+const STACKS: &[u8] =
+    b"main;parse;read 30\nmain;parse;scan;next 20\nmain;write;read 10\nmain;write 40\nmain;walk;walk;walk;read 20\nidle 80\n";
+
+#[test]
+fn callers_of_a_function_stand_on_it() {
+    judge(
+        STACKS,
+        &[],
+        "",
+        r##"
+        frame("read").focus();
+        key("c");
+        equal(title(frame("read")), "read (60 samples, 100.00%)", "all of it together");
+        equal(title(frame("parse")), "parse (30 samples, 50.00%)", "a caller");
+        equal(groups().filter(group => title(group).startsWith("main (")).length, 3, "each caller's own caller");
+        check(!frame("idle"), "nothing else");
+        equal(text("changes"), "callers of read", "told");
+        const link = location.hash;
+        key("Escape");
+        check(frame("idle") && text("changes") === "", "back");
+        location.hash = link;
+        await until(() => text("changes") === "callers of read", "the link");
+    "##,
+    );
+}
+
+#[test]
+fn what_a_function_calls_is_put_together_and_recursion_counts_once() {
+    judge(
+        STACKS,
+        &[],
+        "",
+        r##"
+        frame("walk").focus();
+        key("e");
+        equal(groups().filter(group => title(group) === "walk (20 samples, 100.00%)").length, 3, "as deep as it recurs");
+        equal(title(frame("all")), "all (20 samples, 100%)", "counted once");
+        key("r");
+        equal(groups().filter(group => title(group).startsWith("walk (")).length, 1, "recursion merged");
+        equal(title(frame("read")), "read (20 samples, 100.00%)", "with what it calls");
+        equal(text("changes"), "callees of walk · recursion merged", "told");
+    "##,
+    );
+}
+
+#[test]
+fn hidden_and_chosen_frames_change_the_shares() {
+    judge(
+        STACKS,
+        &[],
+        "",
+        r##"
+        frame("idle").focus();
+        key("h");
+        check(!frame("idle"), "hidden");
+        equal(title(frame("main")), "main (120 samples, 100.00%)", "shares of the rest");
+        frame("read").focus();
+        key("o");
+        equal(title(frame("all")), "all (60 samples, 100%)", "only what goes through it");
+        equal(title(frame("parse")), "parse (30 samples, 50.00%)", "shares of that");
+        equal(text("changes"), "only through read · without idle", "told");
+        history.back();
+        await until(() => frame("scan"), "a step back");
+        check(!frame("idle"), "and no further");
+    "##,
+    );
+}
+
+#[test]
+fn order_and_direction_can_be_changed() {
+    judge(
+        STACKS,
+        &[],
+        "",
+        r##"
+        const left = name => rect(frame(name)).left, top = name => rect(frame(name)).top;
+        check(left("idle") < left("main"), "by name");
+        key("s");
+        check(left("main") < left("idle"), "by weight");
+        check(top("main") < top("all"), "the root beneath");
+        click(frame("write"));
+        key("i");
+        check(top("main") > top("all"), "the root on top");
+        equal(width("write"), width("all"), "the zoom stays");
+        equal(text("changes"), "by weight", "told");
+    "##,
+    );
+}
+
+#[test]
+fn the_arrows_go_from_frame_to_frame() {
+    judge(
+        STACKS,
+        &[],
+        "",
+        r##"
+        const at = () => title(document.activeElement).split(" ")[0];
+        click(frame("all"));
+        for (const [arrow, name] of [["Up", "main"], ["Up", "parse"], ["Right", "walk"], ["Right", "write"], ["Left", "walk"],
+            ["Down", "main"], ["Left", "idle"], ["Left", "idle"], ["Down", "all"], ["Down", "all"]]) {
+            key(`Arrow${arrow}`);
+            equal(at(), name, arrow);
+        }
+        equal(svg.querySelectorAll("#frames > g[tabindex='0']").length, 1, "one stop for the Tab key");
+    "##,
+    );
+}
+
+#[test]
+fn matches_are_gone_through_one_by_one() {
+    judge(
+        STACKS,
+        &[],
+        "",
+        r##"
+        key("/");
+        type("read");
+        equal(text("matched"), "Matched: 30.00% · 3 frames", "all");
+        const at = () => groups().findIndex(group => group.matches(".at"));
+        key("Enter");
+        equal(text("matched"), "Matched: 30.00% · 1 of 3 frames", "the first");
+        const first = at();
+        equal(document.activeElement, svg.querySelector("input"), "typing goes on");
+        key("Enter");
+        check(at() !== first && at() >= 0, "the next");
+        key("Enter", { shiftKey: true });
+        equal(at(), first, "the one before");
+        key("Enter", { shiftKey: true });
+        equal(text("matched"), "Matched: 30.00% · 3 of 3 frames", "round");
+        frame("main").focus();
+        key("n");
+        equal(at(), first, "by key");
+        equal(document.activeElement, groups()[first], "which has the focus");
+    "##,
+    );
+}
+
+#[test]
+fn the_sheet_lists_and_does_everything() {
+    judge(
+        STACKS,
+        &[],
+        "",
+        r##"
+        let copied = "";
+        Object.defineProperty(navigator, "clipboard", { value: { writeText: async text => { copied = text; } } });
+        const rows = () => [...svg.querySelectorAll(".sheet button")];
+        key("?");
+        check(rows().length > 5, "without a frame");
+        check(!rows().some(row => row.textContent.includes("{}")), "no gaps");
+        key("Escape");
+        equal(rows().length, 0, "closed");
+        frame("scan").focus();
+        key("?");
+        equal(document.activeElement, rows()[0], "the focus is in it");
+        click(rows().find(row => row.textContent.includes("copy the stack of scan")));
+        await until(() => copied !== "", "the copy");
+        equal(copied, "main;parse;scan", "the stack");
+        equal(rows().length, 0, "closed after it");
+        key("y");
+        await until(() => copied === "scan", "the name");
+        click(byId("menu"));
+        click(rows().find(row => row.textContent.includes("turn upside down")));
+        check(rect(frame("main")).top > rect(frame("all")).top, "done");
+    "##,
+    );
+}
+
+#[test]
+fn controls_stay_in_sight() {
+    let mut deep = (0..200).map(|depth| format!("f{depth}")).collect::<Vec<_>>().join(";").into_bytes();
+    deep.extend_from_slice(b" 1\n");
+    judge(
+        &deep,
+        &[],
+        "",
+        r##"
+        check(document.documentElement.getBoundingClientRect().height > 3000, "a tall picture");
+        const inSight = id => { const place = byId(id).getBoundingClientRect(); return place.top >= 0 && place.bottom <= innerHeight; };
+        frame("f199").focus();
+        check(inSight("search") && inSight("details"), "at the top");
+        scrollTo(0, 1000);
+        window.dispatchEvent(new Event("scroll"));
+        check(inSight("search") && inSight("details") && inSight("menu"), "after scrolling");
+        key("f", { ctrlKey: true });
+        const input = svg.querySelector("input").getBoundingClientRect();
+        check(input.top >= 0 && input.bottom < 40, "the search field too");
+    "##,
+    );
+}
