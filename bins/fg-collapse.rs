@@ -26,7 +26,7 @@ struct Args {
     /// Mark just-in-time compiled frames with `_[j]`
     #[arg(long, hide_short_help = true)]
     jit: bool,
-    /// Both --kernel and --jit: mark frames with `_[k]` and `_[j]`
+    /// Mark kernel and just-in-time frames: --kernel --jit
     #[arg(long)]
     all: bool,
     /// Keep the addresses of frames without a symbol: `[MODULE <ADDRESS>]`
@@ -41,11 +41,11 @@ struct Args {
     /// Leave names as they are, argument lists and all
     #[arg(long)]
     no_tidy: bool,
-    /// Take this event's samples, or `all` [default: the first's]
+    /// Take samples of this event, not of the first, or `all`
     #[arg(long, alias = "event-filter", value_name = "NAME")]
     event: Option<OsString>,
-    /// What a sample weighs: its period if printed, or one
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t, hide_short_help = true)]
+    /// What a sample weighs: its `period`, if printed, or one, `samples`
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
     weight: SampleWeight,
     /// Take samples of this time in seconds, as in 1.5,2 or +0,+1
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
