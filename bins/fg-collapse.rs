@@ -59,6 +59,9 @@ struct Args {
     /// Keep the order and merge equal neighbours only: for a flame chart
     #[arg(long, hide_short_help = true)]
     in_order: bool,
+    /// The input is sorted folded text, pipes too: merge it as it comes
+    #[arg(long, hide_short_help = true, conflicts_with = "in_order")]
+    sorted: bool,
     /// Parse in N threads [default: one a core]
     #[arg(short, long, value_name = "N")]
     nthreads: Option<NonZeroUsize>,
@@ -125,12 +128,15 @@ impl Tool for Args {
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         session.diagnostics.set_strict(self.reading.strict);
         let (sources, options) = (self.reading.sources()?, self.options());
-        if self.in_order {
-            collapse::collapse_in_order(&sources, &options, &mut session.diagnostics, &mut session.output)?;
-            return Ok(0);
+        let Session { output, diagnostics } = session;
+        if self.sorted {
+            collapse::merge_promised(&sources, diagnostics, output)?;
+        } else if self.in_order {
+            collapse::collapse_in_order(&sources, &options, diagnostics, output)?;
+        } else if !collapse::merge_if_sorted(&sources, output)? {
+            let profile = collapse::collapse(&sources, &options, diagnostics)?;
+            output.write_with(|mut out| folded::write(&profile, &mut out))?;
         }
-        let profile = collapse::collapse(&sources, &options, &mut session.diagnostics)?;
-        session.output.write_with(|mut out| folded::write(&profile, &mut out))?;
         Ok(0)
     }
 }

@@ -73,7 +73,7 @@ fn read_all(
     diagnostics: &mut Diagnostics,
     mut in_order: Option<&mut InOrder<'_>>,
 ) -> Result<(Vec<Worker>, crate::profile::Weight), Error> {
-    let threads = options.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let threads = options.threads.map_or_else(|| usual_threads(sources), NonZeroUsize::get);
     let worker = || Worker { sink: Sink::new(in_order.is_some()), ..Worker::default() };
     let mut workers: Vec<Worker> = (0..threads).map(|_| worker()).collect();
     let mut failed = 0;
@@ -97,6 +97,12 @@ fn read_all(
         return Err(Error::Refused("no line of the input could be read as its format has it".to_owned()));
     }
     Ok((workers, lost))
+}
+
+/// All cores, but one is left to a program that writes what we read.
+fn usual_threads(sources: &[Source]) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    if sources.iter().any(Source::is_live) { (cores - 1).max(1) } else { cores }
 }
 
 fn read(

@@ -2,66 +2,135 @@
 
 use std::hash::Hasher as _;
 
-use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
-/// Values by a key of two texts. Equality is by bytes and never by hash alone.
+/// So much of a key stands in its slot, so that most look-ups touch one cache line.
+const INLINE: usize = 40;
+
+/// Values by text. Equality is by bytes and never by hash alone.
 pub(super) struct Memo<V> {
-    keys: Vec<u8>,
-    entries: HashTable<Entry<V>>,
+    /// A power of two of them, or none.
+    slots: Vec<Slot<V>>,
+    used: usize,
+    /// What does not stand in the slots, of long keys.
+    tails: Vec<u8>,
 }
 
 #[derive(Clone, Copy)]
-struct Entry<V> {
-    hash: u64,
-    start: usize,
-    middle: usize,
-    end: usize,
+#[repr(align(64))]
+struct Slot<V> {
+    hash: u32,
+    /// The key's length and one more; 0 if the slot is free.
+    length: u32,
+    /// Where the key's rest stands.
+    tail: usize,
     value: V,
+    start: [u8; INLINE],
 }
 
-/// A key of two texts; the second is often empty.
+/// A text with its hash.
 #[derive(Clone, Copy)]
 pub(super) struct Key<'a> {
-    first: &'a [u8],
-    second: &'a [u8],
-    hash: u64,
+    text: &'a [u8],
+    hash: u32,
 }
 
 impl<'a> Key<'a> {
-    pub(super) fn new(first: &'a [u8], second: &'a [u8]) -> Self {
+    #[inline]
+    pub(super) fn new(text: &'a [u8]) -> Self {
         let mut hasher = FxHasher::default();
-        hasher.write(first);
-        if !second.is_empty() {
-            hasher.write(second);
-        }
-        Self { first, second, hash: hasher.finish() }
+        hasher.write(text);
+        let hash = hasher.finish();
+        Self { text, hash: (hash ^ (hash >> 32)) as u32 }
+    }
+
+    /// The length as a slot has it.
+    fn length(&self) -> u32 {
+        u32::try_from(self.text.len()).map_or(u32::MAX, |length| length.saturating_add(1))
     }
 }
 
-impl<V: Copy> Memo<V> {
+impl<V: Copy + Default> Memo<V> {
+    #[inline]
     pub(super) fn get(&self, key: Key<'_>) -> Option<V> {
-        let same = |entry: &Entry<V>| {
-            entry.hash == key.hash
-                && &self.keys[entry.start..entry.middle] == key.first
-                && &self.keys[entry.middle..entry.end] == key.second
-        };
-        self.entries.find(key.hash, same).map(|entry| entry.value)
+        let mask = self.slots.len().checked_sub(1)?;
+        let mut at = key.hash as usize & mask;
+        loop {
+            let slot = &self.slots[at];
+            if slot.hash == key.hash && slot.length == key.length() && self.holds(slot, key.text) {
+                return Some(slot.value);
+            }
+            if slot.length == 0 {
+                return None;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    #[inline]
+    fn holds(&self, slot: &Slot<V>, text: &[u8]) -> bool {
+        match text.split_at_checked(INLINE) {
+            None => slot.start[..text.len()] == *text,
+            Some((start, tail)) => slot.start == *start && self.tails[slot.tail..][..tail.len()] == *tail,
+        }
     }
 
     /// Remembers the value of a key that is not there yet.
     pub(super) fn insert(&mut self, key: Key<'_>, value: V) {
-        let start = self.keys.len();
-        self.keys.extend_from_slice(key.first);
-        let middle = self.keys.len();
-        self.keys.extend_from_slice(key.second);
-        let entry = Entry { hash: key.hash, start, middle, end: self.keys.len(), value };
-        self.entries.insert_unique(key.hash, entry, |entry| entry.hash);
+        if (self.used + 1) * 4 > self.slots.len() * 3 {
+            self.grow();
+        }
+        let mut slot = Slot { hash: key.hash, length: key.length(), tail: self.tails.len(), value, start: [0; INLINE] };
+        let (start, tail) = key.text.split_at(key.text.len().min(INLINE));
+        slot.start[..start.len()].copy_from_slice(start);
+        self.tails.extend_from_slice(tail);
+        self.place(slot);
+        self.used += 1;
+    }
+
+    fn grow(&mut self) {
+        let free = Slot { hash: 0, length: 0, tail: 0, value: V::default(), start: [0; INLINE] };
+        let size = (self.slots.len() * 2).max(64);
+        for slot in std::mem::replace(&mut self.slots, vec![free; size]) {
+            if slot.length > 0 {
+                self.place(slot);
+            }
+        }
+    }
+
+    fn place(&mut self, slot: Slot<V>) {
+        let mask = self.slots.len() - 1;
+        let mut at = slot.hash as usize & mask;
+        while self.slots[at].length > 0 {
+            at = (at + 1) & mask;
+        }
+        self.slots[at] = slot;
     }
 }
 
 impl<V> Default for Memo<V> {
     fn default() -> Self {
-        Self { keys: Vec::new(), entries: HashTable::new() }
+        Self { slots: Vec::new(), used: 0, tails: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Key, Memo};
+
+    #[test]
+    fn finds_what_was_put_in_and_nothing_else() {
+        let mut memo = Memo::default();
+        assert_eq!(memo.get(Key::new(b"")), None);
+        let texts: Vec<Vec<u8>> = (0..3000).map(|n| format!("{n}").repeat(n % 40).into_bytes()).collect();
+        let distinct: std::collections::BTreeSet<_> = texts.iter().collect();
+        for (number, text) in distinct.iter().enumerate() {
+            assert_eq!(memo.get(Key::new(text)), None);
+            memo.insert(Key::new(text), number);
+        }
+        for (number, text) in distinct.iter().enumerate() {
+            assert_eq!(memo.get(Key::new(text)), Some(number));
+            assert_eq!(memo.get(Key::new(&[text, &b"x"[..]].concat())), None);
+        }
     }
 }

@@ -12,6 +12,7 @@ mod folded;
 mod log;
 mod mangled;
 mod memo;
+mod merge;
 mod perf_script;
 mod select;
 mod sink;
@@ -20,6 +21,7 @@ mod tidy;
 use std::num::NonZeroUsize;
 
 pub use driver::{collapse, collapse_in_order};
+pub use merge::{merge_if_sorted, merge_promised};
 pub use select::{CpuList, EventChoice, SampleWeight, TimeSpan};
 pub use tidy::tidy;
 

@@ -4,6 +4,7 @@
 //! specification. Output is sorted frame by frame, bytewise, a stack before its extensions, and each stack stands once.
 
 mod read;
+pub mod sorted;
 mod write;
 
 pub use read::{Kind, Line, gather, parse_line, read_into};

@@ -1,7 +1,9 @@
 //! Where profiles come from: standard input, files, plain or compressed; in blocks cut where the format says.
 
+mod ahead;
 mod blocks;
 mod compressed;
+mod pipe;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -43,6 +45,14 @@ impl Source {
         }
     }
 
+    /// Whether a program that writes it may run at the same time.
+    pub fn is_live(&self) -> bool {
+        match self {
+            Self::Stdin => !is_regular(Path::new("/dev/stdin")),
+            Self::File(path) => !is_regular(path),
+        }
+    }
+
     /// Opens it and, by its first bytes, decompresses gzip and zstd.
     ///
     /// # Errors
@@ -50,11 +60,18 @@ impl Source {
     pub fn open(&self) -> Result<Blocks, Error> {
         let name = self.name();
         let raw: Box<dyn Read + Send> = match self {
-            Self::Stdin => Box::new(io::stdin()),
+            Self::Stdin => match pipe::enlarge_stdin() {
+                Some(size) => Box::new(pipe::Pipe::new(io::stdin(), size)),
+                None => Box::new(io::stdin()),
+            },
             Self::File(path) => Box::new(open_file(path).map_err(|error| Error::read(&name, error))?),
         };
         Blocks::new(name, raw)
     }
+}
+
+fn is_regular(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file())
 }
 
 fn is_dash(path: &Path) -> bool {

@@ -325,3 +325,35 @@ fn strict_stops_at_the_first_malformed_line() {
         assert_eq!((outcome.code(), outcome.stderr), (1, expected));
     }
 }
+
+#[test]
+fn sorted_files_are_merged_as_they_come() {
+    let folder = support::directory();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let (one, two) = (file("one", "a;b 1\na;b;c 2\nz 1\n"), file("two", "a 0.5\na;b 3\na;b.cold 4\n"));
+    let (unsorted, windows) = (file("unsorted", "z 1\na;b 3\n"), file("windows", "\u{feff}a;b 7\r\nz 1\r\n"));
+    let (odd, malformed) = (file("odd", "a;line 12 1\n"), file("malformed", "a 1\nnothing\nb 1\n"));
+    let differential = file("differential", "a;b 1 2\n");
+    for (files, expected) in [
+        (vec![&one, &two], "a 0.5\na;b 4\na;b;c 2\na;b.cold 4\nz 1\n"),
+        (vec![&one], "a;b 1\na;b;c 2\nz 1\n"),
+        (vec![&one, &unsorted], "a;b 4\na;b;c 2\nz 2\n"),
+        (vec![&windows, &one], "a;b 8\na;b;c 2\nz 2\n"),
+        (vec![&one, &odd], "a;b 1\na;b;c 2\na;line_12 1\nz 1\n"),
+        (vec![&malformed, &one], "a 1\na;b 1\na;b;c 2\nb 1\nz 1\n"),
+        (vec![&differential, &differential], "a;b 2 4\n"),
+    ] {
+        assert_eq!(run("fg-collapse", files.clone(), b"").ok().text(), expected, "{files:?}");
+    }
+    let promised = run("fg-collapse", ["--sorted".as_ref(), "-".as_ref(), one.as_os_str()], b"a;b 2\nb 1\n").ok();
+    assert_eq!(promised.text(), "a;b 3\na;b;c 2\nb 1\nz 1\n");
+    let broken = run("fg-collapse", ["--sorted"], b"b 1\na 1\n");
+    assert_eq!(
+        (broken.code(), broken.stderr.as_str()),
+        (1, "fg-collapse: stdin:2: out of order, which --sorted says it is not\n")
+    );
+}

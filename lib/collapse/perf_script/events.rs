@@ -24,7 +24,7 @@ impl Events {
         }
         let mut fork = Self::new(self.choice.clone());
         for event in &self.seen {
-            fork.numbers.insert(Key::new(&event.name, b""), fork.seen.len());
+            fork.numbers.insert(Key::new(&event.name), fork.seen.len());
             fork.seen.push(Event { samples: 0, counted: 0, weight: Weight::ZERO, ..event.clone() });
         }
         Some(fork)
@@ -52,7 +52,7 @@ impl Events {
     }
 
     fn number(&mut self, name: &[u8]) -> usize {
-        let key = Key::new(name, b"");
+        let key = Key::new(name);
         self.numbers.get(key).unwrap_or_else(|| {
             let taken = match &self.choice {
                 EventChoice::First => self.seen.is_empty(),

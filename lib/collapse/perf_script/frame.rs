@@ -13,10 +13,38 @@ pub(super) struct Frame<'a> {
     pub source: Option<&'a [u8]>,
 }
 
+impl Frame<'_> {
+    /// Whether no symbol is known.
+    #[inline]
+    pub fn is_unknown(&self) -> bool {
+        self.symbol.is_empty() || self.symbol == UNKNOWN
+    }
+}
+
 pub(super) const UNKNOWN: &[u8] = b"[unknown]";
 
-/// Takes a line apart.
+/// What of a line as perf usually prints it tells a frame's name.
+pub(super) enum Usual<'a> {
+    /// A symbol with an offset and a module.
+    Symbol(&'a [u8]),
+    /// `[unknown] ([unknown])`
+    Unknown,
+}
+
+/// Takes a line apart, if it is one of those that nearly all are.
 #[inline]
+pub(super) fn usual(line: &[u8]) -> Option<Usual<'_>> {
+    let rest = after_columns(line)?;
+    if *rest == *b"[unknown] ([unknown])" {
+        return Some(Usual::Unknown);
+    }
+    let blank = memchr::memrchr(b' ', rest)?;
+    let in_parentheses = rest[blank + 1] == b'(' && rest.last() == Some(&b')');
+    let symbol = without_offset(&rest[..blank]).filter(|symbol| in_parentheses && !symbol.is_empty())?;
+    (*symbol != *UNKNOWN).then_some(Usual::Symbol(symbol))
+}
+
+/// Takes a line apart.
 pub(super) fn parse(line: &[u8]) -> Option<Frame<'_>> {
     let (address, rest) = split_address(line)?;
     let (symbol, module) = split_module(rest);
@@ -54,19 +82,20 @@ pub(super) fn source(line: &[u8]) -> Option<&[u8]> {
     (known && !is_frame(line)).then_some(text)
 }
 
-/// The address, and what follows it after one blank.
+/// What follows the address as perf prints it: a tab, sixteen columns, a blank.
 #[inline]
+fn after_columns(line: &[u8]) -> Option<&[u8]> {
+    let (columns, rest) = line.split_first_chunk::<18>()?;
+    let digits = columns[1..17].iter().fold(true, |all, byte| all & (is_hex_digit(*byte) | (*byte == b' ')));
+    (digits && columns[0] == b'\t' && columns[16] != b' ' && columns[17] == b' ').then_some(rest)
+}
+
+/// The address, and what follows it after one blank.
 fn split_address(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    // As perf prints it: a tab, sixteen columns, a blank.
-    if let Some((columns, rest)) = line.split_first_chunk::<18>()
-        && columns[0] == b'\t'
-        && columns[16] != b' '
-        && columns[17] == b' '
-        && columns[1..17].iter().fold(true, |all, byte| all & (is_hex_digit(*byte) | (*byte == b' ')))
-    {
-        return Some((&columns[1..17], rest));
+    match after_columns(line) {
+        Some(rest) => Some((&line[1..17], rest)),
+        None => split_any_address(line),
     }
-    split_any_address(line)
 }
 
 fn split_any_address(line: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -82,7 +111,6 @@ fn split_any_address(line: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// The symbol without its offset, and the module. Both may hold blanks and parentheses; an offset before the module
 /// tells them apart, and without one the brackets do.
-#[inline]
 fn split_module(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     let Some((b')', inside)) = text.split_last() else { return (without_offset(text).unwrap_or(text), None) };
     if let Some(blank) = memchr::memrchr(b' ', inside)
@@ -99,7 +127,6 @@ fn split_module(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     split_odd_module(text, inside)
 }
 
-#[cold]
 fn split_odd_module<'a>(text: &'a [u8], inside: &'a [u8]) -> (&'a [u8], Option<&'a [u8]>) {
     if let Some(module) = inside.strip_prefix(b"[unknown] (") {
         return (UNKNOWN, Some(module));
@@ -137,7 +164,7 @@ fn without_offset(text: &[u8]) -> Option<&[u8]> {
 
 #[inline]
 fn is_hex_digit(byte: u8) -> bool {
-    byte.is_ascii_digit() | matches!(byte, b'a'..=b'f')
+    (byte.wrapping_sub(b'0') < 10) | (byte.wrapping_sub(b'a') < 6)
 }
 
 fn is_hex(text: &[u8]) -> bool {

@@ -179,7 +179,9 @@ fn lost(record: &[u8]) -> Option<u64> {
 }
 
 fn decimal(text: &[u8]) -> Option<u64> {
-    std::str::from_utf8(text).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
+    let add =
+        |sum: u64, byte: &u8| sum.checked_mul(10)?.checked_add(byte.is_ascii_digit().then(|| byte - b'0')?.into());
+    text.iter().try_fold(0, add).filter(|_| !text.is_empty())
 }
 
 fn is_blank(byte: u8) -> bool {

@@ -16,7 +16,7 @@ mod header;
 mod name;
 mod selection;
 
-use self::frame::Frame;
+use self::frame::{Frame, Usual};
 use self::header::{Header, Line};
 use self::name::Naming;
 use self::selection::Selection;
@@ -52,8 +52,12 @@ struct PerfScript {
     naming: Naming,
     selection: Selection,
     roots: Memo<Root>,
-    /// The frames of a symbol, in threads that run Java and in others.
-    symbols: [Memo<Symbol>; 2],
+    /// By symbol in threads that run Java, by symbol in others, and by module where there is no symbol.
+    symbols: [Memo<Symbol>; 3],
+    /// What the last look-up was by, if it is made of two parts.
+    key: Vec<u8>,
+    /// `[unknown]`
+    unknown: Option<FrameId>,
     /// The frames of symbols that list inlined functions, root first.
     inlined: Vec<FrameId>,
     /// The present sample's frames, leaf first.
@@ -73,12 +77,15 @@ struct Root {
 enum Symbol {
     Frame(FrameId),
     Inlined {
-        start: usize,
-        end: usize,
+        start: u32,
+        end: u32,
     },
     /// What calls it is left out.
     Root(FrameId),
 }
+
+/// Where there is no symbol.
+const MODULES: usize = 2;
 
 /// Where in the text we are.
 #[derive(Clone, Copy)]
@@ -115,7 +122,7 @@ impl Parser for PerfScript {
                 }
                 continue;
             }
-            if line[0] == b'\t' && self.frame(line, lines.rest(), &mut place, sink) {
+            if line[0] == b'\t' && (self.usual(line, &place) || self.frame(line, lines.rest(), &mut place, sink)) {
                 continue;
             }
             self.other(line, lines.rest(), &mut place, sink, remarks)?;
@@ -142,12 +149,31 @@ impl PerfScript {
     }
 
     fn with(naming: Naming, selection: Selection) -> Self {
-        let (roots, symbols) = (Memo::default(), Default::default());
-        Self { naming, selection, roots, symbols, inlined: vec![], stack: vec![], lost: 0 }
+        let (roots, symbols, unknown) = (Memo::default(), Default::default(), None);
+        Self { naming, selection, roots, symbols, key: vec![], unknown, inlined: vec![], stack: vec![], lost: 0 }
+    }
+
+    /// Takes a frame's line that is as nearly all are, and that was seen before.
+    #[inline]
+    fn usual(&mut self, line: &[u8], place: &Place<'_>) -> bool {
+        let Place::Sample(sample) = place else { return matches!(place, Place::LeftOut) };
+        let known = match frame::usual(line) {
+            Some(Usual::Unknown) => self.unknown,
+            Some(Usual::Symbol(symbol)) if self.naming.by_symbol() && !self.naming.srcline => {
+                match self.symbols[usize::from(sample.root.java)].get(Key::new(symbol)) {
+                    Some(Symbol::Frame(id)) => Some(id),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        if !sample.complete {
+            self.stack.extend(known);
+        }
+        known.is_some()
     }
 
     /// Takes a frame's line; `false` if it is none, or stands outside a sample.
-    #[inline]
     fn frame(&mut self, line: &[u8], next: &[u8], place: &mut Place<'_>, sink: &mut Sink) -> bool {
         match place {
             Place::Outside => false,
@@ -212,7 +238,12 @@ impl PerfScript {
     }
 
     fn root(&mut self, header: &Header<'_>, sink: &mut Sink) -> Root {
-        let key = Key::new(header.comm, self.naming.thread_key(header));
+        self.key.clear();
+        let key = match self.naming.by_comm() {
+            true => header.comm,
+            false => two_parts(&mut self.key, header.comm, header.id),
+        };
+        let key = Key::new(key);
         self.roots.get(key).unwrap_or_else(|| {
             let name = self.naming.thread(header);
             let root = Root { frame: sink.intern(&name), java: name.starts_with(b"java") };
@@ -225,40 +256,61 @@ impl PerfScript {
         if sample.complete {
             return;
         }
-        let java = sample.root.java;
-        let key = self.naming.key(frame);
-        let known = key.and_then(|key| self.symbols[usize::from(java)].get(key));
-        match known.unwrap_or_else(|| self.learn(key, frame, java, sink)) {
+        let start = self.inlined.len();
+        match self.symbol(frame, sample.root.java, sink) {
             Symbol::Frame(id) => self.stack.push(id),
             Symbol::Inlined { start, end } => {
-                self.stack.extend(self.inlined[start..end].iter().rev());
-                if key.is_none() {
-                    self.inlined.truncate(start);
-                }
+                self.stack.extend(self.inlined[start as usize..end as usize].iter().rev());
             }
             Symbol::Root(id) => {
                 self.stack.push(id);
                 sample.complete = true;
             }
         }
+        if self.naming.is_single(frame) {
+            self.inlined.truncate(start);
+        }
     }
 
-    #[cold]
-    fn learn(&mut self, key: Option<Key<'_>>, frame: &Frame<'_>, java: bool, sink: &mut Sink) -> Symbol {
+    /// What the frame is called: found out, or remembered.
+    fn symbol(&mut self, frame: &Frame<'_>, java: bool, sink: &mut Sink) -> Symbol {
+        if self.naming.is_single(frame) {
+            return self.name(frame, java, sink);
+        }
+        let module = frame.module.unwrap_or_default();
+        let mut parts = std::mem::take(&mut self.key);
+        let (table, key) = match frame.is_unknown() {
+            true => (MODULES, module),
+            false if self.naming.by_symbol() => (usize::from(java), frame.symbol),
+            false => (usize::from(java), two_parts(&mut parts, frame.symbol, module)),
+        };
+        let key = Key::new(key);
+        let symbol = self.symbols[table].get(key).unwrap_or_else(|| {
+            let symbol = self.name(frame, java, sink);
+            self.symbols[table].insert(key, symbol);
+            symbol
+        });
+        if let Symbol::Frame(id) = symbol
+            && frame.is_unknown()
+            && *module == *frame::UNKNOWN
+        {
+            self.unknown = Some(id);
+        }
+        self.key = parts;
+        symbol
+    }
+
+    fn name(&mut self, frame: &Frame<'_>, java: bool, sink: &mut Sink) -> Symbol {
         let names = self.naming.names(frame, java);
-        let symbol = match &names[..] {
+        match &names[..] {
             [name] if self.naming.is_skipped_after(frame) => Symbol::Root(sink.intern(name)),
             [name] => Symbol::Frame(sink.intern(name)),
             names => {
-                let start = self.inlined.len();
+                let start = self.inlined.len() as u32;
                 self.inlined.extend(names.iter().map(|name| sink.intern(name)));
-                Symbol::Inlined { start, end: self.inlined.len() }
+                Symbol::Inlined { start, end: self.inlined.len() as u32 }
             }
-        };
-        if let Some(key) = key {
-            self.symbols[usize::from(java)].insert(key, symbol);
         }
-        symbol
     }
 
     /// Ends the present sample, if there is one. One without frames counts for its thread.
@@ -276,5 +328,26 @@ impl PerfScript {
         let added = sink.add(&self.stack, Weights::plain(sample.weight));
         self.stack.clear();
         added
+    }
+}
+
+/// Both parts as one text from which they can be told.
+fn two_parts<'a>(text: &'a mut Vec<u8>, first: &[u8], second: &[u8]) -> &'a [u8] {
+    text.clear();
+    text.extend_from_slice(first);
+    text.push(0);
+    text.extend_from_slice(second);
+    text
+}
+
+impl Default for Root {
+    fn default() -> Self {
+        Self { frame: FrameId::from_index(0), java: false }
+    }
+}
+
+impl Default for Symbol {
+    fn default() -> Self {
+        Self::Frame(FrameId::from_index(0))
     }
 }

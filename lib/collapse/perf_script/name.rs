@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use super::frame::{Frame, UNKNOWN};
 use super::header::Header;
-use crate::collapse::memo::Key;
 use crate::collapse::{Options, tidy};
 
 /// How frames are named.
@@ -26,24 +25,21 @@ impl Naming {
         Self { verbatim, pid, tid, kernel, jit, addrs, srcline, skip_after: options.skip_after.clone() }
     }
 
-    /// What a frame's names depend on besides the thread; `None` if each must be looked at.
+    /// Whether a frame's names depend on nothing but its symbol, if that is known.
     #[inline]
-    pub(super) fn key<'a>(&self, frame: &Frame<'a>) -> Option<Key<'a>> {
-        let unknown = frame.symbol == UNKNOWN || frame.symbol.is_empty();
-        if unknown && self.addrs || frame.source.is_some() {
-            return None;
-        }
-        let by_module = unknown || self.kernel || self.jit;
-        Some(Key::new(frame.symbol, frame.module.filter(|_| by_module).unwrap_or_default()))
+    pub(super) fn by_symbol(&self) -> bool {
+        !self.kernel && !self.jit
     }
 
-    /// What the root frame depends on besides the thread's name.
-    pub(super) fn thread_key<'a>(&self, header: &Header<'a>) -> &'a [u8] {
-        match (self.pid, self.tid) {
-            (false, false) => b"",
-            (true, false) => header.pid().unwrap_or_default(),
-            (_, true) => header.id,
-        }
+    /// Whether each frame has to be looked at for itself.
+    pub(super) fn is_single(&self, frame: &Frame<'_>) -> bool {
+        frame.source.is_some() || self.addrs && frame.is_unknown()
+    }
+
+    /// Whether the root frame is the thread's name and nothing else.
+    #[inline]
+    pub(super) fn by_comm(&self) -> bool {
+        !self.pid && !self.tid
     }
 
     /// The root frame: the thread's name, with `-PID` or `-PID/TID` if that is asked for.
@@ -62,7 +58,7 @@ impl Naming {
 
     /// The frame's names, root first: several if a JIT compiler lists inlined functions in one.
     pub(super) fn names<'a>(&self, frame: &Frame<'a>, java: bool) -> Vec<Cow<'a, [u8]>> {
-        if frame.symbol == UNKNOWN || frame.symbol.is_empty() {
+        if frame.is_unknown() {
             return vec![self.marked(self.module(frame).into(), frame)];
         }
         if self.verbatim {

@@ -1,0 +1,82 @@
+//! Folded files that are sorted already: merged without holding them in memory.
+
+use super::{detect, folded};
+use crate::Error;
+use crate::cli::Output;
+use crate::diagnostics::Diagnostics;
+use crate::folded::Kind;
+use crate::folded::sorted::{Sorted, Step, merge};
+use crate::input::Source;
+
+/// Merges all sources, if they are sorted folded files, and says whether they are. Each is scanned once before the first
+/// byte is written, so that a file out of order is found in time; what is no file is not looked at, since it can be read
+/// only once.
+///
+/// # Errors
+/// [`Error::Write`] and [`Error::Overflow`]. What cannot be read is no sorted file.
+pub fn merge_if_sorted(sources: &[Source], output: &mut Output) -> Result<bool, Error> {
+    let mut kinds = Vec::new();
+    for source in sources {
+        match kind_if_sorted(source) {
+            Ok(Some(kind)) => kinds.extend(kind),
+            _ => return Ok(false),
+        }
+    }
+    if kinds.windows(2).any(|pair| pair[0] != pair[1]) {
+        return Ok(false);
+    }
+    let name = output.name().to_owned();
+    let step = |input: &mut Sorted| match input.step()? {
+        Step::Stack => Ok(true),
+        Step::End => Ok(false),
+        _ => Err(Error::Unreadable { name: input.name().to_owned(), what: "changed while it was read".to_owned() }),
+    };
+    merge(&mut open(sources)?, step, &name, output)?;
+    Ok(true)
+}
+
+/// Merges sources that are promised to be sorted folded text, pipes too.
+///
+/// # Errors
+/// [`Error::Malformed`] where they are not, and as [`merge_if_sorted`].
+pub fn merge_promised(sources: &[Source], diagnostics: &mut Diagnostics, output: &mut Output) -> Result<(), Error> {
+    let name = output.name().to_owned();
+    let step = |input: &mut Sorted| loop {
+        match input.step()? {
+            Step::Stack => return Ok(true),
+            Step::End => return Ok(false),
+            Step::Malformed => {
+                diagnostics.malformed(input.name(), input.number(), "expected a stack and its weight")?
+            }
+            Step::Disorder => {
+                let what = "out of order, which --sorted says it is not".to_owned();
+                return Err(Error::Malformed { name: input.name().to_owned(), line: input.number(), what });
+            }
+        }
+    };
+    merge(&mut open(sources)?, step, &name, output)
+}
+
+fn open(sources: &[Source]) -> Result<Vec<Sorted>, Error> {
+    sources.iter().map(|source| Ok(Sorted::new(source.open()?))).collect()
+}
+
+/// If it is a folded file without a malformed line, and sorted: how many weights its lines have, if there are any.
+fn kind_if_sorted(source: &Source) -> Result<Option<Option<Kind>>, Error> {
+    if source.is_live() {
+        return Ok(None);
+    }
+    let mut input = source.open()?;
+    match detect::format(&mut input)? {
+        None => return Ok(Some(None)),
+        Some(format) if std::ptr::eq(format, &folded::FORMAT) => {}
+        Some(_) => return Ok(None),
+    }
+    let mut input = Sorted::new(input);
+    loop {
+        match input.step()? {
+            Step::Stack => {}
+            step => return Ok((step == Step::End).then_some(input.kind())),
+        }
+    }
+}
