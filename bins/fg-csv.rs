@@ -1,20 +1,67 @@
 //! `fg-csv`: folded stacks in, a table of functions out.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Color, Common, Entries, Reading, Session, Tool};
-use fgkit::csv::{count, write};
+use fgkit::cli::{self, Color, Common, Reading, Session, Tool};
+use fgkit::csv::{By, Categories, DEFAULT_CATEGORIES, Format, Table, count, summary, write};
 use fgkit::{Error, folded};
 
 /// Count what each function weighs, alone and with what it calls
 ///
-/// Reads folded stacks and writes a CSV table with one row a function: `self` is the weight of the stacks that it is the
-/// leaf of, `inclusive` of all in which it stands, each once however often it recurs. The self weights add up to the
-/// total. A leaf `[off-cpu]`, `[runnable]` or `[unsampled]` is a state: its weight is the function's beneath it.
-/// Of a differential profile, as fg-diff writes it, the table shows before, after and delta, the largest change first.
+/// Reads folded stacks and writes a table with one row a function: `self` is the weight of the stacks that it is the leaf
+/// of, `inclusive` of all in which it stands, each once however often it recurs. The self weights add up to the total.
+/// A leaf `[off-cpu]`, `[runnable]` or `[unsampled]` is a state: its weight is the function's beneath it. On a terminal
+/// the table is aligned, else it is CSV.
+///
+/// Of a differential profile, as fg-diff writes it, the table shows before, after and delta, and where the weights are
+/// counts the chance of such a difference by noise alone, adjusted for the number of rows: up to 0.05 it is significant.
+/// The largest change comes first.
 #[derive(clap::Parser)]
-#[command(name = "fg-csv")]
+#[command(name = "fg-csv", after_help = "Example: fg-collapse perf.txt | fg-csv --top 20")]
 struct Args {
+    /// Count function [default], comm, stack or edge
+    ///
+    /// comm is the first frame, in most profiles the command's name; edge is a caller with a callee.
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "function",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    by: By,
+
+    /// Count categories of functions by their self weight
+    #[arg(long, conflicts_with_all = ["by", "top", "sort"])]
+    summary: bool,
+
+    /// Read the rules of categories from FILE
+    ///
+    /// A category and a regular expression a line; the first that matches a function's name decides.
+    #[arg(long, value_name = "FILE")]
+    categories: Option<PathBuf>,
+
+    /// Print the rules of categories and end
+    #[arg(long, hide_short_help = true)]
+    print_categories: bool,
+
+    /// Keep the first N rows
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+
+    /// Sort by a column, numbers from the largest
+    #[arg(long, value_name = "COLUMN")]
+    sort: Option<String>,
+
+    /// Divide values by tabs
+    #[arg(long, conflicts_with = "json")]
+    tsv: bool,
+
+    /// Write a JSON array of objects
+    #[arg(long)]
+    json: bool,
+
     #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
@@ -23,12 +70,25 @@ struct Args {
     color: Color,
 }
 
-impl Tool for Args {
-    const EXAMPLES: Entries = &[
-        ("fg-collapse perf.txt | fg-csv | head", "The heaviest functions."),
-        ("fg-diff -n before.folded after.folded | fg-csv | head", "The functions that changed most."),
-    ];
+impl Args {
+    fn rules(&self) -> Result<Categories, Error> {
+        let Some(path) = self.categories.as_deref() else { return Categories::parse(DEFAULT_CATEGORIES, "categories") };
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| Error::read(&name, error))?;
+        Categories::parse(&text, &name)
+    }
 
+    fn format(&self, is_terminal: bool) -> Format {
+        match () {
+            () if self.json => Format::Json,
+            () if self.tsv => Format::Tsv,
+            () if is_terminal => Format::Terminal,
+            () => Format::Csv,
+        }
+    }
+}
+
+impl Tool for Args {
     fn common(&self) -> &Common {
         &self.common
     }
@@ -38,14 +98,30 @@ impl Tool for Args {
     }
 
     fn reads_stdin(&self) -> bool {
-        self.reading.reads_stdin()
+        !self.print_categories && self.reading.reads_stdin()
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
+        if self.print_categories {
+            session.output.write_with(|out| out.write_all(DEFAULT_CATEGORIES.as_bytes()))?;
+            return Ok(0);
+        }
         session.diagnostics.set_strict(self.reading.strict);
+        let categories = self.rules()?;
         let profile = folded::gather(&self.reading.sources()?, &mut session.diagnostics)?;
-        let counts = count(&profile)?;
-        session.output.write_with(|out| write(&profile, &counts, out))?;
+        let format = self.format(session.output.is_terminal());
+        if self.summary {
+            let (header, rows) = summary(&profile, &categories)?;
+            session.output.write_with(|mut out| write(format, &header, rows.into_iter(), &mut out))?;
+            return Ok(0);
+        }
+        let mut table = Table::new(&profile, self.by, Some(&categories), count(&profile, self.by)?);
+        if let Some(column) = &self.sort {
+            table.sort(column)?;
+        }
+        table.truncate(self.top.unwrap_or(usize::MAX));
+        let header: Vec<&str> = table.header().collect();
+        session.output.write_with(|mut out| write(format, &header, table.rows(), &mut out))?;
         Ok(0)
     }
 }

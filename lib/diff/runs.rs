@@ -2,15 +2,12 @@
 
 use super::Options;
 use super::scale::Scaling;
-use super::significance::{Evidence, Spread};
+use super::significance::{self, Evidence, Spread};
 use crate::Error;
 use crate::profile::{Profile, Weight, Weights};
 
 /// How many degrees of freedom the spread of all stacks lends to each one's own, which few runs know badly.
 const LENT: f64 = 4.0;
-
-/// With this many stacks none of which is near one sample, the weights are no counts.
-const ENOUGH_STACKS: usize = 20;
 
 /// The evidence on each stack of `joined`, in sorted order.
 pub fn evidence(
@@ -38,33 +35,25 @@ pub fn evidence(
     Ok(evidence)
 }
 
-/// The common divisor of all weights, which of counts is one sample's.
+/// What one sample weighs, as far as the weights tell.
 fn sample_weight<'a>(runs: impl Iterator<Item = &'a Profile>, repeated: bool) -> Result<Weight, Error> {
-    let (mut divisor, mut smallest, mut stacks) = (0, u128::MAX, 0);
+    let mut all = Vec::new();
     for profile in runs {
         profile.for_each::<Error>(|_, weights| {
-            let weight = weights.after.millionths();
-            if weight > 0 {
-                divisor = common_divisor(divisor, weight);
-                smallest = smallest.min(weight);
-                stacks += 1;
-            }
+            all.push(weights.after);
             Ok(())
         })?;
     }
-    if !repeated && stacks >= ENOUGH_STACKS && smallest / divisor >= ENOUGH_STACKS as u128 {
-        let what = "the weights look like durations and not like counts of samples, so one run each does not tell what \
-                    is noise: give several runs (--before, --after), or one sample's weight (--per-sample)";
-        return Err(Error::Refused(what.to_owned()));
+    match significance::sample_weight(all.into_iter()) {
+        Some(weight) => Ok(weight),
+        // The spread will tell.
+        None if repeated => Ok(Weight::from_millionths(1)),
+        None => Err(Error::Refused(
+            "the weights look like durations and not like counts of samples, so one run each does not tell what is \
+             noise: give several runs (--before, --after), or one sample's weight (--per-sample)"
+                .to_owned(),
+        )),
     }
-    Ok(Weight::from_millionths(divisor.max(1)))
-}
-
-fn common_divisor(mut a: u128, mut b: u128) -> u128 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// For each run the samples of every stack of `joined`, in sorted order; if totals are compared, of runs of one length.

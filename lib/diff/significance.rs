@@ -8,12 +8,16 @@
 //! (Benjamini and Hochberg), of which those too rare to be ever found do not count (Tarone, Gilbert).
 
 use super::beta;
+use crate::profile::Weight;
 
 /// A stack with so many samples tells how much the usual one differs, if as many stacks have them.
 const TELLING: f64 = 20.0;
 
 /// The median of the square of a normally distributed number.
 const MEDIAN_SQUARE: f64 = 0.454_936;
+
+/// With so many weights none of which is near their common divisor, they are no counts.
+const MANY: u128 = 20;
 
 /// The share of false ones among the differences found.
 pub const FALSE_DISCOVERIES: f64 = 0.05;
@@ -46,6 +50,25 @@ pub struct Spread {
     pub dispersion: f64,
     /// On how much it rests.
     pub freedom: f64,
+}
+
+/// The common divisor of all weights, which of counts is one sample's; `None` if the weights look like durations.
+pub fn sample_weight(weights: impl Iterator<Item = Weight>) -> Option<Weight> {
+    let (mut divisor, mut smallest, mut number) = (0, u128::MAX, 0);
+    for weight in weights.map(Weight::millionths).filter(|weight| *weight > 0) {
+        divisor = common_divisor(divisor, weight);
+        smallest = smallest.min(weight);
+        number += 1;
+    }
+    let is_counts = number < MANY || smallest / divisor < MANY;
+    is_counts.then(|| Weight::from_millionths(divisor.max(1)))
+}
+
+fn common_divisor(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// For each, the least share of false discoveries at which it is one; significant if at most [`FALSE_DISCOVERIES`].

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::{assert_golden, data, run};
+use crate::support::{assert_golden, data, directory, run};
 
 fn table(folded: &[u8]) -> String {
     run("fg-csv", [""; 0], folded).ok().text()
@@ -11,11 +11,11 @@ fn table(folded: &[u8]) -> String {
 #[test]
 fn self_and_inclusive_weights_the_largest_first() {
     let expected = "\
-function,self_samples,self_pct,inclusive_samples,inclusive_pct
-main,0,0.0000,7,100.0000
-a,1,14.2857,5,71.4286
-b,4,57.1429,4,57.1429
-c,2,28.5714,2,28.5714
+function,self_samples,self_pct,inclusive_samples,inclusive_pct,category
+main,0,0.0000,7,100.0000,other
+a,1,14.2857,5,71.4286,other
+b,4,57.1429,4,57.1429,other
+c,2,28.5714,2,28.5714,other
 ";
     assert_eq!(table(b"main;a;b 4\nmain;a 1\nmain;c 2\n"), expected);
 }
@@ -24,8 +24,8 @@ c,2,28.5714,2,28.5714
 fn recursion_counts_once_a_stack() {
     assert_eq!(
         table(b"f;g;f;g;f 3\nf 1\n"),
-        "function,self_samples,self_pct,inclusive_samples,inclusive_pct\n\
-         f,4,100.0000,4,100.0000\ng,0,0.0000,3,75.0000\n"
+        "function,self_samples,self_pct,inclusive_samples,inclusive_pct,category\n\
+         f,4,100.0000,4,100.0000,other\ng,0,0.0000,3,75.0000,other\n"
     );
 }
 
@@ -33,9 +33,10 @@ fn recursion_counts_once_a_stack() {
 fn a_state_leaves_the_self_time_to_the_function_beneath() {
     assert_eq!(
         table(b"main;read;[off-cpu] 30\nmain;[runnable] 10\n[unsampled] 5\n"),
-        "function,self_samples,self_pct,inclusive_samples,inclusive_pct\n\
-         main,10,22.2222,40,88.8889\n[off-cpu],0,0.0000,30,66.6667\nread,30,66.6667,30,66.6667\n\
-         [runnable],0,0.0000,10,22.2222\n[unsampled],5,11.1111,5,11.1111\n"
+        "function,self_samples,self_pct,inclusive_samples,inclusive_pct,category\n\
+         main,10,22.2222,40,88.8889,other\n[off-cpu],0,0.0000,30,66.6667,blocked\n\
+         read,30,66.6667,30,66.6667,libc\n[runnable],0,0.0000,10,22.2222,blocked\n\
+         [unsampled],5,11.1111,5,11.1111,blocked\n"
     );
 }
 
@@ -43,14 +44,14 @@ fn a_state_leaves_the_self_time_to_the_function_beneath() {
 fn names_are_quoted_as_csv_wants_it() {
     assert_eq!(
         table(b"std::map<int, \"x\">::at 1\n"),
-        "function,self_samples,self_pct,inclusive_samples,inclusive_pct\n\
-         \"std::map<int, \"\"x\"\">::at\",1,100.0000,1,100.0000\n"
+        "function,self_samples,self_pct,inclusive_samples,inclusive_pct,category\n\
+         \"std::map<int, \"\"x\"\">::at\",1,100.0000,1,100.0000,other\n"
     );
 }
 
 #[test]
 fn nothing_in_only_a_header_out() {
-    assert_eq!(table(b""), "function,self_samples,self_pct,inclusive_samples,inclusive_pct\n");
+    assert_eq!(table(b""), "function,self_samples,self_pct,inclusive_samples,inclusive_pct,category\n");
 }
 
 #[test]
@@ -87,4 +88,98 @@ fn counts_equal_those_of_a_slow_count_by_names() {
         assert_eq!(fields[3], inclusive[fields[0]].to_string(), "{row}");
     }
     assert_eq!((text.lines().count() - 1, sum), (inclusive.len(), 56));
+}
+
+const PROFILE: &[u8] = b"sh;main;malloc 4\nsh;main;run;run;malloc 2\nsh;main 1\nls;vfs_read_[k] 3\n";
+
+fn with(options: &[&str]) -> String {
+    run("fg-csv", options, PROFILE).ok().text()
+}
+
+#[test]
+fn commands_stacks_and_calls_are_counted_too() {
+    assert_eq!(with(&["--by=comm"]), "comm,samples,pct\nsh,7,70.0000\nls,3,30.0000\n");
+    assert_eq!(
+        with(&["--by=stack", "--top=2"]),
+        "stack,samples,pct\nsh;main;malloc,4,40.0000\nls;vfs_read_[k],3,30.0000\n"
+    );
+    assert_eq!(
+        with(&["--by=edge"]),
+        "caller,callee,samples,pct\nsh,main,7,70.0000\nmain,malloc,4,40.0000\nls,vfs_read_[k],3,30.0000\n\
+         main,run,2,20.0000\nrun,malloc,2,20.0000\nrun,run,2,20.0000\n"
+    );
+}
+
+#[test]
+fn categories_sum_up_what_functions_weigh() {
+    assert_eq!(
+        with(&["--summary"]),
+        "category,self_samples,self_pct\nallocator,6,60.00\nkernel-fs,3,30.00\nother,1,10.00\n"
+    );
+    let folder = directory();
+    let rules = folder.path().join("rules");
+    std::fs::write(&rules, "# first wins\nmine ^ma\nrest .\n").unwrap();
+    let rules = rules.to_str().unwrap();
+    assert_eq!(
+        with(&["--summary", "--categories", rules]),
+        "category,self_samples,self_pct\nmine,7,70.00\nrest,3,30.00\n"
+    );
+    std::fs::write(rules, "mine ^ma\nalone\n").unwrap();
+    let out = run("fg-csv", ["--summary", "--categories", rules], PROFILE);
+    assert_eq!((out.code(), out.text().as_str()), (1, ""));
+    assert!(out.stderr.contains("rules:2: expected a category"), "{}", out.stderr);
+    let printed = run("fg-csv", ["--print-categories"], b"").ok().text();
+    std::fs::write(rules, &printed).unwrap();
+    assert_eq!(with(&["--categories", rules]), with(&[]));
+}
+
+#[test]
+fn other_forms_of_the_same_table() {
+    assert_eq!(with(&["--tsv", "--by=comm"]), "comm\tsamples\tpct\nsh\t7\t70.0000\nls\t3\t30.0000\n");
+    assert_eq!(
+        with(&["--json", "--by=comm"]),
+        "[\n {\"comm\": \"sh\", \"samples\": 7, \"pct\": 70.0000},\n \
+         {\"comm\": \"ls\", \"samples\": 3, \"pct\": 30.0000}\n]\n"
+    );
+    let odd = run("fg-csv", ["--json", "--by=stack"], b"a\"\\\x01\xff\t 1.5\n").ok().text();
+    assert_eq!(odd, "[\n {\"stack\": \"a\\\"\\\\\\u0001\u{fffd}\", \"samples\": 1.5, \"pct\": 100.0000}\n]\n");
+    assert_eq!(run("fg-csv", ["--json"], b"").ok().text(), "[]\n");
+    assert_eq!(
+        run("fg-csv", ["--tsv", "--by=comm"], b"a\tb;c 1\n").ok().text(),
+        "comm\tsamples\tpct\na b\t1\t100.0000\n"
+    );
+}
+
+#[test]
+fn any_column_may_decide_the_order() {
+    let names = |options: &[&str]| {
+        let rows: Vec<String> =
+            with(options).lines().skip(1).map(|row| row.split(',').next().unwrap().to_owned()).collect();
+        rows.join(" ")
+    };
+    assert_eq!(names(&[]), "main sh malloc ls vfs_read_[k] run");
+    assert_eq!(names(&["--sort=self_samples"]), "malloc vfs_read_[k] main ls run sh");
+    assert_eq!(names(&["--sort=function", "--top=3"]), "ls main malloc");
+    assert_eq!(names(&["--sort=category", "--top=2"]), "malloc vfs_read_[k]");
+    let out = run("fg-csv", ["--sort=nothing"], PROFILE);
+    assert_eq!(out.code(), 2);
+    assert!(out.stderr.contains("there are function, self_samples, self_pct"), "{}", out.stderr);
+}
+
+#[test]
+fn a_change_that_counting_does_not_explain_has_a_small_chance() {
+    let mut folded = String::new();
+    for number in 0..30 {
+        folded += &format!("main;f{number:02} {} {}\n", 100 + number % 7, 103 - number % 5);
+    }
+    folded += "main;slow 100 200\nmain;rare 1 3\n";
+    let out = run("fg-csv", ["--sort=self_chance", "--top=2"], folded.as_bytes()).ok().text();
+    let rows: Vec<&str> = out.lines().collect();
+    assert!(rows[1].starts_with("slow,100,200,100,0.0000,"), "{out}");
+    assert!(rows[2].contains(",1.0000,"), "{out}");
+    // Durations are no counts.
+    let durations: String =
+        (0..30).map(|number| format!("f{number} {} {}\n", 10_007 + 3 * number, 10_009 + number)).collect();
+    let out = run("fg-csv", ["--top=1"], durations.as_bytes()).ok().text();
+    assert!(out.lines().nth(1).unwrap().contains(",,"), "{out}");
 }

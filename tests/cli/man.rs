@@ -43,7 +43,10 @@ fn options(name: &str) -> Vec<String> {
     let help = run(name, ["--help"], b"").ok().text();
     let starts = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
     let words = starts.flat_map(|line| line.split_whitespace().take(2));
-    let ends = |word: &str| word.trim_end_matches(|end: char| !end.is_alphanumeric()).to_owned();
+    let ends = |word: &str| {
+        let name = word.split("[=").next().unwrap_or(word);
+        name.trim_end_matches(|end: char| !end.is_alphanumeric()).to_owned()
+    };
     let long: Vec<String> = words.filter(|word| word.starts_with("--")).map(ends).collect();
     assert!(long.len() > 4, "{name}: {long:?}");
     long

@@ -1,0 +1,115 @@
+//! Categories of functions: the first pattern that matches a name decides.
+
+use regex::bytes::{Regex, RegexSet};
+
+use crate::Error;
+
+/// The rules that are used if none are named.
+pub const DEFAULT: &str = include_str!("categories.txt");
+
+/// What no rule matches.
+const OTHER: &str = "other";
+
+/// Rules in their order.
+#[derive(Debug)]
+pub struct Categories {
+    names: Vec<String>,
+    patterns: RegexSet,
+}
+
+impl Categories {
+    /// Reads rules: a category and a pattern a line, divided by blanks; empty lines and those that begin with `#` say
+    /// nothing. `source` is for messages.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] where a line is no rule.
+    pub fn parse(text: &str, source: &str) -> Result<Self, Error> {
+        let (mut names, mut patterns) = (Vec::new(), Vec::new());
+        for (line, number) in text.lines().zip(1..) {
+            let rule = line.trim();
+            if rule.is_empty() || rule.starts_with('#') {
+                continue;
+            }
+            let malformed = |what: String| Error::Malformed { name: source.to_owned(), line: number, what };
+            let (name, pattern) = rule
+                .split_once([' ', '\t'])
+                .ok_or_else(|| malformed("expected a category and a regular expression".to_owned()))?;
+            let pattern = pattern.trim_start();
+            Regex::new(pattern).map_err(|error| malformed(error.to_string()))?;
+            names.push(name.to_owned());
+            patterns.push(pattern.to_owned());
+        }
+        let patterns = RegexSet::new(patterns)
+            .map_err(|error| Error::Unreadable { name: source.to_owned(), what: error.to_string() })?;
+        Ok(Self { names, patterns })
+    }
+
+    /// The category of a function.
+    pub fn of(&self, function: &[u8]) -> &str {
+        self.patterns.matches(function).iter().next().map_or(OTHER, |first| &self.names[first])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Categories, DEFAULT};
+
+    #[test]
+    fn the_shipped_rules_know_their_own() {
+        let categories = Categories::parse(DEFAULT, "categories.txt").unwrap();
+        for (function, category) in [
+            ("[off-cpu]", "blocked"),
+            ("[unknown]", "unknown"),
+            ("[unknown]_[k]", "unknown"),
+            ("tcp_sendmsg_locked_[k]", "kernel-net"),
+            ("__tcp_transmit_skb", "kernel-net"),
+            ("ext4_file_write_iter", "kernel-fs"),
+            ("vfs_read_[k]", "kernel-fs"),
+            ("do_anonymous_page", "kernel-mm"),
+            ("asm_exc_page_fault", "kernel-mm"),
+            ("__schedule", "kernel-sched"),
+            ("finish_task_switch.isra.0", "kernel-sched"),
+            ("entry_SYSCALL_64_after_hwframe", "kernel-syscall"),
+            ("do_syscall_64_[k]", "kernel-syscall"),
+            ("asm_sysvec_apic_timer_interrupt", "kernel-irq"),
+            ("memset_erms_[k]", "kernel"),
+            ("malloc", "allocator"),
+            ("_int_free", "allocator"),
+            ("operator new(unsigned long)", "allocator"),
+            ("je_arena_ralloc", "allocator"),
+            ("__memmove_avx512_unaligned_erms", "libc"),
+            ("read", "libc"),
+            ("readline", "other"),
+            ("[libc.so.6]", "libc"),
+            ("tokio::runtime::park", "async"),
+            ("<tokio::task::Task as core::future::Future>::poll", "async"),
+            ("tracing::span::Span::enter", "tracing"),
+            ("LFoo;::bar_[j]", "jit"),
+            ("_PyEval_EvalFrameDefault", "interpreter"),
+            ("Builtins_InterpreterEntryTrampoline", "interpreter"),
+            ("main", "other"),
+            ("myapp::parse", "other"),
+            ("freeze_table", "other"),
+            ("io::copy", "other"),
+            ("ip_address_parse_user", "kernel-net"),
+        ] {
+            assert_eq!(categories.of(function.as_bytes()), category, "{function}");
+        }
+    }
+
+    #[test]
+    fn the_first_rule_that_matches_decides() {
+        let categories = Categories::parse("# mine\nhot ^parse\n\nall .\n", "mine").unwrap();
+        assert_eq!([categories.of(b"parse_term"), categories.of(b"read"), categories.of(b"")], ["hot", "all", "other"]);
+    }
+
+    #[test]
+    fn what_is_no_rule_is_said_with_its_line() {
+        for (text, expected) in
+            [("a b\nalone\n", "mine:2: expected a category"), ("a (\n", "mine:1: regex parse error")]
+        {
+            let error = Categories::parse(text, "mine").unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What frames are called.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+use super::rename::{self, Rename};
+use super::shorten::shorten;
+use crate::profile::{FrameId, Frames};
+
+/// A thread's number in its name: `worker-12`, `java-123/124`, `GC Thread#3`, `kworker/0:1`.
+static THREAD_NUMBER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?-u)([-/#:_ ])(\?|[0-9]+\b)").expect("a valid pattern"));
+
+/// How frames are renamed. The order is that of the fields.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// Take off the suffixes `_[k]`, `_[j]`, `_[i]` and `_[w]`.
+    pub strip_suffix: bool,
+    /// How much is left out: 1 what compilers append, 2 also arguments, 3 also packages.
+    pub shorten: u8,
+    /// What is replaced by what.
+    pub renames: Vec<Rename>,
+    /// In the first frame, put `*` for a thread's number.
+    pub merge_threads: bool,
+    roots: Vec<Option<FrameId>>,
+}
+
+impl Names {
+    /// The fields in their order.
+    pub fn new(strip_suffix: bool, shorten: u8, renames: Vec<Rename>, merge_threads: bool) -> Self {
+        Self { strip_suffix, shorten, renames, merge_threads, roots: Vec::new() }
+    }
+
+    /// The name of a frame wherever it stands.
+    pub fn rename<'a>(&self, name: &'a [u8]) -> Cow<'a, [u8]> {
+        let name = if self.strip_suffix { without_suffix(name) } else { name };
+        let name = shorten(name, self.shorten);
+        match self.renames.is_empty() {
+            true => name,
+            false => Cow::Owned(rename::apply_all(&self.renames, &name).into_owned()),
+        }
+    }
+
+    /// Renames the first frame of a stack, which tells the thread.
+    pub fn rename_root(&mut self, frames: &mut Frames, stack: &mut [FrameId]) {
+        let (true, Some(root)) = (self.merge_threads, stack.first_mut()) else { return };
+        if root.index() >= self.roots.len() {
+            self.roots.resize(root.index() + 1, None);
+        }
+        *root = *self.roots[root.index()].get_or_insert_with(|| {
+            let name = THREAD_NUMBER.replace_all(frames.name(*root), &b"${1}*"[..]).into_owned();
+            frames.intern(&name)
+        });
+    }
+}
+
+/// A frame's name without what says of which kind it is: kernel, just-in-time compiled, inlined, waker.
+pub fn without_suffix(name: &[u8]) -> &[u8] {
+    match name {
+        [rest @ .., b'_', b'[', b'k' | b'j' | b'i' | b'w', b']'] if !rest.is_empty() => rest,
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Names, without_suffix};
+    use crate::profile::Frames;
+
+    #[test]
+    fn only_the_known_suffixes_are_taken_off() {
+        for (name, stripped) in
+            [("vfs_read_[k]", "vfs_read"), ("f_[x]", "f_[x]"), ("_[k]", "_[k]"), ("f_[j]x", "f_[j]x")]
+        {
+            assert_eq!(without_suffix(name.as_bytes()), stripped.as_bytes());
+        }
+    }
+
+    #[test]
+    fn threads_of_one_name_meet() {
+        let mut names = Names { merge_threads: true, ..Names::default() };
+        for (name, merged) in [
+            ("pool-2-thread-17", "pool-*-thread-*"),
+            ("java-123/456", "java-*/*"),
+            ("java-?/456", "java-*/*"),
+            ("GC Thread#3", "GC Thread#*"),
+            ("kworker/0:1", "kworker/*:*"),
+            ("x264", "x264"),
+            ("python3.11", "python3.11"),
+            ("tokio-4shared", "tokio-4shared"),
+        ] {
+            let mut frames = Frames::new();
+            names.roots.clear();
+            let mut stack = [frames.intern(name.as_bytes()), frames.intern(b"f-1")];
+            names.rename_root(&mut frames, &mut stack);
+            assert_eq!(frames.name(stack[0]), merged.as_bytes());
+            assert_eq!(frames.name(stack[1]), b"f-1");
+        }
+    }
+}
