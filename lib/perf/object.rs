@@ -199,7 +199,7 @@ impl Objects {
         if path.starts_with(b"[vsyscall]") {
             return self.named(path, || Err("a page of the kernel's".to_owned()));
         }
-        if path.is_empty() || path.starts_with(b"[") || path.starts_with(b"//anon") || is_plain_memory(path) {
+        if path.is_empty() || path.starts_with(b"[") || path.starts_with(b"//anon") {
             return self.jit(mmap.pid, true);
         }
         match open(mmap) {
@@ -211,11 +211,13 @@ impl Objects {
                     .and_then(|bytes| Elf::parse(path.to_vec(), bytes).ok_or_else(|| "not an ELF file".to_owned()));
                 let id = self.push(match object {
                     Ok(elf) => Object::Elf(elf),
+                    Err(_) if is_plain_memory(path) => return self.jit(mmap.pid, true),
                     Err(why) => Object::Missing { path: path.to_vec(), why },
                 });
                 self.by_file.insert(identity, id);
                 id
             }
+            Err(_) if is_plain_memory(path) => self.jit(mmap.pid, true),
             Err(why) => self.named(path, || Err(why)),
         }
     }
@@ -240,9 +242,10 @@ impl Objects {
     }
 }
 
-/// Mappings that are backed by a pseudo-file but hold no file's code.
+/// Files in name only, in which compilers put their code; unless a program was copied there and is run from it.
 fn is_plain_memory(path: &[u8]) -> bool {
-    path.starts_with(b"/dev/zero") || path.starts_with(b"/SYSV") || path.starts_with(b"/dev/shm/")
+    let names: [&[u8]; 4] = [b"/dev/zero", b"/SYSV", b"/dev/shm/", b"/memfd:"];
+    names.iter().any(|name| path.starts_with(name))
 }
 
 /// Opens the file of a mapping as the process sees it, and makes sure that it is the very file that was mapped.
@@ -253,10 +256,12 @@ fn open(mmap: &Mmap<'_>) -> Result<(File, (u64, u64, i64)), String> {
         path.strip_prefix("/").ok().map(|below| PathBuf::from(format!("/proc/{}/root", mmap.pid)).join(below)),
         Some(path.clone()),
         Some(PathBuf::from(format!("/proc/{}/map_files/{:x}-{end:x}", mmap.pid, mmap.start))),
+        // Those may be followed by root alone; this one by whoever may record the process.
+        mmap.inode.map(|_| PathBuf::from(format!("/proc/{}/exe", mmap.pid))),
     ];
     let mut why = "not found".to_owned();
     for candidate in candidates.into_iter().flatten() {
-        match File::open(&candidate).and_then(|file| file.metadata().map(|metadata| (file, metadata))) {
+        match open_at_once(&candidate).and_then(|file| file.metadata().map(|metadata| (file, metadata))) {
             Ok((file, metadata)) if metadata.is_file() => {
                 let identity = identity(&metadata);
                 if mmap.inode.is_none_or(|inode| inode == identity.1) {
@@ -269,6 +274,18 @@ fn open(mmap: &Mmap<'_>) -> Result<(File, (u64, u64, i64)), String> {
         }
     }
     Err(why)
+}
+
+/// Opens a file of whatever kind without waiting for anybody: a pipe may stand by now where a program's file was.
+#[cfg(unix)]
+fn open_at_once(path: &Path) -> std::io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
+}
+
+#[cfg(not(unix))]
+fn open_at_once(path: &Path) -> std::io::Result<File> {
+    File::open(path)
 }
 
 #[cfg(unix)]

@@ -1,0 +1,18 @@
+//! Real recordings of real programs. They need a kernel that lets us record; without one they skip, and say so.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod endings;
+mod events;
+mod files;
+mod folded;
+mod idle;
+mod programs;
+mod refusals;
+mod script;
+mod streams;
+mod targets;

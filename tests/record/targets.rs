@@ -1,0 +1,187 @@
+//! What can be recorded: a command with its threads and children, running processes, the whole system.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::folded::{Background, Folded, end, may_record, record, recorder};
+use crate::programs::{compiled, program, workload};
+use crate::support::{directory, eventually, has};
+
+#[test]
+fn threads_have_their_names() {
+    if !may_record() {
+        return;
+    }
+    let outcome = record(["--", &workload(), "0.8"]).ok();
+    assert!(outcome.stderr.contains("workload: done"), "{outcome:?}");
+    let profile = Folded::of(&outcome);
+    for root in ["workload", "parser", "sorter"] {
+        profile.assert_share(&[root], 0.04);
+    }
+}
+
+#[test]
+fn an_inlined_call_is_a_frame_of_its_own_unless_unwanted() {
+    let (true, Some(busy)) = (may_record(), program("busy")) else { return };
+    let outcome = record(["--", &busy, "0.2"]).ok();
+    Folded::of(&outcome).assert_share(&["busy", "main", "spin", "step"], 0.8);
+    let outcome = record(["--no-inline", "--", &busy, "0.2"]).ok();
+    let profile = Folded::of(&outcome);
+    profile.assert_share(&["busy", "main", "spin"], 0.8);
+    assert_eq!(profile.share(&["step"]), 0.0);
+}
+
+#[test]
+fn children_are_followed_through_fork_and_exec() {
+    let (true, Some(busy)) = (may_record(), program("busy")) else { return };
+    let folder = directory();
+    for name in ["first", "second", "third"] {
+        std::fs::copy(&busy, folder.path().join(name)).unwrap();
+    }
+    let script = "./first 0.1 & (env A=1 nice ./second 0.1); wait; exec env sh -c 'exec ./third 0.1'";
+    let outcome = end(recorder(["--", "sh", "-c", script]).current_dir(&folder).spawn().unwrap()).ok();
+    let profile = Folded::of(&outcome);
+    for name in ["first", "second", "third"] {
+        profile.assert_share(&[name, "main", "spin", "step"], 0.15);
+    }
+}
+
+#[test]
+fn odd_names_of_threads_are_frames_that_readers_take() {
+    let (true, Some(threads)) = (may_record(), program("threads")) else { return };
+    let outcome = record(["--", &threads, "names"]).ok();
+    let profile = Folded::of(&outcome);
+    for name in ["a:b", "new_line", "two_words", "\u{1b}[31mred", "\u{fffd}\u{fffd}", "lead", "1_2_3"] {
+        profile.assert_share(&[name, "work", "spin"], 0.05);
+    }
+    profile.assert_share(&["[unknown]", "work", "spin"], 0.1);
+}
+
+#[test]
+fn hundreds_of_short_lives_are_followed() {
+    if !may_record() {
+        return;
+    }
+    // So often that the short ones are met: in each process the kernel counts from the start.
+    let script = "n=0; while [ $n -lt 200 ]; do /bin/true; n=$((n + 1)); done; exit 6";
+    let outcome = record(["-F", "10000", "--no-inline", "--", "sh", "-c", script]);
+    assert_eq!(outcome.code(), 6, "{outcome:?}");
+    let profile = Folded::of(&outcome);
+    profile.assert_share(&["true"], 0.1);
+    assert!(profile.0.iter().all(|(stack, _)| ["sh", "true"].contains(&&*stack[0])), "{profile:?}");
+}
+
+#[test]
+fn hundreds_of_threads_are_followed() {
+    if !(may_record() && has("python3")) {
+        return;
+    }
+    let script = "import threading\n\
+        def work():\n    for n in range(20000): pass\n\
+        threads = [threading.Thread(target=work) for n in range(300)]\n\
+        [t.start() for t in threads]; [t.join() for t in threads]";
+    let outcome = record(["--no-inline", "--", "python3", "-c", script]).ok();
+    assert!(Folded::of(&outcome).total() > 50, "{outcome:?}");
+}
+
+#[test]
+fn running_processes_are_recorded_until_they_end() {
+    let (true, Some(busy)) = (may_record(), program("busy")) else { return };
+    let start = || Background::start(Command::new(&busy).arg("0.8"));
+    let (one, other) = (start(), start());
+    let outcome = record(["-F", "997", "-p", &format!("{},{}", one.pid(), other.pid())]).ok();
+    let profile = Folded::of(&outcome);
+    profile.assert_share(&["busy", "main", "spin", "step"], 0.8);
+    assert!(profile.total() > 300, "{outcome:?}");
+}
+
+#[test]
+fn a_process_whose_threads_come_and_go_is_recorded() {
+    let (true, Some(threads)) = (may_record(), program("threads")) else { return };
+    let process = Background::start(Command::new(threads).arg("churn"));
+    let outcome = record(["-F", "997", "-d", "1", "-p", &process.pid()]).ok();
+    let profile = Folded::of(&outcome);
+    profile.assert_share(&["threads", "main", "spin"], 0.1);
+    profile.assert_share(&["passing", "work", "spin"], 0.1);
+    // Each thread is counted once: no more than all CPUs can give in that time.
+    let cpus = std::thread::available_parallelism().unwrap().get() as u64;
+    assert!(profile.total() <= 2 * 1100 * cpus.min(2), "{outcome:?}");
+}
+
+#[test]
+fn a_process_that_sleeps_makes_an_empty_profile() {
+    if !may_record() {
+        return;
+    }
+    let process = Background::start(Command::new("sleep").arg("20"));
+    let outcome = record(["-d", "200ms", "-p", &process.pid()]).ok();
+    assert_eq!(outcome.text(), "");
+    assert!(outcome.stderr.contains("nothing was recorded"), "{outcome:?}");
+}
+
+#[test]
+fn the_whole_system_is_recorded_without_its_idling() {
+    let (true, Some(busy)) = (may_record(), program("busy")) else { return };
+    let _process = Background::start(Command::new(busy).arg("20"));
+    let outcome = record(["-a", "-d", "0.6"]);
+    if outcome.stderr.contains("cannot record all CPUs") {
+        return crate::support::skip(&outcome.stderr);
+    }
+    let profile = Folded::of(&outcome.ok());
+    profile.assert_share(&["busy", "main", "spin", "step"], 0.03);
+    assert!(profile.0.iter().all(|(stack, _)| !stack[0].starts_with("swapper")), "{profile:?}");
+}
+
+#[test]
+fn the_time_that_was_given_ends_a_command() {
+    if !may_record() {
+        return;
+    }
+    let began = Instant::now();
+    let outcome = record(["-d", "300ms", "--", "sh", "-c", "while :; do :; done"]);
+    assert_eq!(outcome.code(), 128 + libc::SIGTERM, "{outcome:?}");
+    assert!(Folded::of(&outcome).total() > 0, "{outcome:?}");
+    assert!(began.elapsed() < Duration::from_secs(15));
+}
+
+#[test]
+fn two_recorders_do_not_mind_each_other() {
+    let (true, Some(busy)) = (may_record(), program("busy")) else { return };
+    let process = Background::start(Command::new(busy).arg("20"));
+    let start = || recorder(["-F", "997", "-d", "0.5", "-p", &process.pid()]).spawn().unwrap();
+    for recording in [start(), start()] {
+        Folded::of(&end(recording).ok()).assert_share(&["busy", "main", "spin", "step"], 0.8);
+    }
+}
+
+#[test]
+fn what_a_command_leaves_behind_is_not_waited_for() {
+    if !may_record() {
+        return;
+    }
+    let folder = directory();
+    let script = "setsid sleep 20 < /dev/null > /dev/null 2>&1 & echo $! > left; exit 4";
+    let outcome = end(recorder(["--", "sh", "-c", script]).current_dir(&folder).spawn().unwrap());
+    let left = std::fs::read_to_string(folder.path().join("left")).unwrap();
+    let still_there = || std::path::Path::new("/proc").join(left.trim()).exists();
+    assert!(still_there(), "{outcome:?}");
+    Command::new("kill").arg(left.trim()).status().unwrap();
+    assert_eq!(outcome.code(), 4, "{outcome:?}");
+    assert!(eventually(|| !still_there()));
+}
+
+#[test]
+fn a_command_may_have_many_words_and_few_files() {
+    if !(may_record() && compiled().is_some()) {
+        return;
+    }
+    let record = crate::support::tool("fg-record");
+    let script = format!("ulimit -n 64; exec {record} -q -- sh -c 'echo $#, $(ulimit -n)' $(seq 20000)");
+    let outcome = crate::support::run_bounded(
+        Command::new("sh")
+            .args(["-c", &script])
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped()),
+    );
+    assert_eq!(outcome.ok().stderr, "19999, 64\n");
+}
