@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Color, Common, Reading, Session, Tool};
+use fgkit::cli::{self, Color, Common, Entries, Reading, Session, Tool};
 use fgkit::csv::{By, Categories, DEFAULT_CATEGORIES, Format, Table, count, summary, write};
 use fgkit::{Error, folded};
 
@@ -18,7 +18,7 @@ use fgkit::{Error, folded};
 /// counts the chance of such a difference by noise alone, adjusted for the number of rows: up to 0.05 it is significant.
 /// The largest change comes first.
 #[derive(clap::Parser)]
-#[command(name = "fg-csv", after_help = "Example: fg-collapse perf.txt | fg-csv --top 20")]
+#[command(name = "fg-csv")]
 struct Args {
     /// Count function [default], comm, stack or edge
     ///
@@ -89,6 +89,12 @@ impl Args {
 }
 
 impl Tool for Args {
+    const EXAMPLES: Entries = &[
+        ("fg-collapse perf.txt | fg-csv --top 10", "The heaviest functions."),
+        ("fg-collapse perf.txt | fg-csv --summary", "Where the time goes: network, memory, locks, your code."),
+        ("fg-diff -n before.folded after.folded | fg-csv --top 10", "The functions that changed most."),
+    ];
+
     fn common(&self) -> &Common {
         &self.common
     }

@@ -166,7 +166,11 @@ impl<'a> Table<'a> {
     fn judge(&self) -> Vec<Vec<f64>> {
         let after = |profile: &Profile| {
             let mut weights = Vec::with_capacity(profile.len());
-            profile.for_each::<Error>(|_, stack| Ok(weights.push(stack.after))).map(|()| weights)
+            let gather = |_: &[_], stack: Weights| {
+                weights.push(stack.after);
+                Ok::<(), Error>(())
+            };
+            profile.for_each(gather).map(|()| weights)
         };
         let sample = match self.profile.is_differential() {
             true => after(self.profile).ok().and_then(|weights| significance::sample_weight(weights.into_iter())),
