@@ -16,7 +16,7 @@ mod merge;
 mod perf_script;
 mod select;
 mod sink;
-mod tidy;
+pub mod tidy;
 
 use std::num::NonZeroUsize;
 

@@ -34,8 +34,35 @@ pub fn tidy(name: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
+/// The frames that a symbol stands for, root first: more than one where a JIT compiler lists inlined functions in it.
+/// Those but the first are to be marked with [`INLINED`]. In threads of `java`, classes lose their leading `L`.
+pub fn frames(symbol: &[u8], java: bool) -> impl Iterator<Item = Cow<'_, [u8]>> {
+    inlined(symbol).map(move |part| match part.strip_prefix(b"L") {
+        Some(class) if java && memchr::memchr(b'/', tidy(part).as_ref()).is_some() => tidy(class),
+        _ => tidy(part),
+    })
+}
+
+/// The mark of an inlined frame.
+pub const INLINED: &[u8] = b"_[i]";
+
+/// The name with a mark at its end, unless it is there.
+pub fn marked<'a>(name: Cow<'a, [u8]>, mark: &[u8]) -> Cow<'a, [u8]> {
+    if name.ends_with(mark) {
+        return name;
+    }
+    let mut name = name.into_owned();
+    name.extend_from_slice(mark);
+    Cow::Owned(name)
+}
+
+/// Whether a thread of this name runs Java.
+pub fn is_java(comm: &[u8]) -> bool {
+    comm.starts_with(b"java")
+}
+
 /// The parts of a name in which a JIT compiler lists inlined functions: `caller->inlined->inlined`.
-pub(super) fn inlined(name: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn inlined(name: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut parts = vec![];
     let (mut start, mut at) = (0, 0);
     let mut unclosed = Unclosed::default();

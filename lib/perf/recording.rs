@@ -11,6 +11,7 @@ use super::process::{CommId, Mapping, Processes};
 use super::symbolize::Symbolized;
 use super::unwind::{End, Memory, Moment, Unwinder};
 use crate::Error;
+use crate::collapse::tidy;
 use crate::profile::{FrameId, Frames, Profile, Stacks, Weight, Weights};
 
 /// The frame of samples that the kernel dropped.
@@ -302,12 +303,13 @@ impl Recording {
     pub fn profile(&self, names: &Symbolized) -> Result<(Profile, Unknown), Error> {
         let mut profile = Profile::new(false);
         let mut unknown = Unknown::default();
-        let frames: Vec<FrameId> = names.frames().iter().map(|frame| profile.frames.intern(&frame.name)).collect();
+        let mut frames = FrameNames::new(names);
         let comms: Vec<FrameId> = self.comms.iter().map(|(_, comm)| profile.frames.intern(&comm_frame(comm))).collect();
         let truncated = profile.frames.intern(TRUNCATED);
         let mut stack = Vec::new();
         for (number, tally) in self.tallies.iter().enumerate() {
             let ids = self.stacks.get(number as u32);
+            let java = tidy::is_java(self.comms.name(FrameId::from_index(ids[0])));
             stack.clear();
             stack.push(comms[ids[0] as usize]);
             if ids[1] != 0 {
@@ -318,7 +320,9 @@ impl Recording {
                 unknown.frames += tally.samples * span.len() as u64;
                 unknown.unknown +=
                     tally.samples * names.frames()[span.clone()].iter().filter(|f| !f.known).count() as u64;
-                stack.extend_from_slice(&frames[span]);
+                for frame in span {
+                    stack.extend_from_slice(frames.named(frame, java, &mut profile.frames));
+                }
             }
             let weight = match self.options.weight {
                 WeightBy::Samples => Weight::new(tally.samples),
@@ -344,6 +348,34 @@ impl Recording {
                 Weight::from_millionths((lost * mean).saturating_mul(1_000_000))
             }
         }
+    }
+}
+
+/// The frames as they stand in folded text: tidied as `fg-collapse` tidies names.
+struct FrameNames<'a> {
+    symbols: &'a Symbolized,
+    /// For each symbol its frames, in a thread that runs Java and in another.
+    named: [Vec<Option<Vec<FrameId>>>; 2],
+}
+
+impl<'a> FrameNames<'a> {
+    fn new(symbols: &'a Symbolized) -> Self {
+        Self { symbols, named: [vec![None; symbols.frames().len()], vec![None; symbols.frames().len()]] }
+    }
+
+    fn named(&mut self, frame: usize, java: bool, frames: &mut Frames) -> &[FrameId] {
+        self.named[usize::from(java)][frame].get_or_insert_with(|| {
+            let frame = &self.symbols.frames()[frame];
+            if !frame.known {
+                return vec![frames.intern(&frame.name)];
+            }
+            let mut names = Vec::new();
+            for name in tidy::frames(&frame.name, java) {
+                let name = if names.is_empty() { name } else { tidy::marked(name, tidy::INLINED) };
+                names.push(frames.intern(&name));
+            }
+            names
+        })
     }
 }
 

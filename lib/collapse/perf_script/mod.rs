@@ -22,7 +22,7 @@ use self::name::Naming;
 use self::selection::Selection;
 use super::memo::{Key, Memo};
 use super::sink::Sink;
-use super::{Event, Format, Options, Parser, Remarks};
+use super::{Event, Format, Options, Parser, Remarks, tidy};
 use crate::Error;
 use crate::profile::{FrameId, Weight, Weights};
 
@@ -246,7 +246,7 @@ impl PerfScript {
         let key = Key::new(key);
         self.roots.get(key).unwrap_or_else(|| {
             let name = self.naming.thread(header);
-            let root = Root { frame: sink.intern(&name), java: name.starts_with(b"java") };
+            let root = Root { frame: sink.intern(&name), java: tidy::is_java(&name) };
             self.roots.insert(key, root);
             root
         })

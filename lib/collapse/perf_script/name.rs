@@ -65,11 +65,11 @@ impl Naming {
             return vec![self.marked(located(frame.symbol.into(), frame), frame)];
         }
         let mut names = vec![];
-        for part in tidy::inlined(frame.symbol) {
-            let name = located(tidied(part, java), frame);
+        for name in tidy::frames(frame.symbol, java) {
+            let name = located(name, frame);
             names.push(match names.is_empty() {
                 true => self.marked(name, frame),
-                false => suffixed(name, b"_[i]"),
+                false => tidy::marked(name, tidy::INLINED),
             });
         }
         names
@@ -99,34 +99,18 @@ impl Naming {
     fn marked<'a>(&self, name: Cow<'a, [u8]>, frame: &Frame<'_>) -> Cow<'a, [u8]> {
         let module = frame.module.unwrap_or_default();
         if self.kernel && is_kernel(module) {
-            suffixed(name, b"_[k]")
+            tidy::marked(name, b"_[k]")
         } else if self.jit && is_jit(module) {
-            suffixed(name, b"_[j]")
+            tidy::marked(name, b"_[j]")
         } else {
             name
         }
     }
 }
 
-fn tidied(name: &[u8], java: bool) -> Cow<'_, [u8]> {
-    match name.strip_prefix(b"L") {
-        Some(class) if java && memchr::memchr(b'/', tidy(name).as_ref()).is_some() => tidy(class),
-        _ => tidy(name),
-    }
-}
-
 /// With `:FILE:LINE` if that is known.
 fn located<'a>(name: Cow<'a, [u8]>, frame: &Frame<'_>) -> Cow<'a, [u8]> {
     frame.source.map_or(name.clone(), |source| [&name, &b":"[..], source].concat().into())
-}
-
-fn suffixed<'a>(name: Cow<'a, [u8]>, suffix: &[u8]) -> Cow<'a, [u8]> {
-    if name.ends_with(suffix) {
-        return name;
-    }
-    let mut name = name.into_owned();
-    name.extend_from_slice(suffix);
-    Cow::Owned(name)
 }
 
 /// Brackets that are no kernel modules: memory without a file, and what user space maps from the kernel.
