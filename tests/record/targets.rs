@@ -80,7 +80,7 @@ fn hundreds_of_threads_are_followed() {
         def work():\n    for n in range(20000): pass\n\
         threads = [threading.Thread(target=work) for n in range(300)]\n\
         [t.start() for t in threads]; [t.join() for t in threads]";
-    let outcome = record(["--no-inline", "--", "python3", "-c", script]).ok();
+    let outcome = record(["-F", "10000", "--no-inline", "--", "python3", "-c", script]).ok();
     assert!(Folded::of(&outcome).total() > 50, "{outcome:?}");
 }
 
