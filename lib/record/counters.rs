@@ -32,6 +32,14 @@ pub enum CallGraph {
 }
 
 impl CallGraph {
+    /// The sizes of the ring of samples: the best and the smallest.
+    fn ring_sizes(self) -> (u8, u8) {
+        match self {
+            Self::FramePointers => (SAMPLE_RING, SMALLEST_RING),
+            Self::Dwarf(bytes) => (STACK_RING, SMALLEST_RING.max((2 * bytes / 4096).next_power_of_two().ilog2() as u8)),
+        }
+    }
+
     /// The layout of the records.
     fn layout(self) -> Layout {
         use sample_type as bit;
@@ -49,8 +57,8 @@ impl CallGraph {
 const SAMPLE_RING: u8 = 7;
 const STACK_RING: u8 = 11;
 const SIDE_RING: u8 = 6;
-/// How often all rings may be halved where the kernel refuses the memory; below that they are of no use.
-const HALVINGS: u8 = 5;
+/// And where the kernel refuses that much, down to this: below, or where fewer than two stacks fit, they are of no use.
+const SMALLEST_RING: u8 = 2;
 
 /// What is counted, and how often a sample is taken.
 #[derive(Clone, Copy, Debug)]
@@ -123,14 +131,15 @@ impl Counters {
     /// [`Error::Refused`] with the reason.
     pub fn open(target: &Target, sampling: Sampling) -> Result<Self, Error> {
         raise_file_limit();
-        let (mut without_kernel, mut halvings) = (false, 0);
+        let (best, smallest) = sampling.call_graph.ring_sizes();
+        let (mut without_kernel, mut size) = (false, best);
         loop {
-            match Opener::new(target, sampling, without_kernel, halvings).open() {
+            match Opener::new(target, sampling, without_kernel, size).open() {
                 Err(Failure::Counter(error)) if error.raw_os_error() == Some(libc::EACCES) && !without_kernel => {
                     without_kernel = true;
                 }
-                Err(Failure::Ring(error)) if error.raw_os_error() == Some(libc::EPERM) && halvings < HALVINGS => {
-                    halvings += 1;
+                Err(Failure::Ring(error)) if error.raw_os_error() == Some(libc::EPERM) && size > smallest => {
+                    size -= 1;
                 }
                 Err(Failure::Counter(error)) => {
                     return Err(refusal::counter(&error, target, sampling.frequency, sampling.metric.name()));
@@ -138,7 +147,7 @@ impl Counters {
                 Err(Failure::Ring(error)) => return Err(refusal::rings(&error)),
                 Ok(mut counters) => {
                     let kernel_left_out = without_kernel.then(refusal::kernel_left_out);
-                    let rings_reduced = (halvings > 0).then(|| refusal::rings_reduced(4 << (SAMPLE_RING - halvings)));
+                    let rings_reduced = (size < best).then(|| refusal::rings_reduced(4 << size));
                     counters.notes.extend(kernel_left_out.into_iter().chain(rings_reduced));
                     return Ok(counters);
                 }
@@ -195,23 +204,18 @@ struct Opener<'a> {
     side_options: Opts,
     sample_ring: u8,
     cpus: Vec<u32>,
-    halvings: u8,
     counters: Counters,
 }
 
 impl<'a> Opener<'a> {
-    fn new(target: &'a Target, sampling: Sampling, without_kernel: bool, halvings: u8) -> Self {
+    fn new(target: &'a Target, sampling: Sampling, without_kernel: bool, sample_ring: u8) -> Self {
         Self {
             target,
             metric: sampling.metric,
             sample_options: sample_options(target, sampling, without_kernel),
             side_options: side_options(target, without_kernel),
-            sample_ring: match sampling.call_graph {
-                CallGraph::FramePointers => SAMPLE_RING,
-                CallGraph::Dwarf(_) => STACK_RING,
-            },
+            sample_ring,
             cpus: online_cpus(),
-            halvings,
             counters: Counters {
                 rings: Vec::new(),
                 others: Vec::new(),
@@ -274,8 +278,8 @@ impl<'a> Opener<'a> {
                     self.counters.others.extend([side, samples]);
                 }
                 None => {
-                    let side = ring(side, SIDE_RING - self.halvings)?;
-                    let samples = ring(samples, self.sample_ring - self.halvings)?;
+                    let side = ring(side, SIDE_RING.min(self.sample_ring - 1))?;
+                    let samples = ring(samples, self.sample_ring)?;
                     self.counters.rings.push(CpuRings { samples, side });
                 }
             }

@@ -22,15 +22,23 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Reads all that stands in the rings.
+    /// Reads all that stands in the rings, but of each ring no more than one record that came meanwhile: who writes faster
+    /// than we read would keep us from hearing of anything else.
     pub fn read(&mut self, counters: &Counters, recording: &mut Recording) {
+        self.read_until(now(), counters, recording);
+    }
+
+    fn read_until(&mut self, until: u64, counters: &Counters, recording: &mut Recording) {
         let begin = now();
         self.read_side_band(counters, recording);
         for rings in &counters.rings {
             let Some(records) = rings.samples.sampler().iter() else { continue };
             let mut records = records.into_cow();
             while let Some(record) = records.lending_next() {
-                self.take_sample(record.as_raw().as_bytes(), counters, recording);
+                let time = self.take_sample(record.as_raw().as_bytes(), counters, recording);
+                if time > until {
+                    break;
+                }
             }
         }
         recording.forget_before(begin.saturating_sub(STRAGGLERS_NS));
@@ -38,15 +46,16 @@ impl Reader {
 
     /// Reads all that is left, when nothing more will come.
     pub fn finish(&mut self, counters: &Counters, recording: &mut Recording) {
-        self.read(counters, recording);
+        self.read_until(u64::MAX, counters, recording);
         self.horizon = u64::MAX;
         self.take_waiting(counters, recording);
     }
 
-    fn take_sample(&mut self, record: &[u8], counters: &Counters, recording: &mut Recording) {
+    /// Takes a record in, and says when it was written.
+    fn take_sample(&mut self, record: &[u8], counters: &Counters, recording: &mut Recording) -> u64 {
         let Some((stamp, event)) = event::parse(record, counters.layout) else {
             recording.counts.malformed += 1;
-            return;
+            return 0;
         };
         match event {
             Event::Sample(_) if !counters.counts(stamp.tid, stamp.id) => {}
@@ -59,6 +68,7 @@ impl Reader {
             Event::Lost(count) => recording.counts.lost += count,
             _ => recording.take(stamp, event),
         }
+        stamp.time
     }
 
     fn read_side_band(&mut self, counters: &Counters, recording: &mut Recording) {

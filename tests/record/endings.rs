@@ -90,13 +90,18 @@ impl Begun {
 /// Some work, so that there are samples, and then the word that it was done.
 const WORK: &str = "n=0; while [ $n -lt 50000 ]; do n=$((n + 1)); done; : > begun";
 
+/// Then a wait for something, but not for ever, should it not come.
+fn wait_until(condition: &str) -> String {
+    format!("{WORK}; while [ $n -gt 49600 ] && ! {condition}; do n=$((n - 1)); sleep 0.05; done")
+}
+
 #[test]
 fn ctrl_c_ends_command_and_recording() {
     if !may_record() {
         return;
     }
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        let begun = Begun::of(&format!("{WORK}; while :; do :; done"));
+        let begun = Begun::of(&format!("{WORK}; while [ $n -lt 9000000 ]; do n=$((n + 1)); done"));
         #[allow(unsafe_code)]
         // SAFETY: the group's leader has not been waited for, so the number is still its own.
         unsafe {
@@ -115,7 +120,7 @@ fn a_signal_that_means_the_whole_job_is_passed_on() {
         return;
     }
     for signal in [libc::SIGTERM, libc::SIGHUP] {
-        let begun = Begun::of(&format!("trap 'exit 9' TERM HUP; {WORK}; while :; do sleep 0.05; done"));
+        let begun = Begun::of(&format!("trap 'exit 9' TERM HUP; {}", wait_until("false")));
         begun.send(signal);
         let outcome = end(begun.recording);
         assert_eq!(outcome.code(), 9, "{outcome:?}");
@@ -128,7 +133,7 @@ fn a_recorder_that_alone_is_interrupted_prints_and_waits_for_the_command() {
     if !may_record() {
         return;
     }
-    let mut begun = Begun::of(&format!("{WORK}; while ! [ -e printed ]; do sleep 0.05; done; exit 7"));
+    let mut begun = Begun::of(&format!("{}; exit 7", wait_until("[ -e printed ]")));
     begun.send(libc::SIGINT);
     let mut profile = Vec::new();
     // The end of the profile comes before the end of the command: it waits for us.
@@ -145,7 +150,7 @@ fn the_second_signal_kills() {
     if !may_record() {
         return;
     }
-    let script = format!("echo $$ > pid; trap '' INT TERM; {WORK}; while :; do sleep 0.05; done");
+    let script = format!("echo $$ > pid; trap '' INT TERM; {}", wait_until("false"));
     let mut begun = Begun::of(&script);
     let ended = eventually(|| {
         begun.send(libc::SIGTERM);

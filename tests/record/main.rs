@@ -12,6 +12,7 @@ mod files;
 mod folded;
 mod idle;
 mod programs;
+mod progress;
 mod refusals;
 mod script;
 mod streams;

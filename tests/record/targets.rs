@@ -80,7 +80,7 @@ fn hundreds_of_threads_are_followed() {
         def work():\n    for n in range(20000): pass\n\
         threads = [threading.Thread(target=work) for n in range(300)]\n\
         [t.start() for t in threads]; [t.join() for t in threads]";
-    let outcome = record(["--no-inline", "--", "python3", "-c", script]).ok();
+    let outcome = record(["-F", "10000", "--no-inline", "--", "python3", "-c", script]).ok();
     assert!(Folded::of(&outcome).total() > 50, "{outcome:?}");
 }
 
@@ -123,12 +123,13 @@ fn a_process_that_sleeps_makes_an_empty_profile() {
 fn the_whole_system_is_recorded_without_its_idling() {
     let (true, Some(busy)) = (may_record(), program("busy")) else { return };
     let _process = Background::start(Command::new(busy).arg("20"));
-    let outcome = record(["-a", "-d", "0.6"]);
+    // The cheapest way: all that runs on the machine is to be named.
+    let outcome = record(["-a", "-d", "0.6", "--call-graph", "fp", "--no-inline"]);
     if outcome.stderr.contains("cannot record all CPUs") {
         return crate::support::skip(&outcome.stderr);
     }
     let profile = Folded::of(&outcome.ok());
-    profile.assert_share(&["busy", "main", "spin", "step"], 0.03);
+    profile.assert_share(&["busy", "main", "spin"], 0.03);
     assert!(profile.0.iter().all(|(stack, _)| !stack[0].starts_with("swapper")), "{profile:?}");
 }
 
