@@ -50,8 +50,8 @@ function readStacks(bytes, count, differential) {
             path.push(node++);
         }
         const leaf = path[path.length - 1];
-        if (differential) tree.ownBefore[leaf] = weight();
-        tree.own[leaf] = weight();
+        if (differential) tree.ownBefore[leaf] += weight();
+        tree.own[leaf] += weight();
     }
     while (path.length > 0) tree.end[path.pop()] = node;
     return addUp(tree);
