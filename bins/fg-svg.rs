@@ -1,5 +1,6 @@
 //! `fg-svg`: folded stacks in, a flame graph out: `fg-record -- ./app | fg-collapse | fg-svg > flame.svg`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fgkit::cli::{self, Common, Entries, Output, Reading, Session, Tool};
@@ -7,6 +8,7 @@ use fgkit::diagnostics::Diagnostics;
 use fgkit::input::Source;
 use fgkit::profile::Weight;
 use fgkit::svg::colour::{Colour, Palette, Scheme};
+use fgkit::svg::name_attributes::NameAttributes;
 use fgkit::svg::palette_map::PaletteMap;
 use fgkit::svg::{self, Background, Delta, Drawing, MinWidth, Options, Order, reshape};
 use fgkit::{Error, folded};
@@ -138,6 +140,10 @@ struct Args {
     #[arg(long, value_name = "NUMBER", hide_short_help = true)]
     seed: Option<u64>,
 
+    /// Titles, links and attributes for frames: lines of NAME and, after tabs, key=value (title, href, target, id, class)
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    nameattr: Option<PathBuf>,
+
     /// Take colours from ./palette.map, and keep those of new names there
     #[arg(long, hide_short_help = true)]
     cp: bool,
@@ -187,7 +193,7 @@ fn weight(text: &str) -> Result<Weight, String> {
 const PALETTE_MAP: &str = "palette.map";
 
 impl Args {
-    fn options(&self, known: PaletteMap) -> Options {
+    fn options(&self, known: PaletteMap, name_attributes: NameAttributes) -> Options {
         let chart = self.flamechart.then(|| "Flame Chart".to_owned());
         Options {
             title: self.title.clone().or(chart),
@@ -211,6 +217,7 @@ impl Args {
             vanished: self.elided,
             factor: self.factor,
             total: self.total.unwrap_or_default(),
+            name_attributes,
             notes: self.notes.clone(),
             plain: self.plain,
             delta: self.delta,
@@ -280,7 +287,8 @@ impl Tool for Args {
         let Session { output, diagnostics } = session;
         diagnostics.set_strict(self.reading.strict);
         let known = if self.cp { PaletteMap::load(PALETTE_MAP.as_ref(), diagnostics)? } else { PaletteMap::default() };
-        let mut options = self.options(known);
+        let named = self.nameattr.as_ref().map(|path| NameAttributes::load(path, diagnostics)).transpose()?;
+        let mut options = self.options(known, named.unwrap_or_default());
         let drawing = self.draw(&options, diagnostics)?;
         match drawing.stacks {
             0 if diagnostics.failed() => return Err(Error::Said),

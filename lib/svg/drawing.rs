@@ -104,7 +104,7 @@ impl Pen {
     }
 
     fn finish(self, options: &Options) -> Result<Drawing, Error> {
-        let payload = self.packer.map(|packer| packer.finish(&options.scheme)).transpose();
+        let payload = self.packer.map(|packer| packer.finish(&options.scheme, &options.name_attributes)).transpose();
         let payload = payload.map_err(|error| Error::write("memory", error))?;
         Ok(Drawing { layout: self.builder.finish(), payload, differential: self.differential, stacks: self.stacks })
     }

@@ -3,6 +3,7 @@
 use super::captions::with_commas;
 use super::colour::{self, Colour};
 use super::layout::Drawn;
+use super::name_attributes::Element;
 use super::options::{Delta, SIDE};
 use super::text::{self, escape, visible};
 use super::write::Picture;
@@ -30,13 +31,25 @@ impl Picture<'_> {
     pub(super) fn push_frame(&self, frame: &Drawn, text: &mut Vec<u8>) {
         let full = self.layout.names.name(frame.name);
         let name = visible(colour::without_kind(full));
-        text.extend_from_slice(b"<g");
-        if colour::is_state(full) {
-            text.extend_from_slice(b" class=\"state\"");
+        let element = self.options.name_attributes.get(full);
+        let tag = element.map_or("g", Element::tag);
+        text.extend_from_slice(format!("<{tag}").as_bytes());
+        let class = element.and_then(|element| element.push_attributes(text));
+        let state = colour::is_state(full).then_some("state");
+        for (class, before) in [state, class].into_iter().flatten().zip([" class=\"", " "]) {
+            text.extend_from_slice(before.as_bytes());
+            escape(class, text);
+        }
+        if state.is_some() || class.is_some() {
+            text.push(b'"');
         }
         text.extend_from_slice(b"><title>");
-        escape(shortened(&name), text);
-        self.push_numbers(frame, text);
+        if let Some(title) = element.and_then(|element| element.title.as_deref()) {
+            escape(title, text);
+        } else {
+            escape(shortened(&name), text);
+            self.push_numbers(frame, text);
+        }
         text.extend_from_slice(b"</title>");
         let whole = self.whole.as_f64();
         let (start, share) = (frame.start.as_f64() / whole, frame.total.after.as_f64() / whole);
@@ -47,7 +60,7 @@ impl Picture<'_> {
         if !label.is_empty() {
             self.push_label(start, frame.depth + 1, colour, &label, text);
         }
-        text.extend_from_slice(b"</g>\n");
+        text.extend_from_slice(format!("</{tag}>\n").as_bytes());
     }
 
     fn colour(&self, frame: &Drawn, name: &[u8]) -> Colour {

@@ -10,6 +10,7 @@ mod drawing;
 mod family;
 mod frames;
 pub mod layout;
+pub mod name_attributes;
 mod options;
 pub mod palette_map;
 mod payload;

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use super::colour::{Colour, Palette, Scheme};
+use super::name_attributes::NameAttributes;
 use crate::profile::Weight;
 
 /// The blank stripe left and right of the frames.
@@ -43,6 +44,8 @@ pub struct Options {
     pub vanished: bool,
     /// What the whole width stands for, if that is more than the total.
     pub total: Weight,
+    /// What frames of some names have besides.
+    pub name_attributes: NameAttributes,
     /// A comment in the file.
     pub notes: Option<String>,
     /// A still picture: no script, and of the profile only what is drawn.
@@ -93,6 +96,7 @@ impl Default for Options {
             vanished: false,
             factor: 1.0,
             total: Weight::ZERO,
+            name_attributes: NameAttributes::default(),
             notes: None,
             plain: false,
             delta: Delta::Total,

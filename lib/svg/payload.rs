@@ -11,7 +11,8 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
 use super::colour::{self, Scheme};
-use super::text::visible;
+use super::name_attributes::NameAttributes;
+use super::text::{escape, visible};
 use crate::profile::{Frames, Weight, Weights};
 
 /// Level 1 packs to within a tenth of the best size at several times the speed.
@@ -31,6 +32,8 @@ pub struct Payload {
     pub names: Vec<u8>,
     /// How many names there are.
     pub names_count: usize,
+    /// For the names that have attributes an element with them, for the viewer to copy.
+    pub elements: Vec<u8>,
 }
 
 /// Packs stacks that come in order.
@@ -96,7 +99,7 @@ impl Packer {
     ///
     /// # Errors
     /// None that memory does not have.
-    pub fn finish(mut self, scheme: &Scheme) -> io::Result<Payload> {
+    pub fn finish(mut self, scheme: &Scheme, attributes: &NameAttributes) -> io::Result<Payload> {
         self.write_pending()?;
         let mut out = DeflateEncoder::new(Vec::new(), LEVEL);
         for (_, name) in self.names.iter() {
@@ -109,7 +112,28 @@ impl Packer {
             out.write_all(visible(colour::without_kind(name)).as_bytes())?;
             out.write_all(b"\n")?;
         }
-        Ok(Payload { stacks: self.out.finish()?, names: out.finish()?, names_count: self.names.len() })
+        let elements = self.elements(attributes);
+        Ok(Payload { stacks: self.out.finish()?, names: out.finish()?, names_count: self.names.len(), elements })
+    }
+
+    fn elements(&self, attributes: &NameAttributes) -> Vec<u8> {
+        let mut text = Vec::new();
+        for (id, name) in self.names.iter().filter(|_| !attributes.is_empty()) {
+            let Some(element) = attributes.get(name) else { continue };
+            text.extend_from_slice(format!("<{} data-name=\"{}\"", element.tag(), id.index()).as_bytes());
+            if let Some(title) = &element.title {
+                text.extend_from_slice(b" data-title=\"");
+                escape(title, &mut text);
+                text.push(b'"');
+            }
+            if let Some(class) = element.push_attributes(&mut text) {
+                text.extend_from_slice(b" class=\"");
+                escape(class, &mut text);
+                text.push(b'"');
+            }
+            text.extend_from_slice(b"/>");
+        }
+        text
     }
 }
 
@@ -150,6 +174,7 @@ mod tests {
     use super::{Packer, push_base64, push_weight};
     use crate::profile::{Weight, Weights};
     use crate::svg::colour::Scheme;
+    use crate::svg::name_attributes::NameAttributes;
 
     fn unpack(packed: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -164,7 +189,7 @@ mod tests {
             let new = new.iter().map(|name| name.as_bytes());
             packer.add(shared, new, Weights::plain(Weight::new(weight))).unwrap();
         }
-        let payload = packer.finish(&Scheme::default()).unwrap();
+        let payload = packer.finish(&Scheme::default(), &NameAttributes::default()).unwrap();
         // m; m a x; m b: gone, new, names, twice the weight.
         assert_eq!(unpack(&payload.stacks), [0, 1, 0, 2, 0, 2, 1, 2, 6, 2, 1, 3, 0x90, 3]);
         let names = unpack(&payload.names);

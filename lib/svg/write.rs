@@ -90,6 +90,11 @@ impl<'a> Picture<'a> {
         if let Some(payload) = self.payload {
             write_packed("stacks", &payload.stacks, out)?;
             write_packed("names", &payload.names, out)?;
+            if !payload.elements.is_empty() {
+                out.write_all(b"<metadata class=\"elements\">")?;
+                out.write_all(&payload.elements)?;
+                out.write_all(b"</metadata>\n")?;
+            }
             write_script(out)?;
         }
         out.write_all(b"</svg>\n")
@@ -99,6 +104,9 @@ impl<'a> Picture<'a> {
         let Options { font_family, font_size, notes, .. } = self.options;
         text.extend_from_slice(b"<?xml version=\"1.0\" standalone=\"no\"?>\n");
         text.extend_from_slice(b"<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" class=\"flame-graph\"");
+        if !self.options.name_attributes.is_empty() {
+            push_attribute("xmlns:xlink", "http://www.w3.org/1999/xlink", text);
+        }
         for (name, value) in [("width", self.width), ("height", self.height), ("font-size", *font_size)] {
             push_attribute(name, &value.to_string(), text);
         }

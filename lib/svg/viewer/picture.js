@@ -177,11 +177,12 @@ class Picture {
 
     group(box) {
         const { node, row, x, width } = box, { looks } = this.profile, { tree } = this;
-        const y = this.y(row), group = element("g", { tabindex: node === this.view && !box.folded ? 0 : -1 });
+        const y = this.y(row), group = this.own(box)?.cloneNode() ?? element("g");
+        group.setAttribute("tabindex", node === this.view && !box.folded ? 0 : -1);
         group.setAttribute("role", "treeitem");
         group.setAttribute("aria-level", row + 1);
         const rect = element("rect", { x: x.toFixed(2), y, width: width.toFixed(2), height: this.rowHeight - 1 });
-        group.append(element("title", {}, box.folded ? this.foldedTitle(box) : this.title(node)), rect);
+        group.append(element("title", {}, box.folded ? this.foldedTitle(box) : this.own(box)?.dataset.title ?? this.title(node)), rect);
         this.groups.set(group, box);
         box.group = group;
         if (box.folded) {
@@ -193,13 +194,18 @@ class Picture {
         rect.setAttribute("fill", colour);
         const classes = [traits & STATE && "state", box.above && "parent"];
         if (this.matches && node > 0 && this.matches[tree.name[node]]) classes.push("match");
-        group.setAttribute("class", classes.filter(Boolean).join(" "));
+        group.classList.add(...classes.filter(Boolean));
         const text = width < this.fontSize ? "" : this.label(this.name(node), text => this.fits(text, width - 6));
         if (text) {
             const middle = y + this.rowHeight / 2 + this.fontSize * 0.3;
             group.append(element("text", { x: (x + 3).toFixed(1), y: middle, ...(dark && { fill: "#fff" }) }, text));
         }
         return group;
+    }
+
+    // The element that the name of a box has of its own.
+    own({ node, folded }) {
+        return node === 0 || folded ? undefined : this.profile.elements.get(this.tree.name[node]);
     }
 
     foldedTitle({ folded }) {

@@ -53,10 +53,15 @@ class Viewer {
 
     listen() {
         const { frames } = this.picture;
-        const box = event => this.picture.groups.get(event.target.closest?.("g"));
+        const box = event => this.picture.groups.get(event.target.closest?.("#frames > *"));
         frames.setAttribute("role", "tree");
         frames.setAttribute("aria-label", this.texts.title.textContent);
-        frames.addEventListener("click", event => box(event) && this.open(box(event)));
+        frames.addEventListener("click", event => {
+            const isLink = event.target.closest?.("a") && !event.ctrlKey && !event.metaKey;
+            if (!box(event) || isLink) return;
+            event.preventDefault();
+            this.open(box(event));
+        });
         frames.addEventListener("mouseover", event => this.describe(box(event)));
         frames.addEventListener("mouseleave", () => this.describe(this.current));
         frames.addEventListener("focusin", event => this.describe(this.current = box(event)));
