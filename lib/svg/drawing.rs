@@ -162,7 +162,7 @@ impl Reader<'_> {
         let disordered = self.pen.is_some() && precedes(&stack[same..], &self.stack[same..]);
         self.disordered |= disordered;
         match self.order {
-            Order::Perhaps if disordered || ends_like_a_weight(stack) => return Ok(false),
+            Order::Perhaps if disordered || would_change(stack) => return Ok(false),
             Order::Sorted if disordered => {
                 let what = "not in the order of fg-collapse, which --sorted promises".to_owned();
                 return Err(Error::Malformed { name: name.to_owned(), line: number, what });
@@ -214,11 +214,12 @@ fn precedes(a: &[u8], b: &[u8]) -> bool {
     rank(a) < rank(b)
 }
 
-/// Whether the leaf would be renamed in a profile, because it ends in a space and a number.
-fn ends_like_a_weight(stack: &[u8]) -> bool {
+/// Whether a profile would change a name: a leaf that ends in a space and a number, a carriage return.
+fn would_change(stack: &[u8]) -> bool {
     let leaf = memchr::memrchr(b';', stack).map_or(0, |last| last + 1);
     let blank = memchr::memrchr2(b' ', b'\t', &stack[leaf..]);
-    blank.is_some_and(|blank| Weight::parse(&stack[leaf + blank + 1..]).is_some())
+    let like_weight = blank.is_some_and(|blank| Weight::parse(&stack[leaf + blank + 1..]).is_some());
+    like_weight || memchr::memchr(b'\r', stack).is_some()
 }
 
 #[cfg(test)]

@@ -246,3 +246,26 @@ const live = groups().map(group => {{
         ));
     }
 }
+
+#[test]
+fn names_with_attributes_keep_them_and_links_are_followed() {
+    let folder = crate::support::directory();
+    let file = folder.path().join("names");
+    std::fs::write(&file, "parse\thref=#there\tclass=own\nidle\ttitle=nothing to do\n").unwrap();
+    judge(
+        STACKS,
+        &["--nameattr", file.to_str().unwrap()],
+        "",
+        r##"
+        const link = svg.querySelector("#frames > a"), click = options =>
+            link.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, ...options }));
+        check(title(link).startsWith("parse (") && link.matches(".own"), "the link");
+        equal(svg.querySelectorAll("a").length, 1, "once");
+        check(frame("idle") === undefined && groups().some(group => title(group) === "nothing to do"), "the title");
+        check(click({}), "a click follows it");
+        const before = link.getBoundingClientRect().width;
+        check(!click({ ctrlKey: true }), "with Ctrl it is ours");
+        check(svg.querySelector("#frames > a").getBoundingClientRect().width > before, "and zooms");
+    "##,
+    );
+}

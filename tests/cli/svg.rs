@@ -138,6 +138,7 @@ fn a_sorted_file_is_drawn_as_a_shuffled_one() {
         b"a 1\na;line 12 3\nb 1\n",
         b"\xef\xbb\xbfa;b 1\nx\na;c 2\n",
         b";a 1\n;b;;c 2\n",
+        b"a;b\rc 1\na;d 1\n",
     ] {
         std::fs::write(&sorted, text).unwrap();
         let mut lines: Vec<&[u8]> =
@@ -239,4 +240,33 @@ fn colours_and_background_are_as_asked() {
     for wrong in ["--bgcolors=pink", "--uicolor=red;}", "--search-color=#12", "--seed=x"] {
         assert_eq!(run("fg-svg", [wrong], STACKS).code(), 2, "{wrong}");
     }
+}
+
+#[test]
+fn frames_can_have_titles_links_and_attributes() {
+    let folder = directory();
+    let file = folder.path().join("names");
+    let text = "parse\thref=https://example.org/?a=1&b=2\tid=p\nread_[k]\ttitle=<reads>\tclass=slow\tg_extra=rel=\"x\"\nnobody\n";
+    std::fs::write(&file, text).unwrap();
+    let draw = |options: &[&str]| {
+        let arguments = options.iter().map(std::ffi::OsStr::new).chain(["--nameattr".as_ref(), file.as_os_str()]);
+        run("fg-svg", arguments, b"main;parse;read_[k] 3\n[off-cpu] 1\n")
+    };
+    let svg = draw(&[]).ok().text();
+    let document = roxmltree::Document::parse(&svg).unwrap();
+    let frames = document.descendants().find(|node| node.attribute("id") == Some("frames")).unwrap();
+    let link = frames.children().find(|node| node.has_tag_name("a")).unwrap();
+    let href = link.attribute(("http://www.w3.org/1999/xlink", "href"));
+    assert_eq!(
+        (href, link.attribute("target"), link.attribute("id")),
+        (Some("https://example.org/?a=1&b=2"), Some("_top"), Some("p"))
+    );
+    let slow = frames.children().find(|node| node.attribute("class") == Some("slow")).unwrap();
+    assert_eq!((slow.attribute("rel"), slow.first_element_child().unwrap().text()), (Some("x"), Some("<reads>")));
+    std::fs::write(&file, "main\tcolour=red\n").unwrap();
+    let wrong = draw(&["--strict"]);
+    assert_eq!(wrong.code(), 1);
+    assert!(wrong.stderr.contains("names:1: expected NAME"), "{}", wrong.stderr);
+    std::fs::remove_file(&file).unwrap();
+    assert!(draw(&[]).stderr.contains("names: No such file"));
 }
