@@ -1,11 +1,16 @@
 //! `fg-svg`: folded stacks in, a flame graph out: `fg-record -- ./app | fg-collapse | fg-svg > flame.svg`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Common, Entries, Reading, Session, Tool};
-use fgkit::profile::{FrameId, Profile, Weight};
-use fgkit::svg::colour::{Palette, Scheme};
-use fgkit::svg::{self, MinWidth, Options};
+use fgkit::cli::{self, Common, Entries, Output, Reading, Session, Tool};
+use fgkit::diagnostics::Diagnostics;
+use fgkit::input::Source;
+use fgkit::profile::Weight;
+use fgkit::svg::colour::{Colour, Palette, Scheme};
+use fgkit::svg::name_attributes::NameAttributes;
+use fgkit::svg::palette_map::PaletteMap;
+use fgkit::svg::{self, Background, Delta, Drawing, MinWidth, Options, Order, reshape};
 use fgkit::{Error, folded};
 
 /// Draw folded stacks as a flame graph: one self-contained, interactive SVG
@@ -103,6 +108,74 @@ struct Args {
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     notes: Option<String>,
 
+    /// In a differential picture, colour by the stacks through a frame (total) or by those that end in it (self)
+    #[arg(long, value_name = "KIND", default_value = "total", hide_possible_values = true, hide_short_help = true)]
+    delta: Delta,
+
+    /// Of a differential profile, draw what vanished: the stacks that weigh nothing after
+    #[arg(long, hide_short_help = true)]
+    elided: bool,
+
+    /// Only stacks with this frame, and only what stands on it (may be given several times)
+    #[arg(long, value_name = "FRAME", hide_short_help = true)]
+    base: Vec<String>,
+
+    /// From left to right in the order of the input, which is that of time (fg-collapse --in-order)
+    #[arg(long, conflicts_with_all = ["reverse", "base", "elided"], hide_short_help = true)]
+    flamechart: bool,
+
+    /// The input is in the order of fg-collapse: draw it in one pass and little memory, from a pipe, too
+    #[arg(long, alias = "no-sort", conflicts_with_all = ["reverse", "base", "elided", "flamechart"], hide_short_help = true)]
+    sorted: bool,
+
+    /// A still picture: no script, and of the profile only what is drawn
+    #[arg(long, alias = "no-javascript", hide_short_help = true)]
+    plain: bool,
+
+    /// Other colours than usual, the same each time: those of --seed 1
+    #[arg(long, hide_short_help = true)]
+    random: bool,
+
+    /// Other colours than usual, for each number its own
+    #[arg(long, value_name = "NUMBER", hide_short_help = true)]
+    seed: Option<u64>,
+
+    /// Titles, links and attributes for frames: lines of NAME and, after tabs, key=value (title, href, target, id, class)
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    nameattr: Option<PathBuf>,
+
+    /// Take colours from ./palette.map, and keep those of new names there
+    #[arg(long, hide_short_help = true)]
+    cp: bool,
+
+    /// Colour by the share of the whole, white to red
+    #[arg(long, conflicts_with = "colors", hide_short_help = true)]
+    colordiffusion: bool,
+
+    /// The background: yellow, blue, green, grey or #rrggbb
+    #[arg(long, value_name = "COLOUR", hide_short_help = true)]
+    bgcolors: Option<Background>,
+
+    /// The colour of what is found
+    #[arg(long, value_name = "COLOUR", hide_short_help = true)]
+    search_color: Option<Colour>,
+
+    /// The colour of the words around the frames
+    #[arg(long, value_name = "COLOUR", hide_short_help = true)]
+    uicolor: Option<Colour>,
+
+    /// The colour of the frames' outlines
+    #[arg(long, value_name = "COLOUR", hide_short_help = true)]
+    stroke_color: Option<Colour>,
+
+    /// Labels that do not fit keep their beginning
+    #[arg(long, hide_short_help = true)]
+    truncate_text_right: bool,
+
+    /// Accepted: the output is always so
+    #[arg(long, hide = true, alias = "pretty-xml")]
+    deterministic: bool,
+
     #[command(flatten)]
     common: Common,
 }
@@ -116,34 +189,90 @@ fn weight(text: &str) -> Result<Weight, String> {
     Weight::parse(text.as_bytes()).ok_or_else(|| "expected digits, or digits.digits".to_owned())
 }
 
+/// Where `--cp` keeps its colours.
+const PALETTE_MAP: &str = "palette.map";
+
 impl Args {
-    fn options(self) -> Options {
+    fn options(&self, known: PaletteMap, name_attributes: NameAttributes) -> Options {
+        let chart = self.flamechart.then(|| "Flame Chart".to_owned());
         Options {
-            title: self.title,
-            subtitle: self.subtitle,
+            title: self.title.clone().or(chart),
+            subtitle: self.subtitle.clone(),
             width: self.width,
             frame_height: self.height,
             min_width: self.minwidth,
-            font_family: self.fonttype,
+            font_family: self.fonttype.clone(),
             font_size: self.fontsize,
             font_width: self.fontwidth,
-            count_name: self.countname,
-            name_type: self.nametype,
-            scheme: Scheme { palette: self.colors, by_beginning: self.hash },
+            count_name: self.countname.clone(),
+            name_type: self.nametype.clone(),
+            scheme: Scheme {
+                palette: self.colors,
+                by_beginning: self.hash,
+                seed: self.seed.unwrap_or(self.random.into()),
+                known,
+            },
             inverted: self.inverted,
             negate: self.negate,
+            vanished: self.elided,
             factor: self.factor,
             total: self.total.unwrap_or_default(),
-            notes: self.notes,
+            name_attributes,
+            notes: self.notes.clone(),
+            plain: self.plain,
+            delta: self.delta,
+            diffusion: self.colordiffusion,
+            keep_left: self.truncate_text_right,
+            background: self.bgcolors,
+            search_color: self.search_color,
+            ui_color: self.uicolor,
+            stroke_color: self.stroke_color,
         }
+    }
+
+    /// In which order the input can be drawn as it comes, if it can.
+    fn order(&self, sources: &[Source]) -> Option<Order> {
+        let as_it_is = !self.reverse && self.base.is_empty() && !self.elided;
+        if self.flamechart {
+            Some(Order::Time)
+        } else if self.sorted {
+            Some(Order::Sorted)
+        } else {
+            // A file can be read again if it is not sorted, a pipe cannot.
+            let files = sources.iter().all(|source| matches!(source, Source::File(path) if path.is_file()));
+            (as_it_is && files).then_some(Order::Perhaps)
+        }
+    }
+
+    fn draw(&self, options: &Options, diagnostics: &mut Diagnostics) -> Result<Drawing, Error> {
+        let sources = self.reading.sources()?;
+        if let Some(order) = self.order(&sources)
+            && let Some(drawing) = Drawing::read(&sources, order, options, diagnostics)?
+        {
+            return Ok(drawing);
+        }
+        let mut profile = folded::gather(&sources, diagnostics)?;
+        if self.elided {
+            profile = reshape::vanished(&profile)?;
+        }
+        if !self.base.is_empty() {
+            profile = reshape::based(&profile, &self.base)?;
+        }
+        if self.reverse {
+            profile = reshape::reversed(&profile)?;
+        }
+        Drawing::of(&profile, options)
     }
 }
 
 impl Tool for Args {
     const EXAMPLES: Entries = &[
-        ("fg-record -- ./app | fg-collapse | fg-svg > flame.svg", "Draw a program."),
-        ("fg-diff -n before.folded after.folded | fg-svg > diff.svg", "What grew, in red, and what shrank, in blue."),
-        ("fg-svg --reverse --inverted app.folded > callers.svg", "Who calls what is hot: the leaves are the root."),
+        ("fg-record -- ./app | fg-collapse | fg-svg > flame.svg", "What a program does."),
+        ("fg-diff -n before.folded after.folded | fg-svg > diff.svg", "What changed: red grew, blue shrank."),
+        (
+            "fg-svg --plain app.folded | rsvg-convert > flame.png",
+            "A picture of pixels (resvg and Chromium do it, too).",
+        ),
     ];
 
     fn common(&self) -> &Common {
@@ -157,38 +286,31 @@ impl Tool for Args {
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         let Session { output, diagnostics } = session;
         diagnostics.set_strict(self.reading.strict);
-        let mut profile = folded::gather(&self.reading.sources()?, diagnostics)?;
-        if profile.is_empty() && diagnostics.failed() {
-            return Err(Error::Said);
+        let known = if self.cp { PaletteMap::load(PALETTE_MAP.as_ref(), diagnostics)? } else { PaletteMap::default() };
+        let named = self.nameattr.as_ref().map(|path| NameAttributes::load(path, diagnostics)).transpose()?;
+        let mut options = self.options(known, named.unwrap_or_default());
+        let drawing = self.draw(&options, diagnostics)?;
+        match drawing.stacks {
+            0 if diagnostics.failed() => return Err(Error::Said),
+            0 => return Err(Error::Refused("no stacks to draw, so no picture".to_owned())),
+            _ => {}
         }
-        if profile.is_empty() {
-            return Err(Error::Refused("no stacks in the input, so no picture".to_owned()));
-        }
-        if self.reverse {
-            profile = reversed(&profile)?;
-        }
-        if self.total.is_some_and(|total| total < profile.total().after) {
+        if self.total.is_some_and(|total| total < drawing.layout.total.after) {
             diagnostics.warn("--total is less than the stacks weigh, and ignored");
         }
         if output.is_terminal() {
             diagnostics.warn("the picture goes to the terminal; to keep it: fg-svg > flame.svg");
         }
         let name = output.name().to_owned();
-        svg::write(&profile, &self.options(), &name, output)?;
+        svg::write(&drawing, &options, &name, output)?;
+        if self.cp {
+            options.scheme.learn(&drawing.layout.names);
+            let mut file = Output::create(Some(PALETTE_MAP.as_ref()))?;
+            file.write_with(|out| out.write_all(&options.scheme.known.to_text()))?;
+            file.finish()?;
+        }
         Ok(0)
     }
-}
-
-fn reversed(profile: &Profile) -> Result<Profile, Error> {
-    let mut reversed = Profile::new(profile.is_differential());
-    let ids: Vec<FrameId> = profile.frames.iter().map(|(_, name)| reversed.frames.intern(name)).collect();
-    let mut stack = Vec::new();
-    profile.for_each(|frames, weights| {
-        stack.clear();
-        stack.extend(frames.iter().rev().map(|frame| ids[frame.index()]));
-        reversed.add(&stack, weights)
-    })?;
-    Ok(reversed)
 }
 
 fn main() -> ExitCode {

@@ -1,6 +1,7 @@
 //! A profile: how much each stack weighs.
 
 mod frames;
+mod order;
 mod stacks;
 mod weight;
 
@@ -169,12 +170,6 @@ impl Profile {
     }
 
     fn sorted(&self) -> Vec<u32> {
-        let ranks = self.frames.ranks();
-        let mut order: Vec<u32> = (0..self.len() as u32).collect();
-        order.sort_unstable_by(|a, b| {
-            let (a, b) = (self.stacks.get(*a), self.stacks.get(*b));
-            a.iter().map(|id| ranks[*id as usize]).cmp(b.iter().map(|id| ranks[*id as usize]))
-        });
-        order
+        order::sorted(&self.stacks, &self.frames.ranks())
     }
 }

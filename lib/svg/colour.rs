@@ -2,7 +2,12 @@
 //!
 //! A palette picks a ramp by what the name tells of the frame's kind, and the name's hash picks the place on the ramp.
 
+use std::fmt;
+use std::str::FromStr;
+
 use super::family::{self, Family};
+use super::palette_map::PaletteMap;
+use crate::profile::Frames;
 
 /// Red, green, blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +31,27 @@ impl Colour {
         for channel in [self.0, self.1, self.2] {
             out.push(DIGITS[usize::from(channel >> 4)]);
             out.push(DIGITS[usize::from(channel & 15)]);
+        }
+    }
+}
+
+impl fmt::Display for Colour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
+    }
+}
+
+impl FromStr for Colour {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits: Option<Vec<u8>> = text.strip_prefix('#').and_then(|digits| {
+            digits.chars().map(|digit| digit.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect()
+        });
+        match digits.as_deref() {
+            Some([a, b, c, d, e, f]) => Ok(Self(a << 4 | b, c << 4 | d, e << 4 | f)),
+            Some([a, b, c]) => Ok(Self(a * 17, b * 17, c * 17)),
+            _ => Err("expected a colour, as #e600e6".to_owned()),
         }
     }
 }
@@ -115,35 +141,42 @@ impl Ramp {
 }
 
 /// How frames are coloured.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Scheme {
     /// From which colours.
     pub palette: Palette,
     /// Whether names that begin alike look alike, as with flamegraph.pl's `--hash`.
     pub by_beginning: bool,
+    /// Another number gives other colours.
+    pub seed: u64,
+    /// The colours that some names have from earlier pictures.
+    pub known: PaletteMap,
 }
 
 impl Scheme {
     /// The colour of a frame by its name, suffix and all.
-    pub fn colour(self, name: &[u8]) -> Colour {
-        if let Some(colour) = fixed(name) {
+    pub fn colour(&self, name: &[u8]) -> Colour {
+        if let Some(colour) = fixed(name).or_else(|| self.known.get(name)) {
             return colour;
         }
         let ramp = ramp(self.palette, name);
         let plain = without_kind(name);
-        ramp.at(if self.by_beginning { by_beginning(plain) } else { by_hash(plain) })
+        ramp.at(if self.by_beginning { by_beginning(plain) } else { by_hash(plain, self.seed) })
     }
 
-    /// The background of the picture, at its top and at its bottom.
-    pub fn background(self) -> (&'static str, &'static str) {
-        match self.palette {
-            Palette::Mem => ("#eef2ee", "#e0ffe0"),
-            Palette::Io | Palette::Wakeup | Palette::Chain => ("#eeeeee", "#e0e0ff"),
-            Palette::Red | Palette::Green | Palette::Blue => ("#f8f8f8", "#e8e8e8"),
-            Palette::Aqua | Palette::Yellow | Palette::Purple | Palette::Orange => ("#f8f8f8", "#e8e8e8"),
-            _ => ("#eeeeee", "#eeeeb0"),
+    /// Keeps the colours of these names.
+    pub fn learn(&mut self, names: &Frames) {
+        for (_, name) in names.iter().filter(|(_, name)| fixed(name).is_none()) {
+            let colour = self.colour(name);
+            self.known.set(name, colour);
         }
     }
+}
+
+/// The colour of a frame by its share of the whole: from white to red.
+pub fn diffused(share: f64) -> Colour {
+    let other = (255.0 * (1.0 - share.clamp(0.0, 1.0).sqrt())).round() as u8;
+    Colour(255, other, other)
 }
 
 /// The colour of a frame in a differential picture: white where nothing changed, the redder the more it grew, the bluer
@@ -164,23 +197,27 @@ pub fn without_kind(name: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether the frame is a state and not a function: blocked, preempted, unsampled, lost, truncated, unknown.
+/// The frames that are states and not functions: blocked, preempted, unsampled; lost, cut off, without a name.
+pub const STATES: [(&[u8], Colour); 6] = [
+    (b"[off-cpu]", Colour(96, 125, 160)),
+    (b"[runnable]", Colour(222, 184, 65)),
+    (b"[unsampled]", Colour(214, 214, 222)),
+    (b"[lost]", Colour(130, 30, 60)),
+    (b"[truncated]", Colour(150, 130, 185)),
+    (b"[unknown]", Colour(189, 189, 189)),
+];
+
+/// Whether the frame is one of [`STATES`].
 pub fn is_state(name: &[u8]) -> bool {
-    fixed(name).is_some() && !matches!(name, b"-" | b"--")
+    STATES.iter().any(|(state, _)| *state == name)
 }
 
 fn fixed(name: &[u8]) -> Option<Colour> {
-    Some(match name {
-        b"--" => Colour(160, 160, 160),
-        b"-" => Colour(200, 200, 200),
-        b"[off-cpu]" => Colour(96, 125, 160),
-        b"[runnable]" => Colour(222, 184, 65),
-        b"[unsampled]" => Colour(214, 214, 222),
-        b"[lost]" => Colour(130, 30, 60),
-        b"[truncated]" => Colour(150, 130, 185),
-        b"[unknown]" => Colour(189, 189, 189),
-        _ => return None,
-    })
+    match name {
+        b"--" => Some(Colour(160, 160, 160)),
+        b"-" => Some(Colour(200, 200, 200)),
+        _ => STATES.iter().find(|(state, _)| *state == name).map(|(_, colour)| *colour),
+    }
 }
 
 fn ramp(palette: Palette, name: &[u8]) -> Ramp {
@@ -206,8 +243,8 @@ fn ramp(palette: Palette, name: &[u8]) -> Ramp {
 }
 
 /// Three numbers from the whole name: FNV-1a, then a finisher so that names that differ little are far apart.
-fn by_hash(name: &[u8]) -> [f64; 3] {
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+fn by_hash(name: &[u8], seed: u64) -> [f64; 3] {
+    let mut hash = 0xcbf2_9ce4_8422_2325 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for byte in name {
         hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     }
@@ -258,17 +295,17 @@ mod tests {
         for palette in Palette::value_variants() {
             for by_beginning in [false, true] {
                 for name in ["", "a", "main", "std::io::Read", "x_[k]", "\u{7f}~~~"] {
-                    Scheme { palette: *palette, by_beginning }.colour(name.as_bytes());
+                    Scheme { palette: *palette, by_beginning, ..Scheme::default() }.colour(name.as_bytes());
                 }
             }
         }
-        let Colour(red, ..) = Scheme { palette: Palette::Hot, by_beginning: true }.colour(b"abc");
+        let Colour(red, ..) = Scheme { by_beginning: true, ..Scheme::default() }.colour(b"abc");
         assert!(red >= 205);
     }
 
     #[test]
     fn names_that_begin_alike_can_look_alike() {
-        let scheme = Scheme { palette: Palette::Green, by_beginning: true };
+        let scheme = Scheme { palette: Palette::Green, by_beginning: true, ..Scheme::default() };
         assert_eq!(scheme.colour(b"libc`malloc"), scheme.colour(b"malfunction"));
     }
 

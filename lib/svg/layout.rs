@@ -4,8 +4,9 @@
 //! complete as soon as a stack does without it. Frames too narrow to draw are dropped at once, against the total so far,
 //! which is a lower bound of the total: memory is that of the deepest stack and of what is drawn.
 
+use super::colour::STATES;
 use crate::Error;
-use crate::profile::{FrameId, Frames, Profile, Weight, Weights};
+use crate::profile::{FrameId, Frames, Weight, Weights};
 
 /// From how many kept frames on the narrow ones among them are looked for.
 const COMPACT_FROM: usize = 4096;
@@ -36,24 +37,15 @@ pub struct Layout {
     pub total: Weights,
     /// The largest difference between the weights of a frame, drawn or not.
     pub largest_delta: Weight,
+    /// The largest difference between the weights of the stacks that end in a frame.
+    pub largest_own_delta: Weight,
     /// How many frames are too narrow to be drawn.
     pub folded: u64,
+    /// For each of [`STATES`] the weight of the stacks that it stands in.
+    pub states: [Weight; STATES.len()],
 }
 
 impl Layout {
-    /// Lays out a whole profile; see [`Builder::new`].
-    ///
-    /// # Errors
-    /// [`Error::Overflow`].
-    pub fn of(profile: &Profile, narrowest: f64, scale: Weight) -> Result<Self, Error> {
-        let mut builder = Builder::new(narrowest, scale);
-        profile.for_each_sorted(|stack| {
-            let new = stack.frames[stack.shared..].iter().map(|frame| profile.frames.name(*frame));
-            builder.add(stack.shared, new, stack.weights)
-        })?;
-        Ok(builder.finish())
-    }
-
     /// How many frames the deepest drawn stack has.
     pub fn depth(&self) -> usize {
         self.frames.iter().map(|frame| frame.depth + 1).max().unwrap_or(0)
@@ -81,6 +73,8 @@ pub struct Builder {
     path: Vec<u8>,
     open: Vec<Open>,
     layout: Layout,
+    /// What a frame must weigh at least, as far as is known.
+    least: Weight,
     compact_at: usize,
 }
 
@@ -91,6 +85,8 @@ struct Open {
     start: Weight,
     total: Weights,
     own: Weights,
+    /// Which states stand in the stack up to here, a bit each.
+    states: u8,
 }
 
 impl Builder {
@@ -98,7 +94,17 @@ impl Builder {
     /// total if that is more.
     pub fn new(narrowest: f64, scale: Weight) -> Self {
         let layout = Layout::default();
-        Self { narrowest, scale, path: Vec::new(), open: Vec::new(), layout, compact_at: COMPACT_FROM }
+        let mut builder = Self {
+            narrowest,
+            scale,
+            path: Vec::new(),
+            open: Vec::new(),
+            layout,
+            least: scale,
+            compact_at: COMPACT_FROM,
+        };
+        builder.raise_least();
+        builder
     }
 
     /// Adds a stack: its first `shared` frames are those of the stack before, the others are `new`.
@@ -113,17 +119,32 @@ impl Builder {
     ) -> Result<(), Error> {
         self.close(shared);
         let start = self.layout.total.after;
+        let (total, own) = Default::default();
+        let mut states = self.open.last().map_or(0, |caller| caller.states);
         for name in new {
             self.path.extend_from_slice(name);
-            let name_end = self.path.len();
-            self.open.push(Open { name_end, start, total: Weights::default(), own: Weights::default() });
+            states |= state_in(name).map_or(0, |state| 1 << state);
+            self.open.push(Open { name_end: self.path.len(), start, total, own, states });
         }
         self.layout.total.add(weights)?;
-        if let Some(leaf) = self.open.last_mut() {
-            leaf.own.add(weights)?;
-            leaf.total.add(weights)?;
+        let Some(leaf) = self.open.last_mut() else { return Ok(()) };
+        // Parts of the total, which did not overflow.
+        leaf.own.add(weights)?;
+        leaf.total.add(weights)?;
+        for (state, sum) in self.layout.states.iter_mut().enumerate().filter(|_| states != 0) {
+            if states & 1 << state != 0 {
+                *sum = sum.checked_add(weights.after).ok_or(Error::Overflow)?;
+            }
         }
         Ok(())
+    }
+
+    /// Takes the total so far for the total.
+    fn raise_least(&mut self) {
+        let whole = self.layout.total.after.max(self.scale);
+        // A hair less, for what the multiplication rounds away.
+        let least = whole.millionths() as f64 * self.narrowest * (1.0 - 1e-9);
+        self.least = Weight::from_millionths((least.ceil() as u128).max(1));
     }
 
     /// Nothing more comes.
@@ -144,7 +165,8 @@ impl Builder {
             }
             let layout = &mut self.layout;
             layout.largest_delta = layout.largest_delta.max(total.difference());
-            if is_wide(total.after, self.narrowest, layout.total.after.max(self.scale)) {
+            layout.largest_own_delta = layout.largest_own_delta.max(own.difference());
+            if total.after >= self.least {
                 let name = layout.names.intern(&self.path[name_start..]);
                 layout.frames.push(Drawn { name, depth: self.open.len(), start, total, own });
             } else {
@@ -159,23 +181,36 @@ impl Builder {
     }
 
     fn compact(&mut self) {
-        let Layout { frames, total, folded, .. } = &mut self.layout;
+        self.raise_least();
+        let Layout { frames, folded, .. } = &mut self.layout;
         let before = frames.len();
-        frames.retain(|frame| is_wide(frame.total.after, self.narrowest, total.after.max(self.scale)));
+        frames.retain(|frame| frame.total.after >= self.least);
         *folded += (before - frames.len()) as u64;
     }
 }
 
-fn is_wide(weight: Weight, narrowest: f64, whole: Weight) -> bool {
-    !weight.is_zero() && weight.as_f64() >= narrowest * whole.as_f64()
+/// Which of [`STATES`] a frame is. A frame that has only a module's name is unknown, too.
+fn state_in(name: &[u8]) -> Option<usize> {
+    let [b'[', .., b']'] = name else { return None };
+    Some(STATES.iter().position(|(state, _)| *state == name).unwrap_or(STATES.len() - 1))
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Drawn, Layout};
+    use super::{Builder, Drawn, Layout};
     use crate::profile::{Profile, Weight, Weights};
+
+    fn lay_out(profile: &Profile, narrowest: f64, scale: Weight) -> Layout {
+        let mut builder = Builder::new(narrowest, scale);
+        let add = |stack: crate::profile::SortedStack<'_>| {
+            let new = stack.frames[stack.shared..].iter().map(|frame| profile.frames.name(*frame));
+            builder.add(stack.shared, new, stack.weights)
+        };
+        profile.for_each_sorted(add).unwrap();
+        builder.finish()
+    }
 
     fn profile(stacks: &[(&str, u64, u64)]) -> Profile {
         let mut profile = Profile::new(true);
@@ -202,7 +237,7 @@ mod tests {
     #[test]
     fn siblings_whose_names_extend_each_other_stay_whole() {
         let profile = profile(&[("m;foo", 1, 50), ("m;foo.cold;x", 0, 10), ("m;foo;y", 3, 40)]);
-        let layout = Layout::of(&profile, 0.0, Weight::ZERO).unwrap();
+        let layout = lay_out(&profile, 0.0, Weight::ZERO);
         assert_eq!(
             shown(&layout),
             [
@@ -220,11 +255,18 @@ mod tests {
     #[test]
     fn narrow_frames_are_folded_and_counted() {
         let profile = profile(&[("a;b", 0, 1), ("a;c", 0, 99), ("gone", 5, 0)]);
-        let layout = Layout::of(&profile, 0.02, Weight::ZERO).unwrap();
+        let layout = lay_out(&profile, 0.02, Weight::ZERO);
         assert_eq!(shown(&layout), ["a 0+0 total 0>100 self 0>0", "c 1+1 total 0>99 self 0>99"]);
         assert_eq!(layout.folded, 2);
-        let layout = Layout::of(&profile, 0.02, Weight::new(10_000)).unwrap();
+        let layout = lay_out(&profile, 0.02, Weight::new(10_000));
         assert!(layout.frames.is_empty());
+    }
+
+    #[test]
+    fn states_are_weighed_by_the_stacks_that_they_stand_in() {
+        let profile = profile(&[("[lost]", 0, 3), ("a;[unknown];[libc.so.6];b", 0, 5), ("a;[off-cpu]", 0, 7)]);
+        let states = lay_out(&profile, 0.0, Weight::ZERO).states;
+        assert_eq!(states.map(Weight::as_f64), [7.0, 0.0, 0.0, 3.0, 0.0, 5.0]);
     }
 
     fn stacks() -> impl Strategy<Value = Vec<(Vec<usize>, u64)>> {
@@ -242,7 +284,7 @@ mod tests {
                 .collect();
             let all: Vec<(&str, u64, u64)> = stacks.iter().map(|(stack, weight)| (stack.as_str(), 0, *weight)).collect();
             let profile = profile(&all);
-            let layout = Layout::of(&profile, 0.0, Weight::ZERO).unwrap();
+            let layout = lay_out(&profile, 0.0, Weight::ZERO);
             for (i, frame) in layout.frames.iter().enumerate() {
                 let end = |frame: &Drawn| frame.start.checked_add(frame.total.after).unwrap();
                 let inside = layout.frames[i + 1..].iter().take_while(|other| other.depth > frame.depth);

@@ -4,13 +4,21 @@
 //! [`write`](write()) draws. The picture works without script; with it, the viewer draws from the whole profile, which
 //! the file carries packed beside the drawn frames, so that zooming in reveals what was too narrow to draw.
 
+mod captions;
 pub mod colour;
+mod drawing;
 mod family;
+mod frames;
 pub mod layout;
+pub mod name_attributes;
 mod options;
+pub mod palette_map;
 mod payload;
+pub mod reshape;
 mod text;
 mod write;
 
-pub use options::{MinWidth, Options};
+pub use drawing::{Drawing, Order};
+pub use options::{Background, Delta, MinWidth, Options};
+pub use payload::Payload;
 pub use write::write;

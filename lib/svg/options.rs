@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use super::colour::Scheme;
+use super::colour::{Colour, Palette, Scheme};
+use super::name_attributes::NameAttributes;
 use crate::profile::Weight;
 
 /// The blank stripe left and right of the frames.
@@ -39,10 +40,41 @@ pub struct Options {
     pub negate: bool,
     /// By what the counts that are shown are multiplied.
     pub factor: f64,
+    /// The stacks are those that vanished, with their weights swapped: see [`reshape::vanished`](super::reshape::vanished).
+    pub vanished: bool,
     /// What the whole width stands for, if that is more than the total.
     pub total: Weight,
+    /// What frames of some names have besides.
+    pub name_attributes: NameAttributes,
     /// A comment in the file.
     pub notes: Option<String>,
+    /// A still picture: no script, and of the profile only what is drawn.
+    pub plain: bool,
+    /// Which difference gives the colour in a differential picture.
+    pub delta: Delta,
+    /// Colours by the share of the whole, not by the name.
+    pub diffusion: bool,
+    /// Labels keep their beginning.
+    pub keep_left: bool,
+    /// The background; by default by the palette.
+    pub background: Option<Background>,
+    /// The colour of what is found.
+    pub search_color: Option<Colour>,
+    /// The colour of the words around the frames.
+    pub ui_color: Option<Colour>,
+    /// The colour of the frames' outlines.
+    pub stroke_color: Option<Colour>,
+}
+
+/// Which difference gives a frame its colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Delta {
+    /// That of all stacks through the frame.
+    #[default]
+    Total,
+    /// That of the stacks that end in the frame.
+    #[value(name = "self")]
+    Own,
 }
 
 impl Default for Options {
@@ -61,9 +93,19 @@ impl Default for Options {
             scheme: Scheme::default(),
             inverted: false,
             negate: false,
+            vanished: false,
             factor: 1.0,
             total: Weight::ZERO,
+            name_attributes: NameAttributes::default(),
             notes: None,
+            plain: false,
+            delta: Delta::Total,
+            diffusion: false,
+            keep_left: false,
+            background: None,
+            search_color: None,
+            ui_color: None,
+            stroke_color: None,
         }
     }
 }
@@ -82,10 +124,76 @@ impl Options {
         }
     }
 
+    /// The colours of the background's top and bottom.
+    pub fn background(&self, differential: bool) -> (String, String) {
+        let usual = if differential { Background::Grey } else { Background::of(self.scheme.palette) };
+        self.background.unwrap_or(usual).stops()
+    }
+
+    /// Whether what weighs more after than before is blue.
+    pub fn swaps_colours(&self) -> bool {
+        // Of what vanished the weight before is drawn as that after.
+        self.negate != self.vanished
+    }
+
     /// The heading.
     pub fn heading(&self) -> &str {
         let usual = if self.inverted { "Icicle Graph" } else { "Flame Graph" };
         self.title.as_deref().unwrap_or(usual)
+    }
+}
+
+/// The background of the picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Background {
+    /// Towards yellow.
+    Yellow,
+    /// Towards blue.
+    Blue,
+    /// Towards green.
+    Green,
+    /// Shades of grey.
+    Grey,
+    /// One colour.
+    Flat(Colour),
+}
+
+impl Background {
+    /// The usual one of a palette.
+    pub fn of(palette: Palette) -> Self {
+        match palette {
+            Palette::Mem => Self::Green,
+            Palette::Io | Palette::Wakeup | Palette::Chain => Self::Blue,
+            Palette::Red | Palette::Green | Palette::Blue => Self::Grey,
+            Palette::Aqua | Palette::Yellow | Palette::Purple | Palette::Orange => Self::Grey,
+            _ => Self::Yellow,
+        }
+    }
+
+    /// The colours at its top and at its bottom.
+    pub fn stops(self) -> (String, String) {
+        let (upper, lower) = match self {
+            Self::Yellow => ("#eeeeee", "#eeeeb0"),
+            Self::Blue => ("#eeeeee", "#e0e0ff"),
+            Self::Green => ("#eef2ee", "#e0ffe0"),
+            Self::Grey => ("#f8f8f8", "#e8e8e8"),
+            Self::Flat(colour) => return (colour.to_string(), colour.to_string()),
+        };
+        (upper.to_owned(), lower.to_owned())
+    }
+}
+
+impl FromStr for Background {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "yellow" => Ok(Self::Yellow),
+            "blue" => Ok(Self::Blue),
+            "green" => Ok(Self::Green),
+            "grey" | "gray" => Ok(Self::Grey),
+            _ => text.parse().map(Self::Flat).map_err(|_| "expected yellow, blue, green, grey or #rrggbb".to_owned()),
+        }
     }
 }
 

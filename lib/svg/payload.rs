@@ -11,8 +11,9 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
 use super::colour::{self, Scheme};
-use super::text::visible;
-use crate::profile::{FrameId, Frames, Profile, Weight, Weights};
+use super::name_attributes::NameAttributes;
+use super::text::{escape, visible};
+use crate::profile::{Frames, Weight, Weights};
 
 /// Level 1 packs to within a tenth of the best size at several times the speed.
 const LEVEL: Compression = Compression::new(1);
@@ -31,80 +32,62 @@ pub struct Payload {
     pub names: Vec<u8>,
     /// How many names there are.
     pub names_count: usize,
-}
-
-impl Payload {
-    /// Packs a profile.
-    ///
-    /// # Errors
-    /// None that memory does not have.
-    pub fn of(profile: &Profile, scheme: Scheme) -> io::Result<Self> {
-        let mut packer = Packer::new(profile.is_differential());
-        let mut names = Names::new(&profile.frames);
-        profile.for_each_sorted(|stack| {
-            let new = stack.frames[stack.shared..].iter().map(|frame| names.number(*frame));
-            packer.add(stack.shared, new, stack.weights)
-        })?;
-        Ok(Self { stacks: packer.finish()?, names: names.pack(scheme)?, names_count: names.used.len() })
-    }
-}
-
-/// The names in the order in which the stacks bring them, which unlike that of the input is always the same.
-struct Names<'a> {
-    frames: &'a Frames,
-    numbers: Vec<Option<u32>>,
-    used: Vec<FrameId>,
-}
-
-impl<'a> Names<'a> {
-    fn new(frames: &'a Frames) -> Self {
-        Self { frames, numbers: vec![None; frames.len()], used: Vec::new() }
-    }
-
-    fn number(&mut self, frame: FrameId) -> u32 {
-        *self.numbers[frame.index()].get_or_insert_with(|| {
-            self.used.push(frame);
-            self.used.len() as u32 - 1
-        })
-    }
-
-    fn pack(&self, scheme: Scheme) -> io::Result<Vec<u8>> {
-        let mut out = DeflateEncoder::new(Vec::new(), LEVEL);
-        for name in self.used.iter().map(|frame| self.frames.name(*frame)) {
-            let colour = scheme.colour(name);
-            let state = if colour::is_state(name) { STATE } else { 0 };
-            let dark = if colour.is_light() { 0 } else { DARK };
-            out.write_all(&[colour.0, colour.1, colour.2, state | dark])?;
-        }
-        for name in self.used.iter().map(|frame| self.frames.name(*frame)) {
-            out.write_all(visible(colour::without_kind(name)).as_bytes())?;
-            out.write_all(b"\n")?;
-        }
-        out.finish()
-    }
+    /// For the names that have attributes an element with them, for the viewer to copy.
+    pub elements: Vec<u8>,
 }
 
 /// Packs stacks that come in order.
-struct Packer {
+pub struct Packer {
     out: DeflateEncoder<Vec<u8>>,
     differential: bool,
     depth: usize,
+    /// What the last stack weighs, which may stand once more in the next line.
+    pending: Option<Weights>,
+    names: Frames,
     line: Vec<u8>,
+    numbers: Vec<u8>,
 }
 
 impl Packer {
-    fn new(differential: bool) -> Self {
-        Self { out: DeflateEncoder::new(Vec::new(), LEVEL), differential, depth: 0, line: Vec::new() }
+    /// Packs stacks with one weight or two.
+    pub fn new(differential: bool) -> Self {
+        let out = DeflateEncoder::new(Vec::new(), LEVEL);
+        Self { out, differential, depth: 0, pending: None, names: Frames::new(), line: Vec::new(), numbers: Vec::new() }
     }
 
-    fn add(&mut self, shared: usize, new: impl ExactSizeIterator<Item = u32>, weights: Weights) -> io::Result<()> {
-        self.line.clear();
-        push_number((self.depth - shared) as u128, &mut self.line);
-        push_number(new.len() as u128, &mut self.line);
-        self.depth = shared + new.len();
+    /// Adds a stack: its first `shared` frames are those of the stack before, the others are `new`.
+    ///
+    /// # Errors
+    /// None that memory does not have.
+    pub fn add<'a>(
+        &mut self,
+        shared: usize,
+        new: impl IntoIterator<Item = &'a [u8]>,
+        weights: Weights,
+    ) -> io::Result<()> {
+        let gone = self.depth - shared;
+        self.depth = shared;
+        self.numbers.clear();
         for name in new {
-            push_number(name.into(), &mut self.line);
+            self.depth += 1;
+            push_number(self.names.intern(name).index() as u128, &mut self.numbers);
         }
+        let come = self.depth - shared;
+        if let Some(pending) = self.pending.as_mut().filter(|_| gone + come == 0) {
+            return pending.add(weights).map_err(io::Error::other);
+        }
+        self.write_pending()?;
+        self.line.clear();
+        push_number(gone as u128, &mut self.line);
+        push_number(come as u128, &mut self.line);
+        self.line.extend_from_slice(&self.numbers);
+        self.pending = Some(weights);
+        self.out.write_all(&self.line)
+    }
+
+    fn write_pending(&mut self) -> io::Result<()> {
+        let Some(weights) = self.pending.take() else { return Ok(()) };
+        self.line.clear();
         if self.differential {
             push_weight(weights.before, &mut self.line);
         }
@@ -112,8 +95,45 @@ impl Packer {
         self.out.write_all(&self.line)
     }
 
-    fn finish(self) -> io::Result<Vec<u8>> {
-        self.out.finish()
+    /// Nothing more comes. The colours are those of a scheme.
+    ///
+    /// # Errors
+    /// None that memory does not have.
+    pub fn finish(mut self, scheme: &Scheme, attributes: &NameAttributes) -> io::Result<Payload> {
+        self.write_pending()?;
+        let mut out = DeflateEncoder::new(Vec::new(), LEVEL);
+        for (_, name) in self.names.iter() {
+            let colour = scheme.colour(name);
+            let state = if colour::is_state(name) { STATE } else { 0 };
+            let dark = if colour.is_light() { 0 } else { DARK };
+            out.write_all(&[colour.0, colour.1, colour.2, state | dark])?;
+        }
+        for (_, name) in self.names.iter() {
+            out.write_all(visible(colour::without_kind(name)).as_bytes())?;
+            out.write_all(b"\n")?;
+        }
+        let elements = self.elements(attributes);
+        Ok(Payload { stacks: self.out.finish()?, names: out.finish()?, names_count: self.names.len(), elements })
+    }
+
+    fn elements(&self, attributes: &NameAttributes) -> Vec<u8> {
+        let mut text = Vec::new();
+        for (id, name) in self.names.iter().filter(|_| !attributes.is_empty()) {
+            let Some(element) = attributes.get(name) else { continue };
+            text.extend_from_slice(format!("<{} data-name=\"{}\"", element.tag(), id.index()).as_bytes());
+            if let Some(title) = &element.title {
+                text.extend_from_slice(b" data-title=\"");
+                escape(title, &mut text);
+                text.push(b'"');
+            }
+            if let Some(class) = element.push_attributes(&mut text) {
+                text.extend_from_slice(b" class=\"");
+                escape(class, &mut text);
+                text.push(b'"');
+            }
+            text.extend_from_slice(b"/>");
+        }
+        text
     }
 }
 
@@ -151,9 +171,10 @@ pub fn push_base64(bytes: &[u8], out: &mut Vec<u8>) {
 mod tests {
     use std::io::Read as _;
 
-    use super::{Payload, push_base64, push_weight};
-    use crate::profile::{Profile, Weight, Weights};
+    use super::{Packer, push_base64, push_weight};
+    use crate::profile::{Weight, Weights};
     use crate::svg::colour::Scheme;
+    use crate::svg::name_attributes::NameAttributes;
 
     fn unpack(packed: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -163,12 +184,12 @@ mod tests {
 
     #[test]
     fn stacks_say_what_is_new_in_them() {
-        let mut profile = Profile::new(false);
-        for (stack, weight) in [(&["m", "a", "x"][..], 3), (&["m", "b"], 200), (&["m"], 1)] {
-            let frames: Vec<_> = stack.iter().map(|name| profile.frames.intern(name.as_bytes())).collect();
-            profile.add(&frames, Weights::plain(Weight::new(weight))).unwrap();
+        let mut packer = Packer::new(false);
+        for (shared, new, weight) in [(0, &["m"][..], 1), (1, &["a", "x"], 3), (1, &["b"], 200)] {
+            let new = new.iter().map(|name| name.as_bytes());
+            packer.add(shared, new, Weights::plain(Weight::new(weight))).unwrap();
         }
-        let payload = Payload::of(&profile, Scheme::default()).unwrap();
+        let payload = packer.finish(&Scheme::default(), &NameAttributes::default()).unwrap();
         // m; m a x; m b: gone, new, names, twice the weight.
         assert_eq!(unpack(&payload.stacks), [0, 1, 0, 2, 0, 2, 1, 2, 6, 2, 1, 3, 0x90, 3]);
         let names = unpack(&payload.names);

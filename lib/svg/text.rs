@@ -46,10 +46,18 @@ pub fn label(name: &str, room: usize) -> Cow<'_, str> {
         Some(start) => Cow::Owned(format!("..{}", &short[*start..])),
         None => {
             let last = &short[parts.last().copied().unwrap_or(0)..];
-            let end = last.char_indices().nth(room - 2).map_or(last.len(), |(end, _)| end);
-            Cow::Owned(format!("{}..", &last[..end]))
+            Cow::Owned(head(last, room).into_owned())
         }
     }
+}
+
+/// The beginning of a name, as much of it as fits.
+pub fn head(name: &str, room: usize) -> Cow<'_, str> {
+    if room < 3 || name.chars().count() <= room {
+        return Cow::Borrowed(if room < 3 { "" } else { name });
+    }
+    let end = name.char_indices().nth(room - 2).map_or(name.len(), |(end, _)| end);
+    Cow::Owned(format!("{}..", &name[..end]))
 }
 
 /// A name without what is told least by: a Rust name's hash, the trait in `<Type as Trait>::method`, the type parameters

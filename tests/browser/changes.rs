@@ -192,3 +192,80 @@ fn controls_stay_in_sight() {
     "##,
     );
 }
+
+#[test]
+fn a_differential_picture_is_coloured_alike_still_and_live() {
+    for arguments in [&["--width", "1200"][..], &["--width", "1200", "--negate", "--delta", "self"]] {
+        judge(
+            b"main;f;g 10 30\nmain;f;h 20 10\nmain;i 70 60\nmain;gone 9 0\n",
+            arguments,
+            "",
+            r##"
+            check(byId("legend").textContent.includes("grew"), "the legend");
+            check(!frame("gone"), "what vanished has no width");
+            const fill = name => getComputedStyle(frame(name).querySelector("rect")).fill;
+            check(fill("g") !== fill("h"), "what grew and what shrank differ");
+            check(/; [+-]\d/.test(title(frame("g"))), "the change is told");
+        "##,
+        );
+    }
+}
+
+#[test]
+fn the_live_picture_is_the_still_one() {
+    let stacks = b"main;a::b::parse;read_[k] 30\nmain;a::b::parse 3\n[lost] 2\nmain;[off-cpu] 7.25\nx;y;z 1000\n";
+    for arguments in
+        [&["--width", "1200"][..], &["--width", "900", "--inverted", "--colors", "java", "--factor", "2.5"]]
+    {
+        let still = crate::support::run("fg-svg", arguments, stacks).ok().text();
+        let document = roxmltree::Document::parse(&still).unwrap();
+        let frames = document.descendants().find(|node| node.attribute("id") == Some("frames")).unwrap();
+        let mut expected = String::new();
+        for group in frames.children().filter(|node| node.is_element()) {
+            let part = |name: &str| group.children().find(|node| node.has_tag_name(name));
+            let rect = part("rect").unwrap();
+            let place = |name: &str| rect.attribute(name).unwrap();
+            let title = part("title").unwrap().text().unwrap();
+            let (x, y, width, fill) = (place("x"), place("y"), place("width"), place("fill"));
+            expected.push_str(&format!("{title}|{fill}|{x}|{y}|{width}\n"));
+        }
+        assert!(!expected.contains(['`', '\\', '$']));
+        judge(stacks, arguments, "", &format!(
+            "const still = `{expected}`.trimEnd().split('\\n').sort();
+            const hex = colour => '#' + colour.match(/\\d+/g).map(part => Number(part).toString(16).padStart(2, '0')).join('');
+const live = groups().map(group => {{
+                const at = name => group.querySelector('rect').getAttribute(name);
+                return [title(group), hex(at('fill')), at('x'), at('y'), at('width')].join('|');
+            }}).sort();
+            equal(live.length, still.length, 'frames');
+            live.forEach((line, frame) => {{
+                const [here, there] = [line, still[frame]].map(line => line.split('|'));
+                equal(here.slice(0, 2).join(), there.slice(0, 2).join(), 'title and colour');
+                here.slice(2).forEach((place, i) => check(Math.abs(place - there[i + 2]) < 0.11, `${{line}} at ${{still[frame]}}`));
+            }});"
+        ));
+    }
+}
+
+#[test]
+fn names_with_attributes_keep_them_and_links_are_followed() {
+    let folder = crate::support::directory();
+    let file = folder.path().join("names");
+    std::fs::write(&file, "parse\thref=#there\tclass=own\nidle\ttitle=nothing to do\n").unwrap();
+    judge(
+        STACKS,
+        &["--nameattr", file.to_str().unwrap()],
+        "",
+        r##"
+        const link = svg.querySelector("#frames > a"), click = options =>
+            link.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, ...options }));
+        check(title(link).startsWith("parse (") && link.matches(".own"), "the link");
+        equal(svg.querySelectorAll("a").length, 1, "once");
+        check(frame("idle") === undefined && groups().some(group => title(group) === "nothing to do"), "the title");
+        check(click({}), "a click follows it");
+        const before = link.getBoundingClientRect().width;
+        check(!click({ ctrlKey: true }), "with Ctrl it is ours");
+        check(svg.querySelector("#frames > a").getBoundingClientRect().width > before, "and zooms");
+    "##,
+    );
+}

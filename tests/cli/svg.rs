@@ -127,3 +127,146 @@ fn without_stacks_there_is_no_picture() {
         assert!(outcome.stderr.contains(message) && !file.exists(), "{}", outcome.stderr);
     }
 }
+
+#[test]
+fn a_sorted_file_is_drawn_as_a_shuffled_one() {
+    let folder = directory();
+    let (sorted, shuffled) = (folder.path().join("sorted"), folder.path().join("shuffled"));
+    for text in [
+        &b"a;b 1\na;b;c 2.5\na;b;c 1\na;b.cold 3\nab 1\n\nab;line_12 4\n"[..],
+        b"a;b 1 2\na;c 0 4\r\nb 3 0\n",
+        b"a 1\na;line 12 3\nb 1\n",
+        b"\xef\xbb\xbfa;b 1\nx\na;c 2\n",
+        b";a 1\n;b;;c 2\n",
+        b"a;b\rc 1\na;d 1\n",
+    ] {
+        std::fs::write(&sorted, text).unwrap();
+        let mut lines: Vec<&[u8]> =
+            text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).split_inclusive(|b| *b == b'\n').collect();
+        lines.reverse();
+        std::fs::write(&shuffled, lines.concat()).unwrap();
+        for options in [&["--minwidth", "0"][..], &["--plain"]] {
+            let of = |file: &std::path::Path| {
+                let arguments = options.iter().map(std::ffi::OsStr::new).chain([file.as_os_str()]);
+                run("fg-svg", arguments, b"").ok().text()
+            };
+            assert!(of(&sorted) == of(&shuffled), "{options:?} {:?}", String::from_utf8_lossy(text));
+        }
+    }
+}
+
+#[test]
+fn order_that_is_promised_must_be_there() {
+    let drawn = run("fg-svg", ["--sorted"], b"a;b 1\na;c 2\n").ok();
+    assert_eq!(shown(&drawn.text()), shown(&run("fg-svg", [""; 0], b"a;c 2\na;b 1\n").ok().text()));
+    let broken = run("fg-svg", ["--sorted"], b"a;c 1\na;b 2\n");
+    assert_eq!((broken.code(), broken.stdout.len()), (1, 0));
+    assert!(broken.stderr.contains("stdin:2: not in the order of fg-collapse"), "{}", broken.stderr);
+}
+
+#[test]
+fn a_flame_chart_keeps_the_order_of_time() {
+    let chart = run("fg-svg", ["--flamechart"], b"m;b 1\nm;a 2\nm;a;x 1\nm;b 3\n").ok();
+    let expected = ["all 7 100", "m 7 100.00", "b 1 14.29", "a 3 42.86", "x 1 14.29", "b 3 42.86"];
+    assert_eq!(shown(&chart.text()), expected);
+    assert!(chart.text().contains(">Flame Chart<") && chart.stderr.is_empty());
+    let sorted = run("fg-svg", ["--flamechart"], b"m;a 2\nm;b 1\n").ok();
+    assert!(sorted.stderr.contains("not of time"), "{}", sorted.stderr);
+}
+
+#[test]
+fn stacks_can_be_based_on_a_frame_and_vanished_ones_shown() {
+    let based = run("fg-svg", ["--base", "b", "--base", "c"], b"a;b;x 1\nb 2\na;c;b 4\na;d 8\n").ok().text();
+    assert_eq!(shown(&based), ["all 7 100", "b 3 42.86", "x 1 14.29", "c 4 57.14", "b 4 57.14"]);
+    let vanished = run("fg-svg", ["--elided"], b"a;b 3 0\na;c 2 2\nd 1 0\n").ok().text();
+    assert_eq!(shown(&vanished), ["all 4 100", "a 3 75.00 -75.00", "b 3 75.00 -75.00", "d 1 25.00 -25.00"]);
+    assert!(vanished.contains(">vanished</text>") && !vanished.contains(">grew</text>"));
+    let own = run("fg-svg", ["--delta", "self"], b"a 1 2\na;b 5 4\n").ok().text();
+    assert_eq!(shown(&own), ["all 6 100", "a 6 100.00 +16.67", "b 4 66.67 -16.67"]);
+}
+
+#[test]
+fn a_plain_picture_has_no_script_and_no_packed_profile() {
+    let svg = run("fg-svg", ["--plain"], STACKS).ok().text();
+    assert!(!svg.contains("<script") && !svg.contains("<metadata"));
+    let whole = run("fg-svg", [""; 0], STACKS).ok().text();
+    assert_eq!(titles(&svg), titles(&whole));
+}
+
+#[test]
+fn states_have_a_legend_with_their_shares() {
+    let svg =
+        run("fg-svg", [""; 0], b"[lost] 1\na;[unknown];b 2\na;[libx.so] 1\na;b;[off-cpu] 4\na;c 12\n").ok().text();
+    let document = roxmltree::Document::parse(&svg).unwrap();
+    let legend = document.descendants().find(|node| node.attribute("id") == Some("legend")).unwrap();
+    let texts: Vec<_> =
+        legend.children().filter_map(|node| node.text()).filter(|text| !text.trim().is_empty()).collect();
+    assert_eq!(texts, ["[off-cpu] 20.00%", "[lost] 5.00%", "[unknown] 15.00%"]);
+    let none = run("fg-svg", [""; 0], b"a;b 1\n").ok().text();
+    assert!(!none.contains("id=\"legend\""));
+}
+
+#[test]
+fn a_palette_map_keeps_colours() {
+    let folder = directory();
+    let draw = |options: &[&str], stacks: &[u8]| {
+        let mut command = std::process::Command::new(tool("fg-svg"));
+        command.current_dir(folder.path()).args(options);
+        run_command(command, stacks).ok().text()
+    };
+    let map = || std::fs::read_to_string(folder.path().join("palette.map")).unwrap();
+    let first = draw(&["--cp"], b"a->b;c_[k] 1\n");
+    assert!(map().starts_with("a->b->rgb(") && map().contains("\nc_[k]->rgb("), "{}", map());
+    std::fs::write(folder.path().join("palette.map"), map().replace("\nc_[k]->rgb(", "\nc_[k]->rgb(1,2,3)\nold->rgb("))
+        .unwrap();
+    let second = draw(&["--cp", "--colors", "blue"], b"a->b;c_[k] 1\nnew 1\n");
+    assert!(second.contains("fill=\"#010203\"") && !first.contains("fill=\"#010203\""));
+    assert!(map().contains("\nnew->rgb(") && map().contains("\nold->rgb("), "{}", map());
+}
+
+#[test]
+fn colours_and_background_are_as_asked() {
+    let colours = ["--bgcolors=#123", "--search-color=#00ff00", "--uicolor=#abcdef", "--stroke-color=#fed"];
+    let svg = run("fg-svg", colours, STACKS).ok().text();
+    for rule in ["{ fill: #112233; }", "{ fill: #00ff00; }", "{ fill: #abcdef; }", "{ stroke: #ffeedd; }"] {
+        assert!(svg.contains(rule), "{rule}");
+    }
+    let usual = run("fg-svg", [""; 0], STACKS).ok().stdout;
+    let seeded = run("fg-svg", ["--random"], STACKS).ok().stdout;
+    assert!(seeded != usual && seeded == run("fg-svg", ["--seed=1"], STACKS).ok().stdout);
+    assert!(seeded != run("fg-svg", ["--seed=2"], STACKS).ok().stdout);
+    let diffusion = run("fg-svg", ["--colordiffusion"], b"a;b 1\na;c 3\n").ok().text();
+    assert!(diffusion.contains("fill=\"#ff0000\"") && diffusion.contains("fill=\"#ff8080\""));
+    for wrong in ["--bgcolors=pink", "--uicolor=red;}", "--search-color=#12", "--seed=x"] {
+        assert_eq!(run("fg-svg", [wrong], STACKS).code(), 2, "{wrong}");
+    }
+}
+
+#[test]
+fn frames_can_have_titles_links_and_attributes() {
+    let folder = directory();
+    let file = folder.path().join("names");
+    let text = "parse\thref=https://example.org/?a=1&b=2\tid=p\nread_[k]\ttitle=<reads>\tclass=slow\tg_extra=rel=\"x\"\nnobody\n";
+    std::fs::write(&file, text).unwrap();
+    let draw = |options: &[&str]| {
+        let arguments = options.iter().map(std::ffi::OsStr::new).chain(["--nameattr".as_ref(), file.as_os_str()]);
+        run("fg-svg", arguments, b"main;parse;read_[k] 3\n[off-cpu] 1\n")
+    };
+    let svg = draw(&[]).ok().text();
+    let document = roxmltree::Document::parse(&svg).unwrap();
+    let frames = document.descendants().find(|node| node.attribute("id") == Some("frames")).unwrap();
+    let link = frames.children().find(|node| node.has_tag_name("a")).unwrap();
+    let href = link.attribute(("http://www.w3.org/1999/xlink", "href"));
+    assert_eq!(
+        (href, link.attribute("target"), link.attribute("id")),
+        (Some("https://example.org/?a=1&b=2"), Some("_top"), Some("p"))
+    );
+    let slow = frames.children().find(|node| node.attribute("class") == Some("slow")).unwrap();
+    assert_eq!((slow.attribute("rel"), slow.first_element_child().unwrap().text()), (Some("x"), Some("<reads>")));
+    std::fs::write(&file, "main\tcolour=red\n").unwrap();
+    let wrong = draw(&["--strict"]);
+    assert_eq!(wrong.code(), 1);
+    assert!(wrong.stderr.contains("names:1: expected NAME"), "{}", wrong.stderr);
+    std::fs::remove_file(&file).unwrap();
+    assert!(draw(&[]).stderr.contains("names: No such file"));
+}

@@ -12,13 +12,19 @@ function label(name, fits) {
         fitting = tail;
     }
     if (fitting) return fitting;
-    const last = [...name.slice(starts[starts.length - 1])];
-    let low = 0, high = last.length;
+    return head(name.slice(starts[starts.length - 1]), fits);
+}
+
+// The beginning of a name, as much of it as fits.
+function head(name, fits) {
+    if (fits(name)) return name;
+    const characters = [...name];
+    let low = 0, high = characters.length;
     while (low < high) {
         const middle = (low + high + 1) >> 1;
-        if (fits(last.slice(0, middle).join("") + "..")) low = middle; else high = middle - 1;
+        if (fits(characters.slice(0, middle).join("") + "..")) low = middle; else high = middle - 1;
     }
-    return low > 0 ? last.slice(0, low).join("") + ".." : "";
+    return low > 0 ? characters.slice(0, low).join("") + ".." : "";
 }
 
 // A name without what is told least by: a Rust name's hash, the trait in `<Type as Trait>::method`, the type parameters

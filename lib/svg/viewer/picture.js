@@ -22,6 +22,9 @@ class Picture {
         this.narrowest = Math.max(Number(data.narrowest), TOO_NARROW);
         this.largestDelta = Number(data.largestDelta) || 1;
         this.sign = data.negate ? -1 : 1;
+        this.bySelf = Boolean(data.self);
+        this.diffusion = Boolean(data.diffusion);
+        this.label = data.keepLeft ? head : label;
         this.inverted = Boolean(data.inverted);
         this.fontSize = Number(root.getAttribute("font-size"));
         this.width = Number(root.getAttribute("width"));
@@ -69,7 +72,8 @@ class Picture {
     }
 
     delta(node) {
-        return this.sign * (this.tree.total[node] - this.tree.totalBefore[node]);
+        const { tree } = this;
+        return this.sign * (this.bySelf ? tree.own[node] - tree.ownBefore[node] : tree.total[node] - tree.totalBefore[node]);
     }
 
     // The path of a node from the root, itself last.
@@ -173,11 +177,12 @@ class Picture {
 
     group(box) {
         const { node, row, x, width } = box, { looks } = this.profile, { tree } = this;
-        const y = this.y(row), group = element("g", { tabindex: node === this.view && !box.folded ? 0 : -1 });
+        const y = this.y(row), group = this.own(box)?.cloneNode() ?? element("g");
+        group.setAttribute("tabindex", node === this.view && !box.folded ? 0 : -1);
         group.setAttribute("role", "treeitem");
         group.setAttribute("aria-level", row + 1);
         const rect = element("rect", { x: x.toFixed(2), y, width: width.toFixed(2), height: this.rowHeight - 1 });
-        group.append(element("title", {}, box.folded ? this.foldedTitle(box) : this.title(node)), rect);
+        group.append(element("title", {}, box.folded ? this.foldedTitle(box) : this.own(box)?.dataset.title ?? this.title(node)), rect);
         this.groups.set(group, box);
         box.group = group;
         if (box.folded) {
@@ -189,13 +194,18 @@ class Picture {
         rect.setAttribute("fill", colour);
         const classes = [traits & STATE && "state", box.above && "parent"];
         if (this.matches && node > 0 && this.matches[tree.name[node]]) classes.push("match");
-        group.setAttribute("class", classes.filter(Boolean).join(" "));
-        const text = width < this.fontSize ? "" : label(this.name(node), text => this.fits(text, width - 6));
+        group.classList.add(...classes.filter(Boolean));
+        const text = width < this.fontSize ? "" : this.label(this.name(node), text => this.fits(text, width - 6));
         if (text) {
             const middle = y + this.rowHeight / 2 + this.fontSize * 0.3;
             group.append(element("text", { x: (x + 3).toFixed(1), y: middle, ...(dark && { fill: "#fff" }) }, text));
         }
         return group;
+    }
+
+    // The element that the name of a box has of its own.
+    own({ node, folded }) {
+        return node === 0 || folded ? undefined : this.profile.elements.get(this.tree.name[node]);
     }
 
     foldedTitle({ folded }) {
@@ -208,10 +218,16 @@ class Picture {
     colour({ node, above }, traits) {
         const { looks, differential } = this.profile, at = 4 * this.tree.name[node];
         let colour = [looks[at], looks[at + 1], looks[at + 2]], dark = Boolean(traits & DARK);
+        if (this.diffusion) [colour, dark] = [this.diffused(node), false];
         if (differential) [colour, dark] = [this.differential(node), false];
         if (node === 0) [colour, dark] = [differential ? [245, 245, 245] : [222, 222, 222], false];
         if (above) [colour, dark] = [colour.map(channel => (channel + 2 * 238) / 3), false];
         return [`rgb(${colour.map(Math.round).join()})`, dark];
+    }
+
+    diffused(node) {
+        const other = 255 * (1 - Math.sqrt(this.tree.total[node] / this.whole));
+        return [255, other, other];
     }
 
     differential(node) {

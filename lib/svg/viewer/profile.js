@@ -14,7 +14,14 @@ async function readProfile(root) {
     const [stacks, names] = await Promise.all([unpack(root, "stacks"), unpack(root, "names")]);
     const differential = root.dataset.largestDelta !== undefined;
     const tree = readStacks(stacks, Number(root.dataset.frames) + 1, differential);
-    return { tree, differential, ...readNames(names, Number(root.dataset.names)) };
+    return { tree, differential, elements: takeElements(root), ...readNames(names, Number(root.dataset.names)) };
+}
+
+// The elements of the names that have attributes of their own.
+function takeElements(root) {
+    const given = root.querySelector(":scope > metadata.elements");
+    given?.remove();
+    return new Map([...given?.children ?? []].map(element => [Number(element.dataset.name), element]));
 }
 
 // Four bytes a name for its colour and traits; then the names, a line each.
@@ -50,8 +57,8 @@ function readStacks(bytes, count, differential) {
             path.push(node++);
         }
         const leaf = path[path.length - 1];
-        if (differential) tree.ownBefore[leaf] = weight();
-        tree.own[leaf] = weight();
+        if (differential) tree.ownBefore[leaf] += weight();
+        tree.own[leaf] += weight();
     }
     while (path.length > 0) tree.end[path.pop()] = node;
     return addUp(tree);

@@ -53,10 +53,15 @@ class Viewer {
 
     listen() {
         const { frames } = this.picture;
-        const box = event => this.picture.groups.get(event.target.closest?.("g"));
+        const box = event => this.picture.groups.get(event.target.closest?.("#frames > *"));
         frames.setAttribute("role", "tree");
         frames.setAttribute("aria-label", this.texts.title.textContent);
-        frames.addEventListener("click", event => box(event) && this.open(box(event)));
+        frames.addEventListener("click", event => {
+            const isLink = event.target.closest?.("a") && !event.ctrlKey && !event.metaKey;
+            if (!box(event) || isLink) return;
+            event.preventDefault();
+            this.open(box(event));
+        });
         frames.addEventListener("mouseover", event => this.describe(box(event)));
         frames.addEventListener("mouseleave", () => this.describe(this.current));
         frames.addEventListener("focusin", event => this.describe(this.current = box(event)));
@@ -121,14 +126,16 @@ class Viewer {
         const place = this.root.getBoundingClientRect(), scale = place.width / width || 1;
         const top = Math.min(Math.max(0, -place.top / scale), height - 4 * fontSize);
         const low = Math.max(top + 4 * fontSize, Math.min(height, (innerHeight - place.top) / scale));
-        const [upper, lower] = this.bars, line = top + 2 * fontSize, last = low - bottom / 2;
+        const [upper, lower] = this.bars, line = top + 2 * fontSize;
+        // In a narrow window what was found stands above what is told of a frame.
+        const last = low - (this.isNarrow ? fontSize / 2 : bottom / 2), above = this.isNarrow ? last - 1.3 * fontSize : last;
         for (const [bar, y, shown] of [[upper, top, top > 0], [lower, low - bottom, low < height]]) {
             for (const [key, value] of Object.entries({ y, width, height: bottom })) bar.setAttribute(key, value);
             bar.classList.toggle("hide", !shown);
         }
         const left = texts.unzoom.classList.contains("hide") ? SIDE : SIDE + 7 * fontSize;
         const places = { unzoom: [SIDE, line], changes: [left, line], search: [width - SIDE - 4.5 * fontSize, line],
-            menu: [width - SIDE, line], details: [SIDE, last], matched: [width - SIDE, last] };
+            menu: [width - SIDE, line], details: [SIDE, last], matched: [width - SIDE, above] };
         for (const id in places) {
             texts[id].setAttribute("x", places[id][0]);
             texts[id].setAttribute("y", places[id][1]);
@@ -285,9 +292,17 @@ class Viewer {
         const { picture, texts, root } = this;
         if (box.folded) return picture.foldedTitle(box);
         const name = picture.name(box.node), numbers = picture.title(box.node).slice(name.length) + this.shares(box.node);
-        const room = picture.width - 3 * SIDE - texts.matched.getBBox().width;
-        const fits = cut => picture.fits(`${root.dataset.nameType} ${cut}${numbers}`, room);
-        return `${root.dataset.nameType} ${label(name, fits) || name}${numbers}`;
+        const room = picture.width - 3 * SIDE - (this.isNarrow ? 0 : texts.matched.getBBox().width);
+        const whole = (cut, told) => `${root.dataset.nameType} ${cut}${told}`;
+        for (const told of [numbers, numbers.split(" · ")[0]]) {
+            const cut = label(name, cut => picture.fits(whole(cut, told), room));
+            if (cut) return whole(cut, told);
+        }
+        return whole(name, numbers);
+    }
+
+    get isNarrow() {
+        return this.picture.width < 640;
     }
 
     shares(node) {

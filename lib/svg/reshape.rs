@@ -1,0 +1,48 @@
+//! Other stacks to draw, made of the profile's.
+
+use crate::Error;
+use crate::profile::{FrameId, Frames, Profile, Weights};
+
+/// Each stack turned round: leaves become roots.
+///
+/// # Errors
+/// [`Error::Overflow`].
+pub fn reversed(profile: &Profile) -> Result<Profile, Error> {
+    reshaped(profile, |_, frames, weights| Some((frames.iter().rev().copied().collect(), weights)))
+}
+
+/// Only stacks with one of the frames, from the first such frame on.
+///
+/// # Errors
+/// [`Error::Overflow`].
+pub fn based(profile: &Profile, bases: &[String]) -> Result<Profile, Error> {
+    reshaped(profile, |names, frames, weights| {
+        let is_base = |frame: &FrameId| bases.iter().any(|base| base.as_bytes() == names.name(*frame));
+        frames.iter().position(is_base).map(|base| (frames[base..].to_vec(), weights))
+    })
+}
+
+/// Only what vanished: the stacks that weigh nothing after, as wide as before.
+///
+/// # Errors
+/// [`Error::Overflow`].
+pub fn vanished(profile: &Profile) -> Result<Profile, Error> {
+    reshaped(profile, |_, frames, Weights { before, after }| {
+        let swapped = Weights { before: after, after: before };
+        after.is_zero().then(|| (frames.to_vec(), swapped))
+    })
+}
+
+fn reshaped(
+    profile: &Profile,
+    mut reshape: impl FnMut(&Frames, &[FrameId], Weights) -> Option<(Vec<FrameId>, Weights)>,
+) -> Result<Profile, Error> {
+    let mut reshaped = Profile::new(profile.is_differential());
+    let ids: Vec<FrameId> = profile.frames.iter().map(|(_, name)| reshaped.frames.intern(name)).collect();
+    profile.for_each(|frames, weights| {
+        let Some((mut stack, weights)) = reshape(&profile.frames, frames, weights) else { return Ok(()) };
+        stack.iter_mut().for_each(|frame| *frame = ids[frame.index()]);
+        reshaped.add(&stack, weights)
+    })?;
+    Ok(reshaped)
+}
