@@ -39,7 +39,7 @@ pub(super) fn usual(line: &[u8]) -> Option<Usual<'_>> {
         return Some(Usual::Unknown);
     }
     let blank = memchr::memrchr(b' ', rest)?;
-    let in_parentheses = rest[blank + 1] == b'(' && rest.last() == Some(&b')');
+    let in_parentheses = rest[blank + 1..].starts_with(b"(") && rest.last() == Some(&b')');
     let symbol = without_offset(&rest[..blank]).filter(|symbol| in_parentheses && !symbol.is_empty())?;
     (*symbol != *UNKNOWN).then_some(Usual::Symbol(symbol))
 }

@@ -39,7 +39,8 @@ fn recognises(head: &[u8]) -> bool {
     while let Some(line) = lines.next() {
         match header::parse(line) {
             Some(Line::Record | Line::Lost(_)) => return true,
-            Some(Line::Sample(header)) if header.event.is_some() || frame::is_frame(lines.rest()) => return true,
+            Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some() => return true,
+            Some(Line::Sample(_)) if frame::is_frame(lines.rest()) => return true,
             _ if header::bare(line).is_some() && frame::is_indented(lines.rest()) => return true,
             _ => {}
         }
@@ -320,6 +321,9 @@ impl PerfScript {
             && let Some(frame) = frame::parse(sample.rest).filter(|frame| frame.module.is_some())
         {
             self.push(&frame, &mut sample, sink);
+        }
+        if self.stack.is_empty() && sink.frames().name(sample.root.frame).is_empty() {
+            self.stack.push(sink.intern(frame::UNKNOWN));
         }
         if !sample.complete {
             self.stack.push(sample.root.frame);
