@@ -13,7 +13,12 @@ pub(super) struct Frame<'a> {
     pub source: Option<&'a [u8]>,
 }
 
-impl Frame<'_> {
+impl<'a> Frame<'a> {
+    /// A frame of which nothing counts but its symbol.
+    pub fn of_symbol(symbol: &'a [u8]) -> Self {
+        Self { address: b"", symbol, module: None, source: None }
+    }
+
     /// Whether no symbol is known.
     #[inline]
     pub fn is_unknown(&self) -> bool {
