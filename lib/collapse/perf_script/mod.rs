@@ -20,6 +20,7 @@ use self::frame::{Frame, Usual};
 use self::header::{Header, Line};
 use self::name::Naming;
 use self::selection::Selection;
+use super::folded;
 use super::memo::{Key, Memo};
 use super::sink::Sink;
 use super::{Event, Format, Options, Parser, Remarks};
@@ -35,6 +36,9 @@ pub(super) static FORMAT: Format = Format {
 
 /// A line says who ran and which event fired, or the file begins as perf's own comments do.
 fn recognises(head: &[u8]) -> bool {
+    if folded::is_certain(head) {
+        return false;
+    }
     let mut lines = cut::Lines::new(head);
     while let Some(line) = lines.next() {
         match header::parse(line) {
