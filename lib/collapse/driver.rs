@@ -162,6 +162,7 @@ impl Worker {
         let mut remarks = Remarks::default();
         if let Some(parser) = &mut self.parsers[shared.index] {
             parser.parse(text, &mut self.sink, &mut remarks)?;
+            self.sink.flush()?;
         }
         let mut log = lock(&shared.log);
         log.progress(text.len());

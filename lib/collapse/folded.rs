@@ -17,10 +17,20 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The first line, or more than half of the first ones, are a stack and a weight.
 fn recognises(head: &[u8]) -> bool {
+    let folded = first_lines(head);
+    folded.first() == Some(&true) || folded.iter().filter(|fits| **fits).count() * 2 > folded.len()
+}
+
+/// Whether all of the first lines are a stack and a weight, whatever else they may be.
+pub(super) fn is_certain(head: &[u8]) -> bool {
+    first_lines(head).iter().all(|fits| *fits)
+}
+
+/// Of the first lines that are not blank, whether each is a stack and a weight.
+fn first_lines(head: &[u8]) -> Vec<bool> {
     let head = head.strip_prefix(BOM).unwrap_or(head);
     let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty());
-    let folded: Vec<bool> = lines.take(TELLING).map(|line| parse_line(line, Kind::Plain).is_some()).collect();
-    folded.first() == Some(&true) || folded.iter().filter(|fits| **fits).count() * 2 > folded.len()
+    lines.take(TELLING).map(|line| parse_line(line, Kind::Plain).is_some()).collect()
 }
 
 /// The parser. One weight or two is what the first line of all says.

@@ -44,6 +44,10 @@ impl<'a> Key<'a> {
         Self { text, hash: (hash ^ (hash >> 32)) as u32 }
     }
 
+    pub(super) fn text(&self) -> &'a [u8] {
+        self.text
+    }
+
     /// The length as a slot has it.
     fn length(&self) -> u32 {
         u32::try_from(self.text.len()).map_or(u32::MAX, |length| length.saturating_add(1))

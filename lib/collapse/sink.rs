@@ -1,11 +1,12 @@
 //! Where a parser puts its samples: into a profile, or one after the other.
 
 use crate::Error;
-use crate::profile::{FrameId, Frames, Profile, Weights};
+use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
 /// What a parser adds its samples to.
 pub(super) struct Sink {
     profile: Profile,
+    batch: Batch,
     runs: Option<Runs>,
     empty: bool,
 }
@@ -27,7 +28,7 @@ pub(super) struct Runs {
 impl Sink {
     /// Samples are merged, or only equal neighbours are.
     pub(super) fn new(in_order: bool) -> Self {
-        Self { profile: Profile::default(), runs: in_order.then(Runs::default), empty: true }
+        Self { profile: Profile::default(), batch: Batch::default(), runs: in_order.then(Runs::default), empty: true }
     }
 
     pub(super) fn frames(&self) -> &Frames {
@@ -52,9 +53,17 @@ impl Sink {
     pub(super) fn add(&mut self, stack: &[FrameId], weights: Weights) -> Result<(), Error> {
         self.empty = false;
         match &mut self.runs {
-            None => self.profile.add(stack, weights),
+            None => {
+                self.batch.push(stack, weights, &self.profile.frames);
+                if self.batch.is_full() { self.flush() } else { Ok(()) }
+            }
             Some(runs) => runs.add(stack, weights, &self.profile.frames),
         }
+    }
+
+    /// Adds what waits.
+    pub(super) fn flush(&mut self) -> Result<(), Error> {
+        self.profile.add_batch(&mut self.batch)
     }
 
     /// Whether no sample was added.
@@ -62,6 +71,7 @@ impl Sink {
         self.empty
     }
 
+    /// All that was added and flushed.
     pub(super) fn into_profile(self) -> Profile {
         self.profile
     }

@@ -84,7 +84,7 @@ impl Frames {
     }
 
     /// The frame to use where this one is a leaf: the same, unless its name ends in a space and a number, which would
-    /// read as a weight; then the one with `_` for that space.
+    /// read as a weight; then the one with `_` for that space. Blanks at its end would be lost and are left out.
     pub fn as_leaf(&self, id: FrameId) -> FrameId {
         FrameId(self.as_leaf[id.index()])
     }
@@ -120,11 +120,15 @@ fn clean_byte(byte: u8) -> u8 {
 }
 
 fn leaf_name(name: &[u8]) -> Option<Vec<u8>> {
-    let blank = name.iter().rposition(|byte| matches!(byte, b' ' | b'\t'))?;
-    super::Weight::parse(&name[blank + 1..])?;
-    let mut renamed = name.to_vec();
-    renamed[blank] = b'_';
-    Some(renamed)
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let kept = name.iter().rposition(|byte| !is_blank(byte)).map_or(0, |last| last + 1);
+    let mut renamed = name[..kept].to_vec();
+    if let Some(blank) = renamed.iter().rposition(is_blank)
+        && super::Weight::parse(&renamed[blank + 1..]).is_some()
+    {
+        renamed[blank] = b'_';
+    }
+    (renamed != name).then_some(renamed)
 }
 
 fn name_of<'a>(bytes: &'a [u8], ends: &[usize], id: u32) -> &'a [u8] {
@@ -156,6 +160,8 @@ mod tests {
         let mut frames = Frames::new();
         let line = frames.intern(b"line 12");
         assert_eq!(frames.name(frames.as_leaf(line)), b"line_12");
+        let blank = frames.intern(b"f 1  ");
+        assert_eq!(frames.name(frames.as_leaf(blank)), b"f_1");
         let plain = frames.intern(b"operator new");
         assert_eq!(frames.as_leaf(plain), plain);
     }

@@ -1,10 +1,12 @@
 //! A profile: how much each stack weighs.
 
+mod batch;
 mod frames;
 mod order;
 mod stacks;
 mod weight;
 
+pub use batch::Batch;
 pub use frames::{FrameId, Frames};
 pub use stacks::Stacks;
 pub use weight::Weight;
@@ -106,11 +108,15 @@ impl Profile {
     /// [`Error::Overflow`] if a sum does not fit.
     pub fn add(&mut self, stack: &[FrameId], weights: Weights) -> Result<(), Error> {
         let Some((leaf, callers)) = stack.split_last() else { return Ok(()) };
-        self.total.add(weights)?;
         self.scratch.clear();
         self.scratch.extend(callers.iter().map(|frame| frame.0));
         self.scratch.push(self.frames.as_leaf(*leaf).0);
         let number = self.stacks.intern(&self.scratch) as usize;
+        self.add_weights(number, weights)
+    }
+
+    fn add_weights(&mut self, number: usize, weights: Weights) -> Result<(), Error> {
+        self.total.add(weights)?;
         if number == self.after.len() {
             self.after.push(Weight::ZERO);
             if self.differential {
@@ -131,13 +137,16 @@ impl Profile {
     /// [`Error::Overflow`] if a sum does not fit.
     pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
         let ids = self.frames.intern_all(&other.frames);
-        let mut stack = Vec::new();
+        let (mut batch, mut stack) = (Batch::default(), Vec::new());
         for number in 0..other.len() as u32 {
             stack.clear();
             stack.extend(other.stacks.get(number).iter().map(|id| ids[*id as usize]));
-            self.add(&stack, other.weights(number))?;
+            batch.push(&stack, other.weights(number), &self.frames);
+            if batch.is_full() {
+                self.add_batch(&mut batch)?;
+            }
         }
-        Ok(())
+        self.add_batch(&mut batch)
     }
 
     /// Every stack in order of first appearance.

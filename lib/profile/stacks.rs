@@ -45,10 +45,21 @@ impl Stacks {
     /// # Panics
     /// After 2³² distinct stacks.
     pub fn intern(&mut self, stack: &[u32]) -> u32 {
+        self.intern_hashed(hash_ids(stack), stack)
+    }
+
+    /// The stack's number, if it is found at first sight.
+    #[inline]
+    pub(super) fn glance(&self, hash: u32, stack: &[u32]) -> Option<u32> {
+        let slot = self.slots.get(hash as usize & self.slots.len().wrapping_sub(1))?;
+        let found = slot.start != FREE && slot.hash == hash && stack_at(&self.ids, slot.start) == stack;
+        found.then_some(slot.number)
+    }
+
+    pub(super) fn intern_hashed(&mut self, hash: u32, stack: &[u32]) -> u32 {
         if (self.len() + 1) * 4 > self.slots.len() * 3 {
             self.grow();
         }
-        let hash = hash_ids(stack);
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
@@ -91,11 +102,13 @@ impl Stacks {
     }
 }
 
+#[inline]
 fn stack_at(ids: &[u32], start: usize) -> &[u32] {
     &ids[start + 1..][..ids[start] as usize]
 }
 
-fn hash_ids(stack: &[u32]) -> u32 {
+#[inline]
+pub(super) fn hash_ids(stack: &[u32]) -> u32 {
     let mut hasher = FxHasher::default();
     for id in stack {
         hasher.write_u32(*id);

@@ -102,6 +102,7 @@ ii 1 2.0: cycles:";
         for part in parts {
             let mut remarks = Remarks::default();
             parser.parse(part, &mut sink, &mut remarks).unwrap();
+            sink.flush().unwrap();
             malformed.extend(remarks.malformed.iter().map(|(line, _)| lines + line));
             lines += remarks.lines;
         }

@@ -13,7 +13,12 @@ pub(super) struct Frame<'a> {
     pub source: Option<&'a [u8]>,
 }
 
-impl Frame<'_> {
+impl<'a> Frame<'a> {
+    /// A frame of which nothing counts but its symbol.
+    pub fn of_symbol(symbol: &'a [u8]) -> Self {
+        Self { address: b"", symbol, module: None, source: None }
+    }
+
     /// Whether no symbol is known.
     #[inline]
     pub fn is_unknown(&self) -> bool {
@@ -39,7 +44,7 @@ pub(super) fn usual(line: &[u8]) -> Option<Usual<'_>> {
         return Some(Usual::Unknown);
     }
     let blank = memchr::memrchr(b' ', rest)?;
-    let in_parentheses = rest[blank + 1] == b'(' && rest.last() == Some(&b')');
+    let in_parentheses = rest[blank + 1..].starts_with(b"(") && rest.last() == Some(&b')');
     let symbol = without_offset(&rest[..blank]).filter(|symbol| in_parentheses && !symbol.is_empty())?;
     (*symbol != *UNKNOWN).then_some(Usual::Symbol(symbol))
 }

@@ -20,6 +20,7 @@ use self::frame::{Frame, Usual};
 use self::header::{Header, Line};
 use self::name::Naming;
 use self::selection::Selection;
+use super::folded;
 use super::memo::{Key, Memo};
 use super::sink::Sink;
 use super::{Event, Format, Options, Parser, Remarks, tidy};
@@ -35,11 +36,15 @@ pub(super) static FORMAT: Format = Format {
 
 /// A line says who ran and which event fired, or the file begins as perf's own comments do.
 fn recognises(head: &[u8]) -> bool {
+    if folded::is_certain(head) {
+        return false;
+    }
     let mut lines = cut::Lines::new(head);
     while let Some(line) = lines.next() {
         match header::parse(line) {
             Some(Line::Record | Line::Lost(_)) => return true,
-            Some(Line::Sample(header)) if header.event.is_some() || frame::is_frame(lines.rest()) => return true,
+            Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some() => return true,
+            Some(Line::Sample(_)) if frame::is_frame(lines.rest()) => return true,
             _ if header::bare(line).is_some() && frame::is_indented(lines.rest()) => return true,
             _ => {}
         }
@@ -113,20 +118,24 @@ impl Parser for PerfScript {
     fn parse(&mut self, text: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error> {
         let mut lines = cut::Lines::new(text);
         let mut place = Place::Outside;
+        let mut usual = Vec::new();
         while let Some(line) = lines.next() {
             remarks.lines += 1;
-            if line.is_empty() || line.trim_ascii().is_empty() {
+            if let Some(key) = self.usual(line, &place) {
+                usual.push(key);
+                continue;
+            }
+            self.push_all(&mut usual, &mut place, sink);
+            if line.trim_ascii().is_empty() {
                 // A sample without frames stays open: some versions of perf print a blank line before them.
                 if !self.stack.is_empty() {
                     self.finish(&mut place, sink)?;
                 }
-                continue;
+            } else if line[0] != b'\t' || !self.frame(line, lines.rest(), &mut place, sink) {
+                self.other(line, lines.rest(), &mut place, sink, remarks)?;
             }
-            if line[0] == b'\t' && (self.usual(line, &place) || self.frame(line, lines.rest(), &mut place, sink)) {
-                continue;
-            }
-            self.other(line, lines.rest(), &mut place, sink, remarks)?;
         }
+        self.push_all(&mut usual, &mut place, sink);
         self.finish(&mut place, sink)
     }
 
@@ -153,24 +162,32 @@ impl PerfScript {
         Self { naming, selection, roots, symbols, key: vec![], unknown, inlined: vec![], stack: vec![], lost: 0 }
     }
 
-    /// Takes a frame's line that is as nearly all are, and that was seen before.
+    /// The symbol in a frame's line that is as nearly all are; empty for `[unknown]`.
     #[inline]
-    fn usual(&mut self, line: &[u8], place: &Place<'_>) -> bool {
-        let Place::Sample(sample) = place else { return matches!(place, Place::LeftOut) };
-        let known = match frame::usual(line) {
-            Some(Usual::Unknown) => self.unknown,
-            Some(Usual::Symbol(symbol)) if self.naming.by_symbol() && !self.naming.srcline => {
-                match self.symbols[usize::from(sample.root.java)].get(Key::new(symbol)) {
-                    Some(Symbol::Frame(id)) => Some(id),
-                    _ => None,
-                }
-            }
-            _ => None,
-        };
-        if !sample.complete {
-            self.stack.extend(known);
+    fn usual<'a>(&self, line: &'a [u8], place: &Place<'_>) -> Option<Key<'a>> {
+        if !self.naming.by_symbol() || !matches!(place, Place::Sample(_)) {
+            return None;
         }
-        known.is_some()
+        match frame::usual(line)? {
+            Usual::Unknown => Some(Key::new(b"")),
+            Usual::Symbol(symbol) => Some(Key::new(symbol)),
+        }
+    }
+
+    /// Takes the symbols of such lines. They are looked up in a row, so that waiting for far memory overlaps.
+    #[inline]
+    fn push_all(&mut self, keys: &mut Vec<Key<'_>>, place: &mut Place<'_>, sink: &mut Sink) {
+        let Place::Sample(sample) = place else { return };
+        for key in keys.drain(..) {
+            let known = match key.text() {
+                b"" => self.unknown.map(Symbol::Frame),
+                _ => self.symbols[usize::from(sample.root.java)].get(key),
+            };
+            match known {
+                Some(Symbol::Frame(id)) if !sample.complete => self.stack.push(id),
+                _ => self.push(&Frame::of_symbol(key.text()), sample, sink),
+            }
+        }
     }
 
     /// Takes a frame's line; `false` if it is none, or stands outside a sample.
@@ -292,7 +309,7 @@ impl PerfScript {
         });
         if let Symbol::Frame(id) = symbol
             && frame.is_unknown()
-            && *module == *frame::UNKNOWN
+            && frame.module.is_none_or(|module| *module == *frame::UNKNOWN)
         {
             self.unknown = Some(id);
         }
@@ -320,6 +337,9 @@ impl PerfScript {
             && let Some(frame) = frame::parse(sample.rest).filter(|frame| frame.module.is_some())
         {
             self.push(&frame, &mut sample, sink);
+        }
+        if self.stack.is_empty() && sink.frames().name(sample.root.frame).is_empty() {
+            self.stack.push(sink.intern(frame::UNKNOWN));
         }
         if !sample.complete {
             self.stack.push(sample.root.frame);

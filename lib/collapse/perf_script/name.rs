@@ -28,7 +28,7 @@ impl Naming {
     /// Whether a frame's names depend on nothing but its symbol, if that is known.
     #[inline]
     pub(super) fn by_symbol(&self) -> bool {
-        !self.kernel && !self.jit
+        !self.kernel && !self.jit && !self.addrs && !self.srcline
     }
 
     /// Whether each frame has to be looked at for itself.

@@ -1,0 +1,198 @@
+//! Texts that nobody would write, made of pieces that somebody did: the readers of `perf script` text and of folded
+//! stacks neither panic nor hang nor take much memory, and what they make of a text does not depend on threads, on where
+//! it is cut, or on whether it is read once more.
+//!
+//! A second by default; `FG_FUZZ_SECONDS=1200 cargo test --release --test fuzz` for long, `FG_FUZZ_SEED` for another
+//! beginning. A text that fails is kept and named; put into `tests/data/fuzz`, it is tried at every run.
+
+#![allow(clippy::unwrap_used)]
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use fgkit::collapse::{EventChoice, Options, collapse};
+use fgkit::diagnostics::Diagnostics;
+use fgkit::folded;
+use fgkit::input::Source;
+
+const HEADERS: [&str; 20] = [
+    "java 25607 4794564.109216: cycles:",
+    "java 12688 [002] 6544038.708352: 235 cpu-clock: ",
+    "V8 WorkerThread 24636/25607 [000] 94564.109216: 100 cycles:",
+    "vote   913    72.176760:     257597 cycles:uppp:",
+    "false 64414 20110.539270:   34467 cycles:u:  ffffffff9aa3c8de [unknown] ([unknown])",
+    "java 19983 cycles:",
+    ":-1 -1 2.0: 3 cycles:",
+    "12 34 5.5: 9 2.0: 1 cycles:",
+    "aa 1",
+    "a;b 1/2 2.0: 18446744073709551615 cycles:",
+    "aa 9 2.0: sched:sched_switch: prev_comm=a prev_pid=1 ==> next_comm=b",
+    "aa 9 [000] 2.0: PERF_RECORD_COMM exec: aa:9/9",
+    "aa 9 2.0: PERF_RECORD_LOST lost 18446744073709551615",
+    "aa\t9 [001] 2.0: 1 cpu-cycles:",
+    "     0/0     [000] 2.0: PERF_RECORD_LOST lost 12",
+    "# captured on: today",
+    "main;f;g 12",
+    "main;f;operator new 0.5",
+    "a;b 1 2",
+    "\u{feff}main 1",
+];
+
+const LINES: [&str; 24] = [
+    "\t            7f00 f+0x1 (/x)",
+    "\t        80000102 [unknown] ([unknown])",
+    "\tffffffff8103d0ca native_write_msr_safe ([kernel.kallsyms])",
+    "\t            7f00 P<int>::operator->() const+0x7 (/opt/My App/x (deleted))",
+    "\t            7f00 (anonymous namespace)::f(int)::{lambda(int)#1}::operator()(int) const+0x7 (/x)",
+    "\t            7f00 La;::f->Lb;::<init>+0x7 (/tmp/perf-1.map)",
+    "\t            7f00 _RNvC7mycrate3foo+0x7 (inlined)",
+    "\t            7f00 _ZNSt6vectorIiSaIiEE9push_backERKi+0x7 (/x)",
+    "\t            7f00 _$LT$core..result..Result$LT$T$GT$$GT$::and_then::h47fa4b8545196b9b+0x1 (/x)",
+    "\t            7f00 ",
+    "\t            7f00",
+    "\t            7f00 +0x10 (/x)",
+    "\t            7f00 (/x)",
+    "  7f00 foo",
+    "7f00 foo (bar",
+    "  f.c:12",
+    "  ??:0",
+    " 0x4005d0/0x4005e0/P/-/-/0",
+    "",
+    " \t ",
+    "gibberish",
+    "a b",
+    "\u{1b}[31m;;; ; 7",
+    "+0x (()",
+];
+
+/// splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((u128::from(z ^ (z >> 31)) * bound as u128) >> 64) as usize
+    }
+
+    fn text(&mut self) -> Vec<u8> {
+        let mut text = Vec::new();
+        for _ in 0..self.below(60) {
+            let line = match self.below(4) {
+                0 => HEADERS[self.below(HEADERS.len())],
+                1 if self.below(2) == 0 => "",
+                _ => LINES[self.below(LINES.len())],
+            };
+            text.extend_from_slice(line.as_bytes());
+            text.extend_from_slice(if self.below(12) == 0 { b"\r\n" } else { b"\n" });
+        }
+        for _ in 0..self.below(5) {
+            self.damage(&mut text);
+        }
+        if self.below(200) == 0 {
+            text = text.repeat(1 + self.below(300));
+        }
+        text
+    }
+
+    fn damage(&mut self, text: &mut Vec<u8>) {
+        if text.is_empty() {
+            return;
+        }
+        let (at, length) = (self.below(text.len()), 1 + self.below(20));
+        let end = (at + length).min(text.len());
+        match self.below(6) {
+            0 => drop(text.drain(at..end)),
+            1 => text[at] = b" \t\n:;()[]<>/+-.0x\0\xff"[self.below(19)],
+            2 => text[at] = self.below(256) as u8,
+            3 => text.truncate(end),
+            4 => {
+                let piece = text[at..end].repeat(1 + self.below(2000));
+                text.splice(at..at, piece);
+            }
+            _ => text.extend_from_within(at..end),
+        }
+    }
+
+    fn options(&mut self) -> Options {
+        let mut yes = || self.below(4) == 0;
+        let mut options = Options {
+            verbatim: yes(),
+            pid: yes(),
+            tid: yes(),
+            kernel: yes(),
+            jit: yes(),
+            addrs: yes(),
+            srcline: yes(),
+            ..Options::default()
+        };
+        match self.below(6) {
+            0 => options.event = EventChoice::All,
+            1 => options.skip_after = vec![b"f".to_vec()],
+            2 => options.time = "+0,+1".parse().ok(),
+            _ => {}
+        }
+        options
+    }
+}
+
+/// The folded text, or what went wrong.
+fn fold(file: &Path, options: &Options, threads: usize) -> Result<Vec<u8>, String> {
+    let options = Options { threads: NonZeroUsize::new(threads), ..options.clone() };
+    let profile = collapse(&[Source::File(file.to_owned())], &options, &mut Diagnostics::silent());
+    let mut text = Vec::new();
+    folded::write(&profile.map_err(|error| error.to_string())?, &mut text).unwrap();
+    Ok(text)
+}
+
+fn check(text: &[u8], options: &Options, file: &Path) {
+    std::fs::write(file, text).unwrap();
+    let start = Instant::now();
+    let once = fold(file, options, 1);
+    assert!(start.elapsed() < Duration::from_secs(20), "{} takes long", file.display());
+    assert_eq!(fold(file, options, 3), once, "{}", file.display());
+    let Ok(once) = once else { return };
+    // A byte-order mark that begins a frame is lost where that frame begins a file.
+    if !once.is_empty() && !once.starts_with("\u{feff}".as_bytes()) {
+        std::fs::write(file, &once).unwrap();
+        let again = fold(file, &Options::default(), 1);
+        assert!(again.as_ref() == Ok(&once), "read again, {} differs: {again:?}", file.display());
+    }
+}
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn peak_megabytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix("kB"));
+    peak.and_then(|peak| peak.trim().parse::<u64>().ok()).unwrap_or(0) / 1024
+}
+
+#[test]
+fn readers_take_anything() {
+    let folder = tempfile::Builder::new().prefix("fg-fuzz-").tempdir().unwrap();
+    let file = folder.path().join("text");
+    let kept: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/fuzz");
+    for text in std::fs::read_dir(kept).into_iter().flatten() {
+        check(&std::fs::read(text.unwrap().path()).unwrap(), &Options::default(), &file);
+    }
+    let end = Instant::now() + Duration::from_secs(variable("FG_FUZZ_SECONDS").unwrap_or(1));
+    let mut random = Random(variable("FG_FUZZ_SEED").unwrap_or(1));
+    let mut count = 0u64;
+    while Instant::now() < end {
+        let (text, options) = (random.text(), random.options());
+        let outcome = std::panic::catch_unwind(|| check(&text, &options, &file));
+        if let Err(panic) = outcome {
+            let failing = std::env::temp_dir().join(format!("fg-fuzz-{}", std::process::id()));
+            std::fs::write(&failing, &text).unwrap();
+            panic!("{} with {options:?}: {:?}", failing.display(), panic.downcast_ref::<String>());
+        }
+        count += 1;
+    }
+    assert!(count > 0 && peak_megabytes() < 1024, "{count} texts, {} MB", peak_megabytes());
+}
