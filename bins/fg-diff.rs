@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Color, Common, Session, Tool};
+use fgkit::cli::{self, Color, Common, Entries, Session, Tool};
 use fgkit::diagnostics::{Diagnostics, plural};
 use fgkit::diff::{Difference, Options, Scaling, diff};
 use fgkit::filter::{Rename, Threshold};
@@ -118,10 +118,20 @@ impl Args {
 }
 
 impl Tool for Args {
-    const EXAMPLES: cli::Entries = &[
+    const EXAMPLES: Entries = &[
         ("fg-diff -n before.folded after.folded | fg-svg > diff.svg", "Draw what grew, in red, and shrank, in blue."),
-        ("fg-diff -n before.folded after.folded | fg-csv | head", "The functions that changed most."),
+        ("fg-diff -n before.folded after.folded | fg-csv --top 10", "The functions that changed most."),
+        (
+            "fg-diff --significant --before b1 --before b2 --before b3 --after a1 --after a2 --after a3",
+            "Only what the noise of three runs a side does not explain.",
+        ),
         ("fg-collapse new.perf | fg-diff -n old.folded - > diff.folded", "Compare with what comes through a pipe."),
+    ];
+
+    const EXIT_STATUS: Entries = &[
+        ("0", "The output is complete for every line that could be read."),
+        ("1", "Something could not be read or written; with --exit-code also: the profiles differ."),
+        ("2", "The command line is wrong."),
     ];
 
     fn common(&self) -> &Common {

@@ -6,7 +6,7 @@ use super::categories::Categories;
 use super::count::{By, Row};
 use crate::Error;
 use crate::diff::significance::{self, Evidence};
-use crate::profile::{Profile, Weight, Weights};
+use crate::profile::{FrameId, Profile, Weight, Weights};
 
 /// A column. The number says of which weight: a function has two, its own and with what it calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,18 +164,14 @@ impl<'a> Table<'a> {
 
     /// The chances of all differences, where the weights are counts.
     fn judge(&self) -> Vec<Vec<f64>> {
-        let after = |profile: &Profile| {
-            let mut weights = Vec::with_capacity(profile.len());
-            let gather = |_: &[_], stack: Weights| {
-                weights.push(stack.after);
-                Ok::<(), Error>(())
-            };
-            profile.for_each(gather).map(|()| weights)
+        let mut after = Vec::new();
+        let each = |_: &[FrameId], weights: Weights| {
+            after.push(weights.after);
+            Ok::<(), Error>(())
         };
-        let sample = match self.profile.is_differential() {
-            true => after(self.profile).ok().and_then(|weights| significance::sample_weight(weights.into_iter())),
-            false => None,
-        };
+        // BEFORE may be scaled.
+        let counted = self.profile.is_differential() && self.profile.for_each(each).is_ok();
+        let sample = counted.then(|| significance::sample_weight(after.into_iter())).flatten();
         let Some(sample) = sample.map(Weight::as_f64) else { return Vec::new() };
         let kinds = self.rows.first().map_or(0, |row| row.weights.len());
         let evidence = |which: usize| {
