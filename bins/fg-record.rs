@@ -11,10 +11,10 @@ mod linux {
 
     use fgkit::cli::Session;
     use fgkit::diagnostics::plural;
-    use fgkit::perf::recording::{Counts, Unknown};
+    use fgkit::perf::recording::Counts;
     use fgkit::perf::{script, symbolize};
     use fgkit::record::events::Metric;
-    use fgkit::record::{self, Recorded, Request, RequestTarget};
+    use fgkit::record::{self, Recorded, Request, RequestTarget, summary};
     use fgkit::{Error, folded};
 
     use super::Args;
@@ -67,7 +67,10 @@ mod linux {
         let Recorded { recording, .. } = recorded;
         let names = symbolize::symbolize(&recording.objects, recording.locations(), !args.no_inline);
         let (profile, unknown) = recording.profile(&names)?;
-        summarize(args, recorded, unknown, session);
+        for line in summary::lines(recorded, args.call_graph, unknown) {
+            session.diagnostics.warn(&line);
+        }
+        session.diagnostics.note(&summary::cuts(recorded));
         session.output.write_with(|mut out| match args.script {
             true => script::write(recording, &names, recorded.metric.name(), args.weight, &mut out),
             false => folded::write(&profile, &mut out),
@@ -78,106 +81,14 @@ mod linux {
     fn so_far(elapsed: Duration, counts: &Counts) -> String {
         format!("{} s, {}, {} lost", elapsed.as_secs(), plural(counts.samples, "sample"), counts.lost)
     }
-
-    fn summarize(args: &Args, recorded: &Recorded, unknown: Unknown, session: &mut Session) {
-        let counts = &recorded.recording.counts;
-        let (event, frequency) = (recorded.metric.name(), recorded.frequency);
-        let seconds = recorded.elapsed.as_secs_f64();
-        let samples = plural(counts.samples, "sample");
-        session.diagnostics.warn(&format!("{samples} of {event} at {frequency} Hz in {seconds:.2} s"));
-        session.diagnostics.warn(&format!(
-            "{} lost, {} cut before the root, {} of {} unknown ({})",
-            counts.lost,
-            plural(counts.truncated.total(), "stack"),
-            unknown.unknown,
-            plural(unknown.frames, "frame"),
-            share(unknown.unknown, unknown.frames),
-        ));
-        let cut = &counts.truncated;
-        session.diagnostics.note(&format!(
-            "stacks cut: {} copy too small, {} changed before the rest was read, {} no unwind information, {} too deep",
-            cut.dump_too_small, cut.stale_tail, cut.no_unwind_information, cut.too_deep,
-        ));
-        for advice in advice(args, counts) {
-            session.diagnostics.warn(&advice);
-        }
-    }
-
-    /// What to change, where something is worth changing; and why stacks were cut.
-    fn advice(args: &Args, counts: &Counts) -> Vec<String> {
-        let mut advice = Vec::new();
-        if counts.samples + counts.lost == 0 {
-            advice.push("nothing was recorded: it ran too briefly, or slept all the time".to_owned());
-        }
-        let cut = &counts.truncated;
-        let often = |part: u64| part * 20 > counts.samples;
-        if often(cut.dump_too_small + cut.stale_tail)
-            && let CallGraph::Dwarf(bytes) = args.call_graph
-        {
-            let share = share(cut.dump_too_small + cut.stale_tail, counts.samples);
-            let more = (bytes * 2).min(65528);
-            advice
-                .push(format!("{share} of stacks are cut at the copy of {bytes} bytes; try --call-graph dwarf,{more}"));
-        }
-        if often(cut.no_unwind_information) {
-            let share = share(cut.no_unwind_information, counts.samples);
-            advice.push(format!("{share} of stacks end in code without unwind information (java: -XX:+PreserveFramePointer; node: --perf-basic-prof; python: -X perf)"));
-        }
-        if counts.lost > 0 {
-            let all = counts.samples + counts.lost;
-            advice.push(format!("lost {} of {all} samples ({}); lower -F", counts.lost, share(counts.lost, all)));
-        }
-        if counts.lost_side_band > 0 {
-            let lost = plural(counts.lost_side_band, "record");
-            advice.push(format!("{lost} of new mappings and threads lost: some names may be missing"));
-        }
-        if counts.throttled > 0 {
-            advice.push(format!("the kernel held sampling back {}; lower -F", plural(counts.throttled, "time")));
-        }
-        advice.truncate(3);
-        advice
-    }
-
-    fn share(part: u64, whole: u64) -> String {
-        format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
-    }
-
-    pub use fgkit::record::counters::CallGraph;
-
-    /// Reads `fp`, `dwarf`, `dwarf,BYTES`.
-    pub fn parse_call_graph(text: &str) -> Result<CallGraph, String> {
-        let (how, bytes) = text.split_once(',').unwrap_or((text, "16384"));
-        match how {
-            "fp" => Ok(CallGraph::FramePointers),
-            "dwarf" => match bytes.parse() {
-                Ok(bytes @ 8..=65528) if bytes % 8 == 0 => Ok(CallGraph::Dwarf(bytes)),
-                _ => Err("dwarf,BYTES takes a multiple of 8 up to 65528, such as dwarf,16384".to_owned()),
-            },
-            _ => Err("dwarf, dwarf,BYTES or fp".to_owned()),
-        }
-    }
-
-    /// Reads `10`, `1.5s`, `500ms`, `2m`.
-    pub fn parse_duration(text: &str) -> Result<Duration, String> {
-        let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
-        let scale = match unit {
-            "" | "s" => 1.0,
-            "ms" => 0.001,
-            "m" => 60.0,
-            "h" => 3600.0,
-            _ => return Err("a number of seconds, or 500ms, 10s, 2m, 1h".to_owned()),
-        };
-        let number: f64 = number.parse().map_err(|_| "a number of seconds, or 500ms, 10s, 2m, 1h".to_owned())?;
-        Duration::try_from_secs_f64(number * scale).map_err(|error| error.to_string())
-    }
 }
 
 /// Sample stacks of a command, of running processes, or of all CPUs, as folded text
 ///
 /// Stacks are unwound by the information that compilers leave in every program, as they are sampled; nothing goes to
-/// disk. They are named from symbol tables and debug information; inlined calls are frames of their own. Threads and children are followed. While the profile goes to
-/// standard output, what the command prints there goes to standard error. Ctrl-C ends the recording and prints what
-/// there is; the command's exit status is passed on.
+/// disk. They are named from symbol tables and debug information; inlined calls are frames of their own. Threads and
+/// children are followed. While the profile goes to standard output, what the command prints there goes to standard
+/// error. Ctrl-C ends the recording and prints what there is; the command's exit status is passed on.
 #[derive(clap::Parser)]
 #[command(
     name = "fg-record",
@@ -197,8 +108,7 @@ struct Args {
     all_cpus: bool,
 
     /// Stop after this time: 10, 500ms, 2m
-    #[cfg_attr(target_os = "linux", arg(value_parser = linux::parse_duration))]
-    #[arg(short, long, value_name = "TIME")]
+    #[arg(short, long, value_name = "TIME", value_parser = cli::parse_duration)]
     duration: Option<std::time::Duration>,
 
     /// Samples a second [default: 997 of a command, else 99]
@@ -217,9 +127,9 @@ struct Args {
     /// dwarf unwinds a copy of the stack (16384 bytes of it, unless said) by the unwind information that compilers leave
     /// in every program; what lies deeper is read from the thread itself while it runs. Right for programs without frame
     /// pointers, however deep. fp follows frame pointers, in the kernel.
-    #[cfg_attr(target_os = "linux", arg(value_parser = linux::parse_call_graph))]
     #[arg(long, value_name = "HOW", default_value = "dwarf,16384")]
-    call_graph: linux::CallGraph,
+    #[cfg(target_os = "linux")]
+    call_graph: fgkit::record::sampling::CallGraph,
 
     /// Do not read from living threads what the copy of a stack misses
     #[arg(long, hide_short_help = true)]

@@ -15,7 +15,7 @@ use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
 pub use manual::Entries;
-pub use options::{Color, Common, Reading};
+pub use options::{Color, Common, Reading, parse_duration};
 pub use output::Output;
 #[cfg(unix)]
 pub use signals::Interrupts;

@@ -74,3 +74,23 @@ impl Reading {
         self.files.is_empty() || self.files.iter().any(|file| file.as_os_str() == "-")
     }
 }
+
+/// What a span of time looks like.
+const DURATION: &str = "a number of seconds, or 500ms, 10s, 2m, 1h";
+
+/// Reads a span of time: `10`, `1.5s`, `500ms`, `2m`, `1h`.
+///
+/// # Errors
+/// What it should look like.
+pub fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
+    let scale = match unit {
+        "" | "s" => 1.0,
+        "ms" => 0.001,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(DURATION.to_owned()),
+    };
+    let number: f64 = number.parse().map_err(|_| DURATION.to_owned())?;
+    std::time::Duration::try_from_secs_f64(number * scale).map_err(|_| DURATION.to_owned())
+}

@@ -9,6 +9,7 @@ pub mod debug_file;
 pub mod demangle;
 pub mod event;
 pub mod kallsyms;
+pub mod naming;
 pub mod object;
 pub mod perf_map;
 pub mod process;

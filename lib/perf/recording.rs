@@ -8,16 +8,8 @@ use rustc_hash::FxHasher;
 use super::event::{Address, Event, Mmap, Sample, Stamp};
 use super::object::{KERNEL, Object, ObjectId, Objects, UNKNOWN};
 use super::process::{CommId, Mapping, Processes};
-use super::symbolize::Symbolized;
 use super::unwind::{End, Memory, Moment, Unwinder};
-use crate::Error;
-use crate::collapse::tidy;
-use crate::profile::{FrameId, Frames, Profile, Stacks, Weight, Weights};
-
-/// The frame of samples that the kernel dropped.
-pub const LOST: &[u8] = b"[lost]";
-/// The frame between a thread's name and a stack that was cut before its root.
-pub const TRUNCATED: &[u8] = b"[truncated]";
+use crate::profile::{FrameId, Frames, Stacks};
 
 /// What a stack weighs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -109,28 +101,29 @@ impl Truncated {
     }
 }
 
+/// What a stack's samples add up to.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    samples: u64,
-    period: u128,
+pub(super) struct Tally {
+    pub(super) samples: u64,
+    pub(super) period: u128,
 }
 
 /// The number of a stack's ids that come before its addresses: the thread's name, and whether it is cut.
-const HEAD: usize = 2;
+pub(super) const HEAD: usize = 2;
 
 /// A recording in the making.
 #[derive(Debug)]
 pub struct Recording {
-    options: Options,
+    pub(super) options: Options,
     processes: Processes,
     /// The files whose code ran.
     pub objects: Objects,
     /// Threads' names.
     pub comms: Frames,
     locations: Locations,
-    stacks: Stacks,
+    pub(super) stacks: Stacks,
     unwinder: Unwinder,
-    tallies: Vec<Tally>,
+    pub(super) tallies: Vec<Tally>,
     /// The samples, where they are kept by themselves.
     pub kept: Vec<Kept>,
     /// What was counted.
@@ -295,102 +288,6 @@ impl Recording {
         let ids = self.stacks.get(number);
         (self.comms.name(FrameId::from_index(ids[0])), ids[1] != 0, &ids[HEAD..])
     }
-
-    /// Everything as a profile, named; and how many of how many frames have no name.
-    ///
-    /// # Errors
-    /// [`Error::Overflow`].
-    pub fn profile(&self, names: &Symbolized) -> Result<(Profile, Unknown), Error> {
-        let mut profile = Profile::new(false);
-        let mut unknown = Unknown::default();
-        let mut frames = FrameNames::new(names);
-        let comms: Vec<FrameId> = self.comms.iter().map(|(_, comm)| profile.frames.intern(&comm_frame(comm))).collect();
-        let truncated = profile.frames.intern(TRUNCATED);
-        let mut stack = Vec::new();
-        for (number, tally) in self.tallies.iter().enumerate() {
-            let ids = self.stacks.get(number as u32);
-            let java = tidy::is_java(self.comms.name(FrameId::from_index(ids[0])));
-            stack.clear();
-            stack.push(comms[ids[0] as usize]);
-            if ids[1] != 0 {
-                stack.push(truncated);
-            }
-            for location in &ids[HEAD..] {
-                let span = names.span(*location);
-                unknown.frames += tally.samples * span.len() as u64;
-                unknown.unknown +=
-                    tally.samples * names.frames()[span.clone()].iter().filter(|f| !f.known).count() as u64;
-                for frame in span {
-                    stack.extend_from_slice(frames.named(frame, java, &mut profile.frames));
-                }
-            }
-            let weight = match self.options.weight {
-                WeightBy::Samples => Weight::new(tally.samples),
-                WeightBy::Period => Weight::from_millionths(tally.period.saturating_mul(1_000_000)),
-            };
-            profile.add(&stack, Weights::plain(weight))?;
-        }
-        if self.counts.lost > 0 {
-            let lost = profile.frames.intern(LOST);
-            profile.add(&[lost], Weights::plain(self.lost_weight()))?;
-        }
-        Ok((profile, unknown))
-    }
-
-    /// What the lost samples would have weighed: with periods, each as much as the others in the mean.
-    fn lost_weight(&self) -> Weight {
-        let lost = u128::from(self.counts.lost);
-        match self.options.weight {
-            WeightBy::Samples => Weight::new(self.counts.lost),
-            WeightBy::Period => {
-                let period: u128 = self.tallies.iter().map(|tally| tally.period).sum();
-                let mean = period / u128::from(self.counts.samples.max(1));
-                Weight::from_millionths((lost * mean).saturating_mul(1_000_000))
-            }
-        }
-    }
-}
-
-/// The frames as they stand in folded text: tidied as `fg-collapse` tidies names.
-struct FrameNames<'a> {
-    symbols: &'a Symbolized,
-    /// For each symbol its frames, in a thread that runs Java and in another.
-    named: [Vec<Option<Vec<FrameId>>>; 2],
-}
-
-impl<'a> FrameNames<'a> {
-    fn new(symbols: &'a Symbolized) -> Self {
-        Self { symbols, named: [vec![None; symbols.frames().len()], vec![None; symbols.frames().len()]] }
-    }
-
-    fn named(&mut self, frame: usize, java: bool, frames: &mut Frames) -> &[FrameId] {
-        self.named[usize::from(java)][frame].get_or_insert_with(|| {
-            let frame = &self.symbols.frames()[frame];
-            if !frame.known {
-                return vec![frames.intern(&frame.name)];
-            }
-            let mut names = Vec::new();
-            for name in tidy::frames(&frame.name, java) {
-                let name = if names.is_empty() { name } else { tidy::marked(name, tidy::INLINED) };
-                names.push(frames.intern(&name));
-            }
-            names
-        })
-    }
-}
-
-/// How many of all frames have no name.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unknown {
-    /// All frames of all samples.
-    pub frames: u64,
-    /// Those without a name.
-    pub unknown: u64,
-}
-
-/// A thread's name as a frame: blanks become `_`.
-pub fn comm_frame(comm: &[u8]) -> Vec<u8> {
-    comm.iter().map(|byte| if *byte == b' ' { b'_' } else { *byte }).collect()
 }
 
 /// Every distinct place, once.

@@ -8,6 +8,8 @@ pub mod counters;
 pub mod events;
 pub mod refusal;
 pub mod rings;
+pub mod sampling;
+pub mod summary;
 mod sys;
 pub mod target;
 
@@ -19,8 +21,10 @@ use rustix::event::epoll;
 use rustix::process::Signal;
 
 use self::command::{Held, Running};
-use self::counters::{CallGraph, Counters, Sampling};
+use self::counters::Counters;
 use self::events::{CPU_CLOCK, CYCLES, Metric};
+use self::sampling::{CallGraph, Sampling};
+pub use self::sys::ProcessMemory;
 use self::target::Target;
 use crate::cli::Interrupts;
 use crate::perf::recording::{Counts, Options, Recording, WeightBy};

@@ -1,7 +1,7 @@
 //! Real recordings of real programs. They need a kernel that lets us record; without one they skip, and say so.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -11,9 +11,11 @@ mod events;
 mod files;
 mod folded;
 mod idle;
+mod living_stack;
 mod programs;
 mod progress;
 mod refusals;
 mod script;
 mod streams;
 mod targets;
+mod unwinding;

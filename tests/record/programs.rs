@@ -62,18 +62,61 @@ const MEMORY: &str = r#"
     }
 "#;
 
+/// Without frame pointers: `deep`, 200 calls deep; `wide`, whose frames are larger than the copy of the stack and come
+/// and go; `alarmed`, which is mostly in a signal handler above `qsort`'s callback.
+const UNWOUND: &str = r#"
+    #include <signal.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <sys/time.h>
+    static volatile unsigned long sink;
+    static void work(unsigned rounds) { for (unsigned n = 0; n < rounds; n++) sink += n * sink; }
+    __attribute__((noinline)) unsigned long deep(int depth) {
+        if (!depth) { work(20000); return sink; }
+        return deep(depth - 1) + 1;
+    }
+    __attribute__((noinline)) unsigned long wide(int depth, unsigned seed) {
+        volatile char frame[7000];
+        frame[seed % sizeof frame] = seed;
+        unsigned long sum = frame[seed % sizeof frame];
+        work(3000);
+        for (unsigned n = 0; depth && n < 3; n++) sum += wide(depth - 1, seed * 1103515245 + n);
+        return sum + frame[0];
+    }
+    static int compare(const void *a, const void *b) { work(20); return *(const int *) a - *(const int *) b; }
+    static void alarmed(int signal) { work(300000); }
+    static void sort(void) {
+        struct sigaction action = {.sa_handler = alarmed};
+        struct itimerval often = {{0, 2000}, {0, 2000}};
+        static int numbers[100000];
+        sigaction(SIGALRM, &action, 0);
+        setitimer(ITIMER_REAL, &often, 0);
+        for (int n = 0; n < 100000; n++) numbers[n] = rand();
+        qsort(numbers, 100000, sizeof *numbers, compare);
+    }
+    int main(int count, char **words) {
+        if (!strcmp(words[1], "deep")) for (int n = 0; n < 15000; n++) deep(200);
+        if (!strcmp(words[1], "wide")) for (int n = 0; n < 40; n++) wide(7, n);
+        if (!strcmp(words[1], "alarmed")) sort();
+        printf("%lu\n", sink);
+        return 0;
+    }
+"#;
+
 static COMPILED: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     if !has("cc") {
         return None;
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record");
     std::fs::create_dir_all(&folder).unwrap();
-    for (name, text) in [("busy", BUSY), ("threads", THREADS), ("memory", MEMORY)] {
+    for (name, text) in [("busy", BUSY), ("threads", THREADS), ("memory", MEMORY), ("unwound", UNWOUND)] {
         std::fs::write(folder.join(format!("{name}.c")), text).unwrap();
     }
     for (name, sources) in [
         ("busy", &["busy.c"][..]),
         ("memory", &["memory.c"]),
+        ("unwound", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "unwound.c"]),
         ("threads", &["-DNO_MAIN", "threads.c", "busy.c", "-pthread"]),
     ] {
         // Under another name first: the program may be running for another run of these tests.

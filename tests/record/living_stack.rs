@@ -1,0 +1,136 @@
+//! How far the living stack can be believed: the same samples unwound twice, from a large copy of the stack alone, and
+//! from a small one and what the thread itself has on its stack a moment later.
+//!
+//! `FG_TAIL_COMMAND='cargo build --release' cargo test --test record living -- --nocapture` measures another command.
+
+use std::ffi::OsString;
+
+use fgkit::perf::event::{self, Event, Mmap, Stamp, UserState};
+use fgkit::perf::object::Objects;
+use fgkit::perf::process::{Mapping, Processes};
+use fgkit::perf::unwind::{End, Moment, Unwinder};
+use fgkit::record::ProcessMemory;
+use fgkit::record::command::Held;
+use fgkit::record::counters::Counters;
+use fgkit::record::events::CPU_CLOCK;
+use fgkit::record::sampling::{CallGraph, Sampling};
+use fgkit::record::target::Target;
+
+use crate::programs::program;
+
+/// What is compared.
+const LARGE: u32 = 65528;
+const SMALL: usize = 16384;
+
+/// The target's state, and both ways to unwind.
+struct Comparison {
+    processes: Processes,
+    objects: Objects,
+    large: Unwinder,
+    small: Unwinder,
+    /// Samples, those whose root the small copy reaches, those both reach, and of these those that differ.
+    samples: u64,
+    rooted: u64,
+    both: u64,
+    different: u64,
+}
+
+impl Comparison {
+    fn new() -> Self {
+        Self {
+            processes: Processes::default(),
+            objects: Objects::default(),
+            large: Unwinder::new(None),
+            small: Unwinder::new(Some(Box::new(ProcessMemory))),
+            samples: 0,
+            rooted: 0,
+            both: 0,
+            different: 0,
+        }
+    }
+
+    fn read(&mut self, counters: &Counters) {
+        for rings in &counters.rings {
+            let mut records = rings.side.sampler().iter().unwrap().into_cow();
+            while let Some(record) = records.lending_next() {
+                match event::parse(record.as_raw().as_bytes(), counters.layout) {
+                    Some((stamp, Event::Mmap(mmap))) => self.map(stamp, &mmap),
+                    Some((stamp, Event::Comm { pid, exec: true, .. })) => self.processes.exec(pid, stamp.time),
+                    Some((stamp, Event::Fork { pid, tid, parent_pid, parent_tid })) => {
+                        self.processes.fork((pid, tid), (parent_pid, parent_tid), stamp.time);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for rings in &counters.rings {
+            let mut records = rings.samples.sampler().iter().unwrap().into_cow();
+            while let Some(record) = records.lending_next() {
+                if let Some((stamp, Event::Sample(sample))) = event::parse(record.as_raw().as_bytes(), counters.layout)
+                    && let Some(user) = sample.user
+                {
+                    self.compare(stamp, user);
+                }
+            }
+        }
+    }
+
+    fn map(&mut self, stamp: Stamp, mmap: &Mmap<'_>) {
+        if mmap.executable {
+            let object = self.objects.of_mapping(mmap);
+            let (start, end, offset) = (mmap.start, mmap.start + mmap.length, mmap.offset);
+            self.processes.map(mmap.pid, Mapping { start, end, offset, object }, stamp.time);
+        }
+    }
+
+    fn compare(&mut self, stamp: Stamp, user: UserState<'_>) {
+        let moment = Moment { pid: stamp.pid, time: stamp.time };
+        let short = UserState { stack: &user.stack[..user.stack.len().min(SMALL)], ..user };
+        // The living stack first, as a recorder would.
+        let small = self.small.unwind(moment, &short, &self.processes, &self.objects);
+        let large = self.large.unwind(moment, &user, &self.processes, &self.objects);
+        self.samples += 1;
+        self.rooted += u64::from(small == End::Root);
+        if small == End::Root && large == End::Root {
+            self.both += 1;
+            let same =
+                self.small.steps.iter().map(|step| step.address).eq(self.large.steps.iter().map(|step| step.address));
+            self.different += u64::from(!same);
+        }
+    }
+}
+
+#[test]
+fn the_living_stack_is_the_one_that_was_sampled() {
+    let words = match std::env::var("FG_TAIL_COMMAND") {
+        Ok(command) => vec!["sh".into(), "-c".into(), OsString::from(command)],
+        Err(_) => match program("unwound") {
+            Some(program) => vec![program.into(), "wide".into()],
+            None => return,
+        },
+    };
+    let Ok(held) = Held::start(&words, true) else { return crate::support::skip("no command can be started") };
+    let target = Target::Command(held.pid());
+    let sampling = Sampling { metric: CPU_CLOCK, frequency: 997, call_graph: CallGraph::Dwarf(LARGE) };
+    let counters = match Counters::open(&target, sampling) {
+        Ok(counters) => counters,
+        Err(error) => return crate::support::skip(&error.to_string()),
+    };
+    let mut running = held.release().unwrap();
+    let waiter = std::thread::spawn(move || running.wait());
+    let mut comparison = Comparison::new();
+    while !waiter.is_finished() {
+        comparison.read(&counters);
+        std::thread::sleep(std::time::Duration::from_micros(500));
+    }
+    comparison.read(&counters);
+    let Comparison { samples, rooted, both, different, .. } = comparison;
+    let share = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
+    println!(
+        "{samples} samples, {:.2} % rooted from {SMALL} bytes; of {both} rooted both ways {different} differ ({:.2} %)",
+        share(rooted, samples),
+        share(different, both)
+    );
+    assert!(samples > 50 && share(rooted, samples) > 50.0, "{rooted} of {samples}");
+    assert!(share(different, both) < 5.0, "{different} of {both}");
+}
