@@ -8,4 +8,5 @@ pub mod sorted;
 mod write;
 
 pub use read::{Kind, Line, gather, parse_line, read_into};
+pub(crate) use sorted::shared_bytes;
 pub use write::write;

@@ -125,7 +125,8 @@ fn compare(a: &[u8], b: &[u8], known: usize) -> (usize, Ordering) {
     (shared, rank(a).cmp(&rank(b)))
 }
 
-fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
+/// How many bytes two texts have in common at their beginning.
+pub(crate) fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
     let mut shared = 0;
     for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
         let word = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);

@@ -35,8 +35,9 @@ impl Weights {
 
     /// Adds, or tells that the sum does not fit.
     pub fn add(&mut self, other: Self) -> Result<(), Error> {
-        self.before = self.before.checked_add(other.before).ok_or(Error::Overflow)?;
-        self.after = self.after.checked_add(other.after).ok_or(Error::Overflow)?;
+        let sums = (self.before.checked_add(other.before), self.after.checked_add(other.after));
+        let (Some(before), Some(after)) = sums else { return Err(Error::Overflow) };
+        *self = Self { before, after };
         Ok(())
     }
 }

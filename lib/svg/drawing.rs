@@ -8,7 +8,7 @@ use super::options::Options;
 use super::payload::{Packer, Payload};
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::folded::{Kind, Line, parse_line};
+use crate::folded::{Kind, Line, parse_line, shared_bytes};
 use crate::input::{Source, after_last_line};
 use crate::profile::{Profile, Weight, Weights};
 
@@ -59,7 +59,15 @@ impl Drawing {
         options: &Options,
         diagnostics: &mut Diagnostics,
     ) -> Result<Option<Self>, Error> {
-        let mut reader = Reader { order, options, pen: None, kind: Kind::Plain, stack: Vec::new(), disordered: false };
+        let mut reader = Reader {
+            order,
+            options,
+            pen: None,
+            kind: Kind::Plain,
+            stack: Vec::new(),
+            ends: Vec::new(),
+            disordered: false,
+        };
         for source in sources {
             match reader.read(source, diagnostics) {
                 Ok(true) => {}
@@ -118,6 +126,8 @@ struct Reader<'a> {
     kind: Kind,
     /// The frames of the line before, with their `;`.
     stack: Vec<u8>,
+    /// Where each of them ends.
+    ends: Vec<usize>,
     disordered: bool,
 }
 
@@ -158,7 +168,7 @@ impl Reader<'_> {
             diagnostics.malformed(name, number, "expected frame;frame;… and a weight, or two as in the first line")?;
             return Ok(true);
         };
-        let (same, shared) = common(&self.stack, stack);
+        let same = shared_bytes(&self.stack, stack);
         let disordered = self.pen.is_some() && precedes(&stack[same..], &self.stack[same..]);
         self.disordered |= disordered;
         match self.order {
@@ -170,41 +180,32 @@ impl Reader<'_> {
             _ => {}
         }
         let pen = self.pen.get_or_insert_with(|| Pen::new(self.options, self.kind == Kind::Differential));
-        pen.add(shared.frames, new_frames(stack, shared), weights)?;
+        keep_shared(&mut self.ends, stack, same);
+        let (shared, new) = (self.ends.len(), frames_behind(stack, self.ends.last().copied()));
+        pen.add(shared, new.clone(), weights)?;
+        let mut end = self.ends.last().map_or(0, |end| end + 1);
+        for frame in new {
+            self.ends.push(end + frame.len());
+            end += frame.len() + 1;
+        }
         self.stack.truncate(same);
         self.stack.extend_from_slice(&stack[same..]);
         Ok(true)
     }
 }
 
-/// Frames that two stacks have in common.
-#[derive(Clone, Copy)]
-struct Shared {
-    frames: usize,
-    /// Where the first frame that is not begins.
-    end: usize,
-}
-
-/// How many bytes two stacks have in common from the root, and how many whole frames.
-fn common(a: &[u8], b: &[u8]) -> (usize, Shared) {
-    let same = same_bytes(a, b);
-    let ends_here = |stack: &[u8]| stack.get(same).is_none_or(|byte| *byte == b';');
-    if same > 0 && ends_here(a) && ends_here(b) {
-        let frames = memchr::memchr_iter(b';', &b[..same]).count() + 1;
-        return (same, Shared { frames, end: same + 1 });
+/// Drops the ends of the frames that a stack does not have in common with the one before, by their common bytes.
+fn keep_shared(ends: &mut Vec<usize>, stack: &[u8], same: usize) {
+    let is_shared = |end: usize| end < same || (end == same && stack.get(end).is_none_or(|byte| *byte == b';'));
+    while ends.last().is_some_and(|end| !is_shared(*end)) {
+        ends.pop();
     }
-    let end = memchr::memrchr(b';', &b[..same]).map_or(0, |last| last + 1);
-    (same, Shared { frames: memchr::memchr_iter(b';', &b[..end]).count(), end })
 }
 
-/// How many bytes two texts have in common at their beginning: word by word, for that is most of the work.
-fn same_bytes(a: &[u8], b: &[u8]) -> usize {
-    let words = a.chunks_exact(8).zip(b.chunks_exact(8)).take_while(|(a, b)| a == b).count() * 8;
-    words + a[words..].iter().zip(&b[words..]).take_while(|(a, b)| a == b).count()
-}
-
-fn new_frames(stack: &[u8], shared: Shared) -> impl Iterator<Item = &[u8]> + Clone {
-    stack.get(shared.end..).into_iter().flat_map(|rest| rest.split(|byte| *byte == b';'))
+/// The frames behind the first `end` bytes.
+fn frames_behind(stack: &[u8], end: Option<usize>) -> impl Iterator<Item = &[u8]> + Clone {
+    let start = end.map_or(0, |end| end + 1);
+    stack.get(start..).into_iter().flat_map(|rest| rest.split(|byte| *byte == b';'))
 }
 
 /// Whether one stack stands before another, of both what follows their common bytes: `;` is less than any other byte, and
@@ -226,16 +227,20 @@ fn would_change(stack: &[u8]) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{common, new_frames, precedes};
+    use super::{frames_behind, keep_shared, precedes};
+    use crate::folded::shared_bytes;
 
     proptest! {
         #[test]
         fn stacks_compare_and_share_as_lists_of_frames(a in "[a;.]{1,12}", b in "[a;.]{1,12}") {
             let frames = |stack: &str| stack.split(';').map(str::to_owned).collect::<Vec<_>>();
-            let (same, shared) = common(a.as_bytes(), b.as_bytes());
+            let same = shared_bytes(a.as_bytes(), b.as_bytes());
+            let mut ends: Vec<usize> = a.match_indices(';').map(|(at, _)| at).chain([a.len()]).collect();
+            keep_shared(&mut ends, b.as_bytes(), same);
             let expected = frames(&a).iter().zip(&frames(&b)).take_while(|(a, b)| a == b).count();
-            prop_assert_eq!(shared.frames, expected);
-            let new: Vec<_> = new_frames(b.as_bytes(), shared).map(|frame| String::from_utf8(frame.to_vec()).unwrap()).collect();
+            prop_assert_eq!(ends.len(), expected);
+            let new = frames_behind(b.as_bytes(), ends.last().copied());
+            let new: Vec<_> = new.map(|frame| String::from_utf8(frame.to_vec()).unwrap()).collect();
             prop_assert_eq!(&new, &frames(&b)[expected..]);
             prop_assert_eq!(precedes(&b.as_bytes()[same..], &a.as_bytes()[same..]), frames(&b) < frames(&a));
         }

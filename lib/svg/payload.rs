@@ -5,7 +5,7 @@
 //! before). The *names*: first four bytes for each, its colour and its traits, then the names, a line each.
 //! Numbers are LEB128. A weight is twice its whole units, or, where it has a fraction, twice its millionths and one.
 
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Write as _};
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
@@ -38,7 +38,8 @@ pub struct Payload {
 
 /// Packs stacks that come in order.
 pub struct Packer {
-    out: DeflateEncoder<Vec<u8>>,
+    /// Collected into larger pieces: the encoder clears a whole buffer for each.
+    out: BufWriter<DeflateEncoder<Vec<u8>>>,
     differential: bool,
     depth: usize,
     /// What the last stack weighs, which may stand once more in the next line.
@@ -51,7 +52,7 @@ pub struct Packer {
 impl Packer {
     /// Packs stacks with one weight or two.
     pub fn new(differential: bool) -> Self {
-        let out = DeflateEncoder::new(Vec::new(), LEVEL);
+        let out = packing();
         Self { out, differential, depth: 0, pending: None, names: Frames::new(), line: Vec::new(), numbers: Vec::new() }
     }
 
@@ -101,7 +102,7 @@ impl Packer {
     /// None that memory does not have.
     pub fn finish(mut self, scheme: &Scheme, attributes: &NameAttributes) -> io::Result<Payload> {
         self.write_pending()?;
-        let mut out = DeflateEncoder::new(Vec::new(), LEVEL);
+        let mut out = packing();
         for (_, name) in self.names.iter() {
             let colour = scheme.colour(name);
             let state = if colour::is_state(name) { STATE } else { 0 };
@@ -113,7 +114,7 @@ impl Packer {
             out.write_all(b"\n")?;
         }
         let elements = self.elements(attributes);
-        Ok(Payload { stacks: self.out.finish()?, names: out.finish()?, names_count: self.names.len(), elements })
+        Ok(Payload { stacks: packed(self.out)?, names: packed(out)?, names_count: self.names.len(), elements })
     }
 
     fn elements(&self, attributes: &NameAttributes) -> Vec<u8> {
@@ -135,6 +136,14 @@ impl Packer {
         }
         text
     }
+}
+
+fn packing() -> BufWriter<DeflateEncoder<Vec<u8>>> {
+    BufWriter::with_capacity(1 << 16, DeflateEncoder::new(Vec::new(), LEVEL))
+}
+
+fn packed(packing: BufWriter<DeflateEncoder<Vec<u8>>>) -> io::Result<Vec<u8>> {
+    packing.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
 }
 
 fn push_weight(weight: Weight, out: &mut Vec<u8>) {

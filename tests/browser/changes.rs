@@ -24,6 +24,10 @@ fn callers_of_a_function_stand_on_it() {
         check(frame("idle") && text("changes") === "", "back");
         location.hash = link;
         await until(() => text("changes") === "callers of read", "the link");
+        key("Escape");
+        frame("walk").focus();
+        key("c");
+        equal(title(frame("all")), "all (20 samples, 100%)", "recursion counts once");
     "##,
     );
 }
