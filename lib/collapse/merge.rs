@@ -1,5 +1,9 @@
 //! Folded files that are sorted already: merged without holding them in memory.
 
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
 use super::{detect, folded};
 use crate::Error;
 use crate::cli::Output;
@@ -15,14 +19,7 @@ use crate::input::Source;
 /// # Errors
 /// [`Error::Write`] and [`Error::Overflow`]. What cannot be read is no sorted file.
 pub fn merge_if_sorted(sources: &[Source], output: &mut Output) -> Result<bool, Error> {
-    let mut kinds = Vec::new();
-    for source in sources {
-        match kind_if_sorted(source) {
-            Ok(Some(kind)) => kinds.extend(kind),
-            _ => return Ok(false),
-        }
-    }
-    if kinds.windows(2).any(|pair| pair[0] != pair[1]) {
+    if !are_sorted(sources) {
         return Ok(false);
     }
     let name = output.name().to_owned();
@@ -59,6 +56,33 @@ pub fn merge_promised(sources: &[Source], diagnostics: &mut Diagnostics, output:
 
 fn open(sources: &[Source]) -> Result<Vec<Sorted>, Error> {
     sources.iter().map(|source| Ok(Sorted::new(source.open()?))).collect()
+}
+
+/// Whether all are sorted folded files with as many weights a line: scanned on all cores.
+fn are_sorted(sources: &[Source]) -> bool {
+    let (next, kinds) = (AtomicUsize::new(0), Mutex::new(Some(Vec::new())));
+    let scan = || {
+        while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let kind = kind_if_sorted(source).ok().flatten();
+            let mut kinds = kinds.lock().unwrap_or_else(PoisonError::into_inner);
+            match (kind, &mut *kinds) {
+                (Some(kind), Some(kinds)) => kinds.extend(kind),
+                _ => {
+                    *kinds = None;
+                    return;
+                }
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(sources.len());
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(scan);
+        }
+        scan();
+    });
+    let kinds = kinds.into_inner().unwrap_or_else(PoisonError::into_inner);
+    kinds.is_some_and(|kinds| kinds.windows(2).all(|pair| pair[0] == pair[1]))
 }
 
 /// If it is a folded file without a malformed line, and sorted: how many weights its lines have, if there are any.

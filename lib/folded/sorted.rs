@@ -17,6 +17,8 @@ pub struct Sorted {
     input: Blocks,
     block: Block,
     taken: usize,
+    /// Whether the block holds a carriage return.
+    returns: bool,
     number: u64,
     kind: Option<Kind>,
     stack: Vec<u8>,
@@ -41,7 +43,17 @@ impl Sorted {
     /// Reads an input; its first line says whether all have one weight or two.
     pub fn new(input: Blocks) -> Self {
         let weights = Weights::plain(Weight::ZERO);
-        Self { input, block: Block::default(), taken: 0, number: 0, kind: None, stack: Vec::new(), weights, shared: 0 }
+        Self {
+            input,
+            block: Block::default(),
+            taken: 0,
+            returns: false,
+            number: 0,
+            kind: None,
+            stack: Vec::new(),
+            weights,
+            shared: 0,
+        }
     }
 
     /// The input's name for messages.
@@ -84,6 +96,7 @@ impl Sorted {
                 if !self.input.next_into(&mut self.block, after_last_line)? {
                     return Ok(Step::End);
                 }
+                self.returns = memchr::memchr(b'\r', &self.block).is_some();
                 let bom = self.number == 0 && self.block.starts_with(b"\xef\xbb\xbf");
                 self.taken = if bom { 3 } else { 0 };
             }
@@ -97,7 +110,8 @@ impl Sorted {
                 let kind = *self.kind.get_or_insert_with(|| Kind::of_first_line(line));
                 let Some(line) = parse_line(line, kind) else { return Ok(Step::Malformed) };
                 let (shared, order) = compare(line.stack, &self.stack, 0);
-                if order == Ordering::Less || !is_as_written(line.stack) {
+                let returns = self.returns && line.stack.contains(&b'\r');
+                if order == Ordering::Less || returns || ends_like_a_weight(line.stack) {
                     return Ok(Step::Disorder);
                 }
                 let Line { stack, weights } = line;
@@ -110,11 +124,10 @@ impl Sorted {
     }
 }
 
-/// Whether our writer writes the stack just so: without a carriage return, and not ending in what reads as a weight.
-fn is_as_written(stack: &[u8]) -> bool {
+/// Whether what follows the stack's last blank reads as a weight: our writer does not leave it so.
+fn ends_like_a_weight(stack: &[u8]) -> bool {
     let blank = || memchr::memrchr2(b' ', b'\t', stack).map(|blank| &stack[blank + 1..]);
-    let like_weight = stack.last().is_some_and(u8::is_ascii_digit) && blank().and_then(Weight::parse).is_some();
-    !like_weight && memchr::memchr(b'\r', stack).is_none()
+    stack.last().is_some_and(u8::is_ascii_digit) && blank().and_then(Weight::parse).is_some()
 }
 
 /// How many bytes two stacks share, which are known to share some, and their order: by frames, a stack before its
