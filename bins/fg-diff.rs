@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use fgkit::cli::{self, Color, Common, Entries, Session, Tool};
 use fgkit::diagnostics::{Diagnostics, plural};
-use fgkit::diff::{Difference, Options, Scaling, diff};
+use fgkit::diff::{Comparison, Options, Scaling, diff, diff_if_sorted};
 use fgkit::filter::{Rename, Threshold};
 use fgkit::input::Source;
 use fgkit::profile::{Profile, Weight};
@@ -150,13 +150,24 @@ impl Tool for Args {
         session.diagnostics.set_strict(self.strict);
         let (files, first_after) = self.runs();
         let sources = Source::from_operands(&files)?;
-        let read = |source: &Source| read(source, &mut session.diagnostics);
-        let runs = sources.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        let (before, after) = runs.split_at(first_after);
-        let difference = diff(before, after, &self.options())?;
-        report(&difference, &mut session.diagnostics);
-        session.output.write_with(|mut out| folded::write(&difference.profile, &mut out))?;
-        Ok(u8::from(self.exit_code && difference.different > 0))
+        let options = self.options();
+        let streamed = match &sources[..] {
+            [before, after] => diff_if_sorted(before, after, &options, &mut session.output)?,
+            _ => None,
+        };
+        let comparison = match streamed {
+            Some(comparison) => comparison,
+            None => {
+                let read = |source: &Source| read(source, &mut session.diagnostics);
+                let runs = sources.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+                let (before, after) = runs.split_at(first_after);
+                let (both, comparison) = diff(before, after, &options)?;
+                session.output.write_with(|mut out| folded::write(&both, &mut out))?;
+                comparison
+            }
+        };
+        report(&comparison, &mut session.diagnostics);
+        Ok(u8::from(self.exit_code && comparison.different > 0))
     }
 }
 
@@ -174,14 +185,17 @@ fn read(source: &Source, diagnostics: &mut Diagnostics) -> Result<Profile, Error
 }
 
 /// What was compared, for those who asked.
-fn report(difference: &Difference, diagnostics: &mut Diagnostics) {
-    let Difference { totals, factor, only, different, flattened, profile } = difference;
+fn report(comparison: &Comparison, diagnostics: &mut Diagnostics) {
+    let Comparison { totals, factor, stacks, only, different, flattened, .. } = comparison;
     let scaled = if *factor == 1.0 { String::new() } else { format!(" (scaled by {factor:.6})") };
-    let stacks = plural(profile.len() as u64, "stack");
     let flattened = if *flattened == 0 { String::new() } else { format!(", {flattened} differences flattened") };
     diagnostics.note(&format!(
-        "before {}{scaled}, after {}; {stacks}: {} only before, {} only after, {different} different{flattened}",
-        totals.before, totals.after, only.0, only.1
+        "before {}{scaled}, after {}; {}: {} only before, {} only after, {different} different{flattened}",
+        totals.before,
+        totals.after,
+        plural(*stacks, "stack"),
+        only.0,
+        only.1
     ));
 }
 

@@ -1,16 +1,20 @@
 //! The difference of two profiles: every stack of either with its weight before and after.
 
 mod beta;
+mod comparison;
 mod runs;
 mod scale;
 pub mod significance;
+mod stream;
 
+pub use comparison::Comparison;
 pub use scale::{Scaling, multiply_divide};
+pub use stream::diff_if_sorted;
 
 use crate::Error;
 use crate::filter::{Rename, Threshold, rename};
-use crate::profile::{Profile, SortedStack, Weight, Weights};
-use scale::{Ratio, Scale};
+use crate::profile::{Profile, Weight, Weights};
+use scale::Ratio;
 use significance::FALSE_DISCOVERIES;
 
 /// How two profiles are compared.
@@ -30,23 +34,6 @@ pub struct Options {
     pub per_sample: Option<Weight>,
 }
 
-/// Two profiles compared.
-#[derive(Debug)]
-pub struct Difference {
-    /// Every stack of either with both weights, where a difference is flattened the one after twice.
-    pub profile: Profile,
-    /// The weights of both sides as they were read.
-    pub totals: Weights,
-    /// What the weights before were multiplied by.
-    pub factor: f64,
-    /// How many stacks stand on one side only: before, after.
-    pub only: (usize, usize),
-    /// How many stacks differ, after flattening.
-    pub different: usize,
-    /// How many differences were flattened.
-    pub flattened: usize,
-}
-
 /// Compares the runs before, added up, with those after. A stack that stands on one side only weighs nothing on the other.
 ///
 /// # Errors
@@ -61,13 +48,13 @@ pub struct Difference {
 /// before.add(&main, Weights::plain(Weight::new(5)))?;
 /// let main = [after.frames.intern(b"main")];
 /// after.add(&main, Weights::plain(Weight::new(7)))?;
-/// let difference = diff::diff(&[before], &[after], &diff::Options::default())?;
+/// let (both, _) = diff::diff(&[before], &[after], &diff::Options::default())?;
 /// let mut text = Vec::new();
-/// folded::write(&difference.profile, &mut text).expect("memory does not fail");
+/// folded::write(&both, &mut text).expect("memory does not fail");
 /// assert_eq!(text, b"main 5 7\n");
 /// # Ok::<(), fgkit::Error>(())
 /// ```
-pub fn diff(before: &[Profile], after: &[Profile], options: &Options) -> Result<Difference, Error> {
+pub fn diff(before: &[Profile], after: &[Profile], options: &Options) -> Result<(Profile, Comparison), Error> {
     if !options.strip_hex && options.renames.is_empty() {
         return compare(before, after, options);
     }
@@ -87,54 +74,35 @@ impl Options {
         })
     }
 
-    fn ratio(&self, totals: Weights, before: &[Profile], after: &[Profile]) -> Ratio {
+    fn ratio(&self, totals: Weights, runs_before: usize, runs_after: usize) -> Ratio {
         match self.scaling {
-            Scaling::Runs => Ratio::new(after.len() as u128, before.len() as u128),
+            Scaling::Runs => Ratio::new(runs_after as u128, runs_before as u128),
             Scaling::Totals => Ratio::new(totals.after.millionths(), totals.before.millionths()),
             Scaling::By(factor) => Ratio::new(factor.millionths(), Weight::ONE.millionths()),
         }
     }
 }
 
-fn compare(before: &[Profile], after: &[Profile], options: &Options) -> Result<Difference, Error> {
+fn compare(before: &[Profile], after: &[Profile], options: &Options) -> Result<(Profile, Comparison), Error> {
     let joined = join(before, after)?;
     let totals = joined.total();
-    let ratio = options.ratio(totals, before, after);
+    let ratio = options.ratio(totals, before.len(), after.len());
     let real = match options.significant {
         true => Some(significant(&joined, before, after, ratio, options)?),
         false => None,
     };
-    let least = options.min_change.as_ref().map_or(Ok(Weight::ZERO), |least| least.of(totals.after))?;
-    let mut scale = Scale::new(ratio, scale::unit(&joined));
-    let mut difference = Difference {
-        profile: Profile::new(true),
-        totals,
-        factor: ratio.as_f64(),
-        only: (0, 0),
-        different: 0,
-        flattened: 0,
-    };
-    let ids = difference.profile.frames.intern_all(&joined.frames);
+    let mut comparison = Comparison::new(totals, ratio, scale::unit(&joined), options)?;
+    let mut both = Profile::new(true);
+    let ids = both.frames.intern_all(&joined.frames);
     let (mut number, mut frames) = (0, Vec::new());
     joined.for_each_sorted(|stack| {
-        let SortedStack { mut weights, .. } = stack;
-        difference.only.0 += usize::from(weights.after.is_zero() && !weights.before.is_zero());
-        difference.only.1 += usize::from(weights.before.is_zero() && !weights.after.is_zero());
-        weights.before = scale.apply(weights.before)?;
-        if weights.before != weights.after {
-            let is_real = real.as_ref().is_none_or(|real| real[number]) && weights.difference() >= least;
-            difference.different += usize::from(is_real);
-            difference.flattened += usize::from(!is_real);
-            if !is_real {
-                weights.before = weights.after;
-            }
-        }
+        let weights = comparison.weigh(stack.weights, real.as_ref().is_none_or(|real| real[number]))?;
         number += 1;
         frames.clear();
         frames.extend(stack.frames.iter().map(|frame| ids[frame.index()]));
-        difference.profile.add(&frames, weights)
+        both.add(&frames, weights)
     })?;
-    Ok(difference)
+    Ok((both, comparison))
 }
 
 /// Every stack of either side with its weights as they are, the runs of a side added up.

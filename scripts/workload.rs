@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How deep the main thread recurses: within the 127 frames that the kernel walks if not told otherwise.
+/// How deep the main thread recurses: within the 127 frames that the kernel walks, if frame pointers are followed.
 const DEPTH: u32 = 100;
 
 fn main() {

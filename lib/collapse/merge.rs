@@ -23,12 +23,12 @@ pub fn merge_if_sorted(sources: &[Source], output: &mut Output) -> Result<bool, 
         return Ok(false);
     }
     let name = output.name().to_owned();
-    let step = |input: &mut Sorted| match input.step()? {
+    let step = |_, input: &mut Sorted| match input.step()? {
         Step::Stack => Ok(true),
         Step::End => Ok(false),
         _ => Err(Error::Unreadable { name: input.name().to_owned(), what: "changed while it was read".to_owned() }),
     };
-    merge(&mut open(sources)?, step, &name, output)?;
+    merge(&mut open(sources)?, step, Ok, None, &name, output)?;
     Ok(true)
 }
 
@@ -38,7 +38,7 @@ pub fn merge_if_sorted(sources: &[Source], output: &mut Output) -> Result<bool, 
 /// [`Error::Malformed`] where they are not, and as [`merge_if_sorted`].
 pub fn merge_promised(sources: &[Source], diagnostics: &mut Diagnostics, output: &mut Output) -> Result<(), Error> {
     let name = output.name().to_owned();
-    let step = |input: &mut Sorted| loop {
+    let step = |_, input: &mut Sorted| loop {
         match input.step()? {
             Step::Stack => return Ok(true),
             Step::End => return Ok(false),
@@ -51,7 +51,7 @@ pub fn merge_promised(sources: &[Source], diagnostics: &mut Diagnostics, output:
             }
         }
     };
-    merge(&mut open(sources)?, step, &name, output)
+    merge(&mut open(sources)?, step, Ok, None, &name, output)
 }
 
 fn open(sources: &[Source]) -> Result<Vec<Sorted>, Error> {

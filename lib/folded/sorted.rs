@@ -81,6 +81,11 @@ impl Sorted {
         self.weights
     }
 
+    /// Makes the present stack weigh something else.
+    pub fn set_weights(&mut self, weights: Weights) {
+        self.weights = weights;
+    }
+
     /// How many bytes it has in common with the stack before it.
     pub fn shared(&self) -> usize {
         self.shared
@@ -152,13 +157,17 @@ pub(crate) fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
     shared + a[shared..].iter().zip(&b[shared..]).take_while(|(a, b)| a == b).count()
 }
 
-/// Merges sorted inputs and writes the result. The first line of all says whether all have one weight or two. `step` goes to an input's next stack, `false` at its end.
+/// Merges sorted inputs and writes the result. The first line of all says whether all have one weight or two, unless
+/// `written` says which are written. `step` goes to the next stack of an input, `false` at its end; `each` gets what a
+/// stack weighs in all inputs, and says what is written.
 ///
 /// # Errors
 /// Those of `step` and of `out`, which are named `name`, and [`Error::Overflow`].
 pub fn merge(
     inputs: &mut [Sorted],
-    mut step: impl FnMut(&mut Sorted) -> Result<bool, Error>,
+    mut step: impl FnMut(usize, &mut Sorted) -> Result<bool, Error>,
+    mut each: impl FnMut(Weights) -> Result<Weights, Error>,
+    written: Option<Kind>,
     name: &str,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
@@ -167,7 +176,7 @@ pub fn merge(
     let mut kind = None;
     for (number, input) in inputs.iter_mut().enumerate() {
         input.kind = input.kind.or(kind);
-        let begun = step(input)?;
+        let begun = step(number, input)?;
         kind = input.kind;
         if begun {
             heads.push((number, 0));
@@ -191,7 +200,7 @@ pub fn merge(
             if order == Ordering::Equal {
                 while {
                     sum.add(inputs[*number].weights())?;
-                    let more = step(&mut inputs[*number])?;
+                    let more = step(*number, &mut inputs[*number])?;
                     *shared = if more { inputs[*number].shared() } else { usize::MAX };
                     more && inputs[*number].stack().len() == line.len() && *shared == line.len()
                 } {}
@@ -201,7 +210,7 @@ pub fn merge(
         if ended {
             heads.retain(|(_, shared)| *shared != usize::MAX);
         }
-        write_line(&mut line, sum, kind, out).map_err(|error| Error::write(name, error))?;
+        write_line(&mut line, each(sum)?, written.or(kind), out).map_err(|error| Error::write(name, error))?;
     }
     Ok(())
 }
@@ -277,7 +286,7 @@ mod tests {
     fn inputs_are_merged() {
         let mut inputs = ["a 1\na;b 2\na;b 3\nc 1\n", "a;b 1\na;b;c 1\nd 0.5", "", "a;b.cold 1\n"].map(sorted);
         let mut out = Vec::new();
-        super::merge(&mut inputs, |input| Ok(input.step()? == Step::Stack), "out", &mut out).unwrap();
+        super::merge(&mut inputs, |_, input| Ok(input.step()? == Step::Stack), Ok, None, "out", &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "a 1\na;b 6\na;b;c 1\na;b.cold 1\nc 1\nd 0.5\n");
     }
 }

@@ -185,3 +185,34 @@ fn what_was_compared_is_said() {
     assert_eq!(said(&["-vn"]), format!("fg-diff: {expected}\n"));
     assert_eq!(said(&["-n"]), "");
 }
+
+/// Stacks in a fixed disorder, some of them twice.
+fn stacks(seed: u32, fraction: &str) -> String {
+    let line = |number: u32| {
+        let random = number.wrapping_mul(2_654_435_761).wrapping_add(seed.wrapping_mul(40_503));
+        let frames: Vec<String> =
+            (0..1 + random % 5).map(|depth| format!("f{}", (random >> (depth * 3)) % 4)).collect();
+        format!("{} {}{fraction}\n", frames.join(";"), random % 1000)
+    };
+    (0..300).map(line).collect()
+}
+
+#[test]
+fn sorted_files_are_compared_as_they_come_with_the_same_result() {
+    for fraction in ["", ".25"] {
+        let (_folder, before, after) = files(&stacks(1, ""), &stacks(7, fraction));
+        let sorted = [&before, &after].map(|path| run("fg-collapse", [path], b"").ok().text());
+        let (_sorted, sorted_before, sorted_after) = files(&sorted[0], &sorted[1]);
+        for options in [&[][..], &["-n"], &["--scale=1.7"], &["-n", "--min-change=0.4%"], &["--min-change=100"]] {
+            let compared = |before: &PathBuf, after: &PathBuf| {
+                let options = ["-v"].iter().chain(options).map(PathBuf::from);
+                let out = run("fg-diff", options.chain([before.clone(), after.clone()]), b"").ok();
+                (out.text(), out.stderr)
+            };
+            let gathered = compared(&before, &after);
+            assert!(gathered.0.lines().count() > 100);
+            assert_eq!(compared(&sorted_before, &sorted_after), gathered, "{options:?}");
+            assert_eq!(compared(&sorted_before, &after), gathered, "{options:?}");
+        }
+    }
+}
