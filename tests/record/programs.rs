@@ -85,15 +85,15 @@ const UNWOUND: &str = r#"
         return sum + frame[0];
     }
     static int compare(const void *a, const void *b) { work(20); return *(const int *) a - *(const int *) b; }
-    static void alarmed(int signal) { work(300000); }
+    static void alarmed(int signal) { work(800000); }
     static void sort(void) {
         struct sigaction action = {.sa_handler = alarmed};
         struct itimerval often = {{0, 2000}, {0, 2000}};
-        static int numbers[100000];
+        static int numbers[400000];
         sigaction(SIGALRM, &action, 0);
         setitimer(ITIMER_REAL, &often, 0);
-        for (int n = 0; n < 100000; n++) numbers[n] = rand();
-        qsort(numbers, 100000, sizeof *numbers, compare);
+        for (int n = 0; n < 400000; n++) numbers[n] = rand();
+        qsort(numbers, 400000, sizeof *numbers, compare);
     }
     int main(int count, char **words) {
         if (!strcmp(words[1], "deep")) for (int n = 0; n < 15000; n++) deep(200);

@@ -212,7 +212,11 @@ impl Unwinder {
                 let base = *base;
                 if let Some(frame) = special.find(code.svma) {
                     let registers = first.then_some(registers);
-                    return special.step::<Native>(frame, code, regs, registers, stack);
+                    let unwound = special.step::<Native>(frame, code, regs, registers, stack);
+                    if let Some(step) = self.steps.last_mut().filter(|_| frame.is_signal()) {
+                        step.address.exact = true;
+                    }
+                    return unwound;
                 }
                 let svma = code.svma + u64::from(!address.exact);
                 lookup = match address.exact {

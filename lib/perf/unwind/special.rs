@@ -35,6 +35,13 @@ pub struct SpecialFrame {
     is_signal: bool,
 }
 
+impl SpecialFrame {
+    /// Whether it is the frame to which a signal handler returns: the kernel put it there, and nobody called it.
+    pub fn is_signal(&self) -> bool {
+        self.is_signal
+    }
+}
+
 /// `DW_OP_deref`.
 const DEREF: u8 = 0x06;
 
