@@ -87,7 +87,8 @@ fn are_sorted(sources: &[Source]) -> bool {
 
 /// If it is a folded file without a malformed line, and sorted: how many weights its lines have, if there are any.
 fn kind_if_sorted(source: &Source) -> Result<Option<Option<Kind>>, Error> {
-    if source.is_live() {
+    // What is no file can be read only once, and standard input is never a file of its own.
+    if *source == Source::Stdin || source.is_live() {
         return Ok(None);
     }
     let mut input = source.open()?;

@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use crate::support::{self, Outcome, run};
 
@@ -308,8 +309,11 @@ fn threads_do_not_change_a_byte() {
         let from_file = run("fg-collapse", [threads.as_ref(), plain.as_os_str()], b"").ok();
         let from_gzip = run("fg-collapse", [threads.as_ref(), packed.as_os_str()], b"").ok();
         let from_pipe = run("fg-collapse", [threads], &text).ok();
+        let mut command = Command::new(support::tool("fg-collapse"));
+        command.arg(threads).stdin(std::fs::File::open(&plain).unwrap()).stdout(Stdio::piped());
+        let from_redirection = support::run_bounded(command.stderr(Stdio::piped())).ok();
         assert_eq!(from_file.stderr, reference.stderr);
-        for other in [from_file, from_gzip, from_pipe] {
+        for other in [from_file, from_gzip, from_pipe, from_redirection] {
             assert!(other.stdout == reference.stdout, "{}", other.command);
         }
     }
@@ -349,6 +353,9 @@ fn sorted_files_are_merged_as_they_come() {
     ] {
         assert_eq!(run("fg-collapse", files.clone(), b"").ok().text(), expected, "{files:?}");
     }
+    let mut command = Command::new(support::tool("fg-collapse"));
+    command.stdin(std::fs::File::open(&one).unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    assert_eq!(support::run_bounded(&mut command).ok().text(), "a;b 1\na;b;c 2\nz 1\n");
     let promised = run("fg-collapse", ["--sorted".as_ref(), "-".as_ref(), one.as_os_str()], b"a;b 2\nb 1\n").ok();
     assert_eq!(promised.text(), "a;b 3\na;b;c 2\nb 1\nz 1\n");
     let broken = run("fg-collapse", ["--sorted"], b"b 1\na 1\n");
