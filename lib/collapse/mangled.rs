@@ -5,8 +5,9 @@ use std::fmt::{self, Write as _};
 /// The longest name that is made: some mangled names are short and grow without bound.
 const LONGEST: usize = 64 * 1024;
 
-/// The readable name, if this one is mangled, wholly or half, as `perf` leaves Rust's.
-pub(super) fn demangled(name: &[u8]) -> Option<Vec<u8>> {
+/// The readable name, if this one is mangled, wholly or half, as `perf` leaves Rust's: Rust without its hash, C++ without
+/// parameters.
+pub(crate) fn demangled(name: &[u8]) -> Option<Vec<u8>> {
     if name.starts_with(b"_R") || name.starts_with(b"_ZN") {
         let name = std::str::from_utf8(name).ok()?;
         if let Ok(rust) = rustc_demangle::try_demangle(name) {
@@ -29,7 +30,8 @@ pub(super) fn demangled(name: &[u8]) -> Option<Vec<u8>> {
 fn cpp(name: &[u8]) -> Option<Vec<u8>> {
     let symbol = cpp_demangle::Symbol::new(name).ok()?;
     let mut text = Bounded::default();
-    symbol.structured_demangle(&mut text, &cpp_demangle::DemangleOptions::default()).ok()?;
+    let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
+    symbol.structured_demangle(&mut text, &options).ok()?;
     Some(text.0.into_bytes())
 }
 

@@ -10,7 +10,7 @@ mod driver;
 mod events;
 mod folded;
 mod log;
-mod mangled;
+pub(crate) mod mangled;
 mod memo;
 mod merge;
 mod perf_script;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cpp_demangle::DemangleOptions;
+use crate::collapse::mangled;
 
 /// The name demangled: Rust without its hash, C++ without parameters. Any other name as it is.
 pub fn demangle(name: &[u8]) -> Cow<'_, [u8]> {
@@ -10,23 +10,10 @@ pub fn demangle(name: &[u8]) -> Cow<'_, [u8]> {
     // Linkers and compilers append what is no part of the mangled name.
     let version = text.find("@@").or_else(|| text.find('@')).unwrap_or(text.len());
     let (mangled, _) = text.split_at(version);
-    match rust(mangled).or_else(|| cpp(mangled)) {
-        Some(name) => Cow::Owned(name.into_bytes()),
+    match mangled::demangled(mangled.as_bytes()) {
+        Some(name) => Cow::Owned(name),
         None => Cow::Borrowed(mangled.as_bytes()),
     }
-}
-
-fn rust(name: &str) -> Option<String> {
-    let may_be = name.starts_with("_R") || name.starts_with("_ZN") || name.starts_with("__ZN");
-    may_be.then(|| rustc_demangle::try_demangle(name).ok()).flatten().map(|name| format!("{name:#}"))
-}
-
-fn cpp(name: &str) -> Option<String> {
-    if !name.starts_with("_Z") && !name.starts_with("___Z") {
-        return None;
-    }
-    let options = DemangleOptions::new().no_params().no_return_type();
-    cpp_demangle::Symbol::new(name).ok()?.demangle_with_options(&options).ok()
 }
 
 #[cfg(test)]
