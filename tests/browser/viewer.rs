@@ -33,6 +33,11 @@ fn pointing_at_a_frame_tells_about_it() {
         r##"
         frame("write").querySelector("rect").dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
         equal(text("details"), "Function: write (50 samples, 25.00%) · self 20.00% · 50.00% of its caller", "details");
+        svg.style.width = "300px";
+        window.dispatchEvent(new Event("resize"));
+        equal(width("all"), 280, "a narrow window");
+        equal(text("details"), "Function: write (50 samples, 25.00%)", "what there is room for");
+        svg.style.width = "";
         byId("frames").dispatchEvent(new MouseEvent("mouseleave"));
         equal(text("details"), "", "details without a frame");
     "##,

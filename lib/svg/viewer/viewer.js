@@ -69,8 +69,8 @@ class Viewer {
         window.addEventListener("keydown", event => this.findKey(event));
         window.addEventListener("hashchange", () => this.follow());
         window.addEventListener("scroll", () => this.stick(), { passive: true });
-        window.addEventListener("resize", () => this.stick());
-        if (this.root.dataset.fluid) new ResizeObserver(() => this.measure() && this.draw()).observe(this.root);
+        window.addEventListener("resize", () => this.refit());
+        new ResizeObserver(() => this.refit()).observe(this.root);
     }
 
     key(event) {
@@ -104,9 +104,14 @@ class Viewer {
         return width !== before;
     }
 
+    // Adapts to the window.
+    refit() {
+        if (this.measure()) this.draw(); else this.stick();
+    }
+
     draw() {
         const { picture, root, texts } = this;
-        const current = this.current?.node, focused = picture.frames.contains(document.activeElement);
+        const current = this.current?.node, { described } = this, focused = picture.frames.contains(document.activeElement);
         picture.draw();
         root.setAttribute("height", picture.height);
         root.setAttribute("viewBox", `0 0 ${picture.width} ${picture.height}`);
@@ -117,6 +122,7 @@ class Viewer {
         texts.changes.textContent = this.told();
         this.current = picture.drawn.find(box => box.node === current && !box.folded);
         if (focused) this.current?.group.focus({ preventScroll: true });
+        this.describe(picture.drawn.find(box => box.node === described && !box.folded));
         this.stick();
     }
 
@@ -284,6 +290,7 @@ class Viewer {
     }
 
     describe(box) {
+        this.described = box?.node;
         this.texts.details.textContent = box ? this.description(box) : " ";
     }
 
