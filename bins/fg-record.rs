@@ -126,7 +126,8 @@ struct Args {
     ///
     /// dwarf unwinds a copy of the stack (16384 bytes of it, unless said) by the unwind information that compilers leave
     /// in every program; what lies deeper is read from the thread itself while it runs. Right for programs without frame
-    /// pointers, however deep. fp follows frame pointers, in the kernel.
+    /// pointers, however deep. fp follows frame pointers, in the kernel: cheaper, but code without them cuts stacks short,
+    /// and nothing can tell that.
     #[arg(long, value_name = "HOW", default_value = "dwarf,16384")]
     #[cfg(target_os = "linux")]
     call_graph: fgkit::record::sampling::CallGraph,

@@ -108,7 +108,12 @@ fn run<T: Tool>(tool: T, name: &'static str) -> u8 {
         }
     };
     let mut session = Session { output, diagnostics };
-    let result = tool.run(&mut session).and_then(|status| session.output.finish().map(|()| status));
+    let result = tool.run(&mut session).and_then(|status| {
+        if session.diagnostics.failed() {
+            session.output.give_up(&mut session.diagnostics);
+        }
+        session.output.finish().map(|()| status)
+    });
     session.diagnostics.finish();
     let status = match result {
         Ok(status) => status,

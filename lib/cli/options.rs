@@ -92,5 +92,6 @@ pub fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
         _ => return Err(DURATION.to_owned()),
     };
     let number: f64 = number.parse().map_err(|_| DURATION.to_owned())?;
-    std::time::Duration::try_from_secs_f64(number * scale).map_err(|_| DURATION.to_owned())
+    let duration = std::time::Duration::try_from_secs_f64(number * scale).ok().filter(|duration| !duration.is_zero());
+    duration.ok_or_else(|| DURATION.to_owned())
 }

@@ -8,7 +8,7 @@ use tempfile::NamedTempFile;
 
 use super::signals;
 use crate::Error;
-use crate::diagnostics::printable;
+use crate::diagnostics::{Diagnostics, printable};
 
 /// A buffered output with a name.
 pub struct Output {
@@ -79,6 +79,14 @@ impl Output {
         let to_stdout = self.is_stdout();
         self.finish()?;
         if to_stdout { close_stdout().map_err(|error| Error::write(&self.name, error)) } else { Ok(()) }
+    }
+
+    /// Where the result would go to a file: leaves what stands there as it is, since the input was not complete.
+    pub(super) fn give_up(&mut self, diagnostics: &mut Diagnostics) {
+        if matches!(self.target.as_ref().map(BufWriter::get_ref), Some(Target::Unfinished(..))) {
+            self.target = None;
+            diagnostics.warn(&format!("{}: not written, since not all of the input could be read", self.name));
+        }
     }
 
     /// Flushes, and puts a file in its place. Without this call an output file does not appear.

@@ -1,6 +1,6 @@
 //! Telling an input's format from its first block.
 
-use super::{FORMATS, Format};
+use super::{FORMATS, Format, folded};
 use crate::Error;
 use crate::input::Blocks;
 
@@ -28,7 +28,8 @@ pub(super) fn format(input: &mut Blocks) -> Result<Option<&'static Format>, Erro
     if let Some((_, what)) = KNOWN.iter().find(|(magic, _)| head.starts_with(magic)) {
         return unreadable((*what).to_owned());
     }
-    if memchr::memchr(0, head).is_some() {
+    // Names are any bytes, so folded text may hold a zero.
+    if memchr::memchr(0, head).is_some() && !folded::is_certain(head) {
         return unreadable(format!("a binary file of no known format; known are {}", known()));
     }
     let found = FORMATS.iter().find(|format| (format.recognises)(head));

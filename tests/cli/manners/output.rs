@@ -63,6 +63,9 @@ fn a_failure_leaves_the_old_file_and_nothing_else() {
         assert_eq!(outcome.code(), program.failure, "{outcome:?}");
         assert_eq!(place.read("old"), b"what stood here before\n", "{program:?}");
         assert_eq!(place.made(), ["old"], "{program:?}");
+        let outcome = place.run(["nonexistent", "-o", "old"]);
+        assert_eq!(outcome.code(), program.failure, "{outcome:?}");
+        assert_eq!(place.read("old"), b"what stood here before\n", "{program:?}");
         let outcome = place.run(["in.folded", "-o", "no/such/folder"]);
         assert_eq!(outcome.code(), program.failure, "{outcome:?}");
         assert_eq!(outcome.stderr, format!("{}: no/such/folder: No such file or directory\n", program.name));
