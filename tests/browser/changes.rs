@@ -185,7 +185,12 @@ fn controls_stay_in_sight() {
         r##"
         check(document.documentElement.getBoundingClientRect().height > 3000, "a tall picture");
         const inSight = id => { const place = byId(id).getBoundingClientRect(); return place.top >= 0 && place.bottom <= innerHeight; };
+        const base = frame("all").getBoundingClientRect();
+        check(base.top >= 0 && base.bottom <= innerHeight, "it opens at the root");
+        check(inSight("search") && inSight("menu"), "at the root");
         frame("f199").focus();
+        scrollTo(0, 0);
+        window.dispatchEvent(new Event("scroll"));
         check(inSight("search") && inSight("details"), "at the top");
         scrollTo(0, 1000);
         window.dispatchEvent(new Event("scroll"));

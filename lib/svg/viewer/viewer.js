@@ -104,6 +104,13 @@ class Viewer {
         return width !== before;
     }
 
+    // Where the page is nothing but the graph, it opens at the root: of a deep graph the top is all but empty.
+    showRoot() {
+        if (document.documentElement !== this.root || this.picture.inverted) return;
+        window.scrollTo(0, this.picture.height);
+        this.stick();
+    }
+
     // Adapts to the window.
     refit() {
         if (this.measure()) this.draw(); else this.stick();
