@@ -109,16 +109,6 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// How many processes and threads there were.
-    pub fn len(&self) -> usize {
-        self.processes.len()
-    }
-
-    /// Whether there were none.
-    pub fn is_empty(&self) -> bool {
-        self.processes.is_empty()
-    }
-
     /// A mapping that stands from `time` on.
     pub fn map(&mut self, pid: u32, mapping: Mapping, time: u64) {
         if mapping.start < mapping.end {

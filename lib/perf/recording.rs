@@ -194,11 +194,6 @@ impl Recording {
         }
     }
 
-    /// How many processes there were.
-    pub fn processes(&self) -> usize {
-        self.processes.len()
-    }
-
     /// No sample older than `time` will come.
     pub fn forget_before(&mut self, time: u64) {
         self.processes.forget_before(time);
