@@ -364,3 +364,13 @@ fn sorted_files_are_merged_as_they_come() {
         (1, "fg-collapse: stdin:2: out of order, which --sorted says it is not\n")
     );
 }
+
+#[test]
+fn a_last_line_that_was_cut_is_said_and_is_no_function() {
+    let text = b"app 1 1.0: cycles:\n\t10 leaf+0x1 (/bin/app)\n\t20 main+0x1 (/bin/app)\n\t30 __libc_st";
+    let outcome = run("fg-collapse", [""; 0], text).ok();
+    assert_eq!(outcome.text(), "app;main;leaf 1\n");
+    assert!(outcome.stderr.contains("stdin:4: the input ends within this line"), "{}", outcome.stderr);
+    let whole = b"app 1 1.0: cycles:\n\t10 leaf+0x1 (/bin/app)\n\t20 main+0x1 (/bin/app)";
+    assert_eq!(run("fg-collapse", [""; 0], whole).ok().stderr, "");
+}

@@ -116,7 +116,8 @@ struct Sample<'a> {
 
 impl Parser for PerfScript {
     fn parse(&mut self, text: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error> {
-        let mut lines = cut::Lines::new(text);
+        let whole = without_cut_line(text);
+        let mut lines = cut::Lines::new(whole);
         let mut place = Place::Outside;
         let mut usual = Vec::new();
         while let Some(line) = lines.next() {
@@ -136,6 +137,10 @@ impl Parser for PerfScript {
             }
         }
         self.push_all(&mut usual, &mut place, sink);
+        if whole.len() < text.len() {
+            remarks.lines += 1;
+            remarks.malformed("the input ends within this line: it was cut short");
+        }
         self.finish(&mut place, sink)
     }
 
@@ -150,6 +155,16 @@ impl Parser for PerfScript {
     fn lost(&self) -> u64 {
         self.lost
     }
+}
+
+/// The text without a last line that was cut off: a frame without the end of a line, and without the `(module)` that
+/// the line before it has. Half a name would be a function that is not there.
+fn without_cut_line(text: &[u8]) -> &[u8] {
+    let Some(end) = memchr::memrchr(b'\n', text).map(|end| end + 1) else { return text };
+    let (before, last) = text.split_at(end);
+    let is_frame = matches!(last.first(), Some(b' ' | b'\t')) && !last.trim_ascii().is_empty();
+    let has_module = |line: &[u8]| line.trim_ascii_end().ends_with(b")");
+    if is_frame && !has_module(last) && has_module(before) { before } else { text }
 }
 
 impl PerfScript {
