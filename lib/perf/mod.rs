@@ -17,4 +17,5 @@ pub mod recording;
 pub mod script;
 pub mod symbolize;
 pub mod symbols;
+mod turn;
 pub mod unwind;

@@ -17,6 +17,8 @@ const STRAGGLERS_NS: u64 = 100_000_000;
 #[derive(Debug, Default)]
 pub struct Reader {
     horizon: u64,
+    /// Up to when was forgotten what nobody will ask for.
+    forgotten: u64,
     /// Side-band records that are newer than the horizon.
     waiting: Vec<(u64, Vec<u8>)>,
 }
@@ -41,7 +43,11 @@ impl Reader {
                 }
             }
         }
-        recording.forget_before(begin.saturating_sub(STRAGGLERS_NS));
+        let past = begin.saturating_sub(STRAGGLERS_NS);
+        if past > self.forgotten + STRAGGLERS_NS {
+            recording.forget_before(past);
+            self.forgotten = past;
+        }
     }
 
     /// Reads all that is left, when nothing more will come.
