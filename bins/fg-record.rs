@@ -42,13 +42,16 @@ mod linux {
     }
 
     impl Args {
-        fn off_cpu(&self) -> Option<OffCpu> {
-            (self.off_cpu || self.wall).then_some(OffCpu {
+        fn off_cpu(&self) -> Result<Option<OffCpu>, Error> {
+            if !(self.off_cpu || self.wall) && self.off_cpu_period.is_some() {
+                return Err(Error::Usage("--off-cpu-period is for --off-cpu and --wall".to_owned()));
+            }
+            Ok((self.off_cpu || self.wall).then_some(OffCpu {
                 wall: self.wall,
                 period: self.off_cpu_period,
                 min_block: self.min_block,
                 max_block: self.max_block,
-            })
+            }))
         }
     }
 
@@ -66,7 +69,7 @@ mod linux {
             target,
             metrics: args.event.as_deref().map_or(Ok(Vec::new()), Metric::list)?,
             rate: args.frequency.map(Rate::Frequency),
-            off_cpu: args.off_cpu(),
+            off_cpu: args.off_cpu()?,
             call_graph: args.call_graph,
             ring: None,
             max_stack: None,

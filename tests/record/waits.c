@@ -36,7 +36,7 @@ WAIT(mutex) { pthread_mutex_lock(&held); __asm__(""); }
 WAIT(condvar) {
     pthread_mutex_lock(&guard);
     while (!told) pthread_cond_wait(&changed, &guard);
-    told = 0;
+    told--;
     pthread_mutex_unlock(&guard);
 }
 WAIT(pipe) { char byte; if (read(ends[0], &byte, 1) != 1) abort(); }
@@ -61,7 +61,7 @@ static void *drive_condvar(void *unused) {
     for (int n = 0; n < TURNS; n++) {
         pause_ms(PAUSE);
         pthread_mutex_lock(&guard);
-        told = 1;
+        told++;
         pthread_cond_signal(&changed);
         pthread_mutex_unlock(&guard);
     }
