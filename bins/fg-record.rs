@@ -11,9 +11,10 @@ mod linux {
 
     use fgkit::cli::Session;
     use fgkit::diagnostics::plural;
-    use fgkit::perf::recording::Counts;
+    use fgkit::perf::recording::{Counts, WeightBy};
     use fgkit::perf::{script, symbolize};
     use fgkit::record::events::Metric;
+    use fgkit::record::off_cpu::OffCpu;
     use fgkit::record::sampling::Rate;
     use fgkit::record::{self, Recorded, Request, RequestTarget, summary};
     use fgkit::{Error, folded};
@@ -40,6 +41,20 @@ mod linux {
         }
     }
 
+    impl Args {
+        fn off_cpu(&self) -> Result<Option<OffCpu>, Error> {
+            if !(self.off_cpu || self.wall) && self.off_cpu_period.is_some() {
+                return Err(Error::Usage("--off-cpu-period is for --off-cpu and --wall".to_owned()));
+            }
+            Ok((self.off_cpu || self.wall).then_some(OffCpu {
+                wall: self.wall,
+                period: self.off_cpu_period,
+                min_block: self.min_block,
+                max_block: self.max_block,
+            }))
+        }
+    }
+
     fn request(args: &Args, to_stdout: bool) -> Result<Request, Error> {
         let target = match (args.command.is_empty(), args.pid.is_empty(), args.all_cpus) {
             (false, true, false) => RequestTarget::Command(args.command.clone(), to_stdout),
@@ -54,13 +69,14 @@ mod linux {
             target,
             metrics: args.event.as_deref().map_or(Ok(Vec::new()), Metric::list)?,
             rate: args.frequency.map(Rate::Frequency),
+            off_cpu: args.off_cpu()?,
             call_graph: args.call_graph,
             ring: None,
             max_stack: None,
             cpus: None,
             live_tail: !args.no_live_tail,
             duration: args.duration,
-            weight: args.weight,
+            weight: if args.off_cpu || args.wall { WeightBy::Microseconds } else { args.weight },
             each_sample: args.script,
         })
     }
@@ -128,6 +144,37 @@ struct Args {
     /// them. Of the kernel: cpu-clock, task-clock, page-faults, minor-faults, major-faults.
     #[arg(short, long, value_name = "EVENT")]
     event: Option<String>,
+
+    /// Record for how long threads were blocked, in microseconds
+    ///
+    /// By the stack with which they left their CPU. The leaf is [off-cpu], or [runnable] after a preemption. The wait for
+    /// a CPU after the end of a block is part of it: only the scheduler's own events could tell them apart. Who is still
+    /// blocked when the recording ends counts up to then. Blocks that began before the recording are left out.
+    #[arg(long, conflicts_with_all = ["event", "frequency", "script", "weight"])]
+    off_cpu: bool,
+
+    /// Record all time, on CPUs and off, in microseconds
+    ///
+    /// What was sampled on CPUs and what --off-cpu records, in one profile. The sum of a thread is its life within the
+    /// recording: switches say for how long it ran, and its samples share that out. Run time without a sample is
+    /// [unsampled], and so is what was asleep when the recording began.
+    #[arg(long, conflicts_with_all = ["off_cpu", "event", "script", "weight", "min_block", "max_block"])]
+    wall: bool,
+
+    /// Of blocks, take the stack of every Nth [default: of each, until there are 20000 a second]
+    ///
+    /// All are timed nevertheless. Those of one thread that last about equally long share their time out among those whose
+    /// stack was taken.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
+    off_cpu_period: Option<u64>,
+
+    /// Leave shorter blocks out: 1ms, 50us
+    #[arg(long, value_name = "TIME", value_parser = cli::parse_duration, requires = "off_cpu", hide_short_help = true)]
+    min_block: Option<std::time::Duration>,
+
+    /// Leave longer blocks out
+    #[arg(long, value_name = "TIME", value_parser = cli::parse_duration, requires = "off_cpu", hide_short_help = true)]
+    max_block: Option<std::time::Duration>,
 
     /// dwarf[,BYTES] or fp
     ///

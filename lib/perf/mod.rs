@@ -15,6 +15,7 @@ pub mod perf_map;
 pub mod process;
 pub mod recording;
 pub mod script;
+pub mod state;
 pub mod symbolize;
 pub mod symbols;
 mod turn;

@@ -8,6 +8,7 @@ use rustc_hash::FxHasher;
 use super::event::{Address, Event, Mmap, Sample, Stamp};
 use super::object::{KERNEL, Object, ObjectId, Objects, UNKNOWN};
 use super::process::{CommId, Mapping, Processes};
+use super::state::State;
 use super::unwind::{End, Memory, Moment, Unwinder};
 use crate::profile::{FrameId, Frames, Stacks};
 
@@ -19,6 +20,9 @@ pub enum WeightBy {
     Samples,
     /// The event's own count since the last sample: nanoseconds for cpu-clock.
     Period,
+    /// The time, in microseconds, where that is what is recorded.
+    #[value(skip)]
+    Microseconds,
 }
 
 /// How a recording is kept.
@@ -67,6 +71,8 @@ pub struct Counts {
     pub throttled: u64,
     /// Side-band records that the kernel dropped: mappings or names may be missing.
     pub lost_side_band: u64,
+    /// Switches that the kernel dropped.
+    pub lost_switches: u64,
     /// Records that could not be understood.
     pub malformed: u64,
 }
@@ -111,8 +117,10 @@ pub(super) struct Tally {
 /// The number of a stack's ids that come before its addresses: the thread's name; the event, and whether it is cut.
 pub(super) const HEAD: usize = 2;
 
-/// The bit that says that a stack is cut; the others are the event's number.
+/// The bit that says that a stack is cut; then the bits of the state; the others are the event's number.
 const CUT: u32 = 1;
+const STATE: u32 = 0b1110;
+const EVENT_SHIFT: u32 = 4;
 
 /// A distinct stack.
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +130,8 @@ pub struct Stack<'a> {
     pub event: u32,
     /// Whether it is cut before its root.
     pub is_cut: bool,
+    /// What the thread was doing.
+    pub state: State,
     /// Its places, root first.
     pub places: &'a [u32],
 }
@@ -183,7 +193,7 @@ impl Recording {
             }
             Event::Exit { pid, tid } => self.processes.exit(pid, tid, stamp.time),
             Event::Throttle => self.counts.throttled += 1,
-            Event::Lost(_) | Event::Other => {}
+            Event::Lost(_) | Event::Switch { .. } | Event::Other => {}
         }
     }
 
@@ -218,28 +228,57 @@ impl Recording {
     }
 
     fn sample(&mut self, stamp: Stamp, sample: &Sample<'_>) {
+        let number = self.intern_stack(stamp, sample);
+        self.add(number, (1, sample.period));
+        if self.options.each_sample {
+            self.kept.push(Kept { stamp, period: sample.period, stack: number });
+        }
+    }
+
+    /// The number of a sample's stack, for one that is to be charged later.
+    pub fn intern_stack(&mut self, stamp: Stamp, sample: &Sample<'_>) -> u32 {
         self.counts.samples += 1;
         let mut stack = std::mem::take(&mut self.scratch);
         stack.clear();
         let end = self.find_stack(stamp, sample, &mut stack);
         self.counts.truncated.count(end);
-        let comm = match self.processes.comm(stamp.tid, stamp.time) {
-            Some(comm) => comm,
-            None => self.comms.intern(format!(":{}", stamp.tid).as_bytes()).index() as CommId,
-        };
-        stack.extend([sample.event << 1 | if end == End::Root { 0 } else { CUT }, comm]);
+        let comm = self.comm_at(stamp.tid, stamp.time);
+        stack.extend([sample.event << EVENT_SHIFT | if end == End::Root { 0 } else { CUT }, comm]);
         stack.reverse();
         let number = self.stacks.intern(&stack);
         self.scratch = stack;
-        if number as usize == self.tallies.len() {
-            self.tallies.push(Tally::default());
+        number
+    }
+
+    /// The number of a stack of which nothing is known but the thread's name.
+    pub fn intern_bare(&mut self, tid: u32, time: u64) -> u32 {
+        let comm = self.comm_at(tid, time);
+        self.stacks.intern(&[comm, 0])
+    }
+
+    /// Charges a stack with so many blocks or samples of so many nanoseconds, in a state.
+    pub fn charge(&mut self, stack: u32, state: State, (count, nanoseconds): (u64, u64)) {
+        let mut ids = std::mem::take(&mut self.scratch);
+        ids.clear();
+        ids.extend_from_slice(self.stacks.get(stack));
+        ids[1] |= state.number() << 1;
+        let number = self.stacks.intern(&ids);
+        self.scratch = ids;
+        self.add(number, (count, nanoseconds));
+    }
+
+    fn add(&mut self, stack: u32, (samples, period): (u64, u64)) {
+        if stack as usize >= self.tallies.len() {
+            self.tallies.resize(stack as usize + 1, Tally::default());
         }
-        let tally = &mut self.tallies[number as usize];
-        tally.samples += 1;
-        tally.period += u128::from(sample.period);
-        if self.options.each_sample {
-            self.kept.push(Kept { stamp, period: sample.period, stack: number });
-        }
+        let tally = &mut self.tallies[stack as usize];
+        tally.samples += samples;
+        tally.period += u128::from(period);
+    }
+
+    fn comm_at(&mut self, tid: u32, time: u64) -> CommId {
+        let comm = self.processes.comm(tid, time);
+        comm.unwrap_or_else(|| self.comms.intern(format!(":{tid}").as_bytes()).index() as CommId)
     }
 
     /// Finds the places on a sample's stack, innermost first: what the kernel wrote, and what unwinding finds.
@@ -300,7 +339,13 @@ impl Recording {
     /// What is known of a stack.
     pub fn stack(&self, number: u32) -> Stack<'_> {
         let ids = self.stacks.get(number);
-        Stack { comm: ids[0], event: ids[1] >> 1, is_cut: ids[1] & CUT != 0, places: &ids[HEAD..] }
+        Stack {
+            comm: ids[0],
+            event: ids[1] >> EVENT_SHIFT,
+            is_cut: ids[1] & CUT != 0,
+            state: State::of((ids[1] & STATE) >> 1),
+            places: &ids[HEAD..],
+        }
     }
 
     /// The thread's name of a stack.

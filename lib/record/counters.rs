@@ -48,6 +48,15 @@ pub struct CpuRings {
     pub samples: Ring,
     /// What samples refer to.
     pub side: Ring,
+    /// Switches, where they are wanted.
+    pub switches: Option<Ring>,
+}
+
+impl CpuRings {
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Ring> {
+        [&self.side, &self.samples].into_iter().chain(&self.switches)
+    }
 }
 
 /// All counters of a recording.
@@ -78,7 +87,9 @@ impl Counters {
         let (mut without_kernel, mut size) = (false, best);
         loop {
             match Opener::new(target, sampling, without_kernel, size).open() {
-                Err(Failure::Counter(error, _)) if error.raw_os_error() == Some(libc::EACCES) && !without_kernel => {
+                Err(Failure::Counter(error, _))
+                    if error.raw_os_error() == Some(libc::EACCES) && !without_kernel && !sampling.switches =>
+                {
                     without_kernel = true;
                 }
                 Err(Failure::Ring(error)) if error.raw_os_error() == Some(libc::EPERM) && size > smallest => {
@@ -120,7 +131,10 @@ impl Counters {
         let mut lost = Vec::new();
         let leaders = self.rings.iter().map(|rings| &rings.samples.counter);
         for counter in leaders.chain(&self.others) {
-            let Some(counted) = self.counted.get(&counter.id().ok()?) else { continue };
+            let Some(counted) = self.counted.get(&counter.id().ok()?).filter(|counted| counted.event != SWITCHES)
+            else {
+                continue;
+            };
             let event = counted.event as usize;
             lost.resize(lost.len().max(event + 1), 0);
             lost[event] += counter.stat().ok()?.lost_records?;
@@ -136,10 +150,24 @@ impl Counters {
         counts.then_some(counted.event)
     }
 
+    /// Lets an event, by its number, be counted or not.
+    pub fn let_count(&self, event: u32, on: bool) {
+        let of_event = |counter: &&Counter| {
+            counter.id().ok().and_then(|id| self.counted.get(&id)).is_some_and(|counted| counted.event == event)
+        };
+        for counter in self.all().filter(of_event) {
+            // One whose thread has gone counts no more anyway.
+            let _ = if on { counter.enable() } else { counter.disable() };
+        }
+    }
+
     fn all(&self) -> impl Iterator<Item = &Counter> {
-        self.rings.iter().flat_map(|rings| [&rings.side.counter, &rings.samples.counter]).chain(&self.others)
+        self.rings.iter().flat_map(CpuRings::all).map(|ring| &ring.counter).chain(&self.others)
     }
 }
+
+/// The number of an event that is none: of the counter that only tells of switches.
+const SWITCHES: u32 = u32::MAX;
 
 /// What a counter counts.
 #[derive(Clone, Copy, Debug)]
@@ -163,6 +191,7 @@ struct Opener<'a> {
     /// The events with their options.
     metrics: Vec<(&'a Metric, Opts)>,
     side_options: Opts,
+    switch_options: Option<Opts>,
     sample_ring: u8,
     cpus: Vec<u32>,
     counters: Counters,
@@ -176,6 +205,7 @@ impl<'a> Opener<'a> {
             sampling,
             metrics: sampling.metrics.iter().map(|(metric, rate)| (metric, options(metric, *rate))).collect(),
             side_options: side_options(target, without_kernel),
+            switch_options: sampling.switches.then(|| switch_options(target)),
             sample_ring,
             cpus: sampling.cpus.clone().unwrap_or_else(target::online_cpus),
             counters: Counters {
@@ -240,11 +270,11 @@ impl<'a> Opener<'a> {
             let cpu = self.cpus[index];
             let side = counter(Software::Dummy, whose.beside(), cpu, &mut self.side_options);
             let mut side = Some(side.map_err(|error| Failure::Counter(error, 0))?);
+            let mut switches = self.open_switches(index, whose)?;
             for (event, (metric, options)) in self.metrics.iter_mut().enumerate() {
                 let failed = |error| Failure::Counter(error, event);
                 let samples = counter(*metric, whose, cpu, options).map_err(failed)?;
-                let owner = if let Whose::Thread(tid) = whose { Some(tid) } else { None };
-                let counted = Counted { event: event as u32, owner };
+                let counted = Counted { event: event as u32, owner: whose.owner() };
                 self.counters.counted.insert(samples.id().map_err(failed)?, counted);
                 match (self.counters.rings.get(index), side.take()) {
                     (Some(rings), side) => {
@@ -258,12 +288,31 @@ impl<'a> Opener<'a> {
                     (None, side) => {
                         let side = ring(side.expect("the first event's"), self.sampling.side_ring(self.sample_ring))?;
                         let samples = ring(samples, self.sample_ring)?;
-                        self.counters.rings.push(CpuRings { samples, side });
+                        self.counters.rings.push(CpuRings { samples, side, switches: switches.take() });
                     }
                 }
             }
         }
         Ok(())
+    }
+}
+
+impl Opener<'_> {
+    /// A counter that tells of switches, where they are wanted: the ring of a CPU, or one that shares it.
+    fn open_switches(&mut self, index: usize, whose: Whose<'_>) -> Result<Option<Ring>, Failure> {
+        let failed = |error| Failure::Counter(error, 0);
+        let Some(options) = &mut self.switch_options else { return Ok(None) };
+        let switches = counter(Software::Dummy, whose, self.cpus[index], options).map_err(failed)?;
+        let counted = Counted { event: SWITCHES, owner: whose.owner() };
+        self.counters.counted.insert(switches.id().map_err(failed)?, counted);
+        match self.counters.rings.get(index).and_then(|rings| rings.switches.as_ref()) {
+            None => Ok(Some(ring(switches, self.sampling.switch_ring(self.sample_ring))?)),
+            Some(leader) => {
+                sys::share_ring(switches.file(), leader.file()).map_err(failed)?;
+                self.counters.others.push(switches);
+                Ok(None)
+            }
+        }
     }
 }
 
@@ -279,6 +328,10 @@ enum Whose<'a> {
 }
 
 impl Whose<'_> {
+    fn owner(self) -> Option<u32> {
+        if let Self::Thread(tid) = self { Some(tid) } else { None }
+    }
+
     /// Whose side-band is needed beside samples: a process may enter a cgroup with all that it has mapped.
     fn beside(self) -> Self {
         if let Self::Cgroup(_) = self { Self::Everybody } else { self }
@@ -353,6 +406,13 @@ fn side_options(target: &Target, without_kernel: bool) -> Opts {
     options.extra_record.mmap.code = true;
     options.extra_record.mmap.ext = Some(UseBuildId(false));
     options.wake_up.on = WakeUpOn::Bytes(1);
+    options
+}
+
+/// The options of a counter that only tells of switches.
+fn switch_options(target: &Target) -> Opts {
+    let mut options = common_options(target, false);
+    options.extra_record.ctx_switch = true;
     options
 }
 

@@ -77,6 +77,11 @@ impl Metric {
         Self::new("cpu-clock", SOFTWARE, 0)
     }
 
+    /// A thread leaves its CPU.
+    pub fn context_switches() -> Self {
+        Self::new("context-switches", SOFTWARE, 3)
+    }
+
     fn new(name: &str, ty: u32, config: u64) -> Self {
         let event = DynamicPmu { ty, config, config1: 0, config2: 0, config3: 0 };
         Self { name: name.to_owned(), event, excluded: Excluded::default(), precise: 0 }

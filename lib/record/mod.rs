@@ -6,6 +6,7 @@
 pub mod command;
 pub mod counters;
 pub mod events;
+pub mod off_cpu;
 mod pmu;
 pub mod refusal;
 pub mod rings;
@@ -22,8 +23,9 @@ use rustix::event::epoll;
 use rustix::process::Signal;
 
 use self::command::{Held, Running};
-use self::counters::Counters;
+use self::counters::{Counters, CpuRings, Ring};
 use self::events::Metric;
+use self::off_cpu::{OffCpu, Switches};
 use self::sampling::{CallGraph, Rate, Sampling};
 pub use self::sys::ProcessMemory;
 use self::target::Target;
@@ -42,6 +44,8 @@ pub struct Request {
     /// How often a sample is taken; `None` for 997 times a second of a command, 99 of what runs already, and of
     /// tracepoints every time.
     pub rate: Option<Rate>,
+    /// Which time off the CPU is wanted, if that is what is recorded.
+    pub off_cpu: Option<OffCpu>,
     /// How stacks are found.
     pub call_graph: CallGraph,
     /// The size of the rings, as a power of two of pages; `None` for what is best.
@@ -81,6 +85,8 @@ pub struct Recorded {
     pub recording: Recording,
     /// The events, and how often a sample of each was taken.
     pub metrics: Vec<(Metric, Rate)>,
+    /// What became of switches, where they were wanted.
+    pub switches: Option<Switches>,
     /// How long.
     pub elapsed: Duration,
     /// The command, which may still run.
@@ -99,11 +105,15 @@ pub type Watch<'a> = &'a mut dyn FnMut(Duration, &Counts);
 pub fn record(request: Request, watch: Option<Watch<'_>>) -> Result<Recorded, Error> {
     let (held, target) = choose(request.target)?;
     let sampling = Sampling {
-        metrics: rates(request.metrics, request.rate, held.is_some()),
+        metrics: match &request.off_cpu {
+            Some(off_cpu) => off_cpu.metrics(request.rate.unwrap_or(usual(held.is_some())), request.call_graph),
+            None => rates(request.metrics, request.rate, held.is_some()),
+        },
         call_graph: request.call_graph,
         ring: request.ring,
         max_stack: request.max_stack,
         cpus: request.cpus,
+        switches: request.off_cpu.is_some(),
     };
     let counters = Counters::open(&target, &sampling)?;
     let options = Options {
@@ -115,6 +125,12 @@ pub fn record(request: Request, watch: Option<Watch<'_>>) -> Result<Recorded, Er
     let mut session = Session::new(counters, Recording::new(options, memory), &target)?;
     session.introduce(&target);
     let began = Instant::now();
+    session.reader.switches = request.off_cpu.map(|asked| {
+        let mut switches = Switches::new(&asked, request.call_graph, target.follows());
+        let now = rings::now();
+        target.running().into_iter().for_each(|tid| switches.found(tid, now));
+        switches
+    });
     session.counters.start().map_err(|error| Error::Refused(plain(&error)))?;
     let mut command = held.map(Held::release).transpose()?;
     let ended = session.run(began, request.duration, watch)?;
@@ -122,8 +138,8 @@ pub fn record(request: Request, watch: Option<Watch<'_>>) -> Result<Recorded, Er
     if let (Some(command), Some(signal)) = (&mut command, ended.passed_on()) {
         command.signal(signal);
     }
-    let (recording, notes) = session.finish();
-    Ok(Recorded { recording, metrics: sampling.metrics, elapsed, command, notes })
+    let (recording, switches, notes) = session.finish();
+    Ok(Recorded { recording, metrics: sampling.metrics, switches, elapsed, command, notes })
 }
 
 /// Starts the command, or makes sure that what is to be recorded is there.
@@ -149,7 +165,7 @@ fn choose(target: RequestTarget) -> Result<(Option<Held>, Target), Error> {
 
 /// The events that were asked for, or the best that the machine has, each with how often a sample is taken.
 fn rates(metrics: Vec<Metric>, rate: Option<Rate>, of_a_command: bool) -> Vec<(Metric, Rate)> {
-    let often = Rate::Frequency(if of_a_command { 997 } else { 99 });
+    let often = usual(of_a_command);
     let metrics = match metrics {
         none if none.is_empty() && counts_cycles() => vec![Metric::cycles()],
         none if none.is_empty() => vec![Metric::cpu_clock()],
@@ -163,6 +179,11 @@ fn rates(metrics: Vec<Metric>, rate: Option<Rate>, of_a_command: bool) -> Vec<(M
             (metric, rate)
         })
         .collect()
+}
+
+/// How often samples are taken where nothing else is asked for.
+fn usual(of_a_command: bool) -> Rate {
+    Rate::Frequency(if of_a_command { 997 } else { 99 })
 }
 
 /// Whether this machine counts cycles; most virtual ones do not.
@@ -224,8 +245,7 @@ impl Session {
             epoll::add(&epoll, file.as_fd(), data, epoll::EventFlags::IN).map_err(|error| refused(error.into()))
         };
         for rings in &counters.rings {
-            watch(rings.side.file(), RINGS)?;
-            watch(rings.samples.file(), RINGS)?;
+            rings.all().try_for_each(|ring| watch(ring.file(), RINGS))?;
         }
         let (woken, waker) = UnixStream::pair().map_err(refused)?;
         watch(&woken, WOKEN)?;
@@ -277,7 +297,7 @@ impl Session {
                 return Ok(Ended::TimeIsUp);
             }
             // A ring whose first thread has gone wakes nobody any more; its other threads may still write.
-            let pause = (orphaned || watch.is_some()).then_some(RHYTHM);
+            let pause = (orphaned || watch.is_some() || self.reader.switches.is_some()).then_some(RHYTHM);
             let timeout = left.into_iter().chain(pause).min().and_then(|wait| wait.try_into().ok());
             events.clear();
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
@@ -311,7 +331,7 @@ impl Session {
 
     /// A ring whose own thread has ended would wake us for ever.
     fn unwatch_dead_rings(&self) -> bool {
-        let files = self.counters.rings.iter().flat_map(|rings| [rings.side.file(), rings.samples.file()]);
+        let files = self.counters.rings.iter().flat_map(CpuRings::all).map(Ring::file);
         let mut found = false;
         for file in files {
             let mut poll = [rustix::event::PollFd::new(file, rustix::event::PollFlags::IN)];
@@ -324,11 +344,13 @@ impl Session {
         found
     }
 
-    fn finish(mut self) -> (Recording, Vec<String>) {
+    fn finish(mut self) -> (Recording, Option<Switches>, Vec<String>) {
+        let ended = rings::now();
         self.counters.stop();
         self.reader.finish(&self.counters, &mut self.recording);
+        self.reader.finish_switches(ended, &mut self.recording);
         // The kernel tells of losses in a ring only before the next record in it; the counters know the last ones too.
         self.recording.set_lost(self.counters.lost());
-        (self.recording, self.counters.notes)
+        (self.recording, self.reader.switches, self.counters.notes)
     }
 }

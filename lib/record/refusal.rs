@@ -13,6 +13,7 @@ pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: u
     let name = metric.name();
     let hertz = if let Rate::Frequency(hertz) = *rate { hertz } else { 0 };
     Error::Refused(match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) if sampling.switches && paranoid() > 1 => switches(),
         Some(libc::EACCES | libc::EPERM) => permission(target),
         Some(libc::ESRCH) => "the process ended before it could be recorded".to_owned(),
         Some(libc::EMFILE) => {
@@ -64,6 +65,14 @@ pub fn rings(error: &io::Error) -> Error {
         ),
         _ => format!("no memory for ring buffers: {}", plain(error)),
     })
+}
+
+fn switches() -> String {
+    format!(
+        "time off the CPU is known to the kernel alone: perf_event_paranoid is {} (needs 1, or CAP_PERFMON). \
+         Try: sudo sysctl kernel.perf_event_paranoid=1",
+        paranoid()
+    )
 }
 
 fn permission(target: &Target) -> String {

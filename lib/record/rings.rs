@@ -6,7 +6,8 @@
 //! taken in before its cause. And a sample newer than the horizon first moves the horizon to now and has the side-band
 //! read again: what the sample refers to was published before it.
 
-use super::counters::Counters;
+use super::counters::{Counters, Ring};
+use super::off_cpu::Switches;
 use crate::perf::event::{self, Event, Sample};
 use crate::perf::recording::Recording;
 
@@ -16,6 +17,8 @@ const STRAGGLERS_NS: u64 = 100_000_000;
 /// Reads all rings again and again into a recording.
 #[derive(Debug, Default)]
 pub struct Reader {
+    /// What becomes of switches, where they are wanted.
+    pub switches: Option<Switches>,
     horizon: u64,
     /// Up to when was forgotten what nobody will ask for.
     forgotten: u64,
@@ -43,6 +46,15 @@ impl Reader {
                 }
             }
         }
+        self.read_switches(counters, recording);
+        if let Some(switches) = &mut self.switches {
+            switches.settle(begin, recording);
+            if until < u64::MAX
+                && let (Some(counter), Some(every)) = (switches.dense_counter(), switches.change(begin))
+            {
+                counters.let_count(counter, every);
+            }
+        }
         let past = begin.saturating_sub(STRAGGLERS_NS);
         if past > self.forgotten + STRAGGLERS_NS {
             recording.forget_before(past);
@@ -57,6 +69,25 @@ impl Reader {
         self.take_waiting(counters, recording);
     }
 
+    /// Charges what is left, where switches are wanted: the recording ended at `time`.
+    pub fn finish_switches(&mut self, time: u64, recording: &mut Recording) {
+        if let Some(switches) = &mut self.switches {
+            switches.finish(time, recording);
+        }
+    }
+
+    fn read_switches(&mut self, counters: &Counters, recording: &mut Recording) {
+        let Some(switches) = &mut self.switches else { return };
+        for ring in counters.rings.iter().filter_map(|rings| rings.switches.as_ref()) {
+            each_record(ring, |record| match event::parse(record, counters.layout) {
+                Some((_, Event::Lost(count))) => recording.counts.lost_switches += count,
+                Some((stamp, event)) if counters.event(stamp.tid, stamp.id).is_some() => switches.see(stamp, &event),
+                Some(_) => {}
+                None => recording.counts.malformed += 1,
+            });
+        }
+    }
+
     /// Takes a record in, and says when it was written.
     fn take_sample(&mut self, record: &[u8], counters: &Counters, recording: &mut Recording) -> u64 {
         let Some((stamp, event)) = event::parse(record, counters.layout) else {
@@ -69,7 +100,11 @@ impl Reader {
                     if stamp.time > self.horizon {
                         self.read_side_band(counters, recording);
                     }
-                    recording.take(stamp, Event::Sample(Sample { event, ..sample }));
+                    let sample = Sample { event, ..sample };
+                    match &mut self.switches {
+                        Some(switches) => switches.sample(stamp, &sample, recording),
+                        None => recording.take(stamp, Event::Sample(sample)),
+                    }
                 }
             }
             Event::Lost(count) => recording.counts.lost += count,
@@ -81,16 +116,11 @@ impl Reader {
     fn read_side_band(&mut self, counters: &Counters, recording: &mut Recording) {
         self.horizon = now();
         for rings in &counters.rings {
-            let Some(records) = rings.side.sampler().iter() else { continue };
-            let mut records = records.into_cow();
-            while let Some(record) = records.lending_next() {
-                let bytes = record.as_raw().as_bytes();
-                match event::parse(bytes, counters.layout) {
-                    Some((_, Event::Lost(count))) => recording.counts.lost_side_band += count,
-                    Some((stamp, _)) => self.waiting.push((stamp.time, bytes.to_vec())),
-                    None => recording.counts.malformed += 1,
-                }
-            }
+            each_record(&rings.side, |bytes| match event::parse(bytes, counters.layout) {
+                Some((_, Event::Lost(count))) => recording.counts.lost_side_band += count,
+                Some((stamp, _)) => self.waiting.push((stamp.time, bytes.to_vec())),
+                None => recording.counts.malformed += 1,
+            });
         }
         self.take_waiting(counters, recording);
     }
@@ -103,9 +133,20 @@ impl Reader {
         let ready = self.waiting.partition_point(|(time, _)| *time <= self.horizon);
         for (_, record) in self.waiting.drain(..ready) {
             if let Some((stamp, event)) = event::parse(&record, counters.layout) {
+                if let Some(switches) = &mut self.switches {
+                    switches.see(stamp, &event);
+                }
                 recording.take(stamp, event);
             }
         }
+    }
+}
+
+fn each_record(ring: &Ring, mut take: impl FnMut(&[u8])) {
+    let Some(records) = ring.sampler().iter() else { return };
+    let mut records = records.into_cow();
+    while let Some(record) = records.lending_next() {
+        take(record.as_raw().as_bytes());
     }
 }
 

@@ -62,6 +62,8 @@ pub(super) const LARGEST_COPY: u32 = 65528;
 const SAMPLE_RING: u8 = 7;
 const STACK_RING: u8 = 11;
 const SIDE_RING: u8 = 6;
+/// 1 MiB of switches: 10,000 of them.
+const SWITCH_RING: u8 = 8;
 /// And where the kernel refuses that much, down to this: below, or where fewer than two stacks fit, they are of no use.
 const SMALLEST_RING: u8 = 2;
 
@@ -97,12 +99,14 @@ pub struct Sampling {
     pub max_stack: Option<u16>,
     /// The CPUs on which is counted; `None` for all.
     pub cpus: Option<Vec<u32>>,
+    /// Whether all switches are to be told of too.
+    pub switches: bool,
 }
 
 impl Sampling {
     /// Samples of one event, and all else as it is best.
     pub fn of(metric: Metric, rate: Rate, call_graph: CallGraph) -> Self {
-        Self { metrics: vec![(metric, rate)], call_graph, ring: None, max_stack: None, cpus: None }
+        Self { metrics: vec![(metric, rate)], call_graph, ring: None, max_stack: None, cpus: None, switches: false }
     }
 
     /// The sizes of the ring of samples, as powers of two of pages: the best and the smallest.
@@ -115,12 +119,18 @@ impl Sampling {
         if self.ring.is_some() { SIDE_RING } else { SIDE_RING.min(samples - 1) }
     }
 
+    /// The size of the ring of switches, where samples have so much.
+    pub(super) fn switch_ring(&self, samples: u8) -> u8 {
+        SWITCH_RING.min(samples)
+    }
+
     /// After how many bytes samples wake the recorder: half a ring, but where stacks are unwound while their threads run
-    /// on, so soon that the rest of a stack can still be read.
+    /// on, so soon that the rest of a stack can still be read. A thread that leaves its CPU does not run on, and who would
+    /// be woken by each switch would switch itself.
     pub(super) fn wake_after(&self) -> Option<u32> {
         match self.call_graph {
-            CallGraph::FramePointers => None,
-            CallGraph::Dwarf(bytes) => Some(bytes),
+            CallGraph::Dwarf(bytes) if !self.switches => Some(bytes),
+            _ => None,
         }
     }
 }

@@ -1,10 +1,12 @@
 //! What a recording has to say of itself, in five lines at most.
 
 use super::Recorded;
+use super::off_cpu::Switches;
 use super::sampling::{CallGraph, LARGEST_COPY};
 use crate::diagnostics::plural;
 use crate::perf::naming::Unknown;
 use crate::perf::recording::Counts;
+use crate::perf::state::State;
 
 /// How much was recorded, what is wrong with it, and what to change.
 pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Vec<String> {
@@ -13,7 +15,10 @@ pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Ve
         recorded.metrics.iter().map(|(metric, rate)| format!("{} {rate}", metric.name())).collect();
     let (samples, seconds) = (plural(counts.samples, "sample"), recorded.elapsed.as_secs_f64());
     let mut lines = vec![
-        format!("{samples} of {} in {seconds:.2} s", events.join(", ")),
+        match &recorded.switches {
+            Some(switches) => format!("{}, in {seconds:.2} s", times(switches)),
+            None => format!("{samples} of {} in {seconds:.2} s", events.join(", ")),
+        },
         format!(
             "{} lost, {} cut before the root, {} of {} unknown ({})",
             counts.lost,
@@ -23,9 +28,35 @@ pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Ve
             share(unknown.unknown, unknown.frames),
         ),
     ];
+    lines.extend(recorded.switches.as_ref().and_then(sparse));
     lines.extend(advice(counts, call_graph));
     lines.truncate(5);
     lines
+}
+
+/// Where the time went.
+fn times(switches: &Switches) -> String {
+    let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
+    let mut parts = Vec::new();
+    for (state, what) in [(State::Blocked, "block"), (State::Runnable, "preemption"), (State::Lost, "lost span")] {
+        let (count, nanoseconds) = switches.sum(state);
+        if count > 0 || state == State::Blocked {
+            parts.push(format!("{} of {:.3} s", plural(count, what), seconds(nanoseconds)));
+        }
+    }
+    let (samples, nanoseconds) = switches.sum(State::Running);
+    if samples > 0 {
+        parts.push(format!("{:.3} s on CPUs in {}", seconds(nanoseconds), plural(samples, "sample")));
+    }
+    format!("microseconds: {}", parts.join(", "))
+}
+
+fn sparse(switches: &Switches) -> Option<String> {
+    let period = switches.sparse?;
+    Some(format!(
+        "stacks of every {period} switches: what lasted equally long shares its time out among them \
+         (--off-cpu-period 1 takes each)"
+    ))
 }
 
 /// What cut stacks before their root.
@@ -58,6 +89,9 @@ fn advice(counts: &Counts, call_graph: CallGraph) -> Vec<String> {
             "{share} of stacks end in code without unwind information \
              (java: -XX:+PreserveFramePointer; node: --perf-basic-prof; python: -X perf)"
         ));
+    }
+    if counts.lost_switches > 0 {
+        advice.push(format!("{} lost: their time is [lost]", plural(counts.lost_switches, "record of switches")));
     }
     if counts.lost > 0 {
         let all = counts.samples + counts.lost;

@@ -23,6 +23,24 @@ pub enum Target {
     System,
 }
 
+impl Target {
+    /// Whether threads and processes that it makes are recorded too.
+    pub fn follows(&self) -> bool {
+        !matches!(self, Self::Threads(_))
+    }
+
+    /// The threads that run already.
+    pub fn running(&self) -> Vec<u32> {
+        let of_all = |pids: &[u32]| pids.iter().flat_map(|pid| threads(*pid).unwrap_or_default()).collect();
+        match self {
+            Self::Command(_) | Self::Cgroup(_) => Vec::new(),
+            Self::Processes(pids) => of_all(pids),
+            Self::Threads(tids) => tids.clone(),
+            Self::System => of_all(&processes()),
+        }
+    }
+}
+
 /// The threads that a process has now.
 ///
 /// # Errors

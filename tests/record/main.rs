@@ -12,6 +12,7 @@ mod files;
 mod folded;
 mod idle;
 mod living_stack;
+mod off_cpu;
 mod programs;
 mod progress;
 mod refusals;

@@ -104,18 +104,24 @@ const UNWOUND: &str = r#"
     }
 "#;
 
+/// Threads that wait in known ways, and say for how long.
+const WAITS: &str = include_str!("waits.c");
+
 static COMPILED: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     if !has("cc") {
         return None;
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record");
     std::fs::create_dir_all(&folder).unwrap();
-    for (name, text) in [("busy", BUSY), ("threads", THREADS), ("memory", MEMORY), ("unwound", UNWOUND)] {
+    for (name, text) in
+        [("busy", BUSY), ("threads", THREADS), ("memory", MEMORY), ("unwound", UNWOUND), ("waits", WAITS)]
+    {
         std::fs::write(folder.join(format!("{name}.c")), text).unwrap();
     }
     for (name, sources) in [
         ("busy", &["busy.c"][..]),
         ("memory", &["memory.c"]),
+        ("waits", &["-fno-optimize-sibling-calls", "waits.c", "-pthread"]),
         ("unwound", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "unwound.c"]),
         ("threads", &["-DNO_MAIN", "threads.c", "busy.c", "-pthread"]),
     ] {

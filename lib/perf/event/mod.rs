@@ -103,6 +103,13 @@ pub enum Event<'a> {
         /// The thread.
         tid: u32,
     },
+    /// A thread leaves its CPU, or comes onto one.
+    Switch {
+        /// Whether it leaves.
+        out: bool,
+        /// Though it could go on.
+        preempted: bool,
+    },
     /// Records that did not fit into the ring.
     Lost(u64),
     /// The kernel held sampling back, or let it go on.

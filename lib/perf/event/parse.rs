@@ -11,10 +11,14 @@ const RECORD_FORK: u32 = 7;
 const RECORD_SAMPLE: u32 = 9;
 const RECORD_MMAP2: u32 = 10;
 const RECORD_LOST_SAMPLES: u32 = 13;
+const RECORD_SWITCH: u32 = 14;
+const RECORD_SWITCH_CPU_WIDE: u32 = 15;
 
 const MISC_CPUMODE: u16 = 7;
 const MISC_KERNEL: u16 = 1;
 const MISC_COMM_EXEC: u16 = 1 << 13;
+const MISC_SWITCH_OUT: u16 = 1 << 13;
+const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 const MISC_MMAP_DATA: u16 = 1 << 13;
 const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 const PROT_EXEC: u32 = 4;
@@ -51,6 +55,9 @@ pub fn parse(record: &[u8], layout: Layout) -> Option<(Stamp, Event<'_>)> {
             Event::Exit { pid, tid }
         }
         RECORD_THROTTLE => Event::Throttle,
+        RECORD_SWITCH | RECORD_SWITCH_CPU_WIDE => {
+            Event::Switch { out: misc & MISC_SWITCH_OUT != 0, preempted: misc & MISC_SWITCH_OUT_PREEMPT != 0 }
+        }
         _ => Event::Other,
     };
     Some((stamp, event))
@@ -237,6 +244,20 @@ mod tests {
         let (stamp, event) = parse(&bytes, LAYOUT).unwrap();
         assert_eq!((stamp.time, stamp.cpu), (1234, 3));
         assert!(matches!(event, Event::Comm { pid: 9, tid: 9, exec: true, comm: b"worker 1" }), "{event:?}");
+    }
+
+    #[test]
+    fn reads_switches_of_a_thread_and_of_a_cpu() {
+        let stamp = [(9 << 32) | 7, 1234, 5, 3];
+        for (kind, body) in [(14, words(&stamp)), (15, words(&[&[1][..], &stamp].concat()))] {
+            for (misc, expected) in [(0, (false, false)), (1 << 13, (true, false)), (3 << 13, (true, true))] {
+                let bytes = record(kind, misc, &body);
+                let (stamp, event) = parse(&bytes, LAYOUT).unwrap();
+                assert_eq!((stamp.pid, stamp.tid, stamp.time), (7, 9, 1234));
+                let Event::Switch { out, preempted } = event else { panic!("{event:?}") };
+                assert_eq!((out, preempted), expected);
+            }
+        }
     }
 
     #[test]
