@@ -70,6 +70,8 @@ pub struct Counters {
     /// The threads that have counters of their own.
     owned: FxHashSet<u32>,
     enable_by_hand: bool,
+    /// Whether they count on CPUs, whoever runs there, and not in threads.
+    of_cpus: bool,
     /// The layout of all records.
     pub layout: Layout,
     /// What the user should know of how they were opened.
@@ -150,6 +152,24 @@ impl Counters {
         counts.then_some(counted.event)
     }
 
+    /// Has one sample taken in so many of those that were asked for, if that can be done for all counters there are.
+    pub fn set_rates(&self, metrics: &[(Metric, Rate)], one_in: u32) -> bool {
+        if !self.of_cpus {
+            return false;
+        }
+        for counter in self.all() {
+            let counted = counter.id().ok().and_then(|id| self.counted.get(&id));
+            match counted.and_then(|counted| metrics.get(counted.event as usize)) {
+                Some((_, Rate::Frequency(hertz))) => {
+                    sys::set_period(counter.file(), (hertz / u64::from(one_in)).max(1));
+                }
+                Some((_, Rate::Period(events))) => sys::set_period(counter.file(), events * u64::from(one_in)),
+                None => {}
+            }
+        }
+        true
+    }
+
     /// Lets an event, by its number, be counted or not.
     pub fn let_count(&self, event: u32, on: bool) {
         let of_event = |counter: &&Counter| {
@@ -215,6 +235,7 @@ impl<'a> Opener<'a> {
                 owned: FxHashSet::default(),
                 layout: sampling.call_graph.layout(),
                 enable_by_hand: !matches!(target, Target::Command(_)),
+                of_cpus: matches!(target, Target::System | Target::Cgroup(_)),
                 notes: Vec::new(),
             },
         }
