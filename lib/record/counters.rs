@@ -72,6 +72,8 @@ pub struct Counters {
     enable_by_hand: bool,
     /// The layout of all records.
     pub layout: Layout,
+    /// What a sample of each event stands for, where it does not say so itself.
+    pub periods: Vec<u64>,
     /// What the user should know of how they were opened.
     pub notes: Vec<String>,
 }
@@ -212,7 +214,8 @@ impl<'a> Opener<'a> {
                 others: Vec::new(),
                 counted: FxHashMap::default(),
                 owned: FxHashSet::default(),
-                layout: sampling.call_graph.layout(),
+                layout: sampling.layout(),
+                periods: sampling.metrics.iter().map(|(_, rate)| rate.period()).collect(),
                 enable_by_hand: !matches!(target, Target::Command(_)),
                 notes: Vec::new(),
             },
@@ -380,6 +383,7 @@ fn sample_options(target: &Target, sampling: &Sampling, metric: &Metric, rate: R
         Rate::Period(events) => SampleOn::Count(events),
     };
     options.stat_format.lost_records = true;
+    options.sample_format.period = sampling.tells_period();
     let max_stack_frames = sampling.max_stack.unwrap_or(0);
     let mut call_chain =
         CallChain { exclude_user: false, exclude_kernel: without_kernel, defer_user: false, max_stack_frames };
@@ -427,7 +431,6 @@ fn common_options(target: &Target, without_kernel: bool) -> Opts {
         options.on_execve = Some(OnExecve::Enable);
     }
     options.sample_format.code_addr = true;
-    options.sample_format.period = true;
     options.record_id_all = true;
     options.record_id_format = RecordIdFormat { id: true, stream_id: false, cpu: true, task: true, time: true };
     options.timer = Some(Clock::Monotonic);

@@ -90,11 +90,13 @@ impl Reader {
         };
         match event {
             Event::Sample(sample) => {
-                if let Some(event) = counters.event(stamp.tid, stamp.id) {
+                if let Some(number) = counters.event(stamp.tid, stamp.id) {
                     if stamp.time > self.horizon {
                         self.read_side_band(counters, recording);
                     }
-                    let sample = Sample { event, ..sample };
+                    let told = counters.layout.sample_type & event::sample_type::PERIOD != 0;
+                    let period = if told { sample.period } else { counters.periods[number as usize] };
+                    let sample = Sample { event: number, period, ..sample };
                     match &mut self.switches {
                         Some(switches) => switches.sample(stamp, &sample, recording),
                         None => recording.take(stamp, Event::Sample(sample)),

@@ -115,6 +115,14 @@ fn the_time_is_right_too_where_only_some_switches_bring_their_stacks() {
 }
 
 #[test]
+fn the_kernel_takes_no_more_stacks_than_were_asked_for() {
+    let Some(waits) = waits() else { return };
+    let outcome = record(["--off-cpu", "--off-cpu-period", "1000000", "--", &waits, "pingpong", "0.1"]).ok();
+    let profile = Folded::of(&outcome);
+    assert_eq!(profile.share(&["[unsampled]", "[off-cpu]"]) + profile.share(&["[unsampled]", "[runnable]"]), 1.0);
+}
+
+#[test]
 fn where_switches_are_very_many_not_each_brings_its_stack() {
     let Some(waits) = waits() else { return };
     let outcome = record(["--off-cpu", "--", &waits, "pingpong", "0.8"]).ok();
