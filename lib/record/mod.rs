@@ -106,7 +106,7 @@ pub fn record(request: Request, watch: Option<Watch<'_>>) -> Result<Recorded, Er
     let (held, target) = choose(request.target)?;
     let sampling = Sampling {
         metrics: match &request.off_cpu {
-            Some(off_cpu) => off_cpu.metrics(request.rate.unwrap_or(usual(held.is_some())), request.call_graph),
+            Some(off_cpu) => off_cpu.metrics(request.rate.unwrap_or(usual(held.is_some()))),
             None => rates(request.metrics, request.rate, held.is_some()),
         },
         call_graph: request.call_graph,
@@ -126,7 +126,7 @@ pub fn record(request: Request, watch: Option<Watch<'_>>) -> Result<Recorded, Er
     session.introduce(&target);
     let began = Instant::now();
     session.reader.switches = request.off_cpu.map(|asked| {
-        let mut switches = Switches::new(&asked, request.call_graph, target.follows());
+        let mut switches = Switches::new(&asked, target.follows());
         let now = rings::now();
         target.running().into_iter().for_each(|tid| switches.found(tid, now));
         switches
