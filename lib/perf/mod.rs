@@ -18,4 +18,5 @@ pub mod script;
 pub mod state;
 pub mod symbolize;
 pub mod symbols;
+mod turn;
 pub mod unwind;

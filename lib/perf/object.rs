@@ -21,7 +21,7 @@ impl ObjectId {
 }
 
 /// What code belongs to.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Object {
     /// Nothing that was mapped.
     Unknown,
@@ -86,7 +86,7 @@ impl std::ops::Deref for Bytes {
 }
 
 /// An opened ELF file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Elf {
     path: Vec<u8>,
     bytes: Bytes,
@@ -147,10 +147,12 @@ impl Elf {
 /// All objects of a recording.
 #[derive(Debug)]
 pub struct Objects {
-    objects: Vec<Object>,
-    by_file: FxHashMap<(u64, u64, i64), ObjectId>,
-    by_name: FxHashMap<Vec<u8>, ObjectId>,
-    jit: FxHashMap<(u32, bool), ObjectId>,
+    pub(super) objects: Vec<Object>,
+    pub(super) by_file: FxHashMap<(u64, u64, i64), ObjectId>,
+    pub(super) by_name: FxHashMap<Vec<u8>, ObjectId>,
+    pub(super) jit: FxHashMap<(u32, bool), ObjectId>,
+    /// Numbers that are to be given again.
+    pub(super) free: Vec<ObjectId>,
 }
 
 /// The object of unknown addresses.
@@ -165,6 +167,7 @@ impl Default for Objects {
             by_file: FxHashMap::default(),
             by_name: FxHashMap::default(),
             jit: FxHashMap::default(),
+            free: Vec::new(),
         }
     }
 }
@@ -236,6 +239,10 @@ impl Objects {
     }
 
     fn push(&mut self, object: Object) -> ObjectId {
+        if let Some(id) = self.free.pop() {
+            self.objects[id.0 as usize] = object;
+            return id;
+        }
         let id = ObjectId(u32::try_from(self.objects.len()).expect("fewer than 2^32 objects"));
         self.objects.push(object);
         id

@@ -140,14 +140,14 @@ pub struct Stack<'a> {
 #[derive(Debug)]
 pub struct Recording {
     pub(super) options: Options,
-    processes: Processes,
+    pub(super) processes: Processes,
     /// The files whose code ran.
     pub objects: Objects,
     /// Threads' names.
     pub comms: Frames,
-    locations: Locations,
+    pub(super) locations: Locations,
     pub(super) stacks: Stacks,
-    unwinder: Unwinder,
+    pub(super) unwinder: Unwinder,
     pub(super) tallies: Vec<Tally>,
     /// The samples, where they are kept by themselves.
     pub kept: Vec<Kept>,
@@ -155,7 +155,7 @@ pub struct Recording {
     pub counts: Counts,
     /// Samples that the kernel dropped, event by event.
     pub(super) lost: Vec<u64>,
-    scratch: Vec<u32>,
+    pub(super) scratch: Vec<u32>,
 }
 
 impl Recording {
@@ -353,20 +353,17 @@ impl Recording {
         self.comms.name(FrameId::from_index(stack.comm))
     }
 
-    /// What the counters know of samples that were dropped, event by event. In a ring the kernel tells of losses only
-    /// before the next record in it, and not of which event.
-    pub fn add_lost(&mut self, by_event: &[u64]) {
-        self.lost.resize(self.lost.len().max(by_event.len()).max(1), 0);
-        self.lost.iter_mut().zip(by_event).for_each(|(lost, more)| *lost += more);
-        let untold = self.counts.lost.saturating_sub(self.lost.iter().sum());
-        self.lost[0] += untold;
+    /// What the counters know of samples that were dropped, event by event: more than the ring, in which the kernel tells
+    /// of losses only before the next record.
+    pub fn set_lost(&mut self, by_event: Option<Vec<u64>>) {
+        self.lost = by_event.unwrap_or_else(|| vec![self.counts.lost]);
         self.counts.lost = self.lost.iter().sum();
     }
 }
 
 /// Every distinct place, once.
 #[derive(Debug, Default)]
-struct Locations {
+pub(super) struct Locations {
     all: Vec<Location>,
     by_place: HashTable<u32>,
 }

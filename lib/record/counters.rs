@@ -133,7 +133,8 @@ impl Counters {
         let mut lost = Vec::new();
         let leaders = self.rings.iter().map(|rings| &rings.samples.counter);
         for counter in leaders.chain(&self.others) {
-            let Some(counted) = self.counted.get(&counter.id().ok()?).filter(|counted| counted.event != SWITCHES) else {
+            let Some(counted) = self.counted.get(&counter.id().ok()?).filter(|counted| counted.event != SWITCHES)
+            else {
                 continue;
             };
             let event = counted.event as usize;

@@ -350,7 +350,7 @@ impl Session {
         self.reader.finish(&self.counters, &mut self.recording);
         self.reader.finish_switches(ended, &mut self.recording);
         // The kernel tells of losses in a ring only before the next record in it; the counters know the last ones too.
-        self.recording.add_lost(&self.counters.lost().unwrap_or_default());
+        self.recording.set_lost(self.counters.lost());
         (self.recording, self.reader.switches, self.counters.notes)
     }
 }

@@ -20,6 +20,8 @@ pub struct Reader {
     /// What becomes of switches, where they are wanted.
     pub switches: Option<Switches>,
     horizon: u64,
+    /// Up to when was forgotten what nobody will ask for.
+    forgotten: u64,
     /// Side-band records that are newer than the horizon.
     waiting: Vec<(u64, Vec<u8>)>,
 }
@@ -53,7 +55,11 @@ impl Reader {
                 counters.let_count(counter, every);
             }
         }
-        recording.forget_before(begin.saturating_sub(STRAGGLERS_NS));
+        let past = begin.saturating_sub(STRAGGLERS_NS);
+        if past > self.forgotten + STRAGGLERS_NS {
+            recording.forget_before(past);
+            self.forgotten = past;
+        }
     }
 
     /// Reads all that is left, when nothing more will come.

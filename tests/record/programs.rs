@@ -113,7 +113,9 @@ static COMPILED: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record");
     std::fs::create_dir_all(&folder).unwrap();
-    for (name, text) in [("busy", BUSY), ("threads", THREADS), ("memory", MEMORY), ("unwound", UNWOUND), ("waits", WAITS)] {
+    for (name, text) in
+        [("busy", BUSY), ("threads", THREADS), ("memory", MEMORY), ("unwound", UNWOUND), ("waits", WAITS)]
+    {
         std::fs::write(folder.join(format!("{name}.c")), text).unwrap();
     }
     for (name, sources) in [

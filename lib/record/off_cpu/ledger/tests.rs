@@ -44,18 +44,14 @@ fn expect<const N: usize>(expected: [(Option<u32>, State, u64); N]) -> Totals {
 
 #[test]
 fn a_block_lasts_from_the_switch_out_to_the_switch_in_and_a_preemption_is_apart() {
-    let happened =
-        [(10, leaves(7)), (11, BLOCK), (111, What::In), (200, leaves(8)), (201, PREEMPT), (231, What::In)];
+    let happened = [(10, leaves(7)), (11, BLOCK), (111, What::In), (200, leaves(8)), (201, PREEMPT), (231, What::In)];
     let expected = expect([(Some(7), State::Blocked, 100), (Some(8), State::Runnable, 30)]);
     assert_eq!(charged(ALL, true, &happened, 300), expected);
 }
 
 #[test]
 fn who_is_still_blocked_at_the_end_counts_up_to_it() {
-    assert_eq!(
-        charged(ALL, true, &[(10, leaves(7)), (11, BLOCK)], 500),
-        expect([(Some(7), State::Blocked, 489)])
-    );
+    assert_eq!(charged(ALL, true, &[(10, leaves(7)), (11, BLOCK)], 500), expect([(Some(7), State::Blocked, 489)]));
 }
 
 #[test]
@@ -79,11 +75,8 @@ fn blocks_that_are_too_short_or_too_long_are_left_out() {
 fn a_thread_that_was_found_asleep_is_charged_only_where_lifetimes_are_wanted() {
     let happened = [(100, What::Found), (150, What::In), (180, leaves(1)), (180, BLOCK)];
     assert_eq!(charged(ALL, true, &happened, 200), expect([(Some(1), State::Blocked, 20)]));
-    let expected = expect([
-        (None, State::UnsampledBlocked, 50),
-        (None, State::Unsampled, 30),
-        (Some(1), State::Blocked, 20),
-    ]);
+    let expected =
+        expect([(None, State::UnsampledBlocked, 50), (None, State::Unsampled, 30), (Some(1), State::Blocked, 20)]);
     assert_eq!(charged(WALL, true, &happened, 200), expected);
     assert_eq!(charged(WALL, true, &[(100, What::Found)], 200), expect([(None, State::UnsampledBlocked, 100)]));
 }
@@ -114,11 +107,7 @@ fn the_number_of_a_thread_that_ended_may_be_given_again() {
         (60, BLOCK),
         (80, What::In),
     ];
-    let expected = expect([
-        (None, State::Runnable, 0),
-        (None, State::Unsampled, 30),
-        (Some(1), State::Blocked, 20),
-    ]);
+    let expected = expect([(None, State::Runnable, 0), (None, State::Unsampled, 30), (Some(1), State::Blocked, 20)]);
     assert_eq!(charged(WALL, true, &happened, 90), expected);
 }
 
@@ -168,15 +157,11 @@ fn what_was_lost_is_charged_as_lost() {
     assert_eq!(charged(ALL, true, &happened, 9), expect([(None, State::Lost, 9)]));
     // A switch in.
     let happened = [(0, leaves(1)), (0, BLOCK), (9, leaves(2)), (9, BLOCK), (11, What::In)];
-    assert_eq!(
-        charged(ALL, true, &happened, 11),
-        expect([(None, State::Lost, 9), (Some(2), State::Blocked, 2)])
-    );
+    assert_eq!(charged(ALL, true, &happened, 11), expect([(None, State::Lost, 9), (Some(2), State::Blocked, 2)]));
     // A switch out: in a block no one knows how long it ran.
     let happened = [(0, What::In), (9, What::In), (10, leaves(1)), (10, BLOCK), (12, What::In)];
     assert_eq!(charged(ALL, true, &happened, 12), expect([(Some(1), State::Blocked, 2)]));
-    let expected =
-        expect([(None, State::Lost, 9), (None, State::Unsampled, 1), (Some(1), State::Blocked, 2)]);
+    let expected = expect([(None, State::Lost, 9), (None, State::Unsampled, 1), (Some(1), State::Blocked, 2)]);
     assert_eq!(charged(WALL, true, &happened, 12), expected);
 }
 
