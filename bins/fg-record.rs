@@ -15,7 +15,8 @@ mod linux {
     use fgkit::perf::{script, symbolize};
     use fgkit::record::events::Metric;
     use fgkit::record::off_cpu::OffCpu;
-    use fgkit::record::sampling::Rate;
+    use fgkit::record::quantity::Quantity;
+    use fgkit::record::sampling::{CallGraph, Rate};
     use fgkit::record::{self, Recorded, Request, RequestTarget, summary};
     use fgkit::{Error, folded};
 
@@ -65,9 +66,25 @@ mod linux {
             }
             _ => return Err(Error::Usage("a command, -p and -a exclude each other".to_owned())),
         };
+        let mut metrics = args.event.as_deref().map_or(Ok(Vec::new()), Metric::list)?;
+        if let Some(field) = &args.weight_field {
+            let [metric] = &mut metrics[..] else {
+                return Err(Error::Usage("--weight-field is for one tracepoint: -e SUBSYSTEM:EVENT".to_owned()));
+            };
+            metric.quantity = Some(Quantity::field(metric.name(), field)?);
+        }
+        let is_argument = |metric: &Metric| matches!(metric.quantity, Some(Quantity::Argument(_)));
+        if args.call_graph == CallGraph::FramePointers && metrics.iter().any(is_argument) {
+            return Err(Error::Usage("only --call-graph dwarf brings a function's arguments".to_owned()));
+        }
+        let weight = match metrics.iter().any(|metric| metric.quantity.is_some()) {
+            true => WeightBy::Period,
+            false if args.off_cpu || args.wall => WeightBy::Microseconds,
+            false => args.weight,
+        };
         Ok(Request {
             target,
-            metrics: args.event.as_deref().map_or(Ok(Vec::new()), Metric::list)?,
+            metrics,
             rate: args.frequency.map(Rate::Frequency),
             off_cpu: args.off_cpu()?,
             call_graph: args.call_graph,
@@ -76,7 +93,7 @@ mod linux {
             cpus: None,
             live_tail: !args.no_live_tail,
             duration: args.duration,
-            weight: if args.off_cpu || args.wall { WeightBy::Microseconds } else { args.weight },
+            weight,
             each_sample: args.script,
         })
     }
@@ -193,6 +210,12 @@ struct Args {
     /// What a stack weighs: samples, or period, the event's own count since the last sample
     #[arg(long, value_name = "BY", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
     weight: fgkit::perf::recording::WeightBy,
+
+    /// What a stack weighs, of a tracepoint: the sum of this field, such as bytes of block:block_rq_issue
+    ///
+    /// What is negative, as the results of system calls that failed are, weighs nothing.
+    #[arg(long, value_name = "FIELD", requires = "event", conflicts_with = "weight", hide_short_help = true)]
+    weight_field: Option<String>,
 
     /// Leave inlined calls out: quicker for large programs
     #[arg(long, hide_short_help = true)]

@@ -16,12 +16,13 @@ use perf_event_open::sample::Sampler;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::{Excluded, Metric};
+use super::quantity::Quantity;
 use super::refusal;
 use super::sampling::{CallGraph, Rate, Sampling};
 use super::sys;
 use super::target::{self, Target};
 use crate::Error;
-use crate::perf::event::Layout;
+use crate::perf::event::{Layout, Sample, sample_type};
 use crate::perf::unwind;
 
 /// A counter whose records go to a ring of its own.
@@ -72,8 +73,8 @@ pub struct Counters {
     enable_by_hand: bool,
     /// The layout of all records.
     pub layout: Layout,
-    /// What a sample of each event stands for, where it does not say so itself.
-    pub periods: Vec<u64>,
+    /// For how many of each event a sample stands, and how much each of them is.
+    measures: Vec<(Option<u64>, Option<Quantity>)>,
     /// What the user should know of how they were opened.
     pub notes: Vec<String>,
 }
@@ -152,6 +153,16 @@ impl Counters {
         counts.then_some(counted.event)
     }
 
+    /// How much a sample of an event, by its number, stands for.
+    pub fn measure(&self, event: u32, sample: &Sample<'_>) -> u64 {
+        let (period, quantity) = &self.measures[event as usize];
+        match quantity {
+            Some(quantity) => quantity.of(sample).saturating_mul(period.unwrap_or(sample.period)),
+            None if self.layout.sample_type & sample_type::PERIOD != 0 => sample.period,
+            None => period.unwrap_or(1),
+        }
+    }
+
     /// Lets an event, by its number, be counted or not.
     pub fn let_count(&self, event: u32, on: bool) {
         let of_event = |counter: &&Counter| {
@@ -216,7 +227,7 @@ impl<'a> Opener<'a> {
                 counted: FxHashMap::default(),
                 owned: FxHashSet::default(),
                 layout: sampling.layout(),
-                periods: sampling.metrics.iter().map(|(_, rate)| rate.period()).collect(),
+                measures: sampling.metrics.iter().map(|(m, rate)| (rate.period(), m.quantity.clone())).collect(),
                 enable_by_hand: !matches!(target, Target::Command(_)),
                 notes: Vec::new(),
             },
@@ -385,6 +396,7 @@ fn sample_options(target: &Target, sampling: &Sampling, metric: &Metric, rate: R
     };
     options.stat_format.lost_records = true;
     options.sample_format.period = sampling.tells_period();
+    options.sample_format.raw = sampling.brings_fields();
     let max_stack_frames = sampling.max_stack.unwrap_or(0);
     let mut call_chain =
         CallChain { exclude_user: false, exclude_kernel: without_kernel, defer_user: false, max_stack_frames };

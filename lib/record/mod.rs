@@ -8,12 +8,14 @@ pub mod counters;
 pub mod events;
 pub mod off_cpu;
 mod pmu;
+pub mod quantity;
 pub mod refusal;
 pub mod rings;
 pub mod sampling;
 pub mod summary;
 mod sys;
 pub mod target;
+pub mod uprobe;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -171,7 +173,7 @@ fn rates(metrics: Vec<Metric>, rate: Option<Rate>, of_a_command: bool) -> Vec<(M
         none if none.is_empty() => vec![Metric::cpu_clock()],
         metrics => metrics,
     };
-    let usual = |metric: &Metric| if metric.is_tracepoint() { Rate::Period(1) } else { often };
+    let usual = |metric: &Metric| if metric.is_place() { Rate::Period(1) } else { often };
     metrics
         .into_iter()
         .map(|metric| {

@@ -100,8 +100,7 @@ impl Reader {
                     if stamp.time > self.horizon {
                         self.read_side_band(counters, recording);
                     }
-                    let told = counters.layout.sample_type & event::sample_type::PERIOD != 0;
-                    let period = if told { sample.period } else { counters.periods[number as usize] };
+                    let period = counters.measure(number, &sample);
                     let sample = Sample { event: number, period, ..sample };
                     match &mut self.switches {
                         Some(switches) => switches.sample(stamp, &sample, recording),

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use super::events::Metric;
+use super::quantity::Quantity;
 use crate::perf::event::{Layout, sample_type};
 use crate::perf::unwind;
 
@@ -77,9 +78,9 @@ pub enum Rate {
 }
 
 impl Rate {
-    /// For how many events a sample stands, as far as that is known beforehand.
-    pub(super) fn period(self) -> u64 {
-        if let Self::Period(events) = self { events } else { 1 }
+    /// For how many events a sample stands, if that is known beforehand.
+    pub(super) fn period(self) -> Option<u64> {
+        if let Self::Period(events) = self { Some(events) } else { None }
     }
 }
 
@@ -137,6 +138,9 @@ impl Sampling {
         if self.tells_period() {
             layout.sample_type |= sample_type::PERIOD;
         }
+        if self.brings_fields() {
+            layout.sample_type |= sample_type::RAW;
+        }
         layout
     }
 
@@ -144,6 +148,11 @@ impl Sampling {
     /// tracepoint, whatever period was asked for (`perf_swevent_event` in its `core.c`).
     pub(super) fn tells_period(&self) -> bool {
         !self.metrics.iter().any(|(_, rate)| matches!(rate, Rate::Period(events) if *events > 1))
+    }
+
+    /// Whether samples bring what tracepoints write.
+    pub(super) fn brings_fields(&self) -> bool {
+        self.metrics.iter().any(|(metric, _)| matches!(metric.quantity, Some(Quantity::Field(_))))
     }
 
     /// After how many bytes samples wake the recorder: half a ring, but where stacks are unwound while their threads run
