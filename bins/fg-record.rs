@@ -17,8 +17,9 @@ mod linux {
     use fgkit::perf::recording::{Counts, WeightBy};
     use fgkit::record::events::Metric;
     use fgkit::record::off_cpu::OffCpu;
+    use fgkit::record::quantity::Quantity;
     use fgkit::record::report::{self, Report, Said};
-    use fgkit::record::sampling::Rate;
+    use fgkit::record::sampling::{CallGraph, Rate};
     use fgkit::record::{self, Audience, Recorded, Request, RequestTarget};
 
     use super::Args;
@@ -26,7 +27,7 @@ mod linux {
     /// Records, prints, and passes on how the command ended.
     pub fn run(args: Args, session: &mut Session) -> Result<u8, Error> {
         let request = args.request(session.output.is_stdout() && !args.names_files())?;
-        let printer = Printer { report: args.report(), pattern: args.pattern() };
+        let printer = Printer { report: args.report(request.weight), pattern: args.pattern() };
         if printer.pattern.is_some() {
             // Whether files can be written there is known before anything runs; this one is not to appear.
             Output::create(Some(&printer.file("all", now())))?;
@@ -124,11 +125,8 @@ mod linux {
     impl Args {
         fn request(&self, to_stdout: bool) -> Result<Request, Error> {
             self.check()?;
-            let metrics = self.event.iter().map(|events| Metric::list(events)).collect::<Result<Vec<_>, _>>()?.concat();
-            if metrics.len() > 1 && !self.script && !self.output().is_some_and(report::names_events) {
-                let how = "name each file by its event (-o 'app-%e.folded'), or print them all with --script";
-                return Err(Error::Usage(format!("several events make several profiles: {how}")));
-            }
+            let metrics = self.metrics()?;
+            let weight = self.weight(&metrics);
             Ok(Request {
                 target: self.target(to_stdout)?,
                 metrics,
@@ -142,7 +140,7 @@ mod linux {
                 duration: self.duration,
                 interval: self.interval,
                 max_overhead: self.max_overhead,
-                weight: self.weight(),
+                weight,
                 each_sample: self.script,
             })
         }
@@ -195,8 +193,32 @@ mod linux {
             })
         }
 
-        fn weight(&self) -> WeightBy {
+        fn metrics(&self) -> Result<Vec<Metric>, Error> {
+            let wrong = |what: &str| Err(Error::Usage(what.to_owned()));
+            let lists = self.event.iter().map(|events| Metric::list(events));
+            let mut metrics = lists.collect::<Result<Vec<_>, _>>()?.concat();
+            if metrics.len() > 1 && !self.script && !self.output().is_some_and(report::names_events) {
+                return wrong(
+                    "several events make several profiles: name each file by its event (-o 'app-%e.folded'), \
+                     or print them all with --script",
+                );
+            }
+            if let Some(field) = &self.weight_field {
+                let [metric] = &mut metrics[..] else {
+                    return wrong("--weight-field is for one tracepoint: -e SUBSYSTEM:EVENT");
+                };
+                metric.quantity = Some(Quantity::field(metric.name(), field)?);
+            }
+            let is_argument = |metric: &Metric| matches!(metric.quantity, Some(Quantity::Argument(_)));
+            if self.call_graph == CallGraph::FramePointers && metrics.iter().any(is_argument) {
+                return wrong("only --call-graph dwarf brings a function's arguments");
+            }
+            Ok(metrics)
+        }
+
+        fn weight(&self, metrics: &[Metric]) -> WeightBy {
             match self.max_overhead {
+                _ if metrics.iter().any(|metric| metric.quantity.is_some()) => WeightBy::Period,
                 _ if self.off_cpu || self.wall => WeightBy::Microseconds,
                 // Where the rate changes, samples do not count alike.
                 Some(_) => WeightBy::Period,
@@ -204,8 +226,8 @@ mod linux {
             }
         }
 
-        fn report(&self) -> Report {
-            Report { script: self.script, inline: !self.no_inline, weight: self.weight(), call_graph: self.call_graph }
+        fn report(&self, weight: WeightBy) -> Report {
+            Report { script: self.script, inline: !self.no_inline, weight, call_graph: self.call_graph }
         }
 
         fn output(&self) -> Option<&std::path::Path> {
@@ -356,6 +378,11 @@ struct Args {
     /// What ended meanwhile is forgotten.
     #[arg(long, value_name = "TIME", value_parser = cli::parse_duration, hide_short_help = true)]
     interval: Option<std::time::Duration>,
+    /// What a stack weighs, of a tracepoint: the sum of this field, such as bytes of block:block_rq_issue
+    ///
+    /// What is negative, as the results of system calls that failed are, weighs nothing.
+    #[arg(long, value_name = "FIELD", requires = "event", conflicts_with = "weight", hide_short_help = true)]
+    weight_field: Option<String>,
 
     /// Leave inlined calls out: quicker for large programs
     #[arg(long, hide_short_help = true)]

@@ -348,6 +348,12 @@ impl Recording {
         }
     }
 
+    /// The sum of the periods of an event's samples.
+    pub fn total_period(&self, event: u32) -> u128 {
+        let of_event = |(number, _): &(usize, &Tally)| self.stack(*number as u32).event == event;
+        self.tallies.iter().enumerate().filter(of_event).map(|(_, tally)| tally.period).sum()
+    }
+
     /// The thread's name of a stack.
     pub fn comm(&self, stack: &Stack<'_>) -> &[u8] {
         self.comms.name(FrameId::from_index(stack.comm))

@@ -82,8 +82,15 @@ mod tests {
         let mmap = Mmap { pid, start: 0x1000, length: 0x1000, offset: 0, inode: None, executable: true, path };
         recording.take(stamp, Event::Comm { pid, tid: pid, exec: true, comm: path });
         recording.take(Stamp { time: time + 1, ..stamp }, Event::Mmap(mmap));
-        let sample =
-            Sample { event: 0, ip: 0x1800, period: 1, in_kernel: false, callchain: Default::default(), user: None };
+        let sample = Sample {
+            event: 0,
+            ip: 0x1800,
+            period: 1,
+            in_kernel: false,
+            raw: &[],
+            callchain: Default::default(),
+            user: None,
+        };
         recording.take(Stamp { time: time + 2, ..stamp }, Event::Sample(sample));
     }
 

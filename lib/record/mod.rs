@@ -7,8 +7,10 @@ pub mod command;
 pub mod counters;
 pub mod events;
 pub mod off_cpu;
+mod options;
 mod overhead;
 mod pmu;
+pub mod quantity;
 pub mod refusal;
 pub mod report;
 pub mod rings;
@@ -17,6 +19,7 @@ mod session;
 pub mod summary;
 mod sys;
 pub mod target;
+pub mod uprobe;
 
 use std::time::Duration;
 
@@ -135,7 +138,7 @@ pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded,
     let (held, target) = choose(request.target)?;
     let sampling = Sampling {
         metrics: match &request.off_cpu {
-            Some(off_cpu) => off_cpu.metrics(request.rate.unwrap_or(usual(held.is_some())), request.call_graph),
+            Some(off_cpu) => off_cpu.metrics(request.rate.unwrap_or(usual(held.is_some()))),
             None => rates(request.metrics, request.rate, held.is_some()),
         },
         call_graph: request.call_graph,
@@ -155,7 +158,7 @@ pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded,
     session.overhead = request.max_overhead.map(Overhead::new);
     session.introduce(&target);
     session.reader.switches = request.off_cpu.map(|asked| {
-        let mut switches = Switches::new(&asked, request.call_graph, target.follows());
+        let mut switches = Switches::new(&asked, target.follows());
         let now = rings::now();
         target.running().into_iter().for_each(|tid| switches.found(tid, now));
         switches
@@ -202,7 +205,7 @@ fn rates(metrics: Vec<Metric>, rate: Option<Rate>, of_a_command: bool) -> Vec<(M
         none if none.is_empty() => vec![Metric::cpu_clock()],
         metrics => metrics,
     };
-    let usual = |metric: &Metric| if metric.is_tracepoint() { Rate::Period(1) } else { often };
+    let usual = |metric: &Metric| if metric.is_place() { Rate::Period(1) } else { often };
     metrics
         .into_iter()
         .map(|metric| {

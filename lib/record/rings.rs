@@ -106,12 +106,12 @@ impl Reader {
         };
         match event {
             Event::Sample(sample) => {
-                if let Some(event) = counters.event(stamp.tid, stamp.id).filter(|event| self.is_kept(*event)) {
+                if let Some(number) = counters.event(stamp.tid, stamp.id).filter(|event| self.is_kept(*event)) {
                     if stamp.time > self.horizon {
                         self.read_side_band(counters, recording);
                     }
-                    let period = sample.period.saturating_mul(self.keep_one_in.into());
-                    let sample = Sample { event, period, ..sample };
+                    let period = counters.measure(number, &sample).saturating_mul(self.keep_one_in.into());
+                    let sample = Sample { event: number, period, ..sample };
                     match &mut self.switches {
                         Some(switches) => switches.sample(stamp, &sample, recording),
                         None => recording.take(stamp, Event::Sample(sample)),

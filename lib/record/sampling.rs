@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use super::events::Metric;
+use super::quantity::Quantity;
 use crate::perf::event::{Layout, sample_type};
 use crate::perf::unwind;
 
@@ -24,10 +25,10 @@ impl CallGraph {
         }
     }
 
-    /// The layout of the records.
-    pub(super) fn layout(self) -> Layout {
+    /// The layout of the records, but for what other options add.
+    fn layout(self) -> Layout {
         use sample_type as bit;
-        let common = bit::IP | bit::TID | bit::TIME | bit::ID | bit::CPU | bit::PERIOD | bit::CALLCHAIN;
+        let common = bit::IP | bit::TID | bit::TIME | bit::ID | bit::CPU | bit::CALLCHAIN;
         match self {
             Self::FramePointers => Layout { sample_type: common, user_registers: 0 },
             Self::Dwarf(_) => {
@@ -101,6 +102,13 @@ pub enum Rate {
     Period(u64),
 }
 
+impl Rate {
+    /// For how many events a sample stands, if that is known beforehand.
+    pub(super) fn period(self) -> Option<u64> {
+        if let Self::Period(events) = self { Some(events) } else { None }
+    }
+}
+
 impl std::fmt::Display for Rate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -147,6 +155,29 @@ impl Sampling {
     /// The size of the ring of switches, where samples have so much.
     pub(super) fn switch_ring(&self, samples: u8) -> u8 {
         SWITCH_RING.min(samples)
+    }
+
+    /// The layout of the records.
+    pub(super) fn layout(&self) -> Layout {
+        let mut layout = self.call_graph.layout();
+        if self.tells_period() {
+            layout.sample_type |= sample_type::PERIOD;
+        }
+        if self.brings_fields() {
+            layout.sample_type |= sample_type::RAW;
+        }
+        layout
+    }
+
+    /// Whether samples bring the event's own count. Where they do, the kernel takes a sample of each software event and
+    /// tracepoint, whatever period was asked for (`perf_swevent_event` in its `core.c`).
+    pub(super) fn tells_period(&self) -> bool {
+        !self.metrics.iter().any(|(_, rate)| matches!(rate, Rate::Period(events) if *events > 1))
+    }
+
+    /// Whether samples bring what tracepoints write.
+    pub(super) fn brings_fields(&self) -> bool {
+        self.metrics.iter().any(|(metric, _)| matches!(metric.quantity, Some(Quantity::Field(_))))
     }
 
     /// After how many bytes samples wake the recorder: half a ring, but where stacks are unwound while their threads run

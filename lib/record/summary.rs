@@ -1,8 +1,9 @@
 //! What a recording has to say of itself, in five lines at most.
 
 use super::Recorded;
+use super::events::Metric;
 use super::off_cpu::Switches;
-use super::sampling::{CallGraph, LARGEST_COPY};
+use super::sampling::{CallGraph, LARGEST_COPY, Rate};
 use crate::diagnostics::plural;
 use crate::perf::naming::Unknown;
 use crate::perf::recording::Counts;
@@ -17,7 +18,7 @@ pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Ve
     let mut lines = vec![
         match &recorded.switches {
             Some(switches) => format!("{}, in {seconds:.2} s", times(switches)),
-            None => format!("{samples} of {} in {seconds:.2} s", events.join(", ")),
+            None => format!("{samples} of {} in {seconds:.2} s{}", events.join(", "), quantities(recorded)),
         },
         format!(
             "{} lost, {} cut before the root, {} of {} unknown ({})",
@@ -32,6 +33,15 @@ pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Ve
     lines.extend(advice(counts, call_graph));
     lines.truncate(5);
     lines
+}
+
+/// What events add up to that are more than their number.
+fn quantities(recorded: &Recorded) -> String {
+    let quantity = |(number, (metric, _)): (usize, &(Metric, Rate))| {
+        let name = metric.quantity.as_ref()?.name();
+        Some(format!(", {} of {name} in all", recorded.recording.total_period(number as u32)))
+    };
+    recorded.metrics.iter().enumerate().filter_map(quantity).collect()
 }
 
 /// Where the time went.

@@ -15,6 +15,7 @@ mod living_stack;
 mod off_cpu;
 mod programs;
 mod progress;
+mod quantities;
 mod refusals;
 mod script;
 mod streams;

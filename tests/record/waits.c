@@ -106,6 +106,7 @@ static void *work(void *argument) {
 static int to[2], fro[2];
 static void *pong(void *unused) {
     char byte;
+    prctl(PR_SET_NAME, "pong");
     while (read(to[0], &byte, 1) == 1) if (write(fro[1], &byte, 1) != 1) abort();
     return 0;
 }

@@ -71,6 +71,7 @@ fn sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp
         ip: 0,
         period: 1,
         in_kernel: misc & MISC_CPUMODE == MISC_KERNEL,
+        raw: &[],
         callchain: Callchain::default(),
         user: None,
     };
@@ -104,6 +105,10 @@ fn sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp
     if has(bit::CALLCHAIN) {
         let entries = usize::try_from(body.u64()?).ok()?;
         sample.callchain = Callchain(body.take(entries.checked_mul(8)?)?);
+    }
+    if has(bit::RAW) {
+        let size = body.u32()? as usize;
+        sample.raw = body.take(size)?;
     }
     if has(bit::REGS_USER) && has(bit::STACK_USER) {
         sample.user = user_state(body, layout.user_registers)?;
@@ -244,6 +249,18 @@ mod tests {
         let (stamp, event) = parse(&bytes, LAYOUT).unwrap();
         assert_eq!((stamp.time, stamp.cpu), (1234, 3));
         assert!(matches!(event, Event::Comm { pid: 9, tid: 9, exec: true, comm: b"worker 1" }), "{event:?}");
+    }
+
+    #[test]
+    fn reads_what_a_tracepoint_wrote() {
+        let layout = Layout { sample_type: bit::IP | bit::RAW, user_registers: 0 };
+        let mut body = words(&[0x4000]);
+        body.extend(4u32.to_le_bytes());
+        body.extend(b"four");
+        let bytes = record(9, 1, &body);
+        let Some((_, Event::Sample(sample))) = parse(&bytes, layout) else { panic!("no sample") };
+        assert_eq!(sample.raw, b"four");
+        assert!(parse(&record(9, 1, &body[..14]), layout).is_none());
     }
 
     #[test]

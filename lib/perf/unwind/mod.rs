@@ -32,6 +32,12 @@ use self::x86_64::X86_64 as Native;
 /// The registers that unwinding on this machine needs, as a mask for the kernel.
 pub const REGISTERS: u64 = Native::REGISTERS;
 
+/// An argument of the function that is about to run, the first being 1.
+pub fn argument(user: &UserState<'_>, number: u32) -> Option<u64> {
+    let bit = Native::ARGUMENTS.get(number.checked_sub(1)? as usize)?;
+    Registers::new(REGISTERS, user.registers).get(*bit)
+}
+
 /// No stack is followed deeper.
 const DEEPEST: usize = 16 * 1024;
 

@@ -2,8 +2,9 @@
 //!
 //! Every switch is told, so the time that a thread ran, was blocked, and waited for a CPU is known exactly. Stacks may be
 //! taken at every switch or at some of them. Where at some, blocks of one thread that lasted about equally long (within
-//! a factor of two) share the time of all of them out among those that have a stack: a rare long block is thus never
-//! charged to frequent short ones. Run time is shared out among the samples that fell in it.
+//! a factor of four) share the time of all of them out among those that have a stack; where none has, among those of the
+//! nearest lengths, up to 16 times as long. A rare long block is thus never charged to frequent short ones. Run time is
+//! shared out among the samples that fell in it.
 
 use std::collections::BTreeMap;
 
@@ -123,7 +124,7 @@ struct Thread {
     ran: u64,
     /// How many samples fell where while it ran.
     samples: FxHashMap<u32, u64>,
-    /// Blocks not all of which have a stack, by state and by the logarithm of their length.
+    /// Blocks not all of which have a stack, by state and length: by its logarithm to the base of four.
     blocks: BTreeMap<(State, u32), Alike>,
 }
 
@@ -234,7 +235,7 @@ impl Ledger {
             Some(Leaving { stack, every: true }) => self.charge(moment, Some(stack), block.state, (1, nanoseconds)),
             None if self.every => self.charge(moment, None, State::Lost, (1, nanoseconds)),
             stack => {
-                let alike = thread.blocks.entry((block.state, nanoseconds.max(1).ilog2())).or_default();
+                let alike = thread.blocks.entry((block.state, nanoseconds.max(1).ilog2() / 2)).or_default();
                 alike.count += 1;
                 alike.nanoseconds += nanoseconds;
                 if let Some(Leaving { stack, .. }) = stack {
@@ -270,14 +271,16 @@ impl Ledger {
         let Some(mut thread) = self.threads.remove(&tid) else { return };
         let moment = Moment { time, tid, what: What::Gone };
         self.charge_absence(&mut thread, moment);
-        for ((state, _), alike) in &thread.blocks {
-            let whole: u64 = alike.sampled.values().map(|(_, nanoseconds)| nanoseconds).sum();
-            if alike.sampled.is_empty() {
-                self.charge(moment, None, state.unsampled(), (alike.count, alike.nanoseconds));
-            }
-            for (stack, (count, part)) in &alike.sampled {
-                let nanoseconds = share(alike.nanoseconds, *part, whole);
-                self.charge(moment, Some(*stack), *state, (*count, nanoseconds));
+        for ((state, length), alike) in &thread.blocks {
+            let (count, amount) = (alike.count, alike.nanoseconds);
+            let Some(sampled) = thread.nearest(*state, *length) else {
+                self.charge(moment, None, state.unsampled(), (count, amount));
+                continue;
+            };
+            let whole = sampled.values().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+            for (stack, part) in sampled {
+                let shares = (share(count, part.0, whole.0), share(amount, part.1, whole.1));
+                self.charge(moment, Some(*stack), *state, shares);
             }
         }
         if !self.wanted.wall {
@@ -298,6 +301,13 @@ impl Thread {
     fn new(place: Place, since: u64) -> Self {
         let (samples, blocks) = (FxHashMap::default(), BTreeMap::new());
         Self { place, since, leaving: None, ran: 0, samples, blocks }
+    }
+
+    /// The stacks of blocks of that length, or of the nearest one that has any.
+    fn nearest(&self, state: State, length: u32) -> Option<&FxHashMap<u32, (u64, u64)>> {
+        let lengths = [length, length.wrapping_sub(1), length + 1, length.wrapping_sub(2), length + 2];
+        let sampled = |length: &u32| Some(&self.blocks.get(&(state, *length))?.sampled).filter(|all| !all.is_empty());
+        lengths.iter().find_map(sampled)
     }
 
     /// Time goes on; how much of it went by.

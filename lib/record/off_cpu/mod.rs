@@ -12,7 +12,7 @@ use std::time::Duration;
 use self::ledger::{Charge, Ledger, Moment, Wanted, What};
 use self::pace::Pace;
 use super::events::Metric;
-use super::sampling::{CallGraph, Rate};
+use super::sampling::Rate;
 use crate::perf::event::{Event, Sample, Stamp};
 use crate::perf::recording::Recording;
 use crate::perf::state::State;
@@ -34,13 +34,8 @@ pub struct OffCpu {
 const MANY: u64 = 20_000;
 
 /// Every so many switches a stack where there are many: a prime number, since what a program does again and again may
-/// take a round number of switches. Unwinding makes a stack dearer for the reader.
-fn sparse(call_graph: CallGraph) -> u64 {
-    match call_graph {
-        CallGraph::FramePointers => 17,
-        CallGraph::Dwarf(_) => 61,
-    }
-}
+/// take a round number of switches.
+const SPARSE: u64 = 17;
 
 /// What a counter's samples tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,11 +62,11 @@ impl OffCpu {
     }
 
     /// The counters that it takes.
-    pub(super) fn metrics(&self, often: Rate, call_graph: CallGraph) -> Vec<(Metric, Rate)> {
+    pub(super) fn metrics(&self, often: Rate) -> Vec<(Metric, Rate)> {
         let switches = |period| (Metric::context_switches(), Rate::Period(period));
         let metric = |role| match role {
             Role::Every => switches(1),
-            Role::Some => switches(self.period.unwrap_or(sparse(call_graph))),
+            Role::Some => switches(self.period.unwrap_or(SPARSE)),
             Role::Running => (Metric::cpu_clock(), often),
         };
         self.roles().into_iter().map(metric).collect()
@@ -100,7 +95,7 @@ pub struct Switches {
 
 impl Switches {
     /// Nothing yet.
-    pub(super) fn new(asked: &OffCpu, call_graph: CallGraph, follows: bool) -> Self {
+    pub(super) fn new(asked: &OffCpu, follows: bool) -> Self {
         let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let wanted = Wanted {
             wall: asked.wall,
@@ -108,7 +103,7 @@ impl Switches {
             max: asked.max_block.map_or(u64::MAX, nanoseconds),
         };
         let roles = asked.roles();
-        let pace = asked.period.is_none().then(|| Pace::new(MANY, sparse(call_graph)));
+        let pace = asked.period.is_none().then(|| Pace::new(MANY, SPARSE));
         Self {
             ledger: Ledger::new(wanted, roles.contains(&Role::Every)),
             roles,

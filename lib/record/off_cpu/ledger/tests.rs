@@ -127,6 +127,22 @@ fn a_long_block_is_not_charged_to_frequent_short_ones() {
 }
 
 #[test]
+fn a_block_without_a_stack_is_charged_to_those_of_nearly_its_length() {
+    let happened = [
+        (0, may_leave(1)),
+        (0, BLOCK),
+        (100, What::In),
+        (100, BLOCK),
+        (1000, What::In),
+        (1000, may_leave(2)),
+        (1000, PREEMPT),
+        (2000, What::In),
+    ];
+    let expected = expect([(Some(1), State::Blocked, 1000), (Some(2), State::Runnable, 1000)]);
+    assert_eq!(charged(ALL, false, &happened, 2000), expected);
+}
+
+#[test]
 fn of_two_counters_the_one_that_sees_every_switch_is_believed() {
     for pair in [[leaves(1), may_leave(2)], [may_leave(2), leaves(1)]] {
         let happened = [(0, pair[0]), (0, pair[1]), (0, BLOCK), (9, What::In)];
