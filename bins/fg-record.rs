@@ -152,7 +152,7 @@ struct Args {
     no_inline: bool,
 
     /// Add each frame's place in the source: `parse:lexer.c:123`
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     lines: bool,
 
     /// Let debuginfod-find fetch debug information that is missing
