@@ -18,7 +18,6 @@ mod format;
 #[allow(dead_code, reason = "for readers to come")]
 mod log;
 pub(crate) mod mangled;
-mod memo;
 mod merge;
 mod perf_script;
 mod select;
@@ -37,7 +36,7 @@ use self::format::{FORMATS, Reading};
 use self::sink::Sink;
 
 use crate::Error;
-use crate::profile::Weight;
+use crate::profile::{Weight, memo};
 
 /// How to fold. The default is what `stackcollapse-perf.pl` does without options.
 #[derive(Clone, Debug, Default)]
