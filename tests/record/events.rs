@@ -148,7 +148,8 @@ fn stacks_are_followed_no_further_than_asked() {
         let profile = Folded::of(&outcome);
         // Inlined calls, the thread's name and [truncated] beside them.
         let longest = profile.0.iter().map(|(stack, _)| stack.len()).max().unwrap();
-        assert!((15..=50).contains(&longest), "{longest}");
+        let least = if call_graph == "dwarf" { 20 } else { 2 };
+        assert!((least..=50).contains(&longest), "{longest}");
     }
     let outcome = record(["--max-stack", "60000", "--call-graph", "fp", "--", "true"]);
     let said = "fg-record: --max-stack 60000 is above kernel.perf_event_max_stack=";
@@ -158,12 +159,12 @@ fn stacks_are_followed_no_further_than_asked() {
 #[test]
 fn the_recorder_takes_no_more_of_a_cpu_than_it_may() {
     let (true, Some(busy)) = (may_record(), program("busy")) else { return };
-    let outcome = record(["--max-overhead", "0.2", "-F", "9973", "--", &busy, "3"]).ok();
+    let outcome = record(["--max-overhead", "0.2", "-F", "9973", "--", &busy, "2"]).ok();
     assert!(outcome.stderr.contains("samples were taken more rarely, at worst one in "), "{outcome:?}");
     let samples: u64 =
         outcome.stderr.split("fg-record: ").find_map(|line| line.split_once(" samples of")).unwrap().0.parse().unwrap();
-    assert!(samples < 15_000, "{outcome:?}");
+    assert!(samples < 12_000, "{outcome:?}");
     // What a sample stands for grows as they become fewer: all the time is there.
     let total = Folded::of(&outcome).total();
-    assert!((2_400_000_000..3_600_000_000).contains(&total), "{total} {}", outcome.stderr);
+    assert!((1_500_000_000..2_500_000_000).contains(&total), "{total} {}", outcome.stderr);
 }

@@ -55,7 +55,7 @@ fn printed_and_lost_samples_are_all_that_the_kernel_counted() {
 #[test]
 fn lost_samples_stand_in_the_profile_and_in_the_summary() {
     let (true, Some(busy)) = (may_record(), program("busy")) else { return };
-    let outcome = record(["-m", "1", "--call-graph", "fp", "-e", "cpu-clock", "-c", "50000", "--", &busy, "1"]).ok();
+    let outcome = record(["-m", "1", "--call-graph", "fp", "-e", "cpu-clock", "-c", "50000", "--", &busy, "0.3"]).ok();
     let profile = Folded::of(&outcome);
     let number = |end: &str| {
         let line = outcome.stderr.lines().find_map(|line| line.strip_prefix("fg-record: ")?.split_once(end)).unwrap();

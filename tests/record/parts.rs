@@ -11,11 +11,11 @@ fn a_recording_is_written_part_by_part() {
     let (true, Some(busy)) = (may_record(), program("busy")) else { return };
     let folder = directory();
     let pattern = folder.path().join("part-%t.folded");
-    let script = format!("{busy} 1; exec sleep 1.5");
+    let script = format!("{busy} 0.3; exec sleep 1.2");
     let outcome = record(["--interval", "1.1", "-o", pattern.to_str().unwrap(), "--", "sh", "-c", &script]).ok();
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    assert!((2..=6).contains(&files.len()), "{files:?} {outcome:?}");
+    assert!(files.len() >= 2, "{files:?} {outcome:?}");
     let parts: Vec<Folded> = files.iter().map(|path| Folded::parse(&std::fs::read(path).unwrap())).collect();
     parts[0].assert_share(&["busy", "main", "spin", "step"], 0.8);
     let summaries = outcome.stderr.matches(" at 997 Hz in ").count();
