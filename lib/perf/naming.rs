@@ -122,6 +122,14 @@ pub struct Unknown {
     pub unknown: u64,
 }
 
+impl Unknown {
+    /// Adds those of another profile.
+    pub fn add(&mut self, other: Self) {
+        self.frames += other.frames;
+        self.unknown += other.unknown;
+    }
+}
+
 /// A thread's name as a frame: blanks become `_`.
 pub fn comm_frame(comm: &[u8]) -> Vec<u8> {
     comm.iter().map(|byte| if *byte == b' ' { b'_' } else { *byte }).collect()

@@ -71,6 +71,8 @@ pub struct Counters {
     /// The threads that have counters of their own.
     owned: FxHashSet<u32>,
     enable_by_hand: bool,
+    /// Whether they count on CPUs, whoever runs there, and not in threads.
+    of_cpus: bool,
     /// The layout of all records.
     pub layout: Layout,
     /// For how many of each event a sample stands, and how much each of them is.
@@ -163,6 +165,24 @@ impl Counters {
         }
     }
 
+    /// Has one sample taken in so many of those that were asked for, if that can be done for all counters there are.
+    pub fn set_rates(&self, metrics: &[(Metric, Rate)], one_in: u32) -> bool {
+        if !self.of_cpus {
+            return false;
+        }
+        for counter in self.all() {
+            let counted = counter.id().ok().and_then(|id| self.counted.get(&id));
+            match counted.and_then(|counted| metrics.get(counted.event as usize)) {
+                Some((_, Rate::Frequency(hertz))) => {
+                    sys::set_period(counter.file(), (hertz / u64::from(one_in)).max(1));
+                }
+                Some((_, Rate::Period(events))) => sys::set_period(counter.file(), events * u64::from(one_in)),
+                None => {}
+            }
+        }
+        true
+    }
+
     /// Lets an event, by its number, be counted or not.
     pub fn let_count(&self, event: u32, on: bool) {
         let of_event = |counter: &&Counter| {
@@ -229,6 +249,7 @@ impl<'a> Opener<'a> {
                 layout: sampling.layout(),
                 measures: sampling.metrics.iter().map(|(m, rate)| (rate.period(), m.quantity.clone())).collect(),
                 enable_by_hand: !matches!(target, Target::Command(_)),
+                of_cpus: matches!(target, Target::System | Target::Cgroup(_)),
                 notes: Vec::new(),
             },
         }

@@ -15,15 +15,25 @@ use crate::perf::recording::Recording;
 const STRAGGLERS_NS: u64 = 100_000_000;
 
 /// Reads all rings again and again into a recording.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Reader {
     /// What becomes of switches, where they are wanted.
     pub switches: Option<Switches>,
+    /// One sample in so many is taken in, and stands for all of them.
+    pub keep_one_in: u32,
+    /// How many of each event were passed over since.
+    skipped: Vec<u32>,
     horizon: u64,
     /// Up to when was forgotten what nobody will ask for.
     forgotten: u64,
     /// Side-band records that are newer than the horizon.
     waiting: Vec<(u64, Vec<u8>)>,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self { switches: None, keep_one_in: 1, skipped: Vec::new(), horizon: 0, forgotten: 0, waiting: Vec::new() }
+    }
 }
 
 impl Reader {
@@ -96,11 +106,11 @@ impl Reader {
         };
         match event {
             Event::Sample(sample) => {
-                if let Some(number) = counters.event(stamp.tid, stamp.id) {
+                if let Some(number) = counters.event(stamp.tid, stamp.id).filter(|event| self.is_kept(*event)) {
                     if stamp.time > self.horizon {
                         self.read_side_band(counters, recording);
                     }
-                    let period = counters.measure(number, &sample);
+                    let period = counters.measure(number, &sample).saturating_mul(self.keep_one_in.into());
                     let sample = Sample { event: number, period, ..sample };
                     match &mut self.switches {
                         Some(switches) => switches.sample(stamp, &sample, recording),
@@ -112,6 +122,16 @@ impl Reader {
             _ => recording.take(stamp, event),
         }
         stamp.time
+    }
+
+    fn is_kept(&mut self, event: u32) -> bool {
+        let event = event as usize;
+        self.skipped.resize(self.skipped.len().max(event + 1), 0);
+        let skipped = &mut self.skipped[event];
+        *skipped += 1;
+        let is_kept = *skipped >= self.keep_one_in;
+        *skipped = if is_kept { 0 } else { *skipped };
+        is_kept
     }
 
     fn read_side_band(&mut self, counters: &Counters, recording: &mut Recording) {

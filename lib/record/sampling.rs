@@ -68,6 +68,31 @@ const SWITCH_RING: u8 = 8;
 /// And where the kernel refuses that much, down to this: below, or where fewer than two stacks fit, they are of no use.
 const SMALLEST_RING: u8 = 2;
 
+/// Reads the size of a ring as perf does, in pages or in bytes: as a power of two of pages.
+///
+/// # Errors
+/// What would be right.
+pub fn parse_ring(text: &str) -> Result<u8, String> {
+    let (number, unit) = text.split_at(text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len()));
+    let page = rustix::param::page_size() as u64;
+    let unit = match unit {
+        "" => Some(page),
+        "B" => Some(1),
+        "K" | "k" => Some(1 << 10),
+        "M" | "m" => Some(1 << 20),
+        "G" | "g" => Some(1 << 30),
+        _ => None,
+    };
+    let bytes = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
+    let pages = bytes.filter(|bytes| (1..=LARGEST_RING).contains(bytes)).map(|bytes| bytes.div_ceil(page));
+    pages
+        .map(|pages| pages.next_power_of_two().ilog2() as u8)
+        .ok_or_else(|| "pages such as 128, or bytes such as 512K".to_owned())
+}
+
+/// No ring is larger, in bytes.
+const LARGEST_RING: u64 = 1 << 30;
+
 /// How often a sample is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
@@ -168,7 +193,19 @@ impl Sampling {
 
 #[cfg(test)]
 mod tests {
-    use super::CallGraph;
+    use super::{CallGraph, parse_ring};
+
+    #[test]
+    fn rings_are_as_large_as_perfs() {
+        for (text, size) in
+            [("1", Ok(0)), ("128", Ok(7)), ("100", Ok(7)), ("8M", Ok(11)), ("5000B", Ok(1)), ("1K", Ok(0))]
+        {
+            assert_eq!(parse_ring(text).map_err(drop), size, "{text}");
+        }
+        for wrong in ["", "0", "-1", "1T", "2G", "K", "99999999999999999999"] {
+            assert!(parse_ring(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn the_copy_of_the_stack_is_whole_words() {

@@ -105,7 +105,11 @@ fn advice(counts: &Counts, call_graph: CallGraph) -> Vec<String> {
     }
     if counts.lost > 0 {
         let all = counts.samples + counts.lost;
-        advice.push(format!("lost {} of {all} samples ({}); lower -F", counts.lost, share(counts.lost, all)));
+        advice.push(format!(
+            "lost {} of {all} samples ({}); raise -m or lower -F",
+            counts.lost,
+            share(counts.lost, all)
+        ));
     }
     if counts.lost_side_band > 0 {
         let lost = plural(counts.lost_side_band, "record");

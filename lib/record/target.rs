@@ -131,6 +131,18 @@ pub fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {
     ranges.map(|ranges| ranges.into_iter().flatten().collect())
 }
 
+/// CPUs, as `0-3,8` names them.
+#[derive(Clone, Debug)]
+pub struct CpuList(pub Vec<u32>);
+
+impl std::str::FromStr for CpuList {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse_cpu_list(text).map(Self).ok_or_else(|| "CPUs such as 0-3,8".to_owned())
+    }
+}
+
 /// More than any machine has.
 const MOST_CPUS: u32 = 1 << 16;
 
