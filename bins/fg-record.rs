@@ -127,16 +127,12 @@ mod linux {
             self.check()?;
             let metrics = self.metrics()?;
             let weight = self.weight(&metrics);
-            if metrics.len() > 1 && !self.script && !self.output().is_some_and(report::names_events) {
-                let how = "name each file by its event (-o 'app-%e.folded'), or print them all with --script";
-                return Err(Error::Usage(format!("several events make several profiles: {how}")));
-            }
             Ok(Request {
                 target: self.target(to_stdout)?,
                 metrics,
                 rate: self.frequency.map(Rate::Frequency).or(self.count.map(Rate::Period)),
                 off_cpu: self.off_cpu(),
-                call_graph: self.call_graph,
+                call_graph: self.call_graph(),
                 ring: self.mmap_pages,
                 max_stack: self.max_stack,
                 cpus: self.cpu.as_ref().map(|cpus| cpus.0.clone()),
@@ -147,22 +143,6 @@ mod linux {
                 weight,
                 each_sample: self.script,
             })
-        }
-
-        fn metrics(&self) -> Result<Vec<Metric>, Error> {
-            let lists = self.event.iter().map(|events| Metric::list(events));
-            let mut metrics = lists.collect::<Result<Vec<_>, _>>()?.concat();
-            if let Some(field) = &self.weight_field {
-                let [metric] = &mut metrics[..] else {
-                    return Err(Error::Usage("--weight-field is for one tracepoint: -e SUBSYSTEM:EVENT".to_owned()));
-                };
-                metric.quantity = Some(Quantity::field(metric.name(), field)?);
-            }
-            let is_argument = |metric: &Metric| matches!(metric.quantity, Some(Quantity::Argument(_)));
-            if self.call_graph == CallGraph::FramePointers && metrics.iter().any(is_argument) {
-                return Err(Error::Usage("only --call-graph dwarf brings a function's arguments".to_owned()));
-            }
-            Ok(metrics)
         }
 
         fn check(&self) -> Result<(), Error> {
@@ -204,6 +184,12 @@ mod linux {
             }
         }
 
+        /// A thread that leaves its CPU does not change what the copy misses.
+        fn call_graph(&self) -> CallGraph {
+            let usual = if self.off_cpu || self.wall { 8192 } else { 16384 };
+            self.call_graph.unwrap_or(CallGraph::Dwarf(usual))
+        }
+
         fn off_cpu(&self) -> Option<OffCpu> {
             (self.off_cpu || self.wall).then_some(OffCpu {
                 wall: self.wall,
@@ -211,6 +197,29 @@ mod linux {
                 min_block: self.min_block,
                 max_block: self.max_block,
             })
+        }
+
+        fn metrics(&self) -> Result<Vec<Metric>, Error> {
+            let wrong = |what: &str| Err(Error::Usage(what.to_owned()));
+            let lists = self.event.iter().map(|events| Metric::list(events));
+            let mut metrics = lists.collect::<Result<Vec<_>, _>>()?.concat();
+            if metrics.len() > 1 && !self.script && !self.output().is_some_and(report::names_events) {
+                return wrong(
+                    "several events make several profiles: name each file by its event (-o 'app-%e.folded'), \
+                     or print them all with --script",
+                );
+            }
+            if let Some(field) = &self.weight_field {
+                let [metric] = &mut metrics[..] else {
+                    return wrong("--weight-field is for one tracepoint: -e SUBSYSTEM:EVENT");
+                };
+                metric.quantity = Some(Quantity::field(metric.name(), field)?);
+            }
+            let is_argument = |metric: &Metric| matches!(metric.quantity, Some(Quantity::Argument(_)));
+            if self.call_graph() == CallGraph::FramePointers && metrics.iter().any(is_argument) {
+                return wrong("only --call-graph dwarf brings a function's arguments");
+            }
+            Ok(metrics)
         }
 
         fn weight(&self, metrics: &[Metric]) -> WeightBy {
@@ -224,7 +233,7 @@ mod linux {
         }
 
         fn report(&self, weight: WeightBy) -> Report {
-            Report { script: self.script, inline: !self.no_inline, weight, call_graph: self.call_graph }
+            Report { script: self.script, inline: !self.no_inline, weight, call_graph: self.call_graph() }
         }
 
         fn output(&self) -> Option<&std::path::Path> {
@@ -333,15 +342,15 @@ struct Args {
     #[arg(long, value_name = "TIME", value_parser = cli::parse_duration, requires = "off_cpu", hide_short_help = true)]
     max_block: Option<std::time::Duration>,
 
-    /// dwarf[,BYTES] or fp
+    /// dwarf[,BYTES] or fp [default: dwarf]
     ///
-    /// dwarf unwinds a copy of the stack (16384 bytes of it, unless said) by the unwind information that compilers leave
+    /// dwarf unwinds a copy of the stack (16384 bytes of it, or 8192 of each switch with --off-cpu and --wall, unless said) by the unwind information that compilers leave
     /// in every program; what lies deeper is read from the thread itself while it runs. Right for programs without frame
     /// pointers, however deep. fp follows frame pointers, in the kernel: cheaper, but code without them cuts stacks short,
     /// and nothing can tell that.
-    #[arg(long, value_name = "HOW", default_value = "dwarf,16384")]
+    #[arg(long, value_name = "HOW")]
     #[cfg(target_os = "linux")]
-    call_graph: fgkit::record::sampling::CallGraph,
+    call_graph: Option<fgkit::record::sampling::CallGraph>,
 
     /// Do not read from living threads what the copy of a stack misses
     #[arg(long, hide_short_help = true)]
@@ -350,12 +359,6 @@ struct Args {
     /// What a stack weighs: samples, or period, the event's own count since the last sample
     #[arg(long, value_name = "BY", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
     weight: fgkit::perf::recording::WeightBy,
-
-    /// What a stack weighs, of a tracepoint: the sum of this field, such as bytes of block:block_rq_issue
-    ///
-    /// What is negative, as the results of system calls that failed are, weighs nothing.
-    #[arg(long, value_name = "FIELD", requires = "event", conflicts_with = "weight", hide_short_help = true)]
-    weight_field: Option<String>,
 
     /// Follow no stack further than this many frames
     ///
@@ -381,6 +384,11 @@ struct Args {
     /// What ended meanwhile is forgotten.
     #[arg(long, value_name = "TIME", value_parser = cli::parse_duration, hide_short_help = true)]
     interval: Option<std::time::Duration>,
+    /// What a stack weighs, of a tracepoint: the sum of this field, such as bytes of block:block_rq_issue
+    ///
+    /// What is negative, as the results of system calls that failed are, weighs nothing.
+    #[arg(long, value_name = "FIELD", requires = "event", conflicts_with = "weight", hide_short_help = true)]
+    weight_field: Option<String>,
 
     /// Leave inlined calls out: quicker for large programs
     #[arg(long, hide_short_help = true)]

@@ -18,5 +18,7 @@ pub mod script;
 pub mod state;
 pub mod symbolize;
 pub mod symbols;
+#[cfg(unix)]
+mod truncation;
 mod turn;
 pub mod unwind;

@@ -321,8 +321,10 @@ pub(super) fn bytes_to_path(path: &[u8]) -> PathBuf {
 
 #[allow(unsafe_code)]
 pub(super) fn map_file(file: &File) -> Result<Bytes, String> {
-    // SAFETY: the mapping is read-only and private. Should somebody shorten the file while it is mapped, an access
-    // raises SIGBUS; the files here are those that processes run, which are replaced and not rewritten.
+    #[cfg(unix)]
+    super::truncation::survive();
+    // SAFETY: the mapping is read-only and private; should somebody shorten the file while it is mapped, zeros are read.
+    // Nothing that is read is trusted.
     let map = unsafe { memmap2::Mmap::map(file) }.map_err(|error| crate::plain(&error))?;
     Ok(Bytes::Mapped(Arc::new(map)))
 }

@@ -6,24 +6,21 @@
 use std::fs::File;
 use std::io;
 
-use perf_event_open::config::{
-    CallChain, Cgroup, Clock, Cpu, Inherit, OnExecve, Opts, Proc, RecordIdFormat, RegsMask, SampleOn, SampleSkid, Size,
-    UseBuildId, WakeUpOn,
-};
+use perf_event_open::config::{Cgroup, Cpu, Opts, Proc};
 use perf_event_open::count::Counter;
 use perf_event_open::event::sw::Software;
 use perf_event_open::sample::Sampler;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::events::{Excluded, Metric};
+use super::events::Metric;
+use super::options;
 use super::quantity::Quantity;
 use super::refusal;
-use super::sampling::{CallGraph, Rate, Sampling};
+use super::sampling::{Rate, Sampling};
 use super::sys;
 use super::target::{self, Target};
 use crate::Error;
 use crate::perf::event::{Layout, Sample, sample_type};
-use crate::perf::unwind;
 
 /// A counter whose records go to a ring of its own.
 pub struct Ring {
@@ -155,6 +152,20 @@ impl Counters {
         counts.then_some(counted.event)
     }
 
+    /// Has one sample taken in so many of those that were asked for, if that can be done for all counters there are.
+    pub fn set_rates(&self, metrics: &[(Metric, Rate)], one_in: u32) -> bool {
+        if !self.of_cpus || metrics.iter().any(|(_, rate)| rate.period().is_some()) {
+            return false;
+        }
+        for counter in self.all() {
+            let counted = counter.id().ok().and_then(|id| self.counted.get(&id));
+            if let Some((_, Rate::Frequency(hertz))) = counted.and_then(|counted| metrics.get(counted.event as usize)) {
+                sys::set_period(counter.file(), (hertz / u64::from(one_in)).max(1));
+            }
+        }
+        true
+    }
+
     /// How much a sample of an event, by its number, stands for.
     pub fn measure(&self, event: u32, sample: &Sample<'_>) -> u64 {
         let (period, quantity) = &self.measures[event as usize];
@@ -163,24 +174,6 @@ impl Counters {
             None if self.layout.sample_type & sample_type::PERIOD != 0 => sample.period,
             None => period.unwrap_or(1),
         }
-    }
-
-    /// Has one sample taken in so many of those that were asked for, if that can be done for all counters there are.
-    pub fn set_rates(&self, metrics: &[(Metric, Rate)], one_in: u32) -> bool {
-        if !self.of_cpus {
-            return false;
-        }
-        for counter in self.all() {
-            let counted = counter.id().ok().and_then(|id| self.counted.get(&id));
-            match counted.and_then(|counted| metrics.get(counted.event as usize)) {
-                Some((_, Rate::Frequency(hertz))) => {
-                    sys::set_period(counter.file(), (hertz / u64::from(one_in)).max(1));
-                }
-                Some((_, Rate::Period(events))) => sys::set_period(counter.file(), events * u64::from(one_in)),
-                None => {}
-            }
-        }
-        true
     }
 
     /// Lets an event, by its number, be counted or not.
@@ -232,13 +225,13 @@ struct Opener<'a> {
 
 impl<'a> Opener<'a> {
     fn new(target: &'a Target, sampling: &'a Sampling, without_kernel: bool, sample_ring: u8) -> Self {
-        let options = |metric: &Metric, rate| sample_options(target, sampling, metric, rate, without_kernel);
+        let options = |metric: &Metric, rate| options::of_samples(target, sampling, metric, rate, without_kernel);
         Self {
             target,
             sampling,
             metrics: sampling.metrics.iter().map(|(metric, rate)| (metric, options(metric, *rate))).collect(),
-            side_options: side_options(target, without_kernel),
-            switch_options: sampling.switches.then(|| switch_options(target)),
+            side_options: options::of_the_side(target, without_kernel),
+            switch_options: sampling.switches.then(|| options::of_switches(target)),
             sample_ring,
             cpus: sampling.cpus.clone().unwrap_or_else(target::online_cpus),
             counters: Counters {
@@ -397,78 +390,6 @@ fn counter(
         }
         result => result,
     }
-}
-
-/// The options of a counter that takes samples.
-fn sample_options(target: &Target, sampling: &Sampling, metric: &Metric, rate: Rate, without_kernel: bool) -> Opts {
-    let Excluded { user, kernel } = metric.excluded;
-    let without_kernel = without_kernel || kernel;
-    let mut options = common_options(target, without_kernel);
-    options.exclude.user = user;
-    options.sample_skid = match metric.precise {
-        0 => SampleSkid::Arbitrary,
-        1 => SampleSkid::Const,
-        2 => SampleSkid::ReqZero,
-        _ => SampleSkid::Zero,
-    };
-    options.sample_on = match rate {
-        Rate::Frequency(hertz) => SampleOn::Freq(hertz),
-        Rate::Period(events) => SampleOn::Count(events),
-    };
-    options.stat_format.lost_records = true;
-    options.sample_format.period = sampling.tells_period();
-    options.sample_format.raw = sampling.brings_fields();
-    let max_stack_frames = sampling.max_stack.unwrap_or(0);
-    let mut call_chain =
-        CallChain { exclude_user: false, exclude_kernel: without_kernel, defer_user: false, max_stack_frames };
-    if let CallGraph::Dwarf(bytes) = sampling.call_graph {
-        call_chain.exclude_user = true;
-        options.sample_format.user_regs = Some(RegsMask(unwind::REGISTERS));
-        options.sample_format.user_stack = Some(Size(bytes));
-    }
-    // The kernel refuses a callchain that leaves both parts out; an empty one does the same.
-    call_chain.exclude_kernel &= !call_chain.exclude_user;
-    options.sample_format.call_chain = Some(call_chain);
-    if let Some(bytes) = sampling.wake_after() {
-        options.wake_up.on = WakeUpOn::Bytes(bytes);
-    }
-    options
-}
-
-/// The options of a counter that only tells what samples refer to.
-fn side_options(target: &Target, without_kernel: bool) -> Opts {
-    let mut options = common_options(target, without_kernel);
-    options.extra_record.task = true;
-    options.extra_record.comm = true;
-    options.extra_record.mmap.code = true;
-    options.extra_record.mmap.ext = Some(UseBuildId(false));
-    options.wake_up.on = WakeUpOn::Bytes(1);
-    options
-}
-
-/// The options of a counter that only tells of switches.
-fn switch_options(target: &Target) -> Opts {
-    let mut options = common_options(target, false);
-    options.extra_record.ctx_switch = true;
-    options
-}
-
-fn common_options(target: &Target, without_kernel: bool) -> Opts {
-    let mut options = Opts::default();
-    options.exclude.hv = true;
-    options.exclude.idle = true;
-    options.exclude.kernel = without_kernel;
-    if matches!(target, Target::Command(_) | Target::Processes(_)) {
-        options.inherit = Some(Inherit::NewChild);
-    }
-    if matches!(target, Target::Command(_)) {
-        options.on_execve = Some(OnExecve::Enable);
-    }
-    options.sample_format.code_addr = true;
-    options.record_id_all = true;
-    options.record_id_format = RecordIdFormat { id: true, stream_id: false, cpu: true, task: true, time: true };
-    options.timer = Some(Clock::Monotonic);
-    options
 }
 
 fn raise_file_limit() {

@@ -7,6 +7,7 @@ pub mod command;
 pub mod counters;
 pub mod events;
 pub mod off_cpu;
+mod options;
 mod overhead;
 mod pmu;
 pub mod quantity;

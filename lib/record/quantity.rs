@@ -69,7 +69,7 @@ impl Field {
     }
 }
 
-/// Reads a line of a tracepoint's format: `field:long ret;	offset:16;	size:8;	signed:1;`. Only numbers are fields here.
+/// Reads a line of a tracepoint's format: `field:long ret; offset:16; size:8; signed:1;`. Only numbers are fields here.
 fn parse_field(line: &str) -> Option<Field> {
     let mut parts = line.trim().split(';').map(str::trim);
     let declared = parts.next()?.strip_prefix("field:")?;

@@ -30,7 +30,7 @@ pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Ve
         ),
     ];
     lines.extend(recorded.switches.as_ref().and_then(sparse));
-    lines.extend(advice(counts, call_graph));
+    lines.extend(advice(counts, call_graph, recorded.switches.is_some()));
     lines.truncate(5);
     lines
 }
@@ -79,7 +79,7 @@ pub fn cuts(recorded: &Recorded) -> String {
 }
 
 /// What to change, where something is worth changing; and why stacks were cut.
-fn advice(counts: &Counts, call_graph: CallGraph) -> Vec<String> {
+fn advice(counts: &Counts, call_graph: CallGraph, of_switches: bool) -> Vec<String> {
     let mut advice = Vec::new();
     if counts.samples + counts.lost == 0 {
         advice.push("nothing was recorded: it ran too briefly, or slept all the time".to_owned());
@@ -105,11 +105,9 @@ fn advice(counts: &Counts, call_graph: CallGraph) -> Vec<String> {
     }
     if counts.lost > 0 {
         let all = counts.samples + counts.lost;
-        advice.push(format!(
-            "lost {} of {all} samples ({}); raise -m or lower -F",
-            counts.lost,
-            share(counts.lost, all)
-        ));
+        let share = share(counts.lost, all);
+        let cure = if of_switches { "raise -m or --off-cpu-period" } else { "raise -m or lower -F" };
+        advice.push(format!("lost {} of {all} samples ({share}); {cure}", counts.lost));
     }
     if counts.lost_side_band > 0 {
         let lost = plural(counts.lost_side_band, "record");
