@@ -133,7 +133,7 @@ mod linux {
                 metrics,
                 rate: self.frequency.map(Rate::Frequency).or(self.count.map(Rate::Period)),
                 off_cpu: self.off_cpu(),
-                call_graph: self.call_graph,
+                call_graph: self.call_graph(),
                 ring: self.mmap_pages,
                 max_stack: self.max_stack,
                 cpus: self.cpu.as_ref().map(|cpus| cpus.0.clone()),
@@ -188,6 +188,12 @@ mod linux {
             }
         }
 
+        /// A thread that leaves its CPU does not change what the copy misses.
+        fn call_graph(&self) -> CallGraph {
+            let usual = if self.off_cpu || self.wall { 8192 } else { 16384 };
+            self.call_graph.unwrap_or(CallGraph::Dwarf(usual))
+        }
+
         fn off_cpu(&self) -> Option<OffCpu> {
             (self.off_cpu || self.wall).then_some(OffCpu {
                 wall: self.wall,
@@ -214,7 +220,7 @@ mod linux {
                 );
             }
             let is_argument = |metric: &Metric| matches!(metric.quantity, Some(Quantity::Argument(_)));
-            if self.call_graph == CallGraph::FramePointers && metrics.iter().any(is_argument) {
+            if self.call_graph() == CallGraph::FramePointers && metrics.iter().any(is_argument) {
                 return wrong("only --call-graph dwarf brings a function's arguments");
             }
             Ok(metrics)
@@ -232,7 +238,7 @@ mod linux {
 
         fn report(&self, weight: WeightBy) -> Report {
             let names = symbolize::Options { inline: !self.no_inline, lines: self.lines, debuginfod: self.debuginfod };
-            Report { script: self.script, names, weight, call_graph: self.call_graph }
+            Report { script: self.script, names, weight, call_graph: self.call_graph() }
         }
 
         fn output(&self) -> Option<&std::path::Path> {
@@ -341,15 +347,15 @@ struct Args {
     #[arg(long, value_name = "TIME", value_parser = cli::parse_duration, requires = "off_cpu", hide_short_help = true)]
     max_block: Option<std::time::Duration>,
 
-    /// dwarf[,BYTES] or fp
+    /// dwarf[,BYTES] or fp [default: dwarf]
     ///
-    /// dwarf unwinds a copy of the stack (16384 bytes of it, unless said) by the unwind information that compilers leave
+    /// dwarf unwinds a copy of the stack (16384 bytes of it, or 8192 of each switch with --off-cpu and --wall, unless said) by the unwind information that compilers leave
     /// in every program; what lies deeper is read from the thread itself while it runs. Right for programs without frame
     /// pointers, however deep. fp follows frame pointers, in the kernel: cheaper, but code without them cuts stacks short,
     /// and nothing can tell that.
-    #[arg(long, value_name = "HOW", default_value = "dwarf,16384")]
+    #[arg(long, value_name = "HOW")]
     #[cfg(target_os = "linux")]
-    call_graph: fgkit::record::sampling::CallGraph,
+    call_graph: Option<fgkit::record::sampling::CallGraph>,
 
     /// Do not read from living threads what the copy of a stack misses
     #[arg(long, hide_short_help = true)]

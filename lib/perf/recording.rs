@@ -67,6 +67,10 @@ pub struct Counts {
     pub lost: u64,
     /// Samples whose stack was cut before its root.
     pub truncated: Truncated,
+    /// Stacks of programs that the kernel followed, and how many frames they have.
+    pub user_stacks: u64,
+    /// See there.
+    pub user_frames: u64,
     /// How often the kernel held sampling back.
     pub throttled: u64,
     /// Side-band records that the kernel dropped: mappings or names may be missing.
@@ -298,6 +302,8 @@ impl Recording {
         for address in sample.callchain.addresses() {
             let mapping = if address.in_kernel { None } else { self.find(stamp, address) };
             stack.push(self.locate(stamp.pid, address, mapping));
+            self.counts.user_frames += u64::from(!address.in_kernel);
+            self.counts.user_stacks += u64::from(!address.in_kernel && address.exact);
         }
         let mut end = if stack.len() >= self.options.max_stack { End::TooDeep } else { End::Root };
         if let Some(user) = &sample.user {

@@ -60,7 +60,8 @@ impl Reader {
         if let Some(switches) = &mut self.switches {
             switches.settle(begin, recording);
             if until < u64::MAX
-                && let (Some(counter), Some(every)) = (switches.dense_counter(), switches.change(begin))
+                && let (Some(counter), Some(every)) =
+                    (switches.dense_counter(), switches.change(begin, recording.counts.lost))
             {
                 counters.let_count(counter, every);
             }

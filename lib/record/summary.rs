@@ -30,7 +30,7 @@ pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Ve
         ),
     ];
     lines.extend(recorded.switches.as_ref().and_then(sparse));
-    lines.extend(advice(counts, call_graph));
+    lines.extend(advice(counts, call_graph, recorded.switches.is_some()));
     lines.truncate(5);
     lines
 }
@@ -79,7 +79,7 @@ pub fn cuts(recorded: &Recorded) -> String {
 }
 
 /// What to change, where something is worth changing; and why stacks were cut.
-fn advice(counts: &Counts, call_graph: CallGraph) -> Vec<String> {
+fn advice(counts: &Counts, call_graph: CallGraph, of_switches: bool) -> Vec<String> {
     let mut advice = Vec::new();
     if counts.samples + counts.lost == 0 {
         advice.push("nothing was recorded: it ran too briefly, or slept all the time".to_owned());
@@ -90,8 +90,11 @@ fn advice(counts: &Counts, call_graph: CallGraph) -> Vec<String> {
         && let CallGraph::Dwarf(bytes) = call_graph
     {
         let share = share(cut.dump_too_small + cut.stale_tail, counts.samples);
-        let more = (bytes * 2).min(LARGEST_COPY);
-        advice.push(format!("{share} of stacks are cut at the copy of {bytes} bytes; try --call-graph dwarf,{more}"));
+        let cure = match (bytes * 2).min(LARGEST_COPY) {
+            LARGEST_COPY if bytes == LARGEST_COPY => String::new(),
+            more => format!("; try --call-graph dwarf,{more}"),
+        };
+        advice.push(format!("{share} of stacks are cut at the copy of {bytes} bytes{cure}"));
     }
     if often(cut.no_unwind_information) {
         let share = share(cut.no_unwind_information, counts.samples);
@@ -100,16 +103,18 @@ fn advice(counts: &Counts, call_graph: CallGraph) -> Vec<String> {
              (java: -XX:+PreserveFramePointer; node: --perf-basic-prof; python: -X perf)"
         ));
     }
+    if call_graph == CallGraph::FramePointers && counts.user_frames * 2 < counts.user_stacks * 5 {
+        let advised = "built without frame pointers? Try --call-graph dwarf";
+        advice.push(format!("most stacks have one or two frames of the program: {advised}"));
+    }
     if counts.lost_switches > 0 {
         advice.push(format!("{} lost: their time is [lost]", plural(counts.lost_switches, "record of switches")));
     }
     if counts.lost > 0 {
         let all = counts.samples + counts.lost;
-        advice.push(format!(
-            "lost {} of {all} samples ({}); raise -m or lower -F",
-            counts.lost,
-            share(counts.lost, all)
-        ));
+        let share = share(counts.lost, all);
+        let cure = if of_switches { "raise -m or --off-cpu-period" } else { "raise -m or lower -F" };
+        advice.push(format!("lost {} of {all} samples ({share}); {cure}", counts.lost));
     }
     if counts.lost_side_band > 0 {
         let lost = plural(counts.lost_side_band, "record");

@@ -75,11 +75,13 @@ fn each_wait_is_as_long_as_the_program_says_and_in_its_stack() {
     let profile = Folded::of(&outcome);
     let truths = truths(&outcome);
     assert_eq!(truths.len(), 6, "{outcome:?}");
-    for Truth { name, blocked, .. } in truths {
+    for Truth { name, blocked, least, .. } in truths {
         let measured = weight(&profile, &[&name, "work", &format!("wait_{name}")]);
-        assert!(is_near(measured, blocked, 2.0, EDGES), "{name}: {measured} and not {blocked}: {outcome:?}");
-        // Nobody blocks by computing, and nobody else is kept from running most of the time.
+        // Who computes is also kept from it by interrupts and by other machines, of which nothing tells.
         let is_burning = name == "burn";
+        let slack = EDGES + if is_burning { least / 20.0 } else { 0.0 };
+        assert!(is_near(measured, blocked, 2.0, slack), "{name}: {measured} and not {blocked}: {outcome:?}");
+        // Nobody blocks by computing, and nobody else is kept from running most of the time.
         let part = weight(&profile, &[&name, &format!("wait_{name}"), "[off-cpu]"]);
         assert!(if is_burning { part < 1000.0 } else { part > measured / 2.0 }, "{name}: {part} of {measured}");
     }

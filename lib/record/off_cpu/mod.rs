@@ -193,9 +193,10 @@ impl Switches {
         }
     }
 
-    /// Whether every switch is to bring its stack from now on, if that changes.
-    pub(super) fn change(&mut self, now: u64) -> Option<bool> {
+    /// Whether every switch is to bring its stack from now on, if that changes; so many samples were lost up to now.
+    pub(super) fn change(&mut self, now: u64, lost: u64) -> Option<bool> {
         let pace = self.pace.as_mut()?;
+        pace.lost(lost);
         let every = pace.every(now)?;
         if !every {
             self.sparse = Some(pace.sparse);

@@ -15,18 +15,26 @@ pub(super) struct Pace {
     since: Option<u64>,
     count: u64,
     every: bool,
+    known_lost: u64,
+    too_fast: bool,
     /// Since when there are few.
     calm: Option<u64>,
 }
 
 impl Pace {
     pub(super) fn new(many: u64, sparse: u64) -> Self {
-        Self { many, sparse, since: None, count: 0, every: true, calm: None }
+        Self { many, sparse, since: None, count: 0, every: true, known_lost: 0, too_fast: false, calm: None }
     }
 
     /// One more.
     pub(super) fn count(&mut self) {
         self.count += 1;
+    }
+
+    /// So many samples were lost up to now: they come faster than they can be read.
+    pub(super) fn lost(&mut self, lost: u64) {
+        self.too_fast |= lost > self.known_lost;
+        self.known_lost = lost;
     }
 
     /// Whether each switch is to bring its stack from now on, if that changes.
@@ -38,7 +46,7 @@ impl Pace {
         }
         let rate = u128::from(self.count) * 1_000_000_000 / u128::from(passed);
         (self.since, self.count) = (Some(now), 0);
-        if rate > u128::from(self.many) {
+        if std::mem::take(&mut self.too_fast) || rate > u128::from(self.many) {
             self.calm = None;
             return std::mem::take(&mut self.every).then_some(false);
         }
@@ -67,5 +75,18 @@ mod tests {
             }
         }
         assert_eq!(changes, [(10, false), (39, true)]);
+    }
+
+    #[test]
+    fn samples_that_are_lost_are_too_many() {
+        let mut pace = Pace::new(1000, 17);
+        let tick = |pace: &mut Pace, lost, time: u64| {
+            pace.lost(lost);
+            pace.every(time * 100_000_000)
+        };
+        assert_eq!(
+            [(0, 0), (0, 1), (5, 2), (5, 3)].map(|(lost, time)| tick(&mut pace, lost, time)),
+            [None, None, Some(false), None]
+        );
     }
 }
