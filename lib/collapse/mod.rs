@@ -10,6 +10,7 @@
 mod bcc;
 mod bpftrace;
 mod callgrind;
+mod chosen;
 mod detect;
 mod document;
 mod driver;

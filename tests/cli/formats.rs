@@ -202,6 +202,8 @@ fn what_is_malformed_is_said_and_counted_and_the_rest_stands() {
 
 #[test]
 fn what_is_no_stacks_gets_a_line_that_says_what_to_do() {
+    let waiting = run("fg-collapse", [""; 0], b"\"a\" #1\n java.lang.Thread.State: WAITING\n\tat f(A)\n").ok();
+    assert_eq!(waiting.stderr, "fg-collapse: nothing is taken; the input has WAITING (1); --event chooses\n");
     let texts: [(&[u8], &str); 4] = [
         (b"# Children      Self  Command  Symbol\n 1.0%  [.] f\n", "give it --no-children"),
         (b"# Overhead  Symbol\n 5.0%  [.] f\n   |\n   ---f\n", "-g folded"),
