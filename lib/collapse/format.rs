@@ -6,7 +6,7 @@ use super::{Options, Parser};
 use super::{
     bcc, bpftrace, callgrind, dtrace, eu_stack, faulthandler, folded, gdb, ghc_prof, go_raw, go_traces, instruments,
     java_exceptions, javacore, jstack, ljp, perf_report, perf_script, pmcstat, procstack, sample, simpleperf, stap,
-    v8_log, vsprof, vtune, wcp, xdebug,
+    v8_prof, vsprof, vtune, wcp, xdebug,
 };
 use crate::Error;
 
@@ -69,7 +69,7 @@ pub(super) static FORMATS: [&Format; 29] = [
     &vtune::FORMAT,
     &vsprof::FORMAT,
     &wcp::FORMAT,
-    &v8_log::FORMAT,
+    &v8_prof::FORMAT,
     &procstack::FORMAT,
     &xdebug::FORMAT,
     &folded::FORMAT,

@@ -46,7 +46,7 @@ mod stap;
 mod text;
 pub mod tidy;
 mod units;
-mod v8_log;
+mod v8_prof;
 mod vsprof;
 mod vtune;
 mod wcp;

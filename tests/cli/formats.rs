@@ -68,7 +68,7 @@ const EXAMPLES: [Example; 44] = [
     with(example("simpleperf.txt", "simpleperf", "2"), &["--weight=samples", "--tid"]),
     example("systemtap.txt", "systemtap", "21"),
     // Five ticks
-    example("v8-log.txt", "v8-log", "5"),
+    example("v8-prof.txt", "v8-prof", "5"),
     example("vsprof.csv", "vsprof", "2401204"),
     with(example("vsprof.csv", "vsprof", "100"), &["--event=time"]),
     example("vtune.csv", "vtune", "2160.4"),
@@ -176,7 +176,7 @@ const BROKEN: [(&str, &str, u64, &str, &str); 27] = [
     ("sample", "Call graph:\n    2 a  (in b)\n    + x\n", 3, "how many samples", "b`a 2\n"),
     ("simpleperf", "sample:\n  event_type: e\n  event_count: 1\n  symbol: f\nx\n", 5, "a key and a value", "f 1\n"),
     ("systemtap", " 0x1 : f+0x1/0x2 [a]\n 3\nx\n", 3, "neither a frame nor a count", "f 3\n"),
-    ("v8-log", "v8-version,1\ntick,0x1,1,0,0x0,0\ntick,x\n", 3, "a V8 log", "[unknown] 1\n"),
+    ("v8-prof", "v8-version,1\ntick,0x1,1,0,0x0,0\ntick,x\n", 3, "a V8 log", "[unknown] 1\n"),
     (
         "vsprof",
         "Level,Function Name,Number of Calls,\n1,\"f\",2,\n2,\"g\",\"4,718.25\",\n",

@@ -21,7 +21,7 @@ use crate::Error;
 use crate::profile::{FrameId, Weight};
 
 pub(super) static FORMAT: Format =
-    Format { name: "v8-log", about: "V8 log of node --prof", recognises, reading: Reading::Lines(read) };
+    Format { name: "v8-prof", about: "V8 log of node --prof", recognises, reading: Reading::Lines(read) };
 
 fn recognises(head: &[u8]) -> bool {
     head.starts_with(b"v8-version,")
