@@ -8,6 +8,7 @@ mod support;
 mod check;
 mod collapse;
 mod corpus;
+mod corpus_formats;
 mod csv;
 mod diff;
 mod filter;
