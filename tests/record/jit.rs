@@ -77,7 +77,7 @@ fn java_is_named_by_its_map() {
     }
     let folder = directory();
     let source = "class Fib { static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
-        public static void main(String[] words) { for (int n = 0; n < 44; n++) fib(n); } }";
+        public static void main(String[] words) { for (int n = 0; n < 38; n++) fib(n); } }";
     let path = folder.path().join("Fib.java");
     std::fs::write(&path, source).unwrap();
     let options = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+PreserveFramePointer", "-XX:+DumpPerfMapAtExit"];
