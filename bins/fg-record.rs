@@ -260,7 +260,7 @@ mod linux {
 #[derive(clap::Parser)]
 #[command(
     name = "fg-record",
-    override_usage = "fg-record [OPTIONS] -- COMMAND [ARGUMENT]...\n       fg-record [OPTIONS] -p PID[,PID]...\n       fg-record [OPTIONS] -a | -t TID[,TID]... | --cgroup PATH"
+    override_usage = "fg-record [OPTIONS] -- COMMAND [ARGUMENT]...\n       fg-record [OPTIONS] -p PID[,PID]... | -t TID | -a | --cgroup PATH"
 )]
 struct Args {
     /// The command to run and record, and its arguments
@@ -316,7 +316,7 @@ struct Args {
     #[arg(short, long, value_name = "EVENT")]
     event: Vec<String>,
 
-    /// Record for how long threads were blocked, in microseconds
+    /// Record blocked time, in microseconds
     ///
     /// By the stack with which they left their CPU. The leaf is [off-cpu], or [runnable] after a preemption. The wait for
     /// a CPU after the end of a block is part of it: only the scheduler's own events could tell them apart. Who is still

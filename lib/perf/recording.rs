@@ -232,6 +232,16 @@ impl Recording {
         self.processes.name(tid, comm.index() as CommId, time);
     }
 
+    /// Whether a thread's name is known; or need not be, since it has no number any more.
+    pub fn knows_thread(&self, tid: u32) -> bool {
+        tid == u32::MAX || self.processes.comm(tid, u64::MAX - 1).is_some()
+    }
+
+    /// Whether anything is known of what a process has mapped.
+    pub fn knows_process(&self, pid: u32) -> bool {
+        self.processes.knows(pid)
+    }
+
     /// A thread's name from the beginning of time, unless another is known.
     pub fn name_if_new(&mut self, tid: u32, comm: &[u8]) {
         if self.processes.comm(tid, u64::MAX - 1).is_none() {

@@ -8,6 +8,7 @@
 
 use super::counters::{Counters, Ring};
 use super::off_cpu::Switches;
+use super::target;
 use crate::perf::event::{self, Event, Sample};
 use crate::perf::recording::Recording;
 
@@ -110,6 +111,10 @@ impl Reader {
                 if let Some(number) = counters.event(stamp.tid, stamp.id).filter(|event| self.is_kept(*event)) {
                     if stamp.time > self.horizon {
                         self.read_side_band(counters, recording);
+                    }
+                    // Of whom nothing was heard, though it should have been: the kernel may drop that too.
+                    if !recording.knows_thread(stamp.tid) {
+                        target::introduce(stamp.pid, recording);
                     }
                     let period = counters.measure(number, &sample).saturating_mul(self.keep_one_in.into());
                     let sample = Sample { event: number, period, ..sample };

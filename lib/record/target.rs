@@ -154,6 +154,9 @@ pub fn introduce(pid: u32, recording: &mut Recording) {
             recording.name_if_new(tid, comm.strip_suffix(b"\n").unwrap_or(&comm));
         }
     }
+    if recording.knows_process(pid) {
+        return;
+    }
     let Ok(maps) = fs::read(format!("/proc/{pid}/maps")) else { return };
     for line in maps.split(|byte| *byte == b'\n') {
         if let Some(mmap) = parse_mapping(pid, line) {
