@@ -39,6 +39,7 @@ pub mod filter;
 pub mod folded;
 pub mod input;
 pub mod perf;
+pub mod pprof;
 pub mod profile;
 #[cfg(target_os = "linux")]
 pub mod record;

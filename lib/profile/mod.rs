@@ -103,6 +103,11 @@ impl Profile {
         self.total
     }
 
+    /// The weights of all stacks, in no order that means anything.
+    pub fn weights(&self) -> impl Iterator<Item = Weights> {
+        (0..self.after.len() as u32).map(|number| self.weights_of(number))
+    }
+
     /// Adds weight to a stack, root first. A stack without frames counts for nothing.
     ///
     /// # Errors
@@ -142,7 +147,7 @@ impl Profile {
         for number in 0..other.len() as u32 {
             stack.clear();
             stack.extend(other.stacks.get(number).iter().map(|id| ids[*id as usize]));
-            batch.push(&stack, other.weights(number), &self.frames);
+            batch.push(&stack, other.weights_of(number), &self.frames);
             if batch.is_full() {
                 self.add_batch(&mut batch)?;
             }
@@ -156,7 +161,7 @@ impl Profile {
         for number in 0..self.len() as u32 {
             frames.clear();
             frames.extend(self.stacks.get(number).iter().map(|id| FrameId(*id)));
-            each(&frames, self.weights(number))?;
+            each(&frames, self.weights_of(number))?;
         }
         Ok(())
     }
@@ -169,12 +174,12 @@ impl Profile {
             let shared = frames.iter().zip(stack).take_while(|(a, b)| a.0 == **b).count();
             frames.truncate(shared);
             frames.extend(stack[shared..].iter().map(|id| FrameId(*id)));
-            each(SortedStack { shared, frames: &frames, weights: self.weights(number) })?;
+            each(SortedStack { shared, frames: &frames, weights: self.weights_of(number) })?;
         }
         Ok(())
     }
 
-    fn weights(&self, number: u32) -> Weights {
+    fn weights_of(&self, number: u32) -> Weights {
         let number = number as usize;
         Weights { before: self.before.get(number).copied().unwrap_or_default(), after: self.after[number] }
     }
