@@ -3,7 +3,7 @@
 use super::document::Document;
 use super::sink::Sink;
 use super::{Options, Parser};
-use super::{folded, perf_script};
+use super::{folded, json, perf_script, pprof, xctrace};
 use crate::Error;
 
 /// An input format.
@@ -38,7 +38,21 @@ pub(super) enum Reading {
 pub(super) type Reader = fn(&mut Document<'_>, &mut Sink) -> Result<(), Error>;
 
 /// All formats, in the order in which they are asked. Folded stacks come last: many a line may be taken for one.
-pub(super) static FORMATS: [&Format; 2] = [&perf_script::FORMAT, &folded::FORMAT];
+pub(super) static FORMATS: [&Format; 13] = [
+    &perf_script::FORMAT,
+    &pprof::FORMAT,
+    &xctrace::FORMAT,
+    &json::trace_event::FORMAT,
+    &json::cpuprofile::FORMAT,
+    &json::heapprofile::FORMAT,
+    &json::v8_log::FORMAT,
+    &json::speedscope::FORMAT,
+    &json::firefox::FORMAT,
+    &json::stackprof::FORMAT,
+    &json::ghc::FORMAT,
+    &json::bpftrace::FORMAT,
+    &folded::FORMAT,
+];
 
 /// All formats by name.
 pub fn formats() -> impl Iterator<Item = &'static Format> {

@@ -15,15 +15,19 @@ mod events;
 mod folded;
 #[allow(dead_code, reason = "for readers to come")]
 mod format;
+mod json;
 #[allow(dead_code, reason = "for readers to come")]
 mod log;
 pub(crate) mod mangled;
 mod memo;
 mod merge;
 mod perf_script;
+mod pprof;
 mod select;
 mod sink;
 pub mod tidy;
+mod whole;
+mod xctrace;
 
 use std::num::NonZeroUsize;
 
@@ -60,6 +64,8 @@ pub struct Options {
     pub addrs: bool,
     /// The place in the source after each function's name, where the input tells it.
     pub srcline: bool,
+    /// The labels of samples that become root frames.
+    pub labels: Vec<Vec<u8>>,
     /// Functions that become the root of stacks in which they stand.
     pub skip_after: Vec<Vec<u8>>,
     /// What a sample weighs.
