@@ -6,7 +6,7 @@
 //! perf_event rings ─ record ─┐        │
 //!                            ├─ perf ─┘
 //! perf.data file ─ collapse ─┘
-//! folded::read ─ { filter | diff | csv | svg::layout ─ svg::write }
+//! folded::read ─ { filter | diff | csv | pprof | svg::layout ─ svg::write }
 //! ```
 //!
 //! # Terms

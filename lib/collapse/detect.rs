@@ -6,10 +6,11 @@ use crate::Error;
 use crate::input::Blocks;
 
 /// What is known by its first bytes but cannot be folded, and what to do about it.
-const KNOWN: [(&[u8], &str); 4] = [
+const KNOWN: [(&[u8], &str); 5] = [
     (b"PERFILE2", "a binary perf.data file: run `perf script -i FILE | fg-collapse`"),
     (b"2ELIFREP", "a binary perf.data file: run `perf script -i FILE | fg-collapse`"),
-    (b"FLR\0", "a Java Flight Recorder file: not a known format"),
+    (b"FLR\0", "a Java Flight Recorder file: convert it with async-profiler, `jfrconv -o collapsed FILE FILE.folded`"),
+    (b"v8-version,", "V8's own log: run `node --prof-process --preprocess FILE | fg-collapse`"),
     (b"\x7fELF", "a program, not a profile"),
 ];
 

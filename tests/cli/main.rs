@@ -13,6 +13,7 @@ mod filter;
 mod folded;
 mod man;
 mod manners;
+mod pprof;
 #[cfg(target_os = "linux")]
 mod signals;
 mod svg;

@@ -4,7 +4,6 @@ use rustc_hash::FxHashMap;
 
 use super::value::Value;
 use crate::Error;
-use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
 use crate::collapse::{Options, whole};
 use crate::profile::{FrameId, Weight};
@@ -119,14 +118,8 @@ impl Samples {
     }
 
     /// Adds the samples' stacks. Each lasts until the next one, and the last to the profile's end.
-    pub(super) fn fold(
-        &mut self,
-        thread: Option<FrameId>,
-        document: &mut Document<'_>,
-        sink: &mut Sink,
-    ) -> Result<(), Error> {
-        let weighs = whole::weighs(document.options);
-        document.unit(if weighs { "microseconds" } else { "samples" });
+    pub(super) fn fold(&mut self, thread: Option<FrameId>, options: &Options, sink: &mut Sink) -> Result<(), Error> {
+        let weighs = whole::weighs(options);
         self.samples.sort_by_key(|(time, _)| *time);
         if let (Some(start), Some((first, _)), true) = (self.start, self.samples.first(), weighs) {
             let before = whole::positive(first.saturating_sub(start)).unwrap_or_default();

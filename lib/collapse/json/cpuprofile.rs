@@ -12,6 +12,7 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, Reading};
 use crate::collapse::sink::Sink;
+use crate::collapse::whole;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "cpuprofile",
@@ -46,5 +47,6 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
         document.unit("samples");
         return samples.fold_hits(nodes.filter_map(hits), sink);
     }
-    samples.fold(None, document, sink)
+    document.unit(if whole::weighs(document.options) { "microseconds" } else { "samples" });
+    samples.fold(None, document.options, sink)
 }

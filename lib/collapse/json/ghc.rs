@@ -29,26 +29,10 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
         centres.insert(centre.get(b"id").and_then(Value::whole), sink.intern(&name));
     }
     let unknown = sink.intern(whole::UNKNOWN);
-    let profile = root.get(b"profile");
-    let add = |node: Value<'_>, path: &mut Vec<_>, sink: &mut Sink| {
+    walk(root.get(b"profile"), b"children", sink, |node, path, sink| {
         let centre = centres.get(&node.get(b"id").and_then(Value::whole));
         path.push(centre.copied().unwrap_or(unknown));
         let own = node.get(value).and_then(Value::millionths).and_then(whole::positive);
         whole::add(None, path, own.unwrap_or_default(), sink)
-    };
-    let mut top = Vec::new();
-    if let Some(profile) = profile {
-        add(profile, &mut top, sink)?;
-    }
-    walk(
-        profile,
-        b"children",
-        |node, path, sink| {
-            if path.is_empty() {
-                path.extend_from_slice(&top);
-            }
-            add(node, path, sink)
-        },
-        sink,
-    )
+    })
 }

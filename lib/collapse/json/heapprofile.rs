@@ -22,41 +22,31 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 
 fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.unit("bytes");
-    let head = root.get(b"head");
-    // What the root allocated itself stands under its own name.
-    let own = head.and_then(|head| head.get(b"selfSize")?.millionths()).and_then(whole::positive);
-    whole::add(None, &[sink.intern(b"(root)")], own.unwrap_or_default(), sink)?;
     let options = document.options;
-    walk(
-        head,
-        b"children",
-        |node, path, sink| {
-            path.push(sink.intern(&chrome::function(node, options)));
-            let own = node.get(b"selfSize").and_then(Value::millionths).and_then(whole::positive);
-            whole::add(None, path, own.unwrap_or_default(), sink)
-        },
-        sink,
-    )
+    walk(root.get(b"head"), b"children", sink, |node, path, sink| {
+        path.push(sink.intern(&chrome::function(node, options)));
+        let own = node.get(b"selfSize").and_then(Value::millionths).and_then(whole::positive);
+        // The root's name stands alone.
+        let frames = if path.len() > 1 { &path[1..] } else { path };
+        whole::add(None, frames, own.unwrap_or_default(), sink)
+    })
 }
 
-/// Goes over all nodes below a tree's root, parents first. What is called pushes the node's frame to its path.
+/// Goes over all nodes of a tree, parents first. What is called pushes the node's frame to its path.
 pub(super) fn walk<'t>(
     root: Option<Value<'t>>,
     children: &[u8],
-    mut enter: impl FnMut(Value<'t>, &mut Vec<FrameId>, &mut Sink) -> Result<(), Error>,
     sink: &mut Sink,
+    mut enter: impl FnMut(Value<'t>, &mut Vec<FrameId>, &mut Sink) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let below = |node: Value<'t>| node.get(children).map(Value::items);
-    let mut levels: Vec<Items<'t>> = root.and_then(below).into_iter().collect();
+    let mut levels: Vec<Items<'t>> = root.map(Value::alone).into_iter().collect();
     let mut path = Vec::new();
-    while let Some(level) = levels.last_mut() {
-        match level.next() {
+    while !levels.is_empty() {
+        path.truncate(levels.len() - 1);
+        match levels.last_mut().and_then(Iterator::next) {
             Some(node) => {
-                path.truncate(levels.len() - 1);
                 enter(node, &mut path, sink)?;
-                levels.extend(below(node));
-                // A node without children is left at once.
-                path.truncate(levels.len() - 1);
+                levels.extend(node.get(children).map(Value::items));
             }
             None => drop(levels.pop()),
         }

@@ -87,10 +87,12 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
         return threads.fold_events(document, sink);
     }
     let mut profiles = std::mem::take(&mut threads.profiles);
+    let unit = if whole::weighs(document.options) { "microseconds" } else { "samples" };
+    document.unit(&format!("{unit}, of V8's samples and not of the events"));
     let several = profiles.len() > 1;
     for (id, samples) in profiles.values_mut() {
         let thread = threads.frame(id, several, document, sink);
-        samples.fold(thread, document, sink)?;
+        samples.fold(thread, document.options, sink)?;
     }
     Ok(())
 }

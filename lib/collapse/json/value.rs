@@ -34,6 +34,11 @@ impl<'t> Value<'t> {
         Items { tape: self.tape, node: self.node + 1, end: if self.kind() == b'[' { next } else { 0 } }
     }
 
+    /// Itself, as if it stood alone in an array.
+    pub(super) fn alone(self) -> Items<'t> {
+        Items { tape: self.tape, node: self.node, end: self.tape.nodes[self.node as usize].next }
+    }
+
     /// The names and values in an object.
     pub(super) fn members(self) -> impl Iterator<Item = (Cow<'t, [u8]>, Value<'t>)> {
         self.fields().map(|(key, value)| (unescaped(key.quoted()), value))
