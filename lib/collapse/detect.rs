@@ -32,7 +32,10 @@ pub(super) fn format(input: &mut Blocks, options: &Options) -> Result<Option<&'s
         return unreadable((*what).to_owned());
     }
     // Names are any bytes, so folded text may hold a zero.
-    let binary = memchr::memchr(0, head).is_some() && !folded::is_certain(head);
+    if folded::is_certain(head) {
+        return Ok(Some(&folded::FORMAT));
+    }
+    let binary = memchr::memchr(0, head).is_some();
     let mut asked = FORMATS.iter().filter(|format| !binary || matches!(format.reading, Reading::Bytes(_)));
     let what = if binary { "a binary file" } else { "text" };
     match asked.find(|format| (format.recognises)(head)) {

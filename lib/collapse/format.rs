@@ -3,7 +3,11 @@
 use super::document::Document;
 use super::sink::Sink;
 use super::{Options, Parser};
-use super::{folded, json, perf_script, pprof, xctrace};
+use super::{
+    bcc, bpftrace, callgrind, dtrace, eu_stack, faulthandler, folded, gdb, ghc_prof, go_raw, instruments,
+    java_exceptions, javacore, json, jstack, ljp, perf_report, perf_script, pmcstat, pprof, procstack, sample,
+    simpleperf, stap, vsprof, vtune, wcp, xctrace, xdebug,
+};
 use crate::Error;
 
 /// An input format.
@@ -31,6 +35,7 @@ pub(super) enum Reading {
     /// Text, from its beginning to its end, by one thread.
     Lines(Reader),
     /// The same for what may be no text.
+    #[allow(dead_code, reason = "for readers of bytes to come")]
     Bytes(Reader),
 }
 
@@ -38,7 +43,7 @@ pub(super) enum Reading {
 pub(super) type Reader = fn(&mut Document<'_>, &mut Sink) -> Result<(), Error>;
 
 /// All formats, in the order in which they are asked. Folded stacks come last: many a line may be taken for one.
-pub(super) static FORMATS: [&Format; 13] = [
+pub(super) static FORMATS: [&Format; 38] = [
     &perf_script::FORMAT,
     &pprof::FORMAT,
     &xctrace::FORMAT,
@@ -51,6 +56,31 @@ pub(super) static FORMATS: [&Format; 13] = [
     &json::stackprof::FORMAT,
     &json::ghc::FORMAT,
     &json::bpftrace::FORMAT,
+    &perf_script::sched::FORMAT,
+    &perf_report::FORMAT,
+    &bpftrace::FORMAT,
+    &bcc::FORMAT,
+    &dtrace::FORMAT,
+    &stap::FORMAT,
+    &sample::FORMAT,
+    &instruments::FORMAT,
+    &go_raw::FORMAT,
+    &jstack::FORMAT,
+    &javacore::FORMAT,
+    &java_exceptions::FORMAT,
+    &ljp::FORMAT,
+    &eu_stack::FORMAT,
+    &gdb::FORMAT,
+    &faulthandler::FORMAT,
+    &callgrind::FORMAT,
+    &ghc_prof::FORMAT,
+    &pmcstat::FORMAT,
+    &simpleperf::FORMAT,
+    &vtune::FORMAT,
+    &vsprof::FORMAT,
+    &wcp::FORMAT,
+    &procstack::FORMAT,
+    &xdebug::FORMAT,
     &folded::FORMAT,
 ];
 

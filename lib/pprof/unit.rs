@@ -21,7 +21,7 @@ impl Unit {
     /// # Errors
     /// [`Error::Refused`] if their sum is more than pprof can hold.
     pub fn of(unit: &str, profile: &Profile) -> Result<Self, Error> {
-        let weights = profile.weights().flat_map(|weights| [weights.before, weights.after]);
+        let weights = profile.all_weights().flat_map(|weights| [weights.before, weights.after]);
         let unit = Self::with_scale(unit, weights.map(scale_of).max().unwrap_or(1));
         let total = profile.total();
         if unit.fits(total.before) && unit.fits(total.after) {

@@ -104,8 +104,8 @@ impl Profile {
     }
 
     /// The weights of all stacks, in no order that means anything.
-    pub fn weights(&self) -> impl Iterator<Item = Weights> {
-        (0..self.after.len() as u32).map(|number| self.weights_of(number))
+    pub fn all_weights(&self) -> impl Iterator<Item = Weights> {
+        (0..self.after.len() as u32).map(|number| self.weights(number))
     }
 
     /// Adds weight to a stack, root first. A stack without frames counts for nothing.
@@ -147,7 +147,7 @@ impl Profile {
         for number in 0..other.len() as u32 {
             stack.clear();
             stack.extend(other.stacks.get(number).iter().map(|id| ids[*id as usize]));
-            batch.push(&stack, other.weights_of(number), &self.frames);
+            batch.push(&stack, other.weights(number), &self.frames);
             if batch.is_full() {
                 self.add_batch(&mut batch)?;
             }
@@ -161,7 +161,7 @@ impl Profile {
         for number in 0..self.len() as u32 {
             frames.clear();
             frames.extend(self.stacks.get(number).iter().map(|id| FrameId(*id)));
-            each(&frames, self.weights_of(number))?;
+            each(&frames, self.weights(number))?;
         }
         Ok(())
     }
@@ -169,17 +169,22 @@ impl Profile {
     /// Every stack in the toolkit's order: frame by frame, bytewise, a stack before its extensions.
     pub fn for_each_sorted<E>(&self, mut each: impl FnMut(SortedStack<'_>) -> Result<(), E>) -> Result<(), E> {
         let mut frames: Vec<FrameId> = Vec::new();
-        for number in self.sorted() {
-            let stack = self.stacks.get(number);
-            let shared = frames.iter().zip(stack).take_while(|(a, b)| a.0 == **b).count();
-            frames.truncate(shared);
-            frames.extend(stack[shared..].iter().map(|id| FrameId(*id)));
-            each(SortedStack { shared, frames: &frames, weights: self.weights_of(number) })?;
+        let mut row = Vec::new();
+        // What stands far away is fetched for many stacks in a row, so that waiting for it overlaps.
+        for numbers in self.sorted().chunks(64) {
+            row.clear();
+            row.extend(numbers.iter().map(|number| (self.stacks.get(*number), self.weights(*number))));
+            for (stack, weights) in &row {
+                let shared = frames.iter().zip(*stack).take_while(|(a, b)| a.0 == **b).count();
+                frames.truncate(shared);
+                frames.extend(stack[shared..].iter().map(|id| FrameId(*id)));
+                each(SortedStack { shared, frames: &frames, weights: *weights })?;
+            }
         }
         Ok(())
     }
 
-    fn weights_of(&self, number: u32) -> Weights {
+    fn weights(&self, number: u32) -> Weights {
         let number = number as usize;
         Weights { before: self.before.get(number).copied().unwrap_or_default(), after: self.after[number] }
     }

@@ -3,17 +3,17 @@
 //! ```text
 //! {"type": "map", "data": {"@": {"\n    read+12\n    main+3\n,bash": 5}}}
 //! ```
-//! A key's parts stand between commas: stacks are indented lines, leaf first; what else there is becomes root frames.
+//! A key's parts stand between commas, and its stacks are indented lines, leaf first.
 
 use super::begins;
 use super::tape::Tape;
 use super::value::Value;
 use crate::Error;
+use crate::collapse::bpftrace::Entry;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, Reading};
 use crate::collapse::sink::Sink;
 use crate::collapse::whole;
-use crate::profile::FrameId;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "bpftrace-json",
@@ -23,7 +23,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 };
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut maps) = (Vec::new(), Vec::new());
+    let (mut line, mut plain) = (Vec::new(), false);
     while document.line(&mut line)? {
         if line.trim_ascii().is_empty() {
             continue;
@@ -32,47 +32,35 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             document.malformed("no JSON object")?;
             continue;
         };
-        let Some(root) = tape.root() else { continue };
-        let is_map = root.get(b"type").and_then(Value::text).as_deref() == Some(b"map");
-        for (name, map) in root.get(b"data").filter(|_| is_map).into_iter().flat_map(Value::members) {
-            let stacks = map.members().filter(|(key, _)| key.contains(&b'\n'));
-            let mut found = false;
-            for (key, count) in stacks {
-                found = true;
-                let weight = count.millionths().and_then(whole::positive).unwrap_or_default();
-                whole::add(None, &frames(&key, sink), weight, sink)?;
-            }
-            if found {
-                maps.push(String::from_utf8_lossy(&name).into_owned());
+        let maps = tape.root().filter(|root| root.get(b"type").and_then(Value::text).as_deref() == Some(b"map"));
+        for (name, map) in maps.and_then(|root| root.get(b"data")).into_iter().flat_map(Value::members) {
+            for (key, count) in map.members() {
+                if !key.contains(&b'\n') {
+                    plain = true;
+                } else if let Some(weight) = count.millionths().and_then(whole::positive) {
+                    entry(&name, &key).add(weight, document, sink)?;
+                } else {
+                    document.malformed("a histogram, which is no weight of a stack")?;
+                }
             }
         }
     }
-    if maps.len() > 1 {
-        document.warn(&format!("several maps hold stacks, added up: {}", maps.join(", ")));
+    match sink.is_empty() && document.counts.events.is_empty() && plain {
+        true => Err(document.unreadable("bpftrace's output, but no map in it is keyed by a stack")),
+        false => Ok(()),
     }
-    Ok(())
 }
 
-/// The frames of a key, root first.
-fn frames(key: &[u8], sink: &mut Sink) -> Vec<FrameId> {
-    let (mut roots, mut stack) = (Vec::new(), Vec::new());
+fn entry(map: &[u8], key: &[u8]) -> Entry {
+    let mut entry = Entry::of(map);
     for line in key.split(|byte| *byte == b'\n') {
-        if line.first().is_some_and(u8::is_ascii_whitespace) {
-            stack.push(sink.intern(without_offset(line.trim_ascii())));
-            continue;
+        match line.first().is_some_and(u8::is_ascii_whitespace) {
+            true => entry.frame(line.trim_ascii()),
+            false => {
+                entry.pause();
+                entry.keys(line);
+            }
         }
-        let parts = line.split(|byte| *byte == b',').filter(|part| !part.is_empty());
-        roots.extend(parts.map(|part| sink.intern(part)));
     }
-    roots.extend(stack.into_iter().rev());
-    roots
-}
-
-fn without_offset(frame: &[u8]) -> &[u8] {
-    match memchr::memrchr(b'+', frame) {
-        Some(plus) if plus > 0 && !frame[plus + 1..].is_empty() && frame[plus + 1..].iter().all(u8::is_ascii_digit) => {
-            &frame[..plus]
-        }
-        _ => frame,
-    }
+    entry
 }
