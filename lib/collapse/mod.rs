@@ -31,7 +31,6 @@ mod jstack;
 mod ljp;
 mod log;
 pub(crate) mod mangled;
-mod memo;
 mod merge;
 mod perf_report;
 mod perf_script;
@@ -65,7 +64,7 @@ use self::format::{FORMATS, Reading};
 use self::sink::Sink;
 
 use crate::Error;
-use crate::profile::Weight;
+use crate::profile::{Weight, memo};
 
 /// How to fold. The default is what `stackcollapse-perf.pl` does without options.
 #[derive(Clone, Debug, Default)]

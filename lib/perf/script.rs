@@ -14,22 +14,22 @@ use super::symbolize::{NamedFrame, Symbolized};
 pub fn write(
     recording: &Recording,
     names: &Symbolized,
-    event: &str,
+    events: &[&str],
     weight: WeightBy,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut samples: Vec<&Kept> = recording.kept.iter().collect();
     samples.sort_by_key(|sample| sample.stamp.time);
     for sample in samples {
-        let (comm, truncated, places) = recording.stack(sample.stack);
-        header(comm, sample, event, weight, out)?;
-        for place in places.iter().rev() {
+        let stack = recording.stack(sample.stack);
+        header(recording.comm(&stack), sample, events.get(stack.event as usize).unwrap_or(&""), weight, out)?;
+        for place in stack.places.iter().rev() {
             let location = &recording.locations()[*place as usize];
             for frame in names.frames()[names.span(*place)].iter().rev() {
                 frame_line(location, recording.objects.get(location.object), frame, out)?;
             }
         }
-        if truncated {
+        if stack.is_cut {
             writeln!(out, "\t{:16x} [truncated] ([unknown])", 0)?;
         }
         writeln!(out)?;
