@@ -29,7 +29,7 @@ pub(super) static FORMAT: Format = Format {
 };
 
 /// The longest tag or text that is taken.
-const LONGEST: usize = 64 << 20;
+const LONGEST: usize = 16 << 20;
 
 fn recognises(head: &[u8]) -> bool {
     let head = head.strip_prefix(whole::BOM).unwrap_or(head).trim_ascii_start();
@@ -86,7 +86,7 @@ struct Bounded<R> {
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a single tag or text is longer than 64 MiB"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a single tag or text is longer than 16 MiB"));
         }
         let length = buffer.len().min(self.left);
         let read = self.input.read(&mut buffer[..length])?;

@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn numbers_without_a_text_or_function_are_no_failure() {
-        let message = b"\x0a\x04\x08\x63\x10\x02\x12\x04\x0a\x01\x07\x10\x05\x22\x06\x08\x01\x22\x02\x08\x09";
+        let message = b"\x0a\x04\x08\x63\x10\x02\x12\x05\x0a\x01\x07\x10\x05\x22\x06\x08\x01\x22\x02\x08\x09";
         let pprof = Pprof::parse(message).unwrap();
         assert_eq!(pprof.sample_types().collect::<Vec<_>>(), [(&b""[..], &b""[..])]);
         assert!(pprof.locations().all(|location| location.functions.is_empty()));

@@ -112,8 +112,8 @@ fn put_tables(out: &mut Vec<u8>, profile: &Profile, frames: &[FrameId], about: &
         put_bytes(out, field::LOCATION, &location);
         let function = message_of(|inner| {
             put_number(inner, field::function::ID, id);
+            // Not as the system's name too: pprof would take the name for mangled and shorten it.
             put_number(inner, field::function::NAME, names + id - 1);
-            put_number(inner, field::function::SYSTEM_NAME, names + id - 1);
         });
         put_bytes(out, field::FUNCTION, &function);
     }

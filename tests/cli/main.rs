@@ -9,6 +9,7 @@ mod collapse;
 mod corpus;
 mod csv;
 mod diff;
+mod documents;
 mod filter;
 mod folded;
 mod formats;

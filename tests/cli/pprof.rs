@@ -52,11 +52,11 @@ fn every_folded_file_of_the_corpus_comes_back() {
         for file in files(&corpus.join(folder)) {
             let direct = run("fg-collapse", ["-q".as_ref(), "--format=folded".as_ref(), file.as_os_str()], b"");
             let named = file.to_string_lossy();
-            // Folded text, of which something is left.
+            // Folded text, also with what is Austin's own, of which something is left.
             if named.contains("perf-script") || direct.code() != 0 || direct.stdout.is_empty() {
                 continue;
             }
-            let pprof = run("fg-pprof", [file.as_os_str()], b"").ok();
+            let pprof = run("fg-pprof", [""; 0], &direct.stdout).ok();
             let back = run("fg-collapse", ["-q"], &pprof.stdout).ok();
             assert!(back.stdout == direct.stdout, "{named}");
             count += 1;
@@ -178,7 +178,7 @@ fn go_tool_pprof_shows_a_comparison_as_one() {
     }
     let shown = pprof(&[&["-top"], &SHOW_ALL[..]].concat(), &made(&[], COMPARISON.as_bytes())).text();
     assert!(shown.contains("of 10 total"), "shares are of what was before: {shown}");
-    let expected = [("main", (-2, 11)), ("parse", (1, 13)), ("read", (12, 12)), ("write", (0, 0))];
+    let expected = [("main", (-2, 11)), ("parse", (1, 13)), ("read", (12, 12))];
     let changed = expected.into_iter().map(|(name, weights)| (name.to_owned(), weights));
     assert_eq!(top(&shown), changed.collect());
 }

@@ -21,13 +21,16 @@ use super::sink::Sink;
 use super::whole;
 use crate::Error;
 
+/// So much of a document's beginning tells its format.
+const TELLING: usize = 256 * 1024;
+
 /// Whether the JSON that an input begins with passes a test. It may be cut.
 fn begins(head: &[u8], test: impl FnOnce(Value<'_>) -> bool) -> bool {
     let head = head.strip_prefix(whole::BOM).unwrap_or(head).trim_ascii_start();
     if !matches!(head.first(), Some(b'{' | b'[')) {
         return false;
     }
-    Tape::read(head).is_ok_and(|tape| tape.root().is_some_and(test))
+    Tape::read(&head[..head.len().min(TELLING)]).is_ok_and(|tape| tape.root().is_some_and(test))
 }
 
 /// Reads the whole document and hands it over.
