@@ -71,7 +71,7 @@ impl Unit {
 /// How many parts of a unit a weight is a whole number of.
 fn scale_of(weight: Weight) -> u64 {
     let mut scale = 1;
-    while scale < 1_000_000 && weight.millionths() % u128::from(1_000_000 / scale) != 0 {
+    while scale < 1_000_000 && !weight.millionths().is_multiple_of(u128::from(1_000_000 / scale)) {
         scale *= 10;
     }
     scale
