@@ -16,7 +16,6 @@ use super::format::{Format, Reading};
 use super::sink::Sink;
 use super::stack::Stack;
 use super::text;
-use super::{Event, EventChoice};
 use crate::Error;
 use crate::profile::Weight;
 
@@ -106,7 +105,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     if entry.is_some() {
         document.malformed("the input ends within a map's entry")?;
     }
-    match sink.is_empty() && document.counts.events.is_empty() && plain > 0 {
+    match sink.is_empty() && document.events.seen().is_empty() && plain > 0 {
         true => Err(document.unreadable("bpftrace's output, but no map in it is keyed by a stack")),
         false => Ok(()),
     }
@@ -137,7 +136,7 @@ impl Entry {
     }
 
     pub(super) fn add(mut self, weight: Weight, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-        if !is_taken(&self.map, document) {
+        if !document.events.takes(&self.map) {
             return Ok(());
         }
         self.stacks.retain(|stack| !stack.is_empty());
@@ -164,19 +163,4 @@ impl Entry {
 
 fn is_kernel(stack: &[Vec<u8>]) -> bool {
     stack.iter().any(|frame| KERNEL_ROOTS.iter().any(|root| frame.starts_with(root)))
-}
-
-fn is_taken(map: &[u8], document: &mut Document<'_>) -> bool {
-    let events = &mut document.counts.events;
-    if let Some(event) = events.iter_mut().find(|event| event.name == map) {
-        event.samples += 1;
-        return event.taken;
-    }
-    let taken = match &document.options.event {
-        EventChoice::First => events.is_empty(),
-        EventChoice::All => true,
-        EventChoice::Named(wanted) => map == &wanted[..] || &map[1..] == &wanted[..],
-    };
-    events.push(Event { name: map.to_vec(), taken, samples: 1, counted: 0, weight: Weight::ZERO });
-    taken
 }

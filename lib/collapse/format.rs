@@ -4,7 +4,7 @@ use super::document::Document;
 use super::sink::Sink;
 use super::{Options, Parser};
 use super::{
-    bcc, bpftrace, callgrind, dtrace, eu_stack, faulthandler, folded, gdb, ghc_prof, go_raw, instruments,
+    bcc, bpftrace, callgrind, dtrace, eu_stack, faulthandler, folded, gdb, ghc_prof, go_raw, go_traces, instruments,
     java_exceptions, javacore, json, jstack, ljp, perf_report, perf_script, pmcstat, pprof, procstack, sample,
     simpleperf, stap, vsprof, vtune, wcp, xctrace, xdebug,
 };
@@ -43,7 +43,7 @@ pub(super) enum Reading {
 pub(super) type Reader = fn(&mut Document<'_>, &mut Sink) -> Result<(), Error>;
 
 /// All formats, in the order in which they are asked. Folded stacks come last: many a line may be taken for one.
-pub(super) static FORMATS: [&Format; 38] = [
+pub(super) static FORMATS: [&Format; 39] = [
     &perf_script::FORMAT,
     &pprof::FORMAT,
     &xctrace::FORMAT,
@@ -65,6 +65,7 @@ pub(super) static FORMATS: [&Format; 38] = [
     &sample::FORMAT,
     &instruments::FORMAT,
     &go_raw::FORMAT,
+    &go_traces::FORMAT,
     &jstack::FORMAT,
     &javacore::FORMAT,
     &java_exceptions::FORMAT,

@@ -22,7 +22,7 @@ const fn with(example: Example, options: &'static [&'static str]) -> Example {
     Example { options, ..example }
 }
 
-const EXAMPLES: [Example; 67] = [
+const EXAMPLES: [Example; 68] = [
     example("async-profiler.txt", "folded", "120007"),
     example("austin.txt", "folded", "1250"),
     example("bcc.txt", "bcc", "1040"),
@@ -59,6 +59,8 @@ const EXAMPLES: [Example; 67] = [
     with(example("pmcstat.txt", "pmcstat", "4"), &["--event=LLC_MISSES"]),
     example("pprof-raw.txt", "pprof-raw", "80000000"),
     with(example("pprof-raw.txt", "pprof-raw", "8"), &["--event=samples", "--addrs"]),
+    // "Total samples = 1.45s"
+    example("pprof-traces.txt", "pprof-traces", "1450"),
     example("procstack.txt", "procstack", "2"),
     // Threads of 10 and 6 samples
     example("sample.txt", "sample", "16"),
@@ -157,7 +159,7 @@ fn every_format_has_an_example() {
 const ELSEWHERE: [&&str; 0] = [];
 
 /// What is wrong in a text of some format, the line that has it, and what is said of it; all else counts.
-const BROKEN: [(&str, &str, u64, &str, &str); 25] = [
+const BROKEN: [(&str, &str, u64, &str, &str); 26] = [
     ("bcc", "    f\n    -    a (1)\n        3\n\n        4\n", 5, "without the thread", "a;f 3\n"),
     ("bpftrace", "@[\n    f\n]: 3\n@[\n    g\n@[\n    h\n]: 1\n", 6, "before the last one has ended", "f 3\nh 1\n"),
     ("callgrind", "events: Ir\nfn=main\n1 5\n1 x\n", 4, "a position and costs", "main 5\n"),
@@ -199,6 +201,7 @@ const BROKEN: [(&str, &str, u64, &str, &str); 25] = [
         "pprof -raw",
         "f 1\n",
     ),
+    ("pprof-traces", "-----------+---\n 5ms f\n-----------+---\n x f\n", 4, "a value and a function", "f 5\n"),
     ("procstack", "1: a\n0x1  f() + 0x1\nx\n", 3, "a process, a thread or a frame", "a;f 1\n"),
     ("sample", "Call graph:\n    2 a  (in b)\n    + x\n", 3, "how many samples", "b`a 2\n"),
     ("simpleperf", "sample:\n  event_type: e\n  event_count: 1\n  symbol: f\nx\n", 5, "a key and a value", "f 1\n"),
@@ -234,9 +237,14 @@ fn what_is_malformed_is_said_and_counted_and_the_rest_stands() {
 
 #[test]
 fn what_is_no_stacks_gets_a_line_that_says_what_to_do() {
-    let texts: [(&[u8], &str); 4] = [
+    let waiting = run("fg-collapse", [""; 0], b"\"a\" #1\n java.lang.Thread.State: WAITING\n\tat f(A)\n").ok();
+    assert_eq!(waiting.stderr, "fg-collapse: nothing is taken; the input has WAITING (1); --event chooses\n");
+    let texts: [(&[u8], &str); 7] = [
         (b"# Children      Self  Command  Symbol\n 1.0%  [.] f\n", "give it --no-children"),
         (b"# Overhead  Symbol\n 5.0%  [.] f\n   |\n   ---f\n", "-g folded"),
+        (b"v8-version,11,3,244\n", "--cpu-prof"),
+        (b"heap profile: 1: 2 [ 1: 2] @ heap\n", "pprof -raw"),
+        (b"FLR\0\0\x02\0\0", "jfrconv"),
         (b"Attaching 1 probe...\n\n@start: 5\n", "no map in it is keyed by a stack"),
         (b"Samples:\nalloc/count inuse/bytes\n1 2: 1\n", "no value is called"),
     ];

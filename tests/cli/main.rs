@@ -7,6 +7,7 @@ mod support;
 
 mod collapse;
 mod corpus;
+mod corpus_formats;
 mod csv;
 mod diff;
 mod documents;

@@ -45,7 +45,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         }
     }
-    match sink.is_empty() && document.counts.events.is_empty() && plain {
+    match sink.is_empty() && document.events.seen().is_empty() && plain {
         true => Err(document.unreadable("bpftrace's output, but no map in it is keyed by a stack")),
         false => Ok(()),
     }
