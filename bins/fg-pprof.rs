@@ -13,7 +13,8 @@ use fgkit::{Error, folded};
 /// seconds, and `count/100` where there is no better name.
 ///
 /// A differential profile, as fg-diff writes it, becomes one as `pprof -diff_base` makes it: what was before counts
-/// negative, and shares are of the total before. The same input always gives the same bytes.
+/// negative, and shares are of the total before. The same input always gives the same bytes, unless --time tells another
+/// time.
 #[derive(clap::Parser)]
 #[command(name = "fg-pprof")]
 struct Args {

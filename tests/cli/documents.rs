@@ -148,7 +148,6 @@ fn what_is_no_json_is_said_with_its_place() {
 fn what_cannot_be_folded_gets_a_line_that_says_what_to_do() {
     for (text, what) in [
         (&b"FLR\0\0\x02"[..], "jfrconv -o collapsed"),
-        (b"v8-version,11,3,244\n", "node --prof-process --preprocess"),
         (b"{\"version\":1.2,\"mode\":\"cpu\",\"interval\":1,\"samples\":3,\"frames\":{}}", "raw: true"),
         (b"{\"type\": \"map\", \"data\": {\"@start\": {\"12\": 3}}}\n", "no map in it is keyed by a stack"),
     ] {
@@ -160,7 +159,7 @@ fn what_cannot_be_folded_gets_a_line_that_says_what_to_do() {
 
 #[test]
 fn of_several_values_one_is_chosen_by_name() {
-    let pprof = support::data("collapse/formats/pprof.pb.gz");
+    let pprof = support::data("collapse/formats/pprof.pb");
     for option in ["--event=samples", "--sample-type=samples", "--event=samples/count"] {
         let folded = run("fg-collapse", [option.as_ref(), pprof.as_os_str()], b"").ok().text();
         assert_eq!(folded, "main.main;[libc.so.6] 1\nmain.main;main.serve;main.inlined 5\n");

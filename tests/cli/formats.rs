@@ -90,9 +90,9 @@ const EXAMPLES: [Example; 68] = [
     example("ghc-json.prof", "ghc-json", "9"),
     with(example("ghc-json.prof", "ghc-json", "700"), &["--event=bytes"]),
     example("heapprofile.heapprofile", "heapprofile", "4696"),
-    example("pprof.pb.gz", "pprof", "60000000"),
-    with(example("pprof.pb.gz", "pprof", "6"), &["--event=samples", "--label=request", "--label=size"]),
-    with(example("pprof.pb.gz", "pprof", "60000000"), &["--srcline", "--addrs"]),
+    example("pprof.pb", "pprof", "60000000"),
+    with(example("pprof.pb", "pprof", "6"), &["--event=samples", "--label=request", "--label=size"]),
+    with(example("pprof.pb", "pprof", "60000000"), &["--srcline", "--addrs"]),
     example("samply.json", "firefox", "8"),
     with(example("samply.json", "firefox", "8"), &["--pid", "--srcline", "--addrs"]),
     // 30.5 and 12 ms
@@ -242,7 +242,7 @@ fn what_is_no_stacks_gets_a_line_that_says_what_to_do() {
     let texts: [(&[u8], &str); 7] = [
         (b"# Children      Self  Command  Symbol\n 1.0%  [.] f\n", "give it --no-children"),
         (b"# Overhead  Symbol\n 5.0%  [.] f\n   |\n   ---f\n", "-g folded"),
-        (b"v8-version,11,3,244\n", "--cpu-prof"),
+        (b"v8-version,11,3,244\n", "--preprocess"),
         (b"heap profile: 1: 2 [ 1: 2] @ heap\n", "pprof -raw"),
         (b"FLR\0\0\x02\0\0", "jfrconv"),
         (b"Attaching 1 probe...\n\n@start: 5\n", "no map in it is keyed by a stack"),
