@@ -14,7 +14,7 @@ use crate::profile::{FrameId, Weight, Weights};
 pub(super) static FORMAT: Format = Format {
     name: "pprof",
     about: "pprof protobuf (Go, gperftools, and many others)",
-    recognises: |head| is_begin(head, false),
+    recognises: is_begin,
     reading: Reading::Bytes(read),
 };
 
