@@ -1,8 +1,8 @@
 //! Which event's samples count, and how many of each there were.
 
-use super::memo::{Key, Memo};
 use super::{Event, EventChoice};
 use crate::profile::Weight;
+use crate::profile::memo::{Key, Memo};
 
 /// All events seen so far.
 pub(super) struct Events {

@@ -6,12 +6,11 @@ use crate::Error;
 use crate::input::Blocks;
 
 /// What is known by its first bytes but cannot be folded, and what to do about it.
-const KNOWN: [(&[u8], &str); 8] = [
+const KNOWN: [(&[u8], &str); 7] = [
     (b"PERFILE2", "a binary perf.data file: run `perf script -i FILE | fg-collapse`"),
     (b"2ELIFREP", "a binary perf.data file: run `perf script -i FILE | fg-collapse`"),
     (b"FLR\0", "a Java Flight Recorder file: convert it with async-profiler, `jfrconv -o collapsed FILE FILE.folded`"),
     (b"MOJ", "a binary file of Austin: convert it, `mojo2austin FILE OUTPUT`"),
-    (b"v8-version,", "V8's own log: run `node --prof-process --preprocess FILE | fg-collapse`"),
     (b"heap profile:", "a heap profile of gperftools: convert it, `pprof -raw PROGRAM FILE`"),
     (b"hprof", "a Java heap dump: it has objects and no stacks"),
     (b"\x7fELF", "a program, not a profile"),

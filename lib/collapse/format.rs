@@ -6,7 +6,7 @@ use super::{Options, Parser};
 use super::{
     bcc, bpftrace, callgrind, dtrace, eu_stack, faulthandler, folded, gdb, ghc_prof, go_raw, go_traces, instruments,
     java_exceptions, javacore, json, jstack, ljp, perf_report, perf_script, pmcstat, pprof, procstack, sample,
-    simpleperf, stap, vsprof, vtune, wcp, xctrace, xdebug,
+    simpleperf, stap, v8_prof, vsprof, vtune, wcp, xctrace, xdebug,
 };
 use crate::Error;
 
@@ -43,7 +43,7 @@ pub(super) enum Reading {
 pub(super) type Reader = fn(&mut Document<'_>, &mut Sink) -> Result<(), Error>;
 
 /// All formats, in the order in which they are asked. Folded stacks come last: many a line may be taken for one.
-pub(super) static FORMATS: [&Format; 39] = [
+pub(super) static FORMATS: [&Format; 40] = [
     &perf_script::FORMAT,
     &pprof::FORMAT,
     &xctrace::FORMAT,
@@ -80,6 +80,7 @@ pub(super) static FORMATS: [&Format; 39] = [
     &vtune::FORMAT,
     &vsprof::FORMAT,
     &wcp::FORMAT,
+    &v8_prof::FORMAT,
     &procstack::FORMAT,
     &xdebug::FORMAT,
     &folded::FORMAT,

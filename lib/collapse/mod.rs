@@ -48,6 +48,7 @@ mod stap;
 mod text;
 pub mod tidy;
 mod units;
+mod v8_prof;
 mod vsprof;
 mod vtune;
 mod wcp;
@@ -104,6 +105,13 @@ pub struct Options {
     pub comms: Vec<Vec<u8>>,
     /// The CPUs whose samples count.
     pub cpus: Option<CpuList>,
+}
+
+impl Options {
+    /// Whether samples are chosen by when, where and by whom they were taken.
+    fn selects(&self) -> bool {
+        self.time.is_some() || self.cpus.is_some() || !self.comms.is_empty()
+    }
 }
 
 /// Parses one format. It may remember frames between blocks, and so is always given the same sink.

@@ -22,7 +22,7 @@ const fn with(example: Example, options: &'static [&'static str]) -> Example {
     Example { options, ..example }
 }
 
-const EXAMPLES: [Example; 68] = [
+const EXAMPLES: [Example; 69] = [
     example("async-profiler.txt", "folded", "120007"),
     example("austin.txt", "folded", "1250"),
     example("bcc.txt", "bcc", "1040"),
@@ -67,6 +67,8 @@ const EXAMPLES: [Example; 68] = [
     example("simpleperf.txt", "simpleperf", "1000"),
     with(example("simpleperf.txt", "simpleperf", "2"), &["--weight=samples", "--tid"]),
     example("systemtap.txt", "systemtap", "21"),
+    // Five ticks
+    example("v8-prof.txt", "v8-prof", "5"),
     example("vsprof.csv", "vsprof", "2401204"),
     with(example("vsprof.csv", "vsprof", "100"), &["--event=time"]),
     example("vtune.csv", "vtune", "2160.4"),
@@ -159,7 +161,7 @@ fn every_format_has_an_example() {
 const ELSEWHERE: [&&str; 0] = [];
 
 /// What is wrong in a text of some format, the line that has it, and what is said of it; all else counts.
-const BROKEN: [(&str, &str, u64, &str, &str); 26] = [
+const BROKEN: [(&str, &str, u64, &str, &str); 27] = [
     ("bcc", "    f\n    -    a (1)\n        3\n\n        4\n", 5, "without the thread", "a;f 3\n"),
     ("bpftrace", "@[\n    f\n]: 3\n@[\n    g\n@[\n    h\n]: 1\n", 6, "before the last one has ended", "f 3\nh 1\n"),
     ("callgrind", "events: Ir\nfn=main\n1 5\n1 x\n", 4, "a position and costs", "main 5\n"),
@@ -206,6 +208,7 @@ const BROKEN: [(&str, &str, u64, &str, &str); 26] = [
     ("sample", "Call graph:\n    2 a  (in b)\n    + x\n", 3, "how many samples", "b`a 2\n"),
     ("simpleperf", "sample:\n  event_type: e\n  event_count: 1\n  symbol: f\nx\n", 5, "a key and a value", "f 1\n"),
     ("systemtap", " 0x1 : f+0x1/0x2 [a]\n 3\nx\n", 3, "neither a frame nor a count", "f 3\n"),
+    ("v8-prof", "v8-version,1\ntick,0x1,1,0,0x0,0\ntick,x\n", 3, "a V8 log", "[unknown] 1\n"),
     (
         "vsprof",
         "Level,Function Name,Number of Calls,\n1,\"f\",2,\n2,\"g\",\"4,718.25\",\n",
@@ -236,13 +239,23 @@ fn what_is_malformed_is_said_and_counted_and_the_rest_stands() {
 }
 
 #[test]
+fn choices_that_a_format_has_no_grounds_for_are_said() {
+    let outcome = run("fg-collapse", ["--comm=a"], b"a;b 1\nb 2\n").ok();
+    assert!(outcome.stderr.contains("stdin: samples have no time, thread or CPU here"), "{outcome:?}");
+    let refused = run("fg-collapse", ["--event=x"], b"Samples:\na/count b/ns\n1 2: 1\n");
+    assert!(
+        refused.code() == 1 && refused.stderr.contains("no value is called x; samples have a/count, b/ns"),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn what_is_no_stacks_gets_a_line_that_says_what_to_do() {
     let waiting = run("fg-collapse", [""; 0], b"\"a\" #1\n java.lang.Thread.State: WAITING\n\tat f(A)\n").ok();
     assert_eq!(waiting.stderr, "fg-collapse: nothing is taken; the input has WAITING (1); --event chooses\n");
-    let texts: [(&[u8], &str); 7] = [
+    let texts: [(&[u8], &str); 6] = [
         (b"# Children      Self  Command  Symbol\n 1.0%  [.] f\n", "give it --no-children"),
         (b"# Overhead  Symbol\n 5.0%  [.] f\n   |\n   ---f\n", "-g folded"),
-        (b"v8-version,11,3,244\n", "--preprocess"),
         (b"heap profile: 1: 2 [ 1: 2] @ heap\n", "pprof -raw"),
         (b"FLR\0\0\x02\0\0", "jfrconv"),
         (b"Attaching 1 probe...\n\n@start: 5\n", "no map in it is keyed by a stack"),

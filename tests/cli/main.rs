@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod check;
 mod collapse;
 mod corpus;
 mod corpus_formats;

@@ -13,7 +13,7 @@ use crate::collapse::bpftrace::Entry;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, Reading};
 use crate::collapse::sink::Sink;
-use crate::collapse::whole;
+use crate::collapse::{Options, whole};
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "bpftrace-json",
@@ -38,7 +38,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 if !key.contains(&b'\n') {
                     plain = true;
                 } else if let Some(weight) = count.millionths().and_then(whole::positive) {
-                    entry(&name, &key).add(weight, document, sink)?;
+                    entry(&name, &key, document.options, sink).add(weight, document, sink)?;
                 } else {
                     document.malformed("a histogram, which is no weight of a stack")?;
                 }
@@ -51,11 +51,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
 }
 
-fn entry(map: &[u8], key: &[u8]) -> Entry {
+fn entry(map: &[u8], key: &[u8], options: &Options, sink: &mut Sink) -> Entry {
     let mut entry = Entry::of(map);
     for line in key.split(|byte| *byte == b'\n') {
         match line.first().is_some_and(u8::is_ascii_whitespace) {
-            true => entry.frame(line.trim_ascii()),
+            true => entry.frame(line.trim_ascii(), options, sink),
             false => {
                 entry.pause();
                 entry.keys(line);
