@@ -11,11 +11,13 @@ mod corpus;
 mod corpus_formats;
 mod csv;
 mod diff;
+mod documents;
 mod filter;
 mod folded;
 mod formats;
 mod man;
 mod manners;
+mod pprof;
 #[cfg(target_os = "linux")]
 mod signals;
 mod svg;
