@@ -15,6 +15,7 @@ mod linux {
     use fgkit::cli::{Output, Session};
     use fgkit::diagnostics::{Diagnostics, plural};
     use fgkit::perf::recording::{Counts, WeightBy};
+    use fgkit::perf::symbolize;
     use fgkit::record::events::Metric;
     use fgkit::record::off_cpu::OffCpu;
     use fgkit::record::quantity::Quantity;
@@ -63,7 +64,7 @@ mod linux {
 
     impl Printer {
         fn print(&self, recorded: &Recorded, mut output: Option<&mut Output>) -> (Said, Result<(), Error>) {
-            let time = now();
+            let time = recorded.began;
             self.report.print(recorded, |event, write| match (&self.pattern, &mut output) {
                 (None, Some(output)) => write(output),
                 _ => write(&mut Output::create(Some(&self.file(event, time)))?),
@@ -154,6 +155,9 @@ mod linux {
             if off_cpu && (self.interval.is_some() || self.max_overhead.is_some()) {
                 return wrong("--interval and --max-overhead are for samples, not for --off-cpu and --wall");
             }
+            if self.interval.is_some_and(|interval| interval < Duration::from_secs(1)) {
+                return wrong("--interval is a second at least: it is by the second that files are named");
+            }
             if self.interval.is_some() && !self.output().is_some_and(report::names_times) {
                 return wrong("--interval writes a file each time: name it by its time, as in -o 'app-%t.folded'");
             }
@@ -203,17 +207,17 @@ mod linux {
             let wrong = |what: &str| Err(Error::Usage(what.to_owned()));
             let lists = self.event.iter().map(|events| Metric::list(events));
             let mut metrics = lists.collect::<Result<Vec<_>, _>>()?.concat();
-            if metrics.len() > 1 && !self.script && !self.output().is_some_and(report::names_events) {
-                return wrong(
-                    "several events make several profiles: name each file by its event (-o 'app-%e.folded'), \
-                     or print them all with --script",
-                );
-            }
             if let Some(field) = &self.weight_field {
                 let [metric] = &mut metrics[..] else {
                     return wrong("--weight-field is for one tracepoint: -e SUBSYSTEM:EVENT");
                 };
                 metric.quantity = Some(Quantity::field(metric.name(), field)?);
+            }
+            if metrics.len() > 1 && !self.script && !self.output().is_some_and(report::names_events) {
+                return wrong(
+                    "several events make several profiles: name each file by its event (-o 'app-%e.folded'), \
+                     or print them all with --script",
+                );
             }
             let is_argument = |metric: &Metric| matches!(metric.quantity, Some(Quantity::Argument(_)));
             if self.call_graph() == CallGraph::FramePointers && metrics.iter().any(is_argument) {
@@ -233,7 +237,8 @@ mod linux {
         }
 
         fn report(&self, weight: WeightBy) -> Report {
-            Report { script: self.script, inline: !self.no_inline, weight, call_graph: self.call_graph() }
+            let names = symbolize::Options { inline: !self.no_inline, lines: self.lines, debuginfod: self.debuginfod };
+            Report { script: self.script, names, weight, call_graph: self.call_graph() }
         }
 
         fn output(&self) -> Option<&std::path::Path> {
@@ -380,7 +385,7 @@ struct Args {
 
     /// Write a profile every so often, and begin anew: for days
     ///
-    /// Each to a file of its own, whose name tells when it ended: -o 'app-%t.folded' makes app-20261121T025700Z.folded.
+    /// Each to a file of its own, whose name tells when it began: -o 'app-%t.folded' makes app-20261121T025700Z.folded.
     /// What ended meanwhile is forgotten.
     #[arg(long, value_name = "TIME", value_parser = cli::parse_duration, hide_short_help = true)]
     interval: Option<std::time::Duration>,
@@ -393,6 +398,14 @@ struct Args {
     /// Leave inlined calls out: quicker for large programs
     #[arg(long, hide_short_help = true)]
     no_inline: bool,
+
+    /// Add each frame's place in the source: `parse:lexer.c:123`
+    #[arg(long, hide_short_help = true)]
+    lines: bool,
+
+    /// Let debuginfod-find fetch debug information that is missing
+    #[arg(long, hide_short_help = true)]
+    debuginfod: bool,
 
     /// Print each sample as `perf script` does
     #[arg(long)]

@@ -6,12 +6,15 @@
 //! each once.
 
 pub mod debug_file;
+pub mod debug_information;
 pub mod demangle;
+pub mod elf_names;
 pub mod event;
 pub mod kallsyms;
 pub mod naming;
 pub mod object;
 pub mod perf_map;
+pub mod plt;
 pub mod process;
 pub mod recording;
 pub mod script;
@@ -22,3 +25,4 @@ pub mod symbols;
 mod truncation;
 mod turn;
 pub mod unwind;
+pub mod view;

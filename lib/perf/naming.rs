@@ -1,8 +1,10 @@
 //! A recording as a profile: its places named, its threads as roots, what was lost in its place.
 
+use std::borrow::Cow;
+
 use super::recording::{Recording, Tally, WeightBy};
 use super::state::State;
-use super::symbolize::Symbolized;
+use super::symbolize::{NamedFrame, Symbolized};
 use crate::Error;
 use crate::collapse::tidy;
 use crate::profile::{FrameId, Frames, Profile, Weight, Weights};
@@ -105,11 +107,20 @@ impl<'a> FrameNames<'a> {
             }
             let mut names = Vec::new();
             for name in tidy::frames(&frame.name, java) {
+                let name = located(name, frame);
                 let name = if names.is_empty() { name } else { tidy::marked(name, tidy::INLINED) };
                 names.push(frames.intern(&name));
             }
             names
         })
+    }
+}
+
+/// With `:FILE:LINE` if that is known.
+fn located<'a>(name: Cow<'a, [u8]>, frame: &NamedFrame) -> Cow<'a, [u8]> {
+    match &frame.source {
+        Some(source) => [&name, &b":"[..], source].concat().into(),
+        None => name,
     }
 }
 

@@ -8,6 +8,7 @@ use object::{Object as _, ObjectSegment as _};
 use rustc_hash::FxHashMap;
 
 use super::event::Mmap;
+use super::view::{Folder, Views};
 
 /// An object's number in a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,6 +93,7 @@ pub struct Elf {
     bytes: Bytes,
     segments: Vec<Segment>,
     entry: u64,
+    root: Option<Arc<Folder>>,
 }
 
 /// A stretch of the file in which code may stand.
@@ -119,7 +121,7 @@ impl Elf {
             })
             .collect();
         let entry = file.entry();
-        Some(Self { path, bytes, segments, entry })
+        Some(Self { path, bytes, segments, entry, root: None })
     }
 
     /// The file's path as the process saw it.
@@ -130,6 +132,11 @@ impl Elf {
     /// The file's bytes.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
+    }
+
+    /// A path to the root folder of the process that mapped it first, unless that is ours.
+    pub fn root(&self) -> Option<&Path> {
+        self.root.as_ref().map(|root| root.path())
     }
 
     /// The address of its first instruction; 0 if it has none.
@@ -153,6 +160,7 @@ pub struct Objects {
     pub(super) jit: FxHashMap<(u32, bool), ObjectId>,
     /// Numbers that are to be given again.
     pub(super) free: Vec<ObjectId>,
+    pub(super) views: Views,
 }
 
 /// The object of unknown addresses.
@@ -168,6 +176,7 @@ impl Default for Objects {
             by_name: FxHashMap::default(),
             jit: FxHashMap::default(),
             free: Vec::new(),
+            views: Views::default(),
         }
     }
 }
@@ -212,8 +221,9 @@ impl Objects {
                 }
                 let object = map_file(&file)
                     .and_then(|bytes| Elf::parse(path.to_vec(), bytes).ok_or_else(|| "not an ELF file".to_owned()));
+                let root = self.views.root(mmap.pid);
                 let id = self.push(match object {
-                    Ok(elf) => Object::Elf(elf),
+                    Ok(elf) => Object::Elf(Elf { root, ..elf }),
                     Err(_) if is_plain_memory(path) => return self.jit(mmap.pid, true),
                     Err(why) => Object::Missing { path: path.to_vec(), why },
                 });
@@ -285,13 +295,13 @@ fn open(mmap: &Mmap<'_>) -> Result<(File, (u64, u64, i64)), String> {
 
 /// Opens a file of whatever kind without waiting for anybody: a pipe may stand by now where a program's file was.
 #[cfg(unix)]
-fn open_at_once(path: &Path) -> std::io::Result<File> {
+pub(super) fn open_at_once(path: &Path) -> std::io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
     File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
 }
 
 #[cfg(not(unix))]
-fn open_at_once(path: &Path) -> std::io::Result<File> {
+pub(super) fn open_at_once(path: &Path) -> std::io::Result<File> {
     File::open(path)
 }
 

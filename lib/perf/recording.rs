@@ -3,7 +3,7 @@
 use std::hash::Hasher;
 
 use hashbrown::HashTable;
-use rustc_hash::FxHasher;
+use rustc_hash::{FxHashMap, FxHasher};
 
 use super::event::{Address, Event, Mmap, Sample, Stamp};
 use super::object::{KERNEL, Object, ObjectId, Objects, UNKNOWN};
@@ -141,6 +141,8 @@ pub struct Stack<'a> {
 pub struct Recording {
     pub(super) options: Options,
     pub(super) processes: Processes,
+    /// On each CPU, the process and thread that ended last.
+    pub(super) exits: FxHashMap<u32, (u32, u32)>,
     /// The files whose code ran.
     pub objects: Objects,
     /// Threads' names.
@@ -164,6 +166,7 @@ impl Recording {
         Self {
             options,
             processes: Processes::default(),
+            exits: FxHashMap::default(),
             objects: Objects::default(),
             comms: Frames::new(),
             locations: Locations::default(),
@@ -175,6 +178,11 @@ impl Recording {
             lost: Vec::new(),
             scratch: Vec::new(),
         }
+    }
+
+    /// Unwinds no stack further than so many frames.
+    pub fn limit_unwinding(&mut self, frames: usize) {
+        self.unwinder.deepest = frames;
     }
 
     /// Takes in what a record says. Of what a sample refers to, everything must have been taken in before it.
@@ -191,7 +199,10 @@ impl Recording {
             Event::Fork { pid, tid, parent_pid, parent_tid } => {
                 self.processes.fork((pid, tid), (parent_pid, parent_tid), stamp.time);
             }
-            Event::Exit { pid, tid } => self.processes.exit(pid, tid, stamp.time),
+            Event::Exit { pid, tid } => {
+                self.exits.insert(stamp.cpu, (pid, tid));
+                self.processes.exit(pid, tid, stamp.time);
+            }
             Event::Throttle => self.counts.throttled += 1,
             Event::Lost(_) | Event::Switch { .. } | Event::Other => {}
         }
@@ -228,6 +239,7 @@ impl Recording {
     }
 
     fn sample(&mut self, stamp: Stamp, sample: &Sample<'_>) {
+        let stamp = self.with_owner(stamp);
         let number = self.intern_stack(stamp, sample);
         self.add(number, (1, sample.period));
         if self.options.each_sample {
@@ -304,6 +316,14 @@ impl Recording {
             stack.push(self.locate(stamp.pid, address, mapping));
         }
         end
+    }
+
+    /// A thread on the last steps of its end has no number any more: it is the last that has ended on its CPU.
+    fn with_owner(&self, stamp: Stamp) -> Stamp {
+        match self.exits.get(&stamp.cpu) {
+            Some(&(pid, tid)) if stamp.tid == u32::MAX => Stamp { pid, tid, ..stamp },
+            _ => stamp,
+        }
     }
 
     fn find(&self, stamp: Stamp, address: Address) -> Option<Mapping> {

@@ -14,6 +14,7 @@ impl Recording {
         let part = Self {
             options: self.options,
             processes: Default::default(),
+            exits: Default::default(),
             objects: self.objects.to_be_named(),
             comms: std::mem::replace(&mut self.comms, Frames::new()),
             locations: std::mem::take(&mut self.locations),

@@ -109,6 +109,18 @@ impl Counters {
         }
     }
 
+    /// Starts telling what samples will refer to, unless a command's program will.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn start_side(&self) -> io::Result<()> {
+        if !self.enable_by_hand {
+            return Ok(());
+        }
+        let is_side = |counter: &&Counter| !counter.id().is_ok_and(|id| self.counted.contains_key(&id));
+        self.all().filter(is_side).try_for_each(Counter::enable)
+    }
+
     /// Starts counting, unless a command's program will.
     ///
     /// # Errors

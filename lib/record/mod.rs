@@ -102,6 +102,8 @@ pub struct Recorded {
     pub metrics: Vec<(Metric, Rate)>,
     /// What became of switches, where they were wanted.
     pub switches: Option<Switches>,
+    /// When it began, in seconds since 1970.
+    pub began: u64,
     /// How long.
     pub elapsed: Duration,
     /// The command, which may still run.
@@ -151,11 +153,21 @@ pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded,
     let options = Options {
         weight: request.weight,
         each_sample: request.each_sample,
-        max_stack: request.max_stack.map_or_else(refusal::max_stack, usize::from),
+        max_stack: match (request.max_stack, request.call_graph) {
+            (Some(frames), CallGraph::FramePointers) => frames.into(),
+            _ => refusal::max_stack(),
+        },
     };
     let memory: Option<Box<dyn Memory>> = if request.live_tail { Some(Box::new(sys::ProcessMemory)) } else { None };
-    let mut session = Session::new(counters, Recording::new(options, memory), &target, sampling.metrics)?;
+    let mut recording = Recording::new(options, memory);
+    if let Some(frames) = request.max_stack {
+        recording.limit_unwinding(frames.into());
+    }
+    let mut session = Session::new(counters, recording, &target, sampling.metrics)?;
     session.overhead = request.max_overhead.map(Overhead::new);
+    let refused = |error: std::io::Error| Error::Refused(plain(&error));
+    // What runs already is looked at when nothing new can be missed any more.
+    session.counters.start_side().map_err(refused)?;
     session.introduce(&target);
     session.reader.switches = request.off_cpu.map(|asked| {
         let mut switches = Switches::new(&asked, target.follows());
@@ -163,7 +175,7 @@ pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded,
         target.running().into_iter().for_each(|tid| switches.found(tid, now));
         switches
     });
-    session.counters.start().map_err(|error| Error::Refused(plain(&error)))?;
+    session.counters.start().map_err(refused)?;
     let command = held.map(Held::release).transpose()?;
     let ended = session.run(request.duration, request.interval, audience);
     let mut recorded = session.finish();

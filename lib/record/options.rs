@@ -28,7 +28,9 @@ pub fn of_samples(target: &Target, sampling: &Sampling, metric: &Metric, rate: R
     options.stat_format.lost_records = true;
     options.sample_format.period = sampling.tells_period();
     options.sample_format.raw = sampling.brings_fields();
-    let max_stack_frames = sampling.max_stack.unwrap_or(0);
+    // Where stacks are unwound, the kernel finds its own part of them alone.
+    let by_kernel = sampling.call_graph == CallGraph::FramePointers;
+    let max_stack_frames = sampling.max_stack.filter(|_| by_kernel).unwrap_or(0);
     let mut call_chain =
         CallChain { exclude_user: false, exclude_kernel: without_kernel, defer_user: false, max_stack_frames };
     if let CallGraph::Dwarf(bytes) = sampling.call_graph {

@@ -16,8 +16,8 @@ use crate::{Error, folded};
 pub struct Report {
     /// Whether each sample is printed, as `perf script` does.
     pub script: bool,
-    /// Whether inlined calls are frames of their own.
-    pub inline: bool,
+    /// What is wanted of names.
+    pub names: symbolize::Options,
     /// What a stack weighs.
     pub weight: WeightBy,
     /// How stacks were found.
@@ -42,7 +42,7 @@ impl Report {
         mut print: impl FnMut(&str, &mut dyn FnMut(&mut Output) -> Result<(), Error>) -> Result<(), Error>,
     ) -> (Said, Result<(), Error>) {
         let recording = &recorded.recording;
-        let names = symbolize::symbolize(&recording.objects, recording.locations(), self.inline);
+        let names = symbolize::symbolize(&recording.objects, recording.locations(), &self.names);
         let events: Vec<&str> = recorded.metrics.iter().map(|(metric, _)| metric.name()).collect();
         let mut unknown = Unknown::default();
         let mut result = Ok(());
@@ -64,7 +64,8 @@ impl Report {
             };
             result = result.and(print("all", &mut write));
         }
-        let lines = summary::lines(recorded, self.call_graph, unknown);
+        let mut lines = names.remarks().to_vec();
+        lines.extend(summary::lines(recorded, self.call_graph, unknown));
         (Said { lines, note: summary::cuts(recorded) }, result)
     }
 }

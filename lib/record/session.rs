@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::epoll;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -87,7 +87,7 @@ impl Session {
         })
     }
 
-    /// What runs already, from `/proc`: after the counters stand, so that nothing falls between.
+    /// What runs already, from `/proc`.
     pub(super) fn introduce(&mut self, target: &Target) {
         let pids = match target {
             Target::Command(_) => Vec::new(),
@@ -181,9 +181,11 @@ impl Session {
         }
         let elapsed = self.began.elapsed();
         self.began = Instant::now();
+        let began = SystemTime::now().checked_sub(elapsed).and_then(|began| began.duration_since(UNIX_EPOCH).ok());
+        let began = began.unwrap_or_default().as_secs();
         let metrics = self.metrics.clone();
         let notes = std::mem::take(&mut self.counters.notes);
-        Recorded { recording, metrics, switches: None, elapsed, command: None, notes }
+        Recorded { recording, metrics, switches: None, began, elapsed, command: None, notes }
     }
 
     /// A ring whose own thread has ended would wake us for ever.

@@ -11,6 +11,7 @@ mod csv;
 mod diff;
 mod filter;
 mod folded;
+mod formats;
 mod man;
 mod manners;
 #[cfg(target_os = "linux")]

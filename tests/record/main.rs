@@ -6,18 +6,22 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod debug_files;
 mod endings;
 mod events;
 mod files;
 mod folded;
 mod idle;
 mod living_stack;
+mod losses;
 mod off_cpu;
+mod parts;
 mod programs;
 mod progress;
 mod quantities;
 mod refusals;
 mod script;
+mod storms;
 mod streams;
 mod targets;
 mod unwinding;

@@ -62,6 +62,21 @@ const MEMORY: &str = r#"
     }
 "#;
 
+/// Three thousand pages touched for the first time, one every few microseconds.
+const FAULTS: &str = r"
+    #include <sys/mman.h>
+    static volatile unsigned long sink;
+    int main(void) {
+        char *pages = mmap(0, 3000 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        madvise(pages, 3000 * 4096, MADV_NOHUGEPAGE);
+        for (int page = 0; page < 3000; page++) {
+            pages[page * 4096] = 1;
+            for (unsigned n = 0; n < 20000; n++) sink += n;
+        }
+        return 0;
+    }
+";
+
 /// Without frame pointers: `deep`, 200 calls deep; `wide`, whose frames are larger than the copy of the stack and come
 /// and go; `alarmed`, which is mostly in a signal handler above `qsort`'s callback.
 const UNWOUND: &str = r#"
@@ -150,6 +165,7 @@ static COMPILED: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     std::fs::create_dir_all(&folder).unwrap();
     for (name, text) in [
         ("busy", BUSY),
+        ("faults", FAULTS),
         ("threads", THREADS),
         ("memory", MEMORY),
         ("unwound", UNWOUND),
@@ -160,6 +176,7 @@ static COMPILED: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     }
     for (name, sources) in [
         ("busy", &["busy.c"][..]),
+        ("faults", &["faults.c"]),
         ("memory", &["memory.c"]),
         ("sizes", &["-fno-optimize-sibling-calls", "sizes.c"]),
         ("waits", &["-fno-optimize-sibling-calls", "waits.c", "-pthread"]),

@@ -14,6 +14,7 @@ mod events;
 mod frame;
 mod header;
 mod name;
+pub(super) mod sched;
 mod selection;
 
 use self::frame::{Frame, Usual};
@@ -23,15 +24,15 @@ use self::selection::Selection;
 use super::folded;
 use super::memo::{Key, Memo};
 use super::sink::Sink;
-use super::{Event, Format, Options, Parser, Remarks, tidy};
+use super::{Counts, Format, Options, Parser, Reading, Remarks, tidy};
 use crate::Error;
 use crate::profile::{FrameId, Weight, Weights};
 
 pub(super) static FORMAT: Format = Format {
-    name: "perf script text",
+    name: "perf-script",
+    about: "perf script text (Linux)",
     recognises,
-    cut: cut::after_last_sample,
-    parser: |options| Box::new(PerfScript::new(options)),
+    reading: Reading::Samples { cut: cut::after_last_sample, parser: |options| Box::new(PerfScript::new(options)) },
 };
 
 /// A line says who ran and which event fired, or the file begins as perf's own comments do.
@@ -41,15 +42,21 @@ fn recognises(head: &[u8]) -> bool {
     }
     let mut lines = cut::Lines::new(head);
     while let Some(line) = lines.next() {
+        let framed = || frame::parse(lines.clone().next().unwrap_or_default()).is_some_and(is_named);
         match header::parse(line) {
             Some(Line::Record | Line::Lost(_)) => return true,
             Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some() => return true,
-            Some(Line::Sample(_)) if frame::is_frame(lines.rest()) => return true,
-            _ if header::bare(line).is_some() && frame::is_indented(lines.rest()) => return true,
+            Some(Line::Sample(_)) if framed() => return true,
+            _ if header::bare(line).is_some() && frame::is_indented(lines.rest()) && framed() => return true,
             _ => {}
         }
     }
     head.starts_with(b"# ========\n")
+}
+
+/// Whether a frame looks like one of perf's and not like a line of numbers.
+fn is_named(frame: Frame<'_>) -> bool {
+    frame.module.is_some() || frame.symbol.trim_ascii_start().first().is_some_and(|first| !first.is_ascii_digit())
 }
 
 /// The parser. What a symbol is called is found out once and then found again by its text.
@@ -148,12 +155,8 @@ impl Parser for PerfScript {
         Some(Box::new(Self::with(self.naming.clone(), self.selection.fork()?)))
     }
 
-    fn events(&self) -> &[Event] {
-        self.selection.events.seen()
-    }
-
-    fn lost(&self) -> u64 {
-        self.lost
+    fn counts(&self) -> Counts {
+        Counts { events: self.selection.events.seen().to_vec(), lost: self.lost }
     }
 }
 

@@ -104,6 +104,8 @@ pub struct Unwinder {
     /// For each object: its place in our address space, once it was looked at.
     places: Vec<Option<Place>>,
     memory: Option<Box<dyn Memory>>,
+    /// No stack is followed further than so many frames.
+    pub deepest: usize,
     /// The frames of the stack at hand.
     pub steps: Vec<Step>,
 }
@@ -128,7 +130,14 @@ const PLACE_BITS: u32 = 44;
 impl Unwinder {
     /// Knows no object yet. `memory` reads what a living thread has on its stack; `None` to rely on copies alone.
     pub fn new(memory: Option<Box<dyn Memory>>) -> Self {
-        Self { framehop: Default::default(), cache: Default::default(), places: Vec::new(), memory, steps: Vec::new() }
+        Self {
+            framehop: Default::default(),
+            cache: Default::default(),
+            places: Vec::new(),
+            memory,
+            deepest: DEEPEST,
+            steps: Vec::new(),
+        }
     }
 
     /// An object's number will be given to another one.
@@ -170,7 +179,7 @@ impl Unwinder {
         loop {
             let mapping = moment.find(address);
             self.steps.push(Step { address, mapping });
-            if self.steps.len() >= DEEPEST {
+            if self.steps.len() >= self.deepest {
                 return End::TooDeep;
             }
             let code = mapping.and_then(|mapping| Code::at(mapping, address.lookup(), moment.objects));
