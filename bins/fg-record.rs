@@ -310,13 +310,14 @@ struct Args {
     /// Of the CPU: cycles, instructions, cache-misses, branches and the like, L1-dcache-load-misses and the like, rNNN by
     /// its number, cpu/event=0xNN,umask=0xNN/ by the words that the kernel lists; most virtual machines count none of them.
     /// Of the kernel: cpu-clock, task-clock, page-faults, context-switches and the like, and tracepoints such as
-    /// sched:sched_switch, which are all sampled. Behind a colon: u, in programs alone; k, in the kernel alone; p, pp, ppp,
+    /// sched:sched_switch, which are all sampled. Of a program: calls of a function, uprobe:PATH:SYMBOL, which are sampled
+    /// too, or with :NUMBER behind it the sum of that argument, such as malloc's first. Behind a colon: u, in programs alone; k, in the kernel alone; p, pp, ppp,
     /// as near to the cause as the CPU can. Several, with commas between them or -e again, make several profiles: name the
     /// files by event, as in -o 'app-%e.folded', or print them all with --script.
     #[arg(short, long, value_name = "EVENT")]
     event: Vec<String>,
 
-    /// Record for how long threads were blocked, in microseconds
+    /// Record blocked time, in microseconds
     ///
     /// By the stack with which they left their CPU. The leaf is [off-cpu], or [runnable] after a preemption. The wait for
     /// a CPU after the end of a block is part of it: only the scheduler's own events could tell them apart. Who is still
@@ -436,6 +437,12 @@ impl Tool for Args {
         ("fg-record -- ./app | fg-svg > flame.svg", "A program from start to end."),
         ("fg-record -p 1234 -d 30 | fg-svg > flame.svg", "A running process for half a minute."),
         ("sudo fg-record -a -d 10 | fg-filter --focus kswapd", "The whole system; what matters is chosen later."),
+        ("sudo fg-record --off-cpu -p 1234 -d 30 | fg-svg --countname us > waits.svg", "Where a process waits."),
+        ("sudo fg-record --wall -- ./app | fg-svg --countname us > time.svg", "All time, on CPUs and off."),
+        (
+            "fg-record -e syscalls:sys_exit_write --weight-field ret -- ./app | fg-svg --countname bytes > writes.svg",
+            "The bytes that were written.",
+        ),
         ("fg-record --script -- ./app > app.script", "Each sample with its time, as perf script prints it."),
     ];
 
