@@ -47,7 +47,7 @@ struct Args {
     /// Leave names as they are, argument lists and all
     #[arg(long)]
     no_tidy: bool,
-    /// Take this event, or `all` [default: the first]
+    /// Take this event or value, or `all` [default: the first]
     #[arg(long, alias = "event-filter", value_name = "NAME")]
     event: Option<OsString>,
     /// What a sample weighs: period, where one is printed, or samples

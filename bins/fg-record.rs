@@ -409,7 +409,7 @@ struct Args {
     debuginfod: bool,
 
     /// Print each sample as `perf script` does
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     script: bool,
 
     #[command(flatten)]

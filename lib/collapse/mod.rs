@@ -10,6 +10,7 @@
 mod bcc;
 mod bpftrace;
 mod callgrind;
+mod chosen;
 mod detect;
 mod document;
 mod driver;
@@ -22,6 +23,7 @@ mod format;
 mod gdb;
 mod ghc_prof;
 mod go_raw;
+mod go_traces;
 mod instruments;
 mod java;
 mod java_exceptions;
@@ -43,6 +45,8 @@ mod stack;
 mod stap;
 mod text;
 pub mod tidy;
+mod units;
+mod v8_prof;
 mod vsprof;
 mod vtune;
 mod wcp;
@@ -95,6 +99,13 @@ pub struct Options {
     pub comms: Vec<Vec<u8>>,
     /// The CPUs whose samples count.
     pub cpus: Option<CpuList>,
+}
+
+impl Options {
+    /// Whether samples are chosen by when, where and by whom they were taken.
+    fn selects(&self) -> bool {
+        self.time.is_some() || self.cpus.is_some() || !self.comms.is_empty()
+    }
 }
 
 /// Parses one format. It may remember frames between blocks, and so is always given the same sink.

@@ -27,7 +27,7 @@ impl Recording {
         let truncated = profile.frames.intern(TRUNCATED);
         let lost = profile.frames.intern(LOST);
         let mut stack = Vec::new();
-        for (number, tally) in self.tallies.iter().enumerate() {
+        for (number, tally) in self.tallies.iter().enumerate().filter(|(_, tally)| tally.samples > 0) {
             let this = self.stack(number as u32);
             if this.event != event || tally.samples == 0 {
                 continue;

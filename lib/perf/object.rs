@@ -8,6 +8,8 @@ use object::{Object as _, ObjectSegment as _};
 use rustc_hash::FxHashMap;
 
 use super::event::Mmap;
+use super::jit::JitCode;
+use super::jitdump::JitDump;
 use super::view::{Folder, Views};
 
 /// An object's number in a recording.
@@ -161,6 +163,8 @@ pub struct Objects {
     /// Numbers that are to be given again.
     pub(super) free: Vec<ObjectId>,
     pub(super) views: Views,
+    /// What is known of the code that processes make themselves.
+    pub jit_code: JitCode,
 }
 
 /// The object of unknown addresses.
@@ -177,6 +181,7 @@ impl Default for Objects {
             jit: FxHashMap::default(),
             free: Vec::new(),
             views: Views::default(),
+            jit_code: JitCode::default(),
         }
     }
 }
@@ -197,6 +202,7 @@ impl Objects {
         if let Some(id) = self.jit.get(&(pid, mapped)) {
             return *id;
         }
+        self.jit_code.meet(pid, &mut self.views);
         let id = self.push(Object::Jit { pid, mapped });
         self.jit.insert((pid, mapped), id);
         id
@@ -216,6 +222,12 @@ impl Objects {
         }
         match open(mmap) {
             Ok((file, identity)) => {
+                if is_dump(mmap)
+                    && let Some(dump) = file.try_clone().ok().and_then(JitDump::open)
+                {
+                    self.jit_code.add_dump(mmap.pid, dump);
+                    return self.jit(mmap.pid, true);
+                }
                 if let Some(id) = self.by_file.get(&identity) {
                     return *id;
                 }
@@ -257,6 +269,12 @@ impl Objects {
         self.objects.push(object);
         id
     }
+}
+
+/// Whether a mapping may be by which a compiler tells where its jitdump is: `jit-PID.dump`, its first page, executable.
+fn is_dump(mmap: &Mmap<'_>) -> bool {
+    let name = &mmap.path[memchr::memrchr(b'/', mmap.path).map_or(0, |slash| slash + 1)..];
+    mmap.offset == 0 && name.starts_with(b"jit-") && name.ends_with(b".dump")
 }
 
 /// Files in name only, in which compilers put their code; unless a program was copied there and is run from it.

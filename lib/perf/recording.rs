@@ -45,6 +45,8 @@ pub struct Location {
     pub address: u64,
     /// The address in the process, where samples are kept by themselves; else 0.
     pub ip: u64,
+    /// Of code that was made where other code had been: since when it is there; else 0.
+    pub since: u64,
 }
 
 /// A sample kept by itself.
@@ -67,6 +69,10 @@ pub struct Counts {
     pub lost: u64,
     /// Samples whose stack was cut before its root.
     pub truncated: Truncated,
+    /// Stacks of programs that the kernel followed, and how many frames they have.
+    pub user_stacks: u64,
+    /// See there.
+    pub user_frames: u64,
     /// How often the kernel held sampling back.
     pub throttled: u64,
     /// Side-band records that the kernel dropped: mappings or names may be missing.
@@ -242,7 +248,8 @@ impl Recording {
         let stamp = self.with_owner(stamp);
         let number = self.intern_stack(stamp, sample);
         self.add(number, (1, sample.period));
-        if self.options.each_sample {
+        // What code was where at its time is known at the end.
+        if self.options.each_sample || self.objects.jit_code.dump(stamp.pid).is_some() {
             self.kept.push(Kept { stamp, period: sample.period, stack: number });
         }
     }
@@ -288,6 +295,37 @@ impl Recording {
         tally.period += u128::from(period);
     }
 
+    /// Nothing more will come. Code that was made at run time may have been replaced: each sample's places get those of
+    /// its own time.
+    pub fn finish(&mut self) {
+        self.objects.jit_code.read_dumps();
+        let mut reused = FxHashMap::default();
+        for index in 0..self.kept.len() {
+            let Kept { stamp, period, stack } = self.kept[index];
+            let mut ids = self.stacks.get(stack).to_vec();
+            let mut differs = false;
+            for id in &mut ids[HEAD..] {
+                let location = self.locations.all[*id as usize];
+                let Object::Jit { pid, .. } = self.objects.get(location.object) else { continue };
+                let Some(dump) = self.objects.jit_code.dump(*pid) else { continue };
+                if *reused.entry(*id).or_insert_with(|| dump.is_reused(location.address))
+                    && let Some(function) = dump.find(location.address, stamp.time)
+                {
+                    *id = self.locations.intern(Location { since: function.since, ..location });
+                    differs = true;
+                }
+            }
+            if differs {
+                let old = &mut self.tallies[stack as usize];
+                old.samples -= 1;
+                old.period -= u128::from(period);
+                let number = self.stacks.intern(&ids);
+                self.add(number, (1, period));
+                self.kept[index].stack = number;
+            }
+        }
+    }
+
     fn comm_at(&mut self, tid: u32, time: u64) -> CommId {
         let comm = self.processes.comm(tid, time);
         comm.unwrap_or_else(|| self.comms.intern(format!(":{tid}").as_bytes()).index() as CommId)
@@ -298,8 +336,11 @@ impl Recording {
         for address in sample.callchain.addresses() {
             let mapping = if address.in_kernel { None } else { self.find(stamp, address) };
             stack.push(self.locate(stamp.pid, address, mapping));
+            self.counts.user_frames += u64::from(!address.in_kernel);
+            self.counts.user_stacks += u64::from(!address.in_kernel && address.exact);
         }
         let mut end = if stack.len() >= self.options.max_stack { End::TooDeep } else { End::Root };
+        self.objects.jit_code.read_dump(stamp.pid);
         if let Some(user) = &sample.user {
             let (processes, objects) = (&self.processes, &self.objects);
             let moment = Moment { pid: stamp.pid, time: stamp.time, processes, objects };
@@ -348,7 +389,7 @@ impl Recording {
                 (mapping.object, address)
             }
         };
-        self.locations.intern(Location { object, address, ip })
+        self.locations.intern(Location { object, address, ip, since: 0 })
     }
 
     /// The distinct places in the code.
@@ -413,5 +454,6 @@ fn hash(location: &Location) -> u64 {
     hasher.write_u32(location.object.0);
     hasher.write_u64(location.address);
     hasher.write_u64(location.ip);
+    hasher.write_u64(location.since);
     hasher.finish()
 }

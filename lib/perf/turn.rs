@@ -11,6 +11,7 @@ use crate::profile::{FrameId, Frames};
 impl Recording {
     /// Hands out all that was recorded until now, and goes on with nothing but what is mapped and named at present.
     pub fn turn(&mut self) -> Self {
+        self.finish();
         let part = Self {
             options: self.options,
             processes: Default::default(),
@@ -30,6 +31,7 @@ impl Recording {
         self.processes.rename(|comm| present.intern(past.name(FrameId::from_index(comm))).index() as CommId);
         let used: FxHashSet<ObjectId> = self.processes.objects().collect();
         let processes = &self.processes;
+        self.objects.jit_code.retain(|pid| processes.knows(pid));
         self.objects.forget(
             |id, object| match object {
                 Object::Jit { pid, .. } => processes.knows(*pid),
@@ -44,7 +46,7 @@ impl Recording {
 impl Objects {
     /// The same objects, to be named by those who add none.
     fn to_be_named(&self) -> Self {
-        Self { objects: self.objects.clone(), ..Self::default() }
+        Self { objects: self.objects.clone(), jit_code: self.jit_code.clone(), ..Self::default() }
     }
 
     /// Closes the files of all objects but those that are to stay.

@@ -85,6 +85,7 @@ impl Counters {
     /// [`Error::Refused`] with the reason.
     pub fn open(target: &Target, sampling: &Sampling) -> Result<Self, Error> {
         raise_file_limit();
+        sampling.must_fit()?;
         let (best, smallest) = sampling.ring_sizes();
         let (mut without_kernel, mut size) = (false, best);
         loop {

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use super::events::Metric;
 use super::quantity::Quantity;
+use crate::Error;
 use crate::perf::event::{Layout, sample_type};
 use crate::perf::unwind;
 
@@ -145,6 +146,20 @@ impl Sampling {
     /// The sizes of the ring of samples, as powers of two of pages: the best and the smallest.
     pub(super) fn ring_sizes(&self) -> (u8, u8) {
         self.ring.map_or_else(|| self.call_graph.ring_sizes(), |asked| (asked, asked))
+    }
+
+    /// Makes sure that a ring that was asked for can hold a sample.
+    ///
+    /// # Errors
+    /// [`Error::Usage`].
+    pub(super) fn must_fit(&self) -> Result<(), Error> {
+        match (self.ring, self.call_graph) {
+            (Some(ring), CallGraph::Dwarf(bytes)) if (4096 << ring) < 2 * bytes => Err(Error::Usage(format!(
+                "-m {}K holds no two stacks of {bytes} bytes: every sample would be lost",
+                4 << u32::from(ring)
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// The size of the ring of all else, where samples have so much.

@@ -90,8 +90,11 @@ fn advice(counts: &Counts, call_graph: CallGraph, of_switches: bool) -> Vec<Stri
         && let CallGraph::Dwarf(bytes) = call_graph
     {
         let share = share(cut.dump_too_small + cut.stale_tail, counts.samples);
-        let more = (bytes * 2).min(LARGEST_COPY);
-        advice.push(format!("{share} of stacks are cut at the copy of {bytes} bytes; try --call-graph dwarf,{more}"));
+        let cure = match (bytes * 2).min(LARGEST_COPY) {
+            LARGEST_COPY if bytes == LARGEST_COPY => String::new(),
+            more => format!("; try --call-graph dwarf,{more}"),
+        };
+        advice.push(format!("{share} of stacks are cut at the copy of {bytes} bytes{cure}"));
     }
     if often(cut.no_unwind_information) {
         let share = share(cut.no_unwind_information, counts.samples);
@@ -99,6 +102,10 @@ fn advice(counts: &Counts, call_graph: CallGraph, of_switches: bool) -> Vec<Stri
             "{share} of stacks end in code without unwind information \
              (java: -XX:+PreserveFramePointer; node: --perf-basic-prof; python: -X perf)"
         ));
+    }
+    if call_graph == CallGraph::FramePointers && counts.user_frames * 2 < counts.user_stacks * 5 {
+        let advised = "built without frame pointers? Try --call-graph dwarf";
+        advice.push(format!("most stacks have one or two frames of the program: {advised}"));
     }
     if counts.lost_switches > 0 {
         advice.push(format!("{} lost: their time is [lost]", plural(counts.lost_switches, "record of switches")));
