@@ -437,10 +437,10 @@ impl Tool for Args {
         ("fg-record -- ./app | fg-svg > flame.svg", "A program from start to end."),
         ("fg-record -p 1234 -d 30 | fg-svg > flame.svg", "A running process for half a minute."),
         ("sudo fg-record -a -d 10 | fg-filter --focus kswapd", "The whole system; what matters is chosen later."),
-        ("sudo fg-record --off-cpu -p 1234 -d 30 | fg-svg --countname us > waits.svg", "Where a process waits."),
-        ("sudo fg-record --wall -- ./app | fg-svg --countname us > time.svg", "All time, on CPUs and off."),
+        ("sudo fg-record --off-cpu -p 1234 -d 30 | fg-svg > waits.svg", "Where a process waits."),
+        ("sudo fg-record --wall -- ./app | fg-svg > time.svg", "All time, on CPUs and off."),
         (
-            "fg-record -e syscalls:sys_exit_write --weight-field ret -- ./app | fg-svg --countname bytes > writes.svg",
+            "fg-record -e syscalls:sys_exit_write --weight-field ret -- ./app | fg-svg > writes.svg",
             "The bytes that were written.",
         ),
         ("fg-record --script -- ./app > app.script", "Each sample with its time, as perf script prints it."),
