@@ -257,6 +257,9 @@ mod linux {
 /// disk. They are named from symbol tables and debug information; inlined calls are frames of their own. Threads and
 /// children are followed. While the profile goes to standard output, what the command prints there goes to standard
 /// error. Ctrl-C ends the recording and prints what there is; the command's exit status is passed on.
+///
+/// In each thread and child the kernel counts from the start: one that ends before its first sample is due has none.
+/// Where many live that short, use a higher frequency, or -a, which counts on CPUs.
 #[derive(clap::Parser)]
 #[command(
     name = "fg-record",
@@ -310,7 +313,8 @@ struct Args {
     /// Of the CPU: cycles, instructions, cache-misses, branches and the like, L1-dcache-load-misses and the like, rNNN by
     /// its number, cpu/event=0xNN,umask=0xNN/ by the words that the kernel lists; most virtual machines count none of them.
     /// Of the kernel: cpu-clock, task-clock, page-faults, context-switches and the like, and tracepoints such as
-    /// sched:sched_switch, which are all sampled. Behind a colon: u, in programs alone; k, in the kernel alone; p, pp, ppp,
+    /// sched:sched_switch, which are all sampled. Of a program: calls of a function, uprobe:PATH:SYMBOL, which are sampled
+    /// too, or with :NUMBER behind it the sum of that argument, such as malloc's first. Behind a colon: u, in programs alone; k, in the kernel alone; p, pp, ppp,
     /// as near to the cause as the CPU can. Several, with commas between them or -e again, make several profiles: name the
     /// files by event, as in -o 'app-%e.folded', or print them all with --script.
     #[arg(short, long, value_name = "EVENT")]
@@ -408,7 +412,7 @@ struct Args {
     debuginfod: bool,
 
     /// Print each sample as `perf script` does
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     script: bool,
 
     #[command(flatten)]
@@ -436,6 +440,12 @@ impl Tool for Args {
         ("fg-record -- ./app | fg-svg > flame.svg", "A program from start to end."),
         ("fg-record -p 1234 -d 30 | fg-svg > flame.svg", "A running process for half a minute."),
         ("sudo fg-record -a -d 10 | fg-filter --focus kswapd", "The whole system; what matters is chosen later."),
+        ("sudo fg-record --off-cpu -p 1234 -d 30 | fg-svg > waits.svg", "Where a process waits."),
+        ("sudo fg-record --wall -- ./app | fg-svg > time.svg", "All time, on CPUs and off."),
+        (
+            "fg-record -e syscalls:sys_exit_write --weight-field ret -- ./app | fg-svg > writes.svg",
+            "The bytes that were written.",
+        ),
         ("fg-record --script -- ./app > app.script", "Each sample with its time, as perf script prints it."),
     ];
 

@@ -172,8 +172,9 @@ fn a_running_process_and_the_whole_system_are_recorded_too() {
         let outcome = end(command.args(target).spawn().unwrap()).ok();
         let profile = Folded::of(&outcome);
         let slept = weight(&profile, &["waits", "main", "wait_sleep", "[off-cpu]"]);
-        // It does nothing else, and what it does else takes a share of its time that depends on the machine.
-        assert!((300_000.0..1_500_000.0).contains(&slept), "{slept}: {outcome:?}");
+        // It does little else; and other tests' programs sleep too.
+        let most = if target == ["-a"] { f64::MAX } else { 1_500_000.0 };
+        assert!(slept > 200_000.0 && slept < most, "{slept}: {outcome:?}");
     }
 }
 
