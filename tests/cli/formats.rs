@@ -242,6 +242,8 @@ fn what_is_malformed_is_said_and_counted_and_the_rest_stands() {
 fn choices_that_a_format_has_no_grounds_for_are_said() {
     let outcome = run("fg-collapse", ["--comm=a"], b"a;b 1\nb 2\n").ok();
     assert!(outcome.stderr.contains("stdin: samples have no time, thread or CPU here"), "{outcome:?}");
+    let empty = run("fg-collapse", ["--format=gdb"], b"a text\n").ok();
+    assert_eq!((empty.text().as_str(), &*empty.stderr), ("", "fg-collapse: stdin: there are no stacks in it\n"));
     let refused = run("fg-collapse", ["--event=x"], b"Samples:\na/count b/ns\n1 2: 1\n");
     assert!(
         refused.code() == 1 && refused.stderr.contains("no value is called x; samples have a/count, b/ns"),
