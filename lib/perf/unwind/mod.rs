@@ -105,7 +105,7 @@ impl Unwinder {
     /// Finds the frames of a sample's user stack, innermost first, and leaves them in [`Unwinder::steps`].
     pub fn unwind(&mut self, moment: Moment, user: &UserState<'_>, processes: &Processes, objects: &Objects) -> End {
         self.steps.clear();
-        let registers = Registers::new(REGISTERS, user.registers);
+        let registers = Registers::new(user.mask, user.registers);
         let Some((ip, mut regs)) = Native::start(&registers) else { return End::NoUnwindInformation };
         let start = Native::stack_pointer(&regs);
         let mut memory = self.memory.take();
