@@ -5,6 +5,7 @@
 //! that the kernel does not, and [`symbolize`] names those addresses at the end,
 //! each once.
 
+pub mod data;
 pub mod debug_file;
 pub mod demangle;
 pub mod event;
