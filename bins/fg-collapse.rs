@@ -5,15 +5,21 @@ use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use fgkit::cli::{self, Color, Common, Entries, Reading, Session, Tool};
-use fgkit::collapse::{self, CpuList, EventChoice, Options, SampleWeight, TimeSpan};
+use fgkit::collapse::{self, CpuList, EventChoice, Format, Options, SampleWeight, TimeSpan};
 use fgkit::{Error, folded};
 
 /// Fold a profiler's output: one line a stack, equal stacks merged, sorted
 ///
-/// Reads `perf script` text and folded stacks; the format is recognised by its content.
+/// The profiler is recognised by what it printed; --list-formats shows all that are known.
 #[derive(clap::Parser)]
 #[command(name = "fg-collapse")]
 struct Args {
+    /// Read all input as this format, whatever it looks like
+    #[arg(long, value_name = "NAME", value_parser = collapse::format_called)]
+    format: Option<&'static Format>,
+    /// List the formats
+    #[arg(long)]
+    list_formats: bool,
     /// Add process ids to threads' names: COMM-PID
     #[arg(long)]
     pid: bool,
@@ -83,6 +89,7 @@ impl Args {
     fn options(&self) -> Options {
         let bytes = |names: &[OsString]| names.iter().map(|name| name.as_encoded_bytes().to_vec()).collect();
         Options {
+            format: self.format,
             threads: self.nthreads,
             verbatim: self.no_tidy,
             pid: self.pid,
@@ -111,6 +118,10 @@ impl Tool for Args {
         ("fg-collapse monday.folded.gz tuesday.folded.gz > week.folded", "Add profiles up."),
     ];
 
+    fn sections() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
+        vec![("FORMATS", collapse::formats().map(|format| (format.name, format.about)).collect())]
+    }
+
     const SEE_ALSO: &'static [&'static str] = &["perf-script(1)"];
 
     fn common(&self) -> &Common {
@@ -122,18 +133,22 @@ impl Tool for Args {
     }
 
     fn reads_stdin(&self) -> bool {
-        self.reading.reads_stdin()
+        !self.list_formats && self.reading.reads_stdin()
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         session.diagnostics.set_strict(self.reading.strict);
         let (sources, options) = (self.reading.sources()?, self.options());
         let Session { output, diagnostics } = session;
-        if self.sorted {
+        if self.list_formats {
+            let width = collapse::formats().map(|format| format.name.len()).max().unwrap_or_default();
+            let line = |format: &Format| format!("{:width$}  {}\n", format.name, format.about);
+            output.write_with(|out| out.write_all(collapse::formats().map(line).collect::<String>().as_bytes()))?;
+        } else if self.sorted {
             collapse::merge_promised(&sources, diagnostics, output)?;
         } else if self.in_order {
             collapse::collapse_in_order(&sources, &options, diagnostics, output)?;
-        } else if !collapse::merge_if_sorted(&sources, output)? {
+        } else if !collapse::merge_if_sorted(&sources, &options, output)? {
             let profile = collapse::collapse(&sources, &options, diagnostics)?;
             output.write_with(|mut out| folded::write(&profile, &mut out))?;
         }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use fgkit::Error;
 use fgkit::cli::{self, Color, Common, Entries, Reading, Session, Tool};
 use fgkit::csv::{By, Categories, DEFAULT_CATEGORIES, Format, Table, count, summary, write};
-use fgkit::{Error, folded};
 
 /// Count what each function weighs, alone and with what it calls
 ///
@@ -114,14 +114,14 @@ impl Tool for Args {
         }
         session.diagnostics.set_strict(self.reading.strict);
         let categories = self.rules()?;
-        let profile = folded::gather(&self.reading.sources()?, &mut session.diagnostics)?;
+        let counts = count(&self.reading.sources()?, self.by, &mut session.diagnostics)?;
         let format = self.format(session.output.is_terminal());
         if self.summary {
-            let (header, rows) = summary(&profile, &categories)?;
+            let (header, rows) = summary(&counts, &categories)?;
             session.output.write_with(|mut out| write(format, &header, rows.into_iter(), &mut out))?;
             return Ok(0);
         }
-        let mut table = Table::new(&profile, self.by, Some(&categories), count(&profile, self.by)?);
+        let mut table = Table::new(&counts, self.by, Some(&categories));
         if let Some(column) = &self.sort {
             table.sort(column)?;
         }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use fgkit::cli::{self, Color, Common, Entries, Reading, Session, Tool};
 use fgkit::diagnostics::Diagnostics;
 use fgkit::filter::{Filter, Filtered, Judge, Names, Recursion, Rename, Reshape, Select, Threshold};
-use fgkit::profile::{Profile, Weights};
+use fgkit::profile::Weights;
 use fgkit::{Error, folded};
 
 /// Select and reshape stacks
@@ -148,28 +148,30 @@ impl Tool for Args {
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         session.diagnostics.set_strict(self.reading.strict);
-        let profile = folded::gather(&self.reading.sources()?, &mut session.diagnostics)?;
         let mut filter = self.filter();
-        let filtered = filter.apply(&profile)?;
-        report(&filter, &profile, &filtered, &mut session.diagnostics);
+        let filtered = filter.apply(&self.reading.sources()?, &mut session.diagnostics)?;
+        report(&filter, &filtered, &mut session.diagnostics)?;
         session.output.write_with(|mut out| folded::write(&filtered.profile, &mut out))?;
         Ok(0)
     }
 }
 
 /// Says what matched nothing, and with `-v` what was kept and dropped.
-fn report(filter: &Filter, read: &Profile, filtered: &Filtered, diagnostics: &mut Diagnostics) {
+fn report(filter: &Filter, filtered: &Filtered, diagnostics: &mut Diagnostics) -> Result<(), Error> {
+    let mut total = filtered.profile.total();
+    total.add(filtered.dropped)?;
     for (option, judge) in filter.judges() {
-        if !judge.matched() && !read.is_empty() {
+        if !judge.matched() && total != Weights::default() {
             diagnostics.warn(&format!("{option} {}: matches no frame", judge.pattern()));
         }
     }
-    let shown = |weights: Weights| match read.is_differential() {
+    let shown = |weights: Weights| match filtered.profile.is_differential() {
         true => format!("{} {}", weights.before, weights.after),
         false => weights.after.to_string(),
     };
-    let (kept, dropped, total) = (shown(filtered.profile.total()), shown(filtered.dropped), shown(read.total()));
+    let (kept, dropped, total) = (shown(filtered.profile.total()), shown(filtered.dropped), shown(total));
     diagnostics.note(&format!("kept {kept} + dropped {dropped} = {total}"));
+    Ok(())
 }
 
 fn main() -> ExitCode {

@@ -95,7 +95,8 @@ fn tidy(page: &str) -> String {
 
 fn sections<T: Tool>() -> String {
     let mut text = String::new();
-    for (heading, entries) in [("EXIT STATUS", T::EXIT_STATUS), ("ENVIRONMENT", ENVIRONMENT)] {
+    let common = [("EXIT STATUS", T::EXIT_STATUS.to_vec()), ("ENVIRONMENT", ENVIRONMENT.to_vec())];
+    for (heading, entries) in T::sections().into_iter().chain(common) {
         let _ = writeln!(text, ".SH {heading}");
         for (term, what) in entries {
             let _ = writeln!(text, ".TP\n\\fB{}\\fR\n{}", escape(term), escape(what));

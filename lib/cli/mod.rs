@@ -31,6 +31,11 @@ pub trait Tool: clap::Parser {
     /// What the exit statuses mean.
     const EXIT_STATUS: Entries = manual::EXIT_STATUS;
 
+    /// What else the manual has, between the options and the exit statuses: headings with terms and what they mean.
+    fn sections() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
+        Vec::new()
+    }
+
     /// Manual pages of other projects that help, such as `perf-script(1)`.
     const SEE_ALSO: &'static [&'static str] = &[];
 

@@ -1,11 +1,14 @@
 //! Reads inputs, spreads them over threads, and merges.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::document::Document;
+use super::format::{Reader, Reading};
 use super::log::{InOrder, Log};
 use super::sink::Sink;
-use super::{FORMATS, Format, Options, Parser, Remarks, detect, events};
+use super::{Counts, Options, Parser, Remarks, detect, events};
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::input::{Block, Blocks, Source};
@@ -48,14 +51,15 @@ pub fn collapse_in_order(
 #[derive(Default)]
 pub(super) struct Worker {
     sink: Sink,
-    parsers: [Option<Box<dyn Parser>>; FORMATS.len()],
+    /// By the format's name.
+    parsers: BTreeMap<&'static str, Box<dyn Parser>>,
     block: Block,
 }
 
 /// What the threads share while they read one input.
 struct Shared<'a> {
-    format: &'static Format,
-    index: usize,
+    format: &'static str,
+    cut: fn(&[u8]) -> Option<usize>,
     feed: Mutex<Feed>,
     log: Mutex<Log<'a>>,
 }
@@ -76,14 +80,15 @@ fn read_all(
     let threads = options.threads.map_or_else(|| usual_threads(sources), NonZeroUsize::get);
     let worker = || Worker { sink: Sink::new(in_order.is_some()), ..Worker::default() };
     let mut workers: Vec<Worker> = (0..threads).map(|_| worker()).collect();
-    let mut failed = 0;
+    let (mut failed, mut counts) = (0, Vec::new());
     for source in sources {
         match read(source, options, &mut workers, diagnostics, in_order.as_deref_mut()) {
+            Ok(counted) => counts.extend(counted),
             Err(error @ (Error::Read { .. } | Error::Unreadable { .. })) => {
                 diagnostics.fail(&error);
                 failed += 1;
             }
-            other => other?,
+            Err(other) => return Err(other),
         }
     }
     diagnostics.end_progress();
@@ -91,8 +96,8 @@ fn read_all(
     if nothing && failed == sources.len() {
         return Err(Error::Said);
     }
-    let parsers = || workers.iter().flat_map(|worker| &worker.parsers).flatten().map(|parser| &**parser);
-    let lost = events::tell(parsers, options, nothing, diagnostics)?;
+    counts.extend(workers.iter().flat_map(|worker| worker.parsers.values()).map(|parser| parser.counts()));
+    let lost = events::tell(&counts, options, nothing, diagnostics)?;
     if nothing && diagnostics.skipped() > 0 {
         return Err(Error::Refused("no line of the input could be read as its format has it".to_owned()));
     }
@@ -105,28 +110,39 @@ fn usual_threads(sources: &[Source]) -> usize {
     if sources.iter().any(Source::is_live) { (cores - 1).max(1) } else { cores }
 }
 
+/// Reads one source. What a document counts is returned; parsers go on counting.
 fn read(
     source: &Source,
     options: &Options,
     workers: &mut [Worker],
     diagnostics: &mut Diagnostics,
     in_order: Option<&mut InOrder<'_>>,
-) -> Result<(), Error> {
+) -> Result<Option<Counts>, Error> {
     let mut input = source.open()?;
-    let Some(format) = detect::format(&mut input)? else { return Ok(()) };
-    let index = FORMATS.iter().position(|known| std::ptr::eq(*known, format)).unwrap_or_default();
-    let log = Mutex::new(Log::new(input.name().to_owned(), diagnostics, in_order));
-    let shared = Shared { format, index, feed: Mutex::new(Feed { input, handed_out: 0, ended: false }), log };
-    let Some((first, others)) = workers.split_first_mut() else { return Ok(()) };
-    first.parsers[index].get_or_insert_with(|| (format.parser)(options));
-    while !others.is_empty() && !first.share(&shared, others) {
-        if !first.step(&shared)? {
+    let Some(format) = detect::format(&mut input, options)? else { return Ok(None) };
+    let log = Log::new(input.name().to_owned(), diagnostics, in_order);
+    let Some((first, others)) = workers.split_first_mut() else { return Ok(None) };
+    match format.reading {
+        Reading::Samples { cut, parser } => {
+            first.parsers.entry(format.name).or_insert_with(|| parser(options));
+            let feed = Mutex::new(Feed { input, handed_out: 0, ended: false });
+            read_samples(&Shared { format: format.name, cut, feed, log: Mutex::new(log) }, first, others).map(|()| None)
+        }
+        Reading::Lines(reader) | Reading::Bytes(reader) => {
+            first.read(reader, Document::new(source, input, options, log)).map(Some)
+        }
+    }
+}
+
+fn read_samples(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) -> Result<(), Error> {
+    while !others.is_empty() && !first.share(shared, others) {
+        if !first.step(shared)? {
             return Ok(());
         }
     }
     std::thread::scope(|scope| {
-        let running: Vec<_> = others.iter_mut().map(|worker| scope.spawn(|| worker.run(&shared))).collect();
-        let mut result = first.run(&shared);
+        let running: Vec<_> = others.iter_mut().map(|worker| scope.spawn(|| worker.run(shared))).collect();
+        let mut result = first.run(shared);
         for thread in running {
             let other = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             result = result.and(other);
@@ -136,15 +152,23 @@ fn read(
 }
 
 impl Worker {
+    /// Reads a whole document and returns what it counted.
+    fn read(&mut self, reader: Reader, mut document: Document<'_>) -> Result<Counts, Error> {
+        let result = reader(&mut document, &mut self.sink);
+        self.sink.flush()?;
+        let (counts, mut log) = document.finish();
+        log.add(0, Remarks::default(), self.sink.take_runs())?;
+        result.map(|()| counts)
+    }
+
     /// Gives all others a parser, if this one has seen enough for that.
     fn share(&self, shared: &Shared<'_>, others: &mut [Self]) -> bool {
         for other in others {
-            if other.parsers[shared.index].is_none() {
-                other.parsers[shared.index] = self.parsers[shared.index].as_ref().and_then(|parser| parser.fork());
+            if other.parsers.contains_key(shared.format) {
+                continue;
             }
-            if other.parsers[shared.index].is_none() {
-                return false;
-            }
+            let Some(parser) = self.parsers.get(shared.format).and_then(|parser| parser.fork()) else { return false };
+            other.parsers.insert(shared.format, parser);
         }
         true
     }
@@ -157,10 +181,10 @@ impl Worker {
 
     /// Parses one block; `false` at the end.
     fn step(&mut self, shared: &Shared<'_>) -> Result<bool, Error> {
-        let Some(number) = lock(&shared.feed).next(&mut self.block, shared.format.cut)? else { return Ok(false) };
+        let Some(number) = lock(&shared.feed).next(&mut self.block, shared.cut)? else { return Ok(false) };
         let text = self.block.strip_prefix(BOM).filter(|_| number == 0).unwrap_or(&self.block);
         let mut remarks = Remarks::default();
-        if let Some(parser) = &mut self.parsers[shared.index] {
+        if let Some(parser) = self.parsers.get_mut(shared.format) {
             parser.parse(text, &mut self.sink, &mut remarks)?;
             self.sink.flush()?;
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::{Event, EventChoice, Options, Parser};
+use super::{Counts, Event, EventChoice, Options};
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::profile::Weight;
@@ -16,18 +16,18 @@ const SHOWN: usize = 8;
 
 /// Says which events were left out: never in silence. Returns what the lost samples weigh: each as much as the others
 /// in the mean.
-pub(super) fn tell<'a, I: Iterator<Item = &'a dyn Parser>>(
-    parsers: impl Fn() -> I,
+pub(super) fn tell(
+    counts: &[Counts],
     options: &Options,
     nothing: bool,
     diagnostics: &mut Diagnostics,
 ) -> Result<Weight, Error> {
-    let events = merged(parsers());
+    let events = merged(counts);
     tell_left_out(&events, &options.event, nothing, diagnostics)?;
     if nothing && events.iter().any(|event| event.taken) {
         diagnostics.warn("no sample is left by --time, --comm and --cpu");
     }
-    let lost = parsers().map(Parser::lost).fold(0, u64::saturating_add);
+    let lost = counts.iter().map(|counts| counts.lost).fold(0, u64::saturating_add);
     let counted: u64 = events.iter().map(|event| event.counted).sum();
     let weight = events.iter().try_fold(Weight::ZERO, |sum, event| sum.checked_add(event.weight));
     let mean = weight.ok_or(Error::Overflow)?.millionths() / 1_000_000 / u128::from(counted.max(1));
@@ -36,9 +36,9 @@ pub(super) fn tell<'a, I: Iterator<Item = &'a dyn Parser>>(
 }
 
 /// All events, the one with the most samples first.
-fn merged<'a>(parsers: impl Iterator<Item = &'a dyn Parser>) -> Vec<Event> {
+fn merged(counts: &[Counts]) -> Vec<Event> {
     let mut events: BTreeMap<&[u8], Event> = BTreeMap::new();
-    for event in parsers.flat_map(Parser::events) {
+    for event in counts.iter().flat_map(|counts| &counts.events) {
         let nothing = || Event { samples: 0, counted: 0, weight: Weight::ZERO, ..event.clone() };
         let sum = events.entry(&event.name).or_insert_with(nothing);
         sum.samples += event.samples;

@@ -1,14 +1,18 @@
 //! Folded stacks, which only have to be merged.
 
 use super::sink::Sink;
-use super::{Format, Parser, Remarks};
+use super::{Format, Parser, Reading, Remarks};
 use crate::Error;
 use crate::folded::{Kind, Line, parse_line};
 use crate::input::after_last_line;
 use crate::profile::FrameId;
 
-pub(super) static FORMAT: Format =
-    Format { name: "folded stacks", recognises, cut: after_last_line, parser: |_| Box::<Folded>::default() };
+pub(super) static FORMAT: Format = Format {
+    name: "folded",
+    about: "folded stacks",
+    recognises,
+    reading: Reading::Samples { cut: after_last_line, parser: |_| Box::<Folded>::default() },
+};
 
 /// How many lines the format is told from.
 const TELLING: usize = 64;

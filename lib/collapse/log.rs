@@ -38,6 +38,21 @@ impl<'a> Log<'a> {
         diagnostics.progress(|| format!("{name}: {} MB read", *read / 1_000_000));
     }
 
+    /// A line, by its number, that is not of the format's form.
+    pub(super) fn malformed(&mut self, line: u64, what: &str) -> Result<(), Error> {
+        self.diagnostics.malformed(&self.name, line, what)
+    }
+
+    /// Something worth knowing of this input.
+    pub(super) fn warn(&mut self, what: &str) {
+        self.diagnostics.warn(&format!("{}: {what}", self.name));
+    }
+
+    /// Something for those who asked with `-v`.
+    pub(super) fn note(&mut self, what: &str) {
+        self.diagnostics.note(&format!("{}: {what}", self.name));
+    }
+
     /// Takes what there is to say of a block, and tells all those whose turn it is.
     pub(super) fn add(&mut self, number: u64, remarks: Remarks, runs: Option<Runs>) -> Result<(), Error> {
         self.waiting.insert(number, (remarks, runs));

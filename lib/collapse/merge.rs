@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::{detect, folded};
+use super::{Options, detect, folded};
 use crate::Error;
 use crate::cli::Output;
 use crate::diagnostics::Diagnostics;
@@ -18,8 +18,8 @@ use crate::input::Source;
 ///
 /// # Errors
 /// [`Error::Write`] and [`Error::Overflow`]. What cannot be read is no sorted file.
-pub fn merge_if_sorted(sources: &[Source], output: &mut Output) -> Result<bool, Error> {
-    if !are_sorted(sources) {
+pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Output) -> Result<bool, Error> {
+    if !are_sorted(sources, options) {
         return Ok(false);
     }
     let name = output.name().to_owned();
@@ -59,11 +59,11 @@ fn open(sources: &[Source]) -> Result<Vec<Sorted>, Error> {
 }
 
 /// Whether all are sorted folded files with as many weights a line: scanned on all cores.
-fn are_sorted(sources: &[Source]) -> bool {
+fn are_sorted(sources: &[Source], options: &Options) -> bool {
     let (next, kinds) = (AtomicUsize::new(0), Mutex::new(Some(Vec::new())));
     let scan = || {
         while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let kind = kind_if_sorted(source).ok().flatten();
+            let kind = kind_if_sorted(source, options).ok().flatten();
             let mut kinds = kinds.lock().unwrap_or_else(PoisonError::into_inner);
             match (kind, &mut *kinds) {
                 (Some(kind), Some(kinds)) => kinds.extend(kind),
@@ -86,13 +86,13 @@ fn are_sorted(sources: &[Source]) -> bool {
 }
 
 /// If it is a folded file without a malformed line, and sorted: how many weights its lines have, if there are any.
-fn kind_if_sorted(source: &Source) -> Result<Option<Option<Kind>>, Error> {
+fn kind_if_sorted(source: &Source, options: &Options) -> Result<Option<Option<Kind>>, Error> {
     // What is no file can be read only once, and standard input is never a file of its own.
     if *source == Source::Stdin || source.is_live() {
         return Ok(None);
     }
     let mut input = source.open()?;
-    match detect::format(&mut input)? {
+    match detect::format(&mut input, options)? {
         None => return Ok(Some(None)),
         Some(format) if std::ptr::eq(format, &folded::FORMAT) => {}
         Some(_) => return Ok(None),

@@ -4,7 +4,11 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::Error;
-use crate::profile::{FrameId, Profile, Weights};
+use crate::diagnostics::Diagnostics;
+use crate::diff::significance::Divisor;
+use crate::folded::{Kind, Target, read_all};
+use crate::input::Source;
+use crate::profile::{self, FrameId, Frames, Weight, Weights};
 
 /// Leaves that are states of a thread and not functions.
 const STATES: [&[u8]; 3] = [b"[off-cpu]", b"[runnable]", b"[unsampled]"];
@@ -32,83 +36,212 @@ pub struct Row {
     pub weights: Vec<Weights>,
 }
 
-/// Counts. What weighs nothing is left out.
+/// What was counted, and what it was counted from.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// The frames' names.
+    pub frames: Frames,
+    /// Whether each stack has two weights.
+    pub differential: bool,
+    /// What all stacks weigh.
+    pub total: Weights,
+    /// What one sample weighs after, if the weights are counts.
+    pub sample: Option<Weight>,
+    /// What was counted; what weighs nothing is left out.
+    pub rows: Vec<Row>,
+}
+
+/// Counts the stacks of all sources as they come, without keeping them.
 ///
 /// # Errors
-/// [`Error::Overflow`] if a sum does not fit.
-pub fn count(profile: &Profile, by: By) -> Result<Vec<Row>, Error> {
-    let mut rows = match by {
-        By::Function => functions(profile)?,
-        By::Comm => commands(profile)?,
-        By::Stack => stacks(profile)?,
-        By::Edge => edges(profile)?,
+/// [`Error::Overflow`] if a sum does not fit, and those of [`read_all`].
+pub fn count(sources: &[Source], by: By, diagnostics: &mut Diagnostics) -> Result<Counts, Error> {
+    let counter: Box<dyn Counter> = match by {
+        By::Function => Box::<Functions>::default(),
+        By::Comm => Box::<Commands>::default(),
+        By::Stack => Box::<Stacks>::default(),
+        By::Edge => Box::<Edges>::default(),
     };
-    rows.retain(|row| row.weights.iter().any(|weights| *weights != Weights::default()));
-    Ok(rows)
+    let mut intake = Intake { counts: Counts::default(), divisor: Divisor::default(), counter };
+    read_all(sources, &mut intake, diagnostics)?;
+    let Intake { mut counts, divisor, mut counter } = intake;
+    counts.rows = counter.rows()?;
+    counts.rows.retain(|row| row.weights.iter().any(|weights| *weights != Weights::default()));
+    counts.sample = divisor.sample_weight();
+    Ok(counts)
 }
 
-/// The self weight of a frame is that of the stacks in which it is the leaf, or is in the state that the leaf names; over
-/// all frames it adds up to the total. Its inclusive weight is that of all stacks in which it stands, each once.
-fn functions(profile: &Profile) -> Result<Vec<Row>, Error> {
-    let is_state: Vec<bool> = profile.frames.iter().map(|(_, name)| STATES.contains(&name)).collect();
-    let mut counts = vec![[Weights::default(); 2]; profile.frames.len()];
-    let mut last_seen = vec![0usize; profile.frames.len()];
-    let mut number = 0;
-    profile.for_each(|stack, weights| {
-        number += 1;
-        for frame in stack {
-            if std::mem::replace(&mut last_seen[frame.index()], number) != number {
-                counts[frame.index()][1].add(weights)?;
+/// Gives what is read to a counter.
+struct Intake {
+    counts: Counts,
+    divisor: Divisor,
+    counter: Box<dyn Counter>,
+}
+
+impl Target for Intake {
+    fn frames(&mut self) -> &mut Frames {
+        &mut self.counts.frames
+    }
+
+    fn begin(&mut self, kind: Kind) {
+        self.counts.differential = kind == Kind::Differential;
+    }
+
+    fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
+        self.counts.total.add(weights)?;
+        // BEFORE may be scaled.
+        if self.counts.differential {
+            self.divisor.add(weights.after);
+        }
+        self.counter.add(&self.counts.frames, stack, shared, weights)
+    }
+}
+
+/// Counts one kind of thing.
+trait Counter {
+    /// Counts a stack, which has its first `shared` frames in common with the one before.
+    fn add(&mut self, frames: &Frames, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error>;
+
+    /// All that was counted.
+    fn rows(&mut self) -> Result<Vec<Row>, Error>;
+}
+
+/// Functions. The self weight of a frame is that of the stacks in which it is the leaf, or is in the state that the leaf
+/// names; over all frames it adds up to the total. Its inclusive weight is that of all stacks in which it stands, each
+/// once.
+#[derive(Default)]
+struct Functions {
+    functions: Vec<Function>,
+    /// The last stack's frames, root first, with what was counted since they came: a frame that stays is not counted again
+    /// for every stack that it stays in.
+    path: Vec<(FrameId, Weights)>,
+}
+
+#[derive(Clone, Default)]
+struct Function {
+    is_state: bool,
+    alone: Weights,
+    inclusive: Weights,
+    /// How often it stands in the path.
+    open: u32,
+}
+
+impl Functions {
+    /// Leaves all but so many frames of the last stack.
+    fn leave(&mut self, kept: usize) -> Result<(), Error> {
+        while self.path.len() > kept {
+            let Some((frame, weights)) = self.path.pop() else { break };
+            let function = &mut self.functions[frame.index()];
+            function.open -= 1;
+            if function.open == 0 {
+                function.inclusive.add(weights)?;
+            }
+            if let Some((_, caller)) = self.path.last_mut() {
+                caller.add(weights)?;
             }
         }
-        match charged(stack, &is_state) {
-            Some(frame) => counts[frame.index()][0].add(weights),
-            None => Ok(()),
-        }
-    })?;
-    let row = |(frame, _): (FrameId, &[u8])| Row { frames: vec![frame], weights: counts[frame.index()].to_vec() };
-    Ok(profile.frames.iter().map(row).collect())
-}
-
-/// The frame that a stack's self weight belongs to; a state has none, but where there is nothing else.
-fn charged(stack: &[FrameId], is_state: &[bool]) -> Option<FrameId> {
-    let function = stack.iter().rfind(|frame| !is_state[frame.index()]);
-    function.or(stack.last()).copied()
-}
-
-fn commands(profile: &Profile) -> Result<Vec<Row>, Error> {
-    let mut counts = vec![Weights::default(); profile.frames.len()];
-    profile.for_each(|stack, weights| stack.first().map_or(Ok(()), |comm| counts[comm.index()].add(weights)))?;
-    let row = |(frame, _): (FrameId, &[u8])| Row { frames: vec![frame], weights: vec![counts[frame.index()]] };
-    Ok(profile.frames.iter().map(row).collect())
-}
-
-fn stacks(profile: &Profile) -> Result<Vec<Row>, Error> {
-    let mut rows = Vec::with_capacity(profile.len());
-    profile.for_each::<Error>(|stack, weights| {
-        rows.push(Row { frames: stack.to_vec(), weights: vec![weights] });
         Ok(())
-    })?;
-    Ok(rows)
+    }
 }
 
-/// Each call's weight is that of the stacks in which it stands, each once.
-fn edges(profile: &Profile) -> Result<Vec<Row>, Error> {
-    let mut numbers: HashMap<[FrameId; 2], (usize, usize), FxBuildHasher> = HashMap::default();
-    let mut rows: Vec<Row> = Vec::new();
-    let mut stack_number = 0;
-    profile.for_each(|stack, weights| {
-        stack_number += 1;
+impl Counter for Functions {
+    fn add(&mut self, frames: &Frames, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
+        self.leave(shared)?;
+        for index in self.functions.len()..frames.len() {
+            let name = frames.name(FrameId::from_index(index as u32));
+            self.functions.push(Function { is_state: STATES.contains(&name), ..Function::default() });
+        }
+        for frame in &stack[shared..] {
+            self.functions[frame.index()].open += 1;
+            self.path.push((*frame, Weights::default()));
+        }
+        if let Some((_, leaf)) = self.path.last_mut() {
+            leaf.add(weights)?;
+        }
+        // A state has no weight of its own, but where there is nothing else.
+        let charged = stack.iter().rfind(|frame| !self.functions[frame.index()].is_state).or(stack.last());
+        charged.map_or(Ok(()), |frame| self.functions[frame.index()].alone.add(weights))
+    }
+
+    fn rows(&mut self) -> Result<Vec<Row>, Error> {
+        self.leave(0)?;
+        let row = |(index, function): (u32, &Function)| Row {
+            frames: vec![FrameId::from_index(index)],
+            weights: vec![function.alone, function.inclusive],
+        };
+        Ok((0..).zip(&self.functions).map(row).collect())
+    }
+}
+
+/// First frames.
+#[derive(Default)]
+struct Commands(Vec<Weights>);
+
+impl Counter for Commands {
+    fn add(&mut self, frames: &Frames, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
+        self.0.resize(frames.len(), Weights::default());
+        stack.first().map_or(Ok(()), |comm| self.0[comm.index()].add(weights))
+    }
+
+    fn rows(&mut self) -> Result<Vec<Row>, Error> {
+        let row = |(index, weights): (u32, &Weights)| Row {
+            frames: vec![FrameId::from_index(index)],
+            weights: vec![*weights],
+        };
+        Ok((0..).zip(&self.0).map(row).collect())
+    }
+}
+
+/// Whole stacks.
+#[derive(Default)]
+struct Stacks {
+    stacks: profile::Stacks,
+    weights: Vec<Weights>,
+    ids: Vec<u32>,
+}
+
+impl Counter for Stacks {
+    fn add(&mut self, _: &Frames, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
+        self.ids.truncate(shared);
+        self.ids.extend(stack[shared..].iter().map(|frame| frame.index() as u32));
+        let number = self.stacks.intern(&self.ids) as usize;
+        self.weights.resize(self.stacks.len(), Weights::default());
+        self.weights[number].add(weights)
+    }
+
+    fn rows(&mut self) -> Result<Vec<Row>, Error> {
+        let row = |(number, weights): (u32, &Weights)| Row {
+            frames: self.stacks.get(number).iter().map(|id| FrameId::from_index(*id)).collect(),
+            weights: vec![*weights],
+        };
+        Ok((0..).zip(&self.weights).map(row).collect())
+    }
+}
+
+/// Calls. Each one's weight is that of the stacks in which it stands, each once.
+#[derive(Default)]
+struct Edges {
+    numbers: HashMap<[FrameId; 2], (usize, usize), FxBuildHasher>,
+    rows: Vec<Row>,
+    stacks: usize,
+}
+
+impl Counter for Edges {
+    fn add(&mut self, _: &Frames, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
+        self.stacks += 1;
         for call in stack.windows(2) {
-            let (number, last_seen) = numbers.entry([call[0], call[1]]).or_insert((rows.len(), 0));
-            if *number == rows.len() {
-                rows.push(Row { frames: call.to_vec(), weights: vec![Weights::default()] });
+            let (number, last_seen) = self.numbers.entry([call[0], call[1]]).or_insert((self.rows.len(), 0));
+            if *number == self.rows.len() {
+                self.rows.push(Row { frames: call.to_vec(), weights: vec![Weights::default()] });
             }
-            if std::mem::replace(last_seen, stack_number) != stack_number {
-                rows[*number].weights[0].add(weights)?;
+            if std::mem::replace(last_seen, self.stacks) != self.stacks {
+                self.rows[*number].weights[0].add(weights)?;
             }
         }
-        Ok::<(), Error>(())
-    })?;
-    Ok(rows)
+        Ok(())
+    }
+
+    fn rows(&mut self) -> Result<Vec<Row>, Error> {
+        Ok(std::mem::take(&mut self.rows))
+    }
 }

@@ -3,23 +3,23 @@
 use std::cmp::Reverse;
 
 use super::categories::Categories;
-use super::count::{By, count};
+use super::count::Counts;
 use super::table::{Cell, delta, percent};
 use crate::Error;
-use crate::profile::{Profile, Weights};
+use crate::profile::Weights;
 
-/// The self weight of each category's functions: its columns' names, and its rows with the heaviest first, of a
+/// The self weight of each category's functions, of what was counted by function: its columns' names, and its rows with the heaviest first, of a
 /// differential profile what changed most.
 ///
 /// # Errors
 /// [`Error::Overflow`] if a sum does not fit.
 pub fn summary<'a>(
-    profile: &Profile,
+    counts: &Counts,
     categories: &'a Categories,
 ) -> Result<(Vec<&'static str>, Vec<Vec<Cell<'a>>>), Error> {
     let mut sums: Vec<(&str, Weights)> = Vec::new();
-    for row in count(profile, By::Function)? {
-        let category = row.frames.first().map_or("", |frame| categories.of(profile.frames.name(*frame)));
+    for row in &counts.rows {
+        let category = row.frames.first().map_or("", |frame| categories.of(counts.frames.name(*frame)));
         match sums.iter_mut().find(|(name, _)| *name == category) {
             Some((_, sum)) => sum.add(row.weights[0])?,
             None => sums.push((category, row.weights[0])),
@@ -27,7 +27,7 @@ pub fn summary<'a>(
     }
     sums.retain(|(_, sum)| *sum != Weights::default());
     let number = |text: String| Cell::Number(text);
-    if profile.is_differential() {
+    if counts.differential {
         sums.sort_unstable_by_key(|(name, sum)| (Reverse(sum.difference()), *name));
         let cells = |(name, sum): (&'a str, Weights)| {
             vec![
@@ -43,7 +43,7 @@ pub fn summary<'a>(
         ));
     }
     sums.sort_unstable_by_key(|(name, sum)| (Reverse(sum.after), *name));
-    let total = profile.total().after;
+    let total = counts.total.after;
     let cells = |(name, sum): (&'a str, Weights)| {
         vec![Cell::Category(name), number(sum.after.to_string()), number(percent(sum.after, total, 2))]
     };

@@ -3,10 +3,10 @@
 use std::cmp::{Ordering, Reverse};
 
 use super::categories::Categories;
-use super::count::{By, Row};
+use super::count::{By, Counts, Row};
 use crate::Error;
 use crate::diff::significance::{self, Evidence};
-use crate::profile::{FrameId, Profile, Weight, Weights};
+use crate::profile::{Weight, Weights};
 
 /// A column. The number says of which weight: a function has two, its own and with what it calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub enum Cell<'a> {
 
 /// Rows and what their columns mean.
 pub struct Table<'a> {
-    profile: &'a Profile,
+    counts: &'a Counts,
     categories: Option<&'a Categories>,
     columns: Vec<(String, Column)>,
     rows: Vec<Row>,
@@ -53,16 +53,16 @@ pub struct Table<'a> {
 impl<'a> Table<'a> {
     /// The usual columns and the usual order: the heaviest first, of a differential profile what changed most, equals by
     /// name.
-    pub fn new(profile: &'a Profile, by: By, categories: Option<&'a Categories>, rows: Vec<Row>) -> Self {
+    pub fn new(counts: &'a Counts, by: By, categories: Option<&'a Categories>) -> Self {
         let mut table = Self {
-            columns: columns(by, profile.is_differential(), categories),
-            profile,
+            columns: columns(by, counts.differential, categories),
+            counts,
             categories,
-            rows,
+            rows: counts.rows.clone(),
             chances: vec![],
         };
         table.chances = table.judge();
-        let order: &[Column] = match (by, profile.is_differential()) {
+        let order: &[Column] = match (by, counts.differential) {
             (By::Function, false) => &[Column::After(1)],
             (By::Function, true) => &[Column::Delta(0), Column::Delta(1)],
             (_, false) => &[Column::After(0)],
@@ -112,9 +112,7 @@ impl<'a> Table<'a> {
             Column::After(which) => number(counted.weights[which].after),
             Column::Before(which) => number(counted.weights[which].before),
             Column::Delta(which) => Cell::Number(delta(counted.weights[which])),
-            Column::Percent(which) => {
-                Cell::Number(percent(counted.weights[which].after, self.profile.total().after, 4))
-            }
+            Column::Percent(which) => Cell::Number(percent(counted.weights[which].after, self.counts.total.after, 4)),
             Column::Chance(which) => match self.chances.get(which) {
                 Some(chances) => Cell::Number(format!("{:.4}", chances[row])),
                 None => Cell::Nothing,
@@ -126,17 +124,17 @@ impl<'a> Table<'a> {
     fn name(&self, row: &Row, part: usize) -> Vec<u8> {
         let is_part = self.columns.iter().filter(|(_, column)| matches!(column, Column::Name(_))).count() > 1;
         let frames = if is_part { &row.frames[part..=part] } else { &row.frames[..] };
-        let names: Vec<&[u8]> = frames.iter().map(|frame| self.profile.frames.name(*frame)).collect();
+        let names: Vec<&[u8]> = frames.iter().map(|frame| self.counts.frames.name(*frame)).collect();
         names.join(&b';')
     }
 
     fn category(&self, row: &Row) -> &str {
-        let name = row.frames.last().map(|frame| self.profile.frames.name(*frame));
+        let name = row.frames.last().map(|frame| self.counts.frames.name(*frame));
         self.categories.zip(name).map_or("", |(categories, name)| categories.of(name))
     }
 
     fn sort_by(&mut self, columns: &[Column]) {
-        let ranks = self.profile.frames.ranks();
+        let ranks = self.counts.frames.ranks();
         let key = |row: &Row| row.frames.iter().map(|frame| ranks[frame.index()]).collect::<Vec<_>>();
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
         order.sort_by(|a, b| {
@@ -164,14 +162,7 @@ impl<'a> Table<'a> {
 
     /// The chances of all differences, where the weights are counts.
     fn judge(&self) -> Vec<Vec<f64>> {
-        let mut after = Vec::new();
-        let each = |_: &[FrameId], weights: Weights| {
-            after.push(weights.after);
-            Ok::<(), Error>(())
-        };
-        // BEFORE may be scaled.
-        let counted = self.profile.is_differential() && self.profile.for_each(each).is_ok();
-        let sample = counted.then(|| significance::sample_weight(after.into_iter())).flatten();
+        let sample = self.counts.sample.filter(|_| self.counts.differential);
         let Some(sample) = sample.map(Weight::as_f64) else { return Vec::new() };
         let kinds = self.rows.first().map_or(0, |row| row.weights.len());
         let evidence = |which: usize| {

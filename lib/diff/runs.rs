@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::scale::Scaling;
-use super::significance::{self, Evidence, Spread};
+use super::significance::{Divisor, Evidence, Spread};
 use crate::Error;
 use crate::profile::{Profile, Weight, Weights};
 
@@ -37,14 +37,14 @@ pub fn evidence(
 
 /// What one sample weighs, as far as the weights tell.
 fn sample_weight<'a>(runs: impl Iterator<Item = &'a Profile>, repeated: bool) -> Result<Weight, Error> {
-    let mut all = Vec::new();
+    let mut divisor = Divisor::default();
     for profile in runs {
         profile.for_each::<Error>(|_, weights| {
-            all.push(weights.after);
+            divisor.add(weights.after);
             Ok(())
         })?;
     }
-    match significance::sample_weight(all.into_iter()) {
+    match divisor.sample_weight() {
         Some(weight) => Ok(weight),
         // The spread will tell.
         None if repeated => Ok(Weight::from_millionths(1)),

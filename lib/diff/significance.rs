@@ -52,16 +52,37 @@ pub struct Spread {
     pub freedom: f64,
 }
 
-/// The common divisor of all weights, which of counts is one sample's; `None` if the weights look like durations.
-pub fn sample_weight(weights: impl Iterator<Item = Weight>) -> Option<Weight> {
-    let (mut divisor, mut smallest, mut number) = (0, u128::MAX, 0);
-    for weight in weights.map(Weight::millionths).filter(|weight| *weight > 0) {
-        divisor = common_divisor(divisor, weight);
-        smallest = smallest.min(weight);
-        number += 1;
+/// The common divisor of weights, which of counts is one sample's.
+#[derive(Clone, Copy, Debug)]
+pub struct Divisor {
+    divisor: u128,
+    smallest: u128,
+    number: u128,
+}
+
+impl Default for Divisor {
+    fn default() -> Self {
+        Self { divisor: 0, smallest: u128::MAX, number: 0 }
     }
-    let is_counts = number < MANY || smallest / divisor < MANY;
-    is_counts.then(|| Weight::from_millionths(divisor.max(1)))
+}
+
+impl Divisor {
+    /// Takes a weight into account.
+    pub fn add(&mut self, weight: Weight) {
+        let weight = weight.millionths();
+        if weight > 0 {
+            self.divisor = common_divisor(self.divisor, weight);
+            self.smallest = self.smallest.min(weight);
+            self.number += 1;
+        }
+    }
+
+    /// What one sample weighs; `None` if the weights look like durations.
+    pub fn sample_weight(&self) -> Option<Weight> {
+        let divisor = self.divisor.max(1);
+        let is_counts = self.number < MANY || self.smallest / divisor < MANY;
+        is_counts.then(|| Weight::from_millionths(divisor))
+    }
 }
 
 fn common_divisor(mut a: u128, mut b: u128) -> u128 {

@@ -21,8 +21,12 @@ pub use threshold::Threshold;
 
 use std::cmp::Reverse;
 
+use self::select::Verdict;
 use crate::Error;
-use crate::profile::{Profile, Weight, Weights};
+use crate::diagnostics::Diagnostics;
+use crate::folded::{Kind, Target, read_all};
+use crate::input::Source;
+use crate::profile::{Batch, FrameId, Frames, Profile, Weight, Weights};
 
 /// What is done to a profile; by default nothing but merging.
 #[derive(Debug, Default)]
@@ -39,7 +43,7 @@ pub struct Filter {
     pub top: Option<usize>,
 }
 
-/// What came of a profile.
+/// What came of what was read.
 #[derive(Debug)]
 pub struct Filtered {
     /// The stacks that were kept.
@@ -64,30 +68,96 @@ impl Filter {
         all.into_iter().filter_map(|(option, judge)| Some((option, judge.as_ref()?)))
     }
 
-    /// Applies the filter.
+    /// Reads all sources and applies the filter. Stacks are judged as they come: those that are dropped are not kept in
+    /// memory.
     ///
     /// # Errors
-    /// [`Error::Overflow`] if a sum does not fit.
-    pub fn apply(&mut self, profile: &Profile) -> Result<Filtered, Error> {
-        let mut kept = Profile::new(profile.is_differential());
-        let mut dropped = Weights::default();
-        let ids: Vec<_> = profile.frames.iter().map(|(_, name)| kept.frames.intern(&self.names.rename(name))).collect();
-        let mut stack = Vec::new();
-        profile.for_each(|frames, weights| {
-            stack.clear();
-            stack.extend(frames.iter().map(|frame| ids[frame.index()]));
-            self.names.rename_root(&mut kept.frames, &mut stack);
-            if self.select.keeps(&kept.frames, &stack) && self.reshape.apply(&kept.frames, &mut stack) {
-                kept.add(&stack, weights)
-            } else {
-                dropped.add(weights)
-            }
-        })?;
-        let least = self.min.map_or(Ok(Weight::ZERO), |least| least.of(heavier(profile.total())))?;
-        match self.min.is_some() || self.top.is_some() {
-            true => heaviest(&kept, dropped, least, self.top.unwrap_or(usize::MAX)),
+    /// [`Error::Overflow`] if a sum does not fit, and those of [`read_all`].
+    pub fn apply(&mut self, sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Filtered, Error> {
+        let mut intake = Intake::new(self);
+        read_all(sources, &mut intake, diagnostics)?;
+        intake.finish()
+    }
+}
+
+/// Filters what is read.
+struct Intake<'a> {
+    filter: &'a mut Filter,
+    read: Frames,
+    /// For each frame read, what it is called now.
+    ids: Vec<FrameId>,
+    /// The last stack's frames as they are called now, with what they say of it.
+    path: Vec<(FrameId, Verdict)>,
+    stack: Vec<FrameId>,
+    batch: Batch,
+    kept: Profile,
+    dropped: Weights,
+    total: Weights,
+}
+
+impl<'a> Intake<'a> {
+    fn new(filter: &'a mut Filter) -> Self {
+        Self {
+            filter,
+            read: Frames::new(),
+            ids: Vec::new(),
+            path: Vec::new(),
+            stack: Vec::new(),
+            batch: Batch::default(),
+            kept: Profile::default(),
+            dropped: Weights::default(),
+            total: Weights::default(),
+        }
+    }
+
+    /// What a frame is called now.
+    fn renamed(&mut self, frame: FrameId, is_root: bool) -> FrameId {
+        for index in self.ids.len()..self.read.len() {
+            let name = self.filter.names.rename(self.read.name(FrameId::from_index(index as u32)));
+            self.ids.push(self.kept.frames.intern(&name));
+        }
+        let frame = self.ids[frame.index()];
+        if is_root { self.filter.names.rename_root(&mut self.kept.frames, frame) } else { frame }
+    }
+
+    fn finish(mut self) -> Result<Filtered, Error> {
+        self.kept.add_batch(&mut self.batch)?;
+        let Self { filter, kept, dropped, total, .. } = self;
+        let least = filter.min.map_or(Ok(Weight::ZERO), |least| least.of(heavier(total)))?;
+        match filter.min.is_some() || filter.top.is_some() {
+            true => heaviest(&kept, dropped, least, filter.top.unwrap_or(usize::MAX)),
             false => Ok(Filtered { profile: kept, dropped }),
         }
+    }
+}
+
+impl Target for Intake<'_> {
+    fn frames(&mut self) -> &mut Frames {
+        &mut self.read
+    }
+
+    fn begin(&mut self, kind: Kind) {
+        self.kept = Profile::new(kind == Kind::Differential);
+    }
+
+    fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
+        self.total.add(weights)?;
+        self.path.truncate(shared);
+        for frame in &stack[shared..] {
+            let before = self.path.last().map(|(_, verdict)| *verdict);
+            let frame = self.renamed(*frame, before.is_none());
+            let verdict = self.filter.select.judge(&self.kept.frames, before, frame);
+            self.path.push((frame, verdict));
+        }
+        if self.path.last().is_some_and(|(_, verdict)| verdict.keeps()) {
+            self.stack.clear();
+            self.stack.extend(self.path.iter().map(|(frame, _)| *frame));
+            if self.filter.reshape.apply(&self.kept.frames, &mut self.stack) {
+                self.batch.push(&self.stack, weights, &self.kept.frames);
+                return if self.batch.is_full() { self.kept.add_batch(&mut self.batch) } else { Ok(()) };
+            }
+        }
+        self.dropped.add(weights)
     }
 }
 
@@ -127,18 +197,26 @@ fn heaviest(profile: &Profile, mut dropped: Weights, least: Weight, top: usize) 
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Filter, Judge, Names, Recursion, Reshape, Select, Threshold};
-    use crate::profile::{Profile, Weight, Weights};
+    use super::{Filter, Filtered, Intake, Judge, Names, Recursion, Reshape, Select, Threshold};
+    use crate::folded::Target as _;
+    use crate::profile::{Weight, Weights};
 
     type Stacks = Vec<(Vec<String>, u64)>;
 
-    fn profile(stacks: &Stacks) -> Profile {
-        let mut profile = Profile::new(false);
+    fn apply(filter: &mut Filter, stacks: &Stacks) -> Filtered {
+        let mut intake = Intake::new(filter);
+        let mut last: &[String] = &[];
         for (frames, weight) in stacks {
-            let stack: Vec<_> = frames.iter().map(|name| profile.frames.intern(name.as_bytes())).collect();
-            profile.add(&stack, Weights::plain(Weight::new(*weight))).unwrap();
+            let shared = frames.iter().zip(last).take_while(|(a, b)| a == b).count();
+            let stack: Vec<_> = frames.iter().map(|name| intake.read.intern(name.as_bytes())).collect();
+            intake.add(&stack, shared, Weights::plain(Weight::new(*weight))).unwrap();
+            last = frames;
         }
-        profile
+        intake.finish().unwrap()
+    }
+
+    fn total(stacks: &Stacks) -> Weights {
+        Weights::plain(Weight::new(stacks.iter().map(|(_, weight)| weight).sum()))
     }
 
     fn judge() -> impl Strategy<Value = Option<Judge>> {
@@ -176,11 +254,10 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_kept_and_what_is_dropped_make_the_whole(stacks in stacks(), mut filter in filter()) {
-            let profile = profile(&stacks);
-            let filtered = filter.apply(&profile).unwrap();
+            let filtered = apply(&mut filter, &stacks);
             let mut sum = filtered.profile.total();
             sum.add(filtered.dropped).unwrap();
-            prop_assert_eq!(sum, profile.total());
+            prop_assert_eq!(sum, total(&stacks));
         }
 
         #[test]
@@ -190,7 +267,7 @@ mod tests {
             ignore in "[a-e]",
         ) {
             let select = Select { focus: focus.parse().ok(), ignore: ignore.parse().ok(), comm: None };
-            let filtered = Filter { select, ..Filter::default() }.apply(&profile(&stacks)).unwrap();
+            let filtered = apply(&mut Filter { select, ..Filter::default() }, &stacks);
             let wanted = stacks.iter().filter(|(frames, _)| {
                 frames.iter().any(|name| name.contains(&focus)) && !frames.iter().any(|name| name.contains(&ignore))
             });

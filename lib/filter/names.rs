@@ -43,16 +43,18 @@ impl Names {
         }
     }
 
-    /// Renames the first frame of a stack, which tells the thread.
-    pub fn rename_root(&mut self, frames: &mut Frames, stack: &mut [FrameId]) {
-        let (true, Some(root)) = (self.merge_threads, stack.first_mut()) else { return };
+    /// What a frame is called as the first of a stack, where it tells the thread.
+    pub fn rename_root(&mut self, frames: &mut Frames, root: FrameId) -> FrameId {
+        if !self.merge_threads {
+            return root;
+        }
         if root.index() >= self.roots.len() {
             self.roots.resize(root.index() + 1, None);
         }
-        *root = *self.roots[root.index()].get_or_insert_with(|| {
-            let name = THREAD_NUMBER.replace_all(frames.name(*root), &b"${1}*"[..]).into_owned();
+        *self.roots[root.index()].get_or_insert_with(|| {
+            let name = THREAD_NUMBER.replace_all(frames.name(root), &b"${1}*"[..]).into_owned();
             frames.intern(&name)
-        });
+        })
     }
 }
 
@@ -93,10 +95,9 @@ mod tests {
         ] {
             let mut frames = Frames::new();
             names.roots.clear();
-            let mut stack = [frames.intern(name.as_bytes()), frames.intern(b"f-1")];
-            names.rename_root(&mut frames, &mut stack);
-            assert_eq!(frames.name(stack[0]), merged.as_bytes());
-            assert_eq!(frames.name(stack[1]), b"f-1");
+            let root = frames.intern(name.as_bytes());
+            let renamed = names.rename_root(&mut frames, root);
+            assert_eq!(frames.name(renamed), merged.as_bytes());
         }
     }
 }

@@ -14,17 +14,38 @@ pub struct Select {
     pub ignore: Option<Judge>,
 }
 
+/// What the frames of a stack up to one of them say.
+#[derive(Clone, Copy, Debug)]
+pub struct Verdict {
+    of_comm: bool,
+    in_focus: bool,
+    ignored: bool,
+}
+
+impl Verdict {
+    /// Whether a stack of these frames is kept.
+    pub fn keeps(self) -> bool {
+        self.of_comm && self.in_focus && !self.ignored
+    }
+}
+
 impl Select {
-    /// Whether a stack is kept.
-    pub fn keeps(&mut self, frames: &Frames, stack: &[FrameId]) -> bool {
-        let any = |judge: &mut Option<Judge>, stack: &[FrameId], without: bool| match judge {
-            Some(judge) => stack.iter().any(|frame| judge.matches(frames, *frame)),
-            None => without,
-        };
+    /// The verdict on a stack, of whose frames but the last it is known already; `None` if that is the first.
+    pub fn judge(&mut self, frames: &Frames, before: Option<Verdict>, frame: FrameId) -> Verdict {
         // All are asked, so that each knows whether it ever matches.
-        let comm = any(&mut self.comm, &stack[..stack.len().min(1)], true);
-        let in_focus = any(&mut self.focus, stack, true);
-        let ignored = any(&mut self.ignore, stack, false);
-        comm && in_focus && !ignored
+        let matches = |judge: &mut Option<Judge>| judge.as_mut().map(|judge| judge.matches(frames, frame));
+        let (focus, ignore) = (matches(&mut self.focus), matches(&mut self.ignore));
+        match before {
+            None => Verdict {
+                of_comm: matches(&mut self.comm).unwrap_or(true),
+                in_focus: focus.unwrap_or(true),
+                ignored: ignore.unwrap_or(false),
+            },
+            Some(before) => Verdict {
+                in_focus: before.in_focus || focus.unwrap_or(true),
+                ignored: before.ignored || ignore.unwrap_or(false),
+                ..before
+            },
+        }
     }
 }

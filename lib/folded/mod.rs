@@ -7,6 +7,6 @@ mod read;
 pub mod sorted;
 mod write;
 
-pub use read::{Kind, Line, gather, parse_line, read_into};
+pub use read::{Kind, Line, Target, gather, parse_line, read_all, read_into};
 pub(crate) use sorted::shared_bytes;
 pub use write::write;

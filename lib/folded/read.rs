@@ -1,9 +1,10 @@
 //! Reading folded text.
 
+use super::sorted::shared_bytes;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::input::{Blocks, Source, after_last_line};
-use crate::profile::{FrameId, Profile, Weight, Weights};
+use crate::profile::{Batch, FrameId, Frames, Profile, Weight, Weights};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -63,12 +64,28 @@ fn trim_blanks(line: &[u8]) -> &[u8] {
     &line[..end]
 }
 
-/// Reads all sources into one profile. A source that cannot be read is reported and the others still count.
+/// What takes stacks as they are read.
+pub trait Target {
+    /// Where the frames' names are kept.
+    fn frames(&mut self) -> &mut Frames;
+
+    /// Says, before the first stack, whether all have one weight or two.
+    fn begin(&mut self, _kind: Kind) {}
+
+    /// Takes a stack, root first, which is not empty and whose leaf is named as leaves are. It has its first `shared`
+    /// frames in common with the one taken before.
+    ///
+    /// # Errors
+    /// Those of the target; reading ends with it.
+    fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error>;
+}
+
+/// Gives every stack of all sources to a target. A source that cannot be read is reported and the others still count.
 ///
 /// # Errors
-/// [`Error::Overflow`], and with strict diagnostics the first malformed line.
-pub fn gather(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
-    let mut reader = Reader::default();
+/// Those of the target, and with strict diagnostics the first malformed line.
+pub fn read_all(sources: &[Source], target: &mut dyn Target, diagnostics: &mut Diagnostics) -> Result<(), Error> {
+    let mut reader = Reader::new(target, None);
     for source in sources {
         let result = source.open().and_then(|mut input| reader.read(&mut input, diagnostics));
         match result {
@@ -76,10 +93,20 @@ pub fn gather(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Profi
             other => other?,
         }
     }
-    if reader.profile.is_empty() && diagnostics.skipped() > 0 {
+    if reader.kind.is_none() && diagnostics.skipped() > 0 {
         return Err(Error::Refused("no line of the input is a folded stack: frame;frame;… WEIGHT".to_owned()));
     }
-    Ok(reader.profile)
+    Ok(())
+}
+
+/// Reads all sources into one profile. A source that cannot be read is reported and the others still count.
+///
+/// # Errors
+/// [`Error::Overflow`], and with strict diagnostics the first malformed line.
+pub fn gather(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
+    let mut gathered = Gathered::default();
+    read_all(sources, &mut gathered, diagnostics)?;
+    gathered.into_profile()
 }
 
 /// Adds all stacks of one input to a profile that is differential or not.
@@ -88,19 +115,55 @@ pub fn gather(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Profi
 /// [`Error::Read`], [`Error::Overflow`], and with strict diagnostics the first malformed line.
 pub fn read_into(profile: Profile, input: &mut Blocks, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
     let kind = if profile.is_differential() { Kind::Differential } else { Kind::Plain };
-    let mut reader = Reader { profile, kind: Some(kind), stack: Vec::new() };
-    reader.read(input, diagnostics)?;
-    Ok(reader.profile)
+    let mut gathered = Gathered { profile, batch: Batch::default() };
+    Reader::new(&mut gathered, Some(kind)).read(input, diagnostics)?;
+    gathered.into_profile()
 }
 
+/// A profile in the making.
 #[derive(Default)]
-struct Reader {
+struct Gathered {
     profile: Profile,
-    kind: Option<Kind>,
-    stack: Vec<FrameId>,
+    batch: Batch,
 }
 
-impl Reader {
+impl Gathered {
+    fn into_profile(mut self) -> Result<Profile, Error> {
+        self.profile.add_batch(&mut self.batch)?;
+        Ok(self.profile)
+    }
+}
+
+impl Target for Gathered {
+    fn frames(&mut self) -> &mut Frames {
+        &mut self.profile.frames
+    }
+
+    fn begin(&mut self, kind: Kind) {
+        self.profile = Profile::new(kind == Kind::Differential);
+    }
+
+    fn add(&mut self, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
+        self.batch.push(stack, weights, &self.profile.frames);
+        if self.batch.is_full() { self.profile.add_batch(&mut self.batch) } else { Ok(()) }
+    }
+}
+
+/// Takes lines apart. Neighbours mostly begin alike, in sorted text above all, so only what differs is looked at.
+struct Reader<'a> {
+    target: &'a mut dyn Target,
+    kind: Option<Kind>,
+    /// The last stack: as text, its frames, and where each ends in the text.
+    text: Vec<u8>,
+    stack: Vec<FrameId>,
+    ends: Vec<usize>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(target: &'a mut dyn Target, kind: Option<Kind>) -> Self {
+        Self { target, kind, text: Vec::new(), stack: Vec::new(), ends: Vec::new() }
+    }
+
     fn read(&mut self, input: &mut Blocks, diagnostics: &mut Diagnostics) -> Result<(), Error> {
         let name = input.name().to_owned();
         let mut number = 0;
@@ -130,15 +193,44 @@ impl Reader {
         };
         if self.kind.is_none() {
             self.kind = Some(kind);
-            self.profile = Profile::new(kind == Kind::Differential);
+            self.target.begin(kind);
         }
-        self.stack.clear();
-        let mut start = 0;
-        for end in memchr::memchr_iter(b';', stack).chain([stack.len()]) {
-            self.stack.push(self.profile.frames.intern(&stack[start..end]));
+        let shared = self.take(stack);
+        let Some(leaf) = self.stack.last_mut() else { return Ok(()) };
+        let as_leaf = self.target.frames().as_leaf(*leaf);
+        let renamed = std::mem::replace(leaf, as_leaf) != as_leaf;
+        let result = self.target.add(&self.stack, shared, weights);
+        if renamed {
+            // The next stack does not share it.
+            self.stack.pop();
+            self.ends.pop();
+        }
+        result
+    }
+
+    /// Makes this stack the last one, and says how many frames it has in common with the one before.
+    fn take(&mut self, text: &[u8]) -> usize {
+        let same = shared_bytes(text, &self.text);
+        let ends_there = |end: usize| end < same || (end == same && matches!(text.get(same), None | Some(b';')));
+        while self.ends.last().is_some_and(|end| !ends_there(*end)) {
+            self.ends.pop();
+        }
+        let shared = self.ends.len();
+        self.stack.truncate(shared);
+        self.text.truncate(same);
+        self.text.extend_from_slice(&text[same..]);
+        let mut start = self.ends.last().map_or(0, |end| end + 1);
+        if start > text.len() {
+            return shared;
+        }
+        let frames = self.target.frames();
+        let from = start;
+        for end in memchr::memchr_iter(b';', &text[from..]).map(|at| from + at).chain([text.len()]) {
+            self.stack.push(frames.intern(&text[start..end]));
+            self.ends.push(end);
             start = end + 1;
         }
-        self.profile.add(&self.stack, weights)
+        shared
     }
 }
 
@@ -183,9 +275,9 @@ mod tests {
     fn read(text: &[u8]) -> (Profile, u64) {
         let mut input = Blocks::new("t".to_owned(), Box::new(std::io::Cursor::new(text.to_vec()))).unwrap();
         let mut diagnostics = Diagnostics::silent();
-        let mut reader = super::Reader::default();
-        reader.read(&mut input, &mut diagnostics).unwrap();
-        (reader.profile, diagnostics.skipped())
+        let mut gathered = super::Gathered::default();
+        super::Reader::new(&mut gathered, None).read(&mut input, &mut diagnostics).unwrap();
+        (gathered.into_profile().unwrap(), diagnostics.skipped())
     }
 
     #[test]

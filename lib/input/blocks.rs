@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::ops::Deref;
 
-use super::compressed;
+use super::{compressed, utf16};
 use crate::Error;
 
 /// How much is read at once. Larger brought nothing (measured from 64 KiB to 4 MiB).
@@ -56,6 +56,8 @@ pub struct Blocks {
     reader: Box<dyn Read + Send>,
     /// What was read and not handed out yet.
     ahead: Block,
+    /// How much of that was read since.
+    taken: usize,
     block: Block,
     ended: bool,
 }
@@ -70,7 +72,8 @@ impl Blocks {
         let read = read_full(&mut *raw, &mut magic).map_err(|error| Error::read(&name, error))?;
         let start = io::Cursor::new(magic[..read].to_vec());
         let reader = compressed::decompress(&magic[..read], Box::new(start.chain(raw)));
-        Ok(Self { name, reader, ahead: Block::default(), block: Block::default(), ended: false })
+        let reader = utf16::decode(reader).map_err(|error| Error::read(&name, error))?;
+        Ok(Self { name, reader, ahead: Block::default(), taken: 0, block: Block::default(), ended: false })
     }
 
     /// The name for messages.
@@ -96,7 +99,7 @@ impl Blocks {
             let read = self.ahead.read(&mut *self.reader, rest);
             self.ended = !read.map_err(|error| Error::read(&self.name, error))?;
         }
-        Ok(&self.ahead)
+        Ok(&self.ahead[self.taken..])
     }
 
     /// The next block of whole records. `cut` finds where the last whole record in some text ends, if there is one;
@@ -116,8 +119,8 @@ impl Blocks {
     /// # Errors
     /// [`Error::Read`], also where a single record is longer than 64 MiB.
     pub fn next_into(&mut self, block: &mut Block, cut: impl Fn(&[u8]) -> Option<usize>) -> Result<bool, Error> {
-        block.set(&self.ahead);
-        self.ahead.filled = 0;
+        block.set(&self.ahead[self.taken..]);
+        (self.ahead.filled, self.taken) = (0, 0);
         // Twice as much at every vain search, so that a long record is not searched over and over.
         let mut searched = 0;
         loop {
@@ -146,13 +149,28 @@ impl Blocks {
     /// # Errors
     /// [`Error::Read`].
     pub fn rest(&mut self) -> Result<&[u8], Error> {
-        self.block.set(&self.ahead);
-        self.ahead.filled = 0;
+        self.block.set(&self.ahead[self.taken..]);
+        (self.ahead.filled, self.taken) = (0, 0);
         while !self.ended {
             let read = self.block.read(&mut *self.reader, BLOCK);
             self.ended = !read.map_err(|error| Error::read(&self.name, error))?;
         }
         Ok(&self.block)
+    }
+}
+
+/// What was not handed out yet, as bytes.
+impl Read for Blocks {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.taken == self.ahead.len() {
+            (self.ahead.filled, self.taken) = (0, 0);
+            return if self.ended { Ok(0) } else { self.reader.read(buffer) };
+        }
+        let rest = &self.ahead[self.taken..];
+        let read = rest.len().min(buffer.len());
+        buffer[..read].copy_from_slice(&rest[..read]);
+        self.taken += read;
+        Ok(read)
     }
 }
 
@@ -170,7 +188,7 @@ fn read_some(reader: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-fn read_full(reader: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+pub(super) fn read_full(reader: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
         match read_some(reader, &mut buffer[filled..])? {
@@ -219,5 +237,19 @@ mod tests {
         let mut input = blocks(b"one\ntwo\n");
         assert_eq!(input.head().unwrap(), b"one\ntwo\n");
         assert_eq!(input.rest().unwrap(), b"one\ntwo\n");
+    }
+
+    #[test]
+    fn bytes_are_read_from_where_blocks_ended() {
+        let text: Vec<u8> = (0..90_000).flat_map(|n| format!("line {n}\n").into_bytes()).collect();
+        let mut input = blocks(&text);
+        input.head().unwrap();
+        let (mut seen, mut piece) = (vec![0; 10], [0; 999]);
+        std::io::Read::read_exact(&mut input, &mut seen).unwrap();
+        seen.extend_from_slice(input.next(after_last_line).unwrap().unwrap());
+        while let read @ 1.. = std::io::Read::read(&mut input, &mut piece).unwrap() {
+            seen.extend_from_slice(&piece[..read]);
+        }
+        assert!(seen == text);
     }
 }

@@ -4,6 +4,7 @@ mod ahead;
 mod blocks;
 mod compressed;
 mod pipe;
+mod utf16;
 
 use std::fs::File;
 use std::io::{self, Read};

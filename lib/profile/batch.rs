@@ -3,7 +3,7 @@
 //! A look-up waits for memory that is far away. One after the other, with other work between them, look-ups wait for it
 //! each for itself; in a row, the processor has several under way at once.
 
-use super::stacks::hash_ids;
+use super::stacks::{Candidate, hash_ids};
 use super::{FrameId, Frames, Profile, Weights};
 use crate::Error;
 
@@ -15,7 +15,7 @@ const FULL: usize = 64;
 pub struct Batch {
     ids: Vec<u32>,
     stacks: Vec<Waiting>,
-    numbers: Vec<Option<u32>>,
+    candidates: Vec<Option<Candidate>>,
 }
 
 #[derive(Debug)]
@@ -54,14 +54,15 @@ impl Profile {
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
     pub fn add_batch(&mut self, batch: &mut Batch) -> Result<(), Error> {
-        let mut numbers = std::mem::take(&mut batch.numbers);
-        numbers.extend(batch.iter().map(|(waiting, ids)| self.stacks.glance(waiting.hash, ids)));
-        for ((waiting, ids), number) in batch.iter().zip(&numbers) {
+        let stacks = &self.stacks;
+        let mut candidates = std::mem::take(&mut batch.candidates);
+        candidates.extend(batch.stacks.iter().map(|waiting| stacks.candidate(waiting.hash)));
+        for (found, (waiting, ids)) in candidates.drain(..).zip(batch.iter()) {
+            let number = found.and_then(|candidate| self.stacks.confirm(candidate, ids));
             let number = number.unwrap_or_else(|| self.stacks.intern_hashed(waiting.hash, ids));
             self.add_weights(number as usize, waiting.weights)?;
         }
-        numbers.clear();
-        batch.numbers = numbers;
+        batch.candidates = candidates;
         batch.stacks.clear();
         batch.ids.clear();
         Ok(())

@@ -164,12 +164,17 @@ impl Profile {
     /// Every stack in the toolkit's order: frame by frame, bytewise, a stack before its extensions.
     pub fn for_each_sorted<E>(&self, mut each: impl FnMut(SortedStack<'_>) -> Result<(), E>) -> Result<(), E> {
         let mut frames: Vec<FrameId> = Vec::new();
-        for number in self.sorted() {
-            let stack = self.stacks.get(number);
-            let shared = frames.iter().zip(stack).take_while(|(a, b)| a.0 == **b).count();
-            frames.truncate(shared);
-            frames.extend(stack[shared..].iter().map(|id| FrameId(*id)));
-            each(SortedStack { shared, frames: &frames, weights: self.weights(number) })?;
+        let mut row = Vec::new();
+        // What stands far away is fetched for many stacks in a row, so that waiting for it overlaps.
+        for numbers in self.sorted().chunks(64) {
+            row.clear();
+            row.extend(numbers.iter().map(|number| (self.stacks.get(*number), self.weights(*number))));
+            for (stack, weights) in &row {
+                let shared = frames.iter().zip(*stack).take_while(|(a, b)| a.0 == **b).count();
+                frames.truncate(shared);
+                frames.extend(stack[shared..].iter().map(|id| FrameId(*id)));
+                each(SortedStack { shared, frames: &frames, weights: *weights })?;
+            }
         }
         Ok(())
     }

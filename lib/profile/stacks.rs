@@ -29,6 +29,13 @@ struct Slot {
 
 const FREE: usize = usize::MAX;
 
+/// A stack that may be the one that is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    number: u32,
+    start: usize,
+}
+
 impl Stacks {
     /// How many distinct stacks there are.
     pub fn len(&self) -> usize {
@@ -48,12 +55,17 @@ impl Stacks {
         self.intern_hashed(hash_ids(stack), stack)
     }
 
-    /// The stack's number, if it is found at first sight.
+    /// Where a stack of this hash may stand, at first sight.
     #[inline]
-    pub(super) fn glance(&self, hash: u32, stack: &[u32]) -> Option<u32> {
+    pub(super) fn candidate(&self, hash: u32) -> Option<Candidate> {
         let slot = self.slots.get(hash as usize & self.slots.len().wrapping_sub(1))?;
-        let found = slot.start != FREE && slot.hash == hash && stack_at(&self.ids, slot.start) == stack;
-        found.then_some(slot.number)
+        (slot.start != FREE && slot.hash == hash).then_some(Candidate { number: slot.number, start: slot.start })
+    }
+
+    /// The number of the candidate, if it is the stack.
+    #[inline]
+    pub(super) fn confirm(&self, candidate: Candidate, stack: &[u32]) -> Option<u32> {
+        (stack_at(&self.ids, candidate.start) == stack).then_some(candidate.number)
     }
 
     pub(super) fn intern_hashed(&mut self, hash: u32, stack: &[u32]) -> u32 {

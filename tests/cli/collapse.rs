@@ -241,8 +241,11 @@ fn what_cannot_be_read_is_said_in_one_line() {
     for (input, said) in [
         (&b"PERFILE2\0\0\0"[..], "stdin: a binary perf.data file: run `perf script -i FILE | fg-collapse`"),
         (b"\x7fELF\x02\x01\0", "stdin: a program, not a profile"),
-        (b"ab\0\x01", "stdin: a binary file of no known format; known are perf script text, folded stacks"),
-        (b"once upon a time\nthere was\n", "stdin: text of no known format; known are perf script text, folded stacks"),
+        (b"ab\0\x01", "stdin: a binary file of no known format; fg-collapse --list-formats shows those that are"),
+        (
+            b"once upon a time\nthere was\n",
+            "stdin: text of no known format; fg-collapse --list-formats shows those that are",
+        ),
     ] {
         let outcome = run("fg-collapse", [""; 0], input);
         assert_eq!((outcome.code(), outcome.text()), (1, String::new()));

@@ -23,15 +23,15 @@ use self::selection::Selection;
 use super::folded;
 use super::memo::{Key, Memo};
 use super::sink::Sink;
-use super::{Event, Format, Options, Parser, Remarks, tidy};
+use super::{Counts, Format, Options, Parser, Reading, Remarks, tidy};
 use crate::Error;
 use crate::profile::{FrameId, Weight, Weights};
 
 pub(super) static FORMAT: Format = Format {
-    name: "perf script text",
+    name: "perf-script",
+    about: "perf script text (Linux)",
     recognises,
-    cut: cut::after_last_sample,
-    parser: |options| Box::new(PerfScript::new(options)),
+    reading: Reading::Samples { cut: cut::after_last_sample, parser: |options| Box::new(PerfScript::new(options)) },
 };
 
 /// A line says who ran and which event fired, or the file begins as perf's own comments do.
@@ -148,12 +148,8 @@ impl Parser for PerfScript {
         Some(Box::new(Self::with(self.naming.clone(), self.selection.fork()?)))
     }
 
-    fn events(&self) -> &[Event] {
-        self.selection.events.seen()
-    }
-
-    fn lost(&self) -> u64 {
-        self.lost
+    fn counts(&self) -> Counts {
+        Counts { events: self.selection.events.seen().to_vec(), lost: self.lost }
     }
 }
 

@@ -1,0 +1,130 @@
+//! An input that is read from its beginning to its end, as lines or as bytes.
+
+use std::io::{self, Read};
+
+use super::log::Log;
+use super::{Counts, EventChoice, Options};
+use crate::Error;
+use crate::input::{Block, Blocks, Source, after_last_line};
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// What a format's reader has of its input: take [`line`](Self::line) after line, or [`Read`] the bytes.
+pub(super) struct Document<'a> {
+    /// How to fold.
+    pub(super) options: &'a Options,
+    /// What was counted, for formats that have several events or tell of lost samples.
+    pub(super) counts: Counts,
+    source: &'a Source,
+    input: Blocks,
+    log: Log<'a>,
+    block: Block,
+    taken: usize,
+    line: u64,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn new(source: &'a Source, input: Blocks, options: &'a Options, log: Log<'a>) -> Self {
+        Self { options, counts: Counts::default(), source, input, log, block: Block::default(), taken: 0, line: 0 }
+    }
+
+    /// Where the input comes from, for formats that jump about in a file.
+    pub(super) fn source(&self) -> &'a Source {
+        self.source
+    }
+
+    /// The first bytes, as the format was told by, as long as nothing was taken.
+    pub(super) fn head(&mut self) -> Result<&[u8], Error> {
+        self.input.head()
+    }
+
+    /// Puts the next line, without its end, in the place of what `line` holds; `false` at the end of the input.
+    pub(super) fn line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
+        if self.taken == self.block.len() {
+            self.taken = 0;
+            if !self.input.next_into(&mut self.block, after_last_line)? {
+                return Ok(false);
+            }
+            self.log.progress(self.block.len());
+            if self.line == 0 && self.block.starts_with(BOM) {
+                self.taken = BOM.len();
+            }
+        }
+        let rest = &self.block[self.taken..];
+        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        let text = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
+        line.clear();
+        line.extend_from_slice(text);
+        self.taken += rest.len().min(end + 1);
+        self.line += 1;
+        Ok(true)
+    }
+
+    /// The present line is not of the format's form and is left out.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] if lines must all be well-formed.
+    pub(super) fn malformed(&mut self, what: &str) -> Result<(), Error> {
+        self.log.malformed(self.line, what)
+    }
+
+    /// As [`malformed`](Self::malformed), for a reader that counts the lines itself.
+    pub(super) fn malformed_at(&mut self, line: u64, what: &str) -> Result<(), Error> {
+        self.log.malformed(line, what)
+    }
+
+    /// The input as a whole cannot be read further, and why.
+    pub(super) fn unreadable(&self, what: impl Into<String>) -> Error {
+        Error::Unreadable { name: self.input.name().to_owned(), what: what.into() }
+    }
+
+    /// Something worth knowing.
+    pub(super) fn warn(&mut self, what: &str) {
+        self.log.warn(what);
+    }
+
+    /// Tells what a weight of 1 means, to those who asked with `-v`.
+    pub(super) fn unit(&mut self, unit: &str) {
+        self.log.note(&format!("weights are {unit}"));
+    }
+
+    /// Which of several values a sample has counts: what `--event` names, as the input has it or without what follows a
+    /// slash, else the usual one.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if no value has that name, or all are wanted.
+    pub(super) fn column(&mut self, names: &[&str], usual: usize) -> Result<usize, Error> {
+        let known = names.join(", ");
+        let chosen = match &self.options.event {
+            EventChoice::First => usual,
+            EventChoice::All if names.len() == 1 => 0,
+            EventChoice::All => {
+                return Err(Error::Refused(format!("--event all: samples have several values, choose one: {known}")));
+            }
+            EventChoice::Named(wanted) => {
+                let stem = |name: &str| name.split('/').next().unwrap_or(name).as_bytes().to_vec();
+                let find = |is: &dyn Fn(&&str) -> bool| names.iter().position(|name| is(&name));
+                let found = find(&|name| name.as_bytes() == wanted).or_else(|| find(&|name| stem(name) == *wanted));
+                let wanted = String::from_utf8_lossy(wanted);
+                found.ok_or_else(|| Error::Refused(format!("no value is called {wanted}; samples have {known}")))?
+            }
+        };
+        if names.len() > 1 {
+            self.log.note(&format!("weights are {} of {known}", names.get(chosen).copied().unwrap_or_default()));
+        }
+        Ok(chosen)
+    }
+
+    /// What is left to say when the format's reader is done.
+    pub(super) fn finish(self) -> (Counts, Log<'a>) {
+        (self.counts, self.log)
+    }
+}
+
+impl Read for Document<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.log.progress(read);
+        Ok(read)
+    }
+}

@@ -1,0 +1,57 @@
+//! What an input format says of itself, and the table of all.
+
+use super::document::Document;
+use super::sink::Sink;
+use super::{Options, Parser};
+use super::{folded, perf_script};
+use crate::Error;
+
+/// An input format.
+#[derive(Debug)]
+pub struct Format {
+    /// What `--format` calls it.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub about: &'static str,
+    /// Whether an input that begins with these bytes, a quarter of a megabyte if it is so long, is of this format.
+    pub(super) recognises: fn(&[u8]) -> bool,
+    pub(super) reading: Reading,
+}
+
+/// How a format is read.
+#[derive(Debug)]
+pub(super) enum Reading {
+    /// In blocks of whole samples, by all threads.
+    Samples {
+        /// Where in a text its last whole sample ends, if that can be told.
+        cut: fn(&[u8]) -> Option<usize>,
+        /// Makes a parser.
+        parser: fn(&Options) -> Box<dyn Parser>,
+    },
+    /// Text, from its beginning to its end, by one thread.
+    Lines(Reader),
+    /// The same for what may be no text.
+    Bytes(Reader),
+}
+
+/// Reads a whole document.
+pub(super) type Reader = fn(&mut Document<'_>, &mut Sink) -> Result<(), Error>;
+
+/// All formats, in the order in which they are asked. Folded stacks come last: many a line may be taken for one.
+pub(super) static FORMATS: [&Format; 2] = [&perf_script::FORMAT, &folded::FORMAT];
+
+/// All formats by name.
+pub fn formats() -> impl Iterator<Item = &'static Format> {
+    let mut formats = FORMATS;
+    formats.sort_by_key(|format| format.name);
+    formats.into_iter()
+}
+
+/// The format of a name.
+///
+/// # Errors
+/// If there is none.
+pub fn format_called(name: &str) -> Result<&'static Format, String> {
+    let found = FORMATS.iter().find(|format| format.name == name);
+    found.copied().ok_or_else(|| "no such format; --list-formats shows all".to_owned())
+}
