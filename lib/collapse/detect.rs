@@ -6,9 +6,7 @@ use crate::Error;
 use crate::input::Blocks;
 
 /// What is known by its first bytes but cannot be folded, and what to do about it.
-const KNOWN: [(&[u8], &str); 4] = [
-    (b"PERFILE2", "a binary perf.data file: run `perf script -i FILE | fg-collapse`"),
-    (b"2ELIFREP", "a binary perf.data file: run `perf script -i FILE | fg-collapse`"),
+const KNOWN: [(&[u8], &str); 2] = [
     (b"FLR\0", "a Java Flight Recorder file: not a known format"),
     (b"\x7fELF", "a program, not a profile"),
 ];

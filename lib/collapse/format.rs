@@ -3,7 +3,7 @@
 use super::document::Document;
 use super::sink::Sink;
 use super::{Options, Parser};
-use super::{folded, perf_script};
+use super::{folded, perf_data, perf_script};
 use crate::Error;
 
 /// An input format.
@@ -38,7 +38,7 @@ pub(super) enum Reading {
 pub(super) type Reader = fn(&mut Document<'_>, &mut Sink) -> Result<(), Error>;
 
 /// All formats, in the order in which they are asked. Folded stacks come last: many a line may be taken for one.
-pub(super) static FORMATS: [&Format; 2] = [&perf_script::FORMAT, &folded::FORMAT];
+pub(super) static FORMATS: [&Format; 3] = [&perf_data::FORMAT, &perf_script::FORMAT, &folded::FORMAT];
 
 /// All formats by name.
 pub fn formats() -> impl Iterator<Item = &'static Format> {

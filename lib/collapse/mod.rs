@@ -20,12 +20,14 @@ mod log;
 pub(crate) mod mangled;
 mod memo;
 mod merge;
+mod perf_data;
 mod perf_script;
 mod select;
 mod sink;
 pub mod tidy;
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 pub use driver::{collapse, collapse_in_order};
 pub use format::{Format, format_called, formats};
@@ -72,6 +74,12 @@ pub struct Options {
     pub comms: Vec<Vec<u8>>,
     /// The CPUs whose samples count.
     pub cpus: Option<CpuList>,
+    /// The folder below which the files of a recording of addresses are, if not here.
+    pub symfs: Option<PathBuf>,
+    /// The names of its kernel, if not those of this one.
+    pub kallsyms: Option<PathBuf>,
+    /// Inlined calls are left out where addresses are named.
+    pub no_inline: bool,
 }
 
 /// Parses one format. It may remember frames between blocks, and so is always given the same sink.

@@ -66,6 +66,11 @@ impl Sink {
         self.profile.add_batch(&mut self.batch)
     }
 
+    /// Whether the samples' order is to be kept.
+    pub(super) fn is_in_order(&self) -> bool {
+        self.runs.is_some()
+    }
+
     /// Whether no sample was added.
     pub(super) fn is_empty(&self) -> bool {
         self.empty

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use object::{Object as _, ObjectSegment as _};
 use rustc_hash::FxHashMap;
 
+use super::data::files::Files;
 use super::event::Mmap;
+use super::kallsyms::KernelNames;
 
 /// An object's number in a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -151,6 +153,10 @@ pub struct Objects {
     by_file: FxHashMap<(u64, u64, i64), ObjectId>,
     by_name: FxHashMap<Vec<u8>, ObjectId>,
     jit: FxHashMap<(u32, bool), ObjectId>,
+    /// Where files are looked for if the processes that ran them are no more.
+    files: Option<Files>,
+    /// The kernel's names.
+    pub kernel: KernelNames,
 }
 
 /// The object of unknown addresses.
@@ -165,11 +171,35 @@ impl Default for Objects {
             by_file: FxHashMap::default(),
             by_name: FxHashMap::default(),
             jit: FxHashMap::default(),
+            files: None,
+            kernel: KernelNames::default(),
         }
     }
 }
 
 impl Objects {
+    /// Of a recording that was made before: its files are looked for by their names.
+    pub fn of_files(files: Files) -> Self {
+        Self { files: Some(files), ..Self::default() }
+    }
+
+    /// Where the files of a recording are looked for.
+    pub fn files(&mut self) -> Option<&mut Files> {
+        self.files.as_mut()
+    }
+
+    /// Once all build-ids are known: other builds than those that ran are no longer objects.
+    pub fn reject_other_builds(&mut self) {
+        let Some(files) = &self.files else { return };
+        for object in &mut self.objects {
+            if let Object::Elf(elf) = object
+                && let Some(why) = files.is_other_build(&elf.path, &elf.bytes)
+            {
+                *object = Object::Missing { path: elf.path.clone(), why };
+            }
+        }
+    }
+
     /// The object.
     pub fn get(&self, id: ObjectId) -> &Object {
         &self.objects[id.0 as usize]
@@ -202,6 +232,11 @@ impl Objects {
         if path.is_empty() || path.starts_with(b"[") || path.starts_with(b"//anon") {
             return self.jit(mmap.pid, true);
         }
+        if let Some(files) = self.files.take() {
+            let id = self.recorded(mmap, &files);
+            self.files = Some(files);
+            return id;
+        }
         match open(mmap) {
             Ok((file, identity)) => {
                 if let Some(id) = self.by_file.get(&identity) {
@@ -220,6 +255,25 @@ impl Objects {
             Err(_) if is_plain_memory(path) => self.jit(mmap.pid, true),
             Err(why) => self.named(path, || Err(why)),
         }
+    }
+
+    /// The object that a mapping of a recording shows, looked for by its name once.
+    fn recorded(&mut self, mmap: &Mmap<'_>, files: &Files) -> ObjectId {
+        let key = Files::key(mmap);
+        if let Some(id) = self.by_name.get(&key) {
+            return *id;
+        }
+        let path = mmap.path.to_vec();
+        let elf = files.open(mmap).and_then(|bytes| {
+            Elf::parse(path.clone(), bytes).ok_or_else(|| "not an ELF file".to_owned())
+        });
+        let id = match elf {
+            Ok(elf) => self.push(Object::Elf(elf)),
+            Err(_) if is_plain_memory(&path) => return self.jit(mmap.pid, true),
+            Err(why) => self.push(Object::Missing { path, why }),
+        };
+        self.by_name.insert(key, id);
+        id
     }
 
     fn named(&mut self, path: &[u8], open: impl FnOnce() -> Result<Elf, String>) -> ObjectId {

@@ -30,6 +30,29 @@ pub struct Options {
     pub each_sample: bool,
     /// How many addresses the kernel writes of a stack at most.
     pub max_stack: usize,
+    /// Whether each place in the code keeps its address in the process.
+    pub addresses: bool,
+    /// What a stack begins with.
+    pub thread: ThreadBy,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let (weight, thread) = (WeightBy::default(), ThreadBy::default());
+        Self { weight, each_sample: false, max_stack: usize::MAX, addresses: false, thread }
+    }
+}
+
+/// What threads are called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThreadBy {
+    /// By their names.
+    #[default]
+    Name,
+    /// `NAME-PID`
+    Pid,
+    /// `NAME-PID/TID`
+    Tid,
 }
 
 /// A place in the code.
@@ -39,7 +62,7 @@ pub struct Location {
     pub object: ObjectId,
     /// Its address within the object, as the object counts, by which to look it up.
     pub address: u64,
-    /// The address in the process, where samples are kept by themselves; else 0.
+    /// The address in the process, where that is to be kept; else 0.
     pub ip: u64,
 }
 
@@ -103,9 +126,11 @@ impl Truncated {
 
 /// What a stack's samples add up to.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
-    pub(super) samples: u64,
-    pub(super) period: u128,
+pub struct Tally {
+    /// How many samples there were.
+    pub samples: u64,
+    /// Their periods' sum.
+    pub period: u128,
 }
 
 /// The number of a stack's ids that come before its addresses: the thread's name, and whether it is cut.
@@ -114,7 +139,8 @@ pub(super) const HEAD: usize = 2;
 /// A recording in the making.
 #[derive(Debug)]
 pub struct Recording {
-    pub(super) options: Options,
+    /// How it is kept.
+    pub options: Options,
     processes: Processes,
     /// The files whose code ran.
     pub objects: Objects,
@@ -205,10 +231,7 @@ impl Recording {
         stack.clear();
         let end = self.find_stack(stamp, sample, &mut stack);
         self.counts.truncated.count(end);
-        let comm = match self.processes.comm(stamp.tid, stamp.time) {
-            Some(comm) => comm,
-            None => self.comms.intern(format!(":{}", stamp.tid).as_bytes()).index() as CommId,
-        };
+        let comm = self.thread(stamp);
         stack.extend([u32::from(end != End::Root), comm]);
         stack.reverse();
         let number = self.stacks.intern(&stack);
@@ -222,6 +245,26 @@ impl Recording {
         if self.options.each_sample {
             self.kept.push(Kept { stamp, period: sample.period, stack: number });
         }
+    }
+
+    /// What a thread was called when a sample was taken.
+    pub fn comm(&mut self, stamp: Stamp) -> FrameId {
+        match self.processes.comm(stamp.tid, stamp.time) {
+            Some(comm) => FrameId::from_index(comm),
+            None => self.comms.intern(format!(":{}", stamp.tid.cast_signed()).as_bytes()),
+        }
+    }
+
+    /// What a thread's stacks begin with.
+    fn thread(&mut self, stamp: Stamp) -> CommId {
+        let comm = self.comm(stamp);
+        let suffix = match self.options.thread {
+            ThreadBy::Name => return comm.index() as CommId,
+            ThreadBy::Pid => format!("-{}", stamp.pid.cast_signed()),
+            ThreadBy::Tid => format!("-{}/{}", stamp.pid.cast_signed(), stamp.tid.cast_signed()),
+        };
+        let name = [self.comms.name(comm), suffix.as_bytes()].concat();
+        self.comms.intern(&name).index() as CommId
     }
 
     /// Finds the places on a sample's stack, innermost first: what the kernel wrote, and what unwinding finds.
@@ -253,7 +296,7 @@ impl Recording {
     }
 
     fn locate(&mut self, pid: u32, address: Address, mapping: Option<Mapping>) -> u32 {
-        let ip = if self.options.each_sample { address.value } else { 0 };
+        let ip = if self.options.addresses { address.value } else { 0 };
         let lookup = address.lookup();
         let (object, address) = match mapping {
             _ if address.in_kernel => (KERNEL, lookup),
@@ -278,10 +321,15 @@ impl Recording {
         &self.locations.all
     }
 
+    /// What the samples of each stack add up to, by the stack's number.
+    pub fn tallies(&self) -> &[Tally] {
+        &self.tallies
+    }
+
     /// A stack's thread name, whether it is cut, and its places, root first.
-    pub fn stack(&self, number: u32) -> (&[u8], bool, &[u32]) {
+    pub fn stack(&self, number: u32) -> (FrameId, bool, &[u32]) {
         let ids = self.stacks.get(number);
-        (self.comms.name(FrameId::from_index(ids[0])), ids[1] != 0, &ids[HEAD..])
+        (FrameId::from_index(ids[0]), ids[1] != 0, &ids[HEAD..])
     }
 }
 

@@ -22,7 +22,7 @@ pub fn write(
     samples.sort_by_key(|sample| sample.stamp.time);
     for sample in samples {
         let (comm, truncated, places) = recording.stack(sample.stack);
-        header(comm, sample, event, weight, out)?;
+        header(recording.comms.name(comm), sample, event, weight, out)?;
         for place in places.iter().rev() {
             let location = &recording.locations()[*place as usize];
             for frame in names.frames()[names.span(*place)].iter().rev() {

@@ -54,7 +54,7 @@ pub fn symbolize(objects: &Objects, locations: &[Location], inline: bool) -> Sym
         let mut done = Vec::new();
         while let Some((object, places)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let addresses = places.iter().map(|place| locations[*place as usize].address);
-            done.push((places, name_all(objects.get(*object), addresses, inline)));
+            done.push((places, name_all(objects, *object, addresses, inline)));
         }
         done
     };
@@ -93,15 +93,21 @@ fn jobs(objects: &Objects, locations: &[Location]) -> Vec<(ObjectId, Vec<u32>)> 
     jobs
 }
 
-fn name_all(object: &Object, addresses: impl Iterator<Item = u64>, inline: bool) -> Vec<Vec<NamedFrame>> {
+fn name_all(
+    objects: &Objects,
+    object: ObjectId,
+    addresses: impl Iterator<Item = u64>,
+    inline: bool,
+) -> Vec<Vec<NamedFrame>> {
+    let object = objects.get(object);
     let unnamed = || vec![NamedFrame { name: object.frame(), known: false, inlined: false, offset: None }];
     let by_table = |table: &SymbolTable<'_>, address| named(table, address).map_or_else(unnamed, |frame| vec![frame]);
     match object {
         Object::Unknown | Object::Missing { .. } => addresses.map(|_| unnamed()).collect(),
         Object::Kernel => {
-            let text = std::fs::read("/proc/kallsyms").unwrap_or_default();
-            let table = if kallsyms::is_hidden(&text) { SymbolTable::default() } else { kallsyms::parse(&text) };
-            addresses.map(|address| by_table(&table, address)).collect()
+            let (text, shift) = objects.kernel.read();
+            let table = kallsyms::parse(&text);
+            addresses.map(|address| by_table(&table, address.wrapping_sub(shift))).collect()
         }
         Object::Jit { pid, .. } => {
             let text = read_perf_map(*pid);

@@ -101,7 +101,8 @@ pub fn record(request: Request, watch: Option<Watch<'_>>) -> Result<Recorded, Er
     };
     let frequency = request.frequency.unwrap_or(if held.is_some() { 997 } else { 99 });
     let (counters, metric) = open_counters(&target, request.metric, frequency, request.call_graph)?;
-    let options = Options { weight: request.weight, each_sample: request.each_sample, max_stack: refusal::max_stack() };
+    let (each_sample, max_stack) = (request.each_sample, refusal::max_stack());
+    let options = Options { weight: request.weight, each_sample, addresses: each_sample, max_stack, ..Options::default() };
     let memory: Option<Box<dyn Memory>> = if request.live_tail { Some(Box::new(sys::ProcessMemory)) } else { None };
     let mut session = Session::new(counters, Recording::new(options, memory), &target)?;
     session.introduce(&target);

@@ -5,7 +5,7 @@ use crate::collapse::{Event, EventChoice};
 use crate::profile::Weight;
 
 /// All events seen so far.
-pub(super) struct Events {
+pub(in crate::collapse) struct Events {
     choice: EventChoice,
     seen: Vec<Event>,
     numbers: Memo<usize>,
@@ -13,12 +13,12 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn new(choice: EventChoice) -> Self {
+    pub(in crate::collapse) fn new(choice: EventChoice) -> Self {
         Self { choice, seen: Vec::new(), numbers: Memo::default(), last: 0 }
     }
 
     /// The same choice for another thread, if it is made.
-    pub(super) fn fork(&self) -> Option<Self> {
+    pub(in crate::collapse) fn fork(&self) -> Option<Self> {
         if self.choice == EventChoice::First && self.seen.is_empty() {
             return None;
         }
@@ -30,12 +30,12 @@ impl Events {
         Some(fork)
     }
 
-    pub(super) fn seen(&self) -> &[Event] {
+    pub(in crate::collapse) fn seen(&self) -> &[Event] {
         &self.seen
     }
 
     /// Counts a sample of the event, and says whether it is to be taken.
-    pub(super) fn takes(&mut self, name: &[u8]) -> bool {
+    pub(in crate::collapse) fn takes(&mut self, name: &[u8]) -> bool {
         if self.seen.get(self.last).is_none_or(|event| event.name != name) {
             self.last = self.number(name);
         }
@@ -45,7 +45,7 @@ impl Events {
     }
 
     /// Adds the weight of the sample that was seen last.
-    pub(super) fn counts(&mut self, weight: Weight) {
+    pub(in crate::collapse) fn counts(&mut self, weight: Weight) {
         let event = &mut self.seen[self.last];
         event.counted += 1;
         event.weight = event.weight.checked_add(weight).unwrap_or(event.weight);

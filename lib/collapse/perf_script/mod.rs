@@ -10,10 +10,10 @@
 //! alone, and what reads as a frame or a sample is never dropped in silence.
 
 mod cut;
-mod events;
-mod frame;
-mod header;
-mod name;
+pub(super) mod events;
+pub(super) mod frame;
+pub(super) mod header;
+pub(super) mod name;
 mod selection;
 
 use self::frame::{Frame, Usual};

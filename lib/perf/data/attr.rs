@@ -11,6 +11,8 @@ pub struct Attr {
     pub layout: Layout,
     /// How many addresses the kernel wrote of a stack at most.
     pub max_stack: usize,
+    /// What a sample counts for that does not say it.
+    pub period: u64,
     /// Its name, as it was asked for; or as `perf` would call it.
     pub name: Vec<u8>,
 }
@@ -42,7 +44,10 @@ impl Attr {
             0 => USUAL_MAX_STACK,
             asked => asked,
         };
-        Some(Self { layout, max_stack: max_stack.into(), name: usual_name(kind, config, flags).into_bytes() })
+        let by_frequency = flags & (1 << 10) != 0;
+        let period = if by_frequency { 1 } else { word(16).max(1) };
+        let name = usual_name(kind, config, flags).into_bytes();
+        Some(Self { layout, max_stack: max_stack.into(), period, name })
     }
 
     /// The size that a `perf_event_attr` says it has.

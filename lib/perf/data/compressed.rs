@@ -19,8 +19,8 @@ const BLOCK_HEADER: usize = 3;
 const CHECKSUM: usize = 4;
 /// `perf record` asks for less at its best compression; a larger one would take as much memory.
 const LARGEST_WINDOW: u64 = 128 << 20;
-/// A block that is empty, raw and the last.
-const END: [u8; BLOCK_HEADER] = [1, 0, 0];
+/// A block that is empty, raw and the last; and a checksum, if one is due.
+const END: [u8; BLOCK_HEADER + CHECKSUM] = [1, 0, 0, 0, 0, 0, 0];
 
 /// What decompresses the records.
 pub(super) struct Decompressor {
@@ -60,11 +60,12 @@ impl Decompressor {
                 None => self.begin_frame(rest)?,
                 Some((_, checksum)) => {
                     let Some((length, is_last)) = whole_block(rest) else { break };
-                    self.decode(&rest[..length], take)?;
+                    let length = length + if is_last && checksum { CHECKSUM } else { 0 };
+                    self.decode(&rest[..length.min(rest.len())], take)?;
                     if is_last {
                         self.frame = None;
                     }
-                    length + if is_last && checksum { CHECKSUM } else { 0 }
+                    length
                 }
             };
             rest = &rest[taken.min(rest.len())..];

@@ -10,6 +10,7 @@
 
 mod attr;
 mod compressed;
+pub mod files;
 pub mod head;
 mod reader;
 mod stream;

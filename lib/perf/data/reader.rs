@@ -25,9 +25,9 @@ mod kind {
 }
 
 /// A recording that is read.
-pub struct Reader {
+pub struct Reader<'a> {
     head: Head,
-    stream: Stream<Box<dyn Read + Send>>,
+    stream: Stream<Box<dyn Read + 'a>>,
     rest: Rest,
 }
 
@@ -40,12 +40,12 @@ struct Rest {
 /// What takes the kernel's records in, with what the recording has said of itself so far.
 pub type Take<'a> = &'a mut dyn FnMut(&Head, &[u8]) -> Result<(), Error>;
 
-impl Reader {
+impl<'a> Reader<'a> {
     /// Reads the head of a file, or of a stream that was kept in one.
     ///
     /// # Errors
     /// [`Fault`] if it cannot be read or is no recording.
-    pub fn of_file(mut file: impl Read + Seek + Send + 'static) -> Result<Self, Fault> {
+    pub fn of_file(mut file: impl Read + Seek + 'a) -> Result<Self, Fault> {
         let mut start = [0; head::STREAM_HEADER];
         file.read_exact(&mut start)?;
         if head::is_stream(&start)? {
@@ -61,7 +61,7 @@ impl Reader {
     ///
     /// # Errors
     /// As [`Reader::of_file`].
-    pub fn of_stream(mut reader: Box<dyn Read + Send>, most: u64) -> Result<Self, Fault> {
+    pub fn of_stream(mut reader: Box<dyn Read + 'a>, most: u64) -> Result<Self, Fault> {
         let mut start = [0; head::STREAM_HEADER];
         reader.read_exact(&mut start)?;
         if head::is_stream(&start)? {
@@ -75,7 +75,7 @@ impl Reader {
         Self::of_file(Cursor::new(bytes))
     }
 
-    fn of(head: Head, reader: Box<dyn Read + Send>, size: Option<u64>) -> Self {
+    fn of(head: Head, reader: Box<dyn Read + 'a>, size: Option<u64>) -> Self {
         let rest = Rest { window: Window::default(), decompressor: None };
         Self { head, stream: Stream::new(reader, size), rest }
     }
