@@ -14,6 +14,7 @@ mod linux {
     use fgkit::perf::recording::Counts;
     use fgkit::perf::{script, symbolize};
     use fgkit::record::events::Metric;
+    use fgkit::record::sampling::Rate;
     use fgkit::record::{self, Recorded, Request, RequestTarget, summary};
     use fgkit::{Error, folded};
 
@@ -51,9 +52,12 @@ mod linux {
         };
         Ok(Request {
             target,
-            metric: args.event.as_deref().map(Metric::named).transpose()?,
-            frequency: args.frequency,
+            metrics: args.event.as_deref().map_or(Ok(Vec::new()), Metric::list)?,
+            rate: args.frequency.map(Rate::Frequency),
             call_graph: args.call_graph,
+            ring: None,
+            max_stack: None,
+            cpus: None,
             live_tail: !args.no_live_tail,
             duration: args.duration,
             weight: args.weight,
@@ -65,17 +69,27 @@ mod linux {
     /// the command still runs.
     fn print(args: &Args, recorded: &Recorded, session: &mut Session) -> Result<(), Error> {
         let Recorded { recording, .. } = recorded;
-        let names = symbolize::symbolize(&recording.objects, recording.locations(), !args.no_inline);
-        let (profile, unknown) = recording.profile(&names)?;
+        let names = symbolize::symbolize(&recording.objects, recording.locations(), &names_wanted(args));
+        let (profile, unknown) = recording.profile(0, &names)?;
+        for remark in names.remarks() {
+            session.diagnostics.warn(remark);
+        }
         for line in summary::lines(recorded, args.call_graph, unknown) {
             session.diagnostics.warn(&line);
         }
         session.diagnostics.note(&summary::cuts(recorded));
         session.output.write_with(|mut out| match args.script {
-            true => script::write(recording, &names, recorded.metric.name(), args.weight, &mut out),
+            true => {
+                let events: Vec<&str> = recorded.metrics.iter().map(|(metric, _)| metric.name()).collect();
+                script::write(recording, &names, &events, args.weight, &mut out)
+            }
             false => folded::write(&profile, &mut out),
         })?;
         session.output.close()
+    }
+
+    fn names_wanted(args: &Args) -> symbolize::Options {
+        symbolize::Options { inline: !args.no_inline, lines: args.lines, debuginfod: args.debuginfod }
     }
 
     fn so_far(elapsed: Duration, counts: &Counts) -> String {
@@ -143,6 +157,14 @@ struct Args {
     /// Leave inlined calls out: quicker for large programs
     #[arg(long, hide_short_help = true)]
     no_inline: bool,
+
+    /// Add each frame's place in the source: `parse:lexer.c:123`
+    #[arg(long, hide_short_help = true)]
+    lines: bool,
+
+    /// Let debuginfod-find fetch debug information that is missing
+    #[arg(long, hide_short_help = true)]
+    debuginfod: bool,
 
     /// Print each sample as `perf script` does
     #[arg(long)]

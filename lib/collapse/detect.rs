@@ -6,10 +6,8 @@ use crate::Error;
 use crate::input::Blocks;
 
 /// What is known by its first bytes but cannot be folded, and what to do about it.
-const KNOWN: [(&[u8], &str); 2] = [
-    (b"FLR\0", "a Java Flight Recorder file: not a known format"),
-    (b"\x7fELF", "a program, not a profile"),
-];
+const KNOWN: [(&[u8], &str); 2] =
+    [(b"FLR\0", "a Java Flight Recorder file: not a known format"), (b"\x7fELF", "a program, not a profile")];
 
 /// The input's format, told or given; `None` if there is nothing but blanks.
 ///
@@ -29,7 +27,10 @@ pub(super) fn format(input: &mut Blocks, options: &Options) -> Result<Option<&'s
         return unreadable((*what).to_owned());
     }
     // Names are any bytes, so folded text may hold a zero.
-    let binary = memchr::memchr(0, head).is_some() && !folded::is_certain(head);
+    if folded::is_certain(head) {
+        return Ok(Some(&folded::FORMAT));
+    }
+    let binary = memchr::memchr(0, head).is_some();
     let mut asked = FORMATS.iter().filter(|format| !binary || matches!(format.reading, Reading::Bytes(_)));
     let what = if binary { "a binary file" } else { "text" };
     match asked.find(|format| (format.recognises)(head)) {

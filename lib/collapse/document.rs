@@ -23,6 +23,7 @@ pub(super) struct Document<'a> {
     line: u64,
 }
 
+#[allow(dead_code, reason = "for readers of bytes to come")]
 impl<'a> Document<'a> {
     pub(super) fn new(source: &'a Source, input: Blocks, options: &'a Options, log: Log<'a>) -> Self {
         Self { options, counts: Counts::default(), source, input, log, block: Block::default(), taken: 0, line: 0 }
@@ -127,7 +128,8 @@ impl<'a> Document<'a> {
             }
         };
         if names.len() > 1 {
-            self.log.note(&format!("weights are {} of {known}", names.get(chosen).copied().unwrap_or_default()));
+            let taken = names.get(chosen).copied().unwrap_or_default();
+            self.log.note(&format!("samples have {known}; {taken} is taken, --event chooses"));
         }
         Ok(chosen)
     }

@@ -3,7 +3,11 @@
 use super::document::Document;
 use super::sink::Sink;
 use super::{Options, Parser};
-use super::{folded, perf_data, perf_script};
+use super::{
+    bcc, bpftrace, callgrind, dtrace, eu_stack, faulthandler, folded, gdb, ghc_prof, go_raw, instruments,
+    java_exceptions, javacore, jstack, ljp, perf_data, perf_report, perf_script, pmcstat, procstack, sample,
+    simpleperf, stap, vsprof, vtune, wcp, xdebug,
+};
 use crate::Error;
 
 /// An input format.
@@ -31,6 +35,7 @@ pub(super) enum Reading {
     /// Text, from its beginning to its end, by one thread.
     Lines(Reader),
     /// The same for what may be no text.
+    #[allow(dead_code, reason = "for readers of bytes to come")]
     Bytes(Reader),
 }
 
@@ -38,7 +43,36 @@ pub(super) enum Reading {
 pub(super) type Reader = fn(&mut Document<'_>, &mut Sink) -> Result<(), Error>;
 
 /// All formats, in the order in which they are asked. Folded stacks come last: many a line may be taken for one.
-pub(super) static FORMATS: [&Format; 3] = [&perf_data::FORMAT, &perf_script::FORMAT, &folded::FORMAT];
+pub(super) static FORMATS: [&Format; 28] = [
+    &perf_data::FORMAT,
+    &perf_script::FORMAT,
+    &perf_script::sched::FORMAT,
+    &perf_report::FORMAT,
+    &bpftrace::FORMAT,
+    &bcc::FORMAT,
+    &dtrace::FORMAT,
+    &stap::FORMAT,
+    &sample::FORMAT,
+    &instruments::FORMAT,
+    &go_raw::FORMAT,
+    &jstack::FORMAT,
+    &javacore::FORMAT,
+    &java_exceptions::FORMAT,
+    &ljp::FORMAT,
+    &eu_stack::FORMAT,
+    &gdb::FORMAT,
+    &faulthandler::FORMAT,
+    &callgrind::FORMAT,
+    &ghc_prof::FORMAT,
+    &pmcstat::FORMAT,
+    &simpleperf::FORMAT,
+    &vtune::FORMAT,
+    &vsprof::FORMAT,
+    &wcp::FORMAT,
+    &procstack::FORMAT,
+    &xdebug::FORMAT,
+    &folded::FORMAT,
+];
 
 /// All formats by name.
 pub fn formats() -> impl Iterator<Item = &'static Format> {

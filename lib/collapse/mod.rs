@@ -7,24 +7,47 @@
 //! name, and tells what the readers remarked, with file and line, in the order of the input. The result does not depend
 //! on the threads.
 
+mod bcc;
+mod bpftrace;
+mod callgrind;
 mod detect;
-#[allow(dead_code, reason = "for readers to come")]
 mod document;
 mod driver;
+mod dtrace;
+mod eu_stack;
 mod events;
+mod faulthandler;
 mod folded;
-#[allow(dead_code, reason = "for readers to come")]
 mod format;
-#[allow(dead_code, reason = "for readers to come")]
+mod gdb;
+mod ghc_prof;
+mod go_raw;
+mod instruments;
+mod java;
+mod java_exceptions;
+mod javacore;
+mod jstack;
+mod ljp;
 mod log;
 pub(crate) mod mangled;
-mod memo;
 mod merge;
 mod perf_data;
+mod perf_report;
 mod perf_script;
+mod pmcstat;
+mod procstack;
+mod sample;
 mod select;
+mod simpleperf;
 mod sink;
+mod stack;
+mod stap;
+mod text;
 pub mod tidy;
+mod vsprof;
+mod vtune;
+mod wcp;
+mod xdebug;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -39,7 +62,7 @@ use self::format::{FORMATS, Reading};
 use self::sink::Sink;
 
 use crate::Error;
-use crate::profile::Weight;
+use crate::profile::{Weight, memo};
 
 /// How to fold. The default is what `stackcollapse-perf.pl` does without options.
 #[derive(Clone, Debug, Default)]

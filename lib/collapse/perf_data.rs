@@ -28,7 +28,9 @@ const SHOWN: usize = 8;
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     if document.head()?.starts_with(SWAPPED) {
-        return Err(document.unreadable("recorded on a big-endian machine: `perf script -i FILE | fg-collapse` reads it"));
+        return Err(
+            document.unreadable("recorded on a big-endian machine: `perf script -i FILE | fg-collapse` reads it")
+        );
     }
     let options = document.options;
     let mut samples = Samples::new(options);

@@ -4,6 +4,7 @@ use super::sorted::shared_bytes;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::input::{Blocks, Source, after_last_line};
+use crate::profile::memo::{Key, Memo};
 use crate::profile::{Batch, FrameId, Frames, Profile, Weight, Weights};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -153,6 +154,8 @@ impl Target for Gathered {
 struct Reader<'a> {
     target: &'a mut dyn Target,
     kind: Option<Kind>,
+    /// Of each frame's text its index.
+    names: Memo<u32>,
     /// The last stack: as text, its frames, and where each ends in the text.
     text: Vec<u8>,
     stack: Vec<FrameId>,
@@ -161,7 +164,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(target: &'a mut dyn Target, kind: Option<Kind>) -> Self {
-        Self { target, kind, text: Vec::new(), stack: Vec::new(), ends: Vec::new() }
+        Self { target, kind, names: Memo::default(), text: Vec::new(), stack: Vec::new(), ends: Vec::new() }
     }
 
     fn read(&mut self, input: &mut Blocks, diagnostics: &mut Diagnostics) -> Result<(), Error> {
@@ -226,7 +229,13 @@ impl<'a> Reader<'a> {
         let frames = self.target.frames();
         let from = start;
         for end in memchr::memchr_iter(b';', &text[from..]).map(|at| from + at).chain([text.len()]) {
-            self.stack.push(frames.intern(&text[start..end]));
+            let key = Key::new(&text[start..end]);
+            let frame = self.names.get(key).map(FrameId::from_index).unwrap_or_else(|| {
+                let frame = frames.intern(key.text());
+                self.names.insert(key, frame.index() as u32);
+                frame
+            });
+            self.stack.push(frame);
             self.ends.push(end);
             start = end + 1;
         }

@@ -20,12 +20,9 @@ impl Default for KernelNames {
 }
 
 impl KernelNames {
-    /// The text, without what cannot be believed; and how much higher the recording's kernel stood.
+    /// The text, without what cannot be believed for the recording's kernel; and how much higher the recording's kernel stood.
     pub fn read(&self) -> (Vec<u8>, u64) {
         let text = self.file.as_ref().and_then(|file| std::fs::read(file).ok()).unwrap_or_default();
-        if is_hidden(&text) {
-            return (Vec::new(), 0);
-        }
         let shift = self.reference.as_ref().and_then(|(name, address)| Some(address.wrapping_sub(place(&text, name)?)));
         match shift {
             None | Some(0) => (text, 0),

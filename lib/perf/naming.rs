@@ -1,7 +1,9 @@
 //! A recording as a profile: its places named, its threads as roots, what was lost in its place.
 
-use super::recording::{HEAD, Recording, WeightBy};
-use super::symbolize::Symbolized;
+use std::borrow::Cow;
+
+use super::recording::{Recording, Tally, WeightBy};
+use super::symbolize::{NamedFrame, Symbolized};
 use crate::Error;
 use crate::collapse::tidy;
 use crate::profile::{FrameId, Frames, Profile, Weight, Weights};
@@ -12,11 +14,11 @@ pub const LOST: &[u8] = b"[lost]";
 pub const TRUNCATED: &[u8] = b"[truncated]";
 
 impl Recording {
-    /// Everything as a profile, named; and how many of how many frames have no name.
+    /// An event's samples as a profile, named; and how many of how many frames have no name.
     ///
     /// # Errors
     /// [`Error::Overflow`].
-    pub fn profile(&self, names: &Symbolized) -> Result<(Profile, Unknown), Error> {
+    pub fn profile(&self, event: u32, names: &Symbolized) -> Result<(Profile, Unknown), Error> {
         let mut profile = Profile::new(false);
         let mut unknown = Unknown::default();
         let mut frames = FrameNames::new(names);
@@ -24,14 +26,17 @@ impl Recording {
         let truncated = profile.frames.intern(TRUNCATED);
         let mut stack = Vec::new();
         for (number, tally) in self.tallies.iter().enumerate() {
-            let ids = self.stacks.get(number as u32);
-            let java = tidy::is_java(self.comms.name(FrameId::from_index(ids[0])));
+            let this = self.stack(number as u32);
+            if this.event != event {
+                continue;
+            }
+            let java = tidy::is_java(self.comm(&this));
             stack.clear();
-            stack.push(comms[ids[0] as usize]);
-            if ids[1] != 0 {
+            stack.push(comms[this.comm as usize]);
+            if this.is_cut {
                 stack.push(truncated);
             }
-            for location in &ids[HEAD..] {
+            for location in this.places {
                 let span = names.span(*location);
                 unknown.frames += tally.samples * span.len() as u64;
                 unknown.unknown +=
@@ -46,22 +51,25 @@ impl Recording {
             };
             profile.add(&stack, Weights::plain(weight))?;
         }
-        if self.counts.lost > 0 {
+        let count = self.lost.get(event as usize).copied().unwrap_or(0);
+        if count > 0 {
             let lost = profile.frames.intern(LOST);
-            profile.add(&[lost], Weights::plain(self.lost_weight()))?;
+            profile.add(&[lost], Weights::plain(self.lost_weight(event, count)))?;
         }
         Ok((profile, unknown))
     }
 
-    /// What the lost samples would have weighed: with periods, each as much as the others in the mean.
-    fn lost_weight(&self) -> Weight {
-        let lost = u128::from(self.counts.lost);
+    /// What the lost samples would have weighed: with periods, each as much as the event's others in the mean.
+    fn lost_weight(&self, event: u32, lost: u64) -> Weight {
         match self.options.weight {
-            WeightBy::Samples => Weight::new(self.counts.lost),
+            WeightBy::Samples => Weight::new(lost),
             WeightBy::Period => {
-                let period: u128 = self.tallies.iter().map(|tally| tally.period).sum();
-                let mean = period / u128::from(self.counts.samples.max(1));
-                Weight::from_millionths((lost * mean).saturating_mul(1_000_000))
+                let of_event = |(number, _): &(usize, &Tally)| self.stack(*number as u32).event == event;
+                let tallies = self.tallies.iter().enumerate().filter(of_event);
+                let (samples, period) =
+                    tallies.fold((0, 0), |sum, (_, tally)| (sum.0 + tally.samples, sum.1 + tally.period));
+                let mean = period / u128::from(samples.max(1));
+                Weight::from_millionths((u128::from(lost) * mean).saturating_mul(1_000_000))
             }
         }
     }
@@ -87,11 +95,20 @@ impl<'a> FrameNames<'a> {
             }
             let mut names = Vec::new();
             for name in tidy::frames(&frame.name, java) {
+                let name = located(name, frame);
                 let name = if names.is_empty() { name } else { tidy::marked(name, tidy::INLINED) };
                 names.push(frames.intern(&name));
             }
             names
         })
+    }
+}
+
+/// With `:FILE:LINE` if that is known.
+fn located<'a>(name: Cow<'a, [u8]>, frame: &NamedFrame) -> Cow<'a, [u8]> {
+    match &frame.source {
+        Some(source) => [&name, &b":"[..], source].concat().into(),
+        None => name,
     }
 }
 

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use super::data::files::Files;
 use super::event::Mmap;
 use super::kallsyms::KernelNames;
+use super::view::{Folder, Views};
 
 /// An object's number in a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -94,6 +95,7 @@ pub struct Elf {
     bytes: Bytes,
     segments: Vec<Segment>,
     entry: u64,
+    root: Option<Arc<Folder>>,
 }
 
 /// A stretch of the file in which code may stand.
@@ -106,7 +108,7 @@ struct Segment {
 
 impl Elf {
     /// Reads the headers. `None` if these bytes are no ELF file.
-    fn parse(path: Vec<u8>, bytes: Bytes) -> Option<Self> {
+    pub(super) fn parse(path: Vec<u8>, bytes: Bytes) -> Option<Self> {
         let file = object::File::parse(&*bytes).ok()?;
         // Only those with code: a linker may place others so that their pages overlap these in the file.
         let segments = file
@@ -121,7 +123,7 @@ impl Elf {
             })
             .collect();
         let entry = file.entry();
-        Some(Self { path, bytes, segments, entry })
+        Some(Self { path, bytes, segments, entry, root: None })
     }
 
     /// The file's path as the process saw it.
@@ -132,6 +134,11 @@ impl Elf {
     /// The file's bytes.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
+    }
+
+    /// A path to the root folder of the process that mapped it first, unless that is ours.
+    pub fn root(&self) -> Option<&Path> {
+        self.root.as_ref().map(|root| root.path())
     }
 
     /// The address of its first instruction; 0 if it has none.
@@ -149,14 +156,15 @@ impl Elf {
 /// All objects of a recording.
 #[derive(Debug)]
 pub struct Objects {
-    objects: Vec<Object>,
+    pub(super) objects: Vec<Object>,
     by_file: FxHashMap<(u64, u64, i64), ObjectId>,
-    by_name: FxHashMap<Vec<u8>, ObjectId>,
+    pub(super) by_name: FxHashMap<Vec<u8>, ObjectId>,
     jit: FxHashMap<(u32, bool), ObjectId>,
     /// Where files are looked for if the processes that ran them are no more.
-    files: Option<Files>,
+    pub(super) files: Option<Files>,
     /// The kernel's names.
     pub kernel: KernelNames,
+    views: Views,
 }
 
 /// The object of unknown addresses.
@@ -173,33 +181,12 @@ impl Default for Objects {
             jit: FxHashMap::default(),
             files: None,
             kernel: KernelNames::default(),
+            views: Views::default(),
         }
     }
 }
 
 impl Objects {
-    /// Of a recording that was made before: its files are looked for by their names.
-    pub fn of_files(files: Files) -> Self {
-        Self { files: Some(files), ..Self::default() }
-    }
-
-    /// Where the files of a recording are looked for.
-    pub fn files(&mut self) -> Option<&mut Files> {
-        self.files.as_mut()
-    }
-
-    /// Once all build-ids are known: other builds than those that ran are no longer objects.
-    pub fn reject_other_builds(&mut self) {
-        let Some(files) = &self.files else { return };
-        for object in &mut self.objects {
-            if let Object::Elf(elf) = object
-                && let Some(why) = files.is_other_build(&elf.path, &elf.bytes)
-            {
-                *object = Object::Missing { path: elf.path.clone(), why };
-            }
-        }
-    }
-
     /// The object.
     pub fn get(&self, id: ObjectId) -> &Object {
         &self.objects[id.0 as usize]
@@ -244,8 +231,9 @@ impl Objects {
                 }
                 let object = map_file(&file)
                     .and_then(|bytes| Elf::parse(path.to_vec(), bytes).ok_or_else(|| "not an ELF file".to_owned()));
+                let root = self.views.root(mmap.pid);
                 let id = self.push(match object {
-                    Ok(elf) => Object::Elf(elf),
+                    Ok(elf) => Object::Elf(Elf { root, ..elf }),
                     Err(_) if is_plain_memory(path) => return self.jit(mmap.pid, true),
                     Err(why) => Object::Missing { path: path.to_vec(), why },
                 });
@@ -255,25 +243,6 @@ impl Objects {
             Err(_) if is_plain_memory(path) => self.jit(mmap.pid, true),
             Err(why) => self.named(path, || Err(why)),
         }
-    }
-
-    /// The object that a mapping of a recording shows, looked for by its name once.
-    fn recorded(&mut self, mmap: &Mmap<'_>, files: &Files) -> ObjectId {
-        let key = Files::key(mmap);
-        if let Some(id) = self.by_name.get(&key) {
-            return *id;
-        }
-        let path = mmap.path.to_vec();
-        let elf = files.open(mmap).and_then(|bytes| {
-            Elf::parse(path.clone(), bytes).ok_or_else(|| "not an ELF file".to_owned())
-        });
-        let id = match elf {
-            Ok(elf) => self.push(Object::Elf(elf)),
-            Err(_) if is_plain_memory(&path) => return self.jit(mmap.pid, true),
-            Err(why) => self.push(Object::Missing { path, why }),
-        };
-        self.by_name.insert(key, id);
-        id
     }
 
     fn named(&mut self, path: &[u8], open: impl FnOnce() -> Result<Elf, String>) -> ObjectId {
@@ -289,7 +258,7 @@ impl Objects {
         id
     }
 
-    fn push(&mut self, object: Object) -> ObjectId {
+    pub(super) fn push(&mut self, object: Object) -> ObjectId {
         let id = ObjectId(u32::try_from(self.objects.len()).expect("fewer than 2^32 objects"));
         self.objects.push(object);
         id
@@ -297,7 +266,7 @@ impl Objects {
 }
 
 /// Files in name only, in which compilers put their code; unless a program was copied there and is run from it.
-fn is_plain_memory(path: &[u8]) -> bool {
+pub(super) fn is_plain_memory(path: &[u8]) -> bool {
     let names: [&[u8]; 4] = [b"/dev/zero", b"/SYSV", b"/dev/shm/", b"/memfd:"];
     names.iter().any(|name| path.starts_with(name))
 }
@@ -332,13 +301,13 @@ fn open(mmap: &Mmap<'_>) -> Result<(File, (u64, u64, i64)), String> {
 
 /// Opens a file of whatever kind without waiting for anybody: a pipe may stand by now where a program's file was.
 #[cfg(unix)]
-fn open_at_once(path: &Path) -> std::io::Result<File> {
+pub(super) fn open_at_once(path: &Path) -> std::io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
     File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
 }
 
 #[cfg(not(unix))]
-fn open_at_once(path: &Path) -> std::io::Result<File> {
+pub(super) fn open_at_once(path: &Path) -> std::io::Result<File> {
     File::open(path)
 }
 

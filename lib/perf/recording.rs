@@ -133,8 +133,24 @@ pub struct Tally {
     pub period: u128,
 }
 
-/// The number of a stack's ids that come before its addresses: the thread's name, and whether it is cut.
+/// The number of a stack's ids that come before its addresses: the thread's name; the event, and whether it is cut.
 pub(super) const HEAD: usize = 2;
+
+/// The bit that says that a stack is cut; the others are the event's number.
+const CUT: u32 = 1;
+
+/// A distinct stack.
+#[derive(Clone, Copy, Debug)]
+pub struct Stack<'a> {
+    /// The number of the thread's name.
+    pub comm: u32,
+    /// The number of the event.
+    pub event: u32,
+    /// Whether it is cut before its root.
+    pub is_cut: bool,
+    /// Its places, root first.
+    pub places: &'a [u32],
+}
 
 /// A recording in the making.
 #[derive(Debug)]
@@ -154,6 +170,8 @@ pub struct Recording {
     pub kept: Vec<Kept>,
     /// What was counted.
     pub counts: Counts,
+    /// Samples that the kernel dropped, event by event.
+    pub(super) lost: Vec<u64>,
     scratch: Vec<u32>,
 }
 
@@ -171,6 +189,7 @@ impl Recording {
             tallies: Vec::new(),
             kept: Vec::new(),
             counts: Counts::default(),
+            lost: Vec::new(),
             scratch: Vec::new(),
         }
     }
@@ -232,7 +251,7 @@ impl Recording {
         let end = self.find_stack(stamp, sample, &mut stack);
         self.counts.truncated.count(end);
         let comm = self.thread(stamp);
-        stack.extend([u32::from(end != End::Root), comm]);
+        stack.extend([sample.event << 1 | if end == End::Root { 0 } else { CUT }, comm]);
         stack.reverse();
         let number = self.stacks.intern(&stack);
         self.scratch = stack;
@@ -248,7 +267,7 @@ impl Recording {
     }
 
     /// What a thread was called when a sample was taken.
-    pub fn comm(&mut self, stamp: Stamp) -> FrameId {
+    pub fn comm_at(&mut self, stamp: Stamp) -> FrameId {
         match self.processes.comm(stamp.tid, stamp.time) {
             Some(comm) => FrameId::from_index(comm),
             None => self.comms.intern(format!(":{}", stamp.tid.cast_signed()).as_bytes()),
@@ -257,7 +276,7 @@ impl Recording {
 
     /// What a thread's stacks begin with.
     fn thread(&mut self, stamp: Stamp) -> CommId {
-        let comm = self.comm(stamp);
+        let comm = self.comm_at(stamp);
         let suffix = match self.options.thread {
             ThreadBy::Name => return comm.index() as CommId,
             ThreadBy::Pid => format!("-{}", stamp.pid.cast_signed()),
@@ -275,8 +294,9 @@ impl Recording {
         }
         let mut end = if stack.len() >= self.options.max_stack { End::TooDeep } else { End::Root };
         if let Some(user) = &sample.user {
-            let moment = Moment { pid: stamp.pid, time: stamp.time };
-            let unwound = self.unwinder.unwind(moment, user, &self.processes, &self.objects);
+            let (processes, objects) = (&self.processes, &self.objects);
+            let moment = Moment { pid: stamp.pid, time: stamp.time, processes, objects };
+            let unwound = self.unwinder.unwind(moment, user);
             end = if end == End::Root { unwound } else { end };
             for index in 0..self.unwinder.steps.len() {
                 let step = self.unwinder.steps[index];
@@ -326,10 +346,25 @@ impl Recording {
         &self.tallies
     }
 
-    /// A stack's thread name, whether it is cut, and its places, root first.
-    pub fn stack(&self, number: u32) -> (FrameId, bool, &[u32]) {
+    /// What is known of a stack.
+    pub fn stack(&self, number: u32) -> Stack<'_> {
         let ids = self.stacks.get(number);
-        (FrameId::from_index(ids[0]), ids[1] != 0, &ids[HEAD..])
+        Stack { comm: ids[0], event: ids[1] >> 1, is_cut: ids[1] & CUT != 0, places: &ids[HEAD..] }
+    }
+
+    /// The thread's name of a stack.
+    pub fn comm(&self, stack: &Stack<'_>) -> &[u8] {
+        self.comms.name(FrameId::from_index(stack.comm))
+    }
+
+    /// What the counters know of samples that were dropped, event by event. In a ring the kernel tells of losses only
+    /// before the next record in it, and not of which event.
+    pub fn add_lost(&mut self, by_event: &[u64]) {
+        self.lost.resize(self.lost.len().max(by_event.len()).max(1), 0);
+        self.lost.iter_mut().zip(by_event).for_each(|(lost, more)| *lost += more);
+        let untold = self.counts.lost.saturating_sub(self.lost.iter().sum());
+        self.lost[0] += untold;
+        self.counts.lost = self.lost.iter().sum();
     }
 }
 

@@ -14,22 +14,22 @@ use super::symbolize::{NamedFrame, Symbolized};
 pub fn write(
     recording: &Recording,
     names: &Symbolized,
-    event: &str,
+    events: &[&str],
     weight: WeightBy,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut samples: Vec<&Kept> = recording.kept.iter().collect();
     samples.sort_by_key(|sample| sample.stamp.time);
     for sample in samples {
-        let (comm, truncated, places) = recording.stack(sample.stack);
-        header(recording.comms.name(comm), sample, event, weight, out)?;
-        for place in places.iter().rev() {
+        let stack = recording.stack(sample.stack);
+        header(recording.comm(&stack), sample, events.get(stack.event as usize).unwrap_or(&""), weight, out)?;
+        for place in stack.places.iter().rev() {
             let location = &recording.locations()[*place as usize];
             for frame in names.frames()[names.span(*place)].iter().rev() {
                 frame_line(location, recording.objects.get(location.object), frame, out)?;
             }
         }
-        if truncated {
+        if stack.is_cut {
             writeln!(out, "\t{:16x} [truncated] ([unknown])", 0)?;
         }
         writeln!(out)?;
@@ -73,12 +73,18 @@ fn frame_line(location: &Location, object: &Object, frame: &NamedFrame, out: &mu
         write!(out, "+0x{offset:x}")?;
     }
     match object {
-        _ if frame.inlined => writeln!(out, " (inlined)"),
-        Object::Jit { pid, .. } if frame.known => writeln!(out, " (/tmp/perf-{pid}.map)"),
+        _ if frame.inlined => writeln!(out, " (inlined)")?,
+        Object::Jit { pid, .. } if frame.known => writeln!(out, " (/tmp/perf-{pid}.map)")?,
         _ => {
             out.write_all(b" (")?;
             out.write_all(object.path())?;
-            out.write_all(b")\n")
+            out.write_all(b")\n")?;
         }
     }
+    if let Some(source) = &frame.source {
+        out.write_all(b"  ")?;
+        out.write_all(source)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod batch;
 mod frames;
+pub(crate) mod memo;
 mod order;
 mod stacks;
 mod weight;

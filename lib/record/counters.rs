@@ -3,20 +3,21 @@
 //! What samples refer to (new mappings, programs, threads) wakes the recorder at once, so that files are opened while
 //! they are there; samples wake it when their ring is half full.
 
+use std::fs::File;
 use std::io;
 
 use perf_event_open::config::{
-    CallChain, Clock, Cpu, Inherit, OnExecve, Opts, Proc, RecordIdFormat, RegsMask, SampleOn, Size, UseBuildId,
-    WakeUpOn,
+    CallChain, Cgroup, Clock, Cpu, Inherit, OnExecve, Opts, Proc, RecordIdFormat, RegsMask, SampleOn, SampleSkid, Size,
+    UseBuildId, WakeUpOn,
 };
 use perf_event_open::count::Counter;
 use perf_event_open::event::sw::Software;
 use perf_event_open::sample::Sampler;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::events::Metric;
+use super::events::{Excluded, Metric};
 use super::refusal;
-use super::sampling::{CallGraph, SIDE_RING, Sampling};
+use super::sampling::{CallGraph, Rate, Sampling};
 use super::sys;
 use super::target::{self, Target};
 use crate::Error;
@@ -36,7 +37,7 @@ impl Ring {
     }
 
     /// The file to wait for.
-    pub fn file(&self) -> &std::fs::File {
+    pub fn file(&self) -> &File {
         self.counter.file()
     }
 }
@@ -55,8 +56,9 @@ pub struct Counters {
     pub rings: Vec<CpuRings>,
     /// Counters of further threads, which write into the same rings.
     others: Vec<Counter>,
-    /// For each thread that has counters of its own, their ids.
-    owners: FxHashMap<u64, u32>,
+    /// For each counter of samples, by its id, what it counts.
+    counted: FxHashMap<u64, Counted>,
+    /// The threads that have counters of their own.
     owned: FxHashSet<u32>,
     enable_by_hand: bool,
     /// The layout of all records.
@@ -70,21 +72,19 @@ impl Counters {
     ///
     /// # Errors
     /// [`Error::Refused`] with the reason.
-    pub fn open(target: &Target, sampling: Sampling) -> Result<Self, Error> {
+    pub fn open(target: &Target, sampling: &Sampling) -> Result<Self, Error> {
         raise_file_limit();
-        let (best, smallest) = sampling.call_graph.ring_sizes();
+        let (best, smallest) = sampling.ring_sizes();
         let (mut without_kernel, mut size) = (false, best);
         loop {
             match Opener::new(target, sampling, without_kernel, size).open() {
-                Err(Failure::Counter(error)) if error.raw_os_error() == Some(libc::EACCES) && !without_kernel => {
+                Err(Failure::Counter(error, _)) if error.raw_os_error() == Some(libc::EACCES) && !without_kernel => {
                     without_kernel = true;
                 }
                 Err(Failure::Ring(error)) if error.raw_os_error() == Some(libc::EPERM) && size > smallest => {
                     size -= 1;
                 }
-                Err(Failure::Counter(error)) => {
-                    return Err(refusal::counter(&error, target, sampling.frequency, sampling.metric.name()));
-                }
+                Err(Failure::Counter(error, metric)) => return Err(refusal::counter(&error, target, sampling, metric)),
                 Err(Failure::Ring(error)) => return Err(refusal::rings(&error)),
                 Ok(mut counters) => {
                     let kernel_left_out = without_kernel.then(refusal::kernel_left_out);
@@ -115,16 +115,25 @@ impl Counters {
         }
     }
 
-    /// How many records the kernel says it dropped, where it can say.
-    pub fn lost(&self) -> Option<u64> {
+    /// How many samples of each event the kernel says it dropped, where it can say.
+    pub fn lost(&self) -> Option<Vec<u64>> {
+        let mut lost = Vec::new();
         let leaders = self.rings.iter().map(|rings| &rings.samples.counter);
-        leaders.chain(&self.others).map(|counter| counter.stat().ok()?.lost_records).sum()
+        for counter in leaders.chain(&self.others) {
+            let Some(counted) = self.counted.get(&counter.id().ok()?) else { continue };
+            let event = counted.event as usize;
+            lost.resize(lost.len().max(event + 1), 0);
+            lost[event] += counter.stat().ok()?.lost_records?;
+        }
+        Some(lost)
     }
 
-    /// Whether a sample of thread `tid` by counter `id` counts. A thread that was born while counters were opened may
-    /// have its own and its parent's; its own count.
-    pub fn counts(&self, tid: u32, id: u64) -> bool {
-        !self.owned.contains(&tid) || self.owners.get(&id).is_none_or(|owner| *owner == tid)
+    /// The number of the event of which counter `id` took a sample in thread `tid`, if it counts: a thread that was born
+    /// while counters were opened may have its own and its parent's, of which its own count.
+    pub fn event(&self, tid: u32, id: u64) -> Option<u32> {
+        let counted = self.counted.get(&id)?;
+        let counts = !self.owned.contains(&tid) || counted.owner.is_none_or(|owner| owner == tid);
+        counts.then_some(counted.event)
     }
 
     fn all(&self) -> impl Iterator<Item = &Counter> {
@@ -132,16 +141,27 @@ impl Counters {
     }
 }
 
+/// What a counter counts.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    /// The event's number.
+    event: u32,
+    /// The thread, where each has its own counters.
+    owner: Option<u32>,
+}
+
 /// Why counters could not be opened.
 enum Failure {
-    Counter(io::Error),
+    /// Those of an event, by its number.
+    Counter(io::Error, usize),
     Ring(io::Error),
 }
 
 struct Opener<'a> {
     target: &'a Target,
-    metric: Metric,
-    sample_options: Opts,
+    sampling: &'a Sampling,
+    /// The events with their options.
+    metrics: Vec<(&'a Metric, Opts)>,
     side_options: Opts,
     sample_ring: u8,
     cpus: Vec<u32>,
@@ -149,18 +169,19 @@ struct Opener<'a> {
 }
 
 impl<'a> Opener<'a> {
-    fn new(target: &'a Target, sampling: Sampling, without_kernel: bool, sample_ring: u8) -> Self {
+    fn new(target: &'a Target, sampling: &'a Sampling, without_kernel: bool, sample_ring: u8) -> Self {
+        let options = |metric: &Metric, rate| sample_options(target, sampling, metric, rate, without_kernel);
         Self {
             target,
-            metric: sampling.metric,
-            sample_options: sample_options(target, sampling, without_kernel),
+            sampling,
+            metrics: sampling.metrics.iter().map(|(metric, rate)| (metric, options(metric, *rate))).collect(),
             side_options: side_options(target, without_kernel),
             sample_ring,
-            cpus: online_cpus(),
+            cpus: sampling.cpus.clone().unwrap_or_else(target::online_cpus),
             counters: Counters {
                 rings: Vec::new(),
                 others: Vec::new(),
-                owners: FxHashMap::default(),
+                counted: FxHashMap::default(),
                 owned: FxHashSet::default(),
                 layout: sampling.call_graph.layout(),
                 enable_by_hand: !matches!(target, Target::Command(_)),
@@ -171,8 +192,14 @@ impl<'a> Opener<'a> {
 
     fn open(mut self) -> Result<Counters, Failure> {
         match self.target {
-            Target::System => self.open_on_cpus(None, None)?,
-            Target::Command(pid) => self.open_on_cpus(Some(*pid), None)?,
+            Target::System => self.open_on_cpus(Whose::Everybody)?,
+            Target::Cgroup(folder) => self.open_on_cpus(Whose::Cgroup(folder))?,
+            Target::Command(pid) => self.open_on_cpus(Whose::Task(*pid))?,
+            Target::Threads(tids) => {
+                for tid in tids {
+                    self.open_thread(*tid)?;
+                }
+            }
             Target::Processes(pids) => {
                 for pid in pids {
                     self.open_threads(*pid)?;
@@ -180,7 +207,7 @@ impl<'a> Opener<'a> {
             }
         }
         if self.counters.rings.is_empty() {
-            return Err(Failure::Counter(io::Error::from_raw_os_error(libc::ESRCH)));
+            return Err(Failure::Counter(io::Error::from_raw_os_error(libc::ESRCH), 0));
         }
         Ok(self.counters)
     }
@@ -194,38 +221,67 @@ impl<'a> Opener<'a> {
                 return Ok(());
             }
             for tid in new {
-                self.counters.owned.insert(tid);
-                match self.open_on_cpus(Some(tid), Some(tid)) {
-                    // It has ended meanwhile.
-                    Err(Failure::Counter(error)) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                    result => result?,
-                }
+                self.open_thread(tid)?;
             }
         }
     }
 
-    fn open_on_cpus(&mut self, task: Option<u32>, owner: Option<u32>) -> Result<(), Failure> {
+    fn open_thread(&mut self, tid: u32) -> Result<(), Failure> {
+        self.counters.owned.insert(tid);
+        match self.open_on_cpus(Whose::Thread(tid)) {
+            // It has ended meanwhile.
+            Err(Failure::Counter(error, _)) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+            result => result,
+        }
+    }
+
+    fn open_on_cpus(&mut self, whose: Whose<'_>) -> Result<(), Failure> {
         for index in 0..self.cpus.len() {
-            let place = (task, self.cpus[index]);
-            let side = counter(Software::Dummy, place, &mut self.side_options)?;
-            let samples = counter(self.metric, place, &mut self.sample_options)?;
-            if let Some(tid) = owner {
-                self.counters.owners.insert(samples.id().map_err(Failure::Counter)?, tid);
-            }
-            match self.counters.rings.get(index) {
-                Some(rings) => {
-                    sys::share_ring(side.file(), rings.side.file()).map_err(Failure::Counter)?;
-                    sys::share_ring(samples.file(), rings.samples.file()).map_err(Failure::Counter)?;
-                    self.counters.others.extend([side, samples]);
-                }
-                None => {
-                    let side = ring(side, SIDE_RING.min(self.sample_ring - 1))?;
-                    let samples = ring(samples, self.sample_ring)?;
-                    self.counters.rings.push(CpuRings { samples, side });
+            let cpu = self.cpus[index];
+            let side = counter(Software::Dummy, whose.beside(), cpu, &mut self.side_options);
+            let mut side = Some(side.map_err(|error| Failure::Counter(error, 0))?);
+            for (event, (metric, options)) in self.metrics.iter_mut().enumerate() {
+                let failed = |error| Failure::Counter(error, event);
+                let samples = counter(*metric, whose, cpu, options).map_err(failed)?;
+                let owner = if let Whose::Thread(tid) = whose { Some(tid) } else { None };
+                let counted = Counted { event: event as u32, owner };
+                self.counters.counted.insert(samples.id().map_err(failed)?, counted);
+                match (self.counters.rings.get(index), side.take()) {
+                    (Some(rings), side) => {
+                        if let Some(side) = side {
+                            sys::share_ring(side.file(), rings.side.file()).map_err(failed)?;
+                            self.counters.others.push(side);
+                        }
+                        sys::share_ring(samples.file(), rings.samples.file()).map_err(failed)?;
+                        self.counters.others.push(samples);
+                    }
+                    (None, side) => {
+                        let side = ring(side.expect("the first event's"), self.sampling.side_ring(self.sample_ring))?;
+                        let samples = ring(samples, self.sample_ring)?;
+                        self.counters.rings.push(CpuRings { samples, side });
+                    }
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// Whose events are counted.
+#[derive(Clone, Copy)]
+enum Whose<'a> {
+    Everybody,
+    Cgroup(&'a File),
+    /// A thread's and those of all that it makes.
+    Task(u32),
+    /// A thread's, beside counters of other threads of its process.
+    Thread(u32),
+}
+
+impl Whose<'_> {
+    /// Whose side-band is needed beside samples: a process may enter a cgroup with all that it has mapped.
+    fn beside(self) -> Self {
+        if let Self::Cgroup(_) = self { Self::Everybody } else { self }
     }
 }
 
@@ -236,30 +292,45 @@ fn ring(counter: Counter, exponent: u8) -> Result<Ring, Failure> {
 
 fn counter(
     event: impl TryInto<perf_event_open::event::Event, Error = io::Error> + Clone,
-    (task, cpu): (Option<u32>, u32),
+    whose: Whose<'_>,
+    cpu: u32,
     options: &mut Opts,
-) -> Result<Counter, Failure> {
-    let open = |options: &Opts| match task {
-        Some(task) => Counter::new(event.clone(), (Proc(task), Cpu(cpu)), options),
-        None => Counter::new(event.clone(), (Proc::ALL, Cpu(cpu)), options),
+) -> io::Result<Counter> {
+    let open = |options: &Opts| match whose {
+        Whose::Everybody => Counter::new(event.clone(), (Proc::ALL, Cpu(cpu)), options),
+        Whose::Cgroup(folder) => Counter::new(event.clone(), (Cgroup(folder), Cpu(cpu)), options),
+        Whose::Task(task) | Whose::Thread(task) => Counter::new(event.clone(), (Proc(task), Cpu(cpu)), options),
     };
     match open(options) {
         // Before Linux 6.0 a counter does not tell its losses.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) && options.stat_format.lost_records => {
             options.stat_format.lost_records = false;
-            open(options).map_err(Failure::Counter)
+            open(options)
         }
-        result => result.map_err(Failure::Counter),
+        result => result,
     }
 }
 
 /// The options of a counter that takes samples.
-fn sample_options(target: &Target, sampling: Sampling, without_kernel: bool) -> Opts {
+fn sample_options(target: &Target, sampling: &Sampling, metric: &Metric, rate: Rate, without_kernel: bool) -> Opts {
+    let Excluded { user, kernel } = metric.excluded;
+    let without_kernel = without_kernel || kernel;
     let mut options = common_options(target, without_kernel);
-    options.sample_on = SampleOn::Freq(sampling.frequency);
+    options.exclude.user = user;
+    options.sample_skid = match metric.precise {
+        0 => SampleSkid::Arbitrary,
+        1 => SampleSkid::Const,
+        2 => SampleSkid::ReqZero,
+        _ => SampleSkid::Zero,
+    };
+    options.sample_on = match rate {
+        Rate::Frequency(hertz) => SampleOn::Freq(hertz),
+        Rate::Period(events) => SampleOn::Count(events),
+    };
     options.stat_format.lost_records = true;
+    let max_stack_frames = sampling.max_stack.unwrap_or(0);
     let mut call_chain =
-        CallChain { exclude_user: false, exclude_kernel: without_kernel, defer_user: false, max_stack_frames: 0 };
+        CallChain { exclude_user: false, exclude_kernel: without_kernel, defer_user: false, max_stack_frames };
     if let CallGraph::Dwarf(bytes) = sampling.call_graph {
         call_chain.exclude_user = true;
         options.sample_format.user_regs = Some(RegsMask(unwind::REGISTERS));
@@ -290,7 +361,7 @@ fn common_options(target: &Target, without_kernel: bool) -> Opts {
     options.exclude.hv = true;
     options.exclude.idle = true;
     options.exclude.kernel = without_kernel;
-    if !matches!(target, Target::System) {
+    if matches!(target, Target::Command(_) | Target::Processes(_)) {
         options.inherit = Some(Inherit::NewChild);
     }
     if matches!(target, Target::Command(_)) {
@@ -304,36 +375,8 @@ fn common_options(target: &Target, without_kernel: bool) -> Opts {
     options
 }
 
-fn online_cpus() -> Vec<u32> {
-    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    let cpus = parse_cpu_list(&text);
-    if cpus.is_empty() {
-        (0..std::thread::available_parallelism().map_or(1, |n| n.get() as u32)).collect()
-    } else {
-        cpus
-    }
-}
-
-/// Reads `0-3,8,10-11`.
-fn parse_cpu_list(text: &str) -> Vec<u32> {
-    let range = |part: &str| -> Option<std::ops::RangeInclusive<u32>> {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse().ok()?..=last.parse().ok()?)
-    };
-    text.trim().split(',').filter_map(range).flatten().collect()
-}
-
 fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn reads_lists_of_cpus() {
-        assert_eq!(super::parse_cpu_list("0-2,5\n"), [0, 1, 2, 5]);
-        assert_eq!(super::parse_cpu_list("\n"), [0u32; 0]);
-    }
 }

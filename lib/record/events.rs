@@ -1,70 +1,236 @@
 //! The events that can be counted, by the names that perf gives them.
 
-use perf_event_open::event::Event;
-use perf_event_open::event::hw::Hardware;
-use perf_event_open::event::sw::Software;
+use std::path::Path;
 
+use perf_event_open::event::Event;
+use perf_event_open::event::dp::DynamicPmu;
+
+use super::pmu;
 use crate::Error;
 
-/// An event that can be counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Metric {
-    /// A counter of the kernel's own.
-    Software(&'static str),
-    /// A counter of the CPU's.
-    Hardware(&'static str),
+/// An event that can be counted, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metric {
+    name: String,
+    event: DynamicPmu,
+    /// Where it is not counted.
+    pub excluded: Excluded,
+    /// How near to the cause a sample must be taken: 0 to 3, as `precise_ip` has it.
+    pub precise: u8,
 }
 
-const SOFTWARE: [&str; 5] = ["cpu-clock", "task-clock", "page-faults", "minor-faults", "major-faults"];
-const HARDWARE: [&str; 5] = ["cycles", "instructions", "cache-misses", "branches", "branch-misses"];
+/// Where an event is not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Excluded {
+    /// In programs.
+    pub user: bool,
+    /// In the kernel.
+    pub kernel: bool,
+}
 
-/// The CPU's own clock: what is counted where nothing else is asked for.
-pub const CYCLES: Metric = Metric::Hardware("cycles");
-/// The kernel's clock: what is counted where the machine has no counters, as most virtual ones.
-pub const CPU_CLOCK: Metric = Metric::Software("cpu-clock");
+/// `enum perf_type_id`.
+const HARDWARE: u32 = 0;
+const SOFTWARE: u32 = 1;
+const TRACEPOINT: u32 = 2;
+const CACHE: u32 = 3;
+const RAW: u32 = 4;
+
+/// By name and other name: `enum perf_sw_ids`.
+const SOFTWARE_NAMES: [(&str, &str, u64); 10] = [
+    ("cpu-clock", "", 0),
+    ("task-clock", "", 1),
+    ("page-faults", "faults", 2),
+    ("context-switches", "cs", 3),
+    ("cpu-migrations", "migrations", 4),
+    ("minor-faults", "", 5),
+    ("major-faults", "", 6),
+    ("alignment-faults", "", 7),
+    ("emulation-faults", "", 8),
+    ("cgroup-switches", "", 11),
+];
+/// `enum perf_hw_id`.
+const HARDWARE_NAMES: [(&str, &str, u64); 10] = [
+    ("cycles", "cpu-cycles", 0),
+    ("instructions", "", 1),
+    ("cache-references", "", 2),
+    ("cache-misses", "", 3),
+    ("branches", "branch-instructions", 4),
+    ("branch-misses", "", 5),
+    ("bus-cycles", "", 6),
+    ("stalled-cycles-frontend", "idle-cycles-frontend", 7),
+    ("stalled-cycles-backend", "idle-cycles-backend", 8),
+    ("ref-cycles", "", 9),
+];
+/// `enum perf_hw_cache_id`, in order; then what is done, and whether it missed.
+const CACHES: [&str; 7] = ["L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"];
+const ACCESSES: [(&str, u64); 6] =
+    [("loads", 0), ("load-misses", 1), ("stores", 2), ("store-misses", 3), ("prefetches", 4), ("prefetch-misses", 5)];
 
 impl Metric {
-    /// The event of that name.
+    /// The CPU's own clock: what is counted where nothing else is asked for.
+    pub fn cycles() -> Self {
+        Self::new("cycles", HARDWARE, 0)
+    }
+
+    /// The kernel's clock: what is counted where the machine has no counters, as most virtual ones.
+    pub fn cpu_clock() -> Self {
+        Self::new("cpu-clock", SOFTWARE, 0)
+    }
+
+    fn new(name: &str, ty: u32, config: u64) -> Self {
+        let event = DynamicPmu { ty, config, config1: 0, config2: 0, config3: 0 };
+        Self { name: name.to_owned(), event, excluded: Excluded::default(), precise: 0 }
+    }
+
+    /// The event of that name; behind a colon where to count it and how precisely, as in `cycles:up`.
     ///
     /// # Errors
-    /// [`Error::Usage`] with the names that there are.
+    /// [`Error::Usage`] with the names that there are, [`Error::Refused`] where the machine has none of that name.
     pub fn named(name: &str) -> Result<Self, Error> {
-        let software = SOFTWARE.into_iter().find(|known| *known == name).map(Self::Software);
-        let hardware = HARDWARE.into_iter().find(|known| *known == name).map(Self::Hardware);
-        software.or(hardware).ok_or_else(|| {
-            let known = SOFTWARE.into_iter().chain(HARDWARE).collect::<Vec<_>>().join(", ");
-            Error::Usage(format!("no event is called {name}; known are {known}"))
-        })
+        let failure = match Self::without_modifiers(name) {
+            Ok(metric) => return Ok(metric),
+            Err(failure) => failure,
+        };
+        // What stands behind a PMU's last slash needs no colon.
+        let after_slash = name.rfind('/').filter(|slash| slash + 1 < name.len()).map(|slash| slash + 1);
+        let (event, modifiers) = match (name.rsplit_once(':'), after_slash) {
+            (_, Some(end)) => name.split_at(end),
+            (Some(parts), None) => parts,
+            (None, None) => return Err(failure),
+        };
+        let Some((excluded, precise)) = read_modifiers(modifiers) else { return Err(failure) };
+        Ok(Self { name: name.to_owned(), excluded, precise, ..Self::without_modifiers(event)? })
+    }
+
+    /// Several events, with commas between them.
+    ///
+    /// # Errors
+    /// Those of [`Metric::named`].
+    pub fn list(text: &str) -> Result<Vec<Self>, Error> {
+        // A comma between slashes belongs to the event.
+        let mut inside = false;
+        let comma = |letter: char| {
+            inside ^= letter == '/';
+            letter == ',' && !inside
+        };
+        text.split(comma).map(Self::named).collect()
+    }
+
+    fn without_modifiers(name: &str) -> Result<Self, Error> {
+        let known = |names: &[(&str, &str, u64)]| {
+            names.iter().find(|(known, other, _)| *known == name || (*other == name && !name.is_empty())).map(|k| k.2)
+        };
+        if let Some(config) = known(&SOFTWARE_NAMES) {
+            return Ok(Self::new(name, SOFTWARE, config));
+        }
+        if let Some(config) = known(&HARDWARE_NAMES) {
+            return Ok(Self::new(name, HARDWARE, config));
+        }
+        if let Some(config) = cache(name) {
+            return Ok(Self::new(name, CACHE, config));
+        }
+        if let Some(config) = name.strip_prefix('r').filter(|hex| hex.len() >= 2).and_then(hexadecimal) {
+            return Ok(Self::new(name, RAW, config));
+        }
+        if let Some((pmu, terms)) = name.strip_suffix('/').and_then(|name| name.split_once('/')) {
+            let event = pmu::event(Path::new(pmu::DEVICES), pmu, terms)?;
+            return Ok(Self { event, ..Self::new(name, 0, 0) });
+        }
+        if let Some((subsystem, event)) = name.split_once(':') {
+            return Ok(Self::new(name, TRACEPOINT, pmu::tracepoint(subsystem, event)?));
+        }
+        let known = SOFTWARE_NAMES.iter().chain(&HARDWARE_NAMES).map(|known| known.0).collect::<Vec<_>>().join(", ");
+        let others = "L1-dcache-load-misses and the like, rNNN, cpu/event=0xNN,umask=0xNN/, sched:sched_switch";
+        Err(Error::Usage(format!("no event is called {name}; known are {known}, {others}")))
     }
 
     /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Software(name) | Self::Hardware(name) => name,
-        }
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Whether it takes the CPU's own counters.
-    pub fn is_hardware(self) -> bool {
-        matches!(self, Self::Hardware(_))
+    pub fn is_hardware(&self) -> bool {
+        !matches!(self.event.ty, SOFTWARE | TRACEPOINT)
+    }
+
+    /// Whether it is a place in the kernel's code.
+    pub fn is_tracepoint(&self) -> bool {
+        self.event.ty == TRACEPOINT
     }
 }
 
-impl TryFrom<Metric> for Event {
+impl TryFrom<&Metric> for Event {
     type Error = std::io::Error;
 
-    fn try_from(metric: Metric) -> Result<Self, Self::Error> {
-        match metric.name() {
-            "task-clock" => Software::TaskClock.try_into(),
-            "page-faults" => Software::PageFault.try_into(),
-            "minor-faults" => Software::MinorPageFault.try_into(),
-            "major-faults" => Software::MajorPageFault.try_into(),
-            "cycles" => Hardware::CpuCycle.try_into(),
-            "instructions" => Hardware::Instr.try_into(),
-            "cache-misses" => Hardware::CacheMiss.try_into(),
-            "branches" => Hardware::BranchInstr.try_into(),
-            "branch-misses" => Hardware::BranchMiss.try_into(),
-            _ => Software::CpuClock.try_into(),
+    fn try_from(metric: &Metric) -> Result<Self, Self::Error> {
+        (&metric.event).try_into()
+    }
+}
+
+/// Reads `L1-dcache-load-misses`: cache, access, result.
+fn cache(name: &str) -> Option<u64> {
+    let (index, rest) =
+        CACHES.iter().enumerate().find_map(|(index, cache)| Some((index, name.strip_prefix(cache)?)))?;
+    let (_, access) = ACCESSES.iter().find(|(access, _)| rest.strip_prefix('-') == Some(access))?;
+    Some(index as u64 | (access / 2) << 8 | (access % 2) << 16)
+}
+
+fn hexadecimal(digits: &str) -> Option<u64> {
+    // `from_str_radix` takes a sign too.
+    digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u64::from_str_radix(digits, 16).ok())?
+}
+
+/// Reads `u`, `k` and up to three `p`: what is named alone is counted.
+fn read_modifiers(letters: &str) -> Option<(Excluded, u8)> {
+    let precise = letters.matches('p').count();
+    if letters.is_empty() || precise > 3 || !letters.chars().all(|letter| "ukp".contains(letter)) {
+        return None;
+    }
+    let (user, kernel) = (letters.contains('u'), letters.contains('k'));
+    let excluded = Excluded { user: kernel && !user, kernel: user && !kernel };
+    Some((excluded, precise as u8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CACHE, Excluded, HARDWARE, Metric, RAW, SOFTWARE};
+
+    fn config(name: &str) -> (u32, u64) {
+        let event = Metric::named(name).unwrap().event;
+        (event.ty, event.config)
+    }
+
+    #[test]
+    fn events_are_known_by_perfs_names() {
+        assert_eq!(config("faults"), (SOFTWARE, 2));
+        assert_eq!(config("cpu-cycles"), (HARDWARE, 0));
+        assert_eq!(config("L1-dcache-load-misses"), (CACHE, 1 << 16));
+        assert_eq!(config("dTLB-stores"), (CACHE, 3 | 1 << 8));
+        assert_eq!(config("LLC-prefetches"), (CACHE, 2 | 2 << 8));
+        assert_eq!(config("branch-loads"), (CACHE, 5));
+        assert_eq!(config("branch-misses"), (HARDWARE, 5));
+        assert_eq!(config("r1a8"), (RAW, 0x1a8));
+        for unknown in ["", "r", "rx1", "cykles", "cycles:x", "cycles:pppp", "cycles:", "L1-dcache-lords", "r+1"] {
+            assert!(Metric::named(unknown).is_err(), "{unknown}");
         }
+    }
+
+    #[test]
+    fn modifiers_say_where_and_how_precisely() {
+        let of = |name| Metric::named(name).map(|metric| (metric.excluded, metric.precise)).unwrap();
+        let (user, kernel) = (Excluded { user: false, kernel: true }, Excluded { user: true, kernel: false });
+        assert_eq!(of("cycles"), (Excluded::default(), 0));
+        assert_eq!(of("cycles:u"), (user, 0));
+        assert_eq!(of("cycles:kpp"), (kernel, 2));
+        assert_eq!(of("cycles:uk"), (Excluded::default(), 0));
+        assert_eq!(Metric::named("cycles:u").unwrap().name(), "cycles:u");
+    }
+
+    #[test]
+    fn events_are_listed_with_commas() {
+        let names = |text| Metric::list(text).map(|all| all.iter().map(|m| m.name().to_owned()).collect::<Vec<_>>());
+        assert_eq!(names("cycles,faults:u").unwrap(), ["cycles", "faults:u"]);
+        assert!(names("cycles,,faults").is_err());
     }
 }

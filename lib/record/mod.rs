@@ -6,6 +6,7 @@
 pub mod command;
 pub mod counters;
 pub mod events;
+mod pmu;
 pub mod refusal;
 pub mod rings;
 pub mod sampling;
@@ -22,8 +23,8 @@ use rustix::process::Signal;
 
 use self::command::{Held, Running};
 use self::counters::Counters;
-use self::events::{CPU_CLOCK, CYCLES, Metric};
-use self::sampling::{CallGraph, Sampling};
+use self::events::Metric;
+use self::sampling::{CallGraph, Rate, Sampling};
 pub use self::sys::ProcessMemory;
 use self::target::Target;
 use crate::cli::Interrupts;
@@ -36,12 +37,19 @@ use crate::{Error, plain};
 pub struct Request {
     /// What.
     pub target: RequestTarget,
-    /// The event; `None` for cycles where the machine counts them, else cpu-clock.
-    pub metric: Option<Metric>,
-    /// Samples a second; `None` for 997 of a command, 99 of what runs already.
-    pub frequency: Option<u64>,
+    /// The events; none for cycles where the machine counts them, else cpu-clock.
+    pub metrics: Vec<Metric>,
+    /// How often a sample is taken; `None` for 997 times a second of a command, 99 of what runs already, and of
+    /// tracepoints every time.
+    pub rate: Option<Rate>,
     /// How stacks are found.
     pub call_graph: CallGraph,
+    /// The size of the rings, as a power of two of pages; `None` for what is best.
+    pub ring: Option<u8>,
+    /// How many frames of a stack are followed at most.
+    pub max_stack: Option<u16>,
+    /// The CPUs on which is recorded; `None` for all.
+    pub cpus: Option<Vec<u32>>,
     /// Whether what a copy of the stack misses is read from the living thread.
     pub live_tail: bool,
     /// When to end, if not with the target.
@@ -59,6 +67,10 @@ pub enum RequestTarget {
     Command(Vec<std::ffi::OsString>, bool),
     /// Running processes.
     Processes(Vec<u32>),
+    /// Running threads.
+    Threads(Vec<u32>),
+    /// The processes of a cgroup, by its path.
+    Cgroup(std::path::PathBuf),
     /// All CPUs.
     System,
 }
@@ -67,10 +79,8 @@ pub enum RequestTarget {
 pub struct Recorded {
     /// What was recorded.
     pub recording: Recording,
-    /// The event.
-    pub metric: Metric,
-    /// Samples a second.
-    pub frequency: u64,
+    /// The events, and how often a sample of each was taken.
+    pub metrics: Vec<(Metric, Rate)>,
     /// How long.
     pub elapsed: Duration,
     /// The command, which may still run.
@@ -87,22 +97,22 @@ pub type Watch<'a> = &'a mut dyn FnMut(Duration, &Counts);
 /// # Errors
 /// [`Error::Refused`], [`Error::Command`].
 pub fn record(request: Request, watch: Option<Watch<'_>>) -> Result<Recorded, Error> {
-    let (held, target) = match request.target {
-        RequestTarget::Command(words, quiet_stdout) => {
-            let held = Held::start(&words, quiet_stdout)?;
-            let pid = held.pid();
-            (Some(held), Target::Command(pid))
-        }
-        RequestTarget::Processes(pids) => {
-            pids.iter().try_for_each(|pid| target::must_exist(*pid))?;
-            (None, Target::Processes(pids))
-        }
-        RequestTarget::System => (None, Target::System),
+    let (held, target) = choose(request.target)?;
+    let sampling = Sampling {
+        metrics: rates(request.metrics, request.rate, held.is_some()),
+        call_graph: request.call_graph,
+        ring: request.ring,
+        max_stack: request.max_stack,
+        cpus: request.cpus,
     };
-    let frequency = request.frequency.unwrap_or(if held.is_some() { 997 } else { 99 });
-    let (counters, metric) = open_counters(&target, request.metric, frequency, request.call_graph)?;
-    let (each_sample, max_stack) = (request.each_sample, refusal::max_stack());
-    let options = Options { weight: request.weight, each_sample, addresses: each_sample, max_stack, ..Options::default() };
+    let counters = Counters::open(&target, &sampling)?;
+    let options = Options {
+        weight: request.weight,
+        each_sample: request.each_sample,
+        max_stack: request.max_stack.map_or_else(refusal::max_stack, usize::from),
+        addresses: request.each_sample,
+        ..Options::default()
+    };
     let memory: Option<Box<dyn Memory>> = if request.live_tail { Some(Box::new(sys::ProcessMemory)) } else { None };
     let mut session = Session::new(counters, Recording::new(options, memory), &target)?;
     session.introduce(&target);
@@ -115,23 +125,46 @@ pub fn record(request: Request, watch: Option<Watch<'_>>) -> Result<Recorded, Er
         command.signal(signal);
     }
     let (recording, notes) = session.finish();
-    Ok(Recorded { recording, metric, frequency, elapsed, command, notes })
+    Ok(Recorded { recording, metrics: sampling.metrics, elapsed, command, notes })
 }
 
-/// Opens counters for the event that was asked for, or for the best that the machine has.
-fn open_counters(
-    target: &Target,
-    metric: Option<Metric>,
-    frequency: u64,
-    call_graph: CallGraph,
-) -> Result<(Counters, Metric), Error> {
-    let open =
-        |metric| Counters::open(target, Sampling { metric, frequency, call_graph }).map(|counters| (counters, metric));
-    match metric {
-        Some(metric) => open(metric),
-        None if counts_cycles() => open(CYCLES),
-        None => open(CPU_CLOCK),
+/// Starts the command, or makes sure that what is to be recorded is there.
+fn choose(target: RequestTarget) -> Result<(Option<Held>, Target), Error> {
+    match target {
+        RequestTarget::Command(words, quiet_stdout) => {
+            let held = Held::start(&words, quiet_stdout)?;
+            let pid = held.pid();
+            Ok((Some(held), Target::Command(pid)))
+        }
+        RequestTarget::Processes(pids) => {
+            pids.iter().try_for_each(|pid| target::must_exist(*pid))?;
+            Ok((None, Target::Processes(pids)))
+        }
+        RequestTarget::Threads(tids) => {
+            tids.iter().try_for_each(|tid| target::process_of(*tid).map(drop))?;
+            Ok((None, Target::Threads(tids)))
+        }
+        RequestTarget::Cgroup(path) => Ok((None, Target::Cgroup(target::cgroup(&path)?))),
+        RequestTarget::System => Ok((None, Target::System)),
     }
+}
+
+/// The events that were asked for, or the best that the machine has, each with how often a sample is taken.
+fn rates(metrics: Vec<Metric>, rate: Option<Rate>, of_a_command: bool) -> Vec<(Metric, Rate)> {
+    let often = Rate::Frequency(if of_a_command { 997 } else { 99 });
+    let metrics = match metrics {
+        none if none.is_empty() && counts_cycles() => vec![Metric::cycles()],
+        none if none.is_empty() => vec![Metric::cpu_clock()],
+        metrics => metrics,
+    };
+    let usual = |metric: &Metric| if metric.is_tracepoint() { Rate::Period(1) } else { often };
+    metrics
+        .into_iter()
+        .map(|metric| {
+            let rate = rate.unwrap_or_else(|| usual(&metric));
+            (metric, rate)
+        })
+        .collect()
 }
 
 /// Whether this machine counts cycles; most virtual ones do not.
@@ -140,7 +173,7 @@ fn counts_cycles() -> bool {
     let mut options = Opts::default();
     options.exclude.kernel = true;
     options.exclude.hv = true;
-    perf_event_open::count::Counter::new(CYCLES, (Proc::CURRENT, Cpu::ALL), options).is_ok()
+    perf_event_open::count::Counter::new(&Metric::cycles(), (Proc::CURRENT, Cpu::ALL), options).is_ok()
 }
 
 /// Why a recording ended.
@@ -206,7 +239,7 @@ impl Session {
         let pids = match target {
             Target::Command(pid) => vec![*pid],
             Target::Processes(pids) => pids.clone(),
-            Target::System => Vec::new(),
+            Target::Threads(_) | Target::Cgroup(_) | Target::System => Vec::new(),
         };
         let mut living = Vec::new();
         for pid in pids.into_iter().filter_map(|pid| rustix::process::Pid::from_raw(pid.cast_signed())) {
@@ -223,7 +256,8 @@ impl Session {
         let pids = match target {
             Target::Command(_) => Vec::new(),
             Target::Processes(pids) => pids.clone(),
-            Target::System => target::processes(),
+            Target::Threads(tids) => tids.iter().filter_map(|tid| target::process_of(*tid).ok()).collect(),
+            Target::Cgroup(_) | Target::System => target::processes(),
         };
         for pid in pids {
             target::introduce(pid, &mut self.recording);
@@ -296,9 +330,7 @@ impl Session {
         self.counters.stop();
         self.reader.finish(&self.counters, &mut self.recording);
         // The kernel tells of losses in a ring only before the next record in it; the counters know the last ones too.
-        if let Some(lost) = self.counters.lost() {
-            self.recording.counts.lost = self.recording.counts.lost.max(lost);
-        }
+        self.recording.add_lost(&self.counters.lost().unwrap_or_default());
         (self.recording, self.counters.notes)
     }
 }

@@ -3,11 +3,15 @@
 use std::fs;
 use std::io;
 
+use super::sampling::{Rate, Sampling};
 use super::target::{self, Target};
 use crate::{Error, plain};
 
-/// What to say when a counter cannot be opened.
-pub fn counter(error: &io::Error, target: &Target, frequency: u64, event: &str) -> Error {
+/// What to say when a counter of an event, by its number, cannot be opened.
+pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: usize) -> Error {
+    let (metric, rate) = &sampling.metrics[event];
+    let name = metric.name();
+    let hertz = if let Rate::Frequency(hertz) = *rate { hertz } else { 0 };
     Error::Refused(match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => permission(target),
         Some(libc::ESRCH) => "the process ended before it could be recorded".to_owned(),
@@ -15,14 +19,21 @@ pub fn counter(error: &io::Error, target: &Target, frequency: u64, event: &str) 
             format!("too many threads for the limit of {} open files; raise it with ulimit -n, or use -a", open_files())
         }
         Some(libc::ENOSYS) => blocked(),
-        Some(libc::EINVAL) if frequency > max_sample_rate() => {
-            format!("-F {frequency} is above kernel.perf_event_max_sample_rate={}", max_sample_rate())
+        Some(libc::EINVAL) if hertz > max_sample_rate() => {
+            format!("-F {hertz} is above kernel.perf_event_max_sample_rate={}", max_sample_rate())
+        }
+        Some(libc::EOVERFLOW) => {
+            let asked = sampling.max_stack.unwrap_or(0);
+            format!("--max-stack {asked} is above kernel.perf_event_max_stack={}", max_stack())
+        }
+        Some(libc::EOPNOTSUPP | libc::EINVAL) if metric.precise > 0 => {
+            format!("this machine does not count {name} that precisely; leave out a p")
         }
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
-            format!("this machine cannot count {event} (a virtual one?); -e cpu-clock works everywhere")
+            format!("this machine cannot count {name} (a virtual one?); -e cpu-clock works everywhere")
         }
         Some(libc::EBUSY) => "another profiler holds the counter".to_owned(),
-        _ => format!("cannot count {event}: {}", plain(error)),
+        _ => format!("cannot count {name}: {}", plain(error)),
     })
 }
 
@@ -62,7 +73,11 @@ fn permission(target: &Target) -> String {
             "cannot record all CPUs (-a): perf_event_paranoid is {level}, -a needs 0 or CAP_PERFMON. \
              Try: sudo sysctl kernel.perf_event_paranoid=0, or sudo fg-record -a"
         ),
-        Target::Processes(pids) => {
+        Target::Cgroup(_) if level > 0 => format!(
+            "cannot record a cgroup: perf_event_paranoid is {level}, --cgroup needs 0 or CAP_PERFMON. \
+             Try: sudo sysctl kernel.perf_event_paranoid=0, or sudo fg-record --cgroup"
+        ),
+        Target::Processes(pids) | Target::Threads(pids) => {
             let pid = pids.iter().find(|pid| !is_ours(**pid)).or(pids.first());
             let who = pid.map_or(String::new(), |pid| target::describe(*pid));
             format!("cannot attach to pid {who}: permission denied. Run as root, or as the process's owner")

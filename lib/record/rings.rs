@@ -7,7 +7,7 @@
 //! read again: what the sample refers to was published before it.
 
 use super::counters::Counters;
-use crate::perf::event::{self, Event};
+use crate::perf::event::{self, Event, Sample};
 use crate::perf::recording::Recording;
 
 /// How far behind the present a sample may still turn up that was stamped before its ring was read.
@@ -58,12 +58,13 @@ impl Reader {
             return 0;
         };
         match event {
-            Event::Sample(_) if !counters.counts(stamp.tid, stamp.id) => {}
-            Event::Sample(_) => {
-                if stamp.time > self.horizon {
-                    self.read_side_band(counters, recording);
+            Event::Sample(sample) => {
+                if let Some(event) = counters.event(stamp.tid, stamp.id) {
+                    if stamp.time > self.horizon {
+                        self.read_side_band(counters, recording);
+                    }
+                    recording.take(stamp, Event::Sample(Sample { event, ..sample }));
                 }
-                recording.take(stamp, event);
             }
             Event::Lost(count) => recording.counts.lost += count,
             _ => recording.take(stamp, event),

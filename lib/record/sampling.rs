@@ -17,7 +17,7 @@ pub enum CallGraph {
 
 impl CallGraph {
     /// The sizes of the ring of samples: the best and the smallest.
-    pub(super) fn ring_sizes(self) -> (u8, u8) {
+    fn ring_sizes(self) -> (u8, u8) {
         match self {
             Self::FramePointers => (SAMPLE_RING, SMALLEST_RING),
             Self::Dwarf(bytes) => (STACK_RING, SMALLEST_RING.max((2 * bytes / 4096).next_power_of_two().ilog2() as u8)),
@@ -43,9 +43,10 @@ impl FromStr for CallGraph {
         let (how, bytes) = text.split_once(',').unwrap_or((text, "16384"));
         match how {
             "fp" => Ok(Self::FramePointers),
-            "dwarf" => match bytes.parse() {
-                Ok(bytes @ 8..=LARGEST_COPY) if bytes % 8 == 0 => Ok(Self::Dwarf(bytes)),
-                _ => Err(format!("dwarf,BYTES takes a multiple of 8 up to {LARGEST_COPY}, such as dwarf,16384")),
+            // In words of eight bytes, as the kernel copies them.
+            "dwarf" => match bytes.parse().map(|bytes: u32| bytes.next_multiple_of(8)) {
+                Ok(bytes @ 8..=LARGEST_COPY) => Ok(Self::Dwarf(bytes)),
+                _ => Err(format!("dwarf,BYTES takes up to {LARGEST_COPY} bytes, such as dwarf,16384")),
             },
             _ => Err("dwarf, dwarf,BYTES or fp".to_owned()),
         }
@@ -58,28 +59,80 @@ pub(super) const LARGEST_COPY: u32 = 65528;
 /// Rings hold 2 to this many pages: 512 KiB of samples, or 8 MiB where they bring their stacks; 256 KiB of the rest.
 const SAMPLE_RING: u8 = 7;
 const STACK_RING: u8 = 11;
-pub(super) const SIDE_RING: u8 = 6;
+const SIDE_RING: u8 = 6;
 /// And where the kernel refuses that much, down to this: below, or where fewer than two stacks fit, they are of no use.
-pub(super) const SMALLEST_RING: u8 = 2;
+const SMALLEST_RING: u8 = 2;
 
-/// What is counted, and how often a sample is taken.
-#[derive(Clone, Copy, Debug)]
+/// How often a sample is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rate {
+    /// So many a second.
+    Frequency(u64),
+    /// One every so many events.
+    Period(u64),
+}
+
+impl std::fmt::Display for Rate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Frequency(hertz) => write!(f, "at {hertz} Hz"),
+            Self::Period(1) => write!(f, "every one"),
+            Self::Period(events) => write!(f, "every {events}"),
+        }
+    }
+}
+
+/// What is counted, how often a sample is taken, and what it brings.
+#[derive(Clone, Debug)]
 pub struct Sampling {
-    /// The event.
-    pub metric: Metric,
-    /// Samples a second.
-    pub frequency: u64,
+    /// The events, each with how often a sample of it is taken.
+    pub metrics: Vec<(Metric, Rate)>,
     /// How stacks are found.
     pub call_graph: CallGraph,
+    /// The size of the ring of samples, as a power of two of pages, where one was asked for.
+    pub ring: Option<u8>,
+    /// How many addresses the kernel writes of a stack at most; `None` for its own limit.
+    pub max_stack: Option<u16>,
+    /// The CPUs on which is counted; `None` for all.
+    pub cpus: Option<Vec<u32>>,
 }
 
 impl Sampling {
+    /// Samples of one event, and all else as it is best.
+    pub fn of(metric: Metric, rate: Rate, call_graph: CallGraph) -> Self {
+        Self { metrics: vec![(metric, rate)], call_graph, ring: None, max_stack: None, cpus: None }
+    }
+
+    /// The sizes of the ring of samples, as powers of two of pages: the best and the smallest.
+    pub(super) fn ring_sizes(&self) -> (u8, u8) {
+        self.ring.map_or_else(|| self.call_graph.ring_sizes(), |asked| (asked, asked))
+    }
+
+    /// The size of the ring of all else, where samples have so much.
+    pub(super) fn side_ring(&self, samples: u8) -> u8 {
+        if self.ring.is_some() { SIDE_RING } else { SIDE_RING.min(samples - 1) }
+    }
+
     /// After how many bytes samples wake the recorder: half a ring, but where stacks are unwound while their threads run
     /// on, so soon that the rest of a stack can still be read.
     pub(super) fn wake_after(&self) -> Option<u32> {
         match self.call_graph {
             CallGraph::FramePointers => None,
             CallGraph::Dwarf(bytes) => Some(bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CallGraph;
+
+    #[test]
+    fn the_copy_of_the_stack_is_whole_words() {
+        assert_eq!("dwarf,10001".parse(), Ok(CallGraph::Dwarf(10008)));
+        assert_eq!("dwarf".parse(), Ok(CallGraph::Dwarf(16384)));
+        for wrong in ["dwarf,0", "dwarf,65529", "dwarf,", "dwarf,99999999999", "dwarfs", ""] {
+            assert!(wrong.parse::<CallGraph>().is_err(), "{wrong}");
         }
     }
 }

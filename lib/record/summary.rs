@@ -9,10 +9,11 @@ use crate::perf::recording::Counts;
 /// How much was recorded, what is wrong with it, and what to change.
 pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Vec<String> {
     let counts = &recorded.recording.counts;
-    let (event, frequency) = (recorded.metric.name(), recorded.frequency);
+    let events: Vec<String> =
+        recorded.metrics.iter().map(|(metric, rate)| format!("{} {rate}", metric.name())).collect();
     let (samples, seconds) = (plural(counts.samples, "sample"), recorded.elapsed.as_secs_f64());
     let mut lines = vec![
-        format!("{samples} of {event} at {frequency} Hz in {seconds:.2} s"),
+        format!("{samples} of {} in {seconds:.2} s", events.join(", ")),
         format!(
             "{} lost, {} cut before the root, {} of {} unknown ({})",
             counts.lost,

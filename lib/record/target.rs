@@ -1,19 +1,24 @@
 //! What is recorded, and what `/proc` knows of processes that run already.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::path::Path;
 
 use crate::perf::event::Mmap;
 use crate::perf::recording::Recording;
 use crate::{Error, plain};
 
 /// What is recorded.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Target {
     /// A process that is about to run a program, and its children.
     Command(u32),
     /// Running processes, their threads, and their children from now on.
     Processes(Vec<u32>),
+    /// Running threads, and nothing beside them.
+    Threads(Vec<u32>),
+    /// The processes of a cgroup, by its folder.
+    Cgroup(File),
     /// All CPUs.
     System,
 }
@@ -31,6 +36,34 @@ pub fn threads(pid: u32) -> io::Result<Vec<u32>> {
 pub fn processes() -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The process that a thread belongs to.
+///
+/// # Errors
+/// [`Error::Refused`] if there is no such thread.
+pub fn process_of(tid: u32) -> Result<u32, Error> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::Refused(format!("no such thread: {tid}")),
+        _ => Error::Refused(format!("thread {tid}: {}", plain(&error))),
+    })?;
+    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+    process.ok_or_else(|| Error::Refused(format!("no such thread: {tid}")))
+}
+
+/// The folder of a cgroup, named from the root of its hierarchy or by its path.
+///
+/// # Errors
+/// [`Error::Refused`] if there is none.
+pub fn cgroup(path: &Path) -> Result<File, Error> {
+    let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/perf_event", "/sys/fs/cgroup/unified"];
+    let below = path.strip_prefix("/").unwrap_or(path);
+    let candidates = roots.iter().map(|root| Path::new(root).join(below)).chain([path.to_owned()]);
+    let is_cgroup = |folder: &std::path::PathBuf| folder.join("cgroup.procs").exists();
+    let Some(folder) = candidates.into_iter().find(is_cgroup) else {
+        return Err(Error::Refused(format!("no such cgroup: {}", path.display())));
+    };
+    File::open(&folder).map_err(|error| Error::Refused(format!("{}: {}", folder.display(), plain(&error))))
 }
 
 /// Who a process is, for a message: its program and owner.
@@ -58,6 +91,30 @@ pub fn must_exist(pid: u32) -> Result<(), Error> {
         _ => Ok(()),
     }
 }
+
+/// The CPUs that are switched on.
+pub fn online_cpus() -> Vec<u32> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let cpus = parse_cpu_list(&text).unwrap_or_default();
+    if cpus.is_empty() {
+        (0..std::thread::available_parallelism().map_or(1, |n| n.get() as u32)).collect()
+    } else {
+        cpus
+    }
+}
+
+/// Reads `0-3,8,10-11`. `None` if it is nothing of that kind.
+pub fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {
+    let range = |part: &str| -> Option<std::ops::RangeInclusive<u32>> {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse().ok()?..=last.parse().ok().filter(|last| *last < MOST_CPUS)?)
+    };
+    let ranges: Option<Vec<_>> = text.trim().split(',').map(range).collect();
+    ranges.map(|ranges| ranges.into_iter().flatten().collect())
+}
+
+/// More than any machine has.
+const MOST_CPUS: u32 = 1 << 16;
 
 /// Tells a recording what a running process has mapped and what its threads are called, as of the beginning of time:
 /// what the kernel reports itself is newer.
@@ -97,6 +154,14 @@ fn parse_mapping(pid: u32, line: &[u8]) -> Option<Mmap<'_>> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn reads_lists_of_cpus() {
+        assert_eq!(super::parse_cpu_list("0-2,5\n").unwrap(), [0, 1, 2, 5]);
+        for wrong in ["\n", "a", "1,", "0-4294967295", "-1"] {
+            assert_eq!(super::parse_cpu_list(wrong), None, "{wrong}");
+        }
+    }
+
     #[test]
     fn reads_a_line_of_maps() {
         let line = b"55d0c0a2b000-55d0c0a4c000 r-xp 00002000 fe:00 1234                       /opt/My App/run";

@@ -11,8 +11,11 @@ mod csv;
 mod diff;
 mod filter;
 mod folded;
+mod formats;
 mod man;
 mod manners;
+#[cfg(unix)]
+mod perf_data;
 #[cfg(target_os = "linux")]
 mod signals;
 mod svg;

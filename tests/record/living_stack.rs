@@ -12,8 +12,8 @@ use fgkit::perf::unwind::{End, Moment, Unwinder};
 use fgkit::record::ProcessMemory;
 use fgkit::record::command::Held;
 use fgkit::record::counters::Counters;
-use fgkit::record::events::CPU_CLOCK;
-use fgkit::record::sampling::{CallGraph, Sampling};
+use fgkit::record::events::Metric;
+use fgkit::record::sampling::{CallGraph, Rate, Sampling};
 use fgkit::record::target::Target;
 
 use crate::programs::program;
@@ -84,11 +84,11 @@ impl Comparison {
     }
 
     fn compare(&mut self, stamp: Stamp, user: UserState<'_>) {
-        let moment = Moment { pid: stamp.pid, time: stamp.time };
+        let moment = Moment { pid: stamp.pid, time: stamp.time, processes: &self.processes, objects: &self.objects };
         let short = UserState { stack: &user.stack[..user.stack.len().min(SMALL)], ..user };
         // The living stack first, as a recorder would.
-        let small = self.small.unwind(moment, &short, &self.processes, &self.objects);
-        let large = self.large.unwind(moment, &user, &self.processes, &self.objects);
+        let small = self.small.unwind(moment, &short);
+        let large = self.large.unwind(moment, &user);
         self.samples += 1;
         self.rooted += u64::from(small == End::Root);
         if small == End::Root && large == End::Root {
@@ -111,8 +111,8 @@ fn the_living_stack_is_the_one_that_was_sampled() {
     };
     let Ok(held) = Held::start(&words, true) else { return crate::support::skip("no command can be started") };
     let target = Target::Command(held.pid());
-    let sampling = Sampling { metric: CPU_CLOCK, frequency: 997, call_graph: CallGraph::Dwarf(LARGE) };
-    let counters = match Counters::open(&target, sampling) {
+    let sampling = Sampling::of(Metric::cpu_clock(), Rate::Frequency(997), CallGraph::Dwarf(LARGE));
+    let counters = match Counters::open(&target, &sampling) {
         Ok(counters) => counters,
         Err(error) => return crate::support::skip(&error.to_string()),
     };

@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod debug_files;
 mod endings;
 mod events;
 mod files;

@@ -14,7 +14,7 @@ use crate::perf::kallsyms::KernelNames;
 use crate::perf::naming::{TRUNCATED, comm_frame};
 use crate::perf::object::{KERNEL, Object};
 use crate::perf::recording::{Recording, WeightBy};
-use crate::perf::symbolize::{NamedFrame, Symbolized, symbolize};
+use crate::perf::symbolize::{self, NamedFrame, Symbolized};
 use crate::profile::{FrameId, Weight, Weights};
 
 /// Names all stacks and puts them into the sink; what there is to say of files that were not found.
@@ -29,7 +29,9 @@ pub(super) fn fold(samples: &mut Samples<'_>, options: &Options, sink: &mut Sink
         remarks.push(format!("recorded on {arch}: stacks that were copied can be unwound only there"));
     }
     remarks.extend(missing_files(recording));
-    let symbols = symbolize(&recording.objects, recording.locations(), !options.no_inline);
+    let wanted = symbolize::Options { inline: !options.no_inline, lines: options.srcline, debuginfod: false };
+    let symbols = symbolize::symbolize(&recording.objects, recording.locations(), &wanted);
+    remarks.extend(symbols.remarks().iter().cloned());
     let mut names = Names::new(options, &symbols, recording, sink);
     let weigh = |samples: u64, period: u128| match recording.options.weight {
         WeightBy::Samples => Weight::new(samples),
@@ -69,10 +71,6 @@ fn kernel_names(
         (None, None) => true,
     };
     if is_this_one && options.symfs.is_none() {
-        let is_hidden = || local.read().0.is_empty();
-        if in_kernel && is_hidden() {
-            remarks.push("kernel functions have no names: only root may read them (or --kallsyms FILE)".to_owned());
-        }
         return local;
     }
     let cached = machine.kernel.as_ref().and_then(|id| recording.objects.files()?.cached_kernel(id));
@@ -134,21 +132,21 @@ impl<'a> Names<'a> {
 
     /// The frames of a stack, root first.
     fn stack(&mut self, number: u32, sink: &mut Sink, stack: &mut Vec<FrameId>) {
-        let (comm, is_cut, places) = self.recording.stack(number);
-        let name = self.recording.comms.name(comm);
+        let known = self.recording.stack(number);
+        let name = self.recording.comm(&known);
         let java = tidy::is_java(name);
         stack.clear();
-        stack.push(*self.threads[comm.index()].get_or_insert_with(|| sink.intern(&comm_frame(name))));
-        if is_cut {
+        stack.push(*self.threads[known.comm as usize].get_or_insert_with(|| sink.intern(&comm_frame(name))));
+        if known.is_cut {
             stack.push(self.truncated);
         }
-        for place in places {
-            let known = self.places[usize::from(java)][*place as usize];
-            let known = known.unwrap_or_else(|| self.name(*place, java, sink));
-            if known.is_root {
+        for place in known.places {
+            let found = self.places[usize::from(java)][*place as usize];
+            let found = found.unwrap_or_else(|| self.name(*place, java, sink));
+            if found.is_root {
                 stack.clear();
             }
-            stack.extend_from_slice(&self.frames[known.start as usize..known.end as usize]);
+            stack.extend_from_slice(&self.frames[found.start as usize..found.end as usize]);
         }
     }
 
@@ -160,7 +158,8 @@ impl<'a> Names<'a> {
         for named in &self.symbols.frames()[self.symbols.span(place)] {
             let module = module(object, named);
             let symbol: &[u8] = if named.known { &named.name } else { b"" };
-            let frame = Frame { address: address.as_bytes(), symbol, module: Some(&module), source: None };
+            let frame =
+                Frame { address: address.as_bytes(), symbol, module: Some(&module), source: named.source.as_deref() };
             if self.naming.is_skipped_after(&frame) {
                 (start, is_root) = (self.frames.len() as u32, true);
             }

@@ -150,7 +150,7 @@ impl<'a> Samples<'a> {
         if comms.is_empty() {
             return Ok(true);
         }
-        let comm = self.recording.comm(stamp);
+        let comm = self.recording.comm_at(stamp);
         let comm = self.recording.comms.name(comm);
         let shown = |byte: &u8| if *byte == b' ' { b'_' } else { *byte };
         Ok(comms.iter().any(|name| name == comm || name.iter().copied().eq(comm.iter().map(shown))))

@@ -3,6 +3,7 @@
 use super::{frame, header};
 
 /// The lines of a text, without their ends.
+#[derive(Clone)]
 pub(super) struct Lines<'a> {
     rest: &'a [u8],
 }

@@ -14,6 +14,7 @@ pub(super) mod events;
 pub(super) mod frame;
 pub(super) mod header;
 pub(super) mod name;
+pub(super) mod sched;
 mod selection;
 
 use self::frame::{Frame, Usual};
@@ -41,15 +42,21 @@ fn recognises(head: &[u8]) -> bool {
     }
     let mut lines = cut::Lines::new(head);
     while let Some(line) = lines.next() {
+        let framed = || frame::parse(lines.clone().next().unwrap_or_default()).is_some_and(is_named);
         match header::parse(line) {
             Some(Line::Record | Line::Lost(_)) => return true,
             Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some() => return true,
-            Some(Line::Sample(_)) if frame::is_frame(lines.rest()) => return true,
-            _ if header::bare(line).is_some() && frame::is_indented(lines.rest()) => return true,
+            Some(Line::Sample(_)) if framed() => return true,
+            _ if header::bare(line).is_some() && frame::is_indented(lines.rest()) && framed() => return true,
             _ => {}
         }
     }
     head.starts_with(b"# ========\n")
+}
+
+/// Whether a frame looks like one of perf's and not like a line of numbers.
+fn is_named(frame: Frame<'_>) -> bool {
+    frame.module.is_some() || frame.symbol.trim_ascii_start().first().is_some_and(|first| !first.is_ascii_digit())
 }
 
 /// The parser. What a symbol is called is found out once and then found again by its text.

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::head::BuildId;
 use crate::perf::event::Mmap;
-use crate::perf::object::{Bytes, bytes_to_path, map_file};
+use crate::perf::object::{Bytes, Elf, Object, ObjectId, Objects, bytes_to_path, is_plain_memory, map_file};
 
 /// Where the files of a recording are.
 #[derive(Debug)]
@@ -89,6 +89,51 @@ impl Files {
     pub fn cached_kernel(&self, id: &[u8]) -> Option<PathBuf> {
         let path = self.cache.as_ref()?.join("[kernel.kallsyms]").join(hexadecimal(id)).join("kallsyms");
         path.is_file().then_some(path)
+    }
+}
+
+impl Objects {
+    /// Of a recording that was made before: its files are looked for by their names.
+    pub fn of_files(files: Files) -> Self {
+        let mut objects = Self::default();
+        objects.files = Some(files);
+        objects
+    }
+
+    /// Where the files of a recording are looked for.
+    pub fn files(&mut self) -> Option<&mut Files> {
+        self.files.as_mut()
+    }
+
+    /// Once all build-ids are known: other builds than those that ran are no longer objects.
+    pub fn reject_other_builds(&mut self) {
+        let Some(files) = &self.files else { return };
+        for object in &mut self.objects {
+            if let Object::Elf(elf) = object
+                && let Some(why) = files.is_other_build(elf.path(), elf.bytes())
+            {
+                *object = Object::Missing { path: elf.path().to_vec(), why };
+            }
+        }
+    }
+
+    /// The object that a mapping of a recording shows, looked for by its name once.
+    pub(in crate::perf) fn recorded(&mut self, mmap: &Mmap<'_>, files: &Files) -> ObjectId {
+        let key = Files::key(mmap);
+        if let Some(id) = self.by_name.get(&key) {
+            return *id;
+        }
+        let path = mmap.path.to_vec();
+        let elf = files
+            .open(mmap)
+            .and_then(|bytes| Elf::parse(path.clone(), bytes).ok_or_else(|| "not an ELF file".to_owned()));
+        let id = match elf {
+            Ok(elf) => self.push(Object::Elf(elf)),
+            Err(_) if is_plain_memory(&path) => return self.jit(mmap.pid, true),
+            Err(why) => self.push(Object::Missing { path, why }),
+        };
+        self.by_name.insert(key, id);
+        id
     }
 }
 

@@ -134,6 +134,8 @@ pub enum Event<'a> {
 /// One observation.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
+    /// Which of a recording's events it is of: 0, unless who reads the records knows better.
+    pub event: u32,
     /// Where the CPU was.
     pub ip: u64,
     /// The event's own count since the last sample.

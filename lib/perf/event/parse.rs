@@ -59,6 +59,7 @@ fn sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp
     let has = |bit: u64| layout.sample_type & bit != 0;
     let mut stamp = Stamp::default();
     let mut sample = Sample {
+        event: 0,
         ip: 0,
         period: 1,
         in_kernel: misc & MISC_CPUMODE == MISC_KERNEL,

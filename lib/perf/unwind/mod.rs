@@ -59,13 +59,36 @@ pub struct Step {
     pub mapping: Option<Mapping>,
 }
 
-/// Whose stack, and when.
+/// A process at a time, and all that is known of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment {
+pub struct Moment<'a> {
     /// The process.
     pub pid: u32,
     /// The time.
     pub time: u64,
+    /// What is mapped where.
+    pub processes: &'a Processes,
+    /// And what that is.
+    pub objects: &'a Objects,
+}
+
+impl Moment<'_> {
+    fn find(&self, address: Address) -> Option<Mapping> {
+        self.processes.find(self.pid, address.lookup(), self.time)
+    }
+
+    /// Reads the code before an address, from its file or from the process. `None` if that cannot be done.
+    fn read_before(&self, mapping: Mapping, address: u64, into: &mut [u8], stack: &mut Stack<'_>) -> Option<()> {
+        let start = address.checked_sub(into.len() as u64)?;
+        match self.objects.get(mapping.object) {
+            Object::Elf(elf) => {
+                let offset = usize::try_from(start.checked_sub(mapping.start)? + mapping.offset).ok()?;
+                into.copy_from_slice(elf.bytes().get(offset..offset + into.len())?);
+                Some(())
+            }
+            _ => stack.read_process(start, into),
+        }
+    }
 }
 
 /// Unwinds the stacks of samples.
@@ -103,40 +126,37 @@ impl Unwinder {
     }
 
     /// Finds the frames of a sample's user stack, innermost first, and leaves them in [`Unwinder::steps`].
-    pub fn unwind(&mut self, moment: Moment, user: &UserState<'_>, processes: &Processes, objects: &Objects) -> End {
+    pub fn unwind(&mut self, moment: Moment<'_>, user: &UserState<'_>) -> End {
         self.steps.clear();
         let registers = Registers::new(user.mask, user.registers);
         let Some((ip, mut regs)) = Native::start(&registers) else { return End::NoUnwindInformation };
         let start = Native::stack_pointer(&regs);
         let mut memory = self.memory.take();
         // If another program runs there by now, its memory tells nothing.
-        let is_same_program = !processes.has_execed_since(moment.pid, moment.time);
+        let is_same_program = !moment.processes.has_execed_since(moment.pid, moment.time);
         let living = memory.as_deref_mut().filter(|_| is_same_program);
         let mut stack = Stack::new(start, user.stack, moment.pid, living);
-        let end = self.climb(moment, ip, &mut regs, &registers, &mut stack, processes, objects);
+        let end = self.climb(moment, ip, &mut regs, &registers, &mut stack);
         self.memory = memory;
         end
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn climb(
         &mut self,
-        moment: Moment,
+        moment: Moment<'_>,
         ip: u64,
         regs: &mut <Native as Architecture>::Regs,
         registers: &Registers<'_>,
         stack: &mut Stack<'_>,
-        processes: &Processes,
-        objects: &Objects,
     ) -> End {
         let mut address = Address { value: ip, in_kernel: false, exact: true };
         loop {
-            let mapping = processes.find(moment.pid, address.lookup(), moment.time);
+            let mapping = moment.find(address);
             self.steps.push(Step { address, mapping });
             if self.steps.len() >= DEEPEST {
                 return End::TooDeep;
             }
-            let code = mapping.and_then(|mapping| Code::at(mapping, address.lookup(), objects));
+            let code = mapping.and_then(|mapping| Code::at(mapping, address.lookup(), moment.objects));
             if code.as_ref().is_some_and(Code::is_entry_point) {
                 return End::Root;
             }
@@ -148,7 +168,7 @@ impl Unwinder {
                 Unwound::Lost => return self.lost(stack),
                 Unwound::Caller(next) => next,
             };
-            match self.check(moment, next, stack, processes, objects) {
+            match self.check(moment, next, stack) {
                 Ok(()) => address = next,
                 Err(end) => return end,
             }
@@ -157,21 +177,14 @@ impl Unwinder {
     }
 
     /// Whether the next address is one to which a call returns.
-    fn check(
-        &mut self,
-        moment: Moment,
-        next: Address,
-        stack: &mut Stack<'_>,
-        processes: &Processes,
-        objects: &Objects,
-    ) -> Result<(), End> {
-        let mapping = processes.find(moment.pid, next.lookup(), moment.time);
+    fn check(&mut self, moment: Moment<'_>, next: Address, stack: &mut Stack<'_>) -> Result<(), End> {
+        let mapping = moment.find(next);
         let plausible = match mapping {
             None => false,
             Some(mapping) if next.exact || !stack.is_in_tail() => mapping.end > next.value - 1,
             Some(mapping) => {
                 let mut code = [0; Native::LONGEST_CALL];
-                read_before(mapping, next.value, &mut code, stack, objects).is_none_or(|()| Native::follows_call(&code))
+                moment.read_before(mapping, next.value, &mut code, stack).is_none_or(|()| Native::follows_call(&code))
             }
         };
         if plausible {
@@ -296,25 +309,6 @@ impl<'a> Code<'a> {
     fn is_entry_point(&self) -> bool {
         let entry = self.elf.entry();
         entry != 0 && self.svma.checked_sub(entry).is_some_and(|behind| behind < 64)
-    }
-}
-
-/// Reads the code before an address, from its file or from the process. `None` if that cannot be done.
-fn read_before(
-    mapping: Mapping,
-    address: u64,
-    into: &mut [u8],
-    stack: &mut Stack<'_>,
-    objects: &Objects,
-) -> Option<()> {
-    let start = address.checked_sub(into.len() as u64)?;
-    match objects.get(mapping.object) {
-        Object::Elf(elf) => {
-            let offset = usize::try_from(start.checked_sub(mapping.start)? + mapping.offset).ok()?;
-            into.copy_from_slice(elf.bytes().get(offset..offset + into.len())?);
-            Some(())
-        }
-        _ => stack.read_process(start, into),
     }
 }
 

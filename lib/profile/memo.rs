@@ -8,7 +8,7 @@ use rustc_hash::FxHasher;
 const INLINE: usize = 40;
 
 /// Values by text. Equality is by bytes and never by hash alone.
-pub(super) struct Memo<V> {
+pub(crate) struct Memo<V> {
     /// A power of two of them, or none.
     slots: Vec<Slot<V>>,
     used: usize,
@@ -30,21 +30,21 @@ struct Slot<V> {
 
 /// A text with its hash.
 #[derive(Clone, Copy)]
-pub(super) struct Key<'a> {
+pub(crate) struct Key<'a> {
     text: &'a [u8],
     hash: u32,
 }
 
 impl<'a> Key<'a> {
     #[inline]
-    pub(super) fn new(text: &'a [u8]) -> Self {
+    pub(crate) fn new(text: &'a [u8]) -> Self {
         let mut hasher = FxHasher::default();
         hasher.write(text);
         let hash = hasher.finish();
         Self { text, hash: (hash ^ (hash >> 32)) as u32 }
     }
 
-    pub(super) fn text(&self) -> &'a [u8] {
+    pub(crate) fn text(&self) -> &'a [u8] {
         self.text
     }
 
@@ -56,7 +56,7 @@ impl<'a> Key<'a> {
 
 impl<V: Copy + Default> Memo<V> {
     #[inline]
-    pub(super) fn get(&self, key: Key<'_>) -> Option<V> {
+    pub(crate) fn get(&self, key: Key<'_>) -> Option<V> {
         let mask = self.slots.len().checked_sub(1)?;
         let mut at = key.hash as usize & mask;
         loop {
@@ -80,7 +80,7 @@ impl<V: Copy + Default> Memo<V> {
     }
 
     /// Remembers the value of a key that is not there yet.
-    pub(super) fn insert(&mut self, key: Key<'_>, value: V) {
+    pub(crate) fn insert(&mut self, key: Key<'_>, value: V) {
         if (self.used + 1) * 4 > self.slots.len() * 3 {
             self.grow();
         }

@@ -1,0 +1,177 @@
+//! bpftrace maps by `kstack` and `ustack`: keys in brackets, stacks leaf first, then the value. Each map is an event, so
+//! that of several the first counts unless `--event @name` chooses another.
+//!
+//! ```text
+//! @[
+//!     vfs_read+1
+//!     sys_read+86
+//!
+//!     read+16
+//!     main+4
+//! , cat, 4242]: 9
+//! ```
+
+use super::document::Document;
+use super::format::{Format, Reading};
+use super::sink::Sink;
+use super::stack::Stack;
+use super::text;
+use super::{Event, EventChoice};
+use crate::Error;
+use crate::profile::Weight;
+
+pub(super) static FORMAT: Format =
+    Format { name: "bpftrace", about: "bpftrace maps of stacks", recognises, reading: Reading::Lines(read) };
+
+/// Functions with which a kernel stack begins.
+const KERNEL_ROOTS: [&[u8]; 10] = [
+    b"entry_SYSCALL",
+    b"do_syscall_64",
+    b"asm_",
+    b"ret_from_fork",
+    b"secondary_startup",
+    b"el0",
+    b"kthread",
+    b"x86_64_start",
+    b"start_kernel",
+    b"invoke_syscall",
+];
+
+fn recognises(head: &[u8]) -> bool {
+    let opens = |line: &[u8]| opening(line).is_some();
+    text::lines(head).any(|line| line.starts_with(b"Attaching ") && line.ends_with(b"..."))
+        && text::lines(head).any(|line| line.starts_with(b"@"))
+        || text::lines(head).find(|line| !line.is_empty()).is_some_and(opens)
+        || text::lines(head).any(|line| opens(line) && closing(line).is_none())
+}
+
+/// The map's name and what follows the bracket.
+fn opening(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let bracket = memchr::memchr(b'[', line).filter(|_| line.starts_with(b"@"))?;
+    let (name, rest) = line.split_at(bracket);
+    let word = name[1..].iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    word.then_some((name, &rest[1..]))
+}
+
+/// The last keys and the value of a line that ends an entry.
+fn closing(line: &[u8]) -> Option<(&[u8], u64)> {
+    let end = memchr::memmem::rfind(line, b"]: ")?;
+    let value = &line[end + 3..];
+    let total = text::split_once(value, "total ").map_or(value, |(_, total)| total);
+    Some((&line[..end], text::number(total)?))
+}
+
+/// An entry of a map.
+#[derive(Default)]
+struct Entry {
+    map: Vec<u8>,
+    keys: Vec<Vec<u8>>,
+    /// Leaf first, in the order in which they were printed.
+    stacks: Vec<Vec<Vec<u8>>>,
+}
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let (mut line, mut entry, mut plain) = (Vec::new(), None::<Entry>, 0u64);
+    while document.line(&mut line)? {
+        let mut rest = &line[..];
+        if let Some((map, keys)) = opening(&line) {
+            if entry.is_some() {
+                document.malformed("a map's entry begins before the last one has ended")?;
+            }
+            entry = Some(Entry { map: map.to_vec(), stacks: vec![Vec::new()], ..Entry::default() });
+            rest = keys;
+        }
+        let Some(current) = &mut entry else {
+            plain += u64::from(line.starts_with(b"@"));
+            if line.starts_with(b"Lost ") {
+                document.warn("bpftrace says that it lost events");
+            }
+            continue;
+        };
+        match closing(rest) {
+            Some((keys, value)) => {
+                current.keys(keys);
+                let last = entry.take().unwrap_or_default();
+                last.add(Weight::new(value), document, sink)?;
+            }
+            None if rest.ends_with(b"]:") || rest.ends_with(b"]: ") => {
+                entry = None;
+                document.malformed("a histogram, which is no weight of a stack")?;
+            }
+            None if rest.starts_with(b" ") => current.frame(rest.trim_ascii()),
+            None if rest.trim_ascii().is_empty() => current.pause(),
+            None => current.keys(rest),
+        }
+    }
+    if entry.is_some() {
+        document.malformed("the input ends within a map's entry")?;
+    }
+    match sink.is_empty() && document.counts.events.is_empty() && plain > 0 {
+        true => Err(document.unreadable("bpftrace's output, but no map in it is keyed by a stack")),
+        false => Ok(()),
+    }
+}
+
+impl Entry {
+    fn keys(&mut self, text: &[u8]) {
+        let keys = text.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|key| !key.is_empty());
+        self.keys.extend(keys.map(<[u8]>::to_vec));
+    }
+
+    fn frame(&mut self, name: &[u8]) {
+        if let Some(stack) = self.stacks.last_mut() {
+            stack.push(name.to_vec());
+        }
+    }
+
+    /// Between two stacks stands a blank line.
+    fn pause(&mut self) {
+        if self.stacks.last().is_some_and(|stack| !stack.is_empty()) {
+            self.stacks.push(Vec::new());
+        }
+    }
+
+    fn add(mut self, weight: Weight, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+        if !is_taken(&self.map, document) {
+            return Ok(());
+        }
+        self.stacks.retain(|stack| !stack.is_empty());
+        // The kernel runs on top of the user's stack, whichever of the two the map names first.
+        if let [first, second] = &self.stacks[..]
+            && is_kernel(second)
+            && !is_kernel(first)
+        {
+            self.stacks.reverse();
+        }
+        let mut stack = Stack::default();
+        for frame in self.stacks.iter().flatten() {
+            stack.push(&text::function(frame, document.options), sink);
+        }
+        if !self.keys.is_empty() {
+            stack.push(&self.keys.join(&b','), sink);
+        }
+        if stack.is_empty() {
+            stack.push(text::UNKNOWN, sink);
+        }
+        stack.add_leaf_first(weight, sink)
+    }
+}
+
+fn is_kernel(stack: &[Vec<u8>]) -> bool {
+    stack.iter().any(|frame| KERNEL_ROOTS.iter().any(|root| frame.starts_with(root)))
+}
+
+fn is_taken(map: &[u8], document: &mut Document<'_>) -> bool {
+    let events = &mut document.counts.events;
+    if let Some(event) = events.iter_mut().find(|event| event.name == map) {
+        event.samples += 1;
+        return event.taken;
+    }
+    let taken = match &document.options.event {
+        EventChoice::First => events.is_empty(),
+        EventChoice::All => true,
+        EventChoice::Named(wanted) => map == &wanted[..] || &map[1..] == &wanted[..],
+    };
+    events.push(Event { name: map.to_vec(), taken, samples: 1, counted: 0, weight: Weight::ZERO });
+    taken
+}

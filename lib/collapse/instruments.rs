@@ -1,0 +1,98 @@
+//! Instruments' "Deep Copy" of a call tree: root first, a blank a level, self values with their unit.
+//!
+//! ```text
+//! Weight          Self Weight             Symbol Name
+//! 10.00 s  100.0% 0 s                     main (42)
+//! 7.00 s   70.0%  7.00 s                   work
+//! ```
+
+use bstr::ByteSlice as _;
+
+use super::document::Document;
+use super::format::{Format, Reading};
+use super::sink::Sink;
+use super::stack::Tree;
+use super::text;
+use crate::Error;
+use crate::profile::Weight;
+
+pub(super) static FORMAT: Format =
+    Format { name: "instruments", about: "Instruments deep copy", recognises, reading: Reading::Lines(read) };
+
+/// Units, the millionths of the base unit that they stand for, and that base unit.
+const UNITS: [(&str, u64, &str); 19] = [
+    ("ns", 1, "milliseconds"),
+    ("µs", 1_000, "milliseconds"),
+    ("us", 1_000, "milliseconds"),
+    ("ms", 1_000_000, "milliseconds"),
+    ("s", 1_000_000_000, "milliseconds"),
+    ("min", 60_000_000_000, "milliseconds"),
+    ("h", 3_600_000_000_000, "milliseconds"),
+    ("Bytes", 1_000_000, "bytes"),
+    ("KB", 1_000_000 << 10, "bytes"),
+    ("KiB", 1_000_000 << 10, "bytes"),
+    ("MB", 1_000_000 << 20, "bytes"),
+    ("MiB", 1_000_000 << 20, "bytes"),
+    ("GB", 1_000_000 << 30, "bytes"),
+    ("GiB", 1_000_000 << 30, "bytes"),
+    ("cycles", 1_000_000, "cycles"),
+    ("Kc", 1_000_000_000, "cycles"),
+    ("Mc", 1_000_000_000_000, "cycles"),
+    ("Gc", 1_000_000_000_000_000, "cycles"),
+    ("", 1_000_000, "samples"),
+];
+
+fn recognises(head: &[u8]) -> bool {
+    text::lines(head).next().is_some_and(is_heading)
+}
+
+fn is_heading(line: &[u8]) -> bool {
+    line.contains(&b'\t') && line.contains_str("Self") && line.trim_end().ends_with(b"Symbol Name")
+}
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let (mut line, mut tree, mut unit, mut own_column) = (Vec::new(), Tree::default(), None, 1);
+    while document.line(&mut line)? {
+        if is_heading(&line) {
+            own_column = line.split_str("\t").position(|name| name.starts_with(b"Self")).unwrap_or(1);
+        } else if !line.trim_ascii().is_empty() {
+            match node(&line, own_column) {
+                None => document.malformed("expected a weight, a self weight and a symbol between tabs")?,
+                Some((depth, name, own, base)) => {
+                    if unit.is_none() && !own.is_zero() {
+                        document.unit(base);
+                        unit = Some(base);
+                    }
+                    if unit.is_some_and(|unit| unit != base && !own.is_zero()) {
+                        document.malformed("another kind of unit than before")?;
+                    } else if !tree.enter(depth, &text::function(name, document.options), own, sink)? {
+                        document.malformed("too deep a stack")?;
+                    }
+                }
+            }
+        }
+    }
+    tree.leave(0, sink)
+}
+
+fn node(line: &[u8], own_column: usize) -> Option<(usize, &[u8], Weight, &'static str)> {
+    let mut columns = line.splitn_str(own_column + 3, "\t").skip(own_column);
+    let own = columns.next()?.trim();
+    let symbol = columns.last()?;
+    let depth = text::indentation(symbol);
+    let (weight, base) = quantity(own)?;
+    (depth < symbol.len()).then_some((depth, &symbol[depth..], weight, base))
+}
+
+/// `7.00 s`, `404.75 Mc`, `1.2 KB`; a dash is nothing.
+fn quantity(text: &[u8]) -> Option<(Weight, &'static str)> {
+    if text == b"-" {
+        return Some((Weight::ZERO, ""));
+    }
+    let (number, rest) = text::split_word(text);
+    let number: Vec<u8> = number.iter().copied().filter(|byte| *byte != b',').collect();
+    let unit = text::words(rest).next().unwrap_or_default();
+    let (_, millionths, base) = UNITS.iter().find(|(name, ..)| name.as_bytes() == unit)?;
+    let exact = text::times(text::scaled(&number, 6)?, *millionths)?;
+    Some((Weight::from_millionths(exact.millionths() / 1_000_000_000_000), base))
+}

@@ -1,0 +1,142 @@
+//! Small things that readers of text have in common.
+
+use std::borrow::Cow;
+
+use bstr::ByteSlice as _;
+
+use super::{Options, tidy};
+use crate::profile::Weight;
+
+/// So much of an input's beginning is looked at, line by line, to tell its format.
+const TELLING: usize = 64 * 1024;
+
+/// What a frame without a name is called.
+pub(super) const UNKNOWN: &[u8] = b"[unknown]";
+
+/// The first lines of an input, without their ends.
+pub(super) fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let head = &head[..head.len().min(TELLING)];
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    head.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+}
+
+/// The words between blanks.
+pub(super) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+}
+
+/// The first word, and what follows the blanks behind it.
+pub(super) fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
+    let text = text.trim_ascii_start();
+    let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
+    (&text[..end], text[end..].trim_ascii_start())
+}
+
+/// A whole number, digits only.
+pub(super) fn number(text: &[u8]) -> Option<u64> {
+    let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    digits.then(|| text.to_str().ok()?.parse().ok()).flatten()
+}
+
+/// Whether this is `0x` and hexadecimal digits.
+pub(super) fn is_address(text: &[u8]) -> bool {
+    text.strip_prefix(b"0x").is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// How many blanks a line begins with.
+pub(super) fn indentation(line: &[u8]) -> usize {
+    line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+}
+
+/// What stands before and after the first `separator`.
+pub(super) fn split_once<'a>(text: &'a [u8], separator: &str) -> Option<(&'a [u8], &'a [u8])> {
+    text.split_once_str(separator)
+}
+
+/// The name without `+0x1f`, `+31` or `+0x1f/0x40` at its end.
+pub(super) fn without_offset(name: &[u8]) -> &[u8] {
+    let Some(plus) = memchr::memrchr(b'+', name).filter(|plus| *plus > 0) else { return name };
+    let offset = &name[plus + 1..];
+    let is_offset = offset.split(|byte| *byte == b'/').all(|part| is_address(part) || number(part).is_some());
+    if is_offset { name[..plus].trim_ascii_end() } else { name }
+}
+
+/// What a function of a compiled language is called.
+pub(super) fn function<'a>(name: &'a [u8], options: &Options) -> Cow<'a, [u8]> {
+    match name {
+        b"" | b"??" | b"???" => Cow::Borrowed(UNKNOWN),
+        _ if options.verbatim => Cow::Borrowed(name),
+        _ => tidy::tidy(without_suffix(without_offset(name))),
+    }
+}
+
+/// The name without ` (.llvm.123)`, which hides what a mangled name ends in.
+pub(super) fn without_suffix(name: &[u8]) -> &[u8] {
+    memchr::memmem::rfind(name, b" (.llvm.").map_or(name, |end| &name[..end])
+}
+
+/// The weight times a power of ten, if it fits.
+pub(super) fn times(weight: Weight, factor: u64) -> Option<Weight> {
+    weight.millionths().checked_mul(factor.into()).map(Weight::from_millionths)
+}
+
+/// A decimal number with up to `places` decimal places, as so many units of the last of them.
+pub(super) fn scaled(text: &[u8], places: u32) -> Option<Weight> {
+    let (whole, fraction) = split_once(text, ".").unwrap_or((text, b""));
+    let places = places as usize;
+    let (kept, rest) = fraction.split_at(fraction.len().min(places));
+    let mut digits = [whole, kept].concat();
+    digits.resize(whole.len() + places, b'0');
+    if !rest.is_empty() {
+        digits.push(b'.');
+        digits.extend_from_slice(rest);
+    }
+    if whole.is_empty() { None } else { Weight::parse(&digits) }
+}
+
+/// The fields of a line of comma-separated values; `None` if a quote stays open.
+pub(super) fn fields(line: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let (mut fields, mut field, mut quoted) = (Vec::new(), Vec::new(), false);
+    let mut bytes = line.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' if quoted && bytes.peek() == Some(&b'"') => {
+                bytes.next();
+                field.push(b'"');
+            }
+            b'"' => quoted = !quoted,
+            b',' if !quoted => fields.push(std::mem::take(&mut field)),
+            _ => field.push(byte),
+        }
+    }
+    fields.push(field);
+    (!quoted).then_some(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fields, scaled, without_offset};
+
+    #[test]
+    fn numbers_are_scaled_exactly() {
+        let shown = |text: &str, places| scaled(text.as_bytes(), places).map(|weight| weight.to_string());
+        assert_eq!(shown("0.004207", 3).as_deref(), Some("4.207"));
+        assert_eq!(shown("12", 6).as_deref(), Some("12000000"));
+        assert_eq!(shown("1.0000005", 6).as_deref(), Some("1000000.5"));
+        assert_eq!((shown(".5", 3), shown("x", 3), shown("1.x", 3)), (None, None, None));
+    }
+
+    #[test]
+    fn quotes_hold_commas() {
+        assert_eq!(fields(b"a,\"b,\"\"c\",").unwrap(), [&b"a"[..], b"b,\"c", b""]);
+        assert_eq!(fields(b"a,\"b"), None);
+    }
+
+    #[test]
+    fn offsets_are_no_names() {
+        for (name, plain) in [("f+0x1f", "f"), ("f+86", "f"), ("f+0x4/0x1b0", "f"), ("operator+", "operator+")] {
+            assert_eq!(without_offset(name.as_bytes()), plain.as_bytes());
+        }
+        assert_eq!(without_offset(b"+12"), b"+12");
+    }
+}

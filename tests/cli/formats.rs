@@ -1,0 +1,262 @@
+//! `fg-collapse`: every format that it knows, on a small input of each and on broken ones.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use crate::support::{self, assert_golden, run};
+
+/// A format's example below `tests/data/collapse/formats`, and what that says itself that it adds up to.
+struct Example {
+    file: &'static str,
+    format: &'static str,
+    /// How to read it where that is not the usual way.
+    options: &'static [&'static str],
+    total: &'static str,
+}
+
+const fn example(file: &'static str, format: &'static str, total: &'static str) -> Example {
+    Example { file, format, options: &[], total }
+}
+
+const fn with(example: Example, options: &'static [&'static str]) -> Example {
+    Example { options, ..example }
+}
+
+const EXAMPLES: [Example; 42] = [
+    example("async-profiler.txt", "folded", "120007"),
+    example("austin.txt", "folded", "1250"),
+    example("bcc.txt", "bcc", "1040"),
+    with(example("bcc.txt", "bcc", "1040"), &["--pid"]),
+    example("bpftrace.txt", "bpftrace", "14"),
+    with(example("bpftrace.txt", "bpftrace", "55"), &["--event=all"]),
+    with(example("bpftrace.txt", "bpftrace", "41"), &["--event=@calls"]),
+    // "summary: 2000 30"
+    example("callgrind.txt", "callgrind", "2000"),
+    with(example("callgrind.txt", "callgrind", "30"), &["--event=Dr"]),
+    example("dtrace.txt", "dtrace", "20"),
+    with(example("dtrace.txt", "dtrace", "20"), &["--no-tidy"]),
+    example("eu-stack.txt", "eu-stack", "2"),
+    with(example("eu-stack.txt", "eu-stack", "2"), &["--pid", "--tid"]),
+    example("faulthandler.txt", "faulthandler", "2"),
+    example("gdb.txt", "gdb", "2"),
+    example("ghc-prof.txt", "ghc-prof", "1000"),
+    // "20 ticks", "6,500 bytes"
+    with(example("ghc-prof.txt", "ghc-prof", "20"), &["--event=ticks"]),
+    with(example("ghc-prof.txt", "ghc-prof", "6500"), &["--event=bytes"]),
+    // "10.00 s  100.0%"
+    example("instruments.txt", "instruments", "10000"),
+    example("java-exceptions.txt", "java-exceptions", "3"),
+    example("javacore.txt", "javacore", "2"),
+    example("jstack.txt", "jstack", "3"),
+    with(example("jstack.txt", "jstack", "5"), &["--event=all", "--tid"]),
+    // "Total trace count: 49"
+    example("ljp.txt", "ljp", "49"),
+    // 98.70, 1.04 and 0.26 percent
+    example("perf-report.txt", "perf-report", "100"),
+    with(example("perf-sched.txt", "perf-sched", "1855.5"), &["--format=perf-sched"]),
+    // "[30 samples]", "[4 samples]"
+    example("pmcstat.txt", "pmcstat", "30"),
+    with(example("pmcstat.txt", "pmcstat", "4"), &["--event=LLC_MISSES"]),
+    example("pprof-raw.txt", "pprof-raw", "80000000"),
+    with(example("pprof-raw.txt", "pprof-raw", "8"), &["--event=samples", "--addrs"]),
+    example("procstack.txt", "procstack", "2"),
+    // Threads of 10 and 6 samples
+    example("sample.txt", "sample", "16"),
+    example("simpleperf.txt", "simpleperf", "1000"),
+    with(example("simpleperf.txt", "simpleperf", "2"), &["--weight=samples", "--tid"]),
+    example("systemtap.txt", "systemtap", "21"),
+    example("vsprof.csv", "vsprof", "2401204"),
+    with(example("vsprof.csv", "vsprof", "100"), &["--event=time"]),
+    example("vtune.csv", "vtune", "2160.4"),
+    example("wcp.txt", "wcp", "17230"),
+    // From 0.010 to 0.053 s
+    example("xdebug.txt", "xdebug", "43000"),
+    with(example("xdebug.txt", "xdebug", "3"), &["--event=calls"]),
+    with(example("wcp.txt", "wcp", "17230"), &["--srcline"]),
+];
+
+pub fn folder() -> PathBuf {
+    support::data("collapse/formats")
+}
+
+/// The sum of the weights, in millionths.
+fn total(folded: &str) -> u128 {
+    let millionths = |line: &str| {
+        let (whole, fraction) = line.rsplit_once(' ').unwrap().1.split_once('.').unwrap_or((line, ""));
+        let whole = if fraction.is_empty() { line.rsplit_once(' ').unwrap().1 } else { whole };
+        whole.parse::<u128>().unwrap() * 1_000_000 + format!("{fraction:0<6}").parse::<u128>().unwrap()
+    };
+    folded.lines().map(millionths).sum()
+}
+
+#[test]
+fn every_format_is_told_by_its_content_and_adds_up() {
+    for Example { file, format, options, total: stated } in EXAMPLES {
+        let path = folder().join(file);
+        let folded = run("fg-collapse", options.iter().map(AsRef::as_ref).chain([path.as_os_str()]), b"").ok();
+        let name = [file.split('.').next().unwrap(), &options.concat()].concat().replace("--", ".").replace('=', "-");
+        assert_golden(&format!("collapse/formats/{name}.folded"), &folded.stdout);
+        let sum = total(&folded.text());
+        assert_eq!(sum, total(&format!("x {stated}")), "{name} adds up to {}", sum as f64 / 1e6);
+        assert!(!folded.stderr.contains("malformed"), "{name}: {}", folded.stderr);
+        let named = format!("--format={format}");
+        let arguments = options.iter().copied().map(str::as_ref).chain([named.as_ref(), path.as_os_str()]);
+        if !options.iter().any(|option| option.starts_with("--format")) {
+            assert_eq!(run("fg-collapse", arguments, b"").ok().text(), folded.text(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_format_has_an_example() {
+    let listed = run("fg-collapse", ["--list-formats"], b"").ok().text();
+    let names: Vec<&str> = listed.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert!(names.is_sorted() && listed.lines().all(|line| line.split_whitespace().count() > 1), "{listed}");
+    let known: BTreeSet<&str> = names.iter().copied().collect();
+    let examples: BTreeSet<&str> = EXAMPLES.iter().map(|example| example.format).chain(["perf-script"]).collect();
+    assert_eq!(known.difference(&examples).collect::<Vec<_>>(), ELSEWHERE);
+    let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let tested: BTreeSet<&str> = EXAMPLES.iter().map(|example| example.file).collect();
+    let unused: Vec<String> = files.filter(|name| !name.ends_with(".folded") && !tested.contains(&**name)).collect();
+    assert_eq!(unused, [""; 0]);
+}
+
+/// Formats whose examples are tested in other places.
+const ELSEWHERE: [&&str; 0] = [];
+
+/// What is wrong in a text of some format, the line that has it, and what is said of it; all else counts.
+const BROKEN: [(&str, &str, u64, &str, &str); 25] = [
+    ("bcc", "    f\n    -    a (1)\n        3\n\n        4\n", 5, "without the thread", "a;f 3\n"),
+    ("bpftrace", "@[\n    f\n]: 3\n@[\n    g\n@[\n    h\n]: 1\n", 6, "before the last one has ended", "f 3\nh 1\n"),
+    ("callgrind", "events: Ir\nfn=main\n1 5\n1 x\n", 4, "a position and costs", "main 5\n"),
+    ("dtrace", "\n  a`f\n  3\n  4\n", 4, "a count without a stack", "a`f 3\n"),
+    ("eu-stack", "TID 1:\n#0  0x1 f\nwhat\n", 3, "a process, a thread or a frame", "f 1\n"),
+    (
+        "faulthandler",
+        "Thread 0x1 (most recent call first):\n  File \"a\", line 1 in f\n  File x\n",
+        3,
+        "a file",
+        "a:1:f 1\n",
+    ),
+    ("folded", "a;b 1\nnonsense\na -5\n", 3, "below zero", "a;b 1\n"),
+    ("gdb", "#0  f () at a.c:1\n#x  g ()\n", 2, "expected a frame", "f 1\n"),
+    (
+        "ghc-prof",
+        "COST CENTRE MODULE no. entries %time %alloc %time %alloc\n\nMAIN M 1 0 50.0 0.0 100.0 100.0\n x\n",
+        4,
+        "a cost centre",
+        "M.MAIN 500\n",
+    ),
+    (
+        "instruments",
+        "Weight\tSelf Weight\t\tSymbol Name\n1 s\t1 s\t \tf\n1 s\t1 x\t \tg\n",
+        3,
+        "a self weight",
+        "f 1000\n",
+    ),
+    ("javacore", "3XMTHREADINFO \"a\" x\n4XESTACKTRACE at f(A)\n4XESTACKTRACE g\n", 3, "a function", "a;f 1\n"),
+    ("jstack", "\"a\" #1\n  java.lang.Thread.State: RUNNABLE\n\tat f(A)\n\tat g\n", 4, "a function", "a;f 1\n"),
+    ("ljp", "1 1 f(A:1)\nx\n", 2, "neither the first line", "f 1\n"),
+    ("perf-report", "# Overhead  Symbol\n 5.0%  [.] f\nx\n", 3, "neither a share", "f 5\n"),
+    ("perf-sched", "a 1 1.0: sched:sched_switch: x\n\t 1 f (x)\n", 1, "the two threads of a switch", ""),
+    ("pmcstat", "@ e [3 samples]\n\n100.0%  [3]  f\n 100.0%  [4]   g\n", 4, "more samples", "f 3\n"),
+    (
+        "pprof-raw",
+        "Samples:\na/count\n1: 1\n1 2: 1\nLocations\n1: 0x1 M=1 f x:1 s=1\nMappings\n",
+        4,
+        "pprof -raw",
+        "f 1\n",
+    ),
+    ("procstack", "1: a\n0x1  f() + 0x1\nx\n", 3, "a process, a thread or a frame", "a;f 1\n"),
+    ("sample", "Call graph:\n    2 a  (in b)\n    + x\n", 3, "how many samples", "b`a 2\n"),
+    ("simpleperf", "sample:\n  event_type: e\n  event_count: 1\n  symbol: f\nx\n", 5, "a key and a value", "f 1\n"),
+    ("systemtap", " 0x1 : f+0x1/0x2 [a]\n 3\nx\n", 3, "neither a frame nor a count", "f 3\n"),
+    (
+        "vsprof",
+        "Level,Function Name,Number of Calls,\n1,\"f\",2,\n2,\"g\",\"4,718.25\",\n",
+        3,
+        "expected a level",
+        "f 2\n",
+    ),
+    ("vtune", "Function Stack,CPU Time:Self,Module\nf,1.0,a\ng,x,a\n", 3, "a function and its values", "a`f 1000\n"),
+    ("xdebug", "TRACE START [x]\n1\t1\t0\t0.1\t1\tf\nx\n1\t1\t1\t0.2\n", 3, "a level, a number", "f 100000\n"),
+    ("wcp", "Full stacks\n50.0% = (3 samples)\n  1: f\n", 0, "", "f 3\n"),
+];
+
+#[test]
+fn what_is_malformed_is_said_and_counted_and_the_rest_stands() {
+    for (format, text, line, what, folded) in BROKEN {
+        let outcome = run("fg-collapse", ["--format", format], text.as_bytes());
+        assert_eq!(outcome.text(), folded, "{format}: {outcome:?}");
+        if line > 0 {
+            let said = outcome.stderr.lines().find(|said| said.starts_with(&format!("fg-collapse: stdin:{line}: ")));
+            assert!(said.is_some_and(|said| said.contains(what)), "{format}: {}", outcome.stderr);
+            let counted =
+                outcome.stderr.lines().filter(|said| said.contains(" left out") && said.contains("malformed"));
+            assert_eq!(counted.count(), 1, "{format}: {}", outcome.stderr);
+            let strict = run("fg-collapse", ["--strict", "--format", format], text.as_bytes());
+            assert_eq!((strict.code(), strict.stdout.len(), strict.stderr.lines().count()), (1, 0, 1), "{strict:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_stacks_gets_a_line_that_says_what_to_do() {
+    let texts: [(&[u8], &str); 4] = [
+        (b"# Children      Self  Command  Symbol\n 1.0%  [.] f\n", "give it --no-children"),
+        (b"# Overhead  Symbol\n 5.0%  [.] f\n   |\n   ---f\n", "-g folded"),
+        (b"Attaching 1 probe...\n\n@start: 5\n", "no map in it is keyed by a stack"),
+        (b"Samples:\nalloc/count inuse/bytes\n1 2: 1\n", "no value is called"),
+    ];
+    for (text, what) in texts {
+        let options = if what.starts_with("no value") { &["--event=cpu"][..] } else { &[] };
+        let outcome = run("fg-collapse", options, text);
+        assert_eq!((outcome.code(), outcome.stdout.len(), outcome.stderr.lines().count()), (1, 0, 1), "{outcome:?}");
+        assert!(outcome.stderr.contains(what), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_small_hostile_input_takes_little_time_and_memory() {
+    let start = std::time::Instant::now();
+    // A graph with more paths than there are atoms: forty layers of functions, each of which calls all of the next.
+    let mut graph = "events: Ir\n".to_owned();
+    for layer in 0..40 {
+        for function in 0..12 {
+            graph += &format!("fn=f{layer}_{function}\n1 1000000\n");
+            for callee in 0..12 {
+                graph += &format!("cfn=f{}_{callee}\ncalls=1 1\n1 {}\n", layer + 1, 40 - layer);
+            }
+        }
+    }
+    let folded = run("fg-collapse", [""; 0], graph.as_bytes()).ok().text();
+    assert_eq!(total(&folded), 480 * 1_000_000 * 1_000_000);
+    // A tree so deep that all its stacks together would not fit.
+    let deep: String = (1..100_000).map(|level| format!("{level},\"f{}\",1,\n", level % 10)).collect();
+    let deep = format!("Level,Function Name,Number of Calls,\n{deep}");
+    let outcome = run("fg-collapse", [""; 0], deep.as_bytes()).ok();
+    assert!(outcome.stderr.contains("too deep a stack"), "{outcome:?}");
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+}
+
+#[test]
+fn unknown_text_is_refused_in_time_linear_in_its_length() {
+    let long = "once upon a time there was\n".repeat(400_000);
+    let start = std::time::Instant::now();
+    assert_eq!(run("fg-collapse", [""; 0], long.as_bytes()).code(), 1);
+    let one_line = vec![b'x'; 30 << 20];
+    assert_eq!(run("fg-collapse", [""; 0], &one_line).code(), 1);
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+}
+
+#[test]
+fn utf_16_is_read_as_what_it_says() {
+    let text: Vec<u8> =
+        [0xfeffu16].into_iter().chain("größe;b 3\r\nc 4\r\n".encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    for format in [&[][..], &["--format=folded"]] {
+        assert_eq!(run("fg-collapse", format, &text).ok().text(), "c 4\ngröße;b 3\n");
+    }
+    let csv = std::fs::read_to_string(folder().join("vsprof.csv")).unwrap();
+    let wide: Vec<u8> = csv.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    assert_eq!(run("fg-collapse", [""; 0], &wide).ok().text(), run("fg-collapse", [""; 0], csv.as_bytes()).ok().text());
+}
