@@ -45,7 +45,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         let records = plural(samples.malformed, "record");
         document.damaged(&format!("{records} could not be read as the recording's head has them"), counted == 0)?;
     }
-    if let Some(what) = fault {
+    let behind = samples.machine.is_cut.then(|| "cut short behind its records: names may be missing".to_owned());
+    if let Some(what) = fault.or(behind) {
         document.damaged(&what, counted == 0)?;
     }
     for remark in remarks.iter().take(SHOWN) {

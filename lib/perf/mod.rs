@@ -15,6 +15,7 @@ pub mod kallsyms;
 pub mod naming;
 pub mod object;
 pub mod perf_map;
+mod places;
 pub mod plt;
 pub mod process;
 pub mod recording;

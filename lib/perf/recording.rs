@@ -1,12 +1,9 @@
 //! A recording in the making: samples added up as stacks of addresses, to be named once at the end.
 
-use std::hash::Hasher;
-
-use hashbrown::HashTable;
-use rustc_hash::FxHasher;
-
 use super::event::{Address, Event, Mmap, Sample, Stamp};
-use super::object::{KERNEL, Object, ObjectId, Objects, UNKNOWN};
+use super::object::{KERNEL, Object, Objects, UNKNOWN};
+pub use super::places::Location;
+use super::places::{Locations, Recent};
 use super::process::{CommId, Mapping, Processes};
 use super::unwind::{End, Memory, Moment, Unwinder};
 use crate::profile::{FrameId, Frames, Stacks};
@@ -53,17 +50,6 @@ pub enum ThreadBy {
     Pid,
     /// `NAME-PID/TID`
     Tid,
-}
-
-/// A place in the code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Location {
-    /// What the code belongs to.
-    pub object: ObjectId,
-    /// Its address within the object, as the object counts, by which to look it up.
-    pub address: u64,
-    /// The address in the process, where that is to be kept; else 0.
-    pub ip: u64,
 }
 
 /// A sample kept by itself.
@@ -173,6 +159,7 @@ pub struct Recording {
     /// Samples that the kernel dropped, event by event.
     pub(super) lost: Vec<u64>,
     scratch: Vec<u32>,
+    recent: Recent,
 }
 
 impl Recording {
@@ -191,6 +178,7 @@ impl Recording {
             counts: Counts::default(),
             lost: Vec::new(),
             scratch: Vec::new(),
+            recent: Recent::default(),
         }
     }
 
@@ -288,9 +276,15 @@ impl Recording {
 
     /// Finds the places on a sample's stack, innermost first: what the kernel wrote, and what unwinding finds.
     fn find_stack(&mut self, stamp: Stamp, sample: &Sample<'_>, stack: &mut Vec<u32>) -> End {
+        let state = self.processes.state(stamp.pid, stamp.time);
         for address in sample.callchain.addresses() {
-            let mapping = if address.in_kernel { None } else { self.find(stamp, address) };
-            stack.push(self.locate(stamp.pid, address, mapping));
+            let state = if address.in_kernel { Some(0) } else { state };
+            stack.push(self.recent.get(address, state).unwrap_or_else(|| {
+                let mapping = if address.in_kernel { None } else { self.find(stamp, address) };
+                let place = self.locate(stamp.pid, address, mapping);
+                self.recent.put(address, state, place);
+                place
+            }));
         }
         let mut end = if stack.len() >= self.options.max_stack { End::TooDeep } else { End::Root };
         if let Some(user) = &sample.user {
@@ -324,7 +318,7 @@ impl Recording {
             // Compilers' code may lie where no mapping was reported.
             None => (self.objects.jit(pid, false), lookup),
             Some(mapping) => {
-                let offset = lookup - mapping.start + mapping.offset;
+                let offset = (lookup - mapping.start).wrapping_add(mapping.offset);
                 let address = match self.objects.get(mapping.object) {
                     Object::Elf(elf) => elf.address_of(offset).unwrap_or(offset),
                     Object::Jit { .. } => lookup,
@@ -338,7 +332,7 @@ impl Recording {
 
     /// The distinct places in the code.
     pub fn locations(&self) -> &[Location] {
-        &self.locations.all
+        self.locations.all()
     }
 
     /// What the samples of each stack add up to, by the stack's number.
@@ -366,33 +360,4 @@ impl Recording {
         self.lost[0] += untold;
         self.counts.lost = self.lost.iter().sum();
     }
-}
-
-/// Every distinct place, once.
-#[derive(Debug, Default)]
-struct Locations {
-    all: Vec<Location>,
-    by_place: HashTable<u32>,
-}
-
-impl Locations {
-    fn intern(&mut self, location: Location) -> u32 {
-        let all = &self.all;
-        if let Some(id) = self.by_place.find(hash(&location), |id| all[*id as usize] == location) {
-            return *id;
-        }
-        let id = u32::try_from(all.len()).expect("fewer than 2^32 places");
-        self.all.push(location);
-        let all = &self.all;
-        self.by_place.insert_unique(hash(&location), id, |id| hash(&all[*id as usize]));
-        id
-    }
-}
-
-fn hash(location: &Location) -> u64 {
-    let mut hasher = FxHasher::default();
-    hasher.write_u32(location.object.0);
-    hasher.write_u64(location.address);
-    hasher.write_u64(location.ip);
-    hasher.finish()
 }

@@ -38,6 +38,8 @@ pub(super) struct Machine {
     pub(super) kernel: Option<Vec<u8>>,
     /// A symbol of the kernel, and where it stood.
     pub(super) reference: Option<(Vec<u8>, u64)>,
+    /// Whether what it says behind the records is not there whole.
+    pub(super) is_cut: bool,
     /// Whether stacks were copied, to be unwound later.
     pub(super) copies_stacks: bool,
 }
@@ -107,8 +109,10 @@ impl<'a> Samples<'a> {
                     self.count_sample(stamp, sample);
                 }
             }
-            Event::Lost(count) if record[0] == RECORD_LOST_SAMPLES => self.lost_samples += count,
-            Event::Lost(count) => self.lost_records += count,
+            Event::Lost(count) if record[0] == RECORD_LOST_SAMPLES => {
+                self.lost_samples = self.lost_samples.saturating_add(count);
+            }
+            Event::Lost(count) => self.lost_records = self.lost_records.saturating_add(count),
             Event::Mmap(mmap) if mmap.pid == u32::MAX => self.learn_kernel_place(&mmap),
             event => self.recording.take(stamp, event),
         }
@@ -178,6 +182,7 @@ impl<'a> Samples<'a> {
     /// All records were taken in.
     pub(super) fn end(&mut self, head: &Head) {
         self.learn_build_ids(head);
+        self.machine.is_cut = head.is_cut;
         self.machine.arch.clone_from(&head.arch);
         self.machine.release.clone_from(&head.release);
         self.recording.objects.reject_other_builds();

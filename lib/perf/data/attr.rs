@@ -25,7 +25,7 @@ const USUAL_MAX_STACK: u16 = 127;
 impl Attr {
     /// Reads a `perf_event_attr`. `None` if it is none.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        if bytes.len() < FIRST_VERSION {
+        if !(FIRST_VERSION..=bytes.len()).contains(&Self::size(bytes)?) {
             return None;
         }
         let word = |at: usize| {

@@ -17,6 +17,8 @@ pub struct Head {
     pub release: Option<String>,
     /// The build-ids of files, as far as they are told yet.
     pub build_ids: Vec<BuildId>,
+    /// Whether what should stand behind the records is not there whole.
+    pub is_cut: bool,
 }
 
 /// Which build of a file was run.
@@ -87,7 +89,7 @@ impl Head {
             head.add_entry(entry, file)?;
         }
         if data.size > 0 {
-            head.read_features(file, data, features);
+            head.is_cut = head.read_features(file, data, features).is_none();
         }
         Ok((head, data))
     }
@@ -110,20 +112,21 @@ impl Head {
         }
     }
 
-    /// The table of what stands behind the records: a place for each bit that is set. What cannot be read is missing.
-    fn read_features(&mut self, file: &mut (impl Read + Seek), data: DataSection, bits: [u64; 4]) {
-        let Some(mut at) = data.offset.checked_add(data.size) else { return };
+    /// The table of what stands behind the records: a place for each bit that is set. `None` where it ends too
+    /// early.
+    fn read_features(&mut self, file: &mut (impl Read + Seek), data: DataSection, bits: [u64; 4]) -> Option<()> {
+        let mut at = data.offset.checked_add(data.size)?;
         for feature in (0..FEATURES).filter(|feature| bits[(feature / 64) as usize] >> (feature % 64) & 1 == 1) {
-            let Ok(place) = section(file, at, 16) else { return };
+            let place = section(file, at, 16).ok()?;
             at = at.saturating_add(16);
             let mut place = Fields::new(&place);
-            let (Some(offset), Some(size)) = (place.u64(), place.u64()) else { return };
-            if [BUILD_IDS, RELEASE, ARCH, EVENT_NAMES].contains(&feature)
-                && let Ok(bytes) = section(file, offset, size)
-            {
+            let (offset, size) = (place.u64()?, place.u64()?);
+            if [BUILD_IDS, RELEASE, ARCH, EVENT_NAMES].contains(&feature) {
+                let bytes = section(file, offset, size).ok().filter(|bytes| bytes.len() as u64 == size)?;
                 self.add_feature(feature, &bytes);
             }
         }
+        Some(())
     }
 
     /// What a section, or a record in its place, tells.

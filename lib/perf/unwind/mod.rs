@@ -82,8 +82,8 @@ impl Moment<'_> {
         let start = address.checked_sub(into.len() as u64)?;
         match self.objects.get(mapping.object) {
             Object::Elf(elf) => {
-                let offset = usize::try_from(start.checked_sub(mapping.start)? + mapping.offset).ok()?;
-                into.copy_from_slice(elf.bytes().get(offset..offset + into.len())?);
+                let offset = usize::try_from(start.checked_sub(mapping.start)?.wrapping_add(mapping.offset)).ok()?;
+                into.copy_from_slice(elf.bytes().get(offset..)?.get(..into.len())?);
                 Some(())
             }
             _ => stack.read_process(start, into),
@@ -300,7 +300,7 @@ struct Code<'a> {
 impl<'a> Code<'a> {
     fn at(mapping: Mapping, address: u64, objects: &'a Objects) -> Option<Self> {
         let Object::Elf(elf) = objects.get(mapping.object) else { return None };
-        let svma = elf.address_of(address - mapping.start + mapping.offset)?;
+        let svma = elf.address_of((address - mapping.start).wrapping_add(mapping.offset))?;
         Some(Self { object: mapping.object, elf, svma })
     }
 

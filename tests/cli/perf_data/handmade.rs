@@ -1,5 +1,7 @@
 //! perf.data files made by hand: the header, the events, records, and nothing behind them.
 
+#![allow(dead_code)]
+
 use std::path::{Path, PathBuf};
 
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 8;
@@ -55,6 +57,19 @@ impl Handmade {
         bytes
     }
 
+    /// The same as a stream, as `perf record -o -` writes it: events are records too.
+    pub fn stream(&self) -> Vec<u8> {
+        let mut bytes = b"PERFILE2".to_vec();
+        bytes.extend(16u64.to_le_bytes());
+        for id in 0..self.events.len() as u64 {
+            bytes.extend(record(64, 0, &[attr(), id.to_le_bytes().to_vec()].concat()));
+        }
+        let names = [12u64.to_le_bytes().to_vec(), self.names()].concat();
+        bytes.extend(record(80, 0, &names));
+        bytes.extend_from_slice(&self.records);
+        bytes
+    }
+
     /// The section that names the events.
     fn names(&self) -> Vec<u8> {
         let mut bytes =
@@ -85,7 +100,8 @@ fn attr() -> Vec<u8> {
     attr
 }
 
-fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+/// Any record.
+pub fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
     let mut bytes = kind.to_le_bytes().to_vec();
     bytes.extend(misc.to_le_bytes());
     bytes.extend(u16::try_from(body.len() + 8).unwrap().to_le_bytes());
