@@ -70,7 +70,7 @@ struct Met {
 }
 
 /// A power of two.
-const RECENT: usize = 1 << 14;
+const RECENT: usize = 1 << 15;
 
 impl Default for Recent {
     fn default() -> Self {
@@ -99,5 +99,5 @@ impl Recent {
 
 fn slot(address: Address, state: u32) -> usize {
     let mixed = (address.value ^ u64::from(state) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 50) as usize % RECENT
+    (mixed >> 49) as usize % RECENT
 }
