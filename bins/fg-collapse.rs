@@ -48,7 +48,7 @@ struct Args {
     /// Leave names as they are, argument lists and all
     #[arg(long)]
     no_tidy: bool,
-    /// Take this event, or `all` [default: the first]
+    /// Take this event or value, or `all` [default: the first]
     #[arg(long, alias = "event-filter", value_name = "NAME")]
     event: Option<OsString>,
     /// What a sample weighs: period, where one is printed, or samples
@@ -127,7 +127,8 @@ impl Args {
 
 impl Tool for Args {
     const EXAMPLES: Entries = &[
-        ("perf script | fg-collapse | fg-svg > flame.svg", "Draw what perf recorded."),
+        ("fg-collapse perf.data | fg-svg > flame.svg", "Draw what perf recorded."),
+        ("perf script | fg-collapse | fg-svg > flame.svg", "The same by perf's own names."),
         ("fg-collapse monday.folded.gz tuesday.folded.gz > week.folded", "Add profiles up."),
     ];
 

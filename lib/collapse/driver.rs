@@ -14,6 +14,9 @@ use crate::diagnostics::Diagnostics;
 use crate::input::{Block, Blocks, Source};
 use crate::profile::{Profile, Weights};
 
+/// Formats whose samples have a time, a thread and a CPU.
+const TIMED: [&str; 2] = ["perf-script", "perf-data"];
+
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Folds all sources, in whatever formats they are, into one profile. A source that cannot be read is reported and the
@@ -120,6 +123,10 @@ fn read(
 ) -> Result<Option<Counts>, Error> {
     let mut input = source.open()?;
     let Some(format) = detect::format(&mut input, options)? else { return Ok(None) };
+    if options.selects() && !TIMED.contains(&format.name) {
+        let what = "samples have no time, thread or CPU here, so that --time, --comm and --cpu choose none";
+        diagnostics.warn(&format!("{}: {what}", input.name()));
+    }
     let log = Log::new(input.name().to_owned(), diagnostics, in_order);
     let Some((first, others)) = workers.split_first_mut() else { return Ok(None) };
     match format.reading {

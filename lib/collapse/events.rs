@@ -65,6 +65,9 @@ fn tell_left_out(
             let wanted = String::from_utf8_lossy(wanted);
             return Err(Error::Refused(format!("no sample is of event {wanted}; the input has {left_out}")));
         }
+        EventChoice::First if taken.is_empty() => {
+            diagnostics.warn(&format!("nothing is taken; the input has {left_out}; --event chooses"));
+        }
         EventChoice::First => {
             diagnostics.warn(&format!("samples taken of event {taken}, left out: {left_out}; --event chooses"));
         }

@@ -10,6 +10,7 @@
 mod bcc;
 mod bpftrace;
 mod callgrind;
+mod chosen;
 mod detect;
 mod document;
 mod driver;
@@ -22,6 +23,7 @@ mod format;
 mod gdb;
 mod ghc_prof;
 mod go_raw;
+mod go_traces;
 mod instruments;
 mod java;
 mod java_exceptions;
@@ -44,6 +46,8 @@ mod stack;
 mod stap;
 mod text;
 pub mod tidy;
+mod units;
+mod v8_prof;
 mod vsprof;
 mod vtune;
 mod wcp;
@@ -103,6 +107,13 @@ pub struct Options {
     pub kallsyms: Option<PathBuf>,
     /// Inlined calls are left out where addresses are named.
     pub no_inline: bool,
+}
+
+impl Options {
+    /// Whether samples are chosen by when, where and by whom they were taken.
+    fn selects(&self) -> bool {
+        self.time.is_some() || self.cpus.is_some() || !self.comms.is_empty()
+    }
 }
 
 /// Parses one format. It may remember frames between blocks, and so is always given the same sink.

@@ -11,6 +11,8 @@ pub mod debug_information;
 pub mod demangle;
 pub mod elf_names;
 pub mod event;
+pub mod jit;
+pub mod jitdump;
 pub mod kallsyms;
 pub mod naming;
 pub mod object;

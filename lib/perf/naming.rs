@@ -25,7 +25,7 @@ impl Recording {
         let comms: Vec<FrameId> = self.comms.iter().map(|(_, comm)| profile.frames.intern(&comm_frame(comm))).collect();
         let truncated = profile.frames.intern(TRUNCATED);
         let mut stack = Vec::new();
-        for (number, tally) in self.tallies.iter().enumerate() {
+        for (number, tally) in self.tallies.iter().enumerate().filter(|(_, tally)| tally.samples > 0) {
             let this = self.stack(number as u32);
             if this.event != event {
                 continue;

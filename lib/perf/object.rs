@@ -9,6 +9,8 @@ use rustc_hash::FxHashMap;
 
 use super::data::files::Files;
 use super::event::Mmap;
+use super::jit::JitCode;
+use super::jitdump::JitDump;
 use super::kallsyms::KernelNames;
 use super::view::{Folder, Views};
 
@@ -165,6 +167,8 @@ pub struct Objects {
     /// The kernel's names.
     pub kernel: KernelNames,
     views: Views,
+    /// What is known of the code that processes make themselves.
+    pub jit_code: JitCode,
 }
 
 /// The object of unknown addresses.
@@ -182,6 +186,7 @@ impl Default for Objects {
             files: None,
             kernel: KernelNames::default(),
             views: Views::default(),
+            jit_code: JitCode::default(),
         }
     }
 }
@@ -202,6 +207,7 @@ impl Objects {
         if let Some(id) = self.jit.get(&(pid, mapped)) {
             return *id;
         }
+        self.jit_code.meet(pid, &mut self.views);
         let id = self.push(Object::Jit { pid, mapped });
         self.jit.insert((pid, mapped), id);
         id
@@ -226,6 +232,12 @@ impl Objects {
         }
         match open(mmap) {
             Ok((file, identity)) => {
+                if is_dump(mmap)
+                    && let Some(dump) = file.try_clone().ok().and_then(JitDump::open)
+                {
+                    self.jit_code.add_dump(mmap.pid, dump);
+                    return self.jit(mmap.pid, true);
+                }
                 if let Some(id) = self.by_file.get(&identity) {
                     return *id;
                 }
@@ -263,6 +275,12 @@ impl Objects {
         self.objects.push(object);
         id
     }
+}
+
+/// Whether a mapping may be by which a compiler tells where its jitdump is: `jit-PID.dump`, its first page, executable.
+fn is_dump(mmap: &Mmap<'_>) -> bool {
+    let name = &mmap.path[memchr::memrchr(b'/', mmap.path).map_or(0, |slash| slash + 1)..];
+    mmap.offset == 0 && name.starts_with(b"jit-") && name.ends_with(b".dump")
 }
 
 /// Files in name only, in which compilers put their code; unless a program was copied there and is run from it.

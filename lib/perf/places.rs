@@ -17,6 +17,8 @@ pub struct Location {
     pub address: u64,
     /// The address in the process, where that is to be kept; else 0.
     pub ip: u64,
+    /// Of code that was made where other code had been: since when it is there; else 0.
+    pub since: u64,
 }
 
 /// Every distinct place, once.
@@ -51,6 +53,7 @@ fn hash(location: &Location) -> u64 {
     hasher.write_u32(location.object.0);
     hasher.write_u64(location.address);
     hasher.write_u64(location.ip);
+    hasher.write_u64(location.since);
     hasher.finish()
 }
 

@@ -8,7 +8,7 @@ use super::kallsyms::KernelNames;
 use super::object::{Object, ObjectId, Objects};
 use super::recording::Location;
 use super::symbols::SymbolTable;
-use super::{elf_names, kallsyms, perf_map};
+use super::{elf_names, kallsyms};
 
 /// What names are to be told, and where they are looked for.
 #[derive(Clone, Debug, Default)]
@@ -71,8 +71,8 @@ pub fn symbolize(objects: &Objects, locations: &[Location], options: &Options) -
         loop {
             let job = next.fetch_add(1, Ordering::Relaxed);
             let Some((object, places)) = jobs.get(job) else { return done };
-            let addresses: Vec<u64> = places.iter().map(|place| locations[*place as usize].address).collect();
-            done.push((job, name_all(objects, *object, &addresses, options)));
+            let places: Vec<Location> = places.iter().map(|place| locations[*place as usize]).collect();
+            done.push((job, name_all(objects, *object, &places, options)));
         }
     };
     let mut done: Vec<_> = std::thread::scope(|scope| {
@@ -112,22 +112,20 @@ fn jobs(objects: &Objects, locations: &[Location]) -> Vec<(ObjectId, Vec<u32>)> 
     jobs
 }
 
-/// Frames for addresses, in ascending order, of an object, and what the user should know.
+/// Frames for places, in ascending order, in an object, and what the user should know.
 fn name_all(
     objects: &Objects,
     object: ObjectId,
-    addresses: &[u64],
+    places: &[Location],
     options: &Options,
 ) -> (Vec<Vec<NamedFrame>>, Vec<String>) {
     let object = objects.get(object);
+    let addresses: Vec<u64> = places.iter().map(|place| place.address).collect();
     let (mut names, remarks) = match object {
         Object::Unknown | Object::Missing { .. } => (vec![Vec::new(); addresses.len()], Vec::new()),
-        Object::Kernel => kernel_names(&objects.kernel, addresses),
-        Object::Jit { pid, .. } => {
-            let text = read_perf_map(*pid);
-            (by_table(&perf_map::parse(&text), addresses), Vec::new())
-        }
-        Object::Elf(elf) => elf_names::frames(elf, addresses, options),
+        Object::Kernel => kernel_names(&objects.kernel, &addresses),
+        Object::Jit { pid, .. } => objects.jit_code.frames(*pid, places, options.lines),
+        Object::Elf(elf) => elf_names::frames(elf, &addresses, options),
     };
     for frames in names.iter_mut().filter(|frames| frames.is_empty()) {
         frames.push(NamedFrame { name: object.frame(), known: false, inlined: false, offset: None, source: None });
@@ -152,14 +150,4 @@ fn by_table(table: &SymbolTable<'_>, addresses: &[u64]) -> Vec<Vec<NamedFrame>> 
         Some(NamedFrame { name, known: true, inlined: false, offset: Some(address - symbol.start), source: None })
     };
     addresses.iter().map(|address| frame(address).into_iter().collect()).collect()
-}
-
-/// The map that a compiler left in its own view of `/tmp`, under its own view of its number.
-fn read_perf_map(pid: u32) -> Vec<u8> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let inner = status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().next_back());
-    let inner = inner.map_or(pid.to_string(), str::to_owned);
-    std::fs::read(format!("/proc/{pid}/root/tmp/perf-{inner}.map"))
-        .or_else(|_| std::fs::read(format!("/tmp/perf-{pid}.map")))
-        .unwrap_or_default()
 }

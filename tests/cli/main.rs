@@ -5,8 +5,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod check;
 mod collapse;
 mod corpus;
+mod corpus_formats;
 mod csv;
 mod diff;
 mod filter;

@@ -39,11 +39,11 @@ pub struct Program {
 
 const COLLAPSE: Program = Program { name: "fg-collapse", before: &[], merges: true, folds: true, failure: 1, empty: 0 };
 const FILTER: Program = Program { name: "fg-filter", ..COLLAPSE };
-const DIFF: Program = Program { name: "fg-diff", before: &["before.folded"], merges: false, ..COLLAPSE };
+const DIFF: Program = Program { name: "fg-diff", before: &["before.folded"], merges: false, failure: 2, ..COLLAPSE };
 const CSV: Program = Program { name: "fg-csv", folds: false, ..COLLAPSE };
 const SVG: Program = Program { name: "fg-svg", folds: false, empty: 1, ..COLLAPSE };
 
-/// The programs that read profiles.
+/// The programs that read profiles and make something of them.
 pub const READERS: [Program; 5] = [COLLAPSE, FILTER, DIFF, CSV, SVG];
 
 /// The programs that read several files as one stream.

@@ -118,7 +118,8 @@ fn told(path: &Path, pid: u32, addresses: &[u64]) -> (Vec<Vec<Frame>>, Vec<Strin
         executable: true,
         path,
     });
-    let locations: Vec<_> = addresses.iter().map(|address| Location { object, address: *address, ip: 0 }).collect();
+    let locations: Vec<_> =
+        addresses.iter().map(|address| Location { object, address: *address, ip: 0, since: 0 }).collect();
     let names = symbolize(&objects, &locations, &Options { inline: true, lines: true, ..Options::default() });
     ((0..addresses.len() as u32).map(|place| frames(&names, place)).collect(), names.remarks().to_vec())
 }

@@ -12,6 +12,7 @@ mod events;
 mod files;
 mod folded;
 mod idle;
+mod jit;
 mod living_stack;
 mod programs;
 mod progress;

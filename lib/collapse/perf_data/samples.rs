@@ -1,7 +1,7 @@
 //! Which samples count, and where they go: into a recording of addresses.
 
 use crate::Error;
-use crate::collapse::perf_script::events::Events;
+use crate::collapse::chosen::Events;
 use crate::collapse::{Options, SampleWeight};
 use crate::perf::data::Head;
 use crate::perf::data::files::Files;
@@ -185,6 +185,7 @@ impl<'a> Samples<'a> {
         self.machine.is_cut = head.is_cut;
         self.machine.arch.clone_from(&head.arch);
         self.machine.release.clone_from(&head.release);
+        self.recording.finish();
         self.recording.objects.reject_other_builds();
     }
 

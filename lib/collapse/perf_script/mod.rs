@@ -10,9 +10,8 @@
 //! alone, and what reads as a frame or a sample is never dropped in silence.
 
 mod cut;
-pub(super) mod events;
 pub(super) mod frame;
-pub(super) mod header;
+mod header;
 pub(super) mod name;
 pub(super) mod sched;
 mod selection;

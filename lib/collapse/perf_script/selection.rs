@@ -1,7 +1,7 @@
 //! Which samples count, and what they weigh.
 
-use super::events::Events;
 use super::header::Header;
+use crate::collapse::chosen::Events;
 use crate::collapse::select::nanoseconds;
 use crate::collapse::{CpuList, Options, Remarks, SampleWeight, TimeSpan};
 use crate::profile::Weight;

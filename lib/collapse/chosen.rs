@@ -1,11 +1,11 @@
 //! Which event's samples count, and how many of each there were.
 
-use crate::collapse::memo::{Key, Memo};
-use crate::collapse::{Event, EventChoice};
+use super::{Event, EventChoice};
 use crate::profile::Weight;
+use crate::profile::memo::{Key, Memo};
 
 /// All events seen so far.
-pub(in crate::collapse) struct Events {
+pub(super) struct Events {
     choice: EventChoice,
     seen: Vec<Event>,
     numbers: Memo<usize>,
@@ -13,12 +13,12 @@ pub(in crate::collapse) struct Events {
 }
 
 impl Events {
-    pub(in crate::collapse) fn new(choice: EventChoice) -> Self {
+    pub(super) fn new(choice: EventChoice) -> Self {
         Self { choice, seen: Vec::new(), numbers: Memo::default(), last: 0 }
     }
 
     /// The same choice for another thread, if it is made.
-    pub(in crate::collapse) fn fork(&self) -> Option<Self> {
+    pub(super) fn fork(&self) -> Option<Self> {
         if self.choice == EventChoice::First && self.seen.is_empty() {
             return None;
         }
@@ -30,22 +30,27 @@ impl Events {
         Some(fork)
     }
 
-    pub(in crate::collapse) fn seen(&self) -> &[Event] {
+    pub(super) fn seen(&self) -> &[Event] {
         &self.seen
     }
 
     /// Counts a sample of the event, and says whether it is to be taken.
-    pub(in crate::collapse) fn takes(&mut self, name: &[u8]) -> bool {
+    pub(super) fn takes(&mut self, name: &[u8]) -> bool {
+        self.takes_all(name, 1)
+    }
+
+    /// As [`takes`](Self::takes), for so many samples.
+    pub(super) fn takes_all(&mut self, name: &[u8], samples: u64) -> bool {
         if self.seen.get(self.last).is_none_or(|event| event.name != name) {
             self.last = self.number(name);
         }
         let event = &mut self.seen[self.last];
-        event.samples += 1;
+        event.samples = event.samples.saturating_add(samples);
         event.taken
     }
 
     /// Adds the weight of the sample that was seen last.
-    pub(in crate::collapse) fn counts(&mut self, weight: Weight) {
+    pub(super) fn counts(&mut self, weight: Weight) {
         let event = &mut self.seen[self.last];
         event.counted += 1;
         event.weight = event.weight.checked_add(weight).unwrap_or(event.weight);
