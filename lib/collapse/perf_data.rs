@@ -38,7 +38,6 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         samples.keep_each();
     }
     let fault = take_all(document, &mut samples)?;
-    let remarks = names::fold(&mut samples, options, sink)?;
     let counted = samples.count();
     document.counts = Counts { events: samples.events.seen().to_vec(), lost: samples.lost() };
     if samples.malformed > 0 {
@@ -49,6 +48,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     if let Some(what) = fault.or(behind) {
         document.damaged(&what, counted == 0)?;
     }
+    let remarks = names::fold(&mut samples, options, sink)?;
     for remark in remarks.iter().take(SHOWN) {
         document.warn(remark);
     }
