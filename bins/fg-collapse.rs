@@ -42,6 +42,9 @@ struct Args {
     /// Add the place in the source, from perf script -F +srcline
     #[arg(long, hide_short_help = true)]
     srcline: bool,
+    /// Put samples' labels of this key, from pprof, into a root frame; may be repeated
+    #[arg(long, value_name = "KEY", hide_short_help = true)]
+    label: Vec<OsString>,
     /// Make FUNCTION the root of stacks in which it stands; may be repeated
     #[arg(long, value_name = "FUNCTION", hide_short_help = true)]
     skip_after: Vec<OsString>,
@@ -49,7 +52,7 @@ struct Args {
     #[arg(long)]
     no_tidy: bool,
     /// Take this event or value, or `all` [default: the first]
-    #[arg(long, alias = "event-filter", value_name = "NAME")]
+    #[arg(long, aliases = ["event-filter", "sample-type"], value_name = "NAME")]
     event: Option<OsString>,
     /// What a sample weighs: period, where one is printed, or samples
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
@@ -108,6 +111,7 @@ impl Args {
             jit: self.jit || self.all,
             addrs: self.addrs,
             srcline: self.srcline,
+            labels: bytes(&self.label),
             skip_after: bytes(&self.skip_after),
             weight: self.weight,
             event: match &self.event {

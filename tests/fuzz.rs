@@ -271,7 +271,7 @@ fn recording(random: &mut Random) -> Vec<u8> {
             2 => file.push(&handmade::lost(time, [1, u64::MAX][random.below(2)])),
             3 => file.round(),
             4 => {
-                let path = ["/proc/self/exe", "/nowhere", "[vdso]", "//anon", "/dev/zero", ""][random.below(6)];
+                let path = ["/bin/sh", "/nowhere", "[vdso]", "//anon", "/dev/zero", ""][random.below(6)];
                 let (start, length) =
                     ([0, 0x4000, u64::MAX - 5][random.below(3)], [0, 0x1000, u64::MAX][random.below(3)]);
                 file.push(&handmade::mmap(pid, time, start, length, path, (random.below(9) == 0).then_some([7; 20])));

@@ -71,6 +71,15 @@ impl Sink {
         self.runs.is_some()
     }
 
+    /// Does some work and says whether it has added no sample.
+    pub(super) fn adds_nothing<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> (R, bool) {
+        let before = std::mem::replace(&mut self.empty, true);
+        let result = work(self);
+        let nothing = self.empty;
+        self.empty &= before;
+        (result, nothing)
+    }
+
     /// Whether no sample was added.
     pub(super) fn is_empty(&self) -> bool {
         self.empty

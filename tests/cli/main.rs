@@ -11,6 +11,7 @@ mod corpus;
 mod corpus_formats;
 mod csv;
 mod diff;
+mod documents;
 mod filter;
 mod folded;
 mod formats;
@@ -18,6 +19,7 @@ mod man;
 mod manners;
 #[cfg(unix)]
 mod perf_data;
+mod pprof;
 #[cfg(target_os = "linux")]
 mod signals;
 mod svg;

@@ -130,6 +130,8 @@ struct IdPlace {
 const RECORD_SAMPLE: u8 = 9;
 /// More counters than any machine has.
 const MOST_IDS: usize = 1 << 22;
+/// More events than anybody asks for.
+const MOST_EVENTS: usize = 1 << 12;
 
 impl Attrs {
     /// All of them.
@@ -140,6 +142,9 @@ impl Attrs {
     /// Adds an event with the ids of its counters. `false` if there are too many of them.
     pub(super) fn push(&mut self, attr: Attr, ids: impl Iterator<Item = u64>) -> bool {
         let number = self.list.len() as u32;
+        if self.list.len() >= MOST_EVENTS {
+            return false;
+        }
         for id in ids {
             if self.by_id.len() >= MOST_IDS {
                 return false;
