@@ -34,6 +34,7 @@ mod ljp;
 mod log;
 pub(crate) mod mangled;
 mod merge;
+mod perf_data;
 mod perf_report;
 mod perf_script;
 mod pmcstat;
@@ -57,6 +58,7 @@ mod xctrace;
 mod xdebug;
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 pub use driver::{collapse, collapse_in_order};
 pub use format::{Format, format_called, formats};
@@ -105,6 +107,12 @@ pub struct Options {
     pub comms: Vec<Vec<u8>>,
     /// The CPUs whose samples count.
     pub cpus: Option<CpuList>,
+    /// The folder below which the files of a recording of addresses are, if not here.
+    pub symfs: Option<PathBuf>,
+    /// The names of its kernel, if not those of this one.
+    pub kallsyms: Option<PathBuf>,
+    /// Inlined calls are left out where addresses are named.
+    pub no_inline: bool,
 }
 
 impl Options {

@@ -17,6 +17,8 @@ mod folded;
 mod formats;
 mod man;
 mod manners;
+#[cfg(unix)]
+mod perf_data;
 mod pprof;
 #[cfg(target_os = "linux")]
 mod signals;
