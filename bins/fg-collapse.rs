@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Color, Common, Entries, Reading, Session, Tool};
-use fgkit::collapse::{self, CpuList, EventChoice, Format, Options, SampleWeight, TimeSpan};
+use fgkit::cli::{self, Choosing, Color, Common, Entries, Reading, Session, Tool};
+use fgkit::collapse::{self, Format, Options, SampleWeight};
 use fgkit::{Error, folded};
 
 /// Fold a profiler's output: one line a stack, equal stacks merged, sorted
@@ -47,21 +47,11 @@ struct Args {
     /// Leave names as they are, argument lists and all
     #[arg(long)]
     no_tidy: bool,
-    /// Take this event, or `all` [default: the first]
-    #[arg(long, alias = "event-filter", value_name = "NAME")]
-    event: Option<OsString>,
+    #[command(flatten)]
+    choosing: Choosing,
     /// What a sample weighs: period, where one is printed, or samples
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
     weight: SampleWeight,
-    /// Take these seconds: 1.5,2 or +0,+1 from the first
-    #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
-    time: Option<TimeSpan>,
-    /// Take samples of threads of this name; may be repeated
-    #[arg(long, value_name = "NAME", hide_short_help = true)]
-    comm: Vec<OsString>,
-    /// Take samples on these CPUs, as in 0-3,7
-    #[arg(long, value_name = "LIST", hide_short_help = true)]
-    cpu: Option<CpuList>,
     /// Keep the order and merge equal neighbours only: for a flame chart
     #[arg(long, hide_short_help = true)]
     in_order: bool,
@@ -87,7 +77,6 @@ struct Args {
 
 impl Args {
     fn options(&self) -> Options {
-        let bytes = |names: &[OsString]| names.iter().map(|name| name.as_encoded_bytes().to_vec()).collect();
         Options {
             format: self.format,
             threads: self.nthreads,
@@ -98,16 +87,9 @@ impl Args {
             jit: self.jit || self.all,
             addrs: self.addrs,
             srcline: self.srcline,
-            skip_after: bytes(&self.skip_after),
+            skip_after: self.skip_after.iter().map(|name| name.as_encoded_bytes().to_vec()).collect(),
             weight: self.weight,
-            event: match &self.event {
-                None => EventChoice::First,
-                Some(name) if name == "all" => EventChoice::All,
-                Some(name) => EventChoice::Named(name.as_encoded_bytes().to_vec()),
-            },
-            time: self.time,
-            comms: bytes(&self.comm),
-            cpus: self.cpu.clone(),
+            ..self.choosing.options()
         }
     }
 }

@@ -21,8 +21,16 @@ const ENVIRONMENT: Entries = &[
     ("TERM", "If dumb, messages have no colours."),
 ];
 
-const FAMILY: [&str; 7] =
-    ["fg-record(1)", "fg-collapse(1)", "fg-filter(1)", "fg-diff(1)", "fg-csv(1)", "fg-svg(1)", "fg-folded(5)"];
+const FAMILY: [&str; 8] = [
+    "fg-record(1)",
+    "fg-collapse(1)",
+    "fg-filter(1)",
+    "fg-diff(1)",
+    "fg-csv(1)",
+    "fg-svg(1)",
+    "fg-heatmap(1)",
+    "fg-folded(5)",
+];
 
 /// When this version was made. No clock: the same source makes the same pages.
 const DATE: &str = "2026-11-21";

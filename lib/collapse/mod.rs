@@ -10,6 +10,7 @@
 mod bcc;
 mod bpftrace;
 mod callgrind;
+mod choice;
 mod detect;
 mod document;
 mod driver;
@@ -43,6 +44,7 @@ mod stack;
 mod stap;
 mod text;
 pub mod tidy;
+mod timeline;
 mod vsprof;
 mod vtune;
 mod wcp;
@@ -50,11 +52,12 @@ mod xdebug;
 
 use std::num::NonZeroUsize;
 
-pub use driver::{collapse, collapse_in_order};
+pub use driver::{collapse, collapse_in_order, collapse_in_time};
 pub use format::{Format, format_called, formats};
 pub use merge::{merge_if_sorted, merge_promised};
-pub use select::{CpuList, EventChoice, SampleWeight, TimeSpan};
+pub use select::{EventChoice, NumberList, OffsetSpan, SampleWeight, TimeSpan};
 pub use tidy::tidy;
+pub use timeline::{TimedSample, Timeline};
 
 use self::format::{FORMATS, Reading};
 use self::sink::Sink;
@@ -91,10 +94,18 @@ pub struct Options {
     pub event: EventChoice,
     /// When the samples that count were taken.
     pub time: Option<TimeSpan>,
+    /// In which part of each second.
+    pub offset: Option<OffsetSpan>,
     /// The threads, by name, whose samples count; all if there is none.
     pub comms: Vec<Vec<u8>>,
+    /// The processes whose samples count.
+    pub pids: Option<NumberList>,
+    /// The threads, by number, whose samples count.
+    pub tids: Option<NumberList>,
     /// The CPUs whose samples count.
-    pub cpus: Option<CpuList>,
+    pub cpus: Option<NumberList>,
+    /// The idle thread's samples do not count.
+    pub no_idle: bool,
 }
 
 /// Parses one format. It may remember frames between blocks, and so is always given the same sink.

@@ -22,3 +22,6 @@ pub use drawing::{Drawing, Order};
 pub use options::{Background, Delta, MinWidth, Options};
 pub use payload::Payload;
 pub use write::write;
+pub(crate) use payload::{packed_bytes, push_number};
+pub(crate) use text::{escape, visible};
+pub(crate) use write::{Additions, write_element};

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The programs.
-pub const TOOLS: [&str; 6] = ["fg-record", "fg-collapse", "fg-filter", "fg-diff", "fg-csv", "fg-svg"];
+pub const TOOLS: [&str; 7] =
+    ["fg-record", "fg-collapse", "fg-filter", "fg-diff", "fg-csv", "fg-svg", "fg-heatmap"];
 
 /// The path of one of the programs.
 pub fn tool(name: &str) -> &'static str {
@@ -26,6 +27,7 @@ pub fn tool(name: &str) -> &'static str {
         "fg-diff" => env!("CARGO_BIN_EXE_fg-diff"),
         "fg-csv" => env!("CARGO_BIN_EXE_fg-csv"),
         "fg-svg" => env!("CARGO_BIN_EXE_fg-svg"),
+        "fg-heatmap" => env!("CARGO_BIN_EXE_fg-heatmap"),
         _ => panic!("no program is called {name}"),
     }
 }

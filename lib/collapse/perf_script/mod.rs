@@ -23,7 +23,9 @@ use self::name::Naming;
 use self::selection::Selection;
 use super::folded;
 use super::memo::{Key, Memo};
+use super::select::nanoseconds;
 use super::sink::Sink;
+use super::timeline::Moment;
 use super::{Counts, Format, Options, Parser, Reading, Remarks, tidy};
 use crate::Error;
 use crate::profile::{FrameId, Weight, Weights};
@@ -115,6 +117,8 @@ enum Place<'a> {
 struct Sample<'a> {
     root: Root,
     weight: Weight,
+    /// If that is asked for.
+    moment: Option<Moment>,
     /// What follows the event in its first line.
     rest: &'a [u8],
     /// Whether the frame that is to be the root was read.
@@ -267,9 +271,20 @@ impl PerfScript {
         match self.selection.weigh(header, remarks) {
             None => Place::LeftOut,
             Some(weight) => {
-                Place::Sample(Sample { root: self.root(header, sink), weight, rest: header.rest, complete: false })
+                let moment = if sink.keeps_times() { self.moment(header, sink) } else { None };
+                let root = self.root(header, sink);
+                Place::Sample(Sample { root, weight, moment, rest: header.rest, complete: false })
             }
         }
+    }
+
+    fn moment(&mut self, header: &Header<'_>, sink: &mut Sink) -> Option<Moment> {
+        let time = header.time.and_then(nanoseconds)?;
+        self.key.clear();
+        for part in [header.comm, b" ", header.id] {
+            self.key.extend_from_slice(part);
+        }
+        Some(Moment { time, thread: sink.intern_thread(self.key.trim_ascii()) })
     }
 
     fn root(&mut self, header: &Header<'_>, sink: &mut Sink) -> Root {
@@ -363,7 +378,7 @@ impl PerfScript {
             self.stack.push(sample.root.frame);
         }
         self.stack.reverse();
-        let added = sink.add(&self.stack, Weights::plain(sample.weight));
+        let added = sink.add_at(&self.stack, Weights::plain(sample.weight), sample.moment);
         self.stack.clear();
         added
     }

@@ -264,6 +264,7 @@ class Viewer {
         picture.byWeight = Boolean(state.sort);
         picture.inverted = Boolean(this.root.dataset.inverted) !== Boolean(state.turned);
         picture.view = zoom ? picture.find(zoom) : 0;
+        if (picture.tree.total[picture.view] === 0) picture.view = 0;
         this.current = undefined;
     }
 
@@ -348,6 +349,13 @@ class Viewer {
         } catch {
             // Some embeddings forbid it; the graph works all the same.
         }
+    }
+
+    // Shows another profile in the place of the one before: of the same names, in the same tree.
+    take(profile) {
+        this.picture.profile = profile;
+        this.root.classList.toggle("differential", profile.differential);
+        this.follow();
     }
 
     // Goes where the address's fragment says.
