@@ -73,9 +73,7 @@ struct Args {
 impl Args {
     fn rules(&self) -> Result<Categories, Error> {
         let Some(path) = self.categories.as_deref() else { return Categories::parse(DEFAULT_CATEGORIES, "categories") };
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| Error::read(&name, error))?;
-        Categories::parse(&text, &name)
+        Categories::read(path)
     }
 
     fn format(&self, is_terminal: bool) -> Format {

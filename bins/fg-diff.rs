@@ -129,9 +129,9 @@ impl Tool for Args {
     ];
 
     const EXIT_STATUS: Entries = &[
-        ("0", "The output is complete for every line that could be read."),
-        ("1", "Something could not be read or written; with --exit-code also: the profiles differ."),
-        ("2", "The command line is wrong."),
+        ("0", "The comparison was written."),
+        ("1", "With --exit-code: the profiles differ."),
+        ("2", "Anything else."),
     ];
 
     fn common(&self) -> &Common {
@@ -144,6 +144,10 @@ impl Tool for Args {
 
     fn reads_stdin(&self) -> bool {
         self.runs().0.iter().any(|file| file.as_os_str() == "-")
+    }
+
+    fn failure(_: &Error) -> u8 {
+        2
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {

@@ -69,8 +69,11 @@ mod linux {
     /// the command still runs.
     fn print(args: &Args, recorded: &Recorded, session: &mut Session) -> Result<(), Error> {
         let Recorded { recording, .. } = recorded;
-        let names = symbolize::symbolize(&recording.objects, recording.locations(), !args.no_inline);
+        let names = symbolize::symbolize(&recording.objects, recording.locations(), &names_wanted(args));
         let (profile, unknown) = recording.profile(0, &names)?;
+        for remark in names.remarks() {
+            session.diagnostics.warn(remark);
+        }
         for line in summary::lines(recorded, args.call_graph, unknown) {
             session.diagnostics.warn(&line);
         }
@@ -83,6 +86,10 @@ mod linux {
             false => folded::write(&profile, &mut out),
         })?;
         session.output.close()
+    }
+
+    fn names_wanted(args: &Args) -> symbolize::Options {
+        symbolize::Options { inline: !args.no_inline, lines: args.lines, debuginfod: args.debuginfod }
     }
 
     fn so_far(elapsed: Duration, counts: &Counts) -> String {
@@ -150,6 +157,14 @@ struct Args {
     /// Leave inlined calls out: quicker for large programs
     #[arg(long, hide_short_help = true)]
     no_inline: bool,
+
+    /// Add each frame's place in the source: `parse:lexer.c:123`
+    #[arg(long, hide_short_help = true)]
+    lines: bool,
+
+    /// Let debuginfod-find fetch debug information that is missing
+    #[arg(long, hide_short_help = true)]
+    debuginfod: bool,
 
     /// Print each sample as `perf script` does
     #[arg(long)]

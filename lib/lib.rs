@@ -6,7 +6,7 @@
 //! perf_event rings ─ record ─┐        │
 //!                            ├─ perf ─┘
 //! perf.data file ─ collapse ─┘
-//! folded::read ─ { filter | diff | csv | svg::layout ─ svg::write }
+//! folded::read ─ { filter | diff | csv | check | svg::layout ─ svg::write }
 //! ```
 //!
 //! # Terms
@@ -29,6 +29,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod check;
 pub mod cli;
 pub mod collapse;
 pub mod csv;

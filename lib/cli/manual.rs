@@ -21,12 +21,13 @@ const ENVIRONMENT: Entries = &[
     ("TERM", "If dumb, messages have no colours."),
 ];
 
-const FAMILY: [&str; 8] = [
+const FAMILY: [&str; 9] = [
     "fg-record(1)",
     "fg-collapse(1)",
     "fg-filter(1)",
     "fg-diff(1)",
     "fg-csv(1)",
+    "fg-check(1)",
     "fg-svg(1)",
     "fg-heatmap(1)",
     "fg-folded(5)",

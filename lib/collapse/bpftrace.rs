@@ -15,8 +15,7 @@ use super::document::Document;
 use super::format::{Format, Reading};
 use super::sink::Sink;
 use super::stack::Stack;
-use super::text;
-use super::{Event, EventChoice};
+use super::{Options, text};
 use crate::Error;
 use crate::profile::Weight;
 
@@ -67,7 +66,14 @@ struct Entry {
     map: Vec<u8>,
     keys: Vec<Vec<u8>>,
     /// Leaf first, in the order in which they were printed.
-    stacks: Vec<Vec<Vec<u8>>>,
+    stacks: Vec<Part>,
+}
+
+/// A kernel's or a user's stack.
+#[derive(Default)]
+struct Part {
+    frames: Stack,
+    kernel: bool,
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
@@ -78,7 +84,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             if entry.is_some() {
                 document.malformed("a map's entry begins before the last one has ended")?;
             }
-            entry = Some(Entry { map: map.to_vec(), stacks: vec![Vec::new()], ..Entry::default() });
+            entry = Some(Entry { map: map.to_vec(), stacks: vec![Part::default()], ..Entry::default() });
             rest = keys;
         }
         let Some(current) = &mut entry else {
@@ -98,18 +104,15 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 entry = None;
                 document.malformed("a histogram, which is no weight of a stack")?;
             }
-            None if rest.starts_with(b" ") => current.frame(rest.trim_ascii()),
+            None if rest.starts_with(b" ") => current.frame(rest.trim_ascii(), document.options, sink),
             None if rest.trim_ascii().is_empty() => current.pause(),
             None => current.keys(rest),
         }
     }
-    if entry.is_some() {
-        document.malformed("the input ends within a map's entry")?;
+    if document.events.seen().is_empty() && plain > 0 {
+        return Err(document.unreadable("bpftrace's output, but no map in it is keyed by a stack"));
     }
-    match sink.is_empty() && document.counts.events.is_empty() && plain > 0 {
-        true => Err(document.unreadable("bpftrace's output, but no map in it is keyed by a stack")),
-        false => Ok(()),
-    }
+    if entry.is_some() { document.malformed("the input ends within a map's entry") } else { Ok(()) }
 }
 
 impl Entry {
@@ -118,34 +121,35 @@ impl Entry {
         self.keys.extend(keys.map(<[u8]>::to_vec));
     }
 
-    fn frame(&mut self, name: &[u8]) {
-        if let Some(stack) = self.stacks.last_mut() {
-            stack.push(name.to_vec());
+    fn frame(&mut self, name: &[u8], options: &Options, sink: &mut Sink) {
+        if let Some(part) = self.stacks.last_mut() {
+            part.kernel |= KERNEL_ROOTS.iter().any(|root| name.starts_with(root));
+            part.frames.push(&text::function(name, options), sink);
         }
     }
 
     /// Between two stacks stands a blank line.
     fn pause(&mut self) {
-        if self.stacks.last().is_some_and(|stack| !stack.is_empty()) {
-            self.stacks.push(Vec::new());
+        if self.stacks.last().is_some_and(|part| !part.frames.is_empty()) {
+            self.stacks.push(Part::default());
         }
     }
 
     fn add(mut self, weight: Weight, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-        if !is_taken(&self.map, document) {
+        if !document.events.takes(&self.map) {
             return Ok(());
         }
-        self.stacks.retain(|stack| !stack.is_empty());
+        self.stacks.retain(|part| !part.frames.is_empty());
         // The kernel runs on top of the user's stack, whichever of the two the map names first.
         if let [first, second] = &self.stacks[..]
-            && is_kernel(second)
-            && !is_kernel(first)
+            && second.kernel
+            && !first.kernel
         {
             self.stacks.reverse();
         }
         let mut stack = Stack::default();
-        for frame in self.stacks.iter().flatten() {
-            stack.push(&text::function(frame, document.options), sink);
+        for part in &self.stacks {
+            stack.extend(part.frames.frames());
         }
         if !self.keys.is_empty() {
             stack.push(&self.keys.join(&b','), sink);
@@ -155,23 +159,4 @@ impl Entry {
         }
         stack.add_leaf_first(weight, sink)
     }
-}
-
-fn is_kernel(stack: &[Vec<u8>]) -> bool {
-    stack.iter().any(|frame| KERNEL_ROOTS.iter().any(|root| frame.starts_with(root)))
-}
-
-fn is_taken(map: &[u8], document: &mut Document<'_>) -> bool {
-    let events = &mut document.counts.events;
-    if let Some(event) = events.iter_mut().find(|event| event.name == map) {
-        event.samples += 1;
-        return event.taken;
-    }
-    let taken = match &document.options.event {
-        EventChoice::First => events.is_empty(),
-        EventChoice::All => true,
-        EventChoice::Named(wanted) => map == &wanted[..] || &map[1..] == &wanted[..],
-    };
-    events.push(Event { name: map.to_vec(), taken, samples: 1, counted: 0, weight: Weight::ZERO });
-    taken
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::document::Document;
 use super::format::{Format, Reading};
 use super::sink::Sink;
-use super::text;
+use super::{stack, text};
 use crate::Error;
 use crate::profile::Weight;
 
@@ -93,10 +93,9 @@ impl Place {
             None => (value, value),
         };
         let graph = &mut self.graph;
-        let named = if name.is_empty() { text::UNKNOWN } else { name };
-        let number = *self.known.entry(key.to_vec()).or_insert_with(|| graph.function(sink.intern(named)));
+        let number = *self.known.entry(key.to_vec()).or_insert_with(|| graph.function(stack::frame(name, sink)));
         if !name.is_empty() {
-            self.graph.name(number, sink.intern(name));
+            self.graph.name(number, stack::frame(name, sink));
         }
         number
     }

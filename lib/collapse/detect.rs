@@ -6,10 +6,13 @@ use crate::Error;
 use crate::input::Blocks;
 
 /// What is known by its first bytes but cannot be folded, and what to do about it.
-const KNOWN: [(&[u8], &str); 4] = [
+const KNOWN: [(&[u8], &str); 7] = [
     (b"PERFILE2", "a binary perf.data file: run `perf script -i FILE | fg-collapse`"),
     (b"2ELIFREP", "a binary perf.data file: run `perf script -i FILE | fg-collapse`"),
-    (b"FLR\0", "a Java Flight Recorder file: not a known format"),
+    (b"FLR\0", "a Java Flight Recorder file: convert it with async-profiler, `jfrconv -o collapsed FILE`"),
+    (b"MOJ", "a binary file of Austin: convert it, `mojo2austin FILE OUTPUT`"),
+    (b"heap profile:", "a heap profile of gperftools: convert it, `pprof -raw PROGRAM FILE`"),
+    (b"hprof", "a Java heap dump: it has objects and no stacks"),
     (b"\x7fELF", "a program, not a profile"),
 ];
 
@@ -40,5 +43,56 @@ pub(super) fn format(input: &mut Blocks, options: &Options) -> Result<Option<&'s
     match asked.find(|format| (format.recognises)(head)) {
         Some(found) => Ok(Some(found)),
         None => unreadable(format!("{what} of no known format; fg-collapse --list-formats shows those that are")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::path::{Path, PathBuf};
+
+    use super::{FORMATS, folded};
+    use crate::input::Source;
+
+    /// All files below a folder.
+    fn files(folder: &Path) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+        entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+    }
+
+    /// What claims an input by its beginning. Folded text is what nothing else claims.
+    fn claims(head: &[u8]) -> Vec<&'static str> {
+        let special = FORMATS.iter().filter(|format| (format.recognises)(head) && format.name != "folded");
+        let special: Vec<_> = special.map(|format| format.name).collect();
+        match special.is_empty() {
+            true if (folded::FORMAT.recognises)(head) => vec!["folded"],
+            false if folded::is_certain(head) => [special, vec!["folded"]].concat(),
+            _ => special,
+        }
+    }
+
+    #[test]
+    fn no_two_formats_claim_the_same_input() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut claimed = 0;
+        for path in
+            [root.join("tests/data/collapse"), root.join("../shared/corpus")].iter().flat_map(|path| files(path))
+        {
+            let mut input = Source::File(path.clone()).open().unwrap();
+            let head = input.head().unwrap().to_vec();
+            let claims = claims(&head);
+            assert!(claims.len() <= 1, "{}: {claims:?}", path.display());
+            claimed += claims.len();
+            // A shorter beginning, as of a file cut short, tells nothing else.
+            let mut start = Vec::new();
+            input.take(2000).read_to_end(&mut start).unwrap();
+            let early = super::tests::claims(&start);
+            assert!(
+                early.is_empty() || early == claims || claims.is_empty(),
+                "{}: {early:?} {claims:?}",
+                path.display()
+            );
+        }
+        assert!(claimed >= FORMATS.len());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 
+use super::chosen::Events;
 use super::log::Log;
 use super::{Counts, EventChoice, Options};
 use crate::Error;
@@ -13,8 +14,10 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 pub(super) struct Document<'a> {
     /// How to fold.
     pub(super) options: &'a Options,
-    /// What was counted, for formats that have several events or tell of lost samples.
+    /// What else was counted.
     pub(super) counts: Counts,
+    /// Which event's samples count, for formats that have several.
+    pub(super) events: Events,
     source: &'a Source,
     input: Blocks,
     log: Log<'a>,
@@ -26,7 +29,8 @@ pub(super) struct Document<'a> {
 #[allow(dead_code, reason = "for readers of bytes to come")]
 impl<'a> Document<'a> {
     pub(super) fn new(source: &'a Source, input: Blocks, options: &'a Options, log: Log<'a>) -> Self {
-        Self { options, counts: Counts::default(), source, input, log, block: Block::default(), taken: 0, line: 0 }
+        let (counts, events) = (Counts::default(), Events::new(options.event.clone()));
+        Self { options, counts, events, source, input, log, block: Block::default(), taken: 0, line: 0 }
     }
 
     /// Where the input comes from, for formats that jump about in a file.
@@ -104,7 +108,7 @@ impl<'a> Document<'a> {
             }
             EventChoice::Named(wanted) => {
                 let stem = |name: &str| name.split('/').next().unwrap_or(name).as_bytes().to_vec();
-                let find = |is: &dyn Fn(&&str) -> bool| names.iter().position(|name| is(&name));
+                let find = |is: &dyn Fn(&&str) -> bool| names.iter().position(is);
                 let found = find(&|name| name.as_bytes() == wanted).or_else(|| find(&|name| stem(name) == *wanted));
                 let wanted = String::from_utf8_lossy(wanted);
                 found.ok_or_else(|| Error::Refused(format!("no value is called {wanted}; samples have {known}")))?
@@ -118,7 +122,8 @@ impl<'a> Document<'a> {
     }
 
     /// What is left to say when the format's reader is done.
-    pub(super) fn finish(self) -> (Counts, Log<'a>) {
+    pub(super) fn finish(mut self) -> (Counts, Log<'a>) {
+        self.counts.events.extend_from_slice(self.events.seen());
         (self.counts, self.log)
     }
 }

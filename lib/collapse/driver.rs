@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::document::Document;
 use super::format::{Reader, Reading};
 use super::log::{InOrder, Log};
+use super::origin::Choice;
 use super::sink::{Keep, Sink};
 use super::timeline::Timeline;
 use super::events::Lost;
@@ -15,6 +16,9 @@ use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::input::{Block, Blocks, Source};
 use crate::profile::{Profile, Weights};
+
+/// Formats whose samples have a time, a thread and a CPU.
+const TIMED: [&str; 2] = ["perf-script", "perf-data"];
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -140,6 +144,10 @@ fn read(
 ) -> Result<Option<Counts>, Error> {
     let mut input = source.open()?;
     let Some(format) = detect::format(&mut input, options)? else { return Ok(None) };
+    if !Choice::new(options).is_all() && !TIMED.contains(&format.name) {
+        let what = "samples have no time, thread or CPU here, so that --time, --comm and their like choose none";
+        diagnostics.warn(&format!("{}: {what}", input.name()));
+    }
     let log = Log::new(input.name().to_owned(), diagnostics, in_order);
     let Some((first, others)) = workers.split_first_mut() else { return Ok(None) };
     match format.reading {

@@ -30,7 +30,7 @@ pub(super) fn tell(
     let events = merged(counts);
     tell_left_out(&events, &options.event, nothing, diagnostics)?;
     if nothing && events.iter().any(|event| event.taken) {
-        diagnostics.warn("no sample is left by the options that choose them (--time, --comm, …)");
+        diagnostics.warn("no sample is left by --time, --comm and their like");
     }
     let samples = counts.iter().map(|counts| counts.lost).fold(0, u64::saturating_add);
     let counted: u64 = events.iter().map(|event| event.counted).sum();
@@ -70,6 +70,9 @@ fn tell_left_out(
         EventChoice::Named(wanted) if nothing && taken.is_empty() => {
             let wanted = String::from_utf8_lossy(wanted);
             return Err(Error::Refused(format!("no sample is of event {wanted}; the input has {left_out}")));
+        }
+        EventChoice::First if taken.is_empty() => {
+            diagnostics.warn(&format!("nothing is taken; the input has {left_out}; --event chooses"));
         }
         EventChoice::First => {
             diagnostics.warn(&format!("samples taken of event {taken}, left out: {left_out}; --event chooses"));

@@ -108,8 +108,9 @@ fn parse(line: &[u8], kind: Kind) -> Option<Line<'_>> {
         let time = Weight::parse(values.next()?)?;
         let (idle, memory) = (values.next()?, values.next()?);
         Weight::parse(memory.strip_prefix(b"-").unwrap_or(memory))?;
+        let stack = line[..blank].trim_ascii_end();
         let whole = matches!(idle, b"0" | b"1") && values.next().is_none() && kind == Kind::Plain;
-        whole.then(|| Line { stack: line[..blank].trim_ascii_end(), weights: Weights::plain(time) })
+        (whole && !stack.is_empty()).then(|| Line { stack, weights: Weights::plain(time) })
     })
 }
 

@@ -4,9 +4,9 @@ use super::document::Document;
 use super::sink::Sink;
 use super::{Options, Parser};
 use super::{
-    bcc, bpftrace, callgrind, dtrace, eu_stack, faulthandler, folded, gdb, ghc_prof, go_raw, instruments,
+    bcc, bpftrace, callgrind, dtrace, eu_stack, faulthandler, folded, gdb, ghc_prof, go_raw, go_traces, instruments,
     java_exceptions, javacore, jstack, ljp, perf_report, perf_script, pmcstat, procstack, sample, simpleperf, stap,
-    vsprof, vtune, wcp, xdebug,
+    v8_prof, vsprof, vtune, wcp, xdebug,
 };
 use crate::Error;
 
@@ -43,7 +43,7 @@ pub(super) enum Reading {
 pub(super) type Reader = fn(&mut Document<'_>, &mut Sink) -> Result<(), Error>;
 
 /// All formats, in the order in which they are asked. Folded stacks come last: many a line may be taken for one.
-pub(super) static FORMATS: [&Format; 27] = [
+pub(super) static FORMATS: [&Format; 29] = [
     &perf_script::FORMAT,
     &perf_script::sched::FORMAT,
     &perf_report::FORMAT,
@@ -54,6 +54,7 @@ pub(super) static FORMATS: [&Format; 27] = [
     &sample::FORMAT,
     &instruments::FORMAT,
     &go_raw::FORMAT,
+    &go_traces::FORMAT,
     &jstack::FORMAT,
     &javacore::FORMAT,
     &java_exceptions::FORMAT,
@@ -68,6 +69,7 @@ pub(super) static FORMATS: [&Format; 27] = [
     &vtune::FORMAT,
     &vsprof::FORMAT,
     &wcp::FORMAT,
+    &v8_prof::FORMAT,
     &procstack::FORMAT,
     &xdebug::FORMAT,
     &folded::FORMAT,

@@ -13,34 +13,12 @@ use super::format::{Format, Reading};
 use super::sink::Sink;
 use super::stack::Tree;
 use super::text;
+use super::units::quantity;
 use crate::Error;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format =
     Format { name: "instruments", about: "Instruments deep copy", recognises, reading: Reading::Lines(read) };
-
-/// Units, the millionths of the base unit that they stand for, and that base unit.
-const UNITS: [(&str, u64, &str); 19] = [
-    ("ns", 1, "milliseconds"),
-    ("µs", 1_000, "milliseconds"),
-    ("us", 1_000, "milliseconds"),
-    ("ms", 1_000_000, "milliseconds"),
-    ("s", 1_000_000_000, "milliseconds"),
-    ("min", 60_000_000_000, "milliseconds"),
-    ("h", 3_600_000_000_000, "milliseconds"),
-    ("Bytes", 1_000_000, "bytes"),
-    ("KB", 1_000_000 << 10, "bytes"),
-    ("KiB", 1_000_000 << 10, "bytes"),
-    ("MB", 1_000_000 << 20, "bytes"),
-    ("MiB", 1_000_000 << 20, "bytes"),
-    ("GB", 1_000_000 << 30, "bytes"),
-    ("GiB", 1_000_000 << 30, "bytes"),
-    ("cycles", 1_000_000, "cycles"),
-    ("Kc", 1_000_000_000, "cycles"),
-    ("Mc", 1_000_000_000_000, "cycles"),
-    ("Gc", 1_000_000_000_000_000, "cycles"),
-    ("", 1_000_000, "samples"),
-];
 
 fn recognises(head: &[u8]) -> bool {
     text::lines(head).next().is_some_and(is_heading)
@@ -82,17 +60,4 @@ fn node(line: &[u8], own_column: usize) -> Option<(usize, &[u8], Weight, &'stati
     let depth = text::indentation(symbol);
     let (weight, base) = quantity(own)?;
     (depth < symbol.len()).then_some((depth, &symbol[depth..], weight, base))
-}
-
-/// `7.00 s`, `404.75 Mc`, `1.2 KB`; a dash is nothing.
-fn quantity(text: &[u8]) -> Option<(Weight, &'static str)> {
-    if text == b"-" {
-        return Some((Weight::ZERO, ""));
-    }
-    let (number, rest) = text::split_word(text);
-    let number: Vec<u8> = number.iter().copied().filter(|byte| *byte != b',').collect();
-    let unit = text::words(rest).next().unwrap_or_default();
-    let (_, millionths, base) = UNITS.iter().find(|(name, ..)| name.as_bytes() == unit)?;
-    let exact = text::times(text::scaled(&number, 6)?, *millionths)?;
-    Some((Weight::from_millionths(exact.millionths() / 1_000_000_000_000), base))
 }

@@ -8,11 +8,12 @@
 //!         at java.lang.Thread.run(Thread.java:744)
 //! ```
 
+use super::chosen::Events;
 use super::document::Document;
 use super::format::{Format, Reading};
 use super::sink::Sink;
 use super::stack::Stack;
-use super::{Event, EventChoice, java, text};
+use super::{EventChoice, java, text};
 use crate::Error;
 use crate::profile::Weight;
 
@@ -52,6 +53,9 @@ struct Thread {
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut thread) = (Vec::new(), Thread::default());
     document.unit("threads, once a dump");
+    if document.options.event == EventChoice::First {
+        document.events = Events::new(EventChoice::Named(RUNNABLE.to_vec()));
+    }
     while document.line(&mut line)? {
         let trimmed = line.trim_ascii();
         if let Some((name, _)) = line.strip_prefix(b"\"").and_then(|rest| text::split_once(rest, "\"")) {
@@ -83,17 +87,7 @@ impl Thread {
             return Ok(());
         }
         let state = if idle && state == RUNNABLE { b"RUNNABLE, but waits".to_vec() } else { state };
-        let taken = match &document.options.event {
-            EventChoice::First => state == RUNNABLE,
-            EventChoice::All => true,
-            EventChoice::Named(wanted) => state == *wanted,
-        };
-        match document.counts.events.iter_mut().find(|event| event.name == state) {
-            Some(event) => event.samples += 1,
-            None => {
-                document.counts.events.push(Event { name: state, taken, samples: 1, counted: 0, weight: Weight::ZERO });
-            }
-        }
+        let taken = document.events.takes(&state);
         stack.push(&name, sink);
         stack.add_leaf_first(if taken { Weight::ONE } else { Weight::ZERO }, sink)
     }

@@ -12,7 +12,6 @@ use super::format::{Format, Reading};
 use super::sink::Sink;
 use super::stack::Tree;
 use super::text;
-use super::{Counts, Event, EventChoice};
 use crate::Error;
 use crate::profile::Weight;
 
@@ -34,7 +33,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     while document.line(&mut line)? {
         if let Some((name, samples)) = event(&line) {
             tree.leave(0, sink)?;
-            taken = is_taken(name, samples, document);
+            taken = document.events.takes_all(name, samples);
         } else if let Some((depth, name, count)) = node(&line) {
             if taken && !tree.enter_whole(depth, &text::function(name, document.options), count, sink)? {
                 document.malformed("more samples than the function that it calls has left")?;
@@ -44,17 +43,6 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
     }
     tree.leave(0, sink)
-}
-
-fn is_taken(name: &[u8], samples: u64, document: &mut Document<'_>) -> bool {
-    let Counts { events, .. } = &mut document.counts;
-    let taken = match &document.options.event {
-        EventChoice::First => events.first().is_none_or(|first| first.name == name),
-        EventChoice::All => true,
-        EventChoice::Named(wanted) => name == &wanted[..],
-    };
-    events.push(Event { name: name.to_vec(), taken, samples, counted: 0, weight: Weight::ZERO });
-    taken
 }
 
 /// The depth of a function in the tree, its name, and its samples.

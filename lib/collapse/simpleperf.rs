@@ -10,12 +10,12 @@
 //!     symbol: main
 //! ```
 
+use super::SampleWeight;
 use super::document::Document;
 use super::format::{Format, Reading};
 use super::sink::Sink;
 use super::stack::Stack;
 use super::text;
-use super::{Event, EventChoice, SampleWeight};
 use crate::Error;
 use crate::profile::Weight;
 
@@ -79,24 +79,10 @@ impl Sample {
             (SampleWeight::Period, Some(count)) => Weight::new(count),
             _ => Weight::ONE,
         };
-        let events = &mut document.counts.events;
-        let at = events.iter().position(|event| event.name == self.event).unwrap_or_else(|| {
-            let taken = match &document.options.event {
-                EventChoice::First => events.is_empty(),
-                EventChoice::All => true,
-                EventChoice::Named(wanted) => self.event == *wanted,
-            };
-            let name = self.event.clone();
-            events.push(Event { name, taken, samples: 0, counted: 0, weight: Weight::ZERO });
-            events.len() - 1
-        });
-        let event = &mut events[at];
-        event.samples += 1;
-        if !event.taken {
+        if !document.events.takes(&self.event) {
             return Ok(());
         }
-        event.counted += 1;
-        event.weight = event.weight.checked_add(weight).unwrap_or(event.weight);
+        document.events.counts(weight);
         let ids = [(document.options.pid || document.options.tid, &self.pid), (document.options.tid, &self.tid)];
         for (id, mark) in ids.iter().zip([b'-', b'/']).filter(|((wanted, id), _)| *wanted && !id.is_empty()) {
             self.root.push(mark);

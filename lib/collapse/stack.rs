@@ -1,11 +1,20 @@
 //! Stacks as they are read: frame after frame, or as paths in a tree.
 
 use super::sink::Sink;
+use super::text;
 use crate::Error;
 use crate::profile::{FrameId, Weight, Weights};
 
 /// So many frames a path may have: each node becomes a stack of its own, and a small file must not fill the memory.
 const DEEPEST: usize = 1024;
+
+/// So many frames one stack may have: a packed file of any length can be one stack.
+const LONGEST: usize = 1 << 20;
+
+/// The frame of a name, which may be missing.
+pub(super) fn frame(name: &[u8], sink: &mut Sink) -> FrameId {
+    sink.intern(if name.trim_ascii().is_empty() { text::UNKNOWN } else { name })
+}
 
 /// The frames of one stack.
 #[derive(Default)]
@@ -20,8 +29,13 @@ impl Stack {
         self.0.clear();
     }
 
+    /// Takes a frame. Of a stack that no program can have had, the first frames are kept and the rest is one.
     pub(super) fn push(&mut self, name: &[u8], sink: &mut Sink) {
-        self.0.push(sink.intern(name));
+        match self.0.len() {
+            ..LONGEST => self.0.push(frame(name, sink)),
+            LONGEST => self.0.push(sink.intern(b"[truncated]")),
+            _ => {}
+        }
     }
 
     pub(super) fn frames(&self) -> &[FrameId] {
@@ -71,7 +85,7 @@ impl Tree {
         if self.open.len() == DEEPEST {
             return Ok(false);
         }
-        self.frames.push(sink.intern(name));
+        self.frames.push(frame(name, sink));
         self.open.push((depth, own));
         Ok(true)
     }

@@ -14,7 +14,7 @@ use bstr::ByteSlice as _;
 use super::document::Document;
 use super::format::{Format, Reading};
 use super::sink::Sink;
-use super::stack::Stack;
+use super::stack::{self, Stack};
 use super::text;
 use crate::Error;
 use crate::profile::{FrameId, Weight};
@@ -71,7 +71,7 @@ impl Trace {
             (b"0", Some(level @ 1..=DEEPEST)) => {
                 let Some(name) = fields.get(5).filter(|name| !name.is_empty()) else { return Ok(false) };
                 self.open.truncate(level - 1);
-                self.open.push(sink.intern(name));
+                self.open.push(stack::frame(name, sink));
                 if calls {
                     self.add(Weight::ONE, sink)?;
                 }

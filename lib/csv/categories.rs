@@ -1,5 +1,7 @@
 //! Categories of functions: the first pattern that matches a name decides.
 
+use std::path::Path;
+
 use regex::bytes::{Regex, RegexSet};
 
 use crate::Error;
@@ -42,6 +44,16 @@ impl Categories {
         let patterns = RegexSet::new(patterns)
             .map_err(|error| Error::Unreadable { name: source.to_owned(), what: error.to_string() })?;
         Ok(Self { names, patterns })
+    }
+
+    /// Reads rules from a file.
+    ///
+    /// # Errors
+    /// [`Error::Read`], and [`Error::Malformed`] where a line is no rule.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| Error::read(&name, error))?;
+        Self::parse(&text, &name)
     }
 
     /// The category of a function.

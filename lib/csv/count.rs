@@ -13,6 +13,16 @@ use crate::profile::{self, FrameId, Frames, Weight, Weights};
 /// Leaves that are states of a thread and not functions.
 const STATES: [&[u8]; 3] = [b"[off-cpu]", b"[runnable]", b"[unsampled]"];
 
+/// Whether a frame is a state of a thread and no function.
+pub fn is_state(name: &[u8]) -> bool {
+    STATES.contains(&name)
+}
+
+/// The frame that a stack's self weight belongs to; a state has none, but where there is nothing else.
+pub fn charged(stack: &[FrameId], is_state: impl Fn(FrameId) -> bool) -> Option<FrameId> {
+    stack.iter().copied().rfind(|frame| !is_state(*frame)).or(stack.last().copied())
+}
+
 /// What is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum By {
@@ -149,7 +159,7 @@ impl Counter for Functions {
         self.leave(shared)?;
         for index in self.functions.len()..frames.len() {
             let name = frames.name(FrameId::from_index(index as u32));
-            self.functions.push(Function { is_state: STATES.contains(&name), ..Function::default() });
+            self.functions.push(Function { is_state: is_state(name), ..Function::default() });
         }
         for frame in &stack[shared..] {
             self.functions[frame.index()].open += 1;
@@ -158,9 +168,8 @@ impl Counter for Functions {
         if let Some((_, leaf)) = self.path.last_mut() {
             leaf.add(weights)?;
         }
-        // A state has no weight of its own, but where there is nothing else.
-        let charged = stack.iter().rfind(|frame| !self.functions[frame.index()].is_state).or(stack.last());
-        charged.map_or(Ok(()), |frame| self.functions[frame.index()].alone.add(weights))
+        let charged = charged(stack, |frame| self.functions[frame.index()].is_state);
+        charged.map_or(Ok(()), |frame: FrameId| self.functions[frame.index()].alone.add(weights))
     }
 
     fn rows(&mut self) -> Result<Vec<Row>, Error> {

@@ -14,7 +14,7 @@ mod threshold;
 
 pub use frames::{Recursion, Reshape};
 pub use judge::Judge;
-pub use names::Names;
+pub use names::{Names, without_suffix};
 pub use rename::Rename;
 pub use select::Select;
 pub use threshold::Threshold;

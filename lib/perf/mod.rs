@@ -6,15 +6,21 @@
 //! each once.
 
 pub mod debug_file;
+pub mod debug_information;
 pub mod demangle;
+pub mod elf_names;
 pub mod event;
+pub mod jit;
+pub mod jitdump;
 pub mod kallsyms;
 pub mod naming;
 pub mod object;
 pub mod perf_map;
+pub mod plt;
 pub mod process;
 pub mod recording;
 pub mod script;
 pub mod symbolize;
 pub mod symbols;
 pub mod unwind;
+pub mod view;

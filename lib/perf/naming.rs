@@ -1,7 +1,9 @@
 //! A recording as a profile: its places named, its threads as roots, what was lost in its place.
 
+use std::borrow::Cow;
+
 use super::recording::{Recording, Tally, WeightBy};
-use super::symbolize::Symbolized;
+use super::symbolize::{NamedFrame, Symbolized};
 use crate::Error;
 use crate::collapse::tidy;
 use crate::profile::{FrameId, Frames, Profile, Weight, Weights};
@@ -23,7 +25,7 @@ impl Recording {
         let comms: Vec<FrameId> = self.comms.iter().map(|(_, comm)| profile.frames.intern(&comm_frame(comm))).collect();
         let truncated = profile.frames.intern(TRUNCATED);
         let mut stack = Vec::new();
-        for (number, tally) in self.tallies.iter().enumerate() {
+        for (number, tally) in self.tallies.iter().enumerate().filter(|(_, tally)| tally.samples > 0) {
             let this = self.stack(number as u32);
             if this.event != event {
                 continue;
@@ -93,11 +95,20 @@ impl<'a> FrameNames<'a> {
             }
             let mut names = Vec::new();
             for name in tidy::frames(&frame.name, java) {
+                let name = located(name, frame);
                 let name = if names.is_empty() { name } else { tidy::marked(name, tidy::INLINED) };
                 names.push(frames.intern(&name));
             }
             names
         })
+    }
+}
+
+/// With `:FILE:LINE` if that is known.
+fn located<'a>(name: Cow<'a, [u8]>, frame: &NamedFrame) -> Cow<'a, [u8]> {
+    match &frame.source {
+        Some(source) => [&name, &b":"[..], source].concat().into(),
+        None => name,
     }
 }
 

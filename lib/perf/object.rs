@@ -8,6 +8,9 @@ use object::{Object as _, ObjectSegment as _};
 use rustc_hash::FxHashMap;
 
 use super::event::Mmap;
+use super::jit::JitCode;
+use super::jitdump::JitDump;
+use super::view::{Folder, Views};
 
 /// An object's number in a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,6 +95,7 @@ pub struct Elf {
     bytes: Bytes,
     segments: Vec<Segment>,
     entry: u64,
+    root: Option<Arc<Folder>>,
 }
 
 /// A stretch of the file in which code may stand.
@@ -119,7 +123,7 @@ impl Elf {
             })
             .collect();
         let entry = file.entry();
-        Some(Self { path, bytes, segments, entry })
+        Some(Self { path, bytes, segments, entry, root: None })
     }
 
     /// The file's path as the process saw it.
@@ -130,6 +134,11 @@ impl Elf {
     /// The file's bytes.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
+    }
+
+    /// A path to the root folder of the process that mapped it first, unless that is ours.
+    pub fn root(&self) -> Option<&Path> {
+        self.root.as_ref().map(|root| root.path())
     }
 
     /// The address of its first instruction; 0 if it has none.
@@ -151,6 +160,9 @@ pub struct Objects {
     by_file: FxHashMap<(u64, u64, i64), ObjectId>,
     by_name: FxHashMap<Vec<u8>, ObjectId>,
     jit: FxHashMap<(u32, bool), ObjectId>,
+    views: Views,
+    /// What is known of the code that processes make themselves.
+    pub jit_code: JitCode,
 }
 
 /// The object of unknown addresses.
@@ -165,6 +177,8 @@ impl Default for Objects {
             by_file: FxHashMap::default(),
             by_name: FxHashMap::default(),
             jit: FxHashMap::default(),
+            views: Views::default(),
+            jit_code: JitCode::default(),
         }
     }
 }
@@ -185,6 +199,7 @@ impl Objects {
         if let Some(id) = self.jit.get(&(pid, mapped)) {
             return *id;
         }
+        self.jit_code.meet(pid, &mut self.views);
         let id = self.push(Object::Jit { pid, mapped });
         self.jit.insert((pid, mapped), id);
         id
@@ -204,13 +219,20 @@ impl Objects {
         }
         match open(mmap) {
             Ok((file, identity)) => {
+                if is_dump(mmap)
+                    && let Some(dump) = file.try_clone().ok().and_then(JitDump::open)
+                {
+                    self.jit_code.add_dump(mmap.pid, dump);
+                    return self.jit(mmap.pid, true);
+                }
                 if let Some(id) = self.by_file.get(&identity) {
                     return *id;
                 }
                 let object = map_file(&file)
                     .and_then(|bytes| Elf::parse(path.to_vec(), bytes).ok_or_else(|| "not an ELF file".to_owned()));
+                let root = self.views.root(mmap.pid);
                 let id = self.push(match object {
-                    Ok(elf) => Object::Elf(elf),
+                    Ok(elf) => Object::Elf(Elf { root, ..elf }),
                     Err(_) if is_plain_memory(path) => return self.jit(mmap.pid, true),
                     Err(why) => Object::Missing { path: path.to_vec(), why },
                 });
@@ -240,6 +262,12 @@ impl Objects {
         self.objects.push(object);
         id
     }
+}
+
+/// Whether a mapping may be by which a compiler tells where its jitdump is: `jit-PID.dump`, its first page, executable.
+fn is_dump(mmap: &Mmap<'_>) -> bool {
+    let name = &mmap.path[memchr::memrchr(b'/', mmap.path).map_or(0, |slash| slash + 1)..];
+    mmap.offset == 0 && name.starts_with(b"jit-") && name.ends_with(b".dump")
 }
 
 /// Files in name only, in which compilers put their code; unless a program was copied there and is run from it.
@@ -278,13 +306,13 @@ fn open(mmap: &Mmap<'_>) -> Result<(File, (u64, u64, i64)), String> {
 
 /// Opens a file of whatever kind without waiting for anybody: a pipe may stand by now where a program's file was.
 #[cfg(unix)]
-fn open_at_once(path: &Path) -> std::io::Result<File> {
+pub(super) fn open_at_once(path: &Path) -> std::io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
     File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
 }
 
 #[cfg(not(unix))]
-fn open_at_once(path: &Path) -> std::io::Result<File> {
+pub(super) fn open_at_once(path: &Path) -> std::io::Result<File> {
     File::open(path)
 }
 

@@ -3,7 +3,7 @@
 use std::hash::Hasher;
 
 use hashbrown::HashTable;
-use rustc_hash::FxHasher;
+use rustc_hash::{FxHashMap, FxHasher};
 
 use super::event::{Address, Event, Mmap, Sample, Stamp};
 use super::object::{KERNEL, Object, ObjectId, Objects, UNKNOWN};
@@ -41,6 +41,8 @@ pub struct Location {
     pub address: u64,
     /// The address in the process, where samples are kept by themselves; else 0.
     pub ip: u64,
+    /// Of code that was made where other code had been: since when it is there; else 0.
+    pub since: u64,
 }
 
 /// A sample kept by itself.
@@ -229,16 +231,52 @@ impl Recording {
         };
         stack.extend([sample.event << 1 | if end == End::Root { 0 } else { CUT }, comm]);
         stack.reverse();
-        let number = self.stacks.intern(&stack);
+        let number = self.add(&stack, sample.period);
         self.scratch = stack;
+        // What code was where at its time is known at the end.
+        if self.options.each_sample || self.objects.jit_code.dump(stamp.pid).is_some() {
+            self.kept.push(Kept { stamp, period: sample.period, stack: number });
+        }
+    }
+
+    /// Counts a sample of a stack; the stack's number.
+    fn add(&mut self, stack: &[u32], period: u64) -> u32 {
+        let number = self.stacks.intern(stack);
         if number as usize == self.tallies.len() {
             self.tallies.push(Tally::default());
         }
         let tally = &mut self.tallies[number as usize];
         tally.samples += 1;
-        tally.period += u128::from(sample.period);
-        if self.options.each_sample {
-            self.kept.push(Kept { stamp, period: sample.period, stack: number });
+        tally.period += u128::from(period);
+        number
+    }
+
+    /// Nothing more will come. Code that was made at run time may have been replaced: each sample's places get those of
+    /// its own time.
+    pub fn finish(&mut self) {
+        self.objects.jit_code.read_dumps();
+        let mut reused = FxHashMap::default();
+        for index in 0..self.kept.len() {
+            let Kept { stamp, period, stack } = self.kept[index];
+            let mut ids = self.stacks.get(stack).to_vec();
+            let mut differs = false;
+            for id in &mut ids[HEAD..] {
+                let location = self.locations.all[*id as usize];
+                let Object::Jit { pid, .. } = self.objects.get(location.object) else { continue };
+                let Some(dump) = self.objects.jit_code.dump(*pid) else { continue };
+                if *reused.entry(*id).or_insert_with(|| dump.is_reused(location.address))
+                    && let Some(function) = dump.find(location.address, stamp.time)
+                {
+                    *id = self.locations.intern(Location { since: function.since, ..location });
+                    differs = true;
+                }
+            }
+            if differs {
+                let old = &mut self.tallies[stack as usize];
+                old.samples -= 1;
+                old.period -= u128::from(period);
+                self.kept[index].stack = self.add(&ids, period);
+            }
         }
     }
 
@@ -249,6 +287,7 @@ impl Recording {
             stack.push(self.locate(stamp.pid, address, mapping));
         }
         let mut end = if stack.len() >= self.options.max_stack { End::TooDeep } else { End::Root };
+        self.objects.jit_code.read_dump(stamp.pid);
         if let Some(user) = &sample.user {
             let (processes, objects) = (&self.processes, &self.objects);
             let moment = Moment { pid: stamp.pid, time: stamp.time, processes, objects };
@@ -289,7 +328,7 @@ impl Recording {
                 (mapping.object, address)
             }
         };
-        self.locations.intern(Location { object, address, ip })
+        self.locations.intern(Location { object, address, ip, since: 0 })
     }
 
     /// The distinct places in the code.
@@ -345,5 +384,6 @@ fn hash(location: &Location) -> u64 {
     hasher.write_u32(location.object.0);
     hasher.write_u64(location.address);
     hasher.write_u64(location.ip);
+    hasher.write_u64(location.since);
     hasher.finish()
 }

@@ -73,12 +73,18 @@ fn frame_line(location: &Location, object: &Object, frame: &NamedFrame, out: &mu
         write!(out, "+0x{offset:x}")?;
     }
     match object {
-        _ if frame.inlined => writeln!(out, " (inlined)"),
-        Object::Jit { pid, .. } if frame.known => writeln!(out, " (/tmp/perf-{pid}.map)"),
+        _ if frame.inlined => writeln!(out, " (inlined)")?,
+        Object::Jit { pid, .. } if frame.known => writeln!(out, " (/tmp/perf-{pid}.map)")?,
         _ => {
             out.write_all(b" (")?;
             out.write_all(object.path())?;
-            out.write_all(b")\n")
+            out.write_all(b")\n")?;
         }
     }
+    if let Some(source) = &frame.source {
+        out.write_all(b"  ")?;
+        out.write_all(source)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
 }

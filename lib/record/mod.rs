@@ -327,6 +327,7 @@ impl Session {
     fn finish(mut self) -> (Recording, Vec<String>) {
         self.counters.stop();
         self.reader.finish(&self.counters, &mut self.recording);
+        self.recording.finish();
         // The kernel tells of losses in a ring only before the next record in it; the counters know the last ones too.
         self.recording.add_lost(&self.counters.lost().unwrap_or_default());
         (self.recording, self.counters.notes)

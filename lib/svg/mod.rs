@@ -15,7 +15,7 @@ mod options;
 pub mod palette_map;
 mod payload;
 pub mod reshape;
-mod text;
+pub(crate) mod text;
 mod write;
 
 pub use drawing::{Drawing, Order};

@@ -192,7 +192,13 @@ fn samples_can_be_chosen() {
         (&["--weight", "samples"][..], "a_b;main;f;g 2\nc;main 1\n"),
         (&["--weight", "period"], "a_b;main;f;g 11\nc;main 7\n"),
         (&["--time", "10.5,"], "a_b;main;f;g 6\nc;main 7\n"),
-        (&["--time", ",10.5"], "a_b;main;f;g 11\n"),
+        (&["--time", ",10.5"], "a_b;main;f;g 5\n"),
+        (&["--offset", "0,0.5"], "a_b;main;f;g 5\nc;main 7\n"),
+        (&["--offset", "0.5,0.500001"], "a_b;main;f;g 6\n"),
+        (&["--time", "10,11", "--offset", ",0.5"], "a_b;main;f;g 5\n"),
+        (&["-p", "1"], "a_b;main;f;g 11\n"),
+        (&["-t", "2"], "a_b;main;f;g 6\nc;main 7\n"),
+        (&["--no-idle"], "a_b;main;f;g 11\nc;main 7\n"),
         (&["--time", "+0.5,+1"], "a_b;main;f;g 6\n"),
         (&["--comm", "c"], "c;main 7\n"),
         (&["--comm", "a b"], "a_b;main;f;g 11\n"),
@@ -207,9 +213,9 @@ fn samples_can_be_chosen() {
     let none = collapse(&["--comm", "nobody"], SAMPLES).ok();
     assert_eq!(
         (none.text().as_str(), none.stderr.as_str()),
-        ("", "fg-collapse: no sample is left by --time, --comm and --cpu\n")
+        ("", "fg-collapse: no sample is left by --time, --comm and their like\n")
     );
-    for wrong in [["--time", "1"], ["--time", "a,b"], ["--cpu", "x"], ["--weight", "pounds"], ["-n", "0"]] {
+    for wrong in [["--time", "1"], ["--time", "a,b"], ["--cpu", "x"], ["--weight", "pounds"], ["-n", "0"], ["--offset", "1,2"]] {
         assert_eq!(collapse(&wrong, SAMPLES).code(), 2, "{wrong:?}");
     }
 }

@@ -22,7 +22,7 @@ const fn with(example: Example, options: &'static [&'static str]) -> Example {
     Example { options, ..example }
 }
 
-const EXAMPLES: [Example; 42] = [
+const EXAMPLES: [Example; 44] = [
     example("async-profiler.txt", "folded", "120007"),
     example("austin.txt", "folded", "1250"),
     example("bcc.txt", "bcc", "1040"),
@@ -59,12 +59,16 @@ const EXAMPLES: [Example; 42] = [
     with(example("pmcstat.txt", "pmcstat", "4"), &["--event=LLC_MISSES"]),
     example("pprof-raw.txt", "pprof-raw", "80000000"),
     with(example("pprof-raw.txt", "pprof-raw", "8"), &["--event=samples", "--addrs"]),
+    // "Total samples = 1.45s"
+    example("pprof-traces.txt", "pprof-traces", "1450"),
     example("procstack.txt", "procstack", "2"),
     // Threads of 10 and 6 samples
     example("sample.txt", "sample", "16"),
     example("simpleperf.txt", "simpleperf", "1000"),
     with(example("simpleperf.txt", "simpleperf", "2"), &["--weight=samples", "--tid"]),
     example("systemtap.txt", "systemtap", "21"),
+    // Five ticks
+    example("v8-prof.txt", "v8-prof", "5"),
     example("vsprof.csv", "vsprof", "2401204"),
     with(example("vsprof.csv", "vsprof", "100"), &["--event=time"]),
     example("vtune.csv", "vtune", "2160.4"),
@@ -125,7 +129,7 @@ fn every_format_has_an_example() {
 const ELSEWHERE: [&&str; 0] = [];
 
 /// What is wrong in a text of some format, the line that has it, and what is said of it; all else counts.
-const BROKEN: [(&str, &str, u64, &str, &str); 25] = [
+const BROKEN: [(&str, &str, u64, &str, &str); 27] = [
     ("bcc", "    f\n    -    a (1)\n        3\n\n        4\n", 5, "without the thread", "a;f 3\n"),
     ("bpftrace", "@[\n    f\n]: 3\n@[\n    g\n@[\n    h\n]: 1\n", 6, "before the last one has ended", "f 3\nh 1\n"),
     ("callgrind", "events: Ir\nfn=main\n1 5\n1 x\n", 4, "a position and costs", "main 5\n"),
@@ -167,10 +171,12 @@ const BROKEN: [(&str, &str, u64, &str, &str); 25] = [
         "pprof -raw",
         "f 1\n",
     ),
+    ("pprof-traces", "-----------+---\n 5ms f\n-----------+---\n x f\n", 4, "a value and a function", "f 5\n"),
     ("procstack", "1: a\n0x1  f() + 0x1\nx\n", 3, "a process, a thread or a frame", "a;f 1\n"),
     ("sample", "Call graph:\n    2 a  (in b)\n    + x\n", 3, "how many samples", "b`a 2\n"),
     ("simpleperf", "sample:\n  event_type: e\n  event_count: 1\n  symbol: f\nx\n", 5, "a key and a value", "f 1\n"),
     ("systemtap", " 0x1 : f+0x1/0x2 [a]\n 3\nx\n", 3, "neither a frame nor a count", "f 3\n"),
+    ("v8-prof", "v8-version,1\ntick,0x1,1,0,0x0,0\ntick,x\n", 3, "a V8 log", "[unknown] 1\n"),
     (
         "vsprof",
         "Level,Function Name,Number of Calls,\n1,\"f\",2,\n2,\"g\",\"4,718.25\",\n",
@@ -201,10 +207,25 @@ fn what_is_malformed_is_said_and_counted_and_the_rest_stands() {
 }
 
 #[test]
+fn choices_that_a_format_has_no_grounds_for_are_said() {
+    let outcome = run("fg-collapse", ["--comm=a"], b"a;b 1\nb 2\n").ok();
+    assert!(outcome.stderr.contains("stdin: samples have no time, thread or CPU here"), "{outcome:?}");
+    let refused = run("fg-collapse", ["--event=x"], b"Samples:\na/count b/ns\n1 2: 1\n");
+    assert!(
+        refused.code() == 1 && refused.stderr.contains("no value is called x; samples have a/count, b/ns"),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn what_is_no_stacks_gets_a_line_that_says_what_to_do() {
-    let texts: [(&[u8], &str); 4] = [
+    let waiting = run("fg-collapse", [""; 0], b"\"a\" #1\n java.lang.Thread.State: WAITING\n\tat f(A)\n").ok();
+    assert_eq!(waiting.stderr, "fg-collapse: nothing is taken; the input has WAITING (1); --event chooses\n");
+    let texts: [(&[u8], &str); 6] = [
         (b"# Children      Self  Command  Symbol\n 1.0%  [.] f\n", "give it --no-children"),
         (b"# Overhead  Symbol\n 5.0%  [.] f\n   |\n   ---f\n", "-g folded"),
+        (b"heap profile: 1: 2 [ 1: 2] @ heap\n", "pprof -raw"),
+        (b"FLR\0\0\x02\0\0", "jfrconv"),
         (b"Attaching 1 probe...\n\n@start: 5\n", "no map in it is keyed by a stack"),
         (b"Samples:\nalloc/count inuse/bytes\n1 2: 1\n", "no value is called"),
     ];

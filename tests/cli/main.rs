@@ -5,13 +5,16 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod check;
 mod collapse;
 mod corpus;
+mod corpus_formats;
 mod csv;
 mod diff;
 mod filter;
 mod folded;
 mod formats;
+mod heatmap;
 mod man;
 mod manners;
 #[cfg(target_os = "linux")]

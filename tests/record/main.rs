@@ -6,11 +6,13 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod debug_files;
 mod endings;
 mod events;
 mod files;
 mod folded;
 mod idle;
+mod jit;
 mod living_stack;
 mod programs;
 mod progress;

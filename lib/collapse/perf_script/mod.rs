@@ -10,7 +10,6 @@
 //! alone, and what reads as a frame or a sample is never dropped in silence.
 
 mod cut;
-mod events;
 mod frame;
 mod header;
 mod name;

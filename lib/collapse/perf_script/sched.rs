@@ -47,6 +47,8 @@ struct Switch {
 struct Waiting {
     since: HashMap<u64, (u64, Vec<FrameId>)>,
     last: u64,
+    ended: u64,
+    /// Of how many waits the end was not recorded.
     unknown: u64,
 }
 
@@ -110,6 +112,7 @@ impl Waiting {
         let Some(mut switch) = switch else { return Ok(()) };
         self.last = self.last.max(switch.time);
         if let Some((since, stack)) = self.since.remove(&switch.to) {
+            self.ended += 1;
             add(&stack, switch.time.saturating_sub(since), sink)?;
         }
         switch.frames.push(switch.root);
@@ -126,16 +129,23 @@ impl Waiting {
             |key: &str| text.rfind(key).and_then(|at| text::number(text::split_word(&text[at + key.len()..]).0));
         let Some((pid, delay)) = after("pid=").zip(after("delay=")) else { return Ok(()) };
         match self.since.remove(&pid) {
-            Some((_, stack)) => add(&stack, delay, sink),
+            Some((_, stack)) => {
+                self.ended += 1;
+                add(&stack, delay, sink)
+            }
             None => Ok(()),
         }
     }
 
-    /// Those who still wait have done so up to the end.
+    /// Those who still wait have done so up to the end, unless most ends were not recorded.
     fn finish(self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if self.unknown > 0 {
-            let what = format!("{} waits left out whose end was not recorded: record all CPUs (-a)", self.unknown);
-            document.warn(&what);
+            let (unknown, all) = (self.unknown, self.ended.saturating_add(self.unknown));
+            document.warn(&format!(
+                "{unknown} of {all} waits left out, whose end was not recorded (is that all CPUs, -a?)"
+            ));
+        }
+        if self.unknown > self.ended {
             return Ok(());
         }
         for (since, stack) in self.since.values() {

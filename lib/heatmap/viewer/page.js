@@ -30,15 +30,17 @@ class Page {
     listen() {
         const { map, place } = this, { sheet } = map;
         sheet.addEventListener("pointerdown", event => {
-            if (event.button !== 0 || event.target.closest(".marks, canvas") === null) return;
+            if (event.button !== 0) return;
             event.preventDefault();
             place.focus({ preventScroll: true });
-            sheet.setPointerCapture(event.pointerId);
             this.begin(map.cellAt(event));
         });
-        sheet.addEventListener("pointermove", event => this.goTo(map.cellAt(event)));
-        sheet.addEventListener("pointerup", event => this.anchor && this.end(event.shiftKey));
-        sheet.addEventListener("pointercancel", () => this.give());
+        // A drag may leave the map, and goes on.
+        window.addEventListener("pointermove", event => {
+            if (this.anchor || sheet.contains(event.target)) this.goTo(map.cellAt(event));
+        });
+        window.addEventListener("pointerup", event => this.anchor && this.end(event.shiftKey));
+        window.addEventListener("pointercancel", () => this.give());
         place.addEventListener("keydown", event => this.key(event));
         this.threads.addEventListener("change", () => {
             this.remember();

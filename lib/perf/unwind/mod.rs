@@ -17,7 +17,7 @@ use framehop::{FrameAddress, Unwinder as _};
 pub use self::arch::Registers;
 use self::arch::{Architecture, Unwound};
 use self::module::Section;
-use self::special::SpecialFrames;
+pub use self::special::SpecialFrames;
 pub use self::stack::Memory;
 use self::stack::Stack;
 use super::event::{Address, UserState};
@@ -75,6 +75,11 @@ pub struct Moment<'a> {
 impl Moment<'_> {
     fn find(&self, address: Address) -> Option<Mapping> {
         self.processes.find(self.pid, address.lookup(), self.time)
+    }
+
+    /// How to unwind the code at an address, if it was made at run time and whoever made it told.
+    fn own_unwinding(&self, address: u64) -> Option<&SpecialFrames> {
+        self.objects.jit_code.dump(self.pid)?.find(address, self.time)?.unwinding()
     }
 
     /// Reads the code before an address, from its file or from the process. `None` if that cannot be done.
@@ -161,7 +166,13 @@ impl Unwinder {
                 return End::Root;
             }
             let first = self.steps.len() == 1;
-            let unwound = self.step(address, code.as_ref(), regs, registers, first, stack);
+            let own = if code.is_none() { moment.own_unwinding(address.lookup()) } else { None };
+            let unwound = match own.and_then(|special| special.find(address.lookup()).map(|frame| (special, frame))) {
+                Some((special, frame)) => {
+                    special.step::<Native>(frame, address.lookup(), regs, first.then_some(registers), stack)
+                }
+                None => self.step(address, code.as_ref(), regs, registers, first, stack),
+            };
             let next = match unwound {
                 Unwound::Root => return End::Root,
                 Unwound::Unreadable => return self.cut(stack),
@@ -225,7 +236,7 @@ impl Unwinder {
                 let base = *base;
                 if let Some(frame) = special.find(code.svma) {
                     let registers = first.then_some(registers);
-                    let unwound = special.step::<Native>(frame, code, regs, registers, stack);
+                    let unwound = special.step::<Native>(frame, code.svma, regs, registers, stack);
                     if let Some(step) = self.steps.last_mut().filter(|_| frame.is_signal()) {
                         step.address.exact = true;
                     }

@@ -10,7 +10,6 @@ use addr2line::gimli::{
     Location, RegisterRule, UnwindContext, UnwindSection as _, Value,
 };
 
-use super::Code;
 use super::arch::{Architecture, Registers, Unwound};
 use super::module::Section;
 use super::stack::Stack;
@@ -47,7 +46,21 @@ const DEREF: u8 = 0x06;
 
 impl SpecialFrames {
     /// Searches the `.eh_frame` section that stands at an address.
-    pub fn scan(address: u64, section: &Section, text: u64) -> Self {
+    pub(super) fn scan(address: u64, section: &Section, text: u64) -> Self {
+        Self::select(address, section, text, needs_this)
+    }
+
+    /// All frames of an `.eh_frame` section that stands at an address.
+    pub fn all(address: u64, eh_frame: Vec<u8>, text: u64) -> Self {
+        Self::select(address, &Section::Own(eh_frame.into()), text, |_, _, _| true)
+    }
+
+    fn select(
+        address: u64,
+        section: &Section,
+        text: u64,
+        wanted: impl Fn(&EhFrame<Slice<'_>>, &BaseAddresses, &gimli::FrameDescriptionEntry<Slice<'_>>) -> bool,
+    ) -> Self {
         let bases = BaseAddresses::default().set_eh_frame(address).set_text(text);
         let eh_frame = EhFrame::new(section, LittleEndian);
         let mut frames = Vec::new();
@@ -56,7 +69,7 @@ impl SpecialFrames {
             let CieOrFde::Fde(partial) = entry else { continue };
             let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { continue };
             let is_signal = fde.cie().is_signal_trampoline();
-            if is_signal || needs_this(&eh_frame, &bases, &fde) {
+            if is_signal || wanted(&eh_frame, &bases, &fde) {
                 let (start, end) = (fde.initial_address(), fde.end_address());
                 frames.push(SpecialFrame { start, end, fde: fde.offset(), is_signal });
             }
@@ -72,17 +85,17 @@ impl SpecialFrames {
         (address < frame.end).then_some(frame)
     }
 
-    /// Steps to the caller. `registers` are all of them, known only in the first frame.
-    pub fn step<A: Architecture>(
+    /// Steps to the caller of the code at an address. `registers` are all of them, known only in the first frame.
+    pub(super) fn step<A: Architecture>(
         &self,
         frame: SpecialFrame,
-        code: &Code<'_>,
+        address: u64,
         regs: &mut A::Regs,
         registers: Option<&Registers<'_>>,
         stack: &mut Stack<'_>,
     ) -> Unwound {
         let mut frame_of = FrameState::<A> { regs, registers, stack };
-        match frame_of.caller(self, frame, code.svma) {
+        match frame_of.caller(self, frame, address) {
             Some(Some(caller)) => Unwound::Caller(Address { value: caller, in_kernel: false, exact: frame.is_signal }),
             Some(None) => Unwound::Root,
             None if stack.missed_above() => Unwound::Unreadable,

@@ -1,4 +1,4 @@
-//! Which samples count, by when, where and by whom they were taken: for all formats whose samples tell that.
+//! When, where and by whom a sample was taken, and whether it counts by that: for all formats whose samples tell it.
 
 use super::{NumberList, OffsetSpan, Options, TimeSpan};
 

@@ -1,8 +1,8 @@
 //! Which event's samples count, and how many of each there were.
 
-use crate::collapse::memo::{Key, Memo};
-use crate::collapse::{Event, EventChoice};
+use super::{Event, EventChoice};
 use crate::profile::Weight;
+use crate::profile::memo::{Key, Memo};
 
 /// All events seen so far.
 pub(super) struct Events {
@@ -36,11 +36,16 @@ impl Events {
 
     /// Counts a sample of the event, and says whether it is to be taken.
     pub(super) fn takes(&mut self, name: &[u8]) -> bool {
+        self.takes_all(name, 1)
+    }
+
+    /// As [`takes`](Self::takes), for so many samples.
+    pub(super) fn takes_all(&mut self, name: &[u8], samples: u64) -> bool {
         if self.seen.get(self.last).is_none_or(|event| event.name != name) {
             self.last = self.number(name);
         }
         let event = &mut self.seen[self.last];
-        event.samples += 1;
+        event.samples = event.samples.saturating_add(samples);
         event.taken
     }
 

@@ -1,0 +1,212 @@
+//! A gate: whether a profile, or the difference of two, keeps to rules.
+//!
+//! Every stack is looked at once, by every rule. A share is of all weight, of a differential profile of that after;
+//! growth is of all weight before, and where the weights are counts it must be more than noise. The program's own mean
+//! variation from run to run is not in one profile: fg-diff --significant with several runs takes it out beforehand.
+
+mod report;
+mod rule;
+mod spin;
+
+pub use report::{Style, junit, line};
+pub use rule::{Measure, Rule};
+
+use std::collections::BTreeMap;
+
+use self::spin::Spin;
+use crate::Error;
+use crate::csv::{Categories, charged, is_state};
+use crate::diagnostics::Diagnostics;
+use crate::diff::significance::{self, Divisor, Evidence, FALSE_DISCOVERIES};
+use crate::folded::{Kind, Target, read_all};
+use crate::input::Source;
+use crate::profile::{FrameId, Frames, Weight, Weights};
+
+/// What a rule found.
+#[derive(Debug)]
+pub struct Finding {
+    /// The rule's place among all.
+    pub rule: usize,
+    /// What it was found of: the rule's pattern, or a function.
+    pub subject: Vec<u8>,
+    /// Its value, in hundredths.
+    pub percent: f64,
+    /// The weights that it is made of.
+    pub weights: Weights,
+    /// Whether that breaks the rule.
+    pub violates: bool,
+    /// The stack that contributes most, and its weights.
+    pub worst: Option<(Vec<u8>, Weights)>,
+}
+
+/// Checks all rules.
+///
+/// # Errors
+/// [`Error::Overflow`], those of [`read_all`], [`Error::Said`] if a source could not be read, and [`Error::Refused`] if a rule about growth meets a profile that is not
+/// differential, or if there is nothing to check.
+pub fn check(
+    sources: &[Source],
+    rules: &[Rule],
+    categories: &Categories,
+    diagnostics: &mut Diagnostics,
+) -> Result<Vec<Finding>, Error> {
+    let mut intake = Intake::new(rules, categories);
+    read_all(sources, &mut intake, diagnostics)?;
+    if diagnostics.failed() {
+        return Err(Error::Said);
+    }
+    if intake.total == Weights::default() {
+        return Err(Error::Refused("the profile is empty: there is nothing to check".to_owned()));
+    }
+    if !intake.differential && rules.iter().any(|rule| rule.measure.is_growth()) {
+        return Err(Error::Refused(
+            "rules about growth need a profile of two weights a line, as fg-diff writes it".to_owned(),
+        ));
+    }
+    Ok(intake.findings())
+}
+
+/// What one rule, or one function under a rule for each, has gathered.
+#[derive(Debug, Default)]
+struct Tally {
+    weights: Weights,
+    worst: Option<(Vec<FrameId>, Weights)>,
+}
+
+impl Tally {
+    fn add(&mut self, stack: &[FrameId], weights: Weights, weigh: fn(Weights) -> Weight) -> Result<(), Error> {
+        self.weights.add(weights)?;
+        if self.worst.as_ref().is_none_or(|(_, worst)| weigh(*worst) < weigh(weights)) {
+            self.worst = Some((stack.to_vec(), weights));
+        }
+        Ok(())
+    }
+}
+
+/// Looks at what is read.
+struct Intake<'a> {
+    rules: &'a [Rule],
+    frames: Frames,
+    /// For each frame whether it is a state, and for each rule whether the rule is about it.
+    is_state: Vec<bool>,
+    concerns: Vec<Vec<bool>>,
+    /// For each rule what it gathers, by function where each is judged by itself.
+    tallies: Vec<BTreeMap<Option<FrameId>, Tally>>,
+    spin: Spin<'a>,
+    categories: &'a Categories,
+    differential: bool,
+    total: Weights,
+    divisor: Divisor,
+}
+
+impl Target for Intake<'_> {
+    fn frames(&mut self) -> &mut Frames {
+        &mut self.frames
+    }
+
+    fn begin(&mut self, kind: Kind) {
+        self.differential = kind == Kind::Differential;
+    }
+
+    fn add(&mut self, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
+        self.total.add(weights)?;
+        self.divisor.add(weights.after);
+        self.learn();
+        self.spin.add(&self.frames, stack, weights.after)?;
+        let charged = charged(stack, |frame| self.is_state[frame.index()]);
+        for (number, rule) in self.rules.iter().enumerate() {
+            let concerns = &self.concerns[number];
+            let is_met = match rule.measure {
+                Measure::SelfShare | Measure::Category | Measure::Growth | Measure::Unknown => {
+                    charged.is_some_and(|frame| concerns[frame.index()])
+                }
+                Measure::Inclusive | Measure::InclusiveGrowth | Measure::Truncated => {
+                    stack.iter().any(|frame| concerns[frame.index()])
+                }
+                Measure::Lost => stack.len() == 1 && concerns[stack[0].index()],
+                Measure::BusyLoop => false,
+            };
+            if is_met {
+                let subject = charged.filter(|_| rule.judges_each());
+                let tally = self.tallies[number].entry(subject).or_default();
+                tally.add(stack, weights, rule.measure.contribution())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Intake<'a> {
+    fn new(rules: &'a [Rule], categories: &'a Categories) -> Self {
+        Self {
+            rules,
+            frames: Frames::new(),
+            is_state: Vec::new(),
+            concerns: vec![Vec::new(); rules.len()],
+            tallies: rules.iter().map(|_| BTreeMap::new()).collect(),
+            spin: Spin::new(categories),
+            categories,
+            differential: false,
+            total: Weights::default(),
+            divisor: Divisor::default(),
+        }
+    }
+
+    /// Judges frames that are new.
+    fn learn(&mut self) {
+        for index in self.is_state.len()..self.frames.len() {
+            let name = self.frames.name(FrameId::from_index(index as u32));
+            self.is_state.push(is_state(name));
+            for (rule, concerns) in self.rules.iter().zip(&mut self.concerns) {
+                concerns.push(rule.concerns(name, self.categories));
+            }
+        }
+    }
+
+    fn findings(mut self) -> Vec<Finding> {
+        let sample = self.divisor.sample_weight().map(Weight::as_f64).filter(|_| self.differential);
+        let tallies = std::mem::take(&mut self.tallies);
+        let mut findings = Vec::new();
+        for (number, (rule, mut tallies)) in self.rules.iter().zip(tallies).enumerate() {
+            if rule.measure == Measure::BusyLoop {
+                findings.push(self.spin.finding(number, rule, &self.frames));
+                continue;
+            }
+            if tallies.is_empty() {
+                tallies.entry(None).or_default();
+            }
+            let noise = noise(&tallies, sample.filter(|_| rule.measure.is_growth()));
+            let found = tallies.into_iter().zip(noise).map(|((frame, tally), is_noise)| {
+                let percent = rule.measure.percent(tally.weights, self.total);
+                Finding {
+                    rule: number,
+                    subject: frame.map_or_else(|| rule.subject(), |frame| self.frames.name(frame).to_vec()),
+                    percent,
+                    weights: tally.weights,
+                    violates: percent > rule.limit && !is_noise,
+                    worst: tally.worst.map(|(stack, weights)| (self.text(&stack), weights)),
+                }
+            });
+            let start = findings.len();
+            findings.extend(found);
+            findings[start..].sort_by(|a, b| b.percent.total_cmp(&a.percent).then_with(|| a.subject.cmp(&b.subject)));
+        }
+        findings
+    }
+
+    fn text(&self, stack: &[FrameId]) -> Vec<u8> {
+        stack.iter().map(|frame| self.frames.name(*frame)).collect::<Vec<_>>().join(&b';')
+    }
+}
+
+/// For each of them whether its growth may be noise; where the weights are no counts nothing is.
+fn noise(tallies: &BTreeMap<Option<FrameId>, Tally>, sample: Option<f64>) -> Vec<bool> {
+    let Some(sample) = sample else { return vec![false; tallies.len()] };
+    let evidence = |tally: &Tally| Evidence {
+        before: tally.weights.before.as_f64() / sample,
+        after: tally.weights.after.as_f64() / sample,
+        spread: None,
+    };
+    let evidence: Vec<Evidence> = tallies.values().map(evidence).collect();
+    significance::adjusted(&evidence, 1.0).into_iter().map(|chance| chance > FALSE_DISCOVERIES).collect()
+}
