@@ -41,6 +41,9 @@ struct Args {
     /// Add the place in the source, from perf script -F +srcline
     #[arg(long, hide_short_help = true)]
     srcline: bool,
+    /// Put samples' labels of this key, from pprof, into a root frame; may be repeated
+    #[arg(long, value_name = "KEY", hide_short_help = true)]
+    label: Vec<OsString>,
     /// Make FUNCTION the root of stacks in which it stands; may be repeated
     #[arg(long, value_name = "FUNCTION", hide_short_help = true)]
     skip_after: Vec<OsString>,
@@ -77,6 +80,7 @@ struct Args {
 
 impl Args {
     fn options(&self) -> Options {
+        let bytes = |names: &[OsString]| names.iter().map(|name| name.as_encoded_bytes().to_vec()).collect();
         Options {
             format: self.format,
             threads: self.nthreads,
@@ -87,7 +91,8 @@ impl Args {
             jit: self.jit || self.all,
             addrs: self.addrs,
             srcline: self.srcline,
-            skip_after: self.skip_after.iter().map(|name| name.as_encoded_bytes().to_vec()).collect(),
+            labels: bytes(&self.label),
+            skip_after: bytes(&self.skip_after),
             weight: self.weight,
             ..self.choosing.options()
         }

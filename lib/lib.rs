@@ -6,7 +6,7 @@
 //! perf_event rings ─ record ─┐        │
 //!                            ├─ perf ─┘
 //! perf.data file ─ collapse ─┘
-//! folded::read ─ { filter | diff | csv | check | svg::layout ─ svg::write }
+//! folded::read ─ { filter | diff | csv | check | pprof | svg::layout ─ svg::write }
 //! ```
 //!
 //! # Terms
@@ -41,6 +41,7 @@ pub mod folded;
 pub mod heatmap;
 pub mod input;
 pub mod perf;
+pub mod pprof;
 pub mod profile;
 #[cfg(target_os = "linux")]
 pub mod record;

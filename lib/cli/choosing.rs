@@ -8,7 +8,7 @@ use crate::collapse::{EventChoice, NumberList, OffsetSpan, Options, TimeSpan};
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Choosing {
     /// Take this event or value, or `all` [default: the first]
-    #[arg(long, alias = "event-filter", value_name = "NAME")]
+    #[arg(long, aliases = ["event-filter", "sample-type"], value_name = "NAME")]
     event: Option<OsString>,
     /// Take these seconds: 1.5,2 or +0,+1 from the first
     ///

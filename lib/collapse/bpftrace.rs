@@ -62,7 +62,7 @@ fn closing(line: &[u8]) -> Option<(&[u8], u64)> {
 
 /// An entry of a map.
 #[derive(Default)]
-struct Entry {
+pub(super) struct Entry {
     map: Vec<u8>,
     keys: Vec<Vec<u8>>,
     /// Leaf first, in the order in which they were printed.
@@ -84,7 +84,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             if entry.is_some() {
                 document.malformed("a map's entry begins before the last one has ended")?;
             }
-            entry = Some(Entry { map: map.to_vec(), stacks: vec![Part::default()], ..Entry::default() });
+            entry = Some(Entry::of(map));
             rest = keys;
         }
         let Some(current) = &mut entry else {
@@ -116,12 +116,17 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 }
 
 impl Entry {
-    fn keys(&mut self, text: &[u8]) {
+    /// An entry of a map of that name, without keys as yet.
+    pub(super) fn of(map: &[u8]) -> Self {
+        Self { map: map.to_vec(), stacks: vec![Part::default()], ..Self::default() }
+    }
+
+    pub(super) fn keys(&mut self, text: &[u8]) {
         let keys = text.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|key| !key.is_empty());
         self.keys.extend(keys.map(<[u8]>::to_vec));
     }
 
-    fn frame(&mut self, name: &[u8], options: &Options, sink: &mut Sink) {
+    pub(super) fn frame(&mut self, name: &[u8], options: &Options, sink: &mut Sink) {
         if let Some(part) = self.stacks.last_mut() {
             part.kernel |= KERNEL_ROOTS.iter().any(|root| name.starts_with(root));
             part.frames.push(&text::function(name, options), sink);
@@ -129,13 +134,13 @@ impl Entry {
     }
 
     /// Between two stacks stands a blank line.
-    fn pause(&mut self) {
+    pub(super) fn pause(&mut self) {
         if self.stacks.last().is_some_and(|part| !part.frames.is_empty()) {
             self.stacks.push(Part::default());
         }
     }
 
-    fn add(mut self, weight: Weight, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    pub(super) fn add(mut self, weight: Weight, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if !document.events.takes(&self.map) {
             return Ok(());
         }

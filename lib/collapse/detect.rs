@@ -9,7 +9,7 @@ use crate::input::Blocks;
 const KNOWN: [(&[u8], &str); 7] = [
     (b"PERFILE2", "a binary perf.data file: run `perf script -i FILE | fg-collapse`"),
     (b"2ELIFREP", "a binary perf.data file: run `perf script -i FILE | fg-collapse`"),
-    (b"FLR\0", "a Java Flight Recorder file: convert it with async-profiler, `jfrconv -o collapsed FILE`"),
+    (b"FLR\0", "a Java Flight Recorder file: convert it with async-profiler, `jfrconv -o collapsed FILE FILE.folded`"),
     (b"MOJ", "a binary file of Austin: convert it, `mojo2austin FILE OUTPUT`"),
     (b"heap profile:", "a heap profile of gperftools: convert it, `pprof -raw PROGRAM FILE`"),
     (b"hprof", "a Java heap dump: it has objects and no stacks"),

@@ -24,13 +24,15 @@ pub(super) struct Document<'a> {
     block: Block,
     taken: usize,
     line: u64,
+    /// How many lines were malformed.
+    complaints: u64,
 }
 
 #[allow(dead_code, reason = "for readers of bytes to come")]
 impl<'a> Document<'a> {
     pub(super) fn new(source: &'a Source, input: Blocks, options: &'a Options, log: Log<'a>) -> Self {
         let (counts, events) = (Counts::default(), Events::new(options.event.clone()));
-        Self { options, counts, events, source, input, log, block: Block::default(), taken: 0, line: 0 }
+        Self { options, counts, events, source, input, log, block: Block::default(), taken: 0, line: 0, complaints: 0 }
     }
 
     /// Where the input comes from, for formats that jump about in a file.
@@ -70,12 +72,20 @@ impl<'a> Document<'a> {
     /// # Errors
     /// [`Error::Malformed`] if lines must all be well-formed.
     pub(super) fn malformed(&mut self, what: &str) -> Result<(), Error> {
-        self.log.malformed(self.line, what)
+        self.malformed_at(self.line, what)
     }
 
     /// As [`malformed`](Self::malformed), for a reader that counts the lines itself.
     pub(super) fn malformed_at(&mut self, line: u64, what: &str) -> Result<(), Error> {
+        self.complaints += 1;
         self.log.malformed(line, what)
+    }
+
+    /// Says that no stacks were found, unless it was said why.
+    pub(super) fn tell_nothing(&mut self) {
+        if self.complaints == 0 && self.events.seen().is_empty() && self.counts.events.is_empty() {
+            self.log.warn("there are no stacks in it");
+        }
     }
 
     /// The input as a whole cannot be read further, and why.

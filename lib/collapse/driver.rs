@@ -5,12 +5,12 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::document::Document;
+use super::events::Lost;
 use super::format::{Reader, Reading};
 use super::log::{InOrder, Log};
 use super::origin::Choice;
 use super::sink::{Keep, Sink};
 use super::timeline::Timeline;
-use super::events::Lost;
 use super::{Counts, Options, Parser, Remarks, detect, events};
 use crate::Error;
 use crate::diagnostics::Diagnostics;
@@ -182,7 +182,10 @@ fn read_samples(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) 
 impl Worker {
     /// Reads a whole document and returns what it counted.
     fn read(&mut self, reader: Reader, mut document: Document<'_>) -> Result<Counts, Error> {
-        let result = reader(&mut document, &mut self.sink);
+        let (result, nothing) = self.sink.adds_nothing(|sink| reader(&mut document, sink));
+        if nothing && result.is_ok() {
+            document.tell_nothing();
+        }
         self.sink.flush()?;
         let (counts, mut log) = document.finish();
         log.add(0, Remarks::default(), self.sink.take_runs())?;

@@ -28,6 +28,7 @@ mod instruments;
 mod java;
 mod java_exceptions;
 mod javacore;
+mod json;
 mod jstack;
 mod ljp;
 mod log;
@@ -37,6 +38,7 @@ mod origin;
 mod perf_report;
 mod perf_script;
 mod pmcstat;
+mod pprof;
 mod procstack;
 mod sample;
 mod select;
@@ -52,6 +54,8 @@ mod v8_prof;
 mod vsprof;
 mod vtune;
 mod wcp;
+mod whole;
+mod xctrace;
 mod xdebug;
 
 use std::num::NonZeroUsize;
@@ -90,6 +94,8 @@ pub struct Options {
     pub addrs: bool,
     /// The place in the source after each function's name, where the input tells it.
     pub srcline: bool,
+    /// The labels of samples that become root frames.
+    pub labels: Vec<Vec<u8>>,
     /// Functions that become the root of stacks in which they stand.
     pub skip_after: Vec<Vec<u8>>,
     /// What a sample weighs.

@@ -36,7 +36,10 @@ impl Choice {
     /// Whether all samples count.
     pub(super) fn is_all(&self) -> bool {
         let lists = [&self.pids, &self.tids, &self.cpus];
-        self.time.is_none() && self.offset.is_none() && self.comms.is_empty() && !self.no_idle
+        self.time.is_none()
+            && self.offset.is_none()
+            && self.comms.is_empty()
+            && !self.no_idle
             && lists.iter().all(|list| list.is_none())
     }
 
@@ -58,8 +61,16 @@ impl Choice {
         Ok(in_time
             && (!self.no_idle || !origin.is_idle())
             && self.of_thread(origin.comm)
-            && listed(&self.pids, origin.pid, "a sample without a process id, so that -p cannot tell whether it counts")?
-            && listed(&self.tids, origin.tid, "a sample without a thread id, so that -t cannot tell whether it counts")?
+            && listed(
+                &self.pids,
+                origin.pid,
+                "a sample without a process id, so that -p cannot tell whether it counts",
+            )?
+            && listed(
+                &self.tids,
+                origin.tid,
+                "a sample without a thread id, so that -t cannot tell whether it counts",
+            )?
             && listed(&self.cpus, origin.cpu, "a sample without a CPU, so that --cpu cannot tell whether it counts")?)
     }
 
@@ -67,9 +78,11 @@ impl Choice {
         if self.time.is_none() && self.offset.is_none() {
             return Ok(true);
         }
-        let time = origin.time.ok_or("a sample without a time, so that --time or --offset cannot tell whether it counts")?;
+        let time =
+            origin.time.ok_or("a sample without a time, so that --time or --offset cannot tell whether it counts")?;
         let first = *self.first.get_or_insert(time);
-        Ok(self.time.is_none_or(|span| span.contains(time, first)) && self.offset.is_none_or(|span| span.contains(time)))
+        Ok(self.time.is_none_or(|span| span.contains(time, first))
+            && self.offset.is_none_or(|span| span.contains(time)))
     }
 
     /// By its name as it is, or as it is shown, with `_` for blanks.
@@ -139,7 +152,9 @@ mod tests {
     #[test]
     fn idle_is_the_thread_without_a_number() {
         let options = Options { no_idle: true, ..Options::default() };
-        for (comm, tid, expected) in [(&b"swapper"[..], Some(0), false), (b"swapper/1", None, false), (b"swapper", Some(5), true)] {
+        for (comm, tid, expected) in
+            [(&b"swapper"[..], Some(0), false), (b"swapper/1", None, false), (b"swapper", Some(5), true)]
+        {
             assert_eq!(takes(&options, &Origin { comm, tid, ..Origin::default() }), Ok(expected));
         }
     }

@@ -36,7 +36,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             taken = document.events.takes_all(name, samples);
         } else if let Some((depth, name, count)) = node(&line) {
             if taken && !tree.enter_whole(depth, &text::function(name, document.options), count, sink)? {
-                document.malformed("more samples than the function that it calls has left")?;
+                document.malformed("more samples than the function that it calls has left, or too deep a stack")?;
             }
         } else if !line.trim_ascii().is_empty() {
             document.malformed("expected a share, a number of samples and a function")?;

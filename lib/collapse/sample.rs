@@ -37,7 +37,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 Some(count) if !name.is_empty() => {
                     let name = named(name, document.options);
                     if !tree.enter_whole(depth, &name, Weight::new(count), sink)? {
-                        document.malformed("more samples than its caller has left")?;
+                        document.malformed("more samples than its caller has left, or too deep a stack")?;
                     }
                 }
                 _ => document.malformed("expected how many samples a function has")?,

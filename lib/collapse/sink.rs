@@ -98,12 +98,7 @@ impl Sink {
 
     /// Adds a sample that was taken at a moment.
     #[inline]
-    pub(super) fn add_at(
-        &mut self,
-        stack: &[FrameId],
-        weights: Weights,
-        moment: Option<Moment>,
-    ) -> Result<(), Error> {
+    pub(super) fn add_at(&mut self, stack: &[FrameId], weights: Weights, moment: Option<Moment>) -> Result<(), Error> {
         self.empty = false;
         match &mut self.keeping {
             Keeping::Sums => {
@@ -118,6 +113,15 @@ impl Sink {
     /// Adds what waits.
     pub(super) fn flush(&mut self) -> Result<(), Error> {
         self.profile.add_batch(&mut self.batch)
+    }
+
+    /// Does some work and says whether it has added no sample.
+    pub(super) fn adds_nothing<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> (R, bool) {
+        let before = std::mem::replace(&mut self.empty, true);
+        let result = work(self);
+        let nothing = self.empty;
+        self.empty &= before;
+        (result, nothing)
     }
 
     /// Whether no sample was added.

@@ -97,7 +97,8 @@ impl Timeline {
         }
         if self.lost > 0 {
             let lost = plural(self.lost, "sample");
-            diagnostics.warn(&format!("{lost} lost while recording: {} in a profile", String::from_utf8_lossy(events::LOST)));
+            diagnostics
+                .warn(&format!("{lost} lost while recording: {} in a profile", String::from_utf8_lossy(events::LOST)));
         }
         Ok(())
     }

@@ -44,7 +44,10 @@ pub fn write(timeline: &Timeline, options: &Options, name: &str, out: &mut dyn W
         return Err(Error::Refused("no samples to draw, so no picture".to_owned()));
     };
     if last - first >= MOST_SECONDS {
-        let what = format!("the samples span {} seconds, of which {MOST_SECONDS} can be drawn: --time takes a part", last - first);
+        let what = format!(
+            "the samples span {} seconds, of which {MOST_SECONDS} can be drawn: --time takes a part",
+            last - first
+        );
         return Err(Error::Refused(what));
     }
     if timeline.profile.total().after.is_zero() {

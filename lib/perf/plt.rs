@@ -31,13 +31,13 @@ impl Plt {
             let code = section.data().unwrap_or_default();
             let mut at = 0;
             while at < code.len() {
-                let address = section.address() + at as u64;
+                let address = section.address().wrapping_add(at as u64);
                 let Some(stub) = stub_at(&code[at..], address) else {
                     at += 4;
                     continue;
                 };
                 if let Some(name) = slots.name(stub.target) {
-                    stubs.push((address, address + stub.size as u64, [name, b"@plt"].concat()));
+                    stubs.push((address, address.wrapping_add(stub.size as u64), [name, b"@plt"].concat()));
                 }
                 at += stub.size;
             }
@@ -120,7 +120,7 @@ fn aarch64(code: &[u8], address: u64) -> Option<Stub> {
     let pages = ((pages << 43).cast_signed() >> 43) << 12;
     let page = (address.wrapping_add(first as u64 * 4) & !0xfff).wrapping_add_signed(pages);
     let words = (first + 2..first + 6).find(|index| word(*index) == Some(0xd61f_0220))? + 1;
-    let target = Target::Slot(page + u64::from(ldr >> 10 & 0xfff) * 8);
+    let target = Target::Slot(page.wrapping_add(u64::from(ldr >> 10 & 0xfff) * 8));
     Some(Stub { size: (words * 4).next_multiple_of(8), target })
 }
 

@@ -106,6 +106,11 @@ impl Profile {
         self.total
     }
 
+    /// The weights of all stacks, in no order that means anything.
+    pub fn all_weights(&self) -> impl Iterator<Item = Weights> {
+        (0..self.after.len() as u32).map(|number| self.weights(number))
+    }
+
     /// Adds weight to a stack, root first. A stack without frames counts for nothing.
     ///
     /// # Errors

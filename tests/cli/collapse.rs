@@ -215,7 +215,9 @@ fn samples_can_be_chosen() {
         (none.text().as_str(), none.stderr.as_str()),
         ("", "fg-collapse: no sample is left by --time, --comm and their like\n")
     );
-    for wrong in [["--time", "1"], ["--time", "a,b"], ["--cpu", "x"], ["--weight", "pounds"], ["-n", "0"], ["--offset", "1,2"]] {
+    for wrong in
+        [["--time", "1"], ["--time", "a,b"], ["--cpu", "x"], ["--weight", "pounds"], ["-n", "0"], ["--offset", "1,2"]]
+    {
         assert_eq!(collapse(&wrong, SAMPLES).code(), 2, "{wrong:?}");
     }
 }

@@ -108,3 +108,61 @@ fn frames_after_a_stray_blank_line_count() {
     let Some(input) = support::corpus("inferno/collapse-perf/empty-line.txt") else { return };
     assert_eq!(run("fg-collapse", [input.as_os_str()], b"").ok().text(), "inline-counter;main 500000\n");
 }
+
+/// inferno counts rows and leaves an underscore before Rust's closures and impls.
+#[test]
+fn inferno_agrees_on_xctrace_but_for_its_faults() {
+    let Some(folder) = support::corpus("inferno/collapse-xctrace") else { return };
+    let input = folder.join("basic.xml.gz");
+    let expected = with_frames(&sorted(&read(&folder.join("results/basic.folded"))), |frame| {
+        frame.replace("::_{{", "::{{").replace("::_<", "::<")
+    });
+    let rows = run("fg-collapse", ["--weight=samples".as_ref(), input.as_os_str()], b"").ok();
+    assert_same_lines("basic.xml.gz", &sorted(&rows.stdout), &expected);
+    // 9581 rows of a millisecond.
+    let weighed = run("fg-collapse", [input.as_os_str()], b"").ok();
+    assert_eq!(total(&weighed.text()), 9_581_000_000);
+}
+
+fn total(folded: &str) -> u64 {
+    folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
+}
+
+/// Documents without a known answer: what they say themselves that they add up to, and a stack that the eye finds there.
+#[test]
+fn documents_add_up_to_what_they_say() {
+    let Some(folder) = support::corpus("speedscope") else { return };
+    for (file, stated, stack) in [
+        // startTime and endTime: 163140599286 and 163140647178
+        ("chrome/simple.cpuprofile", 47_892, "(anonymous);a;b;d 17002"),
+        // timestamps: 163140599286 to 163140645206
+        ("chrome/node-10.cpuprofile", 45_920, "(anonymous);a;b;d 16788"),
+        // 38 rows of samples
+        (
+            "firefox/simple-firefox.json.gz",
+            38,
+            "GeckoMain;XRE_InitChildProcess;nsAppShell::ProcessGeckoEvents;nsHtml5TreeOpExecutor::RunFlushLoop 1",
+        ),
+        // go tool pprof: Total samples = 1.50s
+        ("pprof/simple.prof", 1_500_000_000, "runtime.main;main.main;main.delta;main.alpha 220000000"),
+        ("speedscope/simple.speedscope.json", 14, "a;b;d 4"),
+        ("speedscope/two-sampled.speedscope.json", 28, "two;a;b;c 5"),
+        // The sum of raw_timestamp_deltas
+        ("stackprof/simple-cpu-stackprof.json.gz", 6_650_772, "(garbage collection);(marking) 131454"),
+        ("trace-event/matching-x.json", 10, "alpha;gamma;beta 1"),
+        ("trace-event/multiprocess.json", 8, "p2t1;phi 1"),
+        ("trace-event/out-of-order.json", 10, "A;B;C 6"),
+        ("trace-event/simple-object.json", 14, "alpha;beta 8"),
+        ("trace-event/simple.json", 14, "alpha;beta;gamma 5"),
+        ("trace-event/simultaneous-anonymous-calls.json", 5, "anonymous;anonymous;function1;anonymous 2"),
+        ("trace-event/too-many-end-events.json", 14, "alpha;beta 12"),
+        ("trace-event/zero-duration-events.json", 10, "A;C 8"),
+    ] {
+        let folded = run("fg-collapse", [folder.join(file)], b"").ok().text();
+        assert_eq!(total(&folded), stated, "{file}");
+        assert!(folded.lines().any(|line| line == stack), "{file}: {folded}");
+    }
+    let samples =
+        run("fg-collapse", ["--weight=samples".into(), folder.join("stackprof/simple-cpu-stackprof.json.gz")], b"");
+    assert_eq!(total(&samples.ok().text()), 489, "as its \"samples\" say");
+}

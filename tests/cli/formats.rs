@@ -22,7 +22,7 @@ const fn with(example: Example, options: &'static [&'static str]) -> Example {
     Example { options, ..example }
 }
 
-const EXAMPLES: [Example; 44] = [
+const EXAMPLES: [Example; 69] = [
     example("async-profiler.txt", "folded", "120007"),
     example("austin.txt", "folded", "1250"),
     example("bcc.txt", "bcc", "1040"),
@@ -77,6 +77,38 @@ const EXAMPLES: [Example; 44] = [
     example("xdebug.txt", "xdebug", "43000"),
     with(example("xdebug.txt", "xdebug", "3"), &["--event=calls"]),
     with(example("wcp.txt", "wcp", "17230"), &["--srcline"]),
+    example("bpftrace-json.json", "bpftrace-json", "14"),
+    with(example("bpftrace-json.json", "bpftrace-json", "41"), &["--event=@calls"]),
+    // From 1000 to 1600
+    example("chrome-timeline.json", "trace-event", "600"),
+    // From 1000 to 4000
+    example("cpuprofile.cpuprofile", "cpuprofile", "3000"),
+    with(example("cpuprofile.cpuprofile", "cpuprofile", "6"), &["--weight=samples", "--srcline"]),
+    // From 12000000 to 12002500
+    example("cpuprofile-old.cpuprofile", "cpuprofile", "2500"),
+    example("firefox.json", "firefox", "5"),
+    with(example("firefox.json", "firefox", "5"), &["--tid", "--srcline"]),
+    // "total_ticks":9, "total_alloc":700
+    example("ghc-json.prof", "ghc-json", "9"),
+    with(example("ghc-json.prof", "ghc-json", "700"), &["--event=bytes"]),
+    example("heapprofile.heapprofile", "heapprofile", "4696"),
+    example("pprof.pb", "pprof", "60000000"),
+    with(example("pprof.pb", "pprof", "6"), &["--event=samples", "--label=request", "--label=size"]),
+    with(example("pprof.pb", "pprof", "60000000"), &["--srcline", "--addrs"]),
+    example("samply.json", "firefox", "8"),
+    with(example("samply.json", "firefox", "8"), &["--pid", "--srcline", "--addrs"]),
+    // 30.5 and 12 ms
+    example("speedscope.json", "speedscope", "42.5"),
+    with(example("speedscope.json", "speedscope", "512"), &["--event=bytes"]),
+    example("stackprof.json", "stackprof", "6000"),
+    // "samples":6
+    with(example("stackprof.json", "stackprof", "6"), &["--weight=samples"]),
+    // 100 and 35
+    example("trace-event.json", "trace-event", "135"),
+    with(example("trace-event.json", "trace-event", "135"), &["--tid"]),
+    example("v8-log.json", "v8-log", "5"),
+    example("xctrace.xml", "xctrace", "9000000"),
+    with(example("xctrace.xml", "xctrace", "5"), &["--weight=samples", "--tid"]),
 ];
 
 pub fn folder() -> PathBuf {
@@ -210,6 +242,8 @@ fn what_is_malformed_is_said_and_counted_and_the_rest_stands() {
 fn choices_that_a_format_has_no_grounds_for_are_said() {
     let outcome = run("fg-collapse", ["--comm=a"], b"a;b 1\nb 2\n").ok();
     assert!(outcome.stderr.contains("stdin: samples have no time, thread or CPU here"), "{outcome:?}");
+    let empty = run("fg-collapse", ["--format=gdb"], b"a text\n").ok();
+    assert_eq!((empty.text().as_str(), &*empty.stderr), ("", "fg-collapse: stdin: there are no stacks in it\n"));
     let refused = run("fg-collapse", ["--event=x"], b"Samples:\na/count b/ns\n1 2: 1\n");
     assert!(
         refused.code() == 1 && refused.stderr.contains("no value is called x; samples have a/count, b/ns"),

@@ -11,12 +11,14 @@ mod corpus;
 mod corpus_formats;
 mod csv;
 mod diff;
+mod documents;
 mod filter;
 mod folded;
 mod formats;
 mod heatmap;
 mod man;
 mod manners;
+mod pprof;
 #[cfg(target_os = "linux")]
 mod signals;
 mod svg;

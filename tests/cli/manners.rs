@@ -42,6 +42,8 @@ pub struct Program {
     pub merges: bool,
     /// Whether it writes folded stacks.
     pub folds: bool,
+    /// Whether it writes what only programs read.
+    pub binary: bool,
     /// The exit status of a failure.
     pub failure: i32,
     /// The exit status of an empty profile.
@@ -55,12 +57,14 @@ const COLLAPSE: Program = Program {
     before: &[],
     merges: true,
     folds: true,
+    binary: false,
     failure: 1,
     empty: 0,
 };
 const FILTER: Program = Program { name: "fg-filter", ..COLLAPSE };
 const DIFF: Program = Program { name: "fg-diff", before: &["before.folded"], merges: false, failure: 2, ..COLLAPSE };
 const CSV: Program = Program { name: "fg-csv", folds: false, ..COLLAPSE };
+const PPROF: Program = Program { name: "fg-pprof", folds: false, binary: true, ..COLLAPSE };
 const SVG: Program = Program { name: "fg-svg", folds: false, empty: 1, ..COLLAPSE };
 const HEATMAP: Program = Program {
     name: "fg-heatmap",
@@ -70,7 +74,7 @@ const HEATMAP: Program = Program {
 };
 
 /// The programs that read profiles and make something of them.
-pub const READERS: [Program; 6] = [COLLAPSE, FILTER, DIFF, CSV, SVG, HEATMAP];
+pub const READERS: [Program; 7] = [COLLAPSE, FILTER, DIFF, CSV, PPROF, SVG, HEATMAP];
 
 /// The programs that read several files as one stream.
 pub fn mergers() -> impl Iterator<Item = Program> {

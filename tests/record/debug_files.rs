@@ -12,7 +12,9 @@ use fgkit::perf::object::Objects;
 use fgkit::perf::recording::Location;
 use fgkit::perf::symbolize::{Options, Symbolized, symbolize};
 
-use crate::support::{Outcome, directory, has, run_command, skip};
+use crate::folded::{Background, Folded, may_record};
+use crate::programs::program;
+use crate::support::{Outcome, directory, eventually, has, run_command, skip, tool};
 
 /// Two units that have much in common, and much inlined.
 const UNIT: &str = r"
@@ -249,14 +251,14 @@ fn split_debug_information_is_found() {
 }
 
 /// A process that lives in a folder as its root, until it is dropped.
-fn inhabitant(folder: &Path) -> Option<crate::folded::Background> {
+fn inhabitant(folder: &Path) -> Option<Background> {
     std::fs::write(folder.join("wait.c"), "#include <unistd.h>\nint main() { return pause(); }").unwrap();
     if !has("gcc") || !succeeds(folder, "gcc -static -o wait wait.c") {
         return None;
     }
     let mut command = Command::new("chroot");
-    let mut process = crate::folded::Background::start(command.arg(folder).arg("/wait"));
-    let settled = crate::support::eventually(|| {
+    let mut process = Background::start(command.arg(folder).arg("/wait"));
+    let settled = eventually(|| {
         let root = std::fs::read_link(format!("/proc/{}/root", process.pid()));
         !process.runs() || root.is_ok_and(|root| root == folder)
     });
@@ -336,4 +338,28 @@ fn stubs_are_named_after_the_functions_they_call() {
             assert_eq!(told.split('(').next().unwrap(), name, "{program} {address:#x}");
         }
     }
+}
+
+#[test]
+fn debug_files_are_fetched_only_if_that_is_asked_for() {
+    let (true, Some(busy)) = (may_record() && has("objcopy"), program("busy")) else { return };
+    let folder = directory();
+    must(folder.path(), &format!("objcopy --only-keep-debug {busy} fetched"));
+    must(folder.path(), &format!("objcopy -S {busy} stripped"));
+    let fetch = folder.path().join("debuginfod-find");
+    let script = format!(
+        "#!/bin/sh\ntest $1:$2 = debuginfo:{} && echo $0 | sed s/debuginfod-find/fetched/\n",
+        build_id(busy.as_ref())
+    );
+    std::fs::write(&fetch, script).unwrap();
+    must(folder.path(), "chmod +x debuginfod-find");
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let stripped = folder.path().join("stripped");
+    let recorded = |options: &[&str]| {
+        let mut command = Command::new(tool("fg-record"));
+        command.args(options).arg("--").arg(&stripped).arg("0.2").env("PATH", &path);
+        Folded::of(&run_command(command, b"").ok())
+    };
+    assert_eq!(recorded(&[]).share(&["spin"]), 0.0);
+    recorded(&["--debuginfod"]).assert_share(&["stripped", "main", "spin", "step"], 0.6);
 }

@@ -11,6 +11,7 @@ mod endings;
 mod events;
 mod files;
 mod folded;
+mod gate;
 mod idle;
 mod jit;
 mod living_stack;

@@ -1,8 +1,8 @@
 //! Which samples count, and what they weigh.
 
 use super::header::Header;
-use crate::collapse::origin::{Choice, Origin};
 use crate::collapse::chosen::Events;
+use crate::collapse::origin::{Choice, Origin};
 use crate::collapse::select::nanoseconds;
 use crate::collapse::{Options, Remarks, SampleWeight};
 use crate::profile::Weight;

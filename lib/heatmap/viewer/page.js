@@ -11,7 +11,6 @@ class Page {
         this.hover = document.getElementById("cell");
         this.threads = document.getElementById("thread");
         this.fillThreads();
-        this.viewer = new Viewer(root, profile);
         this.listen();
         this.map.fit();
         this.map.count();
@@ -136,14 +135,15 @@ class Page {
         const largestDelta = second ? tree.total.reduce(difference, 0) : 0;
         this.mark();
         this.tell(sums);
-        this.viewer.take({ ...this.profile, tree, differential: Boolean(second), whole: tree.total[0], largestDelta });
+        const profile = { ...this.profile, tree, differential: Boolean(second), whole: tree.total[0], largestDelta };
+        if (this.viewer) this.viewer.take(profile); else this.viewer = new Viewer(this.root, profile);
     }
 
     // Says what is selected, and the command that selects it.
     tell(sums) {
         const [first, second] = this.parts, weighs = this.unit === "samples" ? "samples" : "period";
         const heading = second ? "From the first selection to the second: red grew, blue shrank" : first ? "The selection" : "All samples";
-        this.viewer.texts.title.textContent = heading;
+        this.root.querySelector("#title").textContent = heading;
         const lines = sums.map(({ count, weight }, at) => {
             const { time, offset } = partTexts(this.parts[at] ?? EVERYTHING, this.samples.base);
             const cut = `fg-collapse --weight ${weighs}${time && ` --time ${time}`}${offset && ` --offset ${offset}`}`;

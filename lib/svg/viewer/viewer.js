@@ -120,6 +120,7 @@ class Viewer {
         const { picture, root, texts } = this;
         const current = this.current?.node, { described } = this, focused = picture.frames.contains(document.activeElement);
         picture.draw();
+        root.classList.toggle("differential", picture.profile.differential);
         root.setAttribute("height", picture.height);
         root.setAttribute("viewBox", `0 0 ${picture.width} ${picture.height}`);
         for (const id of ["title", "subtitle"]) texts[id]?.setAttribute("x", picture.width / 2);
@@ -354,7 +355,6 @@ class Viewer {
     // Shows another profile in the place of the one before: of the same names, in the same tree.
     take(profile) {
         this.picture.profile = profile;
-        this.root.classList.toggle("differential", profile.differential);
         this.follow();
     }
 

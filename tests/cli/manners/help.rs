@@ -1,4 +1,4 @@
-//! Help, version and mistakes in the command line: all six programs.
+//! Help, version and mistakes in the command line: all programs.
 
 use std::process::{Command, Stdio};
 

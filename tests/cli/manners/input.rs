@@ -106,7 +106,9 @@ fn line_ends_and_marks_of_other_systems_are_read() {
         let place = Place::of(program);
         let expected = place.run(["in.folded"]).ok().stdout;
         let foreign = format!("\u{feff}{}", program.profile.replace('\n', "\r\n"));
-        for text in [foreign.as_str(), program.profile.trim_end(), foreign.trim_end(), &format!("{}\n\n", program.profile)] {
+        for text in
+            [foreign.as_str(), program.profile.trim_end(), foreign.trim_end(), &format!("{}\n\n", program.profile)]
+        {
             let outcome = place.run_with(["-"], text.as_bytes()).ok();
             assert_eq!((&outcome.stdout, outcome.stderr.as_str()), (&expected, ""), "{program:?} {text:?}");
         }

@@ -107,12 +107,31 @@ fn a_reader_that_leaves_is_no_failure() {
 
 #[cfg(unix)]
 #[test]
+fn what_only_programs_read_does_not_go_to_the_terminal() {
+    use crate::support::{run_bounded, terminal::Terminal};
+    for program in READERS.into_iter().filter(|program| program.binary) {
+        let place = Place::of(program);
+        let terminal = Terminal::open();
+        let mut command = place.command(["in.folded"]);
+        let outcome = run_bounded(command.stdout(terminal.stream()).stderr(Stdio::piped()));
+        assert_eq!((outcome.code(), outcome.stderr.lines().count()), (2, 1), "{outcome:?}");
+        assert!(outcome.stderr.contains(" -o"), "{outcome:?}");
+        drop(command);
+        assert_eq!(terminal.shown(), "");
+    }
+}
+
+#[cfg(unix)]
+#[test]
 fn names_do_not_steer_the_terminal_but_pass_through_pipes() {
     use crate::support::{run_bounded, terminal::Terminal};
     let hostile = "\u{1b}]0;owned\u{7};\u{1b}[31mred\u{9b}2J\u{202e}evil";
     for program in READERS {
         let place = Place::of(program);
         place.file("hostile.folded", (program.line)(hostile));
+        if program.binary {
+            continue;
+        }
         let terminal = Terminal::open();
         let mut command = place.command(["hostile.folded"]);
         run_bounded(command.stdout(terminal.stream()).stderr(Stdio::piped())).ok();

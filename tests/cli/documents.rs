@@ -1,0 +1,226 @@
+//! `fg-collapse` on documents that a stranger sends: JSON, XML and protobuf that are cut, deep, or lie; and on what
+//! profilers that are installed write.
+
+use std::process::{Command, Stdio};
+
+use crate::support::{self, Outcome, directory, has, run, run_bounded, run_command};
+
+/// What is not to be exceeded by a small input, in megabytes.
+const MEMORY: u64 = 256;
+
+/// Folds a text in an address space that is not large.
+#[cfg(target_os = "linux")]
+fn fold(megabytes: u64, text: &[u8]) -> Outcome {
+    let folder = directory();
+    let file = folder.path().join("in");
+    std::fs::write(&file, text).unwrap();
+    let mut command = Command::new("sh");
+    let limited = format!("ulimit -v {}; exec \"$0\" -n 1 \"$1\"", megabytes * 1024);
+    command.args(["-c", &limited, support::tool("fg-collapse")]).arg(file);
+    run_bounded(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
+}
+
+/// Fails unless it is refused in one line that holds `what`.
+#[cfg(target_os = "linux")]
+#[track_caller]
+fn assert_refused(text: &[u8], what: &str) {
+    let outcome = fold(MEMORY, text);
+    assert_eq!((outcome.code(), outcome.stdout.len(), outcome.stderr.lines().count()), (1, 0, 1), "{outcome:?}");
+    assert!(outcome.stderr.contains(what), "{outcome:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn json_may_be_nested_a_million_deep() {
+    let deep = |open: &str, times: usize| open.repeat(times);
+    for begin in ["", "{\"nodes\":[{\"callFrame\":", "{\"traceEvents\":"] {
+        let text = format!("{begin}{}", deep("[", 1_000_000));
+        assert_refused(text.as_bytes(), if begin.contains("nodes") { "cut short" } else { "no known format" });
+    }
+    assert_refused(deep("{\"a\":", 1_000_000).as_bytes(), "no known format");
+    // A tree that is a hundred thousand calls deep: the deepest stacks are there as far as they are written out at all.
+    let call = "{\"callFrame\":{\"functionName\":\"f\"},\"selfSize\":0,\"children\":[";
+    let text = format!(
+        "{{\"head\":{}{{\"callFrame\":{{\"functionName\":\"leaf\"}},\"selfSize\":7}}{}}}",
+        deep(call, 100_000),
+        deep("]}", 100_000)
+    );
+    let folded = fold(MEMORY, text.as_bytes()).ok().text();
+    assert!(folded.starts_with("[truncated];f;f;") && folded.ends_with(";f;leaf 7\n"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn stacks_that_share_do_not_grow_out_of_bounds() {
+    let events: String = (0..20_000).map(|at| format!("{{\"ph\":\"B\",\"ts\":{at},\"name\":\"f{at}\"}},")).collect();
+    let outcome = fold(512, format!("[{events}").as_bytes()).ok();
+    assert!(outcome.stderr.contains("events inside too many others left out"), "{outcome:?}");
+    // Each stack's parent is itself, or the other.
+    let text = r#"{"meta":{"interval":1},"threads":[{"name":"t","samples":{"stack":[0,1,2]},
+        "stackTable":{"prefix":[0,2,1],"frame":[0,0,0]},"frameTable":{"func":[0]},"funcTable":{"name":[0]},
+        "stringArray":["f"]}]}"#;
+    let folded = fold(MEMORY, text.as_bytes()).ok().text();
+    assert!(folded.starts_with("t;[truncated];f;f;") && folded.ends_with(" 3\n"), "{folded}");
+    let text = r#"{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"parent":1},
+        {"id":2,"callFrame":{"functionName":"f"},"parent":1}],"startTime":0,"endTime":3,"samples":[2],"timeDeltas":[0]}"#;
+    assert_eq!(fold(MEMORY, text.as_bytes()).ok().text(), "f 3\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn entities_of_xml_do_not_grow() {
+    let bomb: String = (1..40).map(|n| format!("<!ENTITY e{n} \"&e{};&e{};\">", n - 1, n - 1)).collect();
+    let text = format!(
+        "<?xml version=\"1.0\"?><!DOCTYPE t [<!ENTITY e0 \"boom\">{bomb}]><trace-query-result><row><weight id=\"1\">5</weight>\
+         <backtrace id=\"2\"><frame id=\"3\" name=\"f&e39;&lt;&#65;&#x110000;\"/></backtrace></row></trace-query-result>"
+    );
+    assert_eq!(fold(MEMORY, text.as_bytes()).ok().text(), "f&e39:<A&#x110000: 5\n");
+    let tag = format!("<trace-query-result><row a=\"{}", "x".repeat(17 << 20));
+    let outcome = fold(512, tag.as_bytes());
+    assert!(outcome.code() == 1 && outcome.stderr.contains("longer than 16 MiB"), "{}", outcome.stderr);
+}
+
+/// A gigabyte and more, packed.
+fn bomb(begin: &str, piece: &str, pieces: usize) -> Vec<u8> {
+    use std::io::Write as _;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(begin.as_bytes()).unwrap();
+    let piece = piece.repeat((1 << 20) / piece.len());
+    for _ in 0..pieces {
+        encoder.write_all(piece.as_bytes()).unwrap();
+    }
+    encoder.finish().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+#[cfg_attr(debug_assertions, ignore = "takes long without optimisation: cargo test --release")]
+fn a_packed_document_does_not_fill_the_memory() {
+    let blank = bomb("{\"head\":{\"callFrame\":{}},\"a\":[", " ", 1100);
+    let outcome = fold(4096, &blank);
+    assert!(outcome.code() == 1 && outcome.stderr.contains("longer than a gigabyte"), "{outcome:?}");
+    let values = bomb("{\"head\":{\"callFrame\":{}},\"a\":[", "0,", 300);
+    let outcome = fold(4096, &values);
+    assert!(outcome.code() == 1 && outcome.stderr.contains("more values than are taken"), "{outcome:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn lengths_in_protobuf_that_lie_take_no_memory() {
+    let begin = &b"\x0a\x04\x08\x01\x10\x02"[..];
+    for (lie, what) in [
+        (&b"\x12\xff\xff\xff\xff\x7fxy"[..], "cut short or damaged"),
+        (b"\x32\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", "cut short or damaged"),
+        (b"\x12\x02\x0a\x7f", "is damaged"),
+        (b"\x22\x02\x0a\x7f", "is damaged"),
+    ] {
+        assert_refused(&[begin, lie].concat(), what);
+    }
+    // A location that stands for a great many frames, in a great many samples.
+    let line = [0x22, 2, 0x08, 1].repeat(100_000);
+    let length = |bytes: &[u8]| {
+        let (mut length, mut out) = (bytes.len(), Vec::new());
+        while length >= 0x80 {
+            out.push(length as u8 | 0x80);
+            length >>= 7;
+        }
+        out.push(length as u8);
+        out
+    };
+    let location = [&[0x08, 1][..], &line].concat();
+    let samples = b"\x12\x06\x0a\x02\x01\x01\x10\x05".repeat(10_000);
+    let message = [begin, &samples, &[0x22], &length(&location), &location, b"\x2a\x02\x08\x01\x32\x00"].concat();
+    let folded = fold(MEMORY, &message).ok().text();
+    assert_eq!(folded, "[truncated] 50000\n");
+}
+
+#[test]
+fn what_is_no_json_is_said_with_its_place() {
+    let text = "{\"head\":{\"callFrame\":{}},\n \"a\" 5}";
+    let outcome = run("fg-collapse", ["--format=heapprofile"], text.as_bytes());
+    assert_eq!((outcome.code(), outcome.stdout.len()), (1, 0), "{outcome:?}");
+    assert_eq!(outcome.stderr, "fg-collapse: stdin: no JSON at line 2, column 6: expected a colon\n");
+    let outcome = run("fg-collapse", [""; 0], b"{\"head\":{\"callFrame\":{}}} {}");
+    assert!(outcome.stderr.contains("column 27: the document ends before the file does"), "{outcome:?}");
+}
+
+#[test]
+fn what_cannot_be_folded_gets_a_line_that_says_what_to_do() {
+    for (text, what) in [
+        (&b"FLR\0\0\x02"[..], "jfrconv -o collapsed"),
+        (b"{\"version\":1.2,\"mode\":\"cpu\",\"interval\":1,\"samples\":3,\"frames\":{}}", "raw: true"),
+        (b"{\"type\": \"map\", \"data\": {\"@start\": {\"12\": 3}}}\n", "no map in it is keyed by a stack"),
+    ] {
+        let outcome = run("fg-collapse", [""; 0], text);
+        assert_eq!((outcome.code(), outcome.stdout.len(), outcome.stderr.lines().count()), (1, 0, 1), "{outcome:?}");
+        assert!(outcome.stderr.contains(what), "{outcome:?}");
+    }
+}
+
+#[test]
+fn of_several_values_one_is_chosen_by_name() {
+    let pprof = support::data("collapse/formats/pprof.pb");
+    for option in ["--event=samples", "--sample-type=samples", "--event=samples/count"] {
+        let folded = run("fg-collapse", [option.as_ref(), pprof.as_os_str()], b"").ok().text();
+        assert_eq!(folded, "main.main;[libc.so.6] 1\nmain.main;main.serve;main.inlined 5\n");
+    }
+    let outcome = run("fg-collapse", ["--event=heap".as_ref(), pprof.as_os_str()], b"");
+    assert_eq!(outcome.code(), 1, "{outcome:?}");
+    assert!(outcome.stderr.contains("samples/count, cpu/nanoseconds"), "{outcome:?}");
+}
+
+#[test]
+fn the_order_of_samples_is_kept_where_that_is_asked_for() {
+    let text = r#"{"shared":{"frames":[{"name":"b"},{"name":"a"}]},"profiles":[{"type":"sampled","unit":"none",
+        "samples":[[0],[1],[1],[0]],"weights":[1,2,3,4]}]}"#;
+    let folded = run("fg-collapse", ["--in-order"], text.as_bytes()).ok().text();
+    assert_eq!(folded, "b 1\na 5\nb 4\n");
+}
+
+const SCRIPT: &str = "function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2) }\n\
+    const kept = []; function keep(n) { for (let i = 0; i < n; i++) kept.push({ i, text: 'x' + i }) }\n\
+    keep(100000); fib(27)\n";
+
+#[test]
+fn what_node_writes_is_read_and_adds_up() {
+    if !has("node") {
+        return;
+    }
+    let folder = directory();
+    std::fs::write(folder.path().join("work.js"), SCRIPT).unwrap();
+    let node = |arguments: &[&str]| {
+        let mut command = Command::new("node");
+        run_command(
+            {
+                command.current_dir(folder.path()).args(arguments);
+                command
+            },
+            b"",
+        )
+        .ok()
+        .text()
+    };
+    node(&[
+        "--cpu-prof",
+        "--cpu-prof-name=cpu",
+        "--heap-prof",
+        "--heap-prof-interval=4096",
+        "--heap-prof-name=heap",
+        "work.js",
+    ]);
+    let stated = |expression: &str, file: &str| {
+        let script = format!("const p = JSON.parse(require('fs').readFileSync('{file}')); console.log({expression})");
+        node(&["-e", &script]).trim().parse::<u64>().unwrap()
+    };
+    let folded = |file: &str| run("fg-collapse", [folder.path().join(file)], b"").ok().text();
+    let total = |text: &str| text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
+    let cpu = folded("cpu");
+    assert_eq!(stated("p.endTime - p.startTime", "cpu"), total(&cpu));
+    assert!(cpu.contains(";fib;fib;fib ") && cpu.contains(";keep "), "{cpu}");
+    let size = "(function sum(n) { return n.children.reduce((a, c) => a + sum(c), n.selfSize) })(p.head)";
+    assert_eq!(stated(size, "heap"), total(&folded("heap")));
+    node(&["--prof", "--no-logfile-per-isolate", "--logfile=ticks.log", "work.js"]);
+    let ticks = node(&["--prof-process", "--preprocess", "ticks.log"]);
+    std::fs::write(folder.path().join("ticks"), ticks).unwrap();
+    assert_eq!(stated("p.ticks.length", "ticks"), total(&folded("ticks")));
+}

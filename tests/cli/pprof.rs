@@ -1,0 +1,198 @@
+//! `fg-pprof`: what it writes is what `go tool pprof` reads, and folds back to what it was made from.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{self, Outcome, directory, has, run, run_command};
+
+const PROFILE: &str = "main 2\nmain;parse_[i] 3\nmain;parse_[i];read_[k] 12\nmain;write 5\n";
+const COMPARISON: &str = "main 2 0\nmain;parse 3 4\nmain;parse;read 0 12\nmain;write 5 5\n";
+
+fn made(options: &[&str], folded: &[u8]) -> Vec<u8> {
+    run("fg-pprof", options, folded).ok().stdout
+}
+
+fn unpacked(bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(bytes), &mut text).unwrap();
+    text
+}
+
+/// What comes back is what fg-collapse makes of the same text without the way through pprof.
+#[track_caller]
+fn assert_round_trip(what: &str, options: &[&str], folded: &[u8]) {
+    let direct = run("fg-collapse", ["-q", "--format=folded"], folded).ok().stdout;
+    let back = run("fg-collapse", ["-q"], &made(options, folded)).ok();
+    assert!(!direct.is_empty() && back.stdout == direct, "{what}: {:?}", back.text());
+}
+
+#[test]
+fn the_round_trip_is_the_identity() {
+    assert_round_trip("suffixes", &[], PROFILE.as_bytes());
+    assert_round_trip("a comparison", &[], COMPARISON.as_bytes());
+    assert_round_trip("all new", &[], b"a;b 0 1\nc 0 2\n");
+    assert_round_trip("all gone", &[], b"a;b 1 0\nc 2 0\n");
+    assert_round_trip("nothing", &[], b"a;b 0 0\nc 0 0\n");
+    assert_round_trip("no weight", &[], b"a;b 0\na 1\n");
+    assert_round_trip("fractions", &["--unit=apples"], b"a;b 0.25\na 100\nb 0.000001\n");
+    assert_round_trip("odd names", &[], b"a;;b\xff\x01 1\n;a 2\n  x ;y z 3\n[unknown];[lost] 4\n");
+    let deep = format!("{}leaf 7\n", "f;".repeat(5_000));
+    assert_round_trip("a deep stack", &[], deep.as_bytes());
+    assert_round_trip("the largest", &[], format!("a {}\n", i64::MAX).as_bytes());
+}
+
+#[test]
+fn every_folded_file_of_the_corpus_comes_back() {
+    let Some(corpus) = support::corpus(".") else { return };
+    let mut count = 0;
+    for folder in
+        ["recorded", "gregg/expected", "inferno/diff-folded", "inferno/flamegraph", "speedscope/stackcollapse"]
+    {
+        for file in files(&corpus.join(folder)) {
+            let direct = run("fg-collapse", ["-q".as_ref(), "--format=folded".as_ref(), file.as_os_str()], b"");
+            let named = file.to_string_lossy();
+            // Folded text, also with what is Austin's own, of which something is left.
+            if named.contains("perf-script") || direct.code() != 0 || direct.stdout.is_empty() {
+                continue;
+            }
+            let pprof = run("fg-pprof", [""; 0], &direct.stdout).ok();
+            let back = run("fg-collapse", ["-q"], &pprof.stdout).ok();
+            assert!(back.stdout == direct.stdout, "{named}");
+            count += 1;
+        }
+    }
+    assert!(count > 70, "{count}");
+}
+
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn the_same_profile_is_the_same_bytes_and_time_is_told_on_request() {
+    let mut lines: Vec<&str> = PROFILE.lines().collect();
+    let once = made(&[], PROFILE.as_bytes());
+    lines.reverse();
+    assert_eq!(made(&[], lines.join("\n").as_bytes()), once);
+    assert_eq!(once[4..8], [0; 4], "no time in the gzip header");
+    assert_ne!(made(&["--time=1700000000"], PROFILE.as_bytes()), once);
+    let wrong = run("fg-pprof", ["--time=soon"], b"");
+    assert_eq!(wrong.code(), 2, "{wrong:?}");
+}
+
+#[test]
+fn a_sum_that_does_not_fit_is_said() {
+    let large = format!("a {}\nb 1\n", i64::MAX);
+    for (text, unit) in [(large.as_str(), "count"), ("a 9223372036854775807\nb 0.5\n", "count/10")] {
+        let outcome = run("fg-pprof", [""; 0], text.as_bytes());
+        assert_eq!((outcome.code(), outcome.stdout.len(), outcome.stderr.lines().count()), (1, 0, 1), "{outcome:?}");
+        assert!(outcome.stderr.contains("2^63") && outcome.stderr.contains(unit), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_comparison_does_not_add_to_a_profile() {
+    let folder = directory();
+    std::fs::write(folder.path().join("a"), PROFILE).unwrap();
+    std::fs::write(folder.path().join("b"), made(&[], COMPARISON.as_bytes())).unwrap();
+    let outcome = run("fg-collapse", ["a", "b"].map(|name| folder.path().join(name)), b"");
+    assert_eq!((outcome.code(), outcome.text().lines().count()), (1, 4), "{outcome:?}");
+    assert!(outcome.stderr.contains("negative values"), "{outcome:?}");
+}
+
+/// `go tool pprof` on a profile.
+fn pprof(options: &[&str], profile: &[u8]) -> Outcome {
+    let folder = directory();
+    let file = folder.path().join("profile.pb.gz");
+    std::fs::write(&file, profile).unwrap();
+    let mut command = Command::new("go");
+    command.args(["tool", "pprof"]).args(options).arg(file);
+    command.env("HOME", folder.path()).env("PPROF_TMPDIR", folder.path()).env("GOTOOLCHAIN", "local");
+    run_command(command, b"").ok()
+}
+
+/// Of each function its self and its inclusive weight, as `go tool pprof -top` says.
+fn top(text: &str) -> BTreeMap<String, (i64, i64)> {
+    let rows = text.lines().skip_while(|line| !line.trim_start().starts_with("flat ")).skip(1);
+    rows.map(|row| {
+        let words: Vec<&str> = row.split_whitespace().collect();
+        (words[5..].join(" "), (words[0].parse().unwrap(), words[3].parse().unwrap()))
+    })
+    .collect()
+}
+
+/// The same, as fg-csv says.
+fn table(folded: &[u8], columns: [usize; 2]) -> BTreeMap<String, (i64, i64)> {
+    let text = run("fg-csv", ["--tsv"], folded).ok().text();
+    let number = |row: &[&str], column: usize| row[columns[column]].parse().unwrap();
+    let rows = text.lines().skip(1).map(|line| line.split('\t').collect::<Vec<_>>());
+    rows.map(|row| (row[0].to_owned(), (number(&row, 0), number(&row, 1)))).collect()
+}
+
+const SHOW_ALL: [&str; 3] = ["-nodefraction=0", "-edgefraction=0", "-nodecount=100000"];
+
+#[test]
+fn go_tool_pprof_shows_what_fg_csv_does() {
+    if !has("go") {
+        return;
+    }
+    let inlined = support::data("collapse/inlined.truth.folded.gz");
+    let recorded = run("fg-collapse", [inlined.as_os_str()], b"").ok().stdout;
+    for folded in [PROFILE.as_bytes(), &recorded] {
+        let profile = made(&["--type=hits", "--unit=count"], folded);
+        let shown = pprof(&[&["-top"], &SHOW_ALL[..]].concat(), &profile).text();
+        assert!(shown.starts_with("Type: hits\n"), "{shown}");
+        assert_eq!(top(&shown), table(folded, [1, 3]));
+    }
+}
+
+#[test]
+fn go_tool_pprof_shows_every_stack_with_its_weight() {
+    if !has("go") {
+        return;
+    }
+    let shown = pprof(&["-traces"], &made(&[], PROFILE.as_bytes())).text();
+    let mut stacks: Vec<String> = Vec::new();
+    for trace in shown.split("-----------+-------------------------------------------------------\n").skip(1) {
+        let mut frames: Vec<&str> = trace.lines().map(str::trim).collect();
+        let Some((weight, leaf)) = frames.first().and_then(|first| first.split_once("   ")) else { continue };
+        frames[0] = leaf;
+        frames.reverse();
+        stacks.push(format!("{} {weight}\n", frames.join(";")));
+    }
+    stacks.sort();
+    assert_eq!(stacks.concat(), PROFILE, "{shown}");
+}
+
+#[test]
+fn go_tool_pprof_shows_a_comparison_as_one() {
+    if !has("go") {
+        return;
+    }
+    let shown = pprof(&[&["-top"], &SHOW_ALL[..]].concat(), &made(&[], COMPARISON.as_bytes())).text();
+    assert!(shown.contains("of 10 total"), "shares are of what was before: {shown}");
+    let expected = [("main", (-2, 11)), ("parse", (1, 13)), ("read", (12, 12))];
+    let changed = expected.into_iter().map(|(name, weights)| (name.to_owned(), weights));
+    assert_eq!(top(&shown), changed.collect());
+}
+
+#[test]
+fn go_tool_pprof_shows_units_time_and_comments() {
+    if !has("go") {
+        return;
+    }
+    let options = ["--type=delay", "--unit=seconds", "--time=1700000000", "--comment=by hand", "--comment=twice"];
+    let profile = made(&options, b"main;wait 1.5\nmain 0.25\n");
+    let top = pprof(&["-top"], &profile).text();
+    assert!(top.contains("Type: delay\nTime: Nov 14, 2023") && top.contains("1750ms"), "{top}");
+    let comments = pprof(&["-comments"], &profile).text();
+    assert!(comments.contains("by hand\ntwice\n"), "{comments}");
+    assert!(unpacked(&profile).windows(12).any(|window| window == b"milliseconds"));
+}
