@@ -2,10 +2,12 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use fgkit::cli::{self, Choosing, Color, Common, Entries, Reading, Session, Tool};
-use fgkit::collapse::{self, Format, Options, SampleWeight};
+use fgkit::collapse::{self, Format, Options, SampleWeight, Spans};
 use fgkit::{Error, folded};
 
 /// Fold a profiler's output: one line a stack, equal stacks merged, sorted
@@ -55,6 +57,13 @@ struct Args {
     /// What a sample weighs: period, where one is printed, or samples
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
     weight: SampleWeight,
+    /// Put samples under the span, from FILE, in which they were taken
+    ///
+    /// FILE has a JSON object a line, with the span's name, trace_id, tid, start and end: nanoseconds on the clock of the
+    /// samples. The name becomes the root frame of that thread's samples from start up to, but not including, end; of
+    /// several spans, that of the one that began last. `[no span]` is the root of all others.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    span: Option<PathBuf>,
     /// Keep the order and merge equal neighbours only: for a flame chart
     #[arg(long, hide_short_help = true)]
     in_order: bool,
@@ -125,8 +134,11 @@ impl Tool for Args {
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         session.diagnostics.set_strict(self.reading.strict);
-        let (sources, options) = (self.reading.sources()?, self.options());
+        let (sources, mut options) = (self.reading.sources()?, self.options());
         let Session { output, diagnostics } = session;
+        if let Some(path) = &self.span {
+            options.spans = Some(Arc::new(Spans::load(path, diagnostics)?));
+        }
         if self.list_formats {
             let width = collapse::formats().map(|format| format.name.len()).max().unwrap_or_default();
             let line = |format: &Format| format!("{:width$}  {}\n", format.name, format.about);

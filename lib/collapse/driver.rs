@@ -144,8 +144,8 @@ fn read(
 ) -> Result<Option<Counts>, Error> {
     let mut input = source.open()?;
     let Some(format) = detect::format(&mut input, options)? else { return Ok(None) };
-    if !Choice::new(options).is_all() && !TIMED.contains(&format.name) {
-        let what = "samples have no time, thread or CPU here, so that --time, --comm and their like choose none";
+    if (options.spans.is_some() || !Choice::new(options).is_all()) && !TIMED.contains(&format.name) {
+        let what = "samples have no time, thread or CPU here, so that --time, --comm, --span and their like do nothing";
         diagnostics.warn(&format!("{}: {what}", input.name()));
     }
     let log = Log::new(input.name().to_owned(), diagnostics, in_order);

@@ -44,6 +44,7 @@ mod sample;
 mod select;
 mod simpleperf;
 mod sink;
+mod spans;
 mod stack;
 mod stap;
 mod text;
@@ -59,11 +60,13 @@ mod xctrace;
 mod xdebug;
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 pub use driver::{collapse, collapse_in_order, collapse_in_time};
 pub use format::{Format, format_called, formats};
 pub use merge::{merge_if_sorted, merge_promised};
 pub use select::{EventChoice, NumberList, OffsetSpan, SampleWeight, TimeSpan};
+pub use spans::Spans;
 pub use tidy::tidy;
 pub use timeline::{TimedSample, Timeline};
 
@@ -114,6 +117,8 @@ pub struct Options {
     pub tids: Option<NumberList>,
     /// The CPUs whose samples count.
     pub cpus: Option<NumberList>,
+    /// What the threads worked on: a root frame for their samples.
+    pub spans: Option<Arc<Spans>>,
     /// The idle thread's samples do not count.
     pub no_idle: bool,
 }
