@@ -149,14 +149,7 @@ impl Rows {
         match name.as_ref() {
             "row" => self.row = Row::default(),
             "thread" => {
-                let thread = match reference {
-                    Some(id) => self.threads.get(&*id).copied(),
-                    None => {
-                        let thread = sink.intern(attribute("fmt").unwrap_or_default().as_bytes());
-                        self.threads.insert(attribute("id").unwrap_or_default().into_owned(), thread);
-                        Some(thread)
-                    }
-                };
+                let thread = self.thread(tag, reference, sink);
                 self.row.thread = thread.filter(|_| options.pid || options.tid);
             }
             "weight" | "cycle-weight" => {
@@ -188,6 +181,15 @@ impl Rows {
             }
             _ => {}
         }
+    }
+
+    fn thread(&mut self, tag: &BytesStart<'_>, reference: Option<Cow<'_, str>>, sink: &mut Sink) -> Option<FrameId> {
+        if let Some(id) = reference {
+            return self.threads.get(&*id).copied();
+        }
+        let thread = sink.intern(attribute(tag, "fmt").unwrap_or_default().as_bytes());
+        self.threads.insert(attribute(tag, "id").unwrap_or_default().into_owned(), thread);
+        Some(thread)
     }
 
     fn define(&mut self, tag: &BytesStart<'_>, options: &Options, sink: &mut Sink) -> FrameId {

@@ -121,14 +121,7 @@ impl Reader<'_> {
             }
             (Value | ValueOrEnd, b'-' | b'+' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z') => {
                 self.node()?;
-                let rest = &self.text[self.at..];
-                self.at += rest.iter().take_while(|byte| is_of_word(**byte)).count();
-                if self.at == self.text.len() && !self.open.is_empty() {
-                    // Half a number is none.
-                    self.nodes.pop();
-                    return Ok(expected);
-                }
-                Ok(CommaOrEnd)
+                Ok(if self.skip_word() { CommaOrEnd } else { expected })
             }
             _ => Err(self.fault(match expected {
                 Value | ValueOrEnd => "expected a value",
@@ -154,6 +147,17 @@ impl Reader<'_> {
         }
         self.nodes.push(Node { start: self.at as u32, next: self.nodes.len() as u32 + 1 });
         Ok(())
+    }
+
+    /// Goes behind a number or its like; `false` if it may be cut, and then its node is gone: half a number is none.
+    fn skip_word(&mut self) -> bool {
+        let rest = &self.text[self.at..];
+        self.at += rest.iter().take_while(|byte| is_of_word(**byte)).count();
+        let whole = self.at < self.text.len() || self.open.is_empty();
+        if !whole {
+            self.nodes.pop();
+        }
+        whole
     }
 
     /// Goes behind a text; `false` if it is cut, and then its node is gone.
