@@ -3,8 +3,8 @@
 //! As everywhere, a span's beginning is within it and its end is not. Of several, the innermost counts: the one that began
 //! last; of those that began together, the one that ends first.
 
-use std::collections::{BTreeSet, HashMap};
 use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
 
 /// The root frame of samples in no span.
 pub(super) const NO_SPAN: &[u8] = b"[no span]";

@@ -48,7 +48,8 @@ mod tests {
 
     #[test]
     fn a_line_is_an_object_with_whole_numbers() {
-        let read = span(br#"{"name":"a\"b","trace_id":"7","tid":3,"start":"1700000000000000001","end":1700000000000000002}"#);
+        let read =
+            span(br#"{"name":"a\"b","trace_id":"7","tid":3,"start":"1700000000000000001","end":1700000000000000002}"#);
         let read = read.unwrap();
         assert_eq!((&read.name[..], read.tid), (&b"a\"b"[..], 3));
         assert_eq!((read.start, read.end), (1_700_000_000_000_000_001, 1_700_000_000_000_000_002));
