@@ -241,7 +241,7 @@ not a span
     };
     let outcome = with(&[], SAMPLES).ok();
     assert_eq!(outcome.text(), "GET /;a_b;main;f;g 5\n[no span];c;main 7\ninner;a_b;main;f;g 6\n");
-    assert_eq!(outcome.stderr, format!("fg-collapse: {said}\n"));
+    assert_eq!(outcome.stderr, format!("fg-collapse: {said}\nfg-collapse: 1 malformed line left out\n"));
     let outcome = with(&["--strict"], SAMPLES);
     assert_eq!((outcome.code(), outcome.stderr), (1, format!("fg-collapse: {said}\n")));
     let text = "a 1 cycles:\n\t 7f00 f (/x)\n\n";
