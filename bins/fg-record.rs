@@ -7,31 +7,46 @@ use fgkit::cli::{self, Color, Common, Entries, Session, Tool};
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::time::Duration;
+    use std::path::PathBuf;
+    use std::thread::{Scope, ScopedJoinHandle};
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-    use fgkit::cli::Session;
-    use fgkit::diagnostics::plural;
-    use fgkit::perf::recording::Counts;
-    use fgkit::perf::{script, symbolize};
+    use fgkit::Error;
+    use fgkit::cli::{Output, Session};
+    use fgkit::diagnostics::{Diagnostics, plural};
+    use fgkit::perf::recording::{Counts, WeightBy};
+    use fgkit::perf::symbolize;
     use fgkit::record::events::Metric;
-    use fgkit::record::sampling::Rate;
-    use fgkit::record::{self, Recorded, Request, RequestTarget, summary};
-    use fgkit::{Error, folded};
+    use fgkit::record::off_cpu::OffCpu;
+    use fgkit::record::quantity::Quantity;
+    use fgkit::record::report::{self, Report, Said};
+    use fgkit::record::sampling::{CallGraph, Rate};
+    use fgkit::record::{self, Audience, Recorded, Request, RequestTarget};
 
     use super::Args;
 
     /// Records, prints, and passes on how the command ended.
     pub fn run(args: Args, session: &mut Session) -> Result<u8, Error> {
-        let request = request(&args, session.output.is_stdout())?;
-        let diagnostics = &mut session.diagnostics;
-        // Not beside a command, which has the terminal to itself.
-        let watched = args.command.is_empty() && diagnostics.shows_progress();
-        let mut watch = |elapsed: Duration, counts: &Counts| diagnostics.progress(|| so_far(elapsed, counts));
-        let mut recorded = record::record(request, watched.then_some(&mut watch))?;
-        for note in &recorded.notes {
-            session.diagnostics.warn(note);
+        let request = args.request(session.output.is_stdout() && !args.names_files())?;
+        let printer = Printer { report: args.report(request.weight), pattern: args.pattern() };
+        if printer.pattern.is_some() {
+            // Whether files can be written there is known before anything runs; this one is not to appear.
+            Output::create(Some(&printer.file("all", now())))?;
         }
-        let printed = print(&args, &recorded, session);
+        let (mut recorded, printed) = std::thread::scope(|scope| {
+            let diagnostics = &mut session.diagnostics;
+            // Not beside a command, which has the terminal to itself.
+            let watches = args.command.is_empty() && diagnostics.shows_progress();
+            let mut listener = Listener { watches, diagnostics, printer: &printer, scope, printing: None };
+            let recorded = record::record(request, &mut listener)?;
+            listener.finish()?;
+            for note in &recorded.notes {
+                listener.diagnostics.warn(note);
+            }
+            let (said, printed) = printer.print(&recorded, Some(&mut session.output));
+            tell(said, listener.diagnostics);
+            Ok::<_, Error>((recorded, printed))
+        })?;
         let status = recorded.command.as_mut().map_or(Ok(0), |command| command.wait())?;
         match printed {
             // Whoever read our output has gone; the command's own end still counts.
@@ -40,60 +55,199 @@ mod linux {
         }
     }
 
-    fn request(args: &Args, to_stdout: bool) -> Result<Request, Error> {
-        let target = match (args.command.is_empty(), args.pid.is_empty(), args.all_cpus) {
-            (false, true, false) => RequestTarget::Command(args.command.clone(), to_stdout),
-            (true, false, false) => RequestTarget::Processes(args.pid.clone()),
-            (true, true, true) => RequestTarget::System,
-            (true, true, false) => {
-                return Err(Error::Usage("name a command (fg-record -- CMD), a process (-p PID), or -a".to_owned()));
-            }
-            _ => return Err(Error::Usage("a command, -p and -a exclude each other".to_owned())),
-        };
-        Ok(Request {
-            target,
-            metrics: args.event.as_deref().map_or(Ok(Vec::new()), Metric::list)?,
-            rate: args.frequency.map(Rate::Frequency),
-            call_graph: args.call_graph,
-            ring: None,
-            max_stack: None,
-            cpus: None,
-            live_tail: !args.no_live_tail,
-            duration: args.duration,
-            weight: args.weight,
-            each_sample: args.script,
-        })
+    /// Prints recordings and parts of them.
+    struct Printer {
+        report: Report,
+        /// The files' names, where there are several.
+        pattern: Option<PathBuf>,
     }
 
-    /// Prints the profile and sums the recording up. The output is closed, so that whoever reads it can go on even if
-    /// the command still runs.
-    fn print(args: &Args, recorded: &Recorded, session: &mut Session) -> Result<(), Error> {
-        let Recorded { recording, .. } = recorded;
-        let names = symbolize::symbolize(&recording.objects, recording.locations(), &names_wanted(args));
-        let (profile, unknown) = recording.profile(0, &names)?;
-        for remark in names.remarks() {
-            session.diagnostics.warn(remark);
+    impl Printer {
+        fn print(&self, recorded: &Recorded, mut output: Option<&mut Output>) -> (Said, Result<(), Error>) {
+            let time = recorded.began;
+            self.report.print(recorded, |event, write| match (&self.pattern, &mut output) {
+                (None, Some(output)) => write(output),
+                _ => write(&mut Output::create(Some(&self.file(event, time)))?),
+            })
         }
-        for line in summary::lines(recorded, args.call_graph, unknown) {
-            session.diagnostics.warn(&line);
+
+        fn file(&self, event: &str, time: u64) -> PathBuf {
+            report::file(self.pattern.as_deref().unwrap_or("%e-%t".as_ref()), event, time)
         }
-        session.diagnostics.note(&summary::cuts(recorded));
-        session.output.write_with(|mut out| match args.script {
-            true => {
-                let events: Vec<&str> = recorded.metrics.iter().map(|(metric, _)| metric.name()).collect();
-                script::write(recording, &names, &events, args.weight, &mut out)
+    }
+
+    fn now() -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+    }
+
+    fn tell(said: Said, diagnostics: &mut Diagnostics) {
+        said.lines.iter().for_each(|line| diagnostics.warn(line));
+        diagnostics.note(&said.note);
+    }
+
+    /// Shows how far the recording is, and prints its parts beside it.
+    struct Listener<'scope, 'env> {
+        watches: bool,
+        diagnostics: &'env mut Diagnostics,
+        printer: &'env Printer,
+        scope: &'scope Scope<'scope, 'env>,
+        printing: Option<ScopedJoinHandle<'scope, (Said, Result<(), Error>)>>,
+    }
+
+    impl Listener<'_, '_> {
+        /// Waits until the last part is printed.
+        fn finish(&mut self) -> Result<(), Error> {
+            let Some(printing) = self.printing.take() else { return Ok(()) };
+            let (said, result) = printing.join().map_err(|_| Error::Said)?;
+            tell(said, self.diagnostics);
+            result
+        }
+    }
+
+    impl Audience for Listener<'_, '_> {
+        fn watches(&self) -> bool {
+            self.watches
+        }
+
+        fn so_far(&mut self, elapsed: Duration, counts: &Counts) {
+            let (seconds, samples) = (elapsed.as_secs(), plural(counts.samples, "sample"));
+            self.diagnostics.progress(|| format!("{seconds} s, {samples}, {} lost", counts.lost));
+        }
+
+        fn part(&mut self, part: Recorded) -> Result<(), Error> {
+            self.finish()?;
+            part.notes.iter().for_each(|note| self.diagnostics.warn(note));
+            let printer = self.printer;
+            self.printing = Some(self.scope.spawn(move || printer.print(&part, None)));
+            Ok(())
+        }
+    }
+
+    impl Args {
+        fn request(&self, to_stdout: bool) -> Result<Request, Error> {
+            self.check()?;
+            let metrics = self.metrics()?;
+            let weight = self.weight(&metrics);
+            Ok(Request {
+                target: self.target(to_stdout)?,
+                metrics,
+                rate: self.frequency.map(Rate::Frequency).or(self.count.map(Rate::Period)),
+                off_cpu: self.off_cpu(),
+                call_graph: self.call_graph(),
+                ring: self.mmap_pages,
+                max_stack: self.max_stack,
+                cpus: self.cpu.as_ref().map(|cpus| cpus.0.clone()),
+                live_tail: !self.no_live_tail,
+                duration: self.duration,
+                interval: self.interval,
+                max_overhead: self.max_overhead,
+                weight,
+                each_sample: self.script,
+            })
+        }
+
+        fn check(&self) -> Result<(), Error> {
+            let wrong = |what: &str| Err(Error::Usage(what.to_owned()));
+            let off_cpu = self.off_cpu || self.wall;
+            if !off_cpu && self.off_cpu_period.is_some() {
+                return wrong("--off-cpu-period is for --off-cpu and --wall");
             }
-            false => folded::write(&profile, &mut out),
-        })?;
-        session.output.close()
-    }
+            if off_cpu && (self.interval.is_some() || self.max_overhead.is_some()) {
+                return wrong("--interval and --max-overhead are for samples, not for --off-cpu and --wall");
+            }
+            if self.interval.is_some_and(|interval| interval < Duration::from_secs(1)) {
+                return wrong("--interval is a second at least: it is by the second that files are named");
+            }
+            if self.interval.is_some() && !self.output().is_some_and(report::names_times) {
+                return wrong("--interval writes a file each time: name it by its time, as in -o 'app-%t.folded'");
+            }
+            Ok(())
+        }
 
-    fn names_wanted(args: &Args) -> symbolize::Options {
-        symbolize::Options { inline: !args.no_inline, lines: args.lines, debuginfod: args.debuginfod }
-    }
+        fn target(&self, to_stdout: bool) -> Result<RequestTarget, Error> {
+            let wrong = |what: &str| Err(Error::Usage(what.to_owned()));
+            let mut targets = Vec::new();
+            if !self.command.is_empty() {
+                let (words, user) = (self.command.clone(), self.user.clone());
+                targets.push(RequestTarget::Command { words, quiet_stdout: to_stdout, user });
+            }
+            if !self.pid.is_empty() {
+                targets.push(RequestTarget::Processes(self.pid.clone()));
+            }
+            if !self.tid.is_empty() {
+                targets.push(RequestTarget::Threads(self.tid.clone()));
+            }
+            targets.extend(self.cgroup.clone().map(RequestTarget::Cgroup));
+            if self.all_cpus {
+                targets.push(RequestTarget::System);
+            }
+            match (targets.pop(), targets.is_empty()) {
+                (Some(target), true) => Ok(target),
+                (None, _) => wrong("name a command (fg-record -- CMD), a process (-p PID), or -a"),
+                _ => wrong("a command, -p, -t, --cgroup and -a exclude each other"),
+            }
+        }
 
-    fn so_far(elapsed: Duration, counts: &Counts) -> String {
-        format!("{} s, {}, {} lost", elapsed.as_secs(), plural(counts.samples, "sample"), counts.lost)
+        /// A thread that leaves its CPU does not change what the copy misses.
+        fn call_graph(&self) -> CallGraph {
+            let usual = if self.off_cpu || self.wall { 8192 } else { 16384 };
+            self.call_graph.unwrap_or(CallGraph::Dwarf(usual))
+        }
+
+        fn off_cpu(&self) -> Option<OffCpu> {
+            (self.off_cpu || self.wall).then_some(OffCpu {
+                wall: self.wall,
+                period: self.off_cpu_period,
+                min_block: self.min_block,
+                max_block: self.max_block,
+            })
+        }
+
+        fn metrics(&self) -> Result<Vec<Metric>, Error> {
+            let wrong = |what: &str| Err(Error::Usage(what.to_owned()));
+            let lists = self.event.iter().map(|events| Metric::list(events));
+            let mut metrics = lists.collect::<Result<Vec<_>, _>>()?.concat();
+            if let Some(field) = &self.weight_field {
+                let [metric] = &mut metrics[..] else {
+                    return wrong("--weight-field is for one tracepoint: -e SUBSYSTEM:EVENT");
+                };
+                metric.quantity = Some(Quantity::field(metric.name(), field)?);
+            }
+            if metrics.len() > 1 && !self.script && !self.output().is_some_and(report::names_events) {
+                return wrong(
+                    "several events make several profiles: name each file by its event (-o 'app-%e.folded'), \
+                     or print them all with --script",
+                );
+            }
+            let is_argument = |metric: &Metric| matches!(metric.quantity, Some(Quantity::Argument(_)));
+            if self.call_graph() == CallGraph::FramePointers && metrics.iter().any(is_argument) {
+                return wrong("only --call-graph dwarf brings a function's arguments");
+            }
+            Ok(metrics)
+        }
+
+        fn weight(&self, metrics: &[Metric]) -> WeightBy {
+            match self.max_overhead {
+                _ if metrics.iter().any(|metric| metric.quantity.is_some()) => WeightBy::Period,
+                _ if self.off_cpu || self.wall => WeightBy::Microseconds,
+                // Where the rate changes, samples do not count alike.
+                Some(_) => WeightBy::Period,
+                None => self.weight,
+            }
+        }
+
+        fn report(&self, weight: WeightBy) -> Report {
+            let names = symbolize::Options { inline: !self.no_inline, lines: self.lines, debuginfod: self.debuginfod };
+            Report { script: self.script, clock: self.clock, names, weight, call_graph: self.call_graph() }
+        }
+
+        fn output(&self) -> Option<&std::path::Path> {
+            self.common.output.as_deref()
+        }
+
+        fn pattern(&self) -> Option<PathBuf> {
+            self.output().filter(|_| self.names_files()).map(std::path::Path::to_owned)
+        }
     }
 }
 
@@ -103,10 +257,13 @@ mod linux {
 /// disk. They are named from symbol tables and debug information; inlined calls are frames of their own. Threads and
 /// children are followed. While the profile goes to standard output, what the command prints there goes to standard
 /// error. Ctrl-C ends the recording and prints what there is; the command's exit status is passed on.
+///
+/// In each thread and child the kernel counts from the start: one that ends before its first sample is due has none.
+/// Where many live that short, use a higher frequency, or -a, which counts on CPUs.
 #[derive(clap::Parser)]
 #[command(
     name = "fg-record",
-    override_usage = "fg-record [OPTIONS] -- COMMAND [ARGUMENT]...\n       fg-record [OPTIONS] -p PID[,PID]...\n       fg-record [OPTIONS] -a"
+    override_usage = "fg-record [OPTIONS] -- COMMAND [ARGUMENT]...\n       fg-record [OPTIONS] -p PID[,PID]... | -t TID | -a | --cgroup PATH"
 )]
 struct Args {
     /// The command to run and record, and its arguments
@@ -117,9 +274,26 @@ struct Args {
     #[arg(short, long, value_name = "PID", value_delimiter = ',')]
     pid: Vec<u32>,
 
+    /// Record running threads, without what they start
+    #[arg(short, long, value_name = "TID", value_delimiter = ',', hide_short_help = true)]
+    tid: Vec<u32>,
+
+    /// Record the processes of a cgroup, by its path below /sys/fs/cgroup
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
+    cgroup: Option<std::path::PathBuf>,
+
     /// Record all CPUs
     #[arg(short, long)]
     all_cpus: bool,
+
+    /// Record on these CPUs alone: 0-3,8
+    #[arg(short = 'C', long, value_name = "LIST", hide_short_help = true)]
+    #[cfg(target_os = "linux")]
+    cpu: Option<fgkit::record::target::CpuList>,
+
+    /// Run the command as this user: with sudo fg-record it need not be root
+    #[arg(long, value_name = "NAME", requires = "command", hide_short_help = true)]
+    user: Option<String>,
 
     /// Stop after this time: 10, 500ms, 2m
     #[arg(short, long, value_name = "TIME", value_parser = cli::parse_duration)]
@@ -129,22 +303,63 @@ struct Args {
     #[arg(short = 'F', long, value_name = "HZ", value_parser = clap::value_parser!(u64).range(1..))]
     frequency: Option<u64>,
 
-    /// The event to sample [default: cycles or cpu-clock]
-    ///
-    /// Of the CPU: cycles, instructions, cache-misses, branches, branch-misses; most virtual machines do not count
-    /// them. Of the kernel: cpu-clock, task-clock, page-faults, minor-faults, major-faults.
-    #[arg(short, long, value_name = "EVENT")]
-    event: Option<String>,
+    /// One sample every N events, instead of so many a second
+    #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
+    #[arg(conflicts_with = "frequency")]
+    count: Option<u64>,
 
-    /// dwarf[,BYTES] or fp
+    /// The events to sample [default: cycles or cpu-clock]
     ///
-    /// dwarf unwinds a copy of the stack (16384 bytes of it, unless said) by the unwind information that compilers leave
+    /// Of the CPU: cycles, instructions, cache-misses, branches and the like, L1-dcache-load-misses and the like, rNNN by
+    /// its number, cpu/event=0xNN,umask=0xNN/ by the words that the kernel lists; most virtual machines count none of them.
+    /// Of the kernel: cpu-clock, task-clock, page-faults, context-switches and the like, and tracepoints such as
+    /// sched:sched_switch, which are all sampled. Of a program: calls of a function, uprobe:PATH:SYMBOL, which are sampled
+    /// too, or with :NUMBER behind it the sum of that argument, such as malloc's first. Behind a colon: u, in programs alone; k, in the kernel alone; p, pp, ppp,
+    /// as near to the cause as the CPU can. Several, with commas between them or -e again, make several profiles: name the
+    /// files by event, as in -o 'app-%e.folded', or print them all with --script.
+    #[arg(short, long, value_name = "EVENT")]
+    event: Vec<String>,
+
+    /// Record blocked time, in microseconds
+    ///
+    /// By the stack with which they left their CPU. The leaf is [off-cpu], or [runnable] after a preemption. The wait for
+    /// a CPU after the end of a block is part of it: only the scheduler's own events could tell them apart. Who is still
+    /// blocked when the recording ends counts up to then. Blocks that began before the recording are left out.
+    #[arg(long, conflicts_with_all = ["event", "frequency", "count", "script", "weight"])]
+    off_cpu: bool,
+
+    /// Record all time, on CPUs and off, in microseconds
+    ///
+    /// What was sampled on CPUs and what --off-cpu records, in one profile. The sum of a thread is its life within the
+    /// recording: switches say for how long it ran, and its samples share that out. Run time without a sample is
+    /// [unsampled], and so is what was asleep when the recording began.
+    #[arg(long, conflicts_with_all = ["off_cpu", "event", "count", "script", "weight", "min_block", "max_block"])]
+    wall: bool,
+
+    /// Of blocks, take the stack of every Nth [default: of each, until there are 20000 a second]
+    ///
+    /// All are timed nevertheless. Those of one thread that last about equally long share their time out among those whose
+    /// stack was taken.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
+    off_cpu_period: Option<u64>,
+
+    /// Leave shorter blocks out: 1ms, 50us
+    #[arg(long, value_name = "TIME", value_parser = cli::parse_duration, requires = "off_cpu", hide_short_help = true)]
+    min_block: Option<std::time::Duration>,
+
+    /// Leave longer blocks out
+    #[arg(long, value_name = "TIME", value_parser = cli::parse_duration, requires = "off_cpu", hide_short_help = true)]
+    max_block: Option<std::time::Duration>,
+
+    /// dwarf[,BYTES] or fp [default: dwarf]
+    ///
+    /// dwarf unwinds a copy of the stack (16384 bytes of it, or 8192 of each switch with --off-cpu and --wall, unless said) by the unwind information that compilers leave
     /// in every program; what lies deeper is read from the thread itself while it runs. Right for programs without frame
     /// pointers, however deep. fp follows frame pointers, in the kernel: cheaper, but code without them cuts stacks short,
     /// and nothing can tell that.
-    #[arg(long, value_name = "HOW", default_value = "dwarf,16384")]
+    #[arg(long, value_name = "HOW")]
     #[cfg(target_os = "linux")]
-    call_graph: fgkit::record::sampling::CallGraph,
+    call_graph: Option<fgkit::record::sampling::CallGraph>,
 
     /// Do not read from living threads what the copy of a stack misses
     #[arg(long, hide_short_help = true)]
@@ -153,6 +368,36 @@ struct Args {
     /// What a stack weighs: samples, or period, the event's own count since the last sample
     #[arg(long, value_name = "BY", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
     weight: fgkit::perf::recording::WeightBy,
+
+    /// Follow no stack further than this many frames
+    ///
+    /// With --call-graph fp the kernel follows 127 of them, unless kernel.perf_event_max_stack says otherwise.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
+    max_stack: Option<u16>,
+
+    /// The size of the ring of samples of each CPU: pages, or bytes as in 512K; a power of two
+    #[arg(short, long, value_name = "SIZE", hide_short_help = true)]
+    #[cfg_attr(target_os = "linux", arg(value_parser = fgkit::record::sampling::parse_ring))]
+    mmap_pages: Option<u8>,
+
+    /// Take fewer samples while the recorder itself takes more of a CPU than this
+    ///
+    /// And more again when it takes less. Samples weigh their period then, as with --weight period.
+    #[arg(long, value_name = "PERCENT", hide_short_help = true)]
+    #[arg(value_parser = parse_percent, conflicts_with = "weight")]
+    max_overhead: Option<f64>,
+
+    /// Write a profile every so often, and begin anew: for days
+    ///
+    /// Each to a file of its own, whose name tells when it began: -o 'app-%t.folded' makes app-20261121T025700Z.folded.
+    /// What ended meanwhile is forgotten.
+    #[arg(long, value_name = "TIME", value_parser = cli::parse_duration, hide_short_help = true)]
+    interval: Option<std::time::Duration>,
+    /// What a stack weighs, of a tracepoint: the sum of this field, such as bytes of block:block_rq_issue
+    ///
+    /// What is negative, as the results of system calls that failed are, weighs nothing.
+    #[arg(long, value_name = "FIELD", requires = "event", conflicts_with = "weight", hide_short_help = true)]
+    weight_field: Option<String>,
 
     /// Leave inlined calls out: quicker for large programs
     #[arg(long, hide_short_help = true)]
@@ -167,8 +412,21 @@ struct Args {
     debuginfod: bool,
 
     /// Print each sample as `perf script` does
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     script: bool,
+
+    /// Whose times --script prints: monotonic, or realtime (the time of day)
+    ///
+    /// For a program that writes down by this clock what it does when: see fg-collapse --span.
+    #[arg(
+        long,
+        value_name = "CLOCK",
+        default_value = "monotonic",
+        requires = "script",
+        hide_possible_values = true,
+        hide_short_help = true
+    )]
+    clock: fgkit::perf::script::Clock,
 
     #[command(flatten)]
     common: Common,
@@ -176,11 +434,31 @@ struct Args {
     color: Color,
 }
 
+impl Args {
+    /// Whether the output's name stands for several files, one for each event or time.
+    fn names_files(&self) -> bool {
+        let name = self.common.output.as_ref().map(|path| path.to_string_lossy());
+        name.is_some_and(|name| name.contains("%t") || name.contains("%e"))
+    }
+}
+
+/// Reads a share, in percent.
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let percent = text.trim_end_matches('%').trim_end().parse().ok();
+    percent.filter(|percent| (0.01..=100.0).contains(percent)).ok_or_else(|| "a share such as 2 or 0.5".to_owned())
+}
+
 impl Tool for Args {
     const EXAMPLES: Entries = &[
         ("fg-record -- ./app | fg-svg > flame.svg", "A program from start to end."),
         ("fg-record -p 1234 -d 30 | fg-svg > flame.svg", "A running process for half a minute."),
         ("sudo fg-record -a -d 10 | fg-filter --focus kswapd", "The whole system; what matters is chosen later."),
+        ("sudo fg-record --off-cpu -p 1234 -d 30 | fg-svg > waits.svg", "Where a process waits."),
+        ("sudo fg-record --wall -- ./app | fg-svg > time.svg", "All time, on CPUs and off."),
+        (
+            "fg-record -e syscalls:sys_exit_write --weight-field ret -- ./app | fg-svg > writes.svg",
+            "The bytes that were written.",
+        ),
         ("fg-record --script -- ./app > app.script", "Each sample with its time, as perf script prints it."),
     ];
 
@@ -196,6 +474,10 @@ impl Tool for Args {
 
     fn common(&self) -> &Common {
         &self.common
+    }
+
+    fn output(&self) -> Option<&std::path::Path> {
+        self.common.output.as_deref().filter(|_| !self.names_files())
     }
 
     fn color(&self) -> clap::ColorChoice {

@@ -44,6 +44,11 @@ pub trait Tool: clap::Parser {
     /// The options that all tools have.
     fn common(&self) -> &Common;
 
+    /// The file that the result goes to; `None` for standard output, and for those who name their files themselves.
+    fn output(&self) -> Option<&std::path::Path> {
+        self.common().output.as_deref()
+    }
+
     /// How its messages are coloured.
     fn color(&self) -> clap::ColorChoice {
         clap::ColorChoice::Auto
@@ -107,7 +112,7 @@ fn run<T: Tool>(tool: T, name: &'static str) -> u8 {
     if !tool.handles_signals() {
         signals::install(tool.reads_stdin());
     }
-    let output = match Output::create(tool.common().output.as_deref()) {
+    let output = match Output::create(tool.output()) {
         Ok(output) => output,
         Err(error) => {
             diagnostics.fail(&error);

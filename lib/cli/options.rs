@@ -87,6 +87,7 @@ pub fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
     let scale = match unit {
         "" | "s" => 1.0,
         "ms" => 0.001,
+        "us" => 0.000_001,
         "m" => 60.0,
         "h" => 3600.0,
         _ => return Err(DURATION.to_owned()),

@@ -14,7 +14,7 @@ use super::symbolize::NamedFrame;
 use super::view::{Folder, Views};
 
 /// What is known of a process's own code.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Code {
     dump: Option<JitDump>,
     /// Where its map would be: the folder and the process's own number in it.
@@ -22,7 +22,7 @@ struct Code {
 }
 
 /// What is known of the processes' own code.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct JitCode {
     by_process: FxHashMap<u32, Code>,
 }
@@ -35,6 +35,11 @@ impl JitCode {
         let inner = status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().next_back());
         let inner = inner.map_or(pid.to_string(), str::to_owned);
         code.map = views.temporary(pid).map(|folder| (folder, inner));
+    }
+
+    /// Forgets all processes but those that stay.
+    pub fn retain(&mut self, mut stays: impl FnMut(u32) -> bool) {
+        self.by_process.retain(|pid, _| stays(*pid));
     }
 
     /// The jitdump that a process has mapped, to tell that it writes one.

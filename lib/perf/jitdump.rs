@@ -60,9 +60,9 @@ impl Function {
 }
 
 /// A jitdump that may still grow.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct JitDump {
-    file: File,
+    file: Arc<File>,
     /// How far it was read.
     position: u64,
     /// What was read and is no whole record yet.
@@ -85,7 +85,7 @@ impl JitDump {
         let mut magic = [0; 4];
         file.read_exact(&mut magic).ok()?;
         (u32::from_le_bytes(magic) == MAGIC).then(|| Self {
-            file,
+            file: Arc::new(file),
             position: 0,
             pending: Vec::new(),
             has_header: false,
@@ -103,11 +103,11 @@ impl JitDump {
         if self.file.metadata().is_ok_and(|metadata| metadata.len() <= self.position) {
             return;
         }
-        if self.file.seek(SeekFrom::Start(self.position)).is_err() {
+        if (&*self.file).seek(SeekFrom::Start(self.position)).is_err() {
             return;
         }
         loop {
-            let read = (&self.file).take(BLOCK).read_to_end(&mut self.pending).unwrap_or(0);
+            let read = (&*self.file).take(BLOCK).read_to_end(&mut self.pending).unwrap_or(0);
             if read == 0 {
                 return;
             }

@@ -20,7 +20,11 @@ pub mod plt;
 pub mod process;
 pub mod recording;
 pub mod script;
+pub mod state;
 pub mod symbolize;
 pub mod symbols;
+#[cfg(unix)]
+mod truncation;
+mod turn;
 pub mod unwind;
 pub mod view;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::recording::{Recording, Tally, WeightBy};
+use super::state::State;
 use super::symbolize::{NamedFrame, Symbolized};
 use crate::Error;
 use crate::collapse::tidy;
@@ -24,10 +25,11 @@ impl Recording {
         let mut frames = FrameNames::new(names);
         let comms: Vec<FrameId> = self.comms.iter().map(|(_, comm)| profile.frames.intern(&comm_frame(comm))).collect();
         let truncated = profile.frames.intern(TRUNCATED);
+        let lost = profile.frames.intern(LOST);
         let mut stack = Vec::new();
         for (number, tally) in self.tallies.iter().enumerate().filter(|(_, tally)| tally.samples > 0) {
             let this = self.stack(number as u32);
-            if this.event != event {
+            if this.event != event || tally.samples == 0 {
                 continue;
             }
             let java = tidy::is_java(self.comm(&this));
@@ -45,15 +47,23 @@ impl Recording {
                     stack.extend_from_slice(frames.named(frame, java, &mut profile.frames));
                 }
             }
+            if this.state == State::Lost {
+                stack.clear();
+                stack.push(lost);
+            }
+            stack.extend(this.state.leaves().iter().map(|leaf| profile.frames.intern(leaf)));
             let weight = match self.options.weight {
+                // To the nearest one.
+                WeightBy::Microseconds => Weight::from_millionths((tally.period + 500) / 1000 * 1_000_000),
                 WeightBy::Samples => Weight::new(tally.samples),
                 WeightBy::Period => Weight::from_millionths(tally.period.saturating_mul(1_000_000)),
             };
-            profile.add(&stack, Weights::plain(weight))?;
+            if weight > Weight::ZERO {
+                profile.add(&stack, Weights::plain(weight))?;
+            }
         }
         let count = self.lost.get(event as usize).copied().unwrap_or(0);
-        if count > 0 {
-            let lost = profile.frames.intern(LOST);
+        if count > 0 && self.options.weight != WeightBy::Microseconds {
             profile.add(&[lost], Weights::plain(self.lost_weight(event, count)))?;
         }
         Ok((profile, unknown))
@@ -62,6 +72,8 @@ impl Recording {
     /// What the lost samples would have weighed: with periods, each as much as the event's others in the mean.
     fn lost_weight(&self, event: u32, lost: u64) -> Weight {
         match self.options.weight {
+            // Charged already: the time is known, and only its stack is not.
+            WeightBy::Microseconds => Weight::ZERO,
             WeightBy::Samples => Weight::new(lost),
             WeightBy::Period => {
                 let of_event = |(number, _): &(usize, &Tally)| self.stack(*number as u32).event == event;
@@ -119,6 +131,14 @@ pub struct Unknown {
     pub frames: u64,
     /// Those without a name.
     pub unknown: u64,
+}
+
+impl Unknown {
+    /// Adds those of another profile.
+    pub fn add(&mut self, other: Self) {
+        self.frames += other.frames;
+        self.unknown += other.unknown;
+    }
 }
 
 /// A thread's name as a frame: blanks become `_`.

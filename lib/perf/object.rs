@@ -24,7 +24,7 @@ impl ObjectId {
 }
 
 /// What code belongs to.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Object {
     /// Nothing that was mapped.
     Unknown,
@@ -89,7 +89,7 @@ impl std::ops::Deref for Bytes {
 }
 
 /// An opened ELF file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Elf {
     path: Vec<u8>,
     bytes: Bytes,
@@ -156,11 +156,13 @@ impl Elf {
 /// All objects of a recording.
 #[derive(Debug)]
 pub struct Objects {
-    objects: Vec<Object>,
-    by_file: FxHashMap<(u64, u64, i64), ObjectId>,
-    by_name: FxHashMap<Vec<u8>, ObjectId>,
-    jit: FxHashMap<(u32, bool), ObjectId>,
-    views: Views,
+    pub(super) objects: Vec<Object>,
+    pub(super) by_file: FxHashMap<(u64, u64, i64), ObjectId>,
+    pub(super) by_name: FxHashMap<Vec<u8>, ObjectId>,
+    pub(super) jit: FxHashMap<(u32, bool), ObjectId>,
+    /// Numbers that are to be given again.
+    pub(super) free: Vec<ObjectId>,
+    pub(super) views: Views,
     /// What is known of the code that processes make themselves.
     pub jit_code: JitCode,
 }
@@ -177,6 +179,7 @@ impl Default for Objects {
             by_file: FxHashMap::default(),
             by_name: FxHashMap::default(),
             jit: FxHashMap::default(),
+            free: Vec::new(),
             views: Views::default(),
             jit_code: JitCode::default(),
         }
@@ -258,6 +261,10 @@ impl Objects {
     }
 
     fn push(&mut self, object: Object) -> ObjectId {
+        if let Some(id) = self.free.pop() {
+            self.objects[id.0 as usize] = object;
+            return id;
+        }
         let id = ObjectId(u32::try_from(self.objects.len()).expect("fewer than 2^32 objects"));
         self.objects.push(object);
         id
@@ -342,8 +349,10 @@ pub(super) fn bytes_to_path(path: &[u8]) -> PathBuf {
 
 #[allow(unsafe_code)]
 pub(super) fn map_file(file: &File) -> Result<Bytes, String> {
-    // SAFETY: the mapping is read-only and private. Should somebody shorten the file while it is mapped, an access
-    // raises SIGBUS; the files here are those that processes run, which are replaced and not rewritten.
+    #[cfg(unix)]
+    super::truncation::survive();
+    // SAFETY: the mapping is read-only and private; should somebody shorten the file while it is mapped, zeros are read.
+    // Nothing that is read is trusted.
     let map = unsafe { memmap2::Mmap::map(file) }.map_err(|error| crate::plain(&error))?;
     Ok(Bytes::Mapped(Arc::new(map)))
 }

@@ -173,6 +173,22 @@ impl Processes {
         names.iter().rev().find(|name| name.since <= time).or(names.first()).map(|name| name.what)
     }
 
+    /// Whether anything is known of a process.
+    pub fn knows(&self, pid: u32) -> bool {
+        self.processes.contains_key(&pid)
+    }
+
+    /// What is mapped anywhere, or was.
+    pub fn objects(&self) -> impl Iterator<Item = ObjectId> + '_ {
+        let of_all = self.processes.values();
+        of_all.flat_map(|process| process.current.values().chain(&process.retired)).map(|mapping| mapping.what.object)
+    }
+
+    /// Gives the threads' names other ids.
+    pub fn rename(&mut self, mut new: impl FnMut(CommId) -> CommId) {
+        self.comms.values_mut().flatten().for_each(|name| name.what = new(name.what));
+    }
+
     /// No sample older than `time` will come: what only such a one could ask for is dropped.
     pub fn forget_before(&mut self, time: u64) {
         let (gone, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.ended).into_iter().partition(|end| end.0 < time);

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use super::event::{Address, Event, Mmap, Sample, Stamp};
 use super::object::{KERNEL, Object, ObjectId, Objects, UNKNOWN};
 use super::process::{CommId, Mapping, Processes};
+use super::state::State;
 use super::unwind::{End, Memory, Moment, Unwinder};
 use crate::profile::{FrameId, Frames, Stacks};
 
@@ -19,6 +20,9 @@ pub enum WeightBy {
     Samples,
     /// The event's own count since the last sample: nanoseconds for cpu-clock.
     Period,
+    /// The time, in microseconds, where that is what is recorded.
+    #[value(skip)]
+    Microseconds,
 }
 
 /// How a recording is kept.
@@ -65,10 +69,16 @@ pub struct Counts {
     pub lost: u64,
     /// Samples whose stack was cut before its root.
     pub truncated: Truncated,
+    /// Stacks of programs that the kernel followed, and how many frames they have.
+    pub user_stacks: u64,
+    /// See there.
+    pub user_frames: u64,
     /// How often the kernel held sampling back.
     pub throttled: u64,
     /// Side-band records that the kernel dropped: mappings or names may be missing.
     pub lost_side_band: u64,
+    /// Switches that the kernel dropped.
+    pub lost_switches: u64,
     /// Records that could not be understood.
     pub malformed: u64,
 }
@@ -113,8 +123,10 @@ pub(super) struct Tally {
 /// The number of a stack's ids that come before its addresses: the thread's name; the event, and whether it is cut.
 pub(super) const HEAD: usize = 2;
 
-/// The bit that says that a stack is cut; the others are the event's number.
+/// The bit that says that a stack is cut; then the bits of the state; the others are the event's number.
 const CUT: u32 = 1;
+const STATE: u32 = 0b1110;
+const EVENT_SHIFT: u32 = 4;
 
 /// A distinct stack.
 #[derive(Clone, Copy, Debug)]
@@ -124,6 +136,8 @@ pub struct Stack<'a> {
     pub event: u32,
     /// Whether it is cut before its root.
     pub is_cut: bool,
+    /// What the thread was doing.
+    pub state: State,
     /// Its places, root first.
     pub places: &'a [u32],
 }
@@ -132,14 +146,16 @@ pub struct Stack<'a> {
 #[derive(Debug)]
 pub struct Recording {
     pub(super) options: Options,
-    processes: Processes,
+    pub(super) processes: Processes,
+    /// On each CPU, the process and thread that ended last.
+    pub(super) exits: FxHashMap<u32, (u32, u32)>,
     /// The files whose code ran.
     pub objects: Objects,
     /// Threads' names.
     pub comms: Frames,
-    locations: Locations,
+    pub(super) locations: Locations,
     pub(super) stacks: Stacks,
-    unwinder: Unwinder,
+    pub(super) unwinder: Unwinder,
     pub(super) tallies: Vec<Tally>,
     /// The samples, where they are kept by themselves.
     pub kept: Vec<Kept>,
@@ -147,7 +163,7 @@ pub struct Recording {
     pub counts: Counts,
     /// Samples that the kernel dropped, event by event.
     pub(super) lost: Vec<u64>,
-    scratch: Vec<u32>,
+    pub(super) scratch: Vec<u32>,
 }
 
 impl Recording {
@@ -156,6 +172,7 @@ impl Recording {
         Self {
             options,
             processes: Processes::default(),
+            exits: FxHashMap::default(),
             objects: Objects::default(),
             comms: Frames::new(),
             locations: Locations::default(),
@@ -167,6 +184,11 @@ impl Recording {
             lost: Vec::new(),
             scratch: Vec::new(),
         }
+    }
+
+    /// Unwinds no stack further than so many frames.
+    pub fn limit_unwinding(&mut self, frames: usize) {
+        self.unwinder.deepest = frames;
     }
 
     /// Takes in what a record says. Of what a sample refers to, everything must have been taken in before it.
@@ -183,9 +205,12 @@ impl Recording {
             Event::Fork { pid, tid, parent_pid, parent_tid } => {
                 self.processes.fork((pid, tid), (parent_pid, parent_tid), stamp.time);
             }
-            Event::Exit { pid, tid } => self.processes.exit(pid, tid, stamp.time),
+            Event::Exit { pid, tid } => {
+                self.exits.insert(stamp.cpu, (pid, tid));
+                self.processes.exit(pid, tid, stamp.time);
+            }
             Event::Throttle => self.counts.throttled += 1,
-            Event::Lost(_) | Event::Other => {}
+            Event::Lost(_) | Event::Switch { .. } | Event::Other => {}
         }
     }
 
@@ -207,6 +232,16 @@ impl Recording {
         self.processes.name(tid, comm.index() as CommId, time);
     }
 
+    /// Whether a thread's name is known; or need not be, since it has no number any more.
+    pub fn knows_thread(&self, tid: u32) -> bool {
+        tid == u32::MAX || self.processes.comm(tid, u64::MAX - 1).is_some()
+    }
+
+    /// Whether anything is known of what a process has mapped.
+    pub fn knows_process(&self, pid: u32) -> bool {
+        self.processes.knows(pid)
+    }
+
     /// A thread's name from the beginning of time, unless another is known.
     pub fn name_if_new(&mut self, tid: u32, comm: &[u8]) {
         if self.processes.comm(tid, u64::MAX - 1).is_none() {
@@ -220,35 +255,54 @@ impl Recording {
     }
 
     fn sample(&mut self, stamp: Stamp, sample: &Sample<'_>) {
-        self.counts.samples += 1;
-        let mut stack = std::mem::take(&mut self.scratch);
-        stack.clear();
-        let end = self.find_stack(stamp, sample, &mut stack);
-        self.counts.truncated.count(end);
-        let comm = match self.processes.comm(stamp.tid, stamp.time) {
-            Some(comm) => comm,
-            None => self.comms.intern(format!(":{}", stamp.tid).as_bytes()).index() as CommId,
-        };
-        stack.extend([sample.event << 1 | if end == End::Root { 0 } else { CUT }, comm]);
-        stack.reverse();
-        let number = self.add(&stack, sample.period);
-        self.scratch = stack;
+        let stamp = self.with_owner(stamp);
+        let number = self.intern_stack(stamp, sample);
+        self.add(number, (1, sample.period));
         // What code was where at its time is known at the end.
         if self.options.each_sample || self.objects.jit_code.dump(stamp.pid).is_some() {
             self.kept.push(Kept { stamp, period: sample.period, stack: number });
         }
     }
 
-    /// Counts a sample of a stack; the stack's number.
-    fn add(&mut self, stack: &[u32], period: u64) -> u32 {
-        let number = self.stacks.intern(stack);
-        if number as usize == self.tallies.len() {
-            self.tallies.push(Tally::default());
-        }
-        let tally = &mut self.tallies[number as usize];
-        tally.samples += 1;
-        tally.period += u128::from(period);
+    /// The number of a sample's stack, for one that is to be charged later.
+    pub fn intern_stack(&mut self, stamp: Stamp, sample: &Sample<'_>) -> u32 {
+        self.counts.samples += 1;
+        let mut stack = std::mem::take(&mut self.scratch);
+        stack.clear();
+        let end = self.find_stack(stamp, sample, &mut stack);
+        self.counts.truncated.count(end);
+        let comm = self.comm_at(stamp.tid, stamp.time);
+        stack.extend([sample.event << EVENT_SHIFT | if end == End::Root { 0 } else { CUT }, comm]);
+        stack.reverse();
+        let number = self.stacks.intern(&stack);
+        self.scratch = stack;
         number
+    }
+
+    /// The number of a stack of which nothing is known but the thread's name.
+    pub fn intern_bare(&mut self, tid: u32, time: u64) -> u32 {
+        let comm = self.comm_at(tid, time);
+        self.stacks.intern(&[comm, 0])
+    }
+
+    /// Charges a stack with so many blocks or samples of so many nanoseconds, in a state.
+    pub fn charge(&mut self, stack: u32, state: State, (count, nanoseconds): (u64, u64)) {
+        let mut ids = std::mem::take(&mut self.scratch);
+        ids.clear();
+        ids.extend_from_slice(self.stacks.get(stack));
+        ids[1] |= state.number() << 1;
+        let number = self.stacks.intern(&ids);
+        self.scratch = ids;
+        self.add(number, (count, nanoseconds));
+    }
+
+    fn add(&mut self, stack: u32, (samples, period): (u64, u64)) {
+        if stack as usize >= self.tallies.len() {
+            self.tallies.resize(stack as usize + 1, Tally::default());
+        }
+        let tally = &mut self.tallies[stack as usize];
+        tally.samples += samples;
+        tally.period += u128::from(period);
     }
 
     /// Nothing more will come. Code that was made at run time may have been replaced: each sample's places get those of
@@ -275,9 +329,16 @@ impl Recording {
                 let old = &mut self.tallies[stack as usize];
                 old.samples -= 1;
                 old.period -= u128::from(period);
-                self.kept[index].stack = self.add(&ids, period);
+                let number = self.stacks.intern(&ids);
+                self.add(number, (1, period));
+                self.kept[index].stack = number;
             }
         }
+    }
+
+    fn comm_at(&mut self, tid: u32, time: u64) -> CommId {
+        let comm = self.processes.comm(tid, time);
+        comm.unwrap_or_else(|| self.comms.intern(format!(":{tid}").as_bytes()).index() as CommId)
     }
 
     /// Finds the places on a sample's stack, innermost first: what the kernel wrote, and what unwinding finds.
@@ -285,6 +346,8 @@ impl Recording {
         for address in sample.callchain.addresses() {
             let mapping = if address.in_kernel { None } else { self.find(stamp, address) };
             stack.push(self.locate(stamp.pid, address, mapping));
+            self.counts.user_frames += u64::from(!address.in_kernel);
+            self.counts.user_stacks += u64::from(!address.in_kernel && address.exact);
         }
         let mut end = if stack.len() >= self.options.max_stack { End::TooDeep } else { End::Root };
         self.objects.jit_code.read_dump(stamp.pid);
@@ -304,6 +367,14 @@ impl Recording {
             stack.push(self.locate(stamp.pid, address, mapping));
         }
         end
+    }
+
+    /// A thread on the last steps of its end has no number any more: it is the last that has ended on its CPU.
+    fn with_owner(&self, stamp: Stamp) -> Stamp {
+        match self.exits.get(&stamp.cpu) {
+            Some(&(pid, tid)) if stamp.tid == u32::MAX => Stamp { pid, tid, ..stamp },
+            _ => stamp,
+        }
     }
 
     fn find(&self, stamp: Stamp, address: Address) -> Option<Mapping> {
@@ -339,7 +410,19 @@ impl Recording {
     /// What is known of a stack.
     pub fn stack(&self, number: u32) -> Stack<'_> {
         let ids = self.stacks.get(number);
-        Stack { comm: ids[0], event: ids[1] >> 1, is_cut: ids[1] & CUT != 0, places: &ids[HEAD..] }
+        Stack {
+            comm: ids[0],
+            event: ids[1] >> EVENT_SHIFT,
+            is_cut: ids[1] & CUT != 0,
+            state: State::of((ids[1] & STATE) >> 1),
+            places: &ids[HEAD..],
+        }
+    }
+
+    /// The sum of the periods of an event's samples.
+    pub fn total_period(&self, event: u32) -> u128 {
+        let of_event = |(number, _): &(usize, &Tally)| self.stack(*number as u32).event == event;
+        self.tallies.iter().enumerate().filter(of_event).map(|(_, tally)| tally.period).sum()
     }
 
     /// The thread's name of a stack.
@@ -347,20 +430,17 @@ impl Recording {
         self.comms.name(FrameId::from_index(stack.comm))
     }
 
-    /// What the counters know of samples that were dropped, event by event. In a ring the kernel tells of losses only
-    /// before the next record in it, and not of which event.
-    pub fn add_lost(&mut self, by_event: &[u64]) {
-        self.lost.resize(self.lost.len().max(by_event.len()).max(1), 0);
-        self.lost.iter_mut().zip(by_event).for_each(|(lost, more)| *lost += more);
-        let untold = self.counts.lost.saturating_sub(self.lost.iter().sum());
-        self.lost[0] += untold;
+    /// What the counters know of samples that were dropped, event by event: more than the ring, in which the kernel tells
+    /// of losses only before the next record.
+    pub fn set_lost(&mut self, by_event: Option<Vec<u64>>) {
+        self.lost = by_event.unwrap_or_else(|| vec![self.counts.lost]);
         self.counts.lost = self.lost.iter().sum();
     }
 }
 
 /// Every distinct place, once.
 #[derive(Debug, Default)]
-struct Locations {
+pub(super) struct Locations {
     all: Vec<Location>,
     by_place: HashTable<u32>,
 }

@@ -20,11 +20,11 @@ pub struct Held {
 
 impl Held {
     /// Makes the process. With `quiet_stdout`, what it prints goes to our standard error, since the profile goes to
-    /// standard output.
+    /// standard output. With a user's name the program runs as that user.
     ///
     /// # Errors
-    /// [`Error::Command`].
-    pub fn start(words: &[OsString], quiet_stdout: bool) -> Result<Self, Error> {
+    /// [`Error::Command`], [`Error::Refused`] if there is no such user.
+    pub fn start(words: &[OsString], quiet_stdout: bool, user: Option<&str>) -> Result<Self, Error> {
         let (program, arguments) =
             words.split_first().ok_or_else(|| Error::Usage("name a command to record".to_owned()))?;
         let name = program.to_string_lossy().into_owned();
@@ -33,6 +33,13 @@ impl Held {
         command.args(arguments);
         if quiet_stdout {
             command.stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned().map_err(failed)?));
+        }
+        if let Some(user) = user {
+            if !rustix::process::geteuid().is_root() {
+                return Err(Error::Refused("only root may run a command as another user (--user)".to_owned()));
+            }
+            let no_such_user = || Error::Refused(format!("no such user: {user}"));
+            super::sys::run_as(&mut command, super::sys::User::named(user).ok_or_else(no_such_user)?);
         }
         let (mut reported, report): (PipeReader, PipeWriter) = io::pipe().map_err(failed)?;
         let (wait, go) = io::pipe().map_err(failed)?;

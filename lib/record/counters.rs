@@ -6,23 +6,21 @@
 use std::fs::File;
 use std::io;
 
-use perf_event_open::config::{
-    CallChain, Cgroup, Clock, Cpu, Inherit, OnExecve, Opts, Proc, RecordIdFormat, RegsMask, SampleOn, SampleSkid, Size,
-    UseBuildId, WakeUpOn,
-};
+use perf_event_open::config::{Cgroup, Cpu, Opts, Proc};
 use perf_event_open::count::Counter;
 use perf_event_open::event::sw::Software;
 use perf_event_open::sample::Sampler;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::events::{Excluded, Metric};
+use super::events::Metric;
+use super::options;
+use super::quantity::Quantity;
 use super::refusal;
-use super::sampling::{CallGraph, Rate, Sampling};
+use super::sampling::{Rate, Sampling};
 use super::sys;
 use super::target::{self, Target};
 use crate::Error;
-use crate::perf::event::Layout;
-use crate::perf::unwind;
+use crate::perf::event::{Layout, Sample, sample_type};
 
 /// A counter whose records go to a ring of its own.
 pub struct Ring {
@@ -48,6 +46,15 @@ pub struct CpuRings {
     pub samples: Ring,
     /// What samples refer to.
     pub side: Ring,
+    /// Switches, where they are wanted.
+    pub switches: Option<Ring>,
+}
+
+impl CpuRings {
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Ring> {
+        [&self.side, &self.samples].into_iter().chain(&self.switches)
+    }
 }
 
 /// All counters of a recording.
@@ -61,8 +68,12 @@ pub struct Counters {
     /// The threads that have counters of their own.
     owned: FxHashSet<u32>,
     enable_by_hand: bool,
+    /// Whether they count on CPUs, whoever runs there, and not in threads.
+    of_cpus: bool,
     /// The layout of all records.
     pub layout: Layout,
+    /// For how many of each event a sample stands, and how much each of them is.
+    measures: Vec<(Option<u64>, Option<Quantity>)>,
     /// What the user should know of how they were opened.
     pub notes: Vec<String>,
 }
@@ -74,11 +85,14 @@ impl Counters {
     /// [`Error::Refused`] with the reason.
     pub fn open(target: &Target, sampling: &Sampling) -> Result<Self, Error> {
         raise_file_limit();
+        sampling.must_fit()?;
         let (best, smallest) = sampling.ring_sizes();
         let (mut without_kernel, mut size) = (false, best);
         loop {
             match Opener::new(target, sampling, without_kernel, size).open() {
-                Err(Failure::Counter(error, _)) if error.raw_os_error() == Some(libc::EACCES) && !without_kernel => {
+                Err(Failure::Counter(error, _))
+                    if error.raw_os_error() == Some(libc::EACCES) && !without_kernel && !sampling.switches =>
+                {
                     without_kernel = true;
                 }
                 Err(Failure::Ring(error)) if error.raw_os_error() == Some(libc::EPERM) && size > smallest => {
@@ -94,6 +108,18 @@ impl Counters {
                 }
             }
         }
+    }
+
+    /// Starts telling what samples will refer to, unless a command's program will.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn start_side(&self) -> io::Result<()> {
+        if !self.enable_by_hand {
+            return Ok(());
+        }
+        let is_side = |counter: &&Counter| !counter.id().is_ok_and(|id| self.counted.contains_key(&id));
+        self.all().filter(is_side).try_for_each(Counter::enable)
     }
 
     /// Starts counting, unless a command's program will.
@@ -120,7 +146,10 @@ impl Counters {
         let mut lost = Vec::new();
         let leaders = self.rings.iter().map(|rings| &rings.samples.counter);
         for counter in leaders.chain(&self.others) {
-            let Some(counted) = self.counted.get(&counter.id().ok()?) else { continue };
+            let Some(counted) = self.counted.get(&counter.id().ok()?).filter(|counted| counted.event != SWITCHES)
+            else {
+                continue;
+            };
             let event = counted.event as usize;
             lost.resize(lost.len().max(event + 1), 0);
             lost[event] += counter.stat().ok()?.lost_records?;
@@ -136,10 +165,48 @@ impl Counters {
         counts.then_some(counted.event)
     }
 
+    /// Has one sample taken in so many of those that were asked for, if that can be done for all counters there are.
+    pub fn set_rates(&self, metrics: &[(Metric, Rate)], one_in: u32) -> bool {
+        if !self.of_cpus || metrics.iter().any(|(_, rate)| rate.period().is_some()) {
+            return false;
+        }
+        for counter in self.all() {
+            let counted = counter.id().ok().and_then(|id| self.counted.get(&id));
+            if let Some((_, Rate::Frequency(hertz))) = counted.and_then(|counted| metrics.get(counted.event as usize)) {
+                sys::set_period(counter.file(), (hertz / u64::from(one_in)).max(1));
+            }
+        }
+        true
+    }
+
+    /// How much a sample of an event, by its number, stands for.
+    pub fn measure(&self, event: u32, sample: &Sample<'_>) -> u64 {
+        let (period, quantity) = &self.measures[event as usize];
+        match quantity {
+            Some(quantity) => quantity.of(sample).saturating_mul(period.unwrap_or(sample.period)),
+            None if self.layout.sample_type & sample_type::PERIOD != 0 => sample.period,
+            None => period.unwrap_or(1),
+        }
+    }
+
+    /// Lets an event, by its number, be counted or not.
+    pub fn let_count(&self, event: u32, on: bool) {
+        let of_event = |counter: &&Counter| {
+            counter.id().ok().and_then(|id| self.counted.get(&id)).is_some_and(|counted| counted.event == event)
+        };
+        for counter in self.all().filter(of_event) {
+            // One whose thread has gone counts no more anyway.
+            let _ = if on { counter.enable() } else { counter.disable() };
+        }
+    }
+
     fn all(&self) -> impl Iterator<Item = &Counter> {
-        self.rings.iter().flat_map(|rings| [&rings.side.counter, &rings.samples.counter]).chain(&self.others)
+        self.rings.iter().flat_map(CpuRings::all).map(|ring| &ring.counter).chain(&self.others)
     }
 }
+
+/// The number of an event that is none: of the counter that only tells of switches.
+const SWITCHES: u32 = u32::MAX;
 
 /// What a counter counts.
 #[derive(Clone, Copy, Debug)]
@@ -163,6 +230,7 @@ struct Opener<'a> {
     /// The events with their options.
     metrics: Vec<(&'a Metric, Opts)>,
     side_options: Opts,
+    switch_options: Option<Opts>,
     sample_ring: u8,
     cpus: Vec<u32>,
     counters: Counters,
@@ -170,12 +238,13 @@ struct Opener<'a> {
 
 impl<'a> Opener<'a> {
     fn new(target: &'a Target, sampling: &'a Sampling, without_kernel: bool, sample_ring: u8) -> Self {
-        let options = |metric: &Metric, rate| sample_options(target, sampling, metric, rate, without_kernel);
+        let options = |metric: &Metric, rate| options::of_samples(target, sampling, metric, rate, without_kernel);
         Self {
             target,
             sampling,
             metrics: sampling.metrics.iter().map(|(metric, rate)| (metric, options(metric, *rate))).collect(),
-            side_options: side_options(target, without_kernel),
+            side_options: options::of_the_side(target, without_kernel),
+            switch_options: sampling.switches.then(|| options::of_switches(target)),
             sample_ring,
             cpus: sampling.cpus.clone().unwrap_or_else(target::online_cpus),
             counters: Counters {
@@ -183,8 +252,10 @@ impl<'a> Opener<'a> {
                 others: Vec::new(),
                 counted: FxHashMap::default(),
                 owned: FxHashSet::default(),
-                layout: sampling.call_graph.layout(),
+                layout: sampling.layout(),
+                measures: sampling.metrics.iter().map(|(m, rate)| (rate.period(), m.quantity.clone())).collect(),
                 enable_by_hand: !matches!(target, Target::Command(_)),
+                of_cpus: matches!(target, Target::System | Target::Cgroup(_)),
                 notes: Vec::new(),
             },
         }
@@ -240,11 +311,11 @@ impl<'a> Opener<'a> {
             let cpu = self.cpus[index];
             let side = counter(Software::Dummy, whose.beside(), cpu, &mut self.side_options);
             let mut side = Some(side.map_err(|error| Failure::Counter(error, 0))?);
+            let mut switches = self.open_switches(index, whose)?;
             for (event, (metric, options)) in self.metrics.iter_mut().enumerate() {
                 let failed = |error| Failure::Counter(error, event);
                 let samples = counter(*metric, whose, cpu, options).map_err(failed)?;
-                let owner = if let Whose::Thread(tid) = whose { Some(tid) } else { None };
-                let counted = Counted { event: event as u32, owner };
+                let counted = Counted { event: event as u32, owner: whose.owner() };
                 self.counters.counted.insert(samples.id().map_err(failed)?, counted);
                 match (self.counters.rings.get(index), side.take()) {
                     (Some(rings), side) => {
@@ -258,12 +329,31 @@ impl<'a> Opener<'a> {
                     (None, side) => {
                         let side = ring(side.expect("the first event's"), self.sampling.side_ring(self.sample_ring))?;
                         let samples = ring(samples, self.sample_ring)?;
-                        self.counters.rings.push(CpuRings { samples, side });
+                        self.counters.rings.push(CpuRings { samples, side, switches: switches.take() });
                     }
                 }
             }
         }
         Ok(())
+    }
+}
+
+impl Opener<'_> {
+    /// A counter that tells of switches, where they are wanted: the ring of a CPU, or one that shares it.
+    fn open_switches(&mut self, index: usize, whose: Whose<'_>) -> Result<Option<Ring>, Failure> {
+        let failed = |error| Failure::Counter(error, 0);
+        let Some(options) = &mut self.switch_options else { return Ok(None) };
+        let switches = counter(Software::Dummy, whose, self.cpus[index], options).map_err(failed)?;
+        let counted = Counted { event: SWITCHES, owner: whose.owner() };
+        self.counters.counted.insert(switches.id().map_err(failed)?, counted);
+        match self.counters.rings.get(index).and_then(|rings| rings.switches.as_ref()) {
+            None => Ok(Some(ring(switches, self.sampling.switch_ring(self.sample_ring))?)),
+            Some(leader) => {
+                sys::share_ring(switches.file(), leader.file()).map_err(failed)?;
+                self.counters.others.push(switches);
+                Ok(None)
+            }
+        }
     }
 }
 
@@ -279,6 +369,10 @@ enum Whose<'a> {
 }
 
 impl Whose<'_> {
+    fn owner(self) -> Option<u32> {
+        if let Self::Thread(tid) = self { Some(tid) } else { None }
+    }
+
     /// Whose side-band is needed beside samples: a process may enter a cgroup with all that it has mapped.
     fn beside(self) -> Self {
         if let Self::Cgroup(_) = self { Self::Everybody } else { self }
@@ -309,70 +403,6 @@ fn counter(
         }
         result => result,
     }
-}
-
-/// The options of a counter that takes samples.
-fn sample_options(target: &Target, sampling: &Sampling, metric: &Metric, rate: Rate, without_kernel: bool) -> Opts {
-    let Excluded { user, kernel } = metric.excluded;
-    let without_kernel = without_kernel || kernel;
-    let mut options = common_options(target, without_kernel);
-    options.exclude.user = user;
-    options.sample_skid = match metric.precise {
-        0 => SampleSkid::Arbitrary,
-        1 => SampleSkid::Const,
-        2 => SampleSkid::ReqZero,
-        _ => SampleSkid::Zero,
-    };
-    options.sample_on = match rate {
-        Rate::Frequency(hertz) => SampleOn::Freq(hertz),
-        Rate::Period(events) => SampleOn::Count(events),
-    };
-    options.stat_format.lost_records = true;
-    let max_stack_frames = sampling.max_stack.unwrap_or(0);
-    let mut call_chain =
-        CallChain { exclude_user: false, exclude_kernel: without_kernel, defer_user: false, max_stack_frames };
-    if let CallGraph::Dwarf(bytes) = sampling.call_graph {
-        call_chain.exclude_user = true;
-        options.sample_format.user_regs = Some(RegsMask(unwind::REGISTERS));
-        options.sample_format.user_stack = Some(Size(bytes));
-    }
-    // The kernel refuses a callchain that leaves both parts out; an empty one does the same.
-    call_chain.exclude_kernel &= !call_chain.exclude_user;
-    options.sample_format.call_chain = Some(call_chain);
-    if let Some(bytes) = sampling.wake_after() {
-        options.wake_up.on = WakeUpOn::Bytes(bytes);
-    }
-    options
-}
-
-/// The options of a counter that only tells what samples refer to.
-fn side_options(target: &Target, without_kernel: bool) -> Opts {
-    let mut options = common_options(target, without_kernel);
-    options.extra_record.task = true;
-    options.extra_record.comm = true;
-    options.extra_record.mmap.code = true;
-    options.extra_record.mmap.ext = Some(UseBuildId(false));
-    options.wake_up.on = WakeUpOn::Bytes(1);
-    options
-}
-
-fn common_options(target: &Target, without_kernel: bool) -> Opts {
-    let mut options = Opts::default();
-    options.exclude.hv = true;
-    options.exclude.idle = true;
-    options.exclude.kernel = without_kernel;
-    if matches!(target, Target::Command(_) | Target::Processes(_)) {
-        options.inherit = Some(Inherit::NewChild);
-    }
-    if matches!(target, Target::Command(_)) {
-        options.on_execve = Some(OnExecve::Enable);
-    }
-    options.sample_format.code_addr = true;
-    options.sample_format.period = true;
-    options.record_id_all = true;
-    options.record_id_format = RecordIdFormat { id: true, stream_id: false, cpu: true, task: true, time: true };
-    options.timer = Some(Clock::Monotonic);
-    options
 }
 
 fn raise_file_limit() {

@@ -6,6 +6,8 @@ use perf_event_open::event::Event;
 use perf_event_open::event::dp::DynamicPmu;
 
 use super::pmu;
+use super::quantity::Quantity;
+use super::uprobe::Uprobe;
 use crate::Error;
 
 /// An event that can be counted, and where.
@@ -15,6 +17,10 @@ pub struct Metric {
     event: DynamicPmu,
     /// Where it is not counted.
     pub excluded: Excluded,
+    /// What it adds up to, if not to its number.
+    pub quantity: Option<Quantity>,
+    /// The file whose code it is in, if it is a call.
+    uprobe: Option<Uprobe>,
     /// How near to the cause a sample must be taken: 0 to 3, as `precise_ip` has it.
     pub precise: u8,
 }
@@ -77,9 +83,15 @@ impl Metric {
         Self::new("cpu-clock", SOFTWARE, 0)
     }
 
+    /// A thread leaves its CPU.
+    pub fn context_switches() -> Self {
+        Self::new("context-switches", SOFTWARE, 3)
+    }
+
     fn new(name: &str, ty: u32, config: u64) -> Self {
         let event = DynamicPmu { ty, config, config1: 0, config2: 0, config3: 0 };
-        Self { name: name.to_owned(), event, excluded: Excluded::default(), precise: 0 }
+        let (name, excluded) = (name.to_owned(), Excluded::default());
+        Self { name, event, excluded, quantity: None, uprobe: None, precise: 0 }
     }
 
     /// The event of that name; behind a colon where to count it and how precisely, as in `cycles:up`.
@@ -87,6 +99,9 @@ impl Metric {
     /// # Errors
     /// [`Error::Usage`] with the names that there are, [`Error::Refused`] where the machine has none of that name.
     pub fn named(name: &str) -> Result<Self, Error> {
+        if let Some(place) = name.strip_prefix("uprobe:") {
+            return Self::call(name, Uprobe::parse(place)?);
+        }
         let failure = match Self::without_modifiers(name) {
             Ok(metric) => return Ok(metric),
             Err(failure) => failure,
@@ -100,6 +115,16 @@ impl Metric {
         };
         let Some((excluded, precise)) = read_modifiers(modifiers) else { return Err(failure) };
         Ok(Self { name: name.to_owned(), excluded, precise, ..Self::without_modifiers(event)? })
+    }
+
+    /// Calls of a function.
+    fn call(name: &str, uprobe: Uprobe) -> Result<Self, Error> {
+        let ty = pmu::unit("uprobe").ok_or_else(|| Error::Refused("this kernel has no uprobes".to_owned()))?;
+        let mut metric = Self::new(name, ty, 0);
+        metric.event.config2 = uprobe.offset;
+        metric.quantity = uprobe.argument.map(Quantity::Argument);
+        metric.uprobe = Some(uprobe);
+        Ok(metric)
     }
 
     /// Several events, with commas between them.
@@ -151,12 +176,12 @@ impl Metric {
 
     /// Whether it takes the CPU's own counters.
     pub fn is_hardware(&self) -> bool {
-        !matches!(self.event.ty, SOFTWARE | TRACEPOINT)
+        !matches!(self.event.ty, SOFTWARE | TRACEPOINT) && self.uprobe.is_none()
     }
 
-    /// Whether it is a place in the kernel's code.
-    pub fn is_tracepoint(&self) -> bool {
-        self.event.ty == TRACEPOINT
+    /// Whether it is a place in the code of the kernel or of a program.
+    pub fn is_place(&self) -> bool {
+        self.event.ty == TRACEPOINT || self.uprobe.is_some()
     }
 }
 
@@ -164,7 +189,12 @@ impl TryFrom<&Metric> for Event {
     type Error = std::io::Error;
 
     fn try_from(metric: &Metric) -> Result<Self, Self::Error> {
-        (&metric.event).try_into()
+        let mut event = metric.event.clone();
+        if let Some(uprobe) = &metric.uprobe {
+            // The kernel reads the path while the event is opened, which the metric outlives.
+            event.config1 = uprobe.path.as_ptr() as u64;
+        }
+        (&event).try_into()
     }
 }
 

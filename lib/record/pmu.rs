@@ -78,6 +78,11 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
+/// The type of the events of a unit, if there is such a unit.
+pub fn unit(name: &str) -> Option<u32> {
+    fs::read_to_string(Path::new(DEVICES).join(name).join("type")).ok()?.trim().parse().ok()
+}
+
 fn names(folder: &Path) -> String {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -90,14 +95,23 @@ fn names(folder: &Path) -> String {
 /// # Errors
 /// [`Error::Refused`] if there is none of that name, or we may not know.
 pub fn tracepoint(subsystem: &str, event: &str) -> Result<u64, Error> {
+    let id = tracepoint_file(subsystem, event, "id")?;
+    id.trim().parse().map_err(|_| Error::Refused(format!("tracepoint {subsystem}:{event} has no number")))
+}
+
+/// A file that describes a tracepoint.
+///
+/// # Errors
+/// [`Error::Refused`] if there is none of that name, or we may not know.
+pub fn tracepoint_file(subsystem: &str, event: &str, file: &str) -> Result<String, Error> {
     let name = format!("{subsystem}:{event}");
     if [subsystem, event].iter().any(|part| part.is_empty() || part.contains(['/', '.'])) {
         return Err(Error::Usage(format!("no event is called {name}")));
     }
     let mut refused = false;
     for folder in TRACING.map(|folder| Path::new(folder).join("events")) {
-        match fs::read_to_string(folder.join(subsystem).join(event).join("id")) {
-            Ok(id) => return id.trim().parse().map_err(|_| Error::Refused(format!("tracepoint {name} has no number"))),
+        match fs::read_to_string(folder.join(subsystem).join(event).join(file)) {
+            Ok(text) => return Ok(text),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused = true,
             Err(_) => {}
         }

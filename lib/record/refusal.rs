@@ -12,7 +12,10 @@ pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: u
     let (metric, rate) = &sampling.metrics[event];
     let name = metric.name();
     let hertz = if let Rate::Frequency(hertz) = *rate { hertz } else { 0 };
+    let online = target::online_cpus();
+    let missing = sampling.cpus.iter().flatten().find(|cpu| !online.contains(cpu));
     Error::Refused(match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) if sampling.switches && paranoid() > 1 => switches(),
         Some(libc::EACCES | libc::EPERM) => permission(target),
         Some(libc::ESRCH) => "the process ended before it could be recorded".to_owned(),
         Some(libc::EMFILE) => {
@@ -21,6 +24,9 @@ pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: u
         Some(libc::ENOSYS) => blocked(),
         Some(libc::EINVAL) if hertz > max_sample_rate() => {
             format!("-F {hertz} is above kernel.perf_event_max_sample_rate={}", max_sample_rate())
+        }
+        Some(libc::EINVAL | libc::ENODEV) if missing.is_some() => {
+            format!("CPU {} is not there, or is switched off", missing.unwrap_or(&0))
         }
         Some(libc::EOVERFLOW) => {
             let asked = sampling.max_stack.unwrap_or(0);
@@ -64,6 +70,14 @@ pub fn rings(error: &io::Error) -> Error {
         ),
         _ => format!("no memory for ring buffers: {}", plain(error)),
     })
+}
+
+fn switches() -> String {
+    format!(
+        "time off the CPU is known to the kernel alone: perf_event_paranoid is {} (needs 1, or CAP_PERFMON). \
+         Try: sudo sysctl kernel.perf_event_paranoid=1",
+        paranoid()
+    )
 }
 
 fn permission(target: &Target) -> String {

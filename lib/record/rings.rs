@@ -6,19 +6,38 @@
 //! taken in before its cause. And a sample newer than the horizon first moves the horizon to now and has the side-band
 //! read again: what the sample refers to was published before it.
 
-use super::counters::Counters;
+use rustix::time::ClockId;
+
+use super::counters::{Counters, Ring};
+use super::off_cpu::Switches;
+use super::target;
 use crate::perf::event::{self, Event, Sample};
 use crate::perf::recording::Recording;
+use crate::perf::script::Clock;
 
 /// How far behind the present a sample may still turn up that was stamped before its ring was read.
 const STRAGGLERS_NS: u64 = 100_000_000;
 
 /// Reads all rings again and again into a recording.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Reader {
+    /// What becomes of switches, where they are wanted.
+    pub switches: Option<Switches>,
+    /// One sample in so many is taken in, and stands for all of them.
+    pub keep_one_in: u32,
+    /// How many of each event were passed over since.
+    skipped: Vec<u32>,
     horizon: u64,
+    /// Up to when was forgotten what nobody will ask for.
+    forgotten: u64,
     /// Side-band records that are newer than the horizon.
     waiting: Vec<(u64, Vec<u8>)>,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self { switches: None, keep_one_in: 1, skipped: Vec::new(), horizon: 0, forgotten: 0, waiting: Vec::new() }
+    }
 }
 
 impl Reader {
@@ -41,7 +60,21 @@ impl Reader {
                 }
             }
         }
-        recording.forget_before(begin.saturating_sub(STRAGGLERS_NS));
+        self.read_switches(counters, recording);
+        if let Some(switches) = &mut self.switches {
+            switches.settle(begin, recording);
+            if until < u64::MAX
+                && let (Some(counter), Some(every)) =
+                    (switches.dense_counter(), switches.change(begin, recording.counts.lost))
+            {
+                counters.let_count(counter, every);
+            }
+        }
+        let past = begin.saturating_sub(STRAGGLERS_NS);
+        if past > self.forgotten + STRAGGLERS_NS {
+            recording.forget_before(past);
+            self.forgotten = past;
+        }
     }
 
     /// Reads all that is left, when nothing more will come.
@@ -49,6 +82,25 @@ impl Reader {
         self.read_until(u64::MAX, counters, recording);
         self.horizon = u64::MAX;
         self.take_waiting(counters, recording);
+    }
+
+    /// Charges what is left, where switches are wanted: the recording ended at `time`.
+    pub fn finish_switches(&mut self, time: u64, recording: &mut Recording) {
+        if let Some(switches) = &mut self.switches {
+            switches.finish(time, recording);
+        }
+    }
+
+    fn read_switches(&mut self, counters: &Counters, recording: &mut Recording) {
+        let Some(switches) = &mut self.switches else { return };
+        for ring in counters.rings.iter().filter_map(|rings| rings.switches.as_ref()) {
+            each_record(ring, |record| match event::parse(record, counters.layout) {
+                Some((_, Event::Lost(count))) => recording.counts.lost_switches += count,
+                Some((stamp, event)) if counters.event(stamp.tid, stamp.id).is_some() => switches.see(stamp, &event),
+                Some(_) => {}
+                None => recording.counts.malformed += 1,
+            });
+        }
     }
 
     /// Takes a record in, and says when it was written.
@@ -59,11 +111,20 @@ impl Reader {
         };
         match event {
             Event::Sample(sample) => {
-                if let Some(event) = counters.event(stamp.tid, stamp.id) {
+                if let Some(number) = counters.event(stamp.tid, stamp.id).filter(|event| self.is_kept(*event)) {
                     if stamp.time > self.horizon {
                         self.read_side_band(counters, recording);
                     }
-                    recording.take(stamp, Event::Sample(Sample { event, ..sample }));
+                    // Of whom nothing was heard, though it should have been: the kernel may drop that too.
+                    if !recording.knows_thread(stamp.tid) {
+                        target::introduce(stamp.pid, recording);
+                    }
+                    let period = counters.measure(number, &sample).saturating_mul(self.keep_one_in.into());
+                    let sample = Sample { event: number, period, ..sample };
+                    match &mut self.switches {
+                        Some(switches) => switches.sample(stamp, &sample, recording),
+                        None => recording.take(stamp, Event::Sample(sample)),
+                    }
                 }
             }
             Event::Lost(count) => recording.counts.lost += count,
@@ -72,19 +133,24 @@ impl Reader {
         stamp.time
     }
 
+    fn is_kept(&mut self, event: u32) -> bool {
+        let event = event as usize;
+        self.skipped.resize(self.skipped.len().max(event + 1), 0);
+        let skipped = &mut self.skipped[event];
+        *skipped += 1;
+        let is_kept = *skipped >= self.keep_one_in;
+        *skipped = if is_kept { 0 } else { *skipped };
+        is_kept
+    }
+
     fn read_side_band(&mut self, counters: &Counters, recording: &mut Recording) {
         self.horizon = now();
         for rings in &counters.rings {
-            let Some(records) = rings.side.sampler().iter() else { continue };
-            let mut records = records.into_cow();
-            while let Some(record) = records.lending_next() {
-                let bytes = record.as_raw().as_bytes();
-                match event::parse(bytes, counters.layout) {
-                    Some((_, Event::Lost(count))) => recording.counts.lost_side_band += count,
-                    Some((stamp, _)) => self.waiting.push((stamp.time, bytes.to_vec())),
-                    None => recording.counts.malformed += 1,
-                }
-            }
+            each_record(&rings.side, |bytes| match event::parse(bytes, counters.layout) {
+                Some((_, Event::Lost(count))) => recording.counts.lost_side_band += count,
+                Some((stamp, _)) => self.waiting.push((stamp.time, bytes.to_vec())),
+                None => recording.counts.malformed += 1,
+            });
         }
         self.take_waiting(counters, recording);
     }
@@ -97,14 +163,41 @@ impl Reader {
         let ready = self.waiting.partition_point(|(time, _)| *time <= self.horizon);
         for (_, record) in self.waiting.drain(..ready) {
             if let Some((stamp, event)) = event::parse(&record, counters.layout) {
+                if let Some(switches) = &mut self.switches {
+                    switches.see(stamp, &event);
+                }
                 recording.take(stamp, event);
             }
         }
     }
 }
 
+fn each_record(ring: &Ring, mut take: impl FnMut(&[u8])) {
+    let Some(records) = ring.sampler().iter() else { return };
+    let mut records = records.into_cow();
+    while let Some(record) = records.lending_next() {
+        take(record.as_raw().as_bytes());
+    }
+}
+
 /// The time by the clock of the counters.
 pub fn now() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time_by(ClockId::Monotonic)
+}
+
+/// How far a clock is ahead of that of the counters. Both run at the same rate: that changes only if the time is set.
+pub fn ahead(clock: Clock) -> u64 {
+    match clock {
+        Clock::Monotonic => 0,
+        Clock::Realtime => {
+            // Whatever keeps us between two looks at the clocks: the mean of the looks around is not wrong by more than half.
+            let (before, there, after) = (now(), time_by(ClockId::Realtime), now());
+            there.saturating_sub(before + (after - before) / 2)
+        }
+    }
+}
+
+fn time_by(clock: ClockId) -> u64 {
+    let time = rustix::time::clock_gettime(clock);
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }

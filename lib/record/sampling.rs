@@ -3,6 +3,8 @@
 use std::str::FromStr;
 
 use super::events::Metric;
+use super::quantity::Quantity;
+use crate::Error;
 use crate::perf::event::{Layout, sample_type};
 use crate::perf::unwind;
 
@@ -24,10 +26,10 @@ impl CallGraph {
         }
     }
 
-    /// The layout of the records.
-    pub(super) fn layout(self) -> Layout {
+    /// The layout of the records, but for what other options add.
+    fn layout(self) -> Layout {
         use sample_type as bit;
-        let common = bit::IP | bit::TID | bit::TIME | bit::ID | bit::CPU | bit::PERIOD | bit::CALLCHAIN;
+        let common = bit::IP | bit::TID | bit::TIME | bit::ID | bit::CPU | bit::CALLCHAIN;
         match self {
             Self::FramePointers => Layout { sample_type: common, user_registers: 0 },
             Self::Dwarf(_) => {
@@ -62,8 +64,35 @@ pub(super) const LARGEST_COPY: u32 = 65528;
 const SAMPLE_RING: u8 = 7;
 const STACK_RING: u8 = 11;
 const SIDE_RING: u8 = 6;
+/// 1 MiB of switches: 10,000 of them.
+const SWITCH_RING: u8 = 8;
 /// And where the kernel refuses that much, down to this: below, or where fewer than two stacks fit, they are of no use.
 const SMALLEST_RING: u8 = 2;
+
+/// Reads the size of a ring as perf does, in pages or in bytes: as a power of two of pages.
+///
+/// # Errors
+/// What would be right.
+pub fn parse_ring(text: &str) -> Result<u8, String> {
+    let (number, unit) = text.split_at(text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len()));
+    let page = rustix::param::page_size() as u64;
+    let unit = match unit {
+        "" => Some(page),
+        "B" => Some(1),
+        "K" | "k" => Some(1 << 10),
+        "M" | "m" => Some(1 << 20),
+        "G" | "g" => Some(1 << 30),
+        _ => None,
+    };
+    let bytes = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
+    let pages = bytes.filter(|bytes| (1..=LARGEST_RING).contains(bytes)).map(|bytes| bytes.div_ceil(page));
+    pages
+        .map(|pages| pages.next_power_of_two().ilog2() as u8)
+        .ok_or_else(|| "pages such as 128, or bytes such as 512K".to_owned())
+}
+
+/// No ring is larger, in bytes.
+const LARGEST_RING: u64 = 1 << 30;
 
 /// How often a sample is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +101,13 @@ pub enum Rate {
     Frequency(u64),
     /// One every so many events.
     Period(u64),
+}
+
+impl Rate {
+    /// For how many events a sample stands, if that is known beforehand.
+    pub(super) fn period(self) -> Option<u64> {
+        if let Self::Period(events) = self { Some(events) } else { None }
+    }
 }
 
 impl std::fmt::Display for Rate {
@@ -97,12 +133,14 @@ pub struct Sampling {
     pub max_stack: Option<u16>,
     /// The CPUs on which is counted; `None` for all.
     pub cpus: Option<Vec<u32>>,
+    /// Whether all switches are to be told of too.
+    pub switches: bool,
 }
 
 impl Sampling {
     /// Samples of one event, and all else as it is best.
     pub fn of(metric: Metric, rate: Rate, call_graph: CallGraph) -> Self {
-        Self { metrics: vec![(metric, rate)], call_graph, ring: None, max_stack: None, cpus: None }
+        Self { metrics: vec![(metric, rate)], call_graph, ring: None, max_stack: None, cpus: None, switches: false }
     }
 
     /// The sizes of the ring of samples, as powers of two of pages: the best and the smallest.
@@ -110,24 +148,79 @@ impl Sampling {
         self.ring.map_or_else(|| self.call_graph.ring_sizes(), |asked| (asked, asked))
     }
 
+    /// Makes sure that a ring that was asked for can hold a sample.
+    ///
+    /// # Errors
+    /// [`Error::Usage`].
+    pub(super) fn must_fit(&self) -> Result<(), Error> {
+        match (self.ring, self.call_graph) {
+            (Some(ring), CallGraph::Dwarf(bytes)) if (4096 << ring) < 2 * bytes => Err(Error::Usage(format!(
+                "-m {}K holds no two stacks of {bytes} bytes: every sample would be lost",
+                4 << u32::from(ring)
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// The size of the ring of all else, where samples have so much.
     pub(super) fn side_ring(&self, samples: u8) -> u8 {
         if self.ring.is_some() { SIDE_RING } else { SIDE_RING.min(samples - 1) }
     }
 
+    /// The size of the ring of switches, where samples have so much.
+    pub(super) fn switch_ring(&self, samples: u8) -> u8 {
+        SWITCH_RING.min(samples)
+    }
+
+    /// The layout of the records.
+    pub(super) fn layout(&self) -> Layout {
+        let mut layout = self.call_graph.layout();
+        if self.tells_period() {
+            layout.sample_type |= sample_type::PERIOD;
+        }
+        if self.brings_fields() {
+            layout.sample_type |= sample_type::RAW;
+        }
+        layout
+    }
+
+    /// Whether samples bring the event's own count. Where they do, the kernel takes a sample of each software event and
+    /// tracepoint, whatever period was asked for (`perf_swevent_event` in its `core.c`).
+    pub(super) fn tells_period(&self) -> bool {
+        !self.metrics.iter().any(|(_, rate)| matches!(rate, Rate::Period(events) if *events > 1))
+    }
+
+    /// Whether samples bring what tracepoints write.
+    pub(super) fn brings_fields(&self) -> bool {
+        self.metrics.iter().any(|(metric, _)| matches!(metric.quantity, Some(Quantity::Field(_))))
+    }
+
     /// After how many bytes samples wake the recorder: half a ring, but where stacks are unwound while their threads run
-    /// on, so soon that the rest of a stack can still be read.
+    /// on, so soon that the rest of a stack can still be read. A thread that leaves its CPU does not run on, and who would
+    /// be woken by each switch would switch itself.
     pub(super) fn wake_after(&self) -> Option<u32> {
         match self.call_graph {
-            CallGraph::FramePointers => None,
-            CallGraph::Dwarf(bytes) => Some(bytes),
+            CallGraph::Dwarf(bytes) if !self.switches => Some(bytes),
+            _ => None,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::CallGraph;
+    use super::{CallGraph, parse_ring};
+
+    #[test]
+    fn rings_are_as_large_as_perfs() {
+        for (text, size) in
+            [("1", Ok(0)), ("128", Ok(7)), ("100", Ok(7)), ("8M", Ok(11)), ("5000B", Ok(1)), ("1K", Ok(0))]
+        {
+            assert_eq!(parse_ring(text).map_err(drop), size, "{text}");
+        }
+        for wrong in ["", "0", "-1", "1T", "2G", "K", "99999999999999999999"] {
+            assert!(parse_ring(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn the_copy_of_the_stack_is_whole_words() {

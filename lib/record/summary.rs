@@ -1,10 +1,13 @@
 //! What a recording has to say of itself, in five lines at most.
 
 use super::Recorded;
-use super::sampling::{CallGraph, LARGEST_COPY};
+use super::events::Metric;
+use super::off_cpu::Switches;
+use super::sampling::{CallGraph, LARGEST_COPY, Rate};
 use crate::diagnostics::plural;
 use crate::perf::naming::Unknown;
 use crate::perf::recording::Counts;
+use crate::perf::state::State;
 
 /// How much was recorded, what is wrong with it, and what to change.
 pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Vec<String> {
@@ -13,7 +16,10 @@ pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Ve
         recorded.metrics.iter().map(|(metric, rate)| format!("{} {rate}", metric.name())).collect();
     let (samples, seconds) = (plural(counts.samples, "sample"), recorded.elapsed.as_secs_f64());
     let mut lines = vec![
-        format!("{samples} of {} in {seconds:.2} s", events.join(", ")),
+        match &recorded.switches {
+            Some(switches) => format!("{}, in {seconds:.2} s", times(switches)),
+            None => format!("{samples} of {} in {seconds:.2} s{}", events.join(", "), quantities(recorded)),
+        },
         format!(
             "{} lost, {} cut before the root, {} of {} unknown ({})",
             counts.lost,
@@ -23,9 +29,44 @@ pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Ve
             share(unknown.unknown, unknown.frames),
         ),
     ];
-    lines.extend(advice(counts, call_graph));
+    lines.extend(recorded.switches.as_ref().and_then(sparse));
+    lines.extend(advice(counts, call_graph, recorded.switches.is_some()));
     lines.truncate(5);
     lines
+}
+
+/// What events add up to that are more than their number.
+fn quantities(recorded: &Recorded) -> String {
+    let quantity = |(number, (metric, _)): (usize, &(Metric, Rate))| {
+        let name = metric.quantity.as_ref()?.name();
+        Some(format!(", {} of {name} in all", recorded.recording.total_period(number as u32)))
+    };
+    recorded.metrics.iter().enumerate().filter_map(quantity).collect()
+}
+
+/// Where the time went.
+fn times(switches: &Switches) -> String {
+    let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
+    let mut parts = Vec::new();
+    for (state, what) in [(State::Blocked, "block"), (State::Runnable, "preemption"), (State::Lost, "lost span")] {
+        let (count, nanoseconds) = switches.sum(state);
+        if count > 0 || state == State::Blocked {
+            parts.push(format!("{} of {:.3} s", plural(count, what), seconds(nanoseconds)));
+        }
+    }
+    let (samples, nanoseconds) = switches.sum(State::Running);
+    if samples > 0 {
+        parts.push(format!("{:.3} s on CPUs in {}", seconds(nanoseconds), plural(samples, "sample")));
+    }
+    format!("microseconds: {}", parts.join(", "))
+}
+
+fn sparse(switches: &Switches) -> Option<String> {
+    let period = switches.sparse?;
+    Some(format!(
+        "stacks of every {period} switches: what lasted equally long shares its time out among them \
+         (--off-cpu-period 1 takes each)"
+    ))
 }
 
 /// What cut stacks before their root.
@@ -38,7 +79,7 @@ pub fn cuts(recorded: &Recorded) -> String {
 }
 
 /// What to change, where something is worth changing; and why stacks were cut.
-fn advice(counts: &Counts, call_graph: CallGraph) -> Vec<String> {
+fn advice(counts: &Counts, call_graph: CallGraph, of_switches: bool) -> Vec<String> {
     let mut advice = Vec::new();
     if counts.samples + counts.lost == 0 {
         advice.push("nothing was recorded: it ran too briefly, or slept all the time".to_owned());
@@ -49,8 +90,11 @@ fn advice(counts: &Counts, call_graph: CallGraph) -> Vec<String> {
         && let CallGraph::Dwarf(bytes) = call_graph
     {
         let share = share(cut.dump_too_small + cut.stale_tail, counts.samples);
-        let more = (bytes * 2).min(LARGEST_COPY);
-        advice.push(format!("{share} of stacks are cut at the copy of {bytes} bytes; try --call-graph dwarf,{more}"));
+        let cure = match (bytes * 2).min(LARGEST_COPY) {
+            LARGEST_COPY if bytes == LARGEST_COPY => String::new(),
+            more => format!("; try --call-graph dwarf,{more}"),
+        };
+        advice.push(format!("{share} of stacks are cut at the copy of {bytes} bytes{cure}"));
     }
     if often(cut.no_unwind_information) {
         let share = share(cut.no_unwind_information, counts.samples);
@@ -59,9 +103,18 @@ fn advice(counts: &Counts, call_graph: CallGraph) -> Vec<String> {
              (java: -XX:+PreserveFramePointer; node: --perf-basic-prof; python: -X perf)"
         ));
     }
+    if call_graph == CallGraph::FramePointers && counts.user_frames * 2 < counts.user_stacks * 5 {
+        let advised = "built without frame pointers? Try --call-graph dwarf";
+        advice.push(format!("most stacks have one or two frames of the program: {advised}"));
+    }
+    if counts.lost_switches > 0 {
+        advice.push(format!("{} lost: their time is [lost]", plural(counts.lost_switches, "record of switches")));
+    }
     if counts.lost > 0 {
         let all = counts.samples + counts.lost;
-        advice.push(format!("lost {} of {all} samples ({}); lower -F", counts.lost, share(counts.lost, all)));
+        let share = share(counts.lost, all);
+        let cure = if of_switches { "raise -m or --off-cpu-period" } else { "raise -m or lower -F" };
+        advice.push(format!("lost {} of {all} samples ({share}); {cure}", counts.lost));
     }
     if counts.lost_side_band > 0 {
         let lost = plural(counts.lost_side_band, "record");

@@ -1,9 +1,12 @@
 //! The system calls that no crate here wraps. All that is unsafe in recording stands in this file.
 #![allow(unsafe_code)]
 
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::File;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
@@ -15,6 +18,21 @@ pub fn share_ring(counter: &File, leader: &File) -> io::Result<()> {
     // SAFETY: both are open files for the length of the call, and the request takes a file descriptor by value.
     let result = unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, leader.as_raw_fd()) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// `PERF_EVENT_IOC_PERIOD`, `_IOW('$', 4, __u64)`.
+const SET_PERIOD: libc::c_ulong = 0x4008_2404;
+
+/// Gives a counter another period; or another frequency, if it has one.
+pub fn set_period(counter: &File, period: u64) {
+    // SAFETY: the file is open and the request reads eight bytes. A counter whose thread has gone may refuse.
+    unsafe { libc::ioctl(counter.as_raw_fd(), SET_PERIOD, &period) };
+}
+
+/// The time that this process has spent on the CPU.
+pub fn own_cpu_time() -> std::time::Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.try_into().unwrap_or_default()
 }
 
 /// Makes the command, once it is a process of its own but before it runs its program, send its number through `report`
@@ -42,6 +60,59 @@ pub fn hold(command: &mut Command, report: OwnedFd, go: OwnedFd, parents: [RawFd
     };
     // SAFETY: between fork and exec only close, getpid, write, read and _exit are called, all async-signal-safe.
     unsafe { command.pre_exec(wait) };
+}
+
+/// A user as the system knows one.
+#[derive(Clone, Debug)]
+pub struct User {
+    name: CString,
+    id: libc::uid_t,
+    groups: Vec<libc::gid_t>,
+    group: libc::gid_t,
+    home: OsString,
+}
+
+impl User {
+    /// The user of that name, if there is one.
+    pub fn named(name: &str) -> Option<Self> {
+        let name = CString::new(name).ok()?;
+        let mut text = vec![0; 64 * 1024];
+        let (mut entry, mut found) = (MaybeUninit::<libc::passwd>::uninit(), std::ptr::null_mut());
+        // SAFETY: the places are ours and as long as is said. What is found points to the entry, whose texts lie in `text`
+        // and end with zero bytes; all are read before either goes.
+        let (id, group, home) = unsafe {
+            libc::getpwnam_r(name.as_ptr(), entry.as_mut_ptr(), text.as_mut_ptr(), text.len(), &mut found);
+            let entry = found.as_ref()?;
+            let home = CStr::from_ptr(entry.pw_dir).to_bytes();
+            (entry.pw_uid, entry.pw_gid, OsStr::from_bytes(home).to_owned())
+        };
+        let (mut groups, mut count) = (vec![0; 1024], 1024);
+        // SAFETY: there is room for as many groups as is said.
+        let found = unsafe { libc::getgrouplist(name.as_ptr(), group, groups.as_mut_ptr(), &mut count) };
+        groups.truncate(usize::try_from(found).ok()?);
+        Some(Self { name, id, groups, group, home })
+    }
+}
+
+/// Makes the command run as a user, with the groups and the home folder that logging in would give.
+pub fn run_as(command: &mut Command, user: User) {
+    let name = OsStr::from_bytes(user.name.to_bytes());
+    command.env("USER", name).env("LOGNAME", name).env("HOME", &user.home);
+    let become_user = move || {
+        // SAFETY: three system calls on values that this closure owns.
+        let result = unsafe {
+            match libc::setgroups(user.groups.len(), user.groups.as_ptr()) {
+                0 => match libc::setgid(user.group) {
+                    0 => libc::setuid(user.id),
+                    failed => failed,
+                },
+                failed => failed,
+            }
+        };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: between fork and exec only setgroups, setgid and setuid are called, all async-signal-safe.
+    unsafe { command.pre_exec(become_user) };
 }
 
 /// Reads the memory of other processes.

@@ -23,6 +23,24 @@ pub enum Target {
     System,
 }
 
+impl Target {
+    /// Whether threads and processes that it makes are recorded too.
+    pub fn follows(&self) -> bool {
+        !matches!(self, Self::Threads(_))
+    }
+
+    /// The threads that run already.
+    pub fn running(&self) -> Vec<u32> {
+        let of_all = |pids: &[u32]| pids.iter().flat_map(|pid| threads(*pid).unwrap_or_default()).collect();
+        match self {
+            Self::Command(_) | Self::Cgroup(_) => Vec::new(),
+            Self::Processes(pids) => of_all(pids),
+            Self::Threads(tids) => tids.clone(),
+            Self::System => of_all(&processes()),
+        }
+    }
+}
+
 /// The threads that a process has now.
 ///
 /// # Errors
@@ -113,6 +131,18 @@ pub fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {
     ranges.map(|ranges| ranges.into_iter().flatten().collect())
 }
 
+/// CPUs, as `0-3,8` names them.
+#[derive(Clone, Debug)]
+pub struct CpuList(pub Vec<u32>);
+
+impl std::str::FromStr for CpuList {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse_cpu_list(text).map(Self).ok_or_else(|| "CPUs such as 0-3,8".to_owned())
+    }
+}
+
 /// More than any machine has.
 const MOST_CPUS: u32 = 1 << 16;
 
@@ -123,6 +153,9 @@ pub fn introduce(pid: u32, recording: &mut Recording) {
         if let Ok(comm) = fs::read(format!("/proc/{pid}/task/{tid}/comm")) {
             recording.name_if_new(tid, comm.strip_suffix(b"\n").unwrap_or(&comm));
         }
+    }
+    if recording.knows_process(pid) {
+        return;
     }
     let Ok(maps) = fs::read(format!("/proc/{pid}/maps")) else { return };
     for line in maps.split(|byte| *byte == b'\n') {

@@ -70,3 +70,101 @@ fn a_stack_may_weigh_its_period() {
     // Nanoseconds on the CPU.
     assert!((200_000_000..600_000_000).contains(&profile.total()), "{outcome:?}");
 }
+
+#[test]
+fn several_events_go_to_a_file_each_or_into_one_script() {
+    let (true, Some(busy)) = (may_record(), program("busy")) else { return };
+    let folder = crate::support::directory();
+    let pattern = folder.path().join("%e.folded");
+    let outcome = record(["-e", "cpu-clock,page-faults:u", "-o", pattern.to_str().unwrap(), "--", &busy, "0.3"]);
+    assert!(outcome.ok().stderr.contains("of cpu-clock at 997 Hz, page-faults:u at 997 Hz in "));
+    let read = |name: &str| Folded::parse(&std::fs::read(folder.path().join(name)).unwrap());
+    let (clock, faults) = (read("cpu-clock.folded"), read("page-faults-u.folded"));
+    clock.assert_share(&["busy", "main", "spin", "step"], 0.8);
+    assert!(faults.total() > 0 && faults.share(&["spin"]) < 0.5, "{faults:?}");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2);
+    let outcome = record(["--script", "-e", "cpu-clock", "-e", "page-faults", "--", &busy, "0.1"]).ok();
+    for event in [" cpu-clock: ", " page-faults: "] {
+        assert!(outcome.text().contains(event), "{outcome:?}");
+    }
+    let outcome = record(["-e", "cpu-clock,page-faults", "--", "true"]);
+    assert_eq!(outcome.code(), 2, "{outcome:?}");
+    assert!(outcome.stderr.contains("several events make several profiles"), "{outcome:?}");
+}
+
+#[test]
+fn an_event_may_be_counted_in_programs_or_in_the_kernel_alone() {
+    if !(may_record() && crate::support::has("dd")) {
+        return;
+    }
+    let share = |event: &str| {
+        let outcome = record(["-e", event, "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=100", "count=400000"]);
+        let profile = Folded::of(&outcome.ok());
+        assert!(profile.total() > 20, "{profile:?}");
+        profile.share(&["do_syscall_64"])
+    };
+    assert_eq!(share("cpu-clock:u"), 0.0);
+    assert!(share("cpu-clock:k") > 0.5);
+}
+
+#[test]
+fn tracepoints_are_sampled_every_time() {
+    if !may_record() || !std::path::Path::new("/sys/kernel/tracing/events/sched").exists() {
+        return crate::support::skip("tracefs is not mounted, or not for us");
+    }
+    let script = "for n in 1 2 3 4 5 6 7 8; do sleep 0.01; done";
+    let outcome = record(["-e", "sched:sched_process_exec", "--", "sh", "-c", script]).ok();
+    // And that of the shell itself.
+    assert_eq!(Folded::of(&outcome).total(), 9, "{outcome:?}");
+    let outcome = record(["-e", "sched:no_such_point", "--", "true"]);
+    assert_eq!(
+        (outcome.code(), &*outcome.stderr),
+        (2, "fg-record: this kernel has no tracepoint sched:no_such_point\n")
+    );
+}
+
+#[test]
+fn what_the_machine_cannot_count_is_said() {
+    if !may_record() || record(["-e", "cycles", "--", "true"]).status.success() {
+        return;
+    }
+    for event in ["r1a8", "L1-dcache-load-misses", "cycles:pp", "instructions:u"] {
+        let outcome = record(["-e", event, "--", "true"]);
+        assert_eq!(outcome.code(), 125, "{outcome:?}");
+        assert!(outcome.stderr.starts_with(&format!("fg-record: this machine cannot count {event} ")), "{outcome:?}");
+    }
+    let outcome = record(["-e", "cpu_core/event=0x3c/", "--", "true"]);
+    assert!(
+        outcome.stderr.starts_with("fg-record: this machine has no cpu_core to count with; it has "),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn stacks_are_followed_no_further_than_asked() {
+    let (true, Some(unwound)) = (may_record(), program("unwound")) else { return };
+    for call_graph in ["dwarf", "fp"] {
+        let outcome = record(["--max-stack", "20", "--call-graph", call_graph, "--", &unwound, "deep"]).ok();
+        let profile = Folded::of(&outcome);
+        // Inlined calls, the thread's name and [truncated] beside them.
+        let longest = profile.0.iter().map(|(stack, _)| stack.len()).max().unwrap();
+        let least = if call_graph == "dwarf" { 20 } else { 2 };
+        assert!((least..=50).contains(&longest), "{longest}");
+    }
+    let outcome = record(["--max-stack", "60000", "--call-graph", "fp", "--", "true"]);
+    let said = "fg-record: --max-stack 60000 is above kernel.perf_event_max_stack=";
+    assert!(outcome.code() == 125 && outcome.stderr.starts_with(said), "{outcome:?}");
+}
+
+#[test]
+fn the_recorder_takes_no_more_of_a_cpu_than_it_may() {
+    let (true, Some(busy)) = (may_record(), program("busy")) else { return };
+    let outcome = record(["--max-overhead", "0.2", "-F", "9973", "--", &busy, "2"]).ok();
+    assert!(outcome.stderr.contains("samples were taken more rarely, at worst one in "), "{outcome:?}");
+    let samples: u64 =
+        outcome.stderr.split("fg-record: ").find_map(|line| line.split_once(" samples of")).unwrap().0.parse().unwrap();
+    assert!(samples < 12_000, "{outcome:?}");
+    // What a sample stands for grows as they become fewer: all the time is there.
+    let total = Folded::of(&outcome).total();
+    assert!((1_500_000_000..2_500_000_000).contains(&total), "{total} {}", outcome.stderr);
+}

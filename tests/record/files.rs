@@ -69,3 +69,34 @@ fn a_program_on_a_tmpfs_is_named() {
     }
     Folded::of(&outcome.ok()).assert_share(&["copy", "main", "spin", "step"], 0.8);
 }
+
+#[test]
+fn a_program_on_a_tmpfs_that_goes_with_its_namespaces_is_named() {
+    let (true, Some(busy)) = (may_record() && crate::support::has("unshare"), program("busy")) else { return };
+    // Of pids and mounts: the recorder sees another number and never the folder, which is gone when names are looked up.
+    let script = format!("mount -t tmpfs none /mnt && cp {busy} /mnt/inner && /mnt/inner 0.4; umount -l /mnt");
+    let words = ["--", "unshare", "-mpf", "--mount-proc", "sh", "-c", &script];
+    let outcome = record(words);
+    if outcome.stderr.contains("unshare: ") || outcome.stderr.contains("mount: ") {
+        return skip(&outcome.stderr);
+    }
+    Folded::of(&outcome.ok()).assert_share(&["inner", "main", "spin", "step"], 0.7);
+}
+
+#[test]
+fn a_library_that_is_cut_short_while_it_is_recorded_does_no_harm() {
+    let (true, Some(sources)) = (may_record() && crate::support::has("python3"), compiled()) else { return };
+    let folder = directory();
+    let library = folder.path().join("libcut.so");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-g", "-shared", "-fPIC", "-DNO_MAIN", "-o"]).arg(&library).arg(sources.join("busy.c"));
+    assert!(compiler.status().unwrap().success());
+    // It runs, then it is emptied in place: whoever looks up its symbols reads where nothing is.
+    let script = "import ctypes, os, sys\n\
+        ctypes.CDLL(sys.argv[1]).spin(ctypes.c_double(0.3))\n\
+        os.truncate(sys.argv[1], 0)\n\
+        os._exit(3)";
+    let outcome = record(["--", "python3", "-c", script, library.to_str().unwrap()]);
+    assert_eq!(outcome.code(), 3, "{outcome:?}");
+    Folded::of(&outcome).assert_share(&["python3", "[libcut.so]"], 0.3);
+}

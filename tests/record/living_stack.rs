@@ -109,7 +109,7 @@ fn the_living_stack_is_the_one_that_was_sampled() {
             None => return,
         },
     };
-    let Ok(held) = Held::start(&words, true) else { return crate::support::skip("no command can be started") };
+    let Ok(held) = Held::start(&words, true, None) else { return crate::support::skip("no command can be started") };
     let target = Target::Command(held.pid());
     let sampling = Sampling::of(Metric::cpu_clock(), Rate::Frequency(997), CallGraph::Dwarf(LARGE));
     let counters = match Counters::open(&target, &sampling) {

@@ -62,6 +62,21 @@ const MEMORY: &str = r#"
     }
 "#;
 
+/// Three thousand pages touched for the first time, one every few microseconds.
+const FAULTS: &str = r"
+    #include <sys/mman.h>
+    static volatile unsigned long sink;
+    int main(void) {
+        char *pages = mmap(0, 3000 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        madvise(pages, 3000 * 4096, MADV_NOHUGEPAGE);
+        for (int page = 0; page < 3000; page++) {
+            pages[page * 4096] = 1;
+            for (unsigned n = 0; n < 20000; n++) sink += n;
+        }
+        return 0;
+    }
+";
+
 /// Without frame pointers: `deep`, 200 calls deep; `wide`, whose frames are larger than the copy of the stack and come
 /// and go; `alarmed`, which is mostly in a signal handler above `qsort`'s callback.
 const UNWOUND: &str = r#"
@@ -104,18 +119,72 @@ const UNWOUND: &str = r#"
     }
 "#;
 
+/// `sizes MODE`: bytes that are written, asked for, or touched; says how many bytes or pages.
+const SIZES: &str = r#"
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <sys/mman.h>
+    #include <unistd.h>
+    static char block[3000];
+    static long sum;
+    __attribute__((noinline)) void write_big(int file) { sum += write(file, block, 3000); __asm__(""); }
+    __attribute__((noinline)) void write_small(int file) { sum += write(file, block, 1000); __asm__(""); }
+    __attribute__((noinline)) void *grab(int other, size_t size) { sum += size; return malloc(size + other); }
+    __attribute__((noinline)) void touch(char *pages, int count) {
+        for (int n = 0; n < count; n++) pages[4096L * n] = 1, sum++;
+    }
+    int main(int count, char **words) {
+        int ends[2];
+        if (!strcmp(words[1], "write")) {
+            if (pipe(ends)) return 1;
+            for (int n = 0; n < 10; n++) write_big(ends[1]), write_small(ends[1]);
+            write(-1, block, 1000);
+            for (long left = sum; left > 0;) left -= read(ends[0], block, sizeof block);
+        }
+        if (!strcmp(words[1], "grab")) for (int n = 0; n < 100; n++) free(grab(1, 10 * n));
+        if (!strcmp(words[1], "touch")) {
+            int pages = 2000;
+            char *memory = mmap(0, 4096L * pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            madvise(memory, 4096L * pages, MADV_NOHUGEPAGE);
+            touch(memory, pages);
+        }
+        fprintf(stderr, "%ld\n", sum);
+        return 0;
+    }
+"#;
+
+/// Threads that wait in known ways, and say for how long.
+const WAITS: &str = include_str!("waits.c");
+
+/// Threads that serve requests, and say when.
+const REQUESTS: &str = include_str!("requests.c");
+
 static COMPILED: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     if !has("cc") {
         return None;
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record");
     std::fs::create_dir_all(&folder).unwrap();
-    for (name, text) in [("busy", BUSY), ("threads", THREADS), ("memory", MEMORY), ("unwound", UNWOUND)] {
+    for (name, text) in [
+        ("busy", BUSY),
+        ("faults", FAULTS),
+        ("threads", THREADS),
+        ("memory", MEMORY),
+        ("unwound", UNWOUND),
+        ("waits", WAITS),
+        ("requests", REQUESTS),
+        ("sizes", SIZES),
+    ] {
         std::fs::write(folder.join(format!("{name}.c")), text).unwrap();
     }
     for (name, sources) in [
         ("busy", &["busy.c"][..]),
+        ("faults", &["faults.c"]),
         ("memory", &["memory.c"]),
+        ("sizes", &["-fno-optimize-sibling-calls", "sizes.c"]),
+        ("waits", &["-fno-optimize-sibling-calls", "waits.c", "-pthread"]),
+        ("requests", &["-fno-optimize-sibling-calls", "requests.c", "-pthread"]),
         ("unwound", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "unwound.c"]),
         ("threads", &["-DNO_MAIN", "threads.c", "busy.c", "-pthread"]),
     ] {

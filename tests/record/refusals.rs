@@ -212,3 +212,15 @@ fn what_cannot_be_meant_is_a_usage_error() {
         assert!(!outcome.stderr.is_empty() && outcome.stdout.is_empty(), "{outcome:?}");
     }
 }
+
+#[test]
+fn without_leave_time_off_the_cpu_is_refused_with_the_reason() {
+    let (Some(nobody), Some(_setting)) = (Nobody::new(), Setting::change(PARANOID, "2")) else { return };
+    for option in ["--off-cpu", "--wall"] {
+        let outcome = nobody.run(&format!("./fg-record {option} -- ./busy 0.1"));
+        assert_eq!(outcome.code(), 125, "{outcome:?}");
+        let said = "fg-record: time off the CPU is known to the kernel alone: perf_event_paranoid is 2 \
+                    (needs 1, or CAP_PERFMON). Try: sudo sysctl kernel.perf_event_paranoid=1\n";
+        assert_eq!(outcome.stderr, said);
+    }
+}

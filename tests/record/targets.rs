@@ -1,5 +1,6 @@
 //! What can be recorded: a command with its threads and children, running processes, the whole system.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -185,4 +186,78 @@ fn a_command_may_have_many_words_and_few_files() {
             .stderr(std::process::Stdio::piped()),
     );
     assert_eq!(outcome.ok().stderr, "19999, 64\n");
+}
+
+#[test]
+fn a_thread_is_recorded_without_its_siblings() {
+    let (true, Some(threads)) = (may_record(), program("threads")) else { return };
+    let process = Background::start(Command::new(threads).arg("churn"));
+    // The first thread has the process's number.
+    let outcome = record(["-F", "997", "-d", "0.8", "-t", &process.pid()]).ok();
+    let profile = Folded::of(&outcome);
+    profile.assert_share(&["threads", "main", "spin"], 0.8);
+    assert_eq!(profile.share(&["passing"]), 0.0, "{profile:?}");
+}
+
+#[test]
+fn a_recording_of_threads_ends_with_them() {
+    let (true, Some(busy)) = (may_record(), program("busy")) else { return };
+    let process = Background::start(Command::new(busy).arg("0.5"));
+    let outcome = record(["-F", "997", "-t", &process.pid()]).ok();
+    Folded::of(&outcome).assert_share(&["busy", "main", "spin", "step"], 0.8);
+    let outcome = record(["-t", "4194305"]);
+    assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: no such thread: 4194305\n"));
+}
+
+#[test]
+fn samples_come_from_the_cpus_that_were_named() {
+    let (true, Some(busy)) = (may_record(), program("busy")) else { return };
+    let outcome = record(["--script", "-C", "0", "--", "taskset", "-c", "0", &busy, "0.3"]);
+    if !has("taskset") {
+        return;
+    }
+    assert!(outcome.ok().text().matches("[000]").count() > 100);
+    let outcome = record(["-C", "0", "--", "sh", "-c", "exit 3"]);
+    assert_eq!(outcome.code(), 3, "{outcome:?}");
+    let outcome = record(["-C", "60000", "--", "true"]);
+    assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: CPU 60000 is not there, or is switched off\n"));
+    assert_eq!(record(["-C", "x", "--", "true"]).code(), 2);
+}
+
+#[test]
+fn a_cgroup_is_recorded_without_the_others() {
+    let (true, Some(busy)) = (may_record(), program("busy")) else { return };
+    let folder = Path::new("/sys/fs/cgroup").join(format!("fg-test-{}", std::process::id()));
+    if !Path::new("/sys/fs/cgroup/cgroup.procs").exists() || std::fs::create_dir(&folder).is_err() {
+        return crate::support::skip("no cgroup can be made here");
+    }
+    let (inside, _outside) =
+        (Background::start(Command::new(&busy).arg("20")), Background::start(Command::new(&busy).arg("20")));
+    std::fs::write(folder.join("cgroup.procs"), inside.pid()).unwrap();
+    let name = folder.file_name().unwrap().to_str().unwrap();
+    let outcome = record(["--script", "-F", "499", "-d", "0.5", "--cgroup", name]);
+    drop(inside);
+    assert!(eventually(|| std::fs::remove_dir(&folder).is_ok()));
+    let text = outcome.ok().text();
+    let headers: Vec<&str> =
+        text.lines().filter(|line| line.contains("cpu-clock:") || line.contains("cycles:")).collect();
+    assert!(headers.len() > 20, "{text}");
+    assert!(text.contains(" spin+") && text.contains(" main+"), "{text}");
+    let pids: std::collections::BTreeSet<_> =
+        headers.iter().map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+    assert_eq!(pids.len(), 1, "{pids:?}");
+    let outcome = record(["--cgroup", "no/such/group"]);
+    assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: no such cgroup: no/such/group\n"));
+}
+
+#[test]
+fn a_command_may_run_as_somebody_else() {
+    if !may_record() || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let outcome = record(["--user", "nobody", "--", "sh", "-c", "id -u; id -Gn; echo $USER; exit 5"]);
+    assert_eq!(outcome.code(), 5, "{outcome:?}");
+    assert!(outcome.stderr.starts_with("65534\nnogroup\nnobody\n"), "{outcome:?}");
+    let outcome = record(["--user", "no-such-user", "--", "true"]);
+    assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: no such user: no-such-user\n"));
 }

@@ -19,6 +19,7 @@ pub mod sample_type {
     pub const CPU: u64 = 1 << 7;
     pub const PERIOD: u64 = 1 << 8;
     pub const STREAM_ID: u64 = 1 << 9;
+    pub const RAW: u64 = 1 << 10;
     pub const REGS_USER: u64 = 1 << 12;
     pub const STACK_USER: u64 = 1 << 13;
     pub const IDENTIFIER: u64 = 1 << 16;
@@ -103,6 +104,13 @@ pub enum Event<'a> {
         /// The thread.
         tid: u32,
     },
+    /// A thread leaves its CPU, or comes onto one.
+    Switch {
+        /// Whether it leaves.
+        out: bool,
+        /// Though it could go on.
+        preempted: bool,
+    },
     /// Records that did not fit into the ring.
     Lost(u64),
     /// The kernel held sampling back, or let it go on.
@@ -122,6 +130,8 @@ pub struct Sample<'a> {
     pub period: u64,
     /// Whether it was in the kernel.
     pub in_kernel: bool,
+    /// What a tracepoint wrote, if that was asked for.
+    pub raw: &'a [u8],
     /// The addresses, innermost first, with context markers between kernel and user part.
     pub callchain: Callchain<'a>,
     /// The program's registers and a copy of its stack, where they are to be unwound.

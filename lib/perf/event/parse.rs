@@ -11,10 +11,14 @@ const RECORD_FORK: u32 = 7;
 const RECORD_SAMPLE: u32 = 9;
 const RECORD_MMAP2: u32 = 10;
 const RECORD_LOST_SAMPLES: u32 = 13;
+const RECORD_SWITCH: u32 = 14;
+const RECORD_SWITCH_CPU_WIDE: u32 = 15;
 
 const MISC_CPUMODE: u16 = 7;
 const MISC_KERNEL: u16 = 1;
 const MISC_COMM_EXEC: u16 = 1 << 13;
+const MISC_SWITCH_OUT: u16 = 1 << 13;
+const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 const MISC_MMAP_DATA: u16 = 1 << 13;
 const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 const PROT_EXEC: u32 = 4;
@@ -51,6 +55,9 @@ pub fn parse(record: &[u8], layout: Layout) -> Option<(Stamp, Event<'_>)> {
             Event::Exit { pid, tid }
         }
         RECORD_THROTTLE => Event::Throttle,
+        RECORD_SWITCH | RECORD_SWITCH_CPU_WIDE => {
+            Event::Switch { out: misc & MISC_SWITCH_OUT != 0, preempted: misc & MISC_SWITCH_OUT_PREEMPT != 0 }
+        }
         _ => Event::Other,
     };
     Some((stamp, event))
@@ -64,6 +71,7 @@ fn sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp
         ip: 0,
         period: 1,
         in_kernel: misc & MISC_CPUMODE == MISC_KERNEL,
+        raw: &[],
         callchain: Callchain::default(),
         user: None,
     };
@@ -97,6 +105,10 @@ fn sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp
     if has(bit::CALLCHAIN) {
         let entries = usize::try_from(body.u64()?).ok()?;
         sample.callchain = Callchain(body.take(entries.checked_mul(8)?)?);
+    }
+    if has(bit::RAW) {
+        let size = body.u32()? as usize;
+        sample.raw = body.take(size)?;
     }
     if has(bit::REGS_USER) && has(bit::STACK_USER) {
         sample.user = user_state(body, layout.user_registers)?;
@@ -237,6 +249,32 @@ mod tests {
         let (stamp, event) = parse(&bytes, LAYOUT).unwrap();
         assert_eq!((stamp.time, stamp.cpu), (1234, 3));
         assert!(matches!(event, Event::Comm { pid: 9, tid: 9, exec: true, comm: b"worker 1" }), "{event:?}");
+    }
+
+    #[test]
+    fn reads_what_a_tracepoint_wrote() {
+        let layout = Layout { sample_type: bit::IP | bit::RAW, user_registers: 0 };
+        let mut body = words(&[0x4000]);
+        body.extend(4u32.to_le_bytes());
+        body.extend(b"four");
+        let bytes = record(9, 1, &body);
+        let Some((_, Event::Sample(sample))) = parse(&bytes, layout) else { panic!("no sample") };
+        assert_eq!(sample.raw, b"four");
+        assert!(parse(&record(9, 1, &body[..14]), layout).is_none());
+    }
+
+    #[test]
+    fn reads_switches_of_a_thread_and_of_a_cpu() {
+        let stamp = [(9 << 32) | 7, 1234, 5, 3];
+        for (kind, body) in [(14, words(&stamp)), (15, words(&[&[1][..], &stamp].concat()))] {
+            for (misc, expected) in [(0, (false, false)), (1 << 13, (true, false)), (3 << 13, (true, true))] {
+                let bytes = record(kind, misc, &body);
+                let (stamp, event) = parse(&bytes, LAYOUT).unwrap();
+                assert_eq!((stamp.pid, stamp.tid, stamp.time), (7, 9, 1234));
+                let Event::Switch { out, preempted } = event else { panic!("{event:?}") };
+                assert_eq!((out, preempted), expected);
+            }
+        }
     }
 
     #[test]

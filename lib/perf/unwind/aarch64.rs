@@ -25,6 +25,8 @@ impl Architecture for Aarch64 {
 
     /// x0 to x30, the stack pointer and the program counter.
     const REGISTERS: u64 = (1 << 33) - 1;
+    /// x0 to x5.
+    const ARGUMENTS: [u32; 6] = [0, 1, 2, 3, 4, 5];
     const SP: gimli::Register = dwarf::SP;
     const FP: gimli::Register = dwarf::X29;
     const RA: gimli::Register = dwarf::X30;

@@ -30,6 +30,8 @@ pub trait Architecture {
 
     /// The registers wanted of the kernel, a bit each (`enum perf_event_..._regs` of the architecture).
     const REGISTERS: u64;
+    /// The kernel's bits for the registers that bring a function's first arguments.
+    const ARGUMENTS: [u32; 6];
     /// The stack pointer's number in DWARF.
     const SP: gimli::Register;
     /// The frame pointer's.

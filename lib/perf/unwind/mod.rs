@@ -32,6 +32,12 @@ use self::x86_64::X86_64 as Native;
 /// The registers that unwinding on this machine needs, as a mask for the kernel.
 pub const REGISTERS: u64 = Native::REGISTERS;
 
+/// An argument of the function that is about to run, the first being 1.
+pub fn argument(user: &UserState<'_>, number: u32) -> Option<u64> {
+    let bit = Native::ARGUMENTS.get(number.checked_sub(1)? as usize)?;
+    Registers::new(REGISTERS, user.registers).get(*bit)
+}
+
 /// No stack is followed deeper.
 const DEEPEST: usize = 16 * 1024;
 
@@ -103,6 +109,8 @@ pub struct Unwinder {
     /// For each object: its place in our address space, once it was looked at.
     places: Vec<Option<Place>>,
     memory: Option<Box<dyn Memory>>,
+    /// No stack is followed further than so many frames.
+    pub deepest: usize,
     /// The frames of the stack at hand.
     pub steps: Vec<Step>,
 }
@@ -117,8 +125,8 @@ impl std::fmt::Debug for Unwinder {
 enum Place {
     /// It has no unwind information.
     Nowhere,
-    /// Its addresses stand this much higher in our address space.
-    At(u64, Box<SpecialFrames>),
+    /// Its addresses stand this much higher in our address space, and this is the first of them.
+    At(u64, u64, Box<SpecialFrames>),
 }
 
 /// Each object has 2 to this many bytes of our address space.
@@ -127,7 +135,25 @@ const PLACE_BITS: u32 = 44;
 impl Unwinder {
     /// Knows no object yet. `memory` reads what a living thread has on its stack; `None` to rely on copies alone.
     pub fn new(memory: Option<Box<dyn Memory>>) -> Self {
-        Self { framehop: Default::default(), cache: Default::default(), places: Vec::new(), memory, steps: Vec::new() }
+        Self {
+            framehop: Default::default(),
+            cache: Default::default(),
+            places: Vec::new(),
+            memory,
+            deepest: DEEPEST,
+            steps: Vec::new(),
+        }
+    }
+
+    /// An object's number will be given to another one.
+    pub fn forget(&mut self, object: ObjectId) {
+        if let Some(place) = self.places.get_mut(object.index()).and_then(Option::take)
+            && let Place::At(base, start, _) = place
+        {
+            self.framehop.remove_module(base + start);
+            // Its entries are told apart by a short count of such changes, which may come round.
+            self.cache = Default::default();
+        }
     }
 
     /// Finds the frames of a sample's user stack, innermost first, and leaves them in [`Unwinder::steps`].
@@ -158,7 +184,7 @@ impl Unwinder {
         loop {
             let mapping = moment.find(address);
             self.steps.push(Step { address, mapping });
-            if self.steps.len() >= DEEPEST {
+            if self.steps.len() >= self.deepest {
                 return End::TooDeep;
             }
             let code = mapping.and_then(|mapping| Code::at(mapping, address.lookup(), moment.objects));
@@ -230,7 +256,7 @@ impl Unwinder {
         let mut lookup = FrameAddress::from_instruction_pointer(0);
         match code {
             Some(code) => {
-                let Some(Place::At(base, special)) = self.place(code) else {
+                let Some(Place::At(base, _, special)) = self.place(code) else {
                     return self.step_by_framehop(lookup, address, regs, stack);
                 };
                 let base = *base;
@@ -288,9 +314,9 @@ impl Unwinder {
         if self.places[index].is_none() {
             let base = (index as u64 + 1) << PLACE_BITS;
             let place = match module::load(code.elf, base, 1 << PLACE_BITS) {
-                Some((module, special)) => {
+                Some((start, module, special)) => {
                     self.framehop.add_module(module);
-                    Place::At(base, Box::new(special))
+                    Place::At(base, start, Box::new(special))
                 }
                 None => Place::Nowhere,
             };

@@ -37,8 +37,8 @@ impl Deref for Section {
 }
 
 /// Makes a module of an object whose addresses are to stand `base` higher, if it has unwind information and all its
-/// addresses are below `size`.
-pub(super) fn load(elf: &Elf, base: u64, size: u64) -> Option<(Module, SpecialFrames)> {
+/// addresses are below `size`; with the first of them.
+pub(super) fn load(elf: &Elf, base: u64, size: u64) -> Option<(u64, Module, SpecialFrames)> {
     let file = object::File::parse(&**elf.bytes()).ok()?;
     let segments: Vec<Range<u64>> =
         file.segments().map(|segment| segment.address()..segment.address().saturating_add(segment.size())).collect();
@@ -68,7 +68,7 @@ pub(super) fn load(elf: &Elf, base: u64, size: u64) -> Option<(Module, SpecialFr
         debug_frame: debug_frame.map(|(_, bytes)| bytes),
         ..ExplicitModuleSectionInfo::default()
     };
-    Some((Module::new(String::new(), base + start..base + end, base + start, sections), special))
+    Some((start, Module::new(String::new(), base + start..base + end, base + start, sections), special))
 }
 
 fn section(file: &object::File<'_>, elf: &Elf, name: &str) -> Option<(Range<u64>, Section)> {

@@ -5,7 +5,7 @@
 //! to the root.
 
 /// Reads the memory of living processes.
-pub trait Memory {
+pub trait Memory: Send {
     /// Reads what it can; how many bytes.
     fn read(&mut self, pid: u32, address: u64, into: &mut [u8]) -> usize;
 }

@@ -22,6 +22,8 @@ impl Architecture for X86_64 {
 
     /// All general registers and the instruction pointer.
     const REGISTERS: u64 = 0xff_01ff;
+    /// rdi, rsi, rdx, rcx, r8, r9.
+    const ARGUMENTS: [u32; 6] = [5, 4, 3, 2, 16, 17];
     const SP: gimli::Register = dwarf::RSP;
     const FP: gimli::Register = dwarf::RBP;
     const RA: gimli::Register = dwarf::RA;

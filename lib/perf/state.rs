@@ -1,0 +1,83 @@
+//! What a thread was doing while its stack stood still.
+
+/// The state in which a stack was seen. All but the first are frames of their own in a profile, as its leaf.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// On a CPU, where it was sampled.
+    #[default]
+    Running,
+    /// Blocked, until it ran again.
+    Blocked,
+    /// Preempted: it could have run.
+    Runnable,
+    /// On a CPU, but no sample fell there.
+    Unsampled,
+    /// Blocked where no sample was taken, so that its stack is not known.
+    UnsampledBlocked,
+    /// Preempted where no sample was taken.
+    UnsampledRunnable,
+    /// Nobody knows: the kernel dropped what would have told.
+    Lost,
+}
+
+/// The frame of time in a block.
+pub const OFF_CPU: &[u8] = b"[off-cpu]";
+/// The frame of time after a preemption.
+pub const RUNNABLE: &[u8] = b"[runnable]";
+/// The frame of time in which no sample fell.
+pub const UNSAMPLED: &[u8] = b"[unsampled]";
+
+impl State {
+    const ALL: [Self; 7] = [
+        Self::Running,
+        Self::Blocked,
+        Self::Runnable,
+        Self::Unsampled,
+        Self::UnsampledBlocked,
+        Self::UnsampledRunnable,
+        Self::Lost,
+    ];
+
+    /// The frames that it adds to a stack.
+    pub fn leaves(self) -> &'static [&'static [u8]] {
+        match self {
+            Self::Running | Self::Lost => &[],
+            Self::Blocked => &[OFF_CPU],
+            Self::Runnable => &[RUNNABLE],
+            Self::Unsampled => &[UNSAMPLED],
+            Self::UnsampledBlocked => &[UNSAMPLED, OFF_CPU],
+            Self::UnsampledRunnable => &[UNSAMPLED, RUNNABLE],
+        }
+    }
+
+    /// Its number.
+    pub(super) fn number(self) -> u32 {
+        self as u32
+    }
+
+    /// The state of a number.
+    pub(super) fn of(number: u32) -> Self {
+        Self::ALL.get(number as usize).copied().unwrap_or_default()
+    }
+
+    /// The same where no sample told the stack.
+    #[must_use]
+    pub fn unsampled(self) -> Self {
+        match self {
+            Self::Running => Self::Unsampled,
+            Self::Blocked => Self::UnsampledBlocked,
+            Self::Runnable => Self::UnsampledRunnable,
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn numbers_are_those_of_the_states() {
+        for (number, state) in super::State::ALL.into_iter().enumerate() {
+            assert_eq!((state.number() as usize, super::State::of(state.number())), (number, state));
+        }
+    }
+}

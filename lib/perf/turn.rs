@@ -1,0 +1,134 @@
+//! A recording that goes on for days, in parts: each part is whole, and what only past parts needed is forgotten.
+
+use rustc_hash::FxHashSet;
+
+use super::object::{KERNEL, Object, ObjectId, Objects, UNKNOWN};
+use super::process::CommId;
+use super::recording::Recording;
+use super::unwind::Unwinder;
+use crate::profile::{FrameId, Frames};
+
+impl Recording {
+    /// Hands out all that was recorded until now, and goes on with nothing but what is mapped and named at present.
+    pub fn turn(&mut self) -> Self {
+        self.finish();
+        let part = Self {
+            options: self.options,
+            processes: Default::default(),
+            exits: Default::default(),
+            objects: self.objects.to_be_named(),
+            comms: std::mem::replace(&mut self.comms, Frames::new()),
+            locations: std::mem::take(&mut self.locations),
+            stacks: std::mem::take(&mut self.stacks),
+            unwinder: Unwinder::new(None),
+            tallies: std::mem::take(&mut self.tallies),
+            kept: std::mem::take(&mut self.kept),
+            counts: std::mem::take(&mut self.counts),
+            lost: std::mem::take(&mut self.lost),
+            scratch: Vec::new(),
+        };
+        let (past, present) = (&part.comms, &mut self.comms);
+        self.processes.rename(|comm| present.intern(past.name(FrameId::from_index(comm))).index() as CommId);
+        let used: FxHashSet<ObjectId> = self.processes.objects().collect();
+        let processes = &self.processes;
+        self.objects.jit_code.retain(|pid| processes.knows(pid));
+        self.objects.forget(
+            |id, object| match object {
+                Object::Jit { pid, .. } => processes.knows(*pid),
+                _ => used.contains(&id),
+            },
+            &mut self.unwinder,
+        );
+        part
+    }
+}
+
+impl Objects {
+    /// The same objects, to be named by those who add none.
+    fn to_be_named(&self) -> Self {
+        Self { objects: self.objects.clone(), jit_code: self.jit_code.clone(), ..Self::default() }
+    }
+
+    /// Closes the files of all objects but those that are to stay.
+    fn forget(&mut self, stays: impl Fn(ObjectId, &Object) -> bool, unwinder: &mut Unwinder) {
+        let fixed = [UNKNOWN, KERNEL];
+        let already: FxHashSet<ObjectId> = self.free.iter().copied().collect();
+        let gone =
+            |(id, object): &(ObjectId, &Object)| !fixed.contains(id) && !already.contains(id) && !stays(*id, object);
+        let gone: FxHashSet<ObjectId> = self.iter().filter(gone).map(|(id, _)| id).collect();
+        self.by_file.retain(|_, id| !gone.contains(id));
+        self.by_name.retain(|_, id| !gone.contains(id));
+        self.jit.retain(|_, id| !gone.contains(id));
+        let mut gone: Vec<ObjectId> = gone.into_iter().collect();
+        // In order, so that the same events make the same recording.
+        gone.sort_unstable();
+        for id in gone {
+            self.objects[id.index()] = Object::Unknown;
+            unwinder.forget(id);
+            self.free.push(id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::perf::event::{Event, Mmap, Sample, Stamp};
+    use crate::perf::object::Object;
+    use crate::perf::recording::{Options, Recording, WeightBy};
+
+    fn recording() -> Recording {
+        Recording::new(Options { weight: WeightBy::Samples, each_sample: false, max_stack: 127 }, None)
+    }
+
+    fn program(recording: &mut Recording, pid: u32, path: &[u8], time: u64) {
+        let stamp = Stamp { pid, tid: pid, time, id: 0, cpu: 0 };
+        let mmap = Mmap { pid, start: 0x1000, length: 0x1000, offset: 0, inode: None, executable: true, path };
+        recording.take(stamp, Event::Comm { pid, tid: pid, exec: true, comm: path });
+        recording.take(Stamp { time: time + 1, ..stamp }, Event::Mmap(mmap));
+        let sample = Sample {
+            event: 0,
+            ip: 0x1800,
+            period: 1,
+            in_kernel: false,
+            raw: &[],
+            callchain: Default::default(),
+            user: None,
+        };
+        recording.take(Stamp { time: time + 2, ..stamp }, Event::Sample(sample));
+    }
+
+    #[test]
+    fn a_part_is_whole_and_the_next_begins_with_the_living() {
+        let mut recording = recording();
+        program(&mut recording, 1, b"/none/stays", 10);
+        program(&mut recording, 2, b"/none/goes", 20);
+        recording.take(Stamp { pid: 2, tid: 2, time: 30, id: 0, cpu: 0 }, Event::Exit { pid: 2, tid: 2 });
+        recording.forget_before(40);
+        let part = recording.turn();
+        assert_eq!((part.counts.samples, recording.counts.samples), (2, 0));
+        let names = |recording: &Recording| recording.comms.iter().map(|(_, name)| name.to_vec()).collect::<Vec<_>>();
+        assert_eq!(names(&part), [&b"/none/stays"[..], b"/none/goes"]);
+        assert_eq!(names(&recording), [b"/none/stays"]);
+        let paths = |recording: &Recording| {
+            let files = recording.objects.iter().filter(|(_, object)| matches!(object, Object::Missing { .. }));
+            files.map(|(_, object)| object.path().to_vec()).collect::<Vec<_>>()
+        };
+        assert_eq!(paths(&part), [&b"/none/stays"[..], b"/none/goes"]);
+        assert_eq!(paths(&recording), [b"/none/stays"]);
+        let stack = part.stack(1);
+        assert_eq!(part.comm(&stack), b"/none/goes");
+    }
+
+    #[test]
+    fn many_parts_take_no_more_room_than_one() {
+        let mut recording = recording();
+        for time in (0..100_000).step_by(100) {
+            program(&mut recording, 2, format!("/none/{time}").as_bytes(), time);
+            recording.take(Stamp { pid: 2, tid: 2, time: time + 50, id: 0, cpu: 0 }, Event::Exit { pid: 2, tid: 2 });
+            recording.forget_before(time + 60);
+            assert_eq!(recording.turn().counts.samples, 1);
+        }
+        assert_eq!(recording.objects.iter().count(), 3);
+        assert!(recording.comms.is_empty() && recording.locations().is_empty());
+    }
+}

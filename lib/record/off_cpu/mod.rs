@@ -1,0 +1,218 @@
+//! Time off the CPU, and all of a thread's time.
+//!
+//! A sample at a switch brings the stack with which a thread leaves its CPU; records of all switches, in a ring of their
+//! own, say when and whether it was preempted, and when it came back. The [`ledger`] pairs them. Stacks are what switches
+//! cost most for, so where there are very many of them only every so many brings its stack.
+
+pub mod ledger;
+mod pace;
+
+use std::time::Duration;
+
+use self::ledger::{Charge, Ledger, Moment, Wanted, What};
+use self::pace::Pace;
+use super::events::Metric;
+use super::sampling::Rate;
+use crate::perf::event::{Event, Sample, Stamp};
+use crate::perf::recording::Recording;
+use crate::perf::state::State;
+
+/// Which time is to be recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct OffCpu {
+    /// All time, also that on the CPU.
+    pub wall: bool,
+    /// One stack every so many switches; `None` for each, until there are very many.
+    pub period: Option<u64>,
+    /// Shorter blocks are left out.
+    pub min_block: Option<Duration>,
+    /// Longer blocks are left out.
+    pub max_block: Option<Duration>,
+}
+
+/// How many switches a second are so many that not each brings its stack.
+const MANY: u64 = 20_000;
+
+/// Every so many switches a stack where there are many: a prime number, since what a program does again and again may
+/// take a round number of switches.
+const SPARSE: u64 = 17;
+
+/// What a counter's samples tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// The stack of each switch.
+    Every,
+    /// The stack of one of several.
+    Some,
+    /// Where a thread runs.
+    Running,
+}
+
+impl OffCpu {
+    fn roles(&self) -> Vec<Role> {
+        let mut roles = match self.period {
+            None => vec![Role::Every, Role::Some],
+            Some(1) => vec![Role::Every],
+            Some(_) => vec![Role::Some],
+        };
+        if self.wall {
+            roles.push(Role::Running);
+        }
+        roles
+    }
+
+    /// The counters that it takes.
+    pub(super) fn metrics(&self, often: Rate) -> Vec<(Metric, Rate)> {
+        let switches = |period| (Metric::context_switches(), Rate::Period(period));
+        let metric = |role| match role {
+            Role::Every => switches(1),
+            Role::Some => switches(self.period.unwrap_or(SPARSE)),
+            Role::Running => (Metric::cpu_clock(), often),
+        };
+        self.roles().into_iter().map(metric).collect()
+    }
+}
+
+/// How long a record may take from its stamp until it stands in its ring.
+const HOLD_BACK_NS: u64 = 10_000_000;
+
+/// What becomes of all switches.
+#[derive(Debug)]
+pub struct Switches {
+    roles: Vec<Role>,
+    ledger: Ledger,
+    /// What happened, in the order in which it was read.
+    waiting: Vec<Moment>,
+    /// The recorder's own process, whose switches are of no interest.
+    own: u32,
+    /// Whether threads that are made are recorded too.
+    follows: bool,
+    pace: Option<Pace>,
+    /// The period where not every switch brings its stack, once that was so.
+    pub sparse: Option<u64>,
+    sums: Vec<(State, u64, u64)>,
+}
+
+impl Switches {
+    /// Nothing yet.
+    pub(super) fn new(asked: &OffCpu, follows: bool) -> Self {
+        let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let wanted = Wanted {
+            wall: asked.wall,
+            min: asked.min_block.map_or(0, nanoseconds),
+            max: asked.max_block.map_or(u64::MAX, nanoseconds),
+        };
+        let roles = asked.roles();
+        let pace = asked.period.is_none().then(|| Pace::new(MANY, SPARSE));
+        Self {
+            ledger: Ledger::new(wanted, roles.contains(&Role::Every)),
+            roles,
+            waiting: Vec::new(),
+            own: std::process::id(),
+            follows,
+            pace,
+            sparse: asked.period.filter(|period| *period > 1),
+            sums: Vec::new(),
+        }
+    }
+
+    /// A thread that was there when the recording began.
+    pub(super) fn found(&mut self, tid: u32, time: u64) {
+        self.waiting.push(Moment { time, tid, what: What::Found });
+    }
+
+    /// Takes in a record that is no sample.
+    pub(super) fn see(&mut self, stamp: Stamp, event: &Event<'_>) {
+        let (tid, what) = match *event {
+            Event::Switch { out: true, preempted } => (stamp.tid, What::Out { preempted }),
+            Event::Switch { .. } => (stamp.tid, What::In),
+            Event::Fork { tid, .. } if self.follows => (tid, What::Born),
+            Event::Comm { tid, exec: true, .. } => (tid, What::Exec),
+            Event::Exit { tid, .. } => (tid, What::Gone),
+            _ => return,
+        };
+        if let (What::Out { .. }, Some(pace)) = (what, &mut self.pace) {
+            pace.count();
+        }
+        self.wait(stamp, tid, what);
+    }
+
+    /// Takes in a sample of a counter, by its number.
+    pub(super) fn sample(&mut self, stamp: Stamp, sample: &Sample<'_>, recording: &mut Recording) {
+        if self.is_idle(stamp) {
+            return;
+        }
+        let role = self.roles.get(sample.event as usize).copied().unwrap_or(Role::Running);
+        let stack = recording.intern_stack(stamp, &Sample { event: 0, ..*sample });
+        let what = match role {
+            Role::Every => What::Leaves { stack, every: true },
+            Role::Some => What::Leaves { stack, every: false },
+            Role::Running => What::Ran(stack),
+        };
+        self.wait(stamp, stamp.tid, what);
+    }
+
+    fn wait(&mut self, stamp: Stamp, tid: u32, what: What) {
+        if !self.is_idle(stamp) {
+            self.waiting.push(Moment { time: stamp.time, tid, what });
+        }
+    }
+
+    /// Of the idle task, of a thread that is all but gone, or our own.
+    fn is_idle(&self, stamp: Stamp) -> bool {
+        stamp.tid == 0 || stamp.tid == u32::MAX || stamp.pid == self.own
+    }
+
+    /// All rings have been read up to `read`: charges what is known by now.
+    pub(super) fn settle(&mut self, read: u64, recording: &mut Recording) {
+        let until = read.saturating_sub(HOLD_BACK_NS);
+        self.waiting.sort_by_key(|moment| moment.time);
+        let ready = self.waiting.partition_point(|moment| moment.time < until);
+        for moment in self.waiting.drain(..ready) {
+            self.ledger.take(moment);
+        }
+        self.charge(recording);
+    }
+
+    /// The recording ended at this time.
+    pub(super) fn finish(&mut self, time: u64, recording: &mut Recording) {
+        self.waiting.retain(|moment| moment.time <= time);
+        self.settle(u64::MAX, recording);
+        self.ledger.finish(time);
+        self.charge(recording);
+    }
+
+    fn charge(&mut self, recording: &mut Recording) {
+        for Charge { tid, time, stack, state, count, nanoseconds } in self.ledger.charges() {
+            let stack = stack.unwrap_or_else(|| recording.intern_bare(tid, time));
+            recording.charge(stack, state, (count, nanoseconds));
+            match self.sums.iter_mut().find(|sum| sum.0 == state) {
+                Some(sum) => *sum = (state, sum.1 + count, sum.2 + nanoseconds),
+                None => self.sums.push((state, count, nanoseconds)),
+            }
+        }
+    }
+
+    /// Whether every switch is to bring its stack from now on, if that changes; so many samples were lost up to now.
+    pub(super) fn change(&mut self, now: u64, lost: u64) -> Option<bool> {
+        let pace = self.pace.as_mut()?;
+        pace.lost(lost);
+        let every = pace.every(now)?;
+        if !every {
+            self.sparse = Some(pace.sparse);
+            self.ledger.some_only();
+        }
+        Some(every)
+    }
+
+    /// The number of the counter that takes every switch.
+    pub(super) fn dense_counter(&self) -> Option<u32> {
+        self.roles.iter().position(|role| *role == Role::Every).map(|number| number as u32)
+    }
+
+    /// How many blocks or samples, and nanoseconds, were spent in states like this, with their stack or without.
+    pub fn sum(&self, state: State) -> (u64, u64) {
+        let of = |sum: &&(State, u64, u64)| sum.0 == state || sum.0 == state.unsampled();
+        self.sums.iter().filter(of).fold((0, 0), |all, sum| (all.0 + sum.1, all.1 + sum.2))
+    }
+}

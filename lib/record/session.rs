@@ -1,0 +1,234 @@
+//! A recording at work: waiting for rings, the target's end, signals and the clock.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::event::epoll;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::counters::{Counters, CpuRings, Ring};
+use super::events::Metric;
+use super::overhead::Overhead;
+use super::rings::{self, Reader};
+use super::sampling::Rate;
+use super::target::{self, Target};
+use super::{Audience, Ended, Recorded};
+use crate::cli::Interrupts;
+use crate::perf::recording::Recording;
+use crate::{Error, plain};
+
+/// A recording at work.
+pub(super) struct Session {
+    pub(super) counters: Counters,
+    recording: Recording,
+    pub(super) reader: Reader,
+    /// What keeps our own share of the CPU low, if something is to.
+    pub(super) overhead: Option<Overhead>,
+    metrics: Vec<(Metric, Rate)>,
+    /// When the part at hand began.
+    began: Instant,
+    /// What was lost in the parts before it.
+    lost_before: Vec<u64>,
+    epoll: OwnedFd,
+    /// The processes whose end is the recording's; by number of the file to wait for.
+    living: Vec<OwnedFd>,
+    interrupts: Interrupts,
+    // Its other end wakes the loop when a signal comes.
+    _woken: UnixStream,
+}
+
+/// How often the rings are read where they wake nobody, or somebody watches.
+const RHYTHM: Duration = Duration::from_millis(100);
+
+const RINGS: u64 = 0;
+const WOKEN: u64 = 1;
+const PROCESS: u64 = 2;
+
+impl Session {
+    pub(super) fn new(
+        counters: Counters,
+        recording: Recording,
+        target: &Target,
+        metrics: Vec<(Metric, Rate)>,
+    ) -> Result<Self, Error> {
+        let refused = |error: std::io::Error| Error::Refused(plain(&error));
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| refused(error.into()))?;
+        let watch = |file: &dyn AsFd, data: u64| {
+            let data = epoll::EventData::new_u64(data);
+            epoll::add(&epoll, file.as_fd(), data, epoll::EventFlags::IN).map_err(|error| refused(error.into()))
+        };
+        for rings in &counters.rings {
+            rings.all().try_for_each(|ring| watch(ring.file(), RINGS))?;
+        }
+        let (woken, waker) = UnixStream::pair().map_err(refused)?;
+        watch(&woken, WOKEN)?;
+        let interrupts = Interrupts::listen(move || {
+            use std::io::Write as _;
+            let _ = (&waker).write_all(b"!");
+        })
+        .map_err(refused)?;
+        let living = open_living(target);
+        for (number, file) in living.iter().enumerate() {
+            watch(file, PROCESS + number as u64)?;
+        }
+        Ok(Self {
+            counters,
+            recording,
+            reader: Reader::default(),
+            overhead: None,
+            metrics,
+            began: Instant::now(),
+            lost_before: Vec::new(),
+            epoll,
+            living,
+            interrupts,
+            _woken: woken,
+        })
+    }
+
+    /// What runs already, from `/proc`.
+    pub(super) fn introduce(&mut self, target: &Target) {
+        let pids = match target {
+            Target::Command(_) => Vec::new(),
+            Target::Processes(pids) => pids.clone(),
+            Target::Threads(tids) => tids.iter().filter_map(|tid| target::process_of(*tid).ok()).collect(),
+            Target::Cgroup(_) | Target::System => target::processes(),
+        };
+        for pid in pids {
+            target::introduce(pid, &mut self.recording);
+        }
+    }
+
+    /// Reads until the end; in parts of a length, if there is one.
+    pub(super) fn run(
+        &mut self,
+        duration: Option<Duration>,
+        interval: Option<Duration>,
+        audience: &mut dyn Audience,
+    ) -> Result<Ended, Error> {
+        let began = Instant::now();
+        self.began = began;
+        let mut living = self.living.len();
+        let mut orphaned = false;
+        let mut events = Vec::with_capacity(64);
+        loop {
+            let left = duration.map(|duration| duration.saturating_sub(began.elapsed()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(Ended::TimeIsUp);
+            }
+            let until_turn = interval.map(|interval| interval.saturating_sub(self.began.elapsed()));
+            if until_turn.is_some_and(|left| left.is_zero()) {
+                let part = self.part();
+                audience.part(part)?;
+                continue;
+            }
+            // A ring whose first thread has gone wakes nobody any more; its other threads may still write.
+            let looks = orphaned || audience.watches() || self.reader.switches.is_some() || self.overhead.is_some();
+            let timeout = left.into_iter().chain(until_turn).chain(looks.then_some(RHYTHM)).min();
+            let timeout = timeout.and_then(|wait| wait.try_into().ok());
+            events.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+                Err(rustix::io::Errno::INTR) | Ok(_) => {}
+                Err(error) => return Err(Error::Refused(plain(&error.into()))),
+            }
+            for event in &events {
+                let flags = event.flags;
+                match event.data.u64() {
+                    RINGS if flags.contains(epoll::EventFlags::HUP) => orphaned |= self.unwatch_dead_rings(),
+                    RINGS | WOKEN => {}
+                    process => {
+                        let _ = epoll::delete(&self.epoll, &self.living[(process - PROCESS) as usize]);
+                        living -= 1;
+                    }
+                }
+            }
+            if let Some(signal) = self.interrupts.arrived() {
+                return Ok(Ended::Interrupted(signal));
+            }
+            if living == 0 && !self.living.is_empty() {
+                return Ok(Ended::TargetGone);
+            }
+            self.reader.read(&self.counters, &mut self.recording);
+            self.moderate();
+            if audience.watches() {
+                audience.so_far(began.elapsed(), &self.recording.counts);
+            }
+        }
+    }
+
+    /// Takes fewer samples or more, as our own share of the CPU demands.
+    fn moderate(&mut self) {
+        let Some(overhead) = &mut self.overhead else { return };
+        if let Some(one_in) = overhead.look(Instant::now(), super::sys::own_cpu_time()) {
+            // Counters of threads were copied into those that came later, which nobody can reach.
+            if !self.counters.set_rates(&self.metrics, one_in) {
+                self.reader.keep_one_in = one_in;
+            }
+        }
+    }
+
+    /// All since the part before.
+    fn part(&mut self) -> Recorded {
+        let lost = self.counters.lost();
+        let mut recording = self.recording.turn();
+        if let Some(lost) = lost {
+            let before = std::mem::replace(&mut self.lost_before, lost.clone());
+            let since = |(number, lost): (usize, &u64)| lost - before.get(number).unwrap_or(&0);
+            recording.set_lost(Some(lost.iter().enumerate().map(since).collect()));
+        } else {
+            recording.set_lost(None);
+        }
+        let elapsed = self.began.elapsed();
+        self.began = Instant::now();
+        let began = SystemTime::now().checked_sub(elapsed).and_then(|began| began.duration_since(UNIX_EPOCH).ok());
+        let began = began.unwrap_or_default().as_secs();
+        let metrics = self.metrics.clone();
+        let notes = std::mem::take(&mut self.counters.notes);
+        Recorded { recording, metrics, switches: None, began, elapsed, command: None, notes }
+    }
+
+    /// A ring whose own thread has ended would wake us for ever.
+    fn unwatch_dead_rings(&self) -> bool {
+        let files = self.counters.rings.iter().flat_map(CpuRings::all).map(Ring::file);
+        let mut found = false;
+        for file in files {
+            let mut poll = [rustix::event::PollFd::new(file, rustix::event::PollFlags::IN)];
+            let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+            let _ = rustix::event::poll(&mut poll, Some(&now));
+            if poll[0].revents().contains(rustix::event::PollFlags::HUP) {
+                found |= epoll::delete(&self.epoll, file).is_ok();
+            }
+        }
+        found
+    }
+
+    /// Stops, and reads all that is left.
+    pub(super) fn finish(mut self) -> Recorded {
+        let ended = rings::now();
+        let elapsed = self.began.elapsed();
+        self.counters.stop();
+        self.reader.finish(&self.counters, &mut self.recording);
+        self.reader.finish_switches(ended, &mut self.recording);
+        self.counters.notes.extend(self.overhead.as_ref().and_then(Overhead::note));
+        // The kernel tells of losses in a ring only before the next record in it; the counters know the last ones too.
+        let part = self.part();
+        Recorded { elapsed, switches: self.reader.switches, ..part }
+    }
+}
+
+/// Files that become readable when those end whose end is the recording's.
+fn open_living(target: &Target) -> Vec<OwnedFd> {
+    let open = |pid: &u32, flags| pidfd_open(Pid::from_raw(pid.cast_signed())?, flags).ok();
+    match target {
+        Target::Command(pid) => open(pid, PidfdFlags::empty()).into_iter().collect(),
+        Target::Processes(pids) => pids.iter().filter_map(|pid| open(pid, PidfdFlags::empty())).collect(),
+        Target::Threads(tids) => {
+            // `PIDFD_THREAD`, since Linux 6.9; before it, a thread's end is its process's.
+            let of_thread = PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
+            let process = |tid: &u32| open(&target::process_of(*tid).ok()?, PidfdFlags::empty());
+            tids.iter().filter_map(|tid| open(tid, of_thread).or_else(|| process(tid))).collect()
+        }
+        Target::Cgroup(_) | Target::System => Vec::new(),
+    }
+}

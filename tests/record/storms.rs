@@ -1,0 +1,101 @@
+//! Storms of fork, exec, exit, dlopen and munmap: whatever happens, a sample is its own program's.
+//!
+//! Two storms a test; `FG_STORMS=50` makes more of them.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::folded::{Folded, end, may_record, recorder};
+use crate::support::{directory, has, skip};
+
+const PROGRAMS: usize = 5;
+
+/// Compiles the programs p0 to p4, each of which runs the next, and two libraries.
+fn compile(folder: &Path) {
+    let compile = |arguments: &[String], output: &str| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/record/storm.c");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O2", "-fno-optimize-sibling-calls", "-w", "-o", output]).args(arguments).arg(source);
+        assert!(compiler.arg("-ldl").current_dir(folder).status().unwrap().success());
+    };
+    for number in 0..PROGRAMS {
+        let next = (number + 1) % PROGRAMS;
+        compile(&[format!("-DPROGRAM=p{number}"), format!("-DNEXT=p{next}")], &format!("p{number}"));
+    }
+    for library in ["a", "b"] {
+        compile(&[format!("-DLIBRARY={library}"), "-shared".into(), "-fPIC".into()], &format!("lib{library}.so"));
+    }
+}
+
+/// What is wrong with a stack.
+fn wrong(stack: &[String]) -> Option<&'static str> {
+    let (thread, frames) = stack.split_first()?;
+    let has = |name: &str| frames.iter().any(|frame| frame == name);
+    let others = (0..PROGRAMS).map(|number| format!("p{number}")).filter(|program| program != thread);
+    if thread.starts_with(':') {
+        return Some("no process");
+    }
+    if thread.starts_with('p') && others.map(|other| format!("in_{other}")).any(|other| has(&other)) {
+        return Some("another program's function");
+    }
+    if (has("call_a") && has("in_b")) || (has("call_b") && has("in_a")) {
+        return Some("the other library's function");
+    }
+    // In the midst of an exec the old program is gone, and its registers are not.
+    let known = |name: &str| {
+        (!name.starts_with("[unknown]") && name != "[anon]") || frames.iter().any(|frame| frame.contains("exec"))
+    };
+    (!frames.iter().all(|frame| known(frame))).then_some("code that belongs to nothing")
+}
+
+/// Records storms; how many of their samples met programs and libraries.
+fn storms(arguments: &[&str], ends_with_command: bool) -> u64 {
+    let folder = directory();
+    compile(folder.path());
+    let runs = std::env::var("FG_STORMS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(2);
+    let mut met = 0;
+    for run in 0..runs {
+        let mut command = recorder(["-F", "9973", "--no-inline"]);
+        command.args(arguments).current_dir(&folder);
+        let storm = || Command::new("./p0").arg("6").current_dir(&folder).spawn().unwrap();
+        let outcome = if ends_with_command {
+            end(command.args(["--", "./p0", "6"]).spawn().unwrap())
+        } else {
+            let recording = command.spawn().unwrap();
+            let mut storm = storm();
+            storm.wait().unwrap();
+            end(recording)
+        };
+        if outcome.stderr.contains("cannot record all CPUs") {
+            skip(&outcome.stderr);
+            return u64::MAX;
+        }
+        let profile = Folded::of(&outcome.ok());
+        let ours = profile.0.iter().filter(|(stack, _)| ends_with_command || is_ours(&stack[0]));
+        for (stack, weight) in ours.filter(|(stack, _)| stack[0] != "[lost]") {
+            assert_eq!(wrong(stack), None, "run {run}: {weight} {}", stack.join(";"));
+            met += if stack.iter().any(|frame| frame.starts_with("in_")) { *weight } else { 0 };
+        }
+    }
+    met
+}
+
+fn is_ours(thread: &str) -> bool {
+    thread.starts_with(':') || (0..PROGRAMS).any(|number| thread == format!("p{number}"))
+}
+
+#[test]
+fn in_a_storm_every_sample_of_a_command_is_its_own_programs() {
+    if may_record() && has("cc") {
+        let met = storms(&[], true);
+        assert!(met > 50, "{met}");
+    }
+}
+
+#[test]
+fn in_a_storm_every_sample_of_the_system_is_its_own_programs() {
+    if may_record() && has("cc") {
+        let met = storms(&["-a", "-d", "1.5"], false);
+        assert!(met > 50, "{met}");
+    }
+}
