@@ -70,10 +70,11 @@ fn storms(arguments: &[&str], ends_with_command: bool) -> u64 {
             skip(&outcome.stderr);
             return u64::MAX;
         }
-        let profile = Folded::of(&outcome.ok());
+        let outcome = outcome.ok();
+        let profile = Folded::of(&outcome);
         let ours = profile.0.iter().filter(|(stack, _)| ends_with_command || is_ours(&stack[0]));
         for (stack, weight) in ours.filter(|(stack, _)| stack[0] != "[lost]") {
-            assert_eq!(wrong(stack), None, "run {run}: {weight} {}", stack.join(";"));
+            assert_eq!(wrong(stack), None, "run {run}: {weight} {}\n{}", stack.join(";"), outcome.stderr);
             met += if stack.iter().any(|frame| frame.starts_with("in_")) { *weight } else { 0 };
         }
     }
