@@ -70,6 +70,15 @@ struct Args {
     /// The input is sorted folded text, pipes too: merge it as it comes
     #[arg(long, hide_short_help = true, conflicts_with = "in_order")]
     sorted: bool,
+    /// Look for a perf.data's files below DIR
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
+    symfs: Option<PathBuf>,
+    /// Name a perf.data's kernel functions from FILE
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    kallsyms: Option<PathBuf>,
+    /// Leave inlined calls out where a perf.data is named: quicker for large programs
+    #[arg(long, hide_short_help = true)]
+    no_inline: bool,
     /// Parse in N threads [default: one a core]
     #[arg(short, long, value_name = "N")]
     nthreads: Option<NonZeroUsize>,
@@ -103,6 +112,9 @@ impl Args {
             labels: bytes(&self.label),
             skip_after: bytes(&self.skip_after),
             weight: self.weight,
+            symfs: self.symfs.clone(),
+            kallsyms: self.kallsyms.clone(),
+            no_inline: self.no_inline,
             ..self.choosing.options()
         }
     }
@@ -110,7 +122,8 @@ impl Args {
 
 impl Tool for Args {
     const EXAMPLES: Entries = &[
-        ("perf script | fg-collapse | fg-svg > flame.svg", "Draw what perf recorded."),
+        ("fg-collapse perf.data | fg-svg > flame.svg", "Draw what perf recorded."),
+        ("perf script | fg-collapse | fg-svg > flame.svg", "The same by perf's own names."),
         ("fg-collapse monday.folded.gz tuesday.folded.gz > week.folded", "Add profiles up."),
     ];
 

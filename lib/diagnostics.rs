@@ -59,6 +59,11 @@ impl Diagnostics {
         self.strict = strict;
     }
 
+    /// Whether the first malformed line is an error.
+    pub fn is_strict(&self) -> bool {
+        self.strict
+    }
+
     /// How much is to be said: -1 only errors, 0 warnings too, 1 and up also what was done.
     pub fn verbosity(&self) -> i8 {
         self.verbosity

@@ -7,10 +7,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "cli/perf_data/handmade.rs"]
+mod handmade;
+
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use self::handmade::Handmade;
 use fgkit::collapse::{EventChoice, Format, Options, collapse, format_called, formats};
 use fgkit::diagnostics::Diagnostics;
 use fgkit::folded;
@@ -253,4 +257,74 @@ fn readers_of_all_formats_take_anything() {
         (random.mixed(&examples), options)
     };
     fuzz(make, &again);
+}
+
+/// A recording that nobody made: records of all kinds with odd sizes and numbers, then damaged.
+fn recording(random: &mut Random) -> Vec<u8> {
+    let mut file = Handmade::with_events(if random.below(2) == 0 { &["cycles"] } else { &["cycles:u", "faults"] });
+    for _ in 0..random.below(80) {
+        let (pid, time) = (random.below(4) as u32, random.below(50) as u64);
+        let address = [0x4000, 0x8010, 0, u64::MAX, 1 << 63][random.below(5)];
+        match random.below(9) {
+            0 => file.push(&handmade::comm(pid, pid, time, ["app", "java", "a b", ""][random.below(4)])),
+            1 => file.push(&handmade::exit(pid, pid, time)),
+            2 => file.push(&handmade::lost(time, [1, u64::MAX][random.below(2)])),
+            3 => file.round(),
+            4 => {
+                let path = ["/bin/sh", "/nowhere", "[vdso]", "//anon", "/dev/zero", ""][random.below(6)];
+                let (start, length) =
+                    ([0, 0x4000, u64::MAX - 5][random.below(3)], [0, 0x1000, u64::MAX][random.below(3)]);
+                file.push(&handmade::mmap(pid, time, start, length, path, (random.below(9) == 0).then_some([7; 20])));
+            }
+            5 => {
+                let kind = [64, 65, 66, 67, 71, 78, 80, 81, 83, 2000][random.below(10)];
+                let body: Vec<u8> = (0..random.below(60)).map(|_| random.below(256) as u8).collect();
+                file.push(&handmade::record(kind, random.below(1 << 16) as u16, &body));
+            }
+            _ => file.push(&handmade::sample_at(pid, pid, time, random.below(3) as u64, 1, address)),
+        }
+    }
+    let mut bytes = if random.below(3) == 0 { file.stream() } else { file.bytes() };
+    for _ in 0..random.below(4) {
+        match random.below(3) {
+            0 => random.damage(&mut bytes),
+            // A number that lies, where numbers stand.
+            1 => {
+                let at = random.below(bytes.len().max(8) / 8) * 8;
+                let lie = [0, 1, 7, 1 << 20, 1 << 40, u64::MAX, 1 << 63][random.below(7)];
+                if let Some(word) = bytes.get_mut(at..at + 8) {
+                    word.copy_from_slice(&u64::to_le_bytes(lie));
+                }
+            }
+            _ => {
+                let at = random.below(bytes.len().max(1));
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte ^= 1 << random.below(8);
+                }
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn recordings_may_be_anything() {
+    let folder = tempfile::Builder::new().prefix("fg-fuzz-").tempdir().unwrap();
+    let file = folder.path().join("perf.data");
+    let end = Instant::now() + Duration::from_secs(variable("FG_FUZZ_SECONDS").unwrap_or(1));
+    let mut random = Random(variable("FG_FUZZ_SEED").unwrap_or(1));
+    let mut count = 0u64;
+    while Instant::now() < end {
+        let (bytes, options) = (recording(&mut random), random.options());
+        std::fs::write(&file, &bytes).unwrap();
+        let start = Instant::now();
+        if std::panic::catch_unwind(|| drop(fold(&file, &options, 1))).is_err() {
+            let failing = std::env::temp_dir().join(format!("fg-fuzz-{}.data", std::process::id()));
+            std::fs::write(&failing, &bytes).unwrap();
+            panic!("{} with {options:?}", failing.display());
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{} takes long", file.display());
+        count += 1;
+    }
+    assert!(count > 0 && peak_megabytes() < 1024, "{count} recordings, {} MB", peak_megabytes());
 }

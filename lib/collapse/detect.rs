@@ -6,9 +6,7 @@ use crate::Error;
 use crate::input::Blocks;
 
 /// What is known by its first bytes but cannot be folded, and what to do about it.
-const KNOWN: [(&[u8], &str); 7] = [
-    (b"PERFILE2", "a binary perf.data file: run `perf script -i FILE | fg-collapse`"),
-    (b"2ELIFREP", "a binary perf.data file: run `perf script -i FILE | fg-collapse`"),
+const KNOWN: [(&[u8], &str); 5] = [
     (b"FLR\0", "a Java Flight Recorder file: convert it with async-profiler, `jfrconv -o collapsed FILE FILE.folded`"),
     (b"MOJ", "a binary file of Austin: convert it, `mojo2austin FILE OUTPUT`"),
     (b"heap profile:", "a heap profile of gperftools: convert it, `pprof -raw PROGRAM FILE`"),

@@ -93,6 +93,23 @@ impl<'a> Document<'a> {
         Error::Unreadable { name: self.input.name().to_owned(), what: what.into() }
     }
 
+    /// The input's name for messages.
+    pub(super) fn name(&self) -> &str {
+        self.input.name()
+    }
+
+    /// Something is wrong with the input as a whole, but what could be read counts; unless that was nothing.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if there is nothing, or all must be well-formed.
+    pub(super) fn damaged(&mut self, what: &str, nothing: bool) -> Result<(), Error> {
+        if nothing || self.log.is_strict() {
+            return Err(self.unreadable(what));
+        }
+        self.log.warn(what);
+        Ok(())
+    }
+
     /// Something worth knowing.
     pub(super) fn warn(&mut self, what: &str) {
         self.log.warn(what);

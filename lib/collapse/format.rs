@@ -5,8 +5,8 @@ use super::sink::Sink;
 use super::{Options, Parser};
 use super::{
     bcc, bpftrace, callgrind, dtrace, eu_stack, faulthandler, folded, gdb, ghc_prof, go_raw, go_traces, instruments,
-    java_exceptions, javacore, json, jstack, ljp, perf_report, perf_script, pmcstat, pprof, procstack, sample,
-    simpleperf, stap, v8_prof, vsprof, vtune, wcp, xctrace, xdebug,
+    java_exceptions, javacore, json, jstack, ljp, perf_data, perf_report, perf_script, pmcstat, pprof, procstack,
+    sample, simpleperf, stap, v8_prof, vsprof, vtune, wcp, xctrace, xdebug,
 };
 use crate::Error;
 
@@ -43,7 +43,8 @@ pub(super) enum Reading {
 pub(super) type Reader = fn(&mut Document<'_>, &mut Sink) -> Result<(), Error>;
 
 /// All formats, in the order in which they are asked. Folded stacks come last: many a line may be taken for one.
-pub(super) static FORMATS: [&Format; 40] = [
+pub(super) static FORMATS: [&Format; 41] = [
+    &perf_data::FORMAT,
     &perf_script::FORMAT,
     &pprof::FORMAT,
     &xctrace::FORMAT,

@@ -43,6 +43,11 @@ impl<'a> Log<'a> {
         self.diagnostics.malformed(&self.name, line, what)
     }
 
+    /// Whether the first thing that is wrong is to be an error.
+    pub(super) fn is_strict(&self) -> bool {
+        self.diagnostics.is_strict()
+    }
+
     /// Something worth knowing of this input.
     pub(super) fn warn(&mut self, what: &str) {
         self.diagnostics.warn(&format!("{}: {what}", self.name));

@@ -35,6 +35,7 @@ mod log;
 pub(crate) mod mangled;
 mod merge;
 mod origin;
+mod perf_data;
 mod perf_report;
 mod perf_script;
 mod pmcstat;
@@ -60,6 +61,7 @@ mod xctrace;
 mod xdebug;
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use driver::{collapse, collapse_in_order, collapse_in_time};
@@ -121,6 +123,12 @@ pub struct Options {
     pub spans: Option<Arc<Spans>>,
     /// The idle thread's samples do not count.
     pub no_idle: bool,
+    /// The folder below which the files of a recording of addresses are, if not here.
+    pub symfs: Option<PathBuf>,
+    /// The names of its kernel, if not those of this one.
+    pub kallsyms: Option<PathBuf>,
+    /// Inlined calls are left out where addresses are named.
+    pub no_inline: bool,
 }
 
 /// Parses one format. It may remember frames between blocks, and so is always given the same sink.

@@ -115,6 +115,11 @@ impl Sink {
         self.profile.add_batch(&mut self.batch)
     }
 
+    /// Whether the samples' order is to be kept.
+    pub(super) fn is_in_order(&self) -> bool {
+        matches!(self.keeping, Keeping::Order(_))
+    }
+
     /// Does some work and says whether it has added no sample.
     pub(super) fn adds_nothing<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> (R, bool) {
         let before = std::mem::replace(&mut self.empty, true);

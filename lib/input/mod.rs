@@ -54,6 +54,17 @@ impl Source {
         }
     }
 
+    /// The file itself, opened once more, where there is one in which one can jump about.
+    pub fn regular_file(&self) -> Option<File> {
+        let path = match self {
+            // Elsewhere this is no file of its own: jumping about in it would move standard input too.
+            Self::Stdin if cfg!(target_os = "linux") => Path::new("/dev/stdin"),
+            Self::Stdin => return None,
+            Self::File(path) => path,
+        };
+        if is_regular(path) { File::open(path).ok() } else { None }
+    }
+
     /// Opens it and, by its first bytes, decompresses gzip and zstd.
     ///
     /// # Errors

@@ -1,8 +1,29 @@
 //! Names as people write them: Rust and C++ symbols demangled.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+
+use rustc_hash::FxHashMap;
 
 use crate::collapse::mangled;
+
+/// Demangles each name once: many places lie in one function.
+#[derive(Debug, Default)]
+pub struct Demangler {
+    known: RefCell<FxHashMap<Vec<u8>, Vec<u8>>>,
+}
+
+impl Demangler {
+    /// As [`demangle`].
+    pub fn demangle(&self, name: &[u8]) -> Vec<u8> {
+        if let Some(known) = self.known.borrow().get(name) {
+            return known.clone();
+        }
+        let readable = demangle(name).into_owned();
+        self.known.borrow_mut().insert(name.to_vec(), readable.clone());
+        readable
+    }
+}
 
 /// The name demangled: Rust without its hash, C++ without parameters. Any other name as it is.
 pub fn demangle(name: &[u8]) -> Cow<'_, [u8]> {

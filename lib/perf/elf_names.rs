@@ -4,7 +4,7 @@ use object::{Object as _, ObjectSymbol as _};
 
 use super::debug_file::{Found, Search};
 use super::debug_information::{DebugInformation, Function};
-use super::demangle::demangle;
+use super::demangle::Demangler;
 use super::object::{Elf, bytes_to_path};
 use super::plt::Plt;
 use super::symbolize::{NamedFrame, Options};
@@ -43,6 +43,7 @@ struct Names<'a> {
     table: SymbolTable<'a>,
     plt: Plt,
     debug: Option<DebugInformation<'a>>,
+    demangler: Demangler,
 }
 
 impl<'a> Names<'a> {
@@ -57,7 +58,7 @@ impl<'a> Names<'a> {
         }
         let table = SymbolTable::new(all);
         let plt = if Plt::is_hit(file, addresses) { Plt::read(file, &table) } else { Plt::default() };
-        Self { table, plt, debug: None }
+        Self { table, plt, debug: None, demangler: Demangler::default() }
     }
 
     /// The frames at an address, outermost first.
@@ -69,7 +70,7 @@ impl<'a> Names<'a> {
             return symbol.map(|symbol| NamedFrame { source, ..symbol }).into_iter().collect();
         }
         let inlined = |Function { name, source }| NamedFrame {
-            name: demangle(&name).into_owned(),
+            name: self.demangler.demangle(&name),
             known: true,
             inlined: true,
             offset: None,
@@ -90,7 +91,7 @@ impl<'a> Names<'a> {
     fn symbol(&self, address: u64) -> Option<NamedFrame> {
         let (start, name) = match (self.plt.find(address), self.table.find(address)) {
             (Some((start, name)), _) => (start, name.to_vec()),
-            (None, Some(symbol)) => (symbol.start, demangle(symbol.name).into_owned()),
+            (None, Some(symbol)) => (symbol.start, self.demangler.demangle(symbol.name)),
             (None, None) => return None,
         };
         Some(NamedFrame { name, known: true, inlined: false, offset: Some(address - start), source: None })

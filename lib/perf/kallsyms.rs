@@ -1,6 +1,47 @@
 //! The kernel's own list of its symbols, `/proc/kallsyms`.
 
+use std::path::PathBuf;
+
 use super::symbols::{Entry, SymbolTable, Visibility};
+
+/// Where the names of a recording's kernel are.
+#[derive(Clone, Debug)]
+pub struct KernelNames {
+    /// A file such as `/proc/kallsyms`; `None` if there is none that fits.
+    pub file: Option<PathBuf>,
+    /// A symbol and where it stood in the recording: the kernel may stand elsewhere each time it is started.
+    pub reference: Option<(Vec<u8>, u64)>,
+}
+
+impl Default for KernelNames {
+    fn default() -> Self {
+        Self { file: Some(PathBuf::from("/proc/kallsyms")), reference: None }
+    }
+}
+
+impl KernelNames {
+    /// The text, without what cannot be believed for the recording's kernel; and how much higher the recording's kernel stood.
+    pub fn read(&self) -> (Vec<u8>, u64) {
+        let text = self.file.as_ref().and_then(|file| std::fs::read(file).ok()).unwrap_or_default();
+        let shift = self.reference.as_ref().and_then(|(name, address)| Some(address.wrapping_sub(place(&text, name)?)));
+        match shift {
+            None | Some(0) => (text, 0),
+            // Modules are moved each for itself.
+            Some(shift) => {
+                let lines = text.split_inclusive(|byte| *byte == b'\n');
+                (lines.filter(|line| !line.trim_ascii_end().ends_with(b"]")).flatten().copied().collect(), shift)
+            }
+        }
+    }
+}
+
+/// Where a symbol stands.
+fn place(text: &[u8], name: &[u8]) -> Option<u64> {
+    let lines = text.split(|byte| *byte == b'\n');
+    let line = lines.into_iter().find(|line| line.strip_suffix(name).is_some_and(|before| before.ends_with(b" ")))?;
+    let address = line.split(|byte| *byte == b' ').next()?;
+    u64::from_str_radix(std::str::from_utf8(address).ok()?, 16).ok()
+}
 
 /// Whether the text shows addresses: the kernel prints zeros to those who may not know.
 pub fn is_hidden(text: &[u8]) -> bool {

@@ -5,6 +5,7 @@
 //! that the kernel does not, and [`symbolize`] names those addresses at the end,
 //! each once.
 
+pub mod data;
 pub mod debug_file;
 pub mod debug_information;
 pub mod demangle;
@@ -16,6 +17,7 @@ pub mod kallsyms;
 pub mod naming;
 pub mod object;
 pub mod perf_map;
+mod places;
 pub mod plt;
 pub mod process;
 pub mod recording;

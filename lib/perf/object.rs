@@ -7,9 +7,11 @@ use std::sync::Arc;
 use object::{Object as _, ObjectSegment as _};
 use rustc_hash::FxHashMap;
 
+use super::data::files::Files;
 use super::event::Mmap;
 use super::jit::JitCode;
 use super::jitdump::JitDump;
+use super::kallsyms::KernelNames;
 use super::view::{Folder, Views};
 
 /// An object's number in a recording.
@@ -108,7 +110,7 @@ struct Segment {
 
 impl Elf {
     /// Reads the headers. `None` if these bytes are no ELF file.
-    fn parse(path: Vec<u8>, bytes: Bytes) -> Option<Self> {
+    pub(super) fn parse(path: Vec<u8>, bytes: Bytes) -> Option<Self> {
         let file = object::File::parse(&*bytes).ok()?;
         // Only those with code: a linker may place others so that their pages overlap these in the file.
         let segments = file
@@ -162,6 +164,10 @@ pub struct Objects {
     pub(super) jit: FxHashMap<(u32, bool), ObjectId>,
     /// Numbers that are to be given again.
     pub(super) free: Vec<ObjectId>,
+    /// Where files are looked for if the processes that ran them are no more.
+    pub(super) files: Option<Files>,
+    /// The kernel's names.
+    pub kernel: KernelNames,
     pub(super) views: Views,
     /// What is known of the code that processes make themselves.
     pub jit_code: JitCode,
@@ -180,6 +186,8 @@ impl Default for Objects {
             by_name: FxHashMap::default(),
             jit: FxHashMap::default(),
             free: Vec::new(),
+            files: None,
+            kernel: KernelNames::default(),
             views: Views::default(),
             jit_code: JitCode::default(),
         }
@@ -202,7 +210,10 @@ impl Objects {
         if let Some(id) = self.jit.get(&(pid, mapped)) {
             return *id;
         }
-        self.jit_code.meet(pid, &mut self.views);
+        // Of a recording that was made before, the number may be another process's by now.
+        if self.files.is_none() {
+            self.jit_code.meet(pid, &mut self.views);
+        }
         let id = self.push(Object::Jit { pid, mapped });
         self.jit.insert((pid, mapped), id);
         id
@@ -219,6 +230,11 @@ impl Objects {
         }
         if path.is_empty() || path.starts_with(b"[") || path.starts_with(b"//anon") {
             return self.jit(mmap.pid, true);
+        }
+        if let Some(files) = self.files.take() {
+            let id = self.recorded(mmap, &files);
+            self.files = Some(files);
+            return id;
         }
         match open(mmap) {
             Ok((file, identity)) => {
@@ -260,7 +276,7 @@ impl Objects {
         id
     }
 
-    fn push(&mut self, object: Object) -> ObjectId {
+    pub(super) fn push(&mut self, object: Object) -> ObjectId {
         if let Some(id) = self.free.pop() {
             self.objects[id.0 as usize] = object;
             return id;
@@ -272,13 +288,13 @@ impl Objects {
 }
 
 /// Whether a mapping may be by which a compiler tells where its jitdump is: `jit-PID.dump`, its first page, executable.
-fn is_dump(mmap: &Mmap<'_>) -> bool {
+pub(super) fn is_dump(mmap: &Mmap<'_>) -> bool {
     let name = &mmap.path[memchr::memrchr(b'/', mmap.path).map_or(0, |slash| slash + 1)..];
     mmap.offset == 0 && name.starts_with(b"jit-") && name.ends_with(b".dump")
 }
 
 /// Files in name only, in which compilers put their code; unless a program was copied there and is run from it.
-fn is_plain_memory(path: &[u8]) -> bool {
+pub(super) fn is_plain_memory(path: &[u8]) -> bool {
     let names: [&[u8]; 4] = [b"/dev/zero", b"/SYSV", b"/dev/shm/", b"/memfd:"];
     names.iter().any(|name| path.starts_with(name))
 }

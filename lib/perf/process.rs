@@ -45,6 +45,15 @@ struct Process {
     retired: Vec<During<Mapping>>,
     /// When it last began to run a new program.
     execed: u64,
+    /// Which state of all those that processes had it is in, and since when.
+    state: State,
+}
+
+/// A state of a process's mappings: no other is ever like it.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    number: u32,
+    since: u64,
 }
 
 impl Process {
@@ -75,7 +84,7 @@ impl Process {
             // What the new mapping does not cover stays.
             for (start, end) in [(old.what.start, new.start), (new.end, old.what.end)] {
                 if start < end {
-                    let offset = old.what.offset + (start - old.what.start);
+                    let offset = old.what.offset.wrapping_add(start - old.what.start);
                     let rest = Mapping { start, end, offset, object: old.what.object };
                     self.current.insert(start, During { what: rest, since: time, until: u64::MAX });
                 }
@@ -106,13 +115,15 @@ pub struct Processes {
     comms: FxHashMap<u32, Vec<During<CommId>>>,
     /// Processes and threads that ended, by time, to be forgotten when no older sample can come any more.
     ended: Vec<(u64, u32, u32)>,
+    /// How many states processes have been in.
+    states: u32,
 }
 
 impl Processes {
     /// A mapping that stands from `time` on.
     pub fn map(&mut self, pid: u32, mapping: Mapping, time: u64) {
         if mapping.start < mapping.end {
-            self.processes.entry(pid).or_default().map(mapping, time);
+            self.changed(pid, time).map(mapping, time);
         }
     }
 
@@ -125,9 +136,24 @@ impl Processes {
         names.push(During { what: comm, since: time, until: u64::MAX });
     }
 
+    /// The process, whose mappings are about to change.
+    fn changed(&mut self, pid: u32, time: u64) -> &mut Process {
+        self.states = self.states.checked_add(1).expect("fewer than 2^32 changes");
+        let process = self.processes.entry(pid).or_default();
+        process.state = State { number: self.states, since: time.max(process.state.since) };
+        process
+    }
+
+    /// A number for what is mapped into a process: as long as it is the same, so is what is found. `None` for times of
+    /// which it cannot be told.
+    pub fn state(&self, pid: u32, time: u64) -> Option<u32> {
+        let process = self.processes.get(&pid).filter(|process| process.state.since <= time)?;
+        Some(process.state.number)
+    }
+
     /// A process runs a new program: nothing that was mapped is any more.
     pub fn exec(&mut self, pid: u32, time: u64) {
-        let process = self.processes.entry(pid).or_default();
+        let process = self.changed(pid, time);
         process.retire_all(time);
         process.execed = time;
     }
@@ -148,7 +174,7 @@ impl Processes {
         let inherited: Vec<Mapping> = self.processes.get(&parent_pid).map_or(Vec::new(), |parent| {
             parent.current.values().filter(|mapping| mapping.since <= time).map(|mapping| mapping.what).collect()
         });
-        let process = self.processes.entry(pid).or_default();
+        let process = self.changed(pid, time);
         process.retire_all(time);
         process.execed = time;
         for mapping in inherited {

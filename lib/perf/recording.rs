@@ -1,12 +1,11 @@
 //! A recording in the making: samples added up as stacks of addresses, to be named once at the end.
 
-use std::hash::Hasher;
-
-use hashbrown::HashTable;
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHashMap;
 
 use super::event::{Address, Event, Mmap, Sample, Stamp};
-use super::object::{KERNEL, Object, ObjectId, Objects, UNKNOWN};
+use super::object::{KERNEL, Object, Objects, UNKNOWN};
+pub use super::places::Location;
+use super::places::{Locations, Recent};
 use super::process::{CommId, Mapping, Processes};
 use super::state::State;
 use super::unwind::{End, Memory, Moment, Unwinder};
@@ -34,19 +33,29 @@ pub struct Options {
     pub each_sample: bool,
     /// How many addresses the kernel writes of a stack at most.
     pub max_stack: usize,
+    /// Whether each place in the code keeps its address in the process.
+    pub addresses: bool,
+    /// What a stack begins with.
+    pub thread: ThreadBy,
 }
 
-/// A place in the code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Location {
-    /// What the code belongs to.
-    pub object: ObjectId,
-    /// Its address within the object, as the object counts, by which to look it up.
-    pub address: u64,
-    /// The address in the process, where samples are kept by themselves; else 0.
-    pub ip: u64,
-    /// Of code that was made where other code had been: since when it is there; else 0.
-    pub since: u64,
+impl Default for Options {
+    fn default() -> Self {
+        let (weight, thread) = (WeightBy::default(), ThreadBy::default());
+        Self { weight, each_sample: false, max_stack: usize::MAX, addresses: false, thread }
+    }
+}
+
+/// What threads are called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThreadBy {
+    /// By their names.
+    #[default]
+    Name,
+    /// `NAME-PID`
+    Pid,
+    /// `NAME-PID/TID`
+    Tid,
 }
 
 /// A sample kept by itself.
@@ -115,9 +124,11 @@ impl Truncated {
 
 /// What a stack's samples add up to.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
-    pub(super) samples: u64,
-    pub(super) period: u128,
+pub struct Tally {
+    /// How many samples there were.
+    pub samples: u64,
+    /// Their periods' sum.
+    pub period: u128,
 }
 
 /// The number of a stack's ids that come before its addresses: the thread's name; the event, and whether it is cut.
@@ -131,7 +142,8 @@ const EVENT_SHIFT: u32 = 4;
 /// A distinct stack.
 #[derive(Clone, Copy, Debug)]
 pub struct Stack<'a> {
-    pub(super) comm: u32,
+    /// The number of the thread's name.
+    pub comm: u32,
     /// The number of the event.
     pub event: u32,
     /// Whether it is cut before its root.
@@ -145,7 +157,8 @@ pub struct Stack<'a> {
 /// A recording in the making.
 #[derive(Debug)]
 pub struct Recording {
-    pub(super) options: Options,
+    /// How it is kept.
+    pub options: Options,
     pub(super) processes: Processes,
     /// On each CPU, the process and thread that ended last.
     pub(super) exits: FxHashMap<u32, (u32, u32)>,
@@ -164,6 +177,7 @@ pub struct Recording {
     /// Samples that the kernel dropped, event by event.
     pub(super) lost: Vec<u64>,
     pub(super) scratch: Vec<u32>,
+    pub(super) recent: Recent,
 }
 
 impl Recording {
@@ -183,6 +197,7 @@ impl Recording {
             counts: Counts::default(),
             lost: Vec::new(),
             scratch: Vec::new(),
+            recent: Recent::default(),
         }
     }
 
@@ -271,7 +286,7 @@ impl Recording {
         stack.clear();
         let end = self.find_stack(stamp, sample, &mut stack);
         self.counts.truncated.count(end);
-        let comm = self.comm_at(stamp.tid, stamp.time);
+        let comm = self.thread(stamp);
         stack.extend([sample.event << EVENT_SHIFT | if end == End::Root { 0 } else { CUT }, comm]);
         stack.reverse();
         let number = self.stacks.intern(&stack);
@@ -281,7 +296,7 @@ impl Recording {
 
     /// The number of a stack of which nothing is known but the thread's name.
     pub fn intern_bare(&mut self, tid: u32, time: u64) -> u32 {
-        let comm = self.comm_at(tid, time);
+        let comm = self.thread(Stamp { tid, time, ..Stamp::default() });
         self.stacks.intern(&[comm, 0])
     }
 
@@ -315,7 +330,7 @@ impl Recording {
             let mut ids = self.stacks.get(stack).to_vec();
             let mut differs = false;
             for id in &mut ids[HEAD..] {
-                let location = self.locations.all[*id as usize];
+                let location = self.locations.all()[*id as usize];
                 let Object::Jit { pid, .. } = self.objects.get(location.object) else { continue };
                 let Some(dump) = self.objects.jit_code.dump(*pid) else { continue };
                 if *reused.entry(*id).or_insert_with(|| dump.is_reused(location.address))
@@ -336,18 +351,39 @@ impl Recording {
         }
     }
 
-    fn comm_at(&mut self, tid: u32, time: u64) -> CommId {
-        let comm = self.processes.comm(tid, time);
-        comm.unwrap_or_else(|| self.comms.intern(format!(":{tid}").as_bytes()).index() as CommId)
+    /// What a thread was called when a sample was taken.
+    pub fn comm_at(&mut self, stamp: Stamp) -> FrameId {
+        match self.processes.comm(stamp.tid, stamp.time) {
+            Some(comm) => FrameId::from_index(comm),
+            None => self.comms.intern(format!(":{}", stamp.tid.cast_signed()).as_bytes()),
+        }
+    }
+
+    /// What a thread's stacks begin with.
+    fn thread(&mut self, stamp: Stamp) -> CommId {
+        let comm = self.comm_at(stamp);
+        let suffix = match self.options.thread {
+            ThreadBy::Name => return comm.index() as CommId,
+            ThreadBy::Pid => format!("-{}", stamp.pid.cast_signed()),
+            ThreadBy::Tid => format!("-{}/{}", stamp.pid.cast_signed(), stamp.tid.cast_signed()),
+        };
+        let name = [self.comms.name(comm), suffix.as_bytes()].concat();
+        self.comms.intern(&name).index() as CommId
     }
 
     /// Finds the places on a sample's stack, innermost first: what the kernel wrote, and what unwinding finds.
     fn find_stack(&mut self, stamp: Stamp, sample: &Sample<'_>, stack: &mut Vec<u32>) -> End {
+        let state = self.processes.state(stamp.pid, stamp.time);
         for address in sample.callchain.addresses() {
-            let mapping = if address.in_kernel { None } else { self.find(stamp, address) };
-            stack.push(self.locate(stamp.pid, address, mapping));
+            let state = if address.in_kernel { Some(0) } else { state };
             self.counts.user_frames += u64::from(!address.in_kernel);
             self.counts.user_stacks += u64::from(!address.in_kernel && address.exact);
+            stack.push(self.recent.get(address, state).unwrap_or_else(|| {
+                let mapping = if address.in_kernel { None } else { self.find(stamp, address) };
+                let place = self.locate(stamp.pid, address, mapping);
+                self.recent.put(address, state, place);
+                place
+            }));
         }
         let mut end = if stack.len() >= self.options.max_stack { End::TooDeep } else { End::Root };
         self.objects.jit_code.read_dump(stamp.pid);
@@ -382,7 +418,7 @@ impl Recording {
     }
 
     fn locate(&mut self, pid: u32, address: Address, mapping: Option<Mapping>) -> u32 {
-        let ip = if self.options.each_sample { address.value } else { 0 };
+        let ip = if self.options.addresses { address.value } else { 0 };
         let lookup = address.lookup();
         let (object, address) = match mapping {
             _ if address.in_kernel => (KERNEL, lookup),
@@ -390,7 +426,7 @@ impl Recording {
             // Compilers' code may lie where no mapping was reported.
             None => (self.objects.jit(pid, false), lookup),
             Some(mapping) => {
-                let offset = lookup - mapping.start + mapping.offset;
+                let offset = (lookup - mapping.start).wrapping_add(mapping.offset);
                 let address = match self.objects.get(mapping.object) {
                     Object::Elf(elf) => elf.address_of(offset).unwrap_or(offset),
                     Object::Jit { .. } => lookup,
@@ -404,7 +440,12 @@ impl Recording {
 
     /// The distinct places in the code.
     pub fn locations(&self) -> &[Location] {
-        &self.locations.all
+        self.locations.all()
+    }
+
+    /// What the samples of each stack add up to, by the stack's number.
+    pub fn tallies(&self) -> &[Tally] {
+        &self.tallies
     }
 
     /// What is known of a stack.
@@ -436,34 +477,4 @@ impl Recording {
         self.lost = by_event.unwrap_or_else(|| vec![self.counts.lost]);
         self.counts.lost = self.lost.iter().sum();
     }
-}
-
-/// Every distinct place, once.
-#[derive(Debug, Default)]
-pub(super) struct Locations {
-    all: Vec<Location>,
-    by_place: HashTable<u32>,
-}
-
-impl Locations {
-    fn intern(&mut self, location: Location) -> u32 {
-        let all = &self.all;
-        if let Some(id) = self.by_place.find(hash(&location), |id| all[*id as usize] == location) {
-            return *id;
-        }
-        let id = u32::try_from(all.len()).expect("fewer than 2^32 places");
-        self.all.push(location);
-        let all = &self.all;
-        self.by_place.insert_unique(hash(&location), id, |id| hash(&all[*id as usize]));
-        id
-    }
-}
-
-fn hash(location: &Location) -> u64 {
-    let mut hasher = FxHasher::default();
-    hasher.write_u32(location.object.0);
-    hasher.write_u64(location.address);
-    hasher.write_u64(location.ip);
-    hasher.write_u64(location.since);
-    hasher.finish()
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::demangle::demangle;
+use super::kallsyms::KernelNames;
 use super::object::{Object, ObjectId, Objects};
 use super::recording::Location;
 use super::symbols::SymbolTable;
@@ -122,7 +123,7 @@ fn name_all(
     let addresses: Vec<u64> = places.iter().map(|place| place.address).collect();
     let (mut names, remarks) = match object {
         Object::Unknown | Object::Missing { .. } => (vec![Vec::new(); addresses.len()], Vec::new()),
-        Object::Kernel => kernel_names(&addresses),
+        Object::Kernel => kernel_names(&objects.kernel, &addresses),
         Object::Jit { pid, .. } => objects.jit_code.frames(*pid, places, options.lines),
         Object::Elf(elf) => elf_names::frames(elf, &addresses, options),
     };
@@ -132,13 +133,14 @@ fn name_all(
     (names, remarks)
 }
 
-fn kernel_names(addresses: &[u64]) -> (Vec<Vec<NamedFrame>>, Vec<String>) {
-    let text = std::fs::read("/proc/kallsyms").unwrap_or_default();
-    if kallsyms::is_hidden(&text) {
-        let remark = "the kernel hides its symbols: kernel frames have no names (sudo sysctl kernel.kptr_restrict=0)";
-        return (vec![Vec::new(); addresses.len()], vec![remark.to_owned()]);
-    }
-    (by_table(&kallsyms::parse(&text), addresses), Vec::new())
+fn kernel_names(names: &KernelNames, addresses: &[u64]) -> (Vec<Vec<NamedFrame>>, Vec<String>) {
+    let (text, shift) = names.read();
+    let remark = "the kernel hides its symbols: kernel frames have no names (sudo sysctl kernel.kptr_restrict=0)";
+    let is_hidden = !text.is_empty() && kallsyms::is_hidden(&text);
+    let remarks = if is_hidden { vec![remark.to_owned()] } else { Vec::new() };
+    let table = if remarks.is_empty() { kallsyms::parse(&text) } else { SymbolTable::default() };
+    let addresses: Vec<u64> = addresses.iter().map(|address| address.wrapping_sub(shift)).collect();
+    (by_table(&table, &addresses), remarks)
 }
 
 fn by_table(table: &SymbolTable<'_>, addresses: &[u64]) -> Vec<Vec<NamedFrame>> {

@@ -26,6 +26,7 @@ impl Recording {
             counts: std::mem::take(&mut self.counts),
             lost: std::mem::take(&mut self.lost),
             scratch: Vec::new(),
+            recent: std::mem::take(&mut self.recent),
         };
         let (past, present) = (&part.comms, &mut self.comms);
         self.processes.rename(|comm| present.intern(past.name(FrameId::from_index(comm))).index() as CommId);
@@ -74,15 +75,16 @@ impl Objects {
 mod tests {
     use crate::perf::event::{Event, Mmap, Sample, Stamp};
     use crate::perf::object::Object;
-    use crate::perf::recording::{Options, Recording, WeightBy};
+    use crate::perf::recording::{Options, Recording};
 
     fn recording() -> Recording {
-        Recording::new(Options { weight: WeightBy::Samples, each_sample: false, max_stack: 127 }, None)
+        Recording::new(Options { max_stack: 127, ..Options::default() }, None)
     }
 
     fn program(recording: &mut Recording, pid: u32, path: &[u8], time: u64) {
         let stamp = Stamp { pid, tid: pid, time, id: 0, cpu: 0 };
-        let mmap = Mmap { pid, start: 0x1000, length: 0x1000, offset: 0, inode: None, executable: true, path };
+        let (start, length) = (0x1000, 0x1000);
+        let mmap = Mmap { pid, start, length, offset: 0, inode: None, build_id: None, executable: true, path };
         recording.take(stamp, Event::Comm { pid, tid: pid, exec: true, comm: path });
         recording.take(Stamp { time: time + 1, ..stamp }, Event::Mmap(mmap));
         let sample = Sample {

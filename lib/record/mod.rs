@@ -157,6 +157,8 @@ pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded,
             (Some(frames), CallGraph::FramePointers) => frames.into(),
             _ => refusal::max_stack(),
         },
+        addresses: request.each_sample,
+        ..Options::default()
     };
     let memory: Option<Box<dyn Memory>> = if request.live_tail { Some(Box::new(sys::ProcessMemory)) } else { None };
     let mut recording = Recording::new(options, memory);

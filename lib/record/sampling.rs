@@ -31,10 +31,8 @@ impl CallGraph {
         use sample_type as bit;
         let common = bit::IP | bit::TID | bit::TIME | bit::ID | bit::CPU | bit::CALLCHAIN;
         match self {
-            Self::FramePointers => Layout { sample_type: common, user_registers: 0 },
-            Self::Dwarf(_) => {
-                Layout { sample_type: common | bit::REGS_USER | bit::STACK_USER, user_registers: unwind::REGISTERS }
-            }
+            Self::FramePointers => Layout::new(common, 0),
+            Self::Dwarf(_) => Layout::new(common | bit::REGS_USER | bit::STACK_USER, unwind::REGISTERS),
         }
     }
 }

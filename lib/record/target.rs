@@ -181,7 +181,8 @@ fn parse_mapping(pid: u32, line: &[u8]) -> Option<Mmap<'_>> {
     let (_device, inode) = (word()?, word()?.parse::<u64>().ok()?);
     let path = if rest.is_empty() { b"//anon" } else { rest };
     let length = end.checked_sub(start)?;
-    Some(Mmap { pid, start, length, offset, inode: Some(inode).filter(|inode| *inode != 0), executable, path })
+    let inode = Some(inode).filter(|inode| *inode != 0);
+    Some(Mmap { pid, start, length, offset, inode, build_id: None, executable, path })
 }
 
 #[cfg(test)]

@@ -276,7 +276,7 @@ fn the_order_can_be_kept() {
 #[test]
 fn what_cannot_be_read_is_said_in_one_line() {
     for (input, said) in [
-        (&b"PERFILE2\0\0\0"[..], "stdin: a binary perf.data file: run `perf script -i FILE | fg-collapse`"),
+        (&b"PERFILE2\0\0\0"[..], "stdin: cut short within its head"),
         (b"\x7fELF\x02\x01\0", "stdin: a program, not a profile"),
         (b"ab\0\x01", "stdin: a binary file of no known format; fg-collapse --list-formats shows those that are"),
         (

@@ -149,7 +149,8 @@ fn every_format_has_an_example() {
     let names: Vec<&str> = listed.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
     assert!(names.is_sorted() && listed.lines().all(|line| line.split_whitespace().count() > 1), "{listed}");
     let known: BTreeSet<&str> = names.iter().copied().collect();
-    let examples: BTreeSet<&str> = EXAMPLES.iter().map(|example| example.format).chain(["perf-script"]).collect();
+    let examples: BTreeSet<&str> =
+        EXAMPLES.iter().map(|example| example.format).chain(["perf-data", "perf-script"]).collect();
     assert_eq!(known.difference(&examples).collect::<Vec<_>>(), ELSEWHERE);
     let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let tested: BTreeSet<&str> = EXAMPLES.iter().map(|example| example.file).collect();

@@ -18,6 +18,8 @@ mod formats;
 mod heatmap;
 mod man;
 mod manners;
+#[cfg(unix)]
+mod perf_data;
 mod pprof;
 #[cfg(target_os = "linux")]
 mod signals;

@@ -110,8 +110,16 @@ type Frame = (String, Option<String>);
 fn told(path: &Path, pid: u32, addresses: &[u64]) -> (Vec<Vec<Frame>>, Vec<String>) {
     let mut objects = Objects::default();
     let path = path.to_str().unwrap().as_bytes();
-    let object =
-        objects.of_mapping(&Mmap { pid, start: 0, length: 1 << 30, offset: 0, inode: None, executable: true, path });
+    let object = objects.of_mapping(&Mmap {
+        pid,
+        start: 0,
+        length: 1 << 30,
+        offset: 0,
+        inode: None,
+        build_id: None,
+        executable: true,
+        path,
+    });
     let locations: Vec<_> =
         addresses.iter().map(|address| Location { object, address: *address, ip: 0, since: 0 }).collect();
     let names = symbolize(&objects, &locations, &Options { inline: true, lines: true, ..Options::default() });

@@ -113,11 +113,12 @@ fn each_sample_has_the_name_of_its_own_time() {
     let path = folder.path().join("jit-1.dump");
     std::fs::write(&path, jitdump(&["first", "second", "third"])).unwrap();
     let pid = std::process::id();
-    let options = Options { weight: WeightBy::Samples, each_sample: false, max_stack: 127 };
+    let options = Options { weight: WeightBy::Samples, each_sample: false, max_stack: 127, ..Options::default() };
     let mut recording = Recording::new(options, None);
     let stamp = |time| Stamp { pid, tid: pid, time, ..Stamp::default() };
     let path = path.to_str().unwrap().as_bytes();
-    let mmap = Mmap { pid, start: 0x10000, length: 4096, offset: 0, inode: None, executable: true, path };
+    let mmap =
+        Mmap { pid, start: 0x10000, length: 4096, offset: 0, inode: None, build_id: None, executable: true, path };
     recording.take(stamp(1), Event::Comm { pid, tid: pid, exec: true, comm: b"jit" });
     recording.take(stamp(2), Event::Mmap(mmap));
     for time in [5, 50, 150, 250, 251, 252] {

@@ -3,7 +3,7 @@
 use perf_event_open::config::{Cpu, OnExecve, Opts, Proc};
 use perf_event_open::count::Counter;
 
-use fgkit::perf::recording::{Options, Recording, WeightBy};
+use fgkit::perf::recording::{Options, Recording};
 use fgkit::record::command::Held;
 use fgkit::record::counters::Counters;
 use fgkit::record::events::Metric;
@@ -35,7 +35,7 @@ fn printed_and_lost_samples_are_all_that_the_kernel_counted() {
         Err(error) => return crate::support::skip(&error.to_string()),
     };
     let beside = kernels_count(held.pid());
-    let options = Options { weight: WeightBy::Samples, each_sample: false, max_stack: 127 };
+    let options = Options { max_stack: 127, ..Options::default() };
     let (mut reader, mut recording) = (Reader::default(), Recording::new(options, None));
     let mut running = held.release().unwrap();
     let waiter = std::thread::spawn(move || running.wait());

@@ -2,7 +2,7 @@
 
 /// A frame as it stands in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Frame<'a> {
+pub(in crate::collapse) struct Frame<'a> {
     /// Hexadecimal.
     pub address: &'a [u8],
     /// Without the offset; empty if the line names none.
@@ -26,10 +26,10 @@ impl<'a> Frame<'a> {
     }
 }
 
-pub(super) const UNKNOWN: &[u8] = b"[unknown]";
+pub(in crate::collapse) const UNKNOWN: &[u8] = b"[unknown]";
 
 /// What of a line as perf usually prints it tells a frame's name.
-pub(super) enum Usual<'a> {
+pub(in crate::collapse) enum Usual<'a> {
     /// A symbol with an offset and a module.
     Symbol(&'a [u8]),
     /// `[unknown] ([unknown])`
@@ -38,7 +38,7 @@ pub(super) enum Usual<'a> {
 
 /// Takes a line apart, if it is one of those that nearly all are.
 #[inline]
-pub(super) fn usual(line: &[u8]) -> Option<Usual<'_>> {
+pub(in crate::collapse) fn usual(line: &[u8]) -> Option<Usual<'_>> {
     let rest = after_columns(line)?;
     if *rest == *b"[unknown] ([unknown])" {
         return Some(Usual::Unknown);
@@ -50,25 +50,25 @@ pub(super) fn usual(line: &[u8]) -> Option<Usual<'_>> {
 }
 
 /// Takes a line apart.
-pub(super) fn parse(line: &[u8]) -> Option<Frame<'_>> {
+pub(in crate::collapse) fn parse(line: &[u8]) -> Option<Frame<'_>> {
     let (address, rest) = split_address(line)?;
     let (symbol, module) = split_module(rest);
     Some(Frame { address, symbol, module, source: None })
 }
 
 /// Whether a line, or a text that begins with one, is a frame.
-pub(super) fn is_frame(text: &[u8]) -> bool {
+pub(in crate::collapse) fn is_frame(text: &[u8]) -> bool {
     split_address(text).is_some()
 }
 
 /// Whether it is one, and stands to the right as perf prints them.
-pub(super) fn is_indented(text: &[u8]) -> bool {
+pub(in crate::collapse) fn is_indented(text: &[u8]) -> bool {
     matches!(text.first(), Some(b' ' | b'\t')) && is_frame(text)
 }
 
 /// Whether a line in a sample says something about the frame before it: its place in the source, the branches taken,
 /// registers, instructions. Such lines are left out.
-pub(super) fn is_annotation(line: &[u8]) -> bool {
+pub(in crate::collapse) fn is_annotation(line: &[u8]) -> bool {
     let text = line.trim_ascii();
     let word = text.split(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
     let after = |mark| memchr::memrchr(mark, text).map(|at| &text[at + 1..]);
@@ -80,7 +80,7 @@ pub(super) fn is_annotation(line: &[u8]) -> bool {
 }
 
 /// The `FILE:LINE` in a line that follows a frame; perf prints `??:0` or a module and an address where it does not know.
-pub(super) fn source(line: &[u8]) -> Option<&[u8]> {
+pub(in crate::collapse) fn source(line: &[u8]) -> Option<&[u8]> {
     let text = line.strip_prefix(b"  ")?.trim_ascii();
     let (file, number) = text.split_at(memchr::memrchr(b':', text)?);
     let known = number.len() > 1 && number[1..].iter().all(u8::is_ascii_digit) && file != b"??";

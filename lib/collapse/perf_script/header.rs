@@ -5,7 +5,7 @@
 
 /// What a line that begins something says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(in crate::collapse) enum Line<'a> {
     /// A sample begins.
     Sample(Header<'a>),
     /// So many samples were lost.
@@ -16,7 +16,7 @@ pub(super) enum Line<'a> {
 
 /// The parts of a sample's first line.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Header<'a> {
+pub(in crate::collapse) struct Header<'a> {
     /// The thread's name.
     pub comm: &'a [u8],
     /// `PID/TID` or `TID`, as it stands there.
@@ -47,7 +47,7 @@ impl<'a> Header<'a> {
 }
 
 /// Takes a line apart. If several of its words read as a time, the first with an event behind it is.
-pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
+pub(in crate::collapse) fn parse(line: &[u8]) -> Option<Line<'_>> {
     let mut timed = false;
     for (start, colon) in times(line) {
         timed = true;
@@ -59,7 +59,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
 }
 
 /// A line of nothing but a thread and its number: `COMM PID`. It begins a sample only if a frame follows.
-pub(super) fn bare(line: &[u8]) -> Option<Header<'_>> {
+pub(in crate::collapse) fn bare(line: &[u8]) -> Option<Header<'_>> {
     let header = who(line);
     (!header.id.is_empty() && !header.comm.is_empty() && line[0] != b'#').then_some(header)
 }

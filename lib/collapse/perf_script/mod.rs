@@ -10,9 +10,9 @@
 //! alone, and what reads as a frame or a sample is never dropped in silence.
 
 mod cut;
-mod frame;
+pub(super) mod frame;
 mod header;
-mod name;
+pub(super) mod name;
 pub(super) mod sched;
 mod selection;
 

@@ -8,42 +8,42 @@ use crate::collapse::{Options, tidy};
 
 /// How frames are named.
 #[derive(Clone)]
-pub(super) struct Naming {
+pub(in crate::collapse) struct Naming {
     verbatim: bool,
     pid: bool,
     tid: bool,
     kernel: bool,
     jit: bool,
     addrs: bool,
-    pub(super) srcline: bool,
+    pub(in crate::collapse) srcline: bool,
     skip_after: Vec<Vec<u8>>,
 }
 
 impl Naming {
-    pub(super) fn new(options: &Options) -> Self {
+    pub(in crate::collapse) fn new(options: &Options) -> Self {
         let Options { verbatim, pid, tid, kernel, jit, addrs, srcline, .. } = *options;
         Self { verbatim, pid, tid, kernel, jit, addrs, srcline, skip_after: options.skip_after.clone() }
     }
 
     /// Whether a frame's names depend on nothing but its symbol, if that is known.
     #[inline]
-    pub(super) fn by_symbol(&self) -> bool {
+    pub(in crate::collapse) fn by_symbol(&self) -> bool {
         !self.kernel && !self.jit && !self.addrs && !self.srcline
     }
 
     /// Whether each frame has to be looked at for itself.
-    pub(super) fn is_single(&self, frame: &Frame<'_>) -> bool {
+    pub(in crate::collapse) fn is_single(&self, frame: &Frame<'_>) -> bool {
         frame.source.is_some() || self.addrs && frame.is_unknown()
     }
 
     /// Whether the root frame is the thread's name and nothing else.
     #[inline]
-    pub(super) fn by_comm(&self) -> bool {
+    pub(in crate::collapse) fn by_comm(&self) -> bool {
         !self.pid && !self.tid
     }
 
     /// The root frame: the thread's name, with `-PID` or `-PID/TID` if that is asked for.
-    pub(super) fn thread(&self, header: &Header<'_>) -> Vec<u8> {
+    pub(in crate::collapse) fn thread(&self, header: &Header<'_>) -> Vec<u8> {
         let mut name: Vec<u8> = header.comm.iter().map(|byte| if *byte == b' ' { b'_' } else { *byte }).collect();
         if self.pid || self.tid {
             name.push(b'-');
@@ -57,7 +57,7 @@ impl Naming {
     }
 
     /// The frame's names, root first: several if a JIT compiler lists inlined functions in one.
-    pub(super) fn names<'a>(&self, frame: &Frame<'a>, java: bool) -> Vec<Cow<'a, [u8]>> {
+    pub(in crate::collapse) fn names<'a>(&self, frame: &Frame<'a>, java: bool) -> Vec<Cow<'a, [u8]>> {
         if frame.is_unknown() {
             return vec![self.marked(self.module(frame).into(), frame)];
         }
@@ -76,7 +76,7 @@ impl Naming {
     }
 
     /// Whether the frame becomes the root of its stack.
-    pub(super) fn is_skipped_after(&self, frame: &Frame<'_>) -> bool {
+    pub(in crate::collapse) fn is_skipped_after(&self, frame: &Frame<'_>) -> bool {
         !self.skip_after.is_empty()
             && self.skip_after.iter().any(|name| name == frame.symbol || *name == *tidy(frame.symbol))
     }

@@ -3,8 +3,10 @@
 //! The layout is that of `perf_event_open(2)`, section "MMAP layout". A record that is shorter than it claims to be is
 //! no event; nothing in one is trusted.
 
+mod fields;
 mod parse;
 
+pub use fields::Fields;
 pub use parse::parse;
 
 /// The bits of `attr.sample_type` that are understood here.
@@ -14,12 +16,14 @@ pub mod sample_type {
     pub const TID: u64 = 1 << 1;
     pub const TIME: u64 = 1 << 2;
     pub const ADDR: u64 = 1 << 3;
+    pub const READ: u64 = 1 << 4;
     pub const CALLCHAIN: u64 = 1 << 5;
     pub const ID: u64 = 1 << 6;
     pub const CPU: u64 = 1 << 7;
     pub const PERIOD: u64 = 1 << 8;
     pub const STREAM_ID: u64 = 1 << 9;
     pub const RAW: u64 = 1 << 10;
+    pub const BRANCH_STACK: u64 = 1 << 11;
     pub const REGS_USER: u64 = 1 << 12;
     pub const STACK_USER: u64 = 1 << 13;
     pub const IDENTIFIER: u64 = 1 << 16;
@@ -32,6 +36,19 @@ pub struct Layout {
     pub sample_type: u64,
     /// `attr.sample_regs_user`: a bit for each register that a sample brings.
     pub user_registers: u64,
+    /// `attr.read_format`: what stands beside each value of a counter.
+    pub read_format: u64,
+    /// `attr.branch_sample_type`: what stands beside each branch taken.
+    pub branches: u64,
+    /// `attr.sample_id_all`: whether records that are no samples end with a stamp.
+    pub stamps_all: bool,
+}
+
+impl Layout {
+    /// Of samples of this type, stamps on all records, nothing else.
+    pub const fn new(sample_type: u64, user_registers: u64) -> Self {
+        Self { sample_type, user_registers, read_format: 0, branches: 0, stamps_all: true }
+    }
 }
 
 /// When, where and for whom a record was written.
@@ -62,6 +79,8 @@ pub struct Mmap<'a> {
     pub offset: u64,
     /// The file's inode number, if the record has one.
     pub inode: Option<u64>,
+    /// The file's build-id, if the record has that instead.
+    pub build_id: Option<&'a [u8]>,
     /// Whether code may run in it.
     pub executable: bool,
     /// The path as the process sees it, or a name such as `[vdso]` or `//anon`.
@@ -141,8 +160,10 @@ pub struct Sample<'a> {
 /// A program's state when a sample was taken.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UserState<'a> {
-    /// Eight bytes a register, in the order of the bits in [`Layout::user_registers`]. None for the 32-bit programs of a
-    /// 64-bit machine, whose registers are others.
+    /// A bit for each register that is there, as in [`Layout::user_registers`].
+    pub mask: u64,
+    /// Eight bytes a register, in the order of those bits. None for the 32-bit programs of a 64-bit machine, whose
+    /// registers are others.
     pub registers: &'a [u8],
     /// The stack from the stack pointer on.
     pub stack: &'a [u8],

@@ -1,6 +1,6 @@
 //! Taking the records apart.
 
-use super::{Callchain, Event, Layout, Mmap, Sample, Stamp, UserState, sample_type as bit};
+use super::{Callchain, Event, Fields, Layout, Mmap, Sample, Stamp, UserState, sample_type as bit};
 
 const RECORD_MMAP: u32 = 1;
 const RECORD_LOST: u32 = 2;
@@ -25,17 +25,16 @@ const PROT_EXEC: u32 = 4;
 
 /// Takes a record apart, header included. `None` if it is too short for what it claims.
 pub fn parse(record: &[u8], layout: Layout) -> Option<(Stamp, Event<'_>)> {
-    let mut fields = Fields(record);
+    let mut fields = Fields::new(record);
     let kind = fields.u32()?;
     let misc = fields.u16()?;
     let size = usize::from(fields.u16()?);
-    let mut body = Fields(record.get(8..size)?);
+    let mut body = Fields::new(record.get(8..size)?);
     if kind == RECORD_SAMPLE {
         return sample(&mut body, layout, misc);
     }
     let trailer = trailer_size(layout);
-    let stamp = trailing_stamp(Fields(body.0.get(body.0.len().checked_sub(trailer)?..)?), layout)?;
-    body.0 = &body.0[..body.0.len() - trailer];
+    let stamp = trailing_stamp(body.split_end(trailer)?, layout)?;
     let event = match kind {
         RECORD_MMAP | RECORD_MMAP2 => Event::Mmap(mmap(&mut body, kind, misc)?),
         RECORD_LOST => {
@@ -102,6 +101,9 @@ fn sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp
     if has(bit::PERIOD) {
         sample.period = body.u64()?;
     }
+    if has(bit::READ) {
+        skip_values(body, layout.read_format)?;
+    }
     if has(bit::CALLCHAIN) {
         let entries = usize::try_from(body.u64()?).ok()?;
         sample.callchain = Callchain(body.take(entries.checked_mul(8)?)?);
@@ -110,10 +112,33 @@ fn sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp
         let size = body.u32()? as usize;
         sample.raw = body.take(size)?;
     }
+    if has(bit::BRANCH_STACK) {
+        skip_branches(body, layout.branches)?;
+    }
     if has(bit::REGS_USER) && has(bit::STACK_USER) {
         sample.user = user_state(body, layout.user_registers)?;
     }
     Some((stamp, Event::Sample(sample)))
+}
+
+/// The counters' values, as `read(2)` gives them.
+fn skip_values(body: &mut Fields<'_>, format: u64) -> Option<()> {
+    let has = |bit: u32| usize::from(format & (1 << bit) != 0);
+    let (times, each, group) = (has(0) + has(1), 1 + has(2) + has(4), has(3) == 1);
+    let values = if group { usize::try_from(body.u64()?).ok()? } else { 1 };
+    body.take(values.checked_mul(each)?.checked_add(times)?.checked_mul(8)?)?;
+    Some(())
+}
+
+/// The last branches taken: three words each, with a word before them and one behind each where they were asked for.
+fn skip_branches(body: &mut Fields<'_>, branches: u64) -> Option<()> {
+    const HW_INDEX: u64 = 1 << 17;
+    const COUNTERS: u64 = 1 << 19;
+    let count = usize::try_from(body.u64()?).ok()?;
+    let words = if branches & COUNTERS == 0 { 3 } else { 4 };
+    let index = usize::from(branches & HW_INDEX != 0);
+    body.take(count.checked_mul(words)?.checked_add(index)?.checked_mul(8)?)?;
+    Some(())
 }
 
 /// `PERF_SAMPLE_REGS_ABI_64`.
@@ -131,34 +156,42 @@ fn user_state<'a>(body: &mut Fields<'a>, mask: u64) -> Option<Option<UserState<'
         stack = reserved.get(..usize::try_from(body.u64()?).ok()?)?;
     }
     let registers = if abi == ABI_64 { registers } else { &[] };
-    Some((abi != 0).then_some(UserState { registers, stack }))
+    Some((abi != 0).then_some(UserState { mask, registers, stack }))
 }
 
 fn mmap<'a>(body: &mut Fields<'a>, kind: u32, misc: u16) -> Option<Mmap<'a>> {
     let (pid, _) = (body.u32()?, body.u32()?);
     let (start, length, offset) = (body.u64()?, body.u64()?, body.u64()?);
-    let mut inode = None;
+    let (mut inode, mut build_id) = (None, None);
     let mut executable = misc & MISC_MMAP_DATA == 0;
     if kind == RECORD_MMAP2 {
         let identity = body.take(24)?;
         if misc & MISC_MMAP_BUILD_ID == 0 {
             inode = Some(u64::from_le_bytes(identity.get(8..16)?.try_into().ok()?)).filter(|inode| *inode != 0);
+        } else {
+            build_id = identity[4..].get(..usize::from(identity[0])).filter(|id| !id.is_empty());
         }
         executable = body.u32()? & PROT_EXEC != 0;
         body.u32()?;
     }
-    Some(Mmap { pid, start, length, offset, inode, executable, path: body.name() })
+    Some(Mmap { pid, start, length, offset, inode, build_id, executable, path: body.name() })
 }
 
 /// The order of the fields that stand at the end of every record but a sample.
 const TRAILER: [u64; 6] = [bit::TID, bit::TIME, bit::ID, bit::STREAM_ID, bit::CPU, bit::IDENTIFIER];
 
 fn trailer_size(layout: Layout) -> usize {
+    if !layout.stamps_all {
+        return 0;
+    }
     TRAILER.iter().filter(|bit| layout.sample_type & **bit != 0).count() * 8
 }
 
 fn trailing_stamp(mut fields: Fields<'_>, layout: Layout) -> Option<Stamp> {
     let mut stamp = Stamp::default();
+    if !layout.stamps_all {
+        return Some(stamp);
+    }
     for bit in TRAILER.into_iter().filter(|bit| layout.sample_type & bit != 0) {
         let value = fields.u64()?;
         match bit {
@@ -172,44 +205,13 @@ fn trailing_stamp(mut fields: Fields<'_>, layout: Layout) -> Option<Stamp> {
     Some(stamp)
 }
 
-/// What is left of a record.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn u16(&mut self) -> Option<u16> {
-        Some(u16::from_le_bytes(self.take(2)?.try_into().ok()?))
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
-    }
-
-    /// A name that ends with a zero byte, and the padding behind it.
-    fn name(&mut self) -> &'a [u8] {
-        let bytes = std::mem::take(&mut self.0);
-        &bytes[..memchr::memchr(0, bytes).unwrap_or(bytes.len())]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Event, Layout, bit, parse};
     use crate::perf::event::Address;
 
-    const LAYOUT: Layout = Layout {
-        sample_type: bit::IP | bit::TID | bit::TIME | bit::ID | bit::CPU | bit::PERIOD | bit::CALLCHAIN,
-        user_registers: 0,
-    };
+    const LAYOUT: Layout =
+        Layout::new(bit::IP | bit::TID | bit::TIME | bit::ID | bit::CPU | bit::PERIOD | bit::CALLCHAIN, 0);
 
     fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
         let mut bytes = kind.to_le_bytes().to_vec();
@@ -253,7 +255,7 @@ mod tests {
 
     #[test]
     fn reads_what_a_tracepoint_wrote() {
-        let layout = Layout { sample_type: bit::IP | bit::RAW, user_registers: 0 };
+        let layout = Layout::new(bit::IP | bit::RAW, 0);
         let mut body = words(&[0x4000]);
         body.extend(4u32.to_le_bytes());
         body.extend(b"four");
@@ -279,7 +281,7 @@ mod tests {
 
     #[test]
     fn reads_registers_and_as_much_of_the_stack_as_was_copied() {
-        let layout = Layout { sample_type: bit::IP | bit::REGS_USER | bit::STACK_USER, user_registers: 0b1100_0000 };
+        let layout = Layout::new(bit::IP | bit::REGS_USER | bit::STACK_USER, 0b1100_0000);
         let body = words(&[0x4000, 2, 0x10, 0x20, 16, 0xaa, 0xbb, 8]);
         let bytes = record(9, 2, &body);
         let Some((_, Event::Sample(sample))) = parse(&bytes, layout) else { panic!("no sample") };
@@ -288,6 +290,22 @@ mod tests {
         let bytes = record(9, 2, &words(&[0x4000, 0, 0]));
         let Some((_, Event::Sample(sample))) = parse(&bytes, layout) else { panic!("no sample") };
         assert!(sample.user.is_none());
+    }
+
+    #[test]
+    fn what_stands_between_is_passed_over() {
+        let sample_type = bit::IP | bit::READ | bit::CALLCHAIN | bit::RAW | bit::BRANCH_STACK;
+        // A group of two counters, with ids and the time enabled; two branches behind their index.
+        let layout = Layout { read_format: 0b1101, branches: 1 << 17, ..Layout::new(sample_type, 0) };
+        let read = [2, 500, 11, 1, 22, 2];
+        let chain = [2, -512i64 as u64, 0x4000];
+        let raw_of_4_bytes = (7 << 32) | 4;
+        let branches = [2, 9, 1, 2, 3, 4, 5, 6];
+        let body = words(&[&[0x4000][..], &read, &chain, &[raw_of_4_bytes], &branches].concat());
+        let bytes = record(9, 2, &body);
+        let Some((_, Event::Sample(sample))) = parse(&bytes, layout) else { panic!("no sample") };
+        assert_eq!(sample.callchain.addresses().count(), 1);
+        assert!(parse(&record(9, 2, &body[..body.len() - 8]), layout).is_none());
     }
 
     #[test]

@@ -93,8 +93,8 @@ impl Moment<'_> {
         let start = address.checked_sub(into.len() as u64)?;
         match self.objects.get(mapping.object) {
             Object::Elf(elf) => {
-                let offset = usize::try_from(start.checked_sub(mapping.start)? + mapping.offset).ok()?;
-                into.copy_from_slice(elf.bytes().get(offset..offset + into.len())?);
+                let offset = usize::try_from(start.checked_sub(mapping.start)?.wrapping_add(mapping.offset)).ok()?;
+                into.copy_from_slice(elf.bytes().get(offset..)?.get(..into.len())?);
                 Some(())
             }
             _ => stack.read_process(start, into),
@@ -159,7 +159,7 @@ impl Unwinder {
     /// Finds the frames of a sample's user stack, innermost first, and leaves them in [`Unwinder::steps`].
     pub fn unwind(&mut self, moment: Moment<'_>, user: &UserState<'_>) -> End {
         self.steps.clear();
-        let registers = Registers::new(REGISTERS, user.registers);
+        let registers = Registers::new(user.mask, user.registers);
         let Some((ip, mut regs)) = Native::start(&registers) else { return End::NoUnwindInformation };
         let start = Native::stack_pointer(&regs);
         let mut memory = self.memory.take();
@@ -337,7 +337,7 @@ struct Code<'a> {
 impl<'a> Code<'a> {
     fn at(mapping: Mapping, address: u64, objects: &'a Objects) -> Option<Self> {
         let Object::Elf(elf) = objects.get(mapping.object) else { return None };
-        let svma = elf.address_of(address - mapping.start + mapping.offset)?;
+        let svma = elf.address_of((address - mapping.start).wrapping_add(mapping.offset))?;
         Some(Self { object: mapping.object, elf, svma })
     }
 

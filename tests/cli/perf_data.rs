@@ -1,0 +1,230 @@
+//! `fg-collapse perf.data`: recordings by perf, where perf may record, against perf's own reading of them; and files made
+//! by hand, honest ones and others.
+
+mod handmade;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use self::handmade::{Handmade, comm, exit, lost, mmap, sample};
+use crate::support::{self, Outcome, directory, has, run, run_command};
+
+fn collapse(file: &Path, options: &[&str]) -> Outcome {
+    run("fg-collapse", options.iter().map(AsRef::as_ref).chain([file.as_os_str()]), b"")
+}
+
+/// Records a program that works for half a second; `None` where perf may not.
+fn record(folder: &Path, options: &[&str]) -> Option<PathBuf> {
+    if !has("perf") {
+        return None;
+    }
+    let file = folder.join("perf.data");
+    let mut perf = Command::new("perf");
+    perf.args(["record", "-q", "-F", "997"]).args(options).arg("-o").arg(&file).arg("--");
+    perf.args(["sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"]);
+    if run_command(perf, b"").status.success() && file.metadata().is_ok_and(|metadata| metadata.len() > 0) {
+        return Some(file);
+    }
+    support::skip("perf may not record here");
+    None
+}
+
+/// Without the versions of symbols, which perf prints where a symbol table has them.
+fn plain(stack: &str) -> String {
+    let names = stack.split(';').filter(|name| *name != "[truncated]");
+    names
+        .map(|name| name.split("@@").next().unwrap().replace("cfree@GLIBC_2.2.5", "free"))
+        .collect::<Vec<_>>()
+        .join(";")
+}
+
+fn weights(folded: &str) -> BTreeMap<String, u64> {
+    let lines = folded.lines().map(|line| line.rsplit_once(' ').unwrap());
+    let mut weights = BTreeMap::new();
+    for (stack, weight) in lines {
+        *weights.entry(plain(stack)).or_default() += weight.parse::<u64>().unwrap();
+    }
+    weights
+}
+
+/// What perf makes of a file, folded.
+fn by_perf(file: &Path, options: &[&str]) -> BTreeMap<String, u64> {
+    let mut perf = Command::new("perf");
+    perf.args(["script", "--no-inline", "--max-stack", "512", "-i"]).arg(file);
+    let text = run_command(perf, b"").ok().stdout;
+    weights(&run("fg-collapse", options, &text).ok().text())
+}
+
+/// How much of the weight stands in the same stacks.
+fn agreement(ours: &BTreeMap<String, u64>, theirs: &BTreeMap<String, u64>) -> f64 {
+    let same: u64 = theirs.iter().map(|(stack, weight)| *weight.min(ours.get(stack).unwrap_or(&0))).sum();
+    same as f64 / theirs.values().sum::<u64>().max(1) as f64
+}
+
+#[test]
+fn recordings_are_read_as_perf_reads_them() {
+    let folder = directory();
+    for options in
+        [&["-g"][..], &["--call-graph", "dwarf,16384"], &["-g", "-z"], &["-e", "cpu-clock,page-faults", "-g"]]
+    {
+        let Some(file) = record(folder.path(), options) else { return };
+        let ours = weights(&collapse(&file, &["--no-inline", "--event", "all"]).ok().text());
+        let theirs = by_perf(&file, &["--event", "all"]);
+        assert_eq!(ours.values().sum::<u64>(), theirs.values().sum(), "{options:?}");
+        assert!(agreement(&ours, &theirs) > 0.8, "{options:?}: {}", agreement(&ours, &theirs));
+    }
+}
+
+#[test]
+fn a_file_is_the_same_by_name_from_stdin_and_through_a_pipe() {
+    let folder = directory();
+    let Some(file) = record(folder.path(), &["-g"]) else { return };
+    let named = collapse(&file, &[]).ok().stdout;
+    assert!(!named.is_empty());
+    let mut from_stdin = Command::new("sh");
+    from_stdin.args(["-c", "\"$0\" < \"$1\""]).arg(support::tool("fg-collapse")).arg(&file);
+    assert!(run_command(from_stdin, b"").ok().stdout == named);
+    let bytes = std::fs::read(&file).unwrap();
+    assert!(run("fg-collapse", ["-"], &bytes).ok().stdout == named);
+    let packed = folder.path().join("perf.data.zst");
+    std::fs::write(&packed, ruzstd_frame(&bytes)).unwrap();
+    assert!(collapse(&packed, &[]).ok().stdout == named);
+}
+
+fn ruzstd_frame(bytes: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
+}
+
+#[test]
+fn a_recording_that_is_piped_is_read_as_it_comes() {
+    if !has("perf") {
+        return;
+    }
+    let mut perf = Command::new("sh");
+    perf.args(["-c", "perf record -q -F 997 -g -o - -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'"]);
+    let recorded = run_command(perf, b"");
+    if !recorded.status.success() {
+        return support::skip("perf may not record here");
+    }
+    let folded = run("fg-collapse", ["--weight", "samples"], &recorded.stdout).ok();
+    let text = folded.text();
+    let of_sh = text.lines().filter(|line| line.starts_with("sh;")).count();
+    assert!(of_sh > 10, "{text}\n{}", folded.stderr);
+}
+
+#[test]
+fn the_corpus_has_its_samples() {
+    for (name, samples) in [("sleep.data", 7), ("sleep.compressed.data", 8), ("sleep.compressed.pipe.data", 8)] {
+        let Some(file) = support::corpus(&format!("perf-data/{name}")) else { return };
+        let counted = weights(&collapse(&file, &["--weight", "samples"]).ok().text());
+        assert_eq!(counted.values().sum::<u64>(), samples, "{name}");
+    }
+}
+
+#[test]
+fn records_are_taken_in_the_order_of_their_times() {
+    let folder = directory();
+    let mut file = Handmade::default();
+    // Of two CPUs, one after the other: the name comes behind the sample that it stands for.
+    file.push(&sample(7, 7, 30, 0, 100));
+    file.push(&sample(7, 7, 10, 0, 100));
+    file.push(&comm(7, 7, 5, "early"));
+    file.push(&comm(7, 7, 20, "late"));
+    file.round();
+    file.push(&exit(7, 7, 40));
+    file.round();
+    let path = file.write(folder.path());
+    let folded = collapse(&path, &[]).ok();
+    assert_eq!(folded.text(), "early;[unknown] 100\nlate;[unknown] 100\n");
+    assert_eq!(collapse(&path, &["--in-order"]).ok().text(), "early;[unknown] 100\nlate;[unknown] 100\n");
+    let spans = folder.path().join("spans").to_str().unwrap().to_owned();
+    std::fs::write(&spans, "{\"name\":\"work\",\"tid\":7,\"start\":11,\"end\":31}\n").unwrap();
+    let map = run("fg-heatmap", ["--weight", "period", path.to_str().unwrap()], b"").ok().text();
+    assert!(map.contains("<title>early (100 of the period, 50.00%)</title>"), "its times are on the map");
+    for (options, expected) in [
+        (&["--weight", "samples", "--comm", "late"][..], "late;[unknown] 1\n"),
+        (&["--time", "+0,+0.00000001", "--tid"], "early-7/7;[unknown] 100\n"),
+        (&["--cpu", "1"], ""),
+        (&["--offset", "0.00000001,0.00000003"], "early;[unknown] 100\n"),
+        (&["--time", ",0.00000003", "-p", "7", "-t", "7", "--no-idle"], "early;[unknown] 100\n"),
+        (&["-t", "8"], ""),
+        (&["--span", &spans], "[no span];early;[unknown] 100\nwork;late;[unknown] 100\n"),
+        (&["--pid", "--comm", "late"], "late-7;[unknown] 100\n"),
+        (&["--addrs", "--comm", "late"], "late;[unknown <4000>] 100\n"),
+    ] {
+        assert_eq!(collapse(&path, options).ok().text(), expected, "{options:?}");
+    }
+}
+
+#[test]
+fn of_several_events_the_first_counts_and_lost_ones_are_a_frame() {
+    let folder = directory();
+    let mut file = Handmade::with_events(&["cycles:u", "faults"]);
+    file.push(&comm(7, 7, 1, "a b"));
+    file.push(&sample(7, 7, 10, 0, 100));
+    file.push(&sample(7, 7, 11, 1, 3));
+    file.push(&lost(12, 2));
+    let path = file.write(folder.path());
+    let folded = collapse(&path, &[]).ok();
+    assert_eq!(folded.text(), "[lost] 200\na_b;[unknown] 100\n");
+    assert!(folded.stderr.contains("samples taken of event cycles:u (1), left out: faults (1)"), "{}", folded.stderr);
+    let streamed = run("fg-collapse", ["-"], &file.stream()).ok();
+    assert_eq!((streamed.text(), streamed.stderr), (folded.text(), folded.stderr));
+    assert_eq!(collapse(&path, &["--event", "faults"]).ok().text(), "[lost] 6\na_b;[unknown] 3\n");
+    let refused = collapse(&path, &["--event", "other"]);
+    assert!(refused.code() != 0 && refused.stderr.contains("no sample is of event other"), "{}", refused.stderr);
+}
+
+#[test]
+fn what_is_not_there_or_another_build_is_said_once() {
+    let folder = directory();
+    let mut file = Handmade::default();
+    file.push(&comm(7, 7, 1, "app"));
+    file.push(&mmap(7, 2, 0x4000, 0x1000, "/nowhere/app", None));
+    file.push(&mmap(7, 2, 0x8000, 0x1000, "/proc/self/exe", Some([7; 20])));
+    for time in 10..20 {
+        file.push(&sample(7, 7, time, 0, 1));
+    }
+    file.push(&handmade::sample_at(7, 7, 30, 0, 1, 0x8010));
+    let folded = collapse(&file.write(folder.path()), &[]).ok();
+    assert_eq!(folded.text(), "app;[app] 10\napp;[exe] 1\n");
+    let said: Vec<&str> = folded.stderr.lines().collect();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].ends_with("no names from /nowhere/app: not found"), "{said:?}");
+    assert!(said[1].ends_with("no names from /proc/self/exe: another build of it ran"), "{said:?}");
+}
+
+#[test]
+fn what_is_damaged_is_said_in_one_line() {
+    let folder = directory();
+    let mut file = Handmade::default();
+    file.push(&comm(7, 7, 1, "app"));
+    (10..20).for_each(|time| file.push(&sample(7, 7, time, 0, 1)));
+    let whole = file.bytes();
+    let fold = |bytes: &[u8], options: &[&str]| {
+        let path = folder.path().join("damaged.data");
+        std::fs::write(&path, bytes).unwrap();
+        collapse(&path, options)
+    };
+    assert_eq!(fold(&whole, &[]).ok().text(), "app;[unknown] 10\n");
+    let sizes = [(16, "attr size"), (24, "attrs"), (32, "attrs' size"), (40, "data"), (48, "data size")];
+    for (at, what) in sizes {
+        for value in [1, 7, 1 << 20, 1 << 40, u64::MAX, i64::MAX as u64] {
+            let mut lying = whole.clone();
+            lying[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            let outcome = fold(&lying, &[]);
+            assert!((1..=2).contains(&outcome.stderr.lines().count()), "{what} {value}: {outcome:?}");
+        }
+    }
+    for length in 8..whole.len() {
+        let outcome = fold(&whole[..length], &[]);
+        assert_eq!(outcome.stderr.lines().count(), 1, "{length}: {outcome:?}");
+    }
+    let cut = fold(&whole[..whole.len() - 90], &[]);
+    assert!(cut.status.success() && cut.stderr.contains("cut short"), "{cut:?}");
+    let strict = fold(&whole[..whole.len() - 90], &["--strict"]);
+    assert!(strict.code() == 1 && strict.stdout.is_empty(), "{strict:?}");
+    let swapped = fold(b"2ELIFREP\0\0\0\0\0\0\0\x68", &[]);
+    assert!(swapped.stderr.contains("big-endian"), "{swapped:?}");
+}

@@ -1,0 +1,159 @@
+//! perf.data files made by hand: the header, the events, records, and nothing behind them.
+
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+
+const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 8;
+const ATTR: usize = 128;
+
+/// A recording of samples with address, thread, time, counter's id, CPU and period, without stacks.
+pub struct Handmade {
+    events: Vec<String>,
+    records: Vec<u8>,
+}
+
+impl Default for Handmade {
+    fn default() -> Self {
+        Self::with_events(&["cycles"])
+    }
+}
+
+impl Handmade {
+    /// Of events of these names; the id of their only counter is their number.
+    pub fn with_events(names: &[&str]) -> Self {
+        Self { events: names.iter().map(|name| (*name).to_owned()).collect(), records: Vec::new() }
+    }
+
+    pub fn push(&mut self, record: &[u8]) {
+        self.records.extend_from_slice(record);
+    }
+
+    /// `perf record` has emptied the rings of all CPUs.
+    pub fn round(&mut self) {
+        self.push(&record(68, 0, &[]));
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        let attrs_at = 104;
+        let ids_at = attrs_at + self.events.len() * (ATTR + 16);
+        let data_at = ids_at + self.events.len() * 8;
+        let names_at = data_at + self.records.len() + 16;
+        let names = self.names();
+        let mut bytes = b"PERFILE2".to_vec();
+        let size = self.events.len() * (ATTR + 16);
+        let header = [104, ATTR + 16, attrs_at, size, data_at, self.records.len(), 0, 0, 1 << 12, 0, 0, 0];
+        header.iter().for_each(|word| bytes.extend((*word as u64).to_le_bytes()));
+        for number in 0..self.events.len() {
+            bytes.extend(attr());
+            bytes.extend((ids_at as u64 + number as u64 * 8).to_le_bytes());
+            bytes.extend(8u64.to_le_bytes());
+        }
+        (0..self.events.len() as u64).for_each(|id| bytes.extend(id.to_le_bytes()));
+        bytes.extend_from_slice(&self.records);
+        bytes.extend((names_at as u64).to_le_bytes());
+        bytes.extend((names.len() as u64).to_le_bytes());
+        bytes.extend(names);
+        bytes
+    }
+
+    /// The same as a stream, as `perf record -o -` writes it: events are records too.
+    pub fn stream(&self) -> Vec<u8> {
+        let mut bytes = b"PERFILE2".to_vec();
+        bytes.extend(16u64.to_le_bytes());
+        for id in 0..self.events.len() as u64 {
+            bytes.extend(record(64, 0, &[attr(), id.to_le_bytes().to_vec()].concat()));
+        }
+        let names = [12u64.to_le_bytes().to_vec(), self.names()].concat();
+        bytes.extend(record(80, 0, &names));
+        bytes.extend_from_slice(&self.records);
+        bytes
+    }
+
+    /// The section that names the events.
+    fn names(&self) -> Vec<u8> {
+        let mut bytes =
+            [self.events.len() as u32, ATTR as u32].iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
+        for (id, name) in self.events.iter().enumerate() {
+            bytes.extend(attr());
+            bytes.extend(1u32.to_le_bytes());
+            bytes.extend(64u32.to_le_bytes());
+            bytes.extend(name.bytes().chain(std::iter::repeat(0)).take(64));
+            bytes.extend((id as u64).to_le_bytes());
+        }
+        bytes
+    }
+
+    pub fn write(&self, folder: &Path) -> PathBuf {
+        let path = folder.join("handmade.data");
+        std::fs::write(&path, self.bytes()).unwrap();
+        path
+    }
+}
+
+fn attr() -> Vec<u8> {
+    let mut attr = vec![0; ATTR];
+    attr[4] = ATTR as u8;
+    attr[24..32].copy_from_slice(&SAMPLE_TYPE.to_le_bytes());
+    // freq, sample_id_all
+    attr[40..48].copy_from_slice(&(1u64 << 10 | 1 << 18).to_le_bytes());
+    attr
+}
+
+/// Any record.
+pub fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+    let mut bytes = kind.to_le_bytes().to_vec();
+    bytes.extend(misc.to_le_bytes());
+    bytes.extend(u16::try_from(body.len() + 8).unwrap().to_le_bytes());
+    bytes.extend(body);
+    bytes
+}
+
+fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn thread(pid: u32, tid: u32) -> u64 {
+    u64::from(tid) << 32 | u64::from(pid)
+}
+
+/// What stands at the end of every record but a sample.
+fn stamp(pid: u32, tid: u32, time: u64) -> Vec<u8> {
+    words(&[thread(pid, tid), time, 0, 0])
+}
+
+/// A sample in user space at 0x4000.
+pub fn sample(pid: u32, tid: u32, time: u64, id: u64, period: u64) -> Vec<u8> {
+    sample_at(pid, tid, time, id, period, 0x4000)
+}
+
+pub fn sample_at(pid: u32, tid: u32, time: u64, id: u64, period: u64, address: u64) -> Vec<u8> {
+    record(9, 2, &words(&[address, thread(pid, tid), time, id, 0, period]))
+}
+
+pub fn comm(pid: u32, tid: u32, time: u64, name: &str) -> Vec<u8> {
+    let name = name.bytes().chain(std::iter::repeat(0)).take(16).collect::<Vec<u8>>();
+    record(3, 0, &[words(&[thread(pid, tid)]), name, stamp(pid, tid, time)].concat())
+}
+
+pub fn exit(pid: u32, tid: u32, time: u64) -> Vec<u8> {
+    record(4, 0, &[words(&[thread(pid, pid), thread(tid, tid), time]), stamp(pid, tid, time)].concat())
+}
+
+pub fn lost(time: u64, samples: u64) -> Vec<u8> {
+    record(2, 0, &[words(&[0, samples]), stamp(0, 0, time)].concat())
+}
+
+/// A mapping of a file's code, with its build-id or without.
+pub fn mmap(pid: u32, time: u64, start: u64, length: u64, path: &str, build_id: Option<[u8; 20]>) -> Vec<u8> {
+    let mut body = words(&[thread(pid, pid), start, length, 0]);
+    match build_id {
+        Some(id) => body.extend([&[20, 0, 0, 0][..], &id].concat()),
+        None => body.extend([0; 24]),
+    }
+    body.extend(5u32.to_le_bytes());
+    body.extend(2u32.to_le_bytes());
+    body.extend(path.bytes().chain(std::iter::repeat(0)).take(path.len() / 8 * 8 + 8));
+    body.extend(stamp(pid, pid, time));
+    record(10, if build_id.is_some() { 1 << 14 | 2 } else { 2 }, &body)
+}
