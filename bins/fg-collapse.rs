@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use fgkit::cli::{self, Color, Common, Entries, Reading, Session, Tool};
-use fgkit::collapse::{self, CpuList, EventChoice, Format, Options, SampleWeight, TimeSpan};
+use fgkit::cli::{self, Choosing, Color, Common, Entries, Reading, Session, Tool};
+use fgkit::collapse::{self, Format, Options, SampleWeight, Spans};
 use fgkit::{Error, folded};
 
 /// Fold a profiler's output: one line a stack, equal stacks merged, sorted
@@ -51,21 +52,18 @@ struct Args {
     /// Leave names as they are, argument lists and all
     #[arg(long)]
     no_tidy: bool,
-    /// Take this event or value, or `all` [default: the first]
-    #[arg(long, aliases = ["event-filter", "sample-type"], value_name = "NAME")]
-    event: Option<OsString>,
+    #[command(flatten)]
+    choosing: Choosing,
     /// What a sample weighs: period, where one is printed, or samples
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
     weight: SampleWeight,
-    /// Take these seconds: 1.5,2 or +0,+1 from the first
-    #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
-    time: Option<TimeSpan>,
-    /// Take samples of threads of this name; may be repeated
-    #[arg(long, value_name = "NAME", hide_short_help = true)]
-    comm: Vec<OsString>,
-    /// Take samples on these CPUs, as in 0-3,7
-    #[arg(long, value_name = "LIST", hide_short_help = true)]
-    cpu: Option<CpuList>,
+    /// Put samples under the span, from FILE, in which they were taken
+    ///
+    /// FILE has a JSON object a line, with the span's name, trace_id, tid, start and end: nanoseconds on the clock of the
+    /// samples. The name becomes the root frame of that thread's samples from start up to, but not including, end; of
+    /// several spans, that of the one that began last. `[no span]` is the root of all others.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    span: Option<PathBuf>,
     /// Keep the order and merge equal neighbours only: for a flame chart
     #[arg(long, hide_short_help = true)]
     in_order: bool,
@@ -114,17 +112,10 @@ impl Args {
             labels: bytes(&self.label),
             skip_after: bytes(&self.skip_after),
             weight: self.weight,
-            event: match &self.event {
-                None => EventChoice::First,
-                Some(name) if name == "all" => EventChoice::All,
-                Some(name) => EventChoice::Named(name.as_encoded_bytes().to_vec()),
-            },
-            time: self.time,
-            comms: bytes(&self.comm),
-            cpus: self.cpu.clone(),
             symfs: self.symfs.clone(),
             kallsyms: self.kallsyms.clone(),
             no_inline: self.no_inline,
+            ..self.choosing.options()
         }
     }
 }
@@ -156,8 +147,11 @@ impl Tool for Args {
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         session.diagnostics.set_strict(self.reading.strict);
-        let (sources, options) = (self.reading.sources()?, self.options());
+        let (sources, mut options) = (self.reading.sources()?, self.options());
         let Session { output, diagnostics } = session;
+        if let Some(path) = &self.span {
+            options.spans = Some(Arc::new(Spans::load(path, diagnostics)?));
+        }
         if self.list_formats {
             let width = collapse::formats().map(|format| format.name.len()).max().unwrap_or_default();
             let line = |format: &Format| format!("{:width$}  {}\n", format.name, format.about);

@@ -238,7 +238,7 @@ mod linux {
 
         fn report(&self, weight: WeightBy) -> Report {
             let names = symbolize::Options { inline: !self.no_inline, lines: self.lines, debuginfod: self.debuginfod };
-            Report { script: self.script, names, weight, call_graph: self.call_graph() }
+            Report { script: self.script, clock: self.clock, names, weight, call_graph: self.call_graph() }
         }
 
         fn output(&self) -> Option<&std::path::Path> {
@@ -414,6 +414,19 @@ struct Args {
     /// Print each sample as `perf script` does
     #[arg(long, hide_short_help = true)]
     script: bool,
+
+    /// Whose times --script prints: monotonic, or realtime (the time of day)
+    ///
+    /// For a program that writes down by this clock what it does when: see fg-collapse --span.
+    #[arg(
+        long,
+        value_name = "CLOCK",
+        default_value = "monotonic",
+        requires = "script",
+        hide_possible_values = true,
+        hide_short_help = true
+    )]
+    clock: fgkit::perf::script::Clock,
 
     #[command(flatten)]
     common: Common,

@@ -38,6 +38,7 @@ pub mod diff;
 mod error;
 pub mod filter;
 pub mod folded;
+pub mod heatmap;
 pub mod input;
 pub mod perf;
 pub mod pprof;

@@ -21,7 +21,7 @@ const ENVIRONMENT: Entries = &[
     ("TERM", "If dumb, messages have no colours."),
 ];
 
-const FAMILY: [&str; 9] = [
+const FAMILY: [&str; 10] = [
     "fg-record(1)",
     "fg-collapse(1)",
     "fg-filter(1)",
@@ -30,6 +30,7 @@ const FAMILY: [&str; 9] = [
     "fg-check(1)",
     "fg-pprof(1)",
     "fg-svg(1)",
+    "fg-heatmap(1)",
     "fg-folded(5)",
 ];
 

@@ -3,6 +3,7 @@
 //! Exit status: 0 the output is complete for every line that could be read, 1 a verdict or a failure, 2 a wrong command
 //! line. A reader that closed our output early is no failure.
 
+mod choosing;
 mod generate;
 mod manual;
 mod options;
@@ -14,6 +15,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
+pub use choosing::Choosing;
 pub use manual::Entries;
 pub use options::{Color, Common, Reading, parse_duration};
 pub use output::Output;

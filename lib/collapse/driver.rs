@@ -5,9 +5,12 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::document::Document;
+use super::events::Lost;
 use super::format::{Reader, Reading};
 use super::log::{InOrder, Log};
-use super::sink::Sink;
+use super::origin::Choice;
+use super::sink::{Keep, Sink};
+use super::timeline::Timeline;
 use super::{Counts, Options, Parser, Remarks, detect, events};
 use crate::Error;
 use crate::diagnostics::Diagnostics;
@@ -26,8 +29,9 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// [`Error::Overflow`]; with strict diagnostics the first malformed line; and if nothing at all could be made of the
 /// input.
 pub fn collapse(sources: &[Source], options: &Options, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
-    let (workers, lost) = read_all(sources, options, diagnostics, None)?;
+    let (workers, lost) = read_all(sources, options, diagnostics, Keep::Sums, None)?;
     let mut profile = merged(workers)?;
+    let lost = lost.weight;
     if !lost.is_zero() {
         let frame = profile.frames.intern(events::LOST);
         profile.add(&[frame], Weights::plain(lost))?;
@@ -46,8 +50,24 @@ pub fn collapse_in_order(
     output: &mut crate::cli::Output,
 ) -> Result<(), Error> {
     let mut in_order = InOrder::new(output);
-    let (_, lost) = read_all(sources, options, diagnostics, Some(&mut in_order))?;
-    in_order.finish(lost)
+    let (_, lost) = read_all(sources, options, diagnostics, Keep::Order, Some(&mut in_order))?;
+    in_order.finish(lost.weight)
+}
+
+/// Folds all sources, and keeps each sample's time.
+///
+/// # Errors
+/// As [`collapse`], and [`Error::Refused`] if no sample has a time.
+pub fn collapse_in_time(
+    sources: &[Source],
+    options: &Options,
+    diagnostics: &mut Diagnostics,
+) -> Result<Timeline, Error> {
+    let (workers, lost) = read_all(sources, options, diagnostics, Keep::Times, None)?;
+    let mut timeline = Timeline::merged(workers.into_iter().map(|worker| worker.sink))?;
+    timeline.lost = lost.samples;
+    timeline.tell(diagnostics)?;
+    Ok(timeline)
 }
 
 /// One thread's own: where its samples go, and what its parsers remember.
@@ -78,10 +98,11 @@ fn read_all(
     sources: &[Source],
     options: &Options,
     diagnostics: &mut Diagnostics,
+    keep: Keep,
     mut in_order: Option<&mut InOrder<'_>>,
-) -> Result<(Vec<Worker>, crate::profile::Weight), Error> {
+) -> Result<(Vec<Worker>, Lost), Error> {
     let threads = options.threads.map_or_else(|| usual_threads(sources), NonZeroUsize::get);
-    let worker = || Worker { sink: Sink::new(in_order.is_some()), ..Worker::default() };
+    let worker = || Worker { sink: Sink::new(keep), ..Worker::default() };
     let mut workers: Vec<Worker> = (0..threads).map(|_| worker()).collect();
     let (mut failed, mut counts) = (0, Vec::new());
     for source in sources {
@@ -123,8 +144,8 @@ fn read(
 ) -> Result<Option<Counts>, Error> {
     let mut input = source.open()?;
     let Some(format) = detect::format(&mut input, options)? else { return Ok(None) };
-    if options.selects() && !TIMED.contains(&format.name) {
-        let what = "samples have no time, thread or CPU here, so that --time, --comm and --cpu choose none";
+    if (options.spans.is_some() || !Choice::new(options).is_all()) && !TIMED.contains(&format.name) {
+        let what = "samples have no time, thread or CPU here, so that --time, --comm, --span and their like do nothing";
         diagnostics.warn(&format!("{}: {what}", input.name()));
     }
     let log = Log::new(input.name().to_owned(), diagnostics, in_order);

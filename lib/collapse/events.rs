@@ -14,25 +14,31 @@ pub(super) const LOST: &[u8] = b"[lost]";
 /// How many events are listed one by one.
 const SHOWN: usize = 8;
 
-/// Says which events were left out: never in silence. Returns what the lost samples weigh: each as much as the others
-/// in the mean.
+/// The lost samples, and what they weigh: each as much as the others in the mean.
+pub(super) struct Lost {
+    pub(super) samples: u64,
+    pub(super) weight: Weight,
+}
+
+/// Says which events were left out: never in silence. Returns what was lost.
 pub(super) fn tell(
     counts: &[Counts],
     options: &Options,
     nothing: bool,
     diagnostics: &mut Diagnostics,
-) -> Result<Weight, Error> {
+) -> Result<Lost, Error> {
     let events = merged(counts);
     tell_left_out(&events, &options.event, nothing, diagnostics)?;
     if nothing && events.iter().any(|event| event.taken) {
-        diagnostics.warn("no sample is left by --time, --comm and --cpu");
+        diagnostics.warn("no sample is left by --time, --comm and their like");
     }
-    let lost = counts.iter().map(|counts| counts.lost).fold(0, u64::saturating_add);
+    let samples = counts.iter().map(|counts| counts.lost).fold(0, u64::saturating_add);
     let counted: u64 = events.iter().map(|event| event.counted).sum();
     let weight = events.iter().try_fold(Weight::ZERO, |sum, event| sum.checked_add(event.weight));
     let mean = weight.ok_or(Error::Overflow)?.millionths() / 1_000_000 / u128::from(counted.max(1));
-    let lost = mean.max(u128::from(counted == 0)).checked_mul(lost.into()).and_then(|lost| lost.checked_mul(1_000_000));
-    lost.map(Weight::from_millionths).ok_or(Error::Overflow)
+    let mean = mean.max(u128::from(counted == 0));
+    let lost = mean.checked_mul(samples.into()).and_then(|lost| lost.checked_mul(1_000_000)).ok_or(Error::Overflow)?;
+    Ok(Lost { samples, weight: Weight::from_millionths(lost) })
 }
 
 /// All events, the one with the most samples first.

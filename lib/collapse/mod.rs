@@ -34,6 +34,7 @@ mod ljp;
 mod log;
 pub(crate) mod mangled;
 mod merge;
+mod origin;
 mod perf_data;
 mod perf_report;
 mod perf_script;
@@ -44,10 +45,12 @@ mod sample;
 mod select;
 mod simpleperf;
 mod sink;
+mod spans;
 mod stack;
 mod stap;
 mod text;
 pub mod tidy;
+mod timeline;
 mod units;
 mod v8_prof;
 mod vsprof;
@@ -59,12 +62,15 @@ mod xdebug;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-pub use driver::{collapse, collapse_in_order};
+pub use driver::{collapse, collapse_in_order, collapse_in_time};
 pub use format::{Format, format_called, formats};
 pub use merge::{merge_if_sorted, merge_promised};
-pub use select::{CpuList, EventChoice, SampleWeight, TimeSpan};
+pub use select::{EventChoice, NumberList, OffsetSpan, SampleWeight, TimeSpan};
+pub use spans::Spans;
 pub use tidy::tidy;
+pub use timeline::{TimedSample, Timeline};
 
 use self::format::{FORMATS, Reading};
 use self::sink::Sink;
@@ -103,23 +109,26 @@ pub struct Options {
     pub event: EventChoice,
     /// When the samples that count were taken.
     pub time: Option<TimeSpan>,
+    /// In which part of each second.
+    pub offset: Option<OffsetSpan>,
     /// The threads, by name, whose samples count; all if there is none.
     pub comms: Vec<Vec<u8>>,
+    /// The processes whose samples count.
+    pub pids: Option<NumberList>,
+    /// The threads, by number, whose samples count.
+    pub tids: Option<NumberList>,
     /// The CPUs whose samples count.
-    pub cpus: Option<CpuList>,
+    pub cpus: Option<NumberList>,
+    /// What the threads worked on: a root frame for their samples.
+    pub spans: Option<Arc<Spans>>,
+    /// The idle thread's samples do not count.
+    pub no_idle: bool,
     /// The folder below which the files of a recording of addresses are, if not here.
     pub symfs: Option<PathBuf>,
     /// The names of its kernel, if not those of this one.
     pub kallsyms: Option<PathBuf>,
     /// Inlined calls are left out where addresses are named.
     pub no_inline: bool,
-}
-
-impl Options {
-    /// Whether samples are chosen by when, where and by whom they were taken.
-    fn selects(&self) -> bool {
-        self.time.is_some() || self.cpus.is_some() || !self.comms.is_empty()
-    }
 }
 
 /// Parses one format. It may remember frames between blocks, and so is always given the same sink.

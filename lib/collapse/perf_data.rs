@@ -34,7 +34,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
     let options = document.options;
     let mut samples = Samples::new(options);
-    if sink.is_in_order() {
+    if sink.is_in_order() || sink.keeps_times() || options.spans.is_some() {
         samples.keep_each();
     }
     let fault = take_all(document, &mut samples)?;

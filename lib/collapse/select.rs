@@ -1,4 +1,6 @@
-//! Which samples count: by event, time, thread and CPU.
+//! What the options that choose samples are given: events, spans of time, lists of numbers.
+//!
+//! Every span has its beginning in it and its end not: neighbouring spans have no sample in common, and miss none.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -25,7 +27,7 @@ pub enum SampleWeight {
     Samples,
 }
 
-/// A span of time, both ends included.
+/// A span of time.
 ///
 /// # Example
 /// ```
@@ -62,7 +64,7 @@ impl TimeSpan {
             Bound::At(time) => Some(time),
             Bound::After(delay) => Some(first.saturating_add(delay)),
         };
-        place(self.from).is_none_or(|from| from <= time) && place(self.to).is_none_or(|to| time <= to)
+        place(self.from).is_none_or(|from| from <= time) && place(self.to).is_none_or(|to| time < to)
     }
 }
 
@@ -83,6 +85,43 @@ impl FromStr for TimeSpan {
     }
 }
 
+/// A part of every second, by the recording's clock.
+///
+/// # Example
+/// ```
+/// use fgkit::collapse::OffsetSpan;
+/// let span: OffsetSpan = "0.2,0.25".parse()?;
+/// assert!(span.contains(7_200_000_000) && !span.contains(7_250_000_000));
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OffsetSpan {
+    from: u64,
+    to: u64,
+}
+
+impl OffsetSpan {
+    /// Whether a time, in nanoseconds, lies within it.
+    pub fn contains(&self, time: u64) -> bool {
+        (self.from..self.to).contains(&(time % SECOND))
+    }
+}
+
+impl FromStr for OffsetSpan {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bound = |text: &str, open: u64| if text.is_empty() { Some(open) } else { nanoseconds(text.as_bytes()) };
+        let ends = text.split_once(',').and_then(|(from, to)| Some((bound(from, 0)?, bound(to, SECOND)?)));
+        let ends = ends.filter(|(from, to)| from < to && *to <= SECOND);
+        let expected = || "expected FROM,TO within a second, as in 0.2,0.25".to_owned();
+        ends.map(|(from, to)| Self { from, to }).ok_or_else(expected)
+    }
+}
+
+/// In nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+
 /// Reads seconds with a fraction.
 pub(super) fn nanoseconds(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?;
@@ -92,21 +131,21 @@ pub(super) fn nanoseconds(text: &[u8]) -> Option<u64> {
         return None;
     }
     let fraction: u64 = format!("{:0<9}", &fraction[..fraction.len().min(9)]).parse().ok()?;
-    seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(fraction)
+    seconds.parse::<u64>().ok()?.checked_mul(SECOND)?.checked_add(fraction)
 }
 
-/// A list of CPUs, such as `0-3,7`.
+/// A list of numbers, of CPUs or threads, such as `0-3,7`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CpuList(Vec<RangeInclusive<u32>>);
+pub struct NumberList(Vec<RangeInclusive<u32>>);
 
-impl CpuList {
-    /// Whether it lists a CPU.
-    pub fn contains(&self, cpu: u32) -> bool {
-        self.0.iter().any(|range| range.contains(&cpu))
+impl NumberList {
+    /// Whether it lists a number.
+    pub fn contains(&self, number: u32) -> bool {
+        self.0.iter().any(|range| range.contains(&number))
     }
 }
 
-impl FromStr for CpuList {
+impl FromStr for NumberList {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -121,7 +160,7 @@ impl FromStr for CpuList {
 
 #[cfg(test)]
 mod tests {
-    use super::{CpuList, TimeSpan, nanoseconds};
+    use super::{NumberList, OffsetSpan, TimeSpan, nanoseconds};
 
     #[test]
     fn times_are_read_to_the_nanosecond() {
@@ -137,7 +176,7 @@ mod tests {
     fn a_span_may_be_open() {
         let span = |text: &str| text.parse::<TimeSpan>().unwrap();
         assert!(span("1,").contains(u64::MAX, 0) && !span("1,").contains(999_999_999, 0));
-        assert!(span(",1").contains(0, 0) && span(",1").contains(1_000_000_000, 0));
+        assert!(span(",1").contains(999_999_999, 0) && !span(",1").contains(1_000_000_000, 0));
         assert!(
             span("+1,+2").contains(11_000_000_000, 10_000_000_000)
                 && !span("+1,+2").contains(10_000_000_000, 10_000_000_000)
@@ -146,9 +185,19 @@ mod tests {
     }
 
     #[test]
-    fn cpus_are_listed() {
-        let cpus: CpuList = "0-1,7".parse().unwrap();
+    fn a_part_of_every_second_may_be_open_and_no_longer() {
+        let span = |text: &str| text.parse::<OffsetSpan>().unwrap();
+        assert!(span(",0.1").contains(3_000_000_000) && !span(",0.1").contains(3_100_000_000));
+        assert!(span("0.9,").contains(3_999_999_999) && span(",") == span("0,1"));
+        for bad in ["0.5", "0.5,0.5", "0.6,0.5", "0,1.1", "+0,1", "x,"] {
+            assert!(bad.parse::<OffsetSpan>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_listed() {
+        let cpus: NumberList = "0-1,7".parse().unwrap();
         assert!(cpus.contains(1) && cpus.contains(7) && !cpus.contains(2));
-        assert!("x".parse::<CpuList>().is_err() && "".parse::<CpuList>().is_err());
+        assert!("x".parse::<NumberList>().is_err() && "".parse::<NumberList>().is_err());
     }
 }

@@ -1,5 +1,6 @@
-//! Where a parser puts its samples: into a profile, or one after the other.
+//! Where a parser puts its samples: into a profile, one after the other, or with their times.
 
+use super::timeline::{Moment, Timeline};
 use crate::Error;
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
@@ -7,13 +8,31 @@ use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 pub(super) struct Sink {
     profile: Profile,
     batch: Batch,
-    runs: Option<Runs>,
+    keeping: Keeping,
     empty: bool,
+}
+
+/// What is kept of the samples besides their sums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// Nothing.
+    #[default]
+    Sums,
+    /// Their order.
+    Order,
+    /// Their times.
+    Times,
+}
+
+enum Keeping {
+    Sums,
+    Order(Runs),
+    Times(Box<Timeline>),
 }
 
 impl Default for Sink {
     fn default() -> Self {
-        Self::new(false)
+        Self::new(Keep::Sums)
     }
 }
 
@@ -26,17 +45,40 @@ pub(super) struct Runs {
 }
 
 impl Sink {
-    /// Samples are merged, or only equal neighbours are.
-    pub(super) fn new(in_order: bool) -> Self {
-        Self { profile: Profile::default(), batch: Batch::default(), runs: in_order.then(Runs::default), empty: true }
+    pub(super) fn new(keep: Keep) -> Self {
+        let keeping = match keep {
+            Keep::Sums => Keeping::Sums,
+            Keep::Order => Keeping::Order(Runs::default()),
+            Keep::Times => Keeping::Times(Box::default()),
+        };
+        Self { profile: Profile::default(), batch: Batch::default(), keeping, empty: true }
     }
 
     pub(super) fn frames(&self) -> &Frames {
-        &self.profile.frames
+        match &self.keeping {
+            Keeping::Times(timeline) => &timeline.profile.frames,
+            _ => &self.profile.frames,
+        }
     }
 
     pub(super) fn intern(&mut self, name: &[u8]) -> FrameId {
-        self.profile.frames.intern(name)
+        match &mut self.keeping {
+            Keeping::Times(timeline) => timeline.profile.frames.intern(name),
+            _ => self.profile.frames.intern(name),
+        }
+    }
+
+    /// Whether each sample is wanted with its moment.
+    pub(super) fn keeps_times(&self) -> bool {
+        matches!(self.keeping, Keeping::Times(_))
+    }
+
+    /// A thread's name for the moment of a sample.
+    pub(super) fn intern_thread(&mut self, name: &[u8]) -> FrameId {
+        match &mut self.keeping {
+            Keeping::Times(timeline) => timeline.threads.intern(name),
+            _ => FrameId::from_index(0),
+        }
     }
 
     pub(super) fn is_differential(&self) -> bool {
@@ -51,13 +93,20 @@ impl Sink {
     /// Adds a sample, root first.
     #[inline]
     pub(super) fn add(&mut self, stack: &[FrameId], weights: Weights) -> Result<(), Error> {
+        self.add_at(stack, weights, None)
+    }
+
+    /// Adds a sample that was taken at a moment.
+    #[inline]
+    pub(super) fn add_at(&mut self, stack: &[FrameId], weights: Weights, moment: Option<Moment>) -> Result<(), Error> {
         self.empty = false;
-        match &mut self.runs {
-            None => {
+        match &mut self.keeping {
+            Keeping::Sums => {
                 self.batch.push(stack, weights, &self.profile.frames);
                 if self.batch.is_full() { self.flush() } else { Ok(()) }
             }
-            Some(runs) => runs.add(stack, weights, &self.profile.frames),
+            Keeping::Order(runs) => runs.add(stack, weights, &self.profile.frames),
+            Keeping::Times(timeline) => timeline.add(stack, weights.after, moment),
         }
     }
 
@@ -68,7 +117,7 @@ impl Sink {
 
     /// Whether the samples' order is to be kept.
     pub(super) fn is_in_order(&self) -> bool {
-        self.runs.is_some()
+        matches!(self.keeping, Keeping::Order(_))
     }
 
     /// Does some work and says whether it has added no sample.
@@ -92,8 +141,18 @@ impl Sink {
 
     /// What was added since the last call, if it is wanted in order.
     pub(super) fn take_runs(&mut self) -> Option<Runs> {
-        let runs = self.runs.as_mut()?;
-        Some(std::mem::take(runs))
+        match &mut self.keeping {
+            Keeping::Order(runs) => Some(std::mem::take(runs)),
+            _ => None,
+        }
+    }
+
+    /// All that was added, if it is wanted with its times.
+    pub(super) fn into_timeline(self) -> Option<Timeline> {
+        match self.keeping {
+            Keeping::Times(timeline) => Some(*timeline),
+            _ => None,
+        }
     }
 }
 

@@ -6,7 +6,18 @@ use super::object::Object;
 use super::recording::{Kept, Location, Recording, WeightBy};
 use super::symbolize::{NamedFrame, Symbolized};
 
-/// Prints all samples in the order of their times. The period is printed only where it is the weight: readers of such
+/// The clock whose times are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Clock {
+    /// That which recordings are made by: it runs since the machine started.
+    #[default]
+    Monotonic,
+    /// The time of day, since 1970.
+    Realtime,
+}
+
+/// Prints all samples in the order of their times, which are those of a clock that is so many nanoseconds ahead of the
+/// recording's. The period is printed only where it is the weight: readers of such
 /// text take a printed period as the weight, and 1 where there is none.
 ///
 /// # Errors
@@ -16,13 +27,15 @@ pub fn write(
     names: &Symbolized,
     events: &[&str],
     weight: WeightBy,
+    ahead: u64,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut samples: Vec<&Kept> = recording.kept.iter().collect();
     samples.sort_by_key(|sample| sample.stamp.time);
     for sample in samples {
         let stack = recording.stack(sample.stack);
-        header(recording.comm(&stack), sample, events.get(stack.event as usize).unwrap_or(&""), weight, out)?;
+        let event = events.get(stack.event as usize).unwrap_or(&"");
+        header(recording.comm(&stack), sample, event, weight, sample.stamp.time.saturating_add(ahead), out)?;
         for place in stack.places.iter().rev() {
             let location = &recording.locations()[*place as usize];
             for frame in names.frames()[names.span(*place)].iter().rev() {
@@ -36,7 +49,7 @@ pub fn write(
     }
     if recording.counts.lost > 0 {
         let time = recording.kept.iter().map(|sample| sample.stamp.time).max().unwrap_or(0);
-        let (seconds, micros) = split_time(time);
+        let (seconds, micros) = split_time(time.saturating_add(ahead));
         writeln!(
             out,
             "{:>16} {:5}/{:<5} [000] {seconds:5}.{micros:06}: PERF_RECORD_LOST lost {}",
@@ -47,9 +60,9 @@ pub fn write(
     Ok(())
 }
 
-fn header(comm: &[u8], sample: &Kept, event: &str, weight: WeightBy, out: &mut dyn Write) -> io::Result<()> {
+fn header(comm: &[u8], sample: &Kept, event: &str, weight: WeightBy, time: u64, out: &mut dyn Write) -> io::Result<()> {
     let stamp = sample.stamp;
-    let (seconds, micros) = split_time(stamp.time);
+    let (seconds, micros) = split_time(time);
     let (pid, tid, cpu) = (stamp.pid, stamp.tid, stamp.cpu);
     // At the line's beginning, as perf has it where there are callchains: readers look for it there. As bytes: a name
     // need not be UTF-8.

@@ -72,6 +72,8 @@ pub struct Profile {
 pub struct SortedStack<'a> {
     /// How many frames it has in common with the stack before it, from the root.
     pub shared: usize,
+    /// Its number, in order of first appearance.
+    pub number: u32,
     /// All its frames, root first.
     pub frames: &'a [FrameId],
     /// What it weighs.
@@ -114,12 +116,21 @@ impl Profile {
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
     pub fn add(&mut self, stack: &[FrameId], weights: Weights) -> Result<(), Error> {
-        let Some((leaf, callers)) = stack.split_last() else { return Ok(()) };
+        self.add_numbered(stack, weights).map(|_| ())
+    }
+
+    /// The same, and tells the stack's number: its place in order of first appearance.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit.
+    pub fn add_numbered(&mut self, stack: &[FrameId], weights: Weights) -> Result<Option<u32>, Error> {
+        let Some((leaf, callers)) = stack.split_last() else { return Ok(None) };
         self.scratch.clear();
         self.scratch.extend(callers.iter().map(|frame| frame.0));
         self.scratch.push(self.frames.as_leaf(*leaf).0);
-        let number = self.stacks.intern(&self.scratch) as usize;
-        self.add_weights(number, weights)
+        let number = self.stacks.intern(&self.scratch);
+        self.add_weights(number as usize, weights)?;
+        Ok(Some(number))
     }
 
     fn add_weights(&mut self, number: usize, weights: Weights) -> Result<(), Error> {
@@ -174,12 +185,12 @@ impl Profile {
         // What stands far away is fetched for many stacks in a row, so that waiting for it overlaps.
         for numbers in self.sorted().chunks(64) {
             row.clear();
-            row.extend(numbers.iter().map(|number| (self.stacks.get(*number), self.weights(*number))));
-            for (stack, weights) in &row {
+            row.extend(numbers.iter().map(|number| (*number, self.stacks.get(*number), self.weights(*number))));
+            for (number, stack, weights) in &row {
                 let shared = frames.iter().zip(*stack).take_while(|(a, b)| a.0 == **b).count();
                 frames.truncate(shared);
                 frames.extend(stack[shared..].iter().map(|id| FrameId(*id)));
-                each(SortedStack { shared, frames: &frames, weights: *weights })?;
+                each(SortedStack { shared, number: *number, frames: &frames, weights: *weights })?;
             }
         }
         Ok(())

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use super::Recorded;
+use super::rings;
 use super::sampling::CallGraph;
 use super::summary;
 use crate::cli::Output;
 use crate::perf::naming::Unknown;
 use crate::perf::recording::WeightBy;
+use crate::perf::script::Clock;
 use crate::perf::{script, symbolize};
 use crate::{Error, folded};
 
@@ -16,6 +18,8 @@ use crate::{Error, folded};
 pub struct Report {
     /// Whether each sample is printed, as `perf script` does.
     pub script: bool,
+    /// By which clock.
+    pub clock: Clock,
     /// What is wanted of names.
     pub names: symbolize::Options,
     /// What a stack weighs.
@@ -59,7 +63,8 @@ impl Report {
         }
         if self.script {
             let mut write = |output: &mut Output| {
-                output.write_with(|mut out| script::write(recording, &names, &events, self.weight, &mut out))?;
+                let ahead = rings::ahead(self.clock);
+                output.write_with(|mut out| script::write(recording, &names, &events, self.weight, ahead, &mut out))?;
                 output.close()
             };
             result = result.and(print("all", &mut write));

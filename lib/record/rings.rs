@@ -6,11 +6,14 @@
 //! taken in before its cause. And a sample newer than the horizon first moves the horizon to now and has the side-band
 //! read again: what the sample refers to was published before it.
 
+use rustix::time::ClockId;
+
 use super::counters::{Counters, Ring};
 use super::off_cpu::Switches;
 use super::target;
 use crate::perf::event::{self, Event, Sample};
 use crate::perf::recording::Recording;
+use crate::perf::script::Clock;
 
 /// How far behind the present a sample may still turn up that was stamped before its ring was read.
 const STRAGGLERS_NS: u64 = 100_000_000;
@@ -179,6 +182,22 @@ fn each_record(ring: &Ring, mut take: impl FnMut(&[u8])) {
 
 /// The time by the clock of the counters.
 pub fn now() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time_by(ClockId::Monotonic)
+}
+
+/// How far a clock is ahead of that of the counters. Both run at the same rate: that changes only if the time is set.
+pub fn ahead(clock: Clock) -> u64 {
+    match clock {
+        Clock::Monotonic => 0,
+        Clock::Realtime => {
+            // Whatever keeps us between two looks at the clocks: the mean of the looks around is not wrong by more than half.
+            let (before, there, after) = (now(), time_by(ClockId::Realtime), now());
+            there.saturating_sub(before + (after - before) / 2)
+        }
+    }
+}
+
+fn time_by(clock: ClockId) -> u64 {
+    let time = rustix::time::clock_gettime(clock);
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }

@@ -21,4 +21,7 @@ mod write;
 pub use drawing::{Drawing, Order};
 pub use options::{Background, Delta, MinWidth, Options};
 pub use payload::Payload;
+pub(crate) use payload::{packed_bytes, push_number};
+pub(crate) use text::{escape, visible};
 pub use write::write;
+pub(crate) use write::{Additions, write_element};

@@ -146,6 +146,16 @@ fn packed(packing: BufWriter<DeflateEncoder<Vec<u8>>>) -> io::Result<Vec<u8>> {
     packing.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
 }
 
+/// Bytes as the viewer unpacks them.
+///
+/// # Errors
+/// None that memory does not have.
+pub(crate) fn packed_bytes(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut out = packing();
+    out.write_all(bytes)?;
+    packed(out)
+}
+
 fn push_weight(weight: Weight, out: &mut Vec<u8>) {
     let millionths = weight.millionths();
     match millionths % Weight::ONE.millionths() {
@@ -155,7 +165,8 @@ fn push_weight(weight: Weight, out: &mut Vec<u8>) {
     }
 }
 
-fn push_number(mut number: u128, out: &mut Vec<u8>) {
+/// Appends a number as LEB128.
+pub(crate) fn push_number(mut number: u128, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;

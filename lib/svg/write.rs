@@ -14,7 +14,7 @@ use crate::Error;
 use crate::profile::Weight;
 
 const STYLE: &str = include_str!("viewer/viewer.css");
-const SCRIPT: [&str; 8] = [
+const SCRIPT: [&str; 7] = [
     include_str!("viewer/profile.js"),
     include_str!("viewer/transform.js"),
     include_str!("viewer/label.js"),
@@ -22,8 +22,18 @@ const SCRIPT: [&str; 8] = [
     include_str!("viewer/search.js"),
     include_str!("viewer/actions.js"),
     include_str!("viewer/viewer.js"),
-    include_str!("viewer/start.js"),
 ];
+
+/// What a file that holds nothing but the graph adds to it, and what a page around the graph may add.
+#[derive(Clone, Copy)]
+pub(crate) struct Additions<'a> {
+    /// What else is packed into the file, by kind.
+    pub(crate) packed: &'a [(&'a str, &'a [u8])],
+    /// The rest of the script, which starts the viewer.
+    pub(crate) scripts: &'a [&'a str],
+}
+
+const ALONE: Additions<'static> = Additions { packed: &[], scripts: &[include_str!("viewer/start.js")] };
 
 /// Where scripts run, the drawn frames need no place on the page: the viewer is about to draw its own. With many frames
 /// this is a third of the time to load.
@@ -32,7 +42,7 @@ const EARLY_SCRIPT: &str = "document.currentScript.closest(\"svg\").classList.ad
 /// How much base64 stands in one element: XML readers refuse longer texts.
 const PACKED_CHUNK: usize = 3 << 20;
 
-/// Writes a drawing.
+/// Writes a drawing as a file of its own.
 ///
 /// # Errors
 /// [`Error::Refused`] if it weighs nothing, and those of `out` as [`Error::Write`] on `name`.
@@ -40,7 +50,21 @@ pub fn write(drawing: &Drawing, options: &Options, name: &str, out: &mut dyn Wri
     if drawing.layout.total.after.is_zero() {
         return Err(Error::Refused("nothing to draw: no stack weighs anything".to_owned()));
     }
-    Picture::new(drawing, options).write(out).map_err(|error| Error::write(name, error))
+    let declared = out.write_all(b"<?xml version=\"1.0\" standalone=\"no\"?>\n");
+    declared.and_then(|()| write_element(drawing, options, ALONE, out)).map_err(|error| Error::write(name, error))
+}
+
+/// Writes a drawing as an element, for a page around it.
+///
+/// # Errors
+/// Those of `out`.
+pub(crate) fn write_element(
+    drawing: &Drawing,
+    options: &Options,
+    additions: Additions<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    Picture::new(drawing, options).write(additions, out)
 }
 
 /// A drawing and the place it takes.
@@ -72,7 +96,7 @@ impl<'a> Picture<'a> {
         Self { layout, options, differential: *differential, payload, whole, width, height, top, bottom }
     }
 
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, additions: Additions<'_>, out: &mut dyn Write) -> io::Result<()> {
         let mut text = Vec::with_capacity(1 << 16);
         self.push_head(&mut text);
         self.push_captions(&mut text);
@@ -95,14 +119,16 @@ impl<'a> Picture<'a> {
                 out.write_all(&payload.elements)?;
                 out.write_all(b"</metadata>\n")?;
             }
-            write_script(out)?;
+            for (kind, bytes) in additions.packed {
+                write_packed(kind, bytes, out)?;
+            }
+            write_script(additions.scripts, out)?;
         }
         out.write_all(b"</svg>\n")
     }
 
     fn push_head(&self, text: &mut Vec<u8>) {
         let Options { font_family, font_size, notes, .. } = self.options;
-        text.extend_from_slice(b"<?xml version=\"1.0\" standalone=\"no\"?>\n");
         text.extend_from_slice(b"<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" class=\"flame-graph\"");
         if !self.options.name_attributes.is_empty() {
             push_attribute("xmlns:xlink", "http://www.w3.org/1999/xlink", text);
@@ -209,9 +235,9 @@ fn write_packed(class: &str, bytes: &[u8], out: &mut dyn Write) -> io::Result<()
     Ok(())
 }
 
-fn write_script(out: &mut dyn Write) -> io::Result<()> {
+fn write_script(scripts: &[&str], out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"<script><![CDATA[\n(() => {\n\"use strict\";\n")?;
-    for part in SCRIPT {
+    for part in SCRIPT.iter().chain(scripts) {
         out.write_all(part.as_bytes())?;
     }
     out.write_all(b"})();\n]]></script>\n")

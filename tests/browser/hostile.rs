@@ -3,7 +3,7 @@
 use crate::browser::judge;
 use crate::support::run;
 
-const NAMES: [&[u8]; 12] = [
+pub const NAMES: [&[u8]; 12] = [
     b"</title></text></svg><script>window.ran=1</script>",
     b"]]><script>window.ran=1</script>",
     b"--><script>window.ran=1</script>",

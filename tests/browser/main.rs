@@ -7,5 +7,6 @@ mod support;
 
 mod browser;
 mod changes;
+mod heatmap;
 mod hostile;
 mod viewer;

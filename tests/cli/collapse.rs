@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{self, Outcome, run};
+use crate::support::{self, Outcome, directory, run};
 
 /// Folds a text with options.
 fn collapse(options: &[&str], text: &str) -> Outcome {
@@ -192,7 +192,13 @@ fn samples_can_be_chosen() {
         (&["--weight", "samples"][..], "a_b;main;f;g 2\nc;main 1\n"),
         (&["--weight", "period"], "a_b;main;f;g 11\nc;main 7\n"),
         (&["--time", "10.5,"], "a_b;main;f;g 6\nc;main 7\n"),
-        (&["--time", ",10.5"], "a_b;main;f;g 11\n"),
+        (&["--time", ",10.5"], "a_b;main;f;g 5\n"),
+        (&["--offset", "0,0.5"], "a_b;main;f;g 5\nc;main 7\n"),
+        (&["--offset", "0.5,0.500001"], "a_b;main;f;g 6\n"),
+        (&["--time", "10,11", "--offset", ",0.5"], "a_b;main;f;g 5\n"),
+        (&["-p", "1"], "a_b;main;f;g 11\n"),
+        (&["-t", "2"], "a_b;main;f;g 6\nc;main 7\n"),
+        (&["--no-idle"], "a_b;main;f;g 11\nc;main 7\n"),
         (&["--time", "+0.5,+1"], "a_b;main;f;g 6\n"),
         (&["--comm", "c"], "c;main 7\n"),
         (&["--comm", "a b"], "a_b;main;f;g 11\n"),
@@ -207,11 +213,42 @@ fn samples_can_be_chosen() {
     let none = collapse(&["--comm", "nobody"], SAMPLES).ok();
     assert_eq!(
         (none.text().as_str(), none.stderr.as_str()),
-        ("", "fg-collapse: no sample is left by --time, --comm and --cpu\n")
+        ("", "fg-collapse: no sample is left by --time, --comm and their like\n")
     );
-    for wrong in [["--time", "1"], ["--time", "a,b"], ["--cpu", "x"], ["--weight", "pounds"], ["-n", "0"]] {
+    for wrong in
+        [["--time", "1"], ["--time", "a,b"], ["--cpu", "x"], ["--weight", "pounds"], ["-n", "0"], ["--offset", "1,2"]]
+    {
         assert_eq!(collapse(&wrong, SAMPLES).code(), 2, "{wrong:?}");
     }
+}
+
+#[test]
+fn a_span_is_the_root_of_its_threads_samples() {
+    let folder = directory();
+    let path = folder.path().join("spans");
+    let spans = r#"{"name":"GET /","trace_id":"7f","tid":1,"start":10000000000,"end":10500000000}
+{"name":"inner","tid":2,"start":"10500000000","end":"10600000000","kind":"server"}
+{"name":"outer","tid":2,"start":10000000000,"end":11000000000}
+{"name":"too early","tid":2,"start":0,"end":11000001000}
+
+not a span
+"#;
+    std::fs::write(&path, spans).unwrap();
+    let said = format!("{}:6: expected an object with name, tid, start and end", path.display());
+    let with = |options: &[&str], text: &str| {
+        let options = options.iter().copied().chain(["--span", path.to_str().unwrap()]);
+        run("fg-collapse", options, text.as_bytes())
+    };
+    let outcome = with(&[], SAMPLES).ok();
+    assert_eq!(outcome.text(), "GET /;a_b;main;f;g 5\n[no span];c;main 7\ninner;a_b;main;f;g 6\n");
+    assert_eq!(outcome.stderr, format!("fg-collapse: {said}\nfg-collapse: 1 malformed line left out\n"));
+    let outcome = with(&["--strict"], SAMPLES);
+    assert_eq!((outcome.code(), outcome.stderr), (1, format!("fg-collapse: {said}\n")));
+    let text = "a 1 cycles:\n\t 7f00 f (/x)\n\n";
+    let outcome = with(&["-q"], text).ok();
+    assert_eq!(outcome.text(), "[no span];a;f 1\n");
+    assert!(with(&[], text).stderr.contains("so that --span cannot tell whose it is"));
+    assert!(with(&[], "main 1\n").stderr.contains("samples have no time, thread or CPU here"));
 }
 
 #[test]

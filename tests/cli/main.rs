@@ -15,6 +15,7 @@ mod documents;
 mod filter;
 mod folded;
 mod formats;
+mod heatmap;
 mod man;
 mod manners;
 #[cfg(unix)]

@@ -18,13 +18,24 @@ use std::process::Command;
 
 use crate::support::{self, Outcome};
 
-/// A small profile that all readers take.
-pub const PROFILE: &str = "main 2\nmain;parse 3\nmain;parse;read 12\nmain;write 5\n";
+/// A small profile that all readers of stacks take.
+const PROFILE: &str = "main 2\nmain;parse 3\nmain;parse;read 12\nmain;write 5\n";
+
+/// One that all readers of samples take.
+const SAMPLES: &str = "main 1/1 [000] 2.100000: cycles: 7f00 read+0x1 (/x)
+main 1/2 [000] 2.200000: cycles: 7f00 parse+0x1 (/x)
+main 1/1 [001] 3.100000: cycles: 7f00 read+0x1 (/x)
+main 1/1 [001] 4.100000: cycles: 7f00 write+0x1 (/x)
+";
 
 /// One of the programs, and what sets it apart from the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
     pub name: &'static str,
+    /// A profile that it takes, in four lines.
+    pub profile: &'static str,
+    /// A line more, with a frame of some name.
+    pub line: fn(&str) -> String,
     /// Operands before the one that a rule gives it.
     pub before: &'static [&'static str],
     /// Whether it reads any number of files as one stream.
@@ -39,16 +50,31 @@ pub struct Program {
     pub empty: i32,
 }
 
-const COLLAPSE: Program =
-    Program { name: "fg-collapse", before: &[], merges: true, folds: true, binary: false, failure: 1, empty: 0 };
+const COLLAPSE: Program = Program {
+    name: "fg-collapse",
+    profile: PROFILE,
+    line: |frame| format!("main;{frame} 1\n"),
+    before: &[],
+    merges: true,
+    folds: true,
+    binary: false,
+    failure: 1,
+    empty: 0,
+};
 const FILTER: Program = Program { name: "fg-filter", ..COLLAPSE };
 const DIFF: Program = Program { name: "fg-diff", before: &["before.folded"], merges: false, failure: 2, ..COLLAPSE };
 const CSV: Program = Program { name: "fg-csv", folds: false, ..COLLAPSE };
 const PPROF: Program = Program { name: "fg-pprof", folds: false, binary: true, ..COLLAPSE };
 const SVG: Program = Program { name: "fg-svg", folds: false, empty: 1, ..COLLAPSE };
+const HEATMAP: Program = Program {
+    name: "fg-heatmap",
+    profile: SAMPLES,
+    line: |frame| format!("main 1/1 [001] 5.100000: cycles: 7f00 {frame} (/x)\n"),
+    ..SVG
+};
 
 /// The programs that read profiles and make something of them.
-pub const READERS: [Program; 6] = [COLLAPSE, FILTER, DIFF, CSV, PPROF, SVG];
+pub const READERS: [Program; 7] = [COLLAPSE, FILTER, DIFF, CSV, PPROF, SVG, HEATMAP];
 
 /// The programs that read several files as one stream.
 pub fn mergers() -> impl Iterator<Item = Program> {
@@ -65,7 +91,7 @@ impl Place {
     pub fn of(program: Program) -> Self {
         let place = Self { program, folder: support::directory() };
         place.file("before.folded", "main;parse;read 10\nmain;write 5\n");
-        place.file("in.folded", PROFILE);
+        place.file("in.folded", program.profile);
         place
     }
 

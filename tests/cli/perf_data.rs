@@ -138,10 +138,18 @@ fn records_are_taken_in_the_order_of_their_times() {
     let folded = collapse(&path, &[]).ok();
     assert_eq!(folded.text(), "early;[unknown] 100\nlate;[unknown] 100\n");
     assert_eq!(collapse(&path, &["--in-order"]).ok().text(), "early;[unknown] 100\nlate;[unknown] 100\n");
+    let spans = folder.path().join("spans").to_str().unwrap().to_owned();
+    std::fs::write(&spans, "{\"name\":\"work\",\"tid\":7,\"start\":11,\"end\":31}\n").unwrap();
+    let map = run("fg-heatmap", ["--weight", "period", path.to_str().unwrap()], b"").ok().text();
+    assert!(map.contains("<title>early (100 of the period, 50.00%)</title>"), "its times are on the map");
     for (options, expected) in [
         (&["--weight", "samples", "--comm", "late"][..], "late;[unknown] 1\n"),
         (&["--time", "+0,+0.00000001", "--tid"], "early-7/7;[unknown] 100\n"),
         (&["--cpu", "1"], ""),
+        (&["--offset", "0.00000001,0.00000003"], "early;[unknown] 100\n"),
+        (&["--time", ",0.00000003", "-p", "7", "-t", "7", "--no-idle"], "early;[unknown] 100\n"),
+        (&["-t", "8"], ""),
+        (&["--span", &spans], "[no span];early;[unknown] 100\nwork;late;[unknown] 100\n"),
         (&["--pid", "--comm", "late"], "late-7;[unknown] 100\n"),
         (&["--addrs", "--comm", "late"], "late;[unknown <4000>] 100\n"),
     ] {

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::manners::recording::records;
-use crate::manners::{PROFILE, Place, Program, READERS};
+use crate::manners::{Place, Program, READERS};
 use crate::support::terminal::Terminal;
 use crate::support::{Outcome, directory, end_bounded, eventually, tool};
 
@@ -40,7 +40,7 @@ impl Waiting {
 
     /// Gives it its input, and so lets it end.
     fn finish(mut self) -> Place {
-        self.child.stdin.take().unwrap().write_all(PROFILE.as_bytes()).unwrap();
+        self.child.stdin.take().unwrap().write_all(self.place.program.profile.as_bytes()).unwrap();
         let (place, outcome) = self.end();
         outcome.ok();
         place

@@ -23,6 +23,7 @@ mod progress;
 mod quantities;
 mod refusals;
 mod script;
+mod spans;
 mod storms;
 mod streams;
 mod targets;

@@ -157,6 +157,9 @@ const SIZES: &str = r#"
 /// Threads that wait in known ways, and say for how long.
 const WAITS: &str = include_str!("waits.c");
 
+/// Threads that serve requests, and say when.
+const REQUESTS: &str = include_str!("requests.c");
+
 static COMPILED: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     if !has("cc") {
         return None;
@@ -170,6 +173,7 @@ static COMPILED: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
         ("memory", MEMORY),
         ("unwound", UNWOUND),
         ("waits", WAITS),
+        ("requests", REQUESTS),
         ("sizes", SIZES),
     ] {
         std::fs::write(folder.join(format!("{name}.c")), text).unwrap();
@@ -180,6 +184,7 @@ static COMPILED: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
         ("memory", &["memory.c"]),
         ("sizes", &["-fno-optimize-sibling-calls", "sizes.c"]),
         ("waits", &["-fno-optimize-sibling-calls", "waits.c", "-pthread"]),
+        ("requests", &["-fno-optimize-sibling-calls", "requests.c", "-pthread"]),
         ("unwound", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "unwound.c"]),
         ("threads", &["-DNO_MAIN", "threads.c", "busy.c", "-pthread"]),
     ] {

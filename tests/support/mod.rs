@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The programs.
-pub const TOOLS: [&str; 8] =
-    ["fg-record", "fg-collapse", "fg-filter", "fg-diff", "fg-csv", "fg-check", "fg-pprof", "fg-svg"];
+pub const TOOLS: [&str; 9] =
+    ["fg-record", "fg-collapse", "fg-filter", "fg-diff", "fg-csv", "fg-check", "fg-pprof", "fg-svg", "fg-heatmap"];
 
 /// The path of one of the programs.
 pub fn tool(name: &str) -> &'static str {
@@ -29,6 +29,7 @@ pub fn tool(name: &str) -> &'static str {
         "fg-check" => env!("CARGO_BIN_EXE_fg-check"),
         "fg-pprof" => env!("CARGO_BIN_EXE_fg-pprof"),
         "fg-svg" => env!("CARGO_BIN_EXE_fg-svg"),
+        "fg-heatmap" => env!("CARGO_BIN_EXE_fg-heatmap"),
         _ => panic!("no program is called {name}"),
     }
 }

@@ -6,6 +6,7 @@ pub(super) mod cpuprofile;
 pub(super) mod firefox;
 pub(super) mod ghc;
 pub(super) mod heapprofile;
+mod spans;
 pub(super) mod speedscope;
 pub(super) mod stackprof;
 mod tape;

@@ -8,19 +8,21 @@ use crate::collapse::Options;
 use crate::collapse::perf_script::frame::Frame;
 use crate::collapse::perf_script::name::Naming;
 use crate::collapse::sink::Sink;
+use crate::collapse::spans::NO_SPAN;
 use crate::collapse::tidy;
+use crate::collapse::timeline::Moment;
 use crate::perf::data::files;
 use crate::perf::kallsyms::KernelNames;
 use crate::perf::naming::{TRUNCATED, comm_frame};
 use crate::perf::object::{KERNEL, Object};
-use crate::perf::recording::{Recording, WeightBy};
+use crate::perf::recording::{Kept, Recording, WeightBy};
 use crate::perf::symbolize::{self, NamedFrame, Symbolized};
 use crate::profile::{FrameId, Weight, Weights};
 
 /// Names all stacks and puts them into the sink; what there is to say of files that were not found.
 pub(super) fn fold(samples: &mut Samples<'_>, options: &Options, sink: &mut Sink) -> Result<Vec<String>, Error> {
     let mut remarks = Vec::new();
-    let Samples { recording, machine, .. } = samples;
+    let Samples { recording, machine, has_times, .. } = samples;
     let in_kernel = recording.locations().iter().any(|location| location.object == KERNEL);
     recording.objects.kernel = kernel_names(recording, machine, options, in_kernel, &mut remarks);
     if machine.copies_stacks
@@ -41,7 +43,12 @@ pub(super) fn fold(samples: &mut Samples<'_>, options: &Options, sink: &mut Sink
     if recording.options.each_sample {
         for sample in &recording.kept {
             names.stack(sample.stack, sink, &mut stack);
-            sink.add(&stack, Weights::plain(weigh(1, sample.period.into())))?;
+            let moment = if *has_times && sink.keeps_times() { Some(names.moment(sample, sink)) } else { None };
+            if let Some(spans) = &options.spans {
+                let span = spans.at(sample.stamp.tid, sample.stamp.time).filter(|_| *has_times);
+                stack.insert(0, sink.intern(span.unwrap_or(NO_SPAN)));
+            }
+            sink.add_at(&stack, Weights::plain(weigh(1, sample.period.into())), moment)?;
         }
     } else {
         for (number, tally) in recording.tallies().iter().enumerate().filter(|(_, tally)| tally.samples > 0) {
@@ -128,6 +135,14 @@ impl<'a> Names<'a> {
         let threads = vec![None; recording.comms.len()];
         let places = [none.clone(), none];
         Self { naming: Naming::new(options), symbols, recording, places, frames: Vec::new(), truncated, threads }
+    }
+
+    /// When a sample was taken, and by whom.
+    fn moment(&self, sample: &Kept, sink: &mut Sink) -> Moment {
+        let comm = self.recording.comm(&self.recording.stack(sample.stack));
+        let mut thread = comm.trim_ascii().to_vec();
+        thread.extend_from_slice(format!(" {}/{}", sample.stamp.pid, sample.stamp.tid).as_bytes());
+        Moment { time: sample.stamp.time, thread: sink.intern_thread(&thread) }
     }
 
     /// The frames of a stack, root first.

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::collapse::chosen::Events;
+use crate::collapse::origin::{Choice, Origin};
 use crate::collapse::{Options, SampleWeight};
 use crate::perf::data::Head;
 use crate::perf::data::files::Files;
@@ -19,8 +20,9 @@ pub(super) struct Samples<'a> {
     pub(super) malformed: u64,
     /// What the recording says of the machine that it was made on.
     pub(super) machine: Machine,
-    /// The first sample's time.
-    first: Option<u64>,
+    choice: Choice,
+    /// Whether all samples tell when they were taken.
+    pub(super) has_times: bool,
     /// How many build-ids were taken in.
     build_ids: usize,
     records: u64,
@@ -72,7 +74,8 @@ impl<'a> Samples<'a> {
             events: Events::new(options.event.clone()),
             malformed: 0,
             machine: Machine::default(),
-            first: None,
+            choice: Choice::new(options),
+            has_times: true,
             build_ids: 0,
             records: 0,
             lost_records: 0,
@@ -131,33 +134,22 @@ impl<'a> Samples<'a> {
         self.recording.take(stamp, Event::Sample(sample));
     }
 
-    /// Whether `--time`, `--cpu` and `--comm` leave a sample in.
+    /// Whether a sample is left in by the options that choose by when, where and by whom it was taken.
     fn is_chosen(&mut self, stamp: Stamp, sample_type: u64) -> Result<bool, Error> {
-        let Options { time, cpus, comms, .. } = self.options;
-        let needs = |bit: u64, option: &str, what: &str| match sample_type & bit {
-            0 => Err(Error::Refused(format!("{option}: the recording's samples do not tell their {what}"))),
-            _ => Ok(()),
-        };
-        if let Some(span) = time {
-            needs(bit::TIME, "--time", "time")?;
-            let first = *self.first.get_or_insert(stamp.time);
-            if !span.contains(stamp.time, first) {
-                return Ok(false);
-            }
-        }
-        if let Some(cpus) = cpus {
-            needs(bit::CPU, "--cpu", "CPU")?;
-            if !cpus.contains(stamp.cpu) {
-                return Ok(false);
-            }
-        }
-        if comms.is_empty() {
+        self.has_times &= sample_type & bit::TIME != 0;
+        if self.choice.is_all() {
             return Ok(true);
         }
+        let known = |bit: u64| sample_type & bit != 0;
         let comm = self.recording.comm_at(stamp);
-        let comm = self.recording.comms.name(comm);
-        let shown = |byte: &u8| if *byte == b' ' { b'_' } else { *byte };
-        Ok(comms.iter().any(|name| name == comm || name.iter().copied().eq(comm.iter().map(shown))))
+        let origin = Origin {
+            time: known(bit::TIME).then_some(stamp.time),
+            comm: self.recording.comms.name(comm),
+            pid: known(bit::TID).then_some(stamp.pid),
+            tid: known(bit::TID).then_some(stamp.tid),
+            cpu: known(bit::CPU).then_some(stamp.cpu),
+        };
+        self.choice.takes(&origin).map_err(|missing| Error::Refused(missing.to_owned()))
     }
 
     fn learn_build_ids(&mut self, head: &Head) {

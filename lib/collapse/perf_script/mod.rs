@@ -16,13 +16,19 @@ pub(super) mod name;
 pub(super) mod sched;
 mod selection;
 
+use std::sync::Arc;
+
 use self::frame::{Frame, Usual};
 use self::header::{Header, Line};
 use self::name::Naming;
 use self::selection::Selection;
 use super::folded;
 use super::memo::{Key, Memo};
+use super::origin::Origin;
+use super::select::nanoseconds;
 use super::sink::Sink;
+use super::spans::{self, Spans};
+use super::timeline::Moment;
 use super::{Counts, Format, Options, Parser, Reading, Remarks, tidy};
 use crate::Error;
 use crate::profile::{FrameId, Weight, Weights};
@@ -62,6 +68,7 @@ fn is_named(frame: Frame<'_>) -> bool {
 struct PerfScript {
     naming: Naming,
     selection: Selection,
+    spans: Option<Arc<Spans>>,
     roots: Memo<Root>,
     /// By symbol in threads that run Java, by symbol in others, and by module where there is no symbol.
     symbols: [Memo<Symbol>; 3],
@@ -114,6 +121,10 @@ enum Place<'a> {
 struct Sample<'a> {
     root: Root,
     weight: Weight,
+    /// If that is asked for.
+    moment: Option<Moment>,
+    /// Likewise.
+    span: Option<FrameId>,
     /// What follows the event in its first line.
     rest: &'a [u8],
     /// Whether the frame that is to be the root was read.
@@ -151,7 +162,7 @@ impl Parser for PerfScript {
     }
 
     fn fork(&self) -> Option<Box<dyn Parser>> {
-        Some(Box::new(Self::with(self.naming.clone(), self.selection.fork()?)))
+        Some(Box::new(Self::with(self.naming.clone(), self.selection.fork()?, self.spans.clone())))
     }
 
     fn counts(&self) -> Counts {
@@ -171,12 +182,12 @@ fn without_cut_line(text: &[u8]) -> &[u8] {
 
 impl PerfScript {
     fn new(options: &Options) -> Self {
-        Self::with(Naming::new(options), Selection::new(options))
+        Self::with(Naming::new(options), Selection::new(options), options.spans.clone())
     }
 
-    fn with(naming: Naming, selection: Selection) -> Self {
+    fn with(naming: Naming, selection: Selection, spans: Option<Arc<Spans>>) -> Self {
         let (roots, symbols, unknown) = (Memo::default(), Default::default(), None);
-        Self { naming, selection, roots, symbols, key: vec![], unknown, inlined: vec![], stack: vec![], lost: 0 }
+        Self { naming, selection, spans, roots, symbols, key: vec![], unknown, inlined: vec![], stack: vec![], lost: 0 }
     }
 
     /// The symbol in a frame's line that is as nearly all are; empty for `[unknown]`.
@@ -266,9 +277,21 @@ impl PerfScript {
         match self.selection.weigh(header, remarks) {
             None => Place::LeftOut,
             Some(weight) => {
-                Place::Sample(Sample { root: self.root(header, sink), weight, rest: header.rest, complete: false })
+                let moment = if sink.keeps_times() { self.moment(header, sink) } else { None };
+                let root = self.root(header, sink);
+                let span = self.spans.clone().map(|spans| span(&spans, header, sink, remarks));
+                Place::Sample(Sample { root, weight, moment, span, rest: header.rest, complete: false })
             }
         }
+    }
+
+    fn moment(&mut self, header: &Header<'_>, sink: &mut Sink) -> Option<Moment> {
+        let time = header.time.and_then(nanoseconds)?;
+        self.key.clear();
+        for part in [header.comm, b" ", header.id] {
+            self.key.extend_from_slice(part);
+        }
+        Some(Moment { time, thread: sink.intern_thread(self.key.trim_ascii()) })
     }
 
     fn root(&mut self, header: &Header<'_>, sink: &mut Sink) -> Root {
@@ -361,11 +384,22 @@ impl PerfScript {
         if !sample.complete {
             self.stack.push(sample.root.frame);
         }
+        self.stack.extend(sample.span);
         self.stack.reverse();
-        let added = sink.add(&self.stack, Weights::plain(sample.weight));
+        let added = sink.add_at(&self.stack, Weights::plain(sample.weight), sample.moment);
         self.stack.clear();
         added
     }
+}
+
+/// The frame of the span that the sample belongs to.
+fn span(spans: &Spans, header: &Header<'_>, sink: &mut Sink, remarks: &mut Remarks) -> FrameId {
+    let Origin { time, tid, .. } = selection::origin(header);
+    if time.is_none() || tid.is_none() {
+        remarks.malformed("a sample without a time or a thread id, so that --span cannot tell whose it is");
+    }
+    let name = tid.zip(time).and_then(|(tid, time)| spans.at(tid, time));
+    sink.intern(name.unwrap_or(spans::NO_SPAN))
 }
 
 /// Both parts as one text from which they can be told.

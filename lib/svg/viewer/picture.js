@@ -20,7 +20,6 @@ class Picture {
         this.factor = Number(data.factor);
         this.rowHeight = Number(data.frameHeight);
         this.narrowest = Math.max(Number(data.narrowest), TOO_NARROW);
-        this.largestDelta = Number(data.largestDelta) || 1;
         this.sign = data.negate ? -1 : 1;
         this.bySelf = Boolean(data.self);
         this.diffusion = Boolean(data.diffusion);
@@ -39,7 +38,7 @@ class Picture {
 
     // What the whole width stands for: what the file says, or of another tree than the profile's all there is.
     get whole() {
-        return this.tree === this.profile.tree ? Number(this.root.dataset.whole) : this.tree.total[0];
+        return this.tree === this.profile.tree ? this.profile.whole : this.tree.total[0];
     }
 
     // The weight of a frame; the root stands for everything.
@@ -231,7 +230,7 @@ class Picture {
     }
 
     differential(node) {
-        const share = Math.max(-1, Math.min(1, this.delta(node) / this.largestDelta)), none = 245;
+        const share = Math.max(-1, Math.min(1, this.delta(node) / (this.profile.largestDelta || 1))), none = 245;
         const full = share >= 0 ? [235, 60, 50] : [80, 130, 250];
         return full.map(channel => none + (channel - none) * Math.abs(share));
     }

@@ -4,17 +4,25 @@ const STATE = 1, DARK = 2;
 
 // The bytes of a packed text: base64, then deflate.
 async function unpack(root, kind) {
-    const chunks = [...root.querySelectorAll(`:scope > metadata.${kind}`)].map(chunk =>
-        Uint8Array.from(atob(chunk.textContent), character => character.charCodeAt(0)));
+    const chunks = [...root.querySelectorAll(`:scope > metadata.${kind}`)].map(chunk => bytesOf(atob(chunk.textContent)));
     const packed = new Blob(chunks).stream().pipeThrough(new DecompressionStream("deflate-raw"));
     return new Uint8Array(await new Response(packed).arrayBuffer());
 }
 
-async function readProfile(root) {
+function bytesOf(text) {
+    const bytes = new Uint8Array(text.length);
+    for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+    return bytes;
+}
+
+// The profile, with what its whole width stands for and its largest difference. `leaves`, if given, gets the node of each
+// stack.
+async function readProfile(root, leaves) {
     const [stacks, names] = await Promise.all([unpack(root, "stacks"), unpack(root, "names")]);
-    const differential = root.dataset.largestDelta !== undefined;
-    const tree = readStacks(stacks, Number(root.dataset.frames) + 1, differential);
-    return { tree, differential, elements: takeElements(root), ...readNames(names, Number(root.dataset.names)) };
+    const { whole, largestDelta } = root.dataset, differential = largestDelta !== undefined;
+    const tree = readStacks(stacks, Number(root.dataset.frames) + 1, differential, leaves);
+    const numbers = { whole: Number(whole), largestDelta: Number(largestDelta) };
+    return { tree, differential, ...numbers, elements: takeElements(root), ...readNames(names, Number(root.dataset.names)) };
 }
 
 // The elements of the names that have attributes of their own.
@@ -31,25 +39,33 @@ function readNames(bytes, count) {
     return { names, looks: bytes.subarray(0, 4 * count) };
 }
 
-// The tree of the packed stacks. Node 0 is the root, which stands for everything and has no name.
-function readStacks(bytes, count, differential) {
-    const tree = newTree(count, differential);
-    const path = [0];
-    let at = 0, node = 1;
-    function number() {
+// Reads LEB128, one number after the other.
+class Numbers {
+    constructor(bytes) {
+        Object.assign(this, { bytes, at: 0 });
+    }
+
+    next() {
         let value = 0, scale = 1, byte;
         do {
-            byte = bytes[at++];
+            byte = this.bytes[this.at++];
             value += (byte & 127) * scale;
             scale *= 128;
         } while (byte > 127);
         return value;
     }
+}
+
+// The tree of the packed stacks. Node 0 is the root, which stands for everything and has no name.
+function readStacks(bytes, count, differential, leaves) {
+    const tree = newTree(count, differential), numbers = new Numbers(bytes);
+    const path = [0], number = () => numbers.next();
+    let node = 1;
     function weight() {
-        const fraction = bytes[at] & 1, value = number();
+        const fraction = bytes[numbers.at] & 1, value = number();
         return fraction ? (value - 1) / 2e6 : value / 2;
     }
-    while (at < bytes.length) {
+    while (numbers.at < bytes.length) {
         for (let gone = number(); gone > 0; gone--) tree.end[path.pop()] = node;
         for (let come = number(); come > 0; come--) {
             tree.parent[node] = path[path.length - 1];
@@ -57,6 +73,7 @@ function readStacks(bytes, count, differential) {
             path.push(node++);
         }
         const leaf = path[path.length - 1];
+        leaves?.push(leaf);
         if (differential) tree.ownBefore[leaf] += weight();
         tree.own[leaf] += weight();
     }

@@ -120,6 +120,7 @@ class Viewer {
         const { picture, root, texts } = this;
         const current = this.current?.node, { described } = this, focused = picture.frames.contains(document.activeElement);
         picture.draw();
+        root.classList.toggle("differential", picture.profile.differential);
         root.setAttribute("height", picture.height);
         root.setAttribute("viewBox", `0 0 ${picture.width} ${picture.height}`);
         for (const id of ["title", "subtitle"]) texts[id]?.setAttribute("x", picture.width / 2);
@@ -264,6 +265,7 @@ class Viewer {
         picture.byWeight = Boolean(state.sort);
         picture.inverted = Boolean(this.root.dataset.inverted) !== Boolean(state.turned);
         picture.view = zoom ? picture.find(zoom) : 0;
+        if (picture.tree.total[picture.view] === 0) picture.view = 0;
         this.current = undefined;
     }
 
@@ -348,6 +350,12 @@ class Viewer {
         } catch {
             // Some embeddings forbid it; the graph works all the same.
         }
+    }
+
+    // Shows another profile in the place of the one before: of the same names, in the same tree.
+    take(profile) {
+        this.picture.profile = profile;
+        this.follow();
     }
 
     // Goes where the address's fragment says.

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use super::{PROFILE, Place, READERS, mergers};
+use super::{Place, READERS, mergers};
 
 fn gzip(text: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -20,9 +20,9 @@ fn standard_input_is_the_same_as_a_file() {
         let place = Place::of(program);
         let expected = place.run(["in.folded"]).ok().stdout;
         assert!(!expected.is_empty(), "{program:?}");
-        assert_eq!(place.run_with(["-"], PROFILE.as_bytes()).ok().stdout, expected, "{program:?}");
+        assert_eq!(place.run_with(["-"], program.profile.as_bytes()).ok().stdout, expected, "{program:?}");
         if program.merges {
-            assert_eq!(place.run_with([""; 0], PROFILE.as_bytes()).ok().stdout, expected, "{program:?}");
+            assert_eq!(place.run_with([""; 0], program.profile.as_bytes()).ok().stdout, expected, "{program:?}");
         }
     }
 }
@@ -31,11 +31,12 @@ fn standard_input_is_the_same_as_a_file() {
 fn several_files_are_one_stream() {
     for program in mergers() {
         let place = Place::of(program);
-        place.file("half.folded", "main;late 4\n");
-        place.file("both.folded", format!("{PROFILE}main;late 4\n"));
+        let late = (program.line)("late");
+        place.file("half.folded", &late);
+        place.file("both.folded", [program.profile, &late].concat());
         let expected = place.run(["both.folded"]).ok().stdout;
         assert_eq!(place.run(["in.folded", "half.folded"]).ok().stdout, expected, "{program:?}");
-        assert_eq!(place.run_with(["in.folded", "-"], b"main;late 4\n").ok().stdout, expected, "{program:?}");
+        assert_eq!(place.run_with(["in.folded", "-"], late.as_bytes()).ok().stdout, expected, "{program:?}");
     }
 }
 
@@ -69,10 +70,10 @@ fn compression_is_seen_in_the_content() {
     for program in READERS {
         let place = Place::of(program);
         let expected = place.run(["in.folded"]).ok().stdout;
-        let (first, second) = PROFILE.split_at(PROFILE.find("main;write").unwrap());
+        let (first, second) = program.profile.split_at(program.profile.rfind("main").unwrap());
         for pack in [gzip, zstd] {
             let parts = [pack(first.as_bytes()), pack(second.as_bytes())].concat();
-            for packed in [pack(PROFILE.as_bytes()), parts] {
+            for packed in [pack(program.profile.as_bytes()), parts] {
                 place.file("misnamed.txt", &packed);
                 assert_eq!(place.run(["misnamed.txt"]).ok().stdout, expected, "{program:?}");
                 assert_eq!(place.run_with(["-"], &packed).ok().stdout, expected, "{program:?}");
@@ -104,8 +105,10 @@ fn line_ends_and_marks_of_other_systems_are_read() {
     for program in READERS {
         let place = Place::of(program);
         let expected = place.run(["in.folded"]).ok().stdout;
-        let foreign = format!("\u{feff}{}", PROFILE.replace('\n', "\r\n"));
-        for text in [foreign.as_str(), PROFILE.trim_end(), foreign.trim_end(), &format!("{PROFILE}\n\n")] {
+        let foreign = format!("\u{feff}{}", program.profile.replace('\n', "\r\n"));
+        for text in
+            [foreign.as_str(), program.profile.trim_end(), foreign.trim_end(), &format!("{}\n\n", program.profile)]
+        {
             let outcome = place.run_with(["-"], text.as_bytes()).ok();
             assert_eq!((&outcome.stdout, outcome.stderr.as_str()), (&expected, ""), "{program:?} {text:?}");
         }
@@ -117,7 +120,7 @@ fn the_order_of_the_input_does_not_show() {
     for program in READERS {
         let place = Place::of(program);
         let expected = place.run(["in.folded"]).ok().stdout;
-        let mut lines: Vec<&str> = PROFILE.lines().collect();
+        let mut lines: Vec<&str> = program.profile.lines().collect();
         for turn in 1..lines.len() {
             lines.rotate_left(1);
             lines.swap(0, turn);
@@ -156,8 +159,8 @@ fn two_dashes_end_the_options() {
     for program in READERS {
         let place = Place::of(program);
         let expected = place.run(["in.folded"]).ok().stdout;
-        place.file("-q", PROFILE);
-        place.file("-", "main;other 1\n");
+        place.file("-q", program.profile);
+        place.file("-", (program.line)("other"));
         assert_eq!(place.run(["--", "-q"]).ok().stdout, expected, "{program:?}");
         assert_ne!(place.run(["./-"]).ok().stdout, expected, "{program:?}");
     }

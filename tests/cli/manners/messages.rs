@@ -2,11 +2,11 @@
 
 use std::process::Stdio;
 
-use super::{PROFILE, Place, Program, READERS};
+use super::{Place, Program, READERS};
 use crate::support::{run_bounded, run_command};
 
-fn malformed(lines: usize) -> Vec<u8> {
-    (PROFILE.to_owned() + &"malformed\n".repeat(lines)).into_bytes()
+fn malformed(program: Program, lines: usize) -> Vec<u8> {
+    (program.profile.to_owned() + &"malformed\n".repeat(lines)).into_bytes()
 }
 
 #[test]
@@ -14,7 +14,7 @@ fn ten_malformed_lines_are_shown_and_the_rest_counted() {
     for program in READERS {
         let place = Place::of(program);
         let expected = place.run(["in.folded"]).ok().stdout;
-        let outcome = place.run_with(["-"], &malformed(12)).ok();
+        let outcome = place.run_with(["-"], &malformed(program, 12)).ok();
         assert_eq!(outcome.stdout, expected, "{program:?}");
         let lines: Vec<&str> = outcome.stderr.lines().collect();
         assert_eq!(lines.len(), 11, "{outcome:?}");
@@ -22,7 +22,7 @@ fn ten_malformed_lines_are_shown_and_the_rest_counted() {
             assert!(line.starts_with(&format!("{}: stdin:{}: ", program.name, number + 5)), "{line}");
         }
         assert!(lines[10].contains("12 malformed lines"), "{outcome:?}");
-        place.file("bad.folded", malformed(1));
+        place.file("bad.folded", malformed(program, 1));
         let outcome = place.run(["bad.folded"]).ok();
         assert!(outcome.stderr.starts_with(&format!("{}: bad.folded:5: ", program.name)), "{outcome:?}");
     }
@@ -31,7 +31,7 @@ fn ten_malformed_lines_are_shown_and_the_rest_counted() {
 #[test]
 fn strict_is_strict() {
     for program in READERS {
-        let outcome = Place::of(program).run_with(["--strict", "-"], &malformed(12));
+        let outcome = Place::of(program).run_with(["--strict", "-"], &malformed(program, 12));
         assert_eq!(outcome.code(), program.failure, "{outcome:?}");
         assert!(outcome.stderr.starts_with(&format!("{}: stdin:5: ", program.name)), "{outcome:?}");
         assert_eq!((outcome.stderr.lines().count(), outcome.stdout.len()), (1, 0), "{outcome:?}");
@@ -43,16 +43,16 @@ fn quiet_means_errors_only_and_the_last_option_counts() {
     for program in READERS {
         let place = Place::of(program);
         for quiet in [&["-q"][..], &["--quiet"], &["-v", "-q"], &["-vvq"], &["-q", "-q"]] {
-            let outcome = place.run_with(quiet.iter().chain(&["-"]), &malformed(12)).ok();
+            let outcome = place.run_with(quiet.iter().chain(&["-"]), &malformed(program, 12)).ok();
             assert_eq!(outcome.stderr, "");
             let failing = place.run(quiet.iter().chain(&["missing"]));
             assert!(failing.code() != 0 && failing.stderr.contains("missing: No such file"), "{failing:?}");
         }
         for loud in [&["-v"][..], &["-vv"], &["--verbose"], &["-q", "-v"], &["-qv"]] {
-            let outcome = place.run_with(loud.iter().chain(&["-"]), &malformed(12)).ok();
+            let outcome = place.run_with(loud.iter().chain(&["-"]), &malformed(program, 12)).ok();
             assert!(outcome.stderr.lines().count() >= 11, "{outcome:?}");
         }
-        let twice = place.run_with(["--strict", "--strict", "-"], PROFILE.as_bytes()).ok();
+        let twice = place.run_with(["--strict", "--strict", "-"], program.profile.as_bytes()).ok();
         assert_eq!(twice.stderr, "");
     }
 }
@@ -62,7 +62,7 @@ fn colours(program: Program, options: &[&str], environment: &[(&str, &str)]) -> 
     let place = Place::of(program);
     let mut command = place.command(options);
     command.arg("-").envs(environment.iter().copied());
-    run_command(command, &malformed(1)).ok().stderr.contains('\u{1b}')
+    run_command(command, &malformed(program, 1)).ok().stderr.contains('\u{1b}')
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_terminal_has_colours_unless_it_is_dumb() {
     use crate::support::terminal::Terminal;
     for program in READERS {
         let place = Place::of(program);
-        place.file("bad.folded", malformed(1));
+        place.file("bad.folded", malformed(program, 1));
         for (term, expected) in [("xterm", true), ("dumb", false)] {
             let terminal = Terminal::open();
             let mut command = place.command(["bad.folded"]);
@@ -119,7 +119,7 @@ fn a_closed_standard_error_does_not_stop_the_work() {
     for program in READERS {
         let place = Place::of(program);
         let expected = place.run(["in.folded"]).ok().stdout;
-        place.file("bad.folded", malformed(12));
+        place.file("bad.folded", malformed(program, 12));
         let (reader, closed) = std::io::pipe().unwrap();
         drop(reader);
         let mut command = place.command(["bad.folded"]);

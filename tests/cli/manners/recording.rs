@@ -7,8 +7,7 @@ use super::{Place, Program};
 use crate::support::terminal::Terminal;
 use crate::support::{end_bounded, eventually, run, run_bounded, skip};
 
-const RECORD: Program =
-    Program { name: "fg-record", before: &[], merges: false, folds: true, binary: false, failure: 125, empty: 0 };
+const RECORD: Program = Program { name: "fg-record", merges: false, failure: 125, ..super::COLLAPSE };
 
 /// Whether it can record here, which kernels and containers may refuse. Tests that need it skip if not, and say so.
 pub fn records() -> bool {

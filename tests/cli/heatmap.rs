@@ -1,0 +1,59 @@
+//! fg-heatmap: what goes into the page, and what does not.
+
+use crate::support::{Outcome, run};
+
+fn heatmap(options: &[&str], text: &str) -> Outcome {
+    run("fg-heatmap", options, text.as_bytes())
+}
+
+fn recording(samples: u32) -> String {
+    let sample = |at: u32| {
+        format!("c{} {} [000] {}.{:06}: cycles:\n\t 7f00 f{} (/x)\n\n", at % 7, at % 7, at / 5000, at % 50, at % 911)
+    };
+    (0..samples).map(sample).collect()
+}
+
+#[test]
+fn the_page_does_not_depend_on_the_threads_or_the_order() {
+    let text = recording(60_000);
+    let reference = heatmap(&["-n1"], &text).ok().stdout;
+    for threads in ["-n2", "-n5"] {
+        assert!(heatmap(&[threads], &text).ok().stdout == reference, "{threads}");
+    }
+    let mut samples: Vec<&str> = text.split_inclusive("\n\n").collect();
+    samples.reverse();
+    let backwards = samples.concat();
+    assert!(heatmap(&[], &backwards).ok().stdout == reference);
+}
+
+#[test]
+fn what_has_no_place_on_the_map_is_said() {
+    let untimed = "c 1 cycles:\n\t 7f00 f (/x)\n\n";
+    for (text, said) in [
+        ("main 1\n".to_owned(), "no sample of the input has a time: perf script text has, and perf.data"),
+        (untimed.to_owned(), "no sample of the input has a time: perf script text has, and perf.data"),
+        (
+            format!("{}c 1 40000.0: cycles:\n\t 7f00 f (/x)\n\n", recording(1)),
+            "the samples span 40000 seconds, of which 32000 can be drawn: --time takes a part",
+        ),
+    ] {
+        let outcome = heatmap(&[], &text);
+        assert_eq!((outcome.code(), outcome.stdout.len()), (1, 0), "{outcome:?}");
+        assert_eq!(outcome.stderr, format!("fg-heatmap: {said}\n"));
+    }
+    let some = heatmap(&[], &format!("{}{untimed}", recording(3))).ok();
+    assert_eq!(some.stderr, "fg-heatmap: 1 sample without a time left out\n");
+    let lost = heatmap(&[], &format!("{}  0/0 [000] 12.0: PERF_RECORD_LOST lost 2\n\n", recording(3))).ok();
+    assert_eq!(lost.stderr, "fg-heatmap: 2 samples lost while recording: [lost] in a profile\n");
+}
+
+#[test]
+fn it_takes_the_samples_that_fg_collapse_takes() {
+    let text = recording(20_000);
+    for options in [&["--comm", "c3"][..], &["-t", "3"], &["--time", "1,2", "--offset", "0,0.00002"], &["--no-idle"]] {
+        let folded = run("fg-collapse", options, text.as_bytes()).ok().text();
+        let total: u64 = folded.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
+        let page = heatmap(options, &text).ok().text();
+        assert!(page.contains(&format!("data-whole=\"{total}\"")), "{options:?}");
+    }
+}
