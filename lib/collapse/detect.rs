@@ -1,7 +1,8 @@
 //! Telling an input's format from its first block.
 
-use super::format::Reading;
-use super::{FORMATS, Format, Options, folded};
+use super::formats::Reading;
+use super::formats::folded;
+use super::{FORMATS, Format, Options};
 use crate::Error;
 use crate::input::Blocks;
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::document::Document;
 use super::events::Lost;
-use super::format::{Reader, Reading};
+use super::formats::{Reader, Reading};
 use super::log::{InOrder, Log};
 use super::origin::Choice;
 use super::sink::{Keep, Sink};

@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::{Options, detect, folded};
+use super::formats::folded;
+use super::{Options, detect};
 use crate::Error;
 use crate::cli::Output;
 use crate::diagnostics::Diagnostics;

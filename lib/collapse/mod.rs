@@ -7,72 +7,39 @@
 //! name, and tells what the readers remarked, with file and line, in the order of the input. The result does not depend
 //! on the threads.
 
-mod bcc;
-mod bpftrace;
-mod callgrind;
 mod chosen;
 mod detect;
 mod document;
 mod driver;
-mod dtrace;
-mod eu_stack;
 mod events;
-mod faulthandler;
-mod folded;
-mod format;
-mod gdb;
-mod ghc_prof;
-mod go_raw;
-mod go_traces;
-mod instruments;
-mod java;
-mod java_exceptions;
-mod javacore;
-mod json;
-mod jstack;
-mod ljp;
+mod formats;
 mod log;
 pub(crate) mod mangled;
 mod merge;
 mod origin;
-mod perf_data;
-mod perf_report;
-mod perf_script;
-mod pmcstat;
-mod pprof;
-mod procstack;
-mod sample;
 mod select;
-mod simpleperf;
 mod sink;
 mod spans;
 mod stack;
-mod stap;
 mod text;
 pub mod tidy;
 mod timeline;
 mod units;
-mod v8_prof;
-mod vsprof;
-mod vtune;
-mod wcp;
 mod whole;
-mod xctrace;
-mod xdebug;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use driver::{collapse, collapse_in_order, collapse_in_time};
-pub use format::{Format, format_called, formats};
+pub use formats::{Format, format_called, formats};
 pub use merge::{merge_if_sorted, merge_promised};
 pub use select::{EventChoice, NumberList, OffsetSpan, SampleWeight, TimeSpan};
 pub use spans::Spans;
 pub use tidy::tidy;
 pub use timeline::{TimedSample, Timeline};
 
-use self::format::{FORMATS, Reading};
+use self::formats::{FORMATS, Reading};
 use self::sink::Sink;
 
 use crate::Error;

@@ -1,0 +1,58 @@
+//! Python's `faulthandler`: one snapshot a thread, leaf first.
+//!
+//! ```text
+//! Thread 0x00007e (most recent call first):
+//!   File "app.py", line 12 in work
+//!   File "app.py", line 30 in main
+//! ```
+
+use bstr::ByteSlice as _;
+
+use super::{Format, Reading};
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::sink::Sink;
+use crate::collapse::stack::Stack;
+use crate::collapse::text;
+use crate::profile::Weight;
+
+pub(super) static FORMAT: Format =
+    Format { name: "faulthandler", about: "Python faulthandler", recognises, reading: Reading::Lines(read) };
+
+fn recognises(head: &[u8]) -> bool {
+    text::lines(head).any(is_thread)
+}
+
+fn is_thread(line: &[u8]) -> bool {
+    line.ends_with(b"(most recent call first):")
+}
+
+/// `FILE:LINE:FUNCTION`, which tells apart functions of one name.
+fn frame(line: &[u8]) -> Option<Vec<u8>> {
+    let (file, rest) = text::split_once(line.strip_prefix(b"  File \"")?, "\", line ")?;
+    let (number, function) = text::split_once(rest, " in ")?;
+    text::number(number)?;
+    Some([file, number, function].join(&b':'))
+}
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let (mut line, mut stack, mut within) = (Vec::new(), Stack::default(), false);
+    while document.line(&mut line)? {
+        if let Some(frame) = frame(&line).filter(|_| within) {
+            stack.push(&frame, sink);
+        } else if line == b"  ..." && !stack.is_empty() {
+            stack.push(b"[truncated]", sink);
+        } else {
+            if within && line.starts_with(b"  File ") {
+                document.malformed("expected a file, a line and a function")?;
+                continue;
+            }
+            stack.add_leaf_first(Weight::ONE, sink)?;
+            within = is_thread(&line);
+            if !within && line.trim().starts_with(b"File \"") {
+                document.malformed("a frame that belongs to no thread")?;
+            }
+        }
+    }
+    stack.add_leaf_first(Weight::ONE, sink)
+}

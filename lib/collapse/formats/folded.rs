@@ -1,0 +1,129 @@
+//! Folded stacks, which only have to be merged.
+
+use crate::Error;
+use crate::collapse::sink::Sink;
+use crate::collapse::{Format, Parser, Reading, Remarks};
+use crate::folded::{Kind, Line, parse_line};
+use crate::input::after_last_line;
+use crate::profile::{FrameId, Weight, Weights};
+
+pub(in crate::collapse) static FORMAT: Format = Format {
+    name: "folded",
+    about: "folded stacks, also of async-profiler, Austin, py-spy and bcc -f",
+    recognises,
+    reading: Reading::Samples { cut: after_last_line, parser: |_| Box::<Folded>::default() },
+};
+
+/// How many lines the format is told from.
+const TELLING: usize = 64;
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// The first line, or more than half of the first ones, are a stack and a weight.
+fn recognises(head: &[u8]) -> bool {
+    let folded = first_lines(head);
+    folded.first() == Some(&true) || folded.iter().filter(|fits| **fits).count() * 2 > folded.len()
+}
+
+/// Whether all of the first lines are a stack and a weight, and none of them bpftrace's, whose keys look like that.
+pub(in crate::collapse) fn is_certain(head: &[u8]) -> bool {
+    let fits = first_lines(head);
+    !fits.is_empty() && fits.iter().all(|fits| *fits) && !head.starts_with(b"@")
+}
+
+/// Whether a line says something of the profile: `# mode: wall`. One that reads as a stack of several frames, or as a
+/// frame and its weight, is one.
+fn is_comment(line: &[u8]) -> bool {
+    let stack = || parse_line(line, Kind::Plain).map(|line| line.stack);
+    line.starts_with(b"# ") && !line.contains(&b';') && stack().is_none_or(|stack| stack.ends_with(b":"))
+}
+
+/// Of the first lines that are not blank, whether each is a stack and a weight.
+fn first_lines(head: &[u8]) -> Vec<bool> {
+    let head = head.strip_prefix(BOM).unwrap_or(head);
+    let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+    let lines = lines.filter(|line| !line.is_empty() && !is_comment(line));
+    lines.take(TELLING).map(|line| parse(line, Kind::Plain).is_some()).collect()
+}
+
+/// The parser. One weight or two is what the first line of all says.
+#[derive(Default)]
+struct Folded {
+    kind: Option<Kind>,
+    stack: Vec<FrameId>,
+}
+
+impl Parser for Folded {
+    fn parse(&mut self, text: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error> {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            let line = &rest[..end];
+            rest = rest.get(end + 1..).unwrap_or(b"");
+            remarks.lines += 1;
+            let line = line.trim_ascii_end();
+            if !line.is_empty() && !is_comment(line) {
+                self.line(line, sink, remarks)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fork(&self) -> Option<Box<dyn Parser>> {
+        let kind = Some(self.kind?);
+        Some(Box::new(Self { kind, stack: Vec::new() }))
+    }
+}
+
+impl Folded {
+    fn line(&mut self, line: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error> {
+        let kind = self.kind.unwrap_or_else(|| kind_of_first(line, sink));
+        let Some(Line { stack, weights }) = parse(line, kind) else {
+            remarks.malformed(match kind {
+                _ if is_negative(line) => "a weight below zero, which no stack can have",
+                Kind::Plain => "expected a stack and, after the last space, its weight",
+                Kind::Differential => "expected a stack and two weights, as in the first line",
+            });
+            return Ok(());
+        };
+        self.kind = Some(kind);
+        if kind == Kind::Differential && !sink.is_differential() {
+            sink.make_differential();
+        }
+        self.stack.clear();
+        let mut start = 0;
+        for end in memchr::memchr_iter(b';', stack).chain([stack.len()]) {
+            self.stack.push(sink.intern(&stack[start..end]));
+            start = end + 1;
+        }
+        sink.add(&self.stack, weights)
+    }
+}
+
+/// Takes a line apart; where Austin gives time, whether the thread was idle, and memory, time is the weight.
+fn parse(line: &[u8], kind: Kind) -> Option<Line<'_>> {
+    parse_line(line, kind).or_else(|| {
+        let blank = memchr::memrchr(b' ', line)?;
+        let mut values = line[blank + 1..].split(|byte| *byte == b',');
+        let time = Weight::parse(values.next()?)?;
+        let (idle, memory) = (values.next()?, values.next()?);
+        Weight::parse(memory.strip_prefix(b"-").unwrap_or(memory))?;
+        let stack = line[..blank].trim_ascii_end();
+        let whole = matches!(idle, b"0" | b"1") && values.next().is_none() && kind == Kind::Plain;
+        (whole && !stack.is_empty()).then(|| Line { stack, weights: Weights::plain(time) })
+    })
+}
+
+/// As Austin has where memory was released.
+fn is_negative(line: &[u8]) -> bool {
+    let last = memchr::memrchr(b' ', line).map_or(line, |blank| &line[blank + 1..]);
+    last.strip_prefix(b"-").is_some_and(|weight| Weight::parse(weight).is_some())
+}
+
+/// What the first line says, unless what was read before it has one weight already.
+fn kind_of_first(line: &[u8], sink: &Sink) -> Kind {
+    match sink.frames().is_empty() {
+        true => Kind::of_first_line(line),
+        false => Kind::Plain,
+    }
+}

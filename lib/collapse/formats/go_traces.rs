@@ -1,0 +1,59 @@
+//! Go's `pprof -traces`: a value, then the frames, leaf first, between lines. Values are rounded as they are shown.
+//!
+//! ```text
+//! -----------+-------------------------------------------------------
+//!      140ms   main.hash
+//!              main.main
+//! ```
+
+use super::{Format, Reading};
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::sink::Sink;
+use crate::collapse::stack::Stack;
+use crate::collapse::text;
+use crate::collapse::units::quantity;
+use crate::profile::Weight;
+
+pub(super) static FORMAT: Format =
+    Format { name: "pprof-traces", about: "go tool pprof -traces", recognises, reading: Reading::Lines(read) };
+
+fn recognises(head: &[u8]) -> bool {
+    text::lines(head).any(is_separator)
+}
+
+fn is_separator(line: &[u8]) -> bool {
+    line.starts_with(b"-----------+---")
+}
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let (mut line, mut stack, mut weight, mut unit) = (Vec::new(), Stack::default(), None, None);
+    let mut within = false;
+    while document.line(&mut line)? {
+        let (first, rest) = text::split_word(&line);
+        if is_separator(&line) {
+            stack.add_leaf_first(weight.take().unwrap_or_default(), sink)?;
+            within = true;
+        } else if !within || first.is_empty() || weight.is_none() && first.ends_with(b":") {
+            // The heading, and labels.
+        } else if weight.is_some() {
+            stack.push(&text::function(line.trim_ascii(), document.options), sink);
+        } else {
+            match quantity(first).filter(|_| !rest.is_empty()) {
+                Some((value, base)) if unit.is_none_or(|unit| unit == base) || value.is_zero() => {
+                    if unit.is_none() && !value.is_zero() {
+                        document.unit(base);
+                        unit = Some(base);
+                    }
+                    weight = Some(value);
+                    stack.push(&text::function(rest, document.options), sink);
+                }
+                _ => {
+                    document.malformed("expected a value and a function")?;
+                    weight = Some(Weight::ZERO);
+                }
+            }
+        }
+    }
+    stack.add_leaf_first(weight.unwrap_or_default(), sink)
+}

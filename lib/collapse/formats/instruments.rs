@@ -1,0 +1,63 @@
+//! Instruments' "Deep Copy" of a call tree: root first, a blank a level, self values with their unit.
+//!
+//! ```text
+//! Weight          Self Weight             Symbol Name
+//! 10.00 s  100.0% 0 s                     main (42)
+//! 7.00 s   70.0%  7.00 s                   work
+//! ```
+
+use bstr::ByteSlice as _;
+
+use super::{Format, Reading};
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::sink::Sink;
+use crate::collapse::stack::Tree;
+use crate::collapse::text;
+use crate::collapse::units::quantity;
+use crate::profile::Weight;
+
+pub(super) static FORMAT: Format =
+    Format { name: "instruments", about: "Instruments deep copy", recognises, reading: Reading::Lines(read) };
+
+fn recognises(head: &[u8]) -> bool {
+    text::lines(head).next().is_some_and(is_heading)
+}
+
+fn is_heading(line: &[u8]) -> bool {
+    line.contains(&b'\t') && line.contains_str("Self") && line.trim_end().ends_with(b"Symbol Name")
+}
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let (mut line, mut tree, mut unit, mut own_column) = (Vec::new(), Tree::default(), None, 1);
+    while document.line(&mut line)? {
+        if is_heading(&line) {
+            own_column = line.split_str("\t").position(|name| name.starts_with(b"Self")).unwrap_or(1);
+        } else if !line.trim_ascii().is_empty() {
+            match node(&line, own_column) {
+                None => document.malformed("expected a weight, a self weight and a symbol between tabs")?,
+                Some((depth, name, own, base)) => {
+                    if unit.is_none() && !own.is_zero() {
+                        document.unit(base);
+                        unit = Some(base);
+                    }
+                    if unit.is_some_and(|unit| unit != base && !own.is_zero()) {
+                        document.malformed("another kind of unit than before")?;
+                    } else if !tree.enter(depth, &text::function(name, document.options), own, sink)? {
+                        document.malformed("too deep a stack")?;
+                    }
+                }
+            }
+        }
+    }
+    tree.leave(0, sink)
+}
+
+fn node(line: &[u8], own_column: usize) -> Option<(usize, &[u8], Weight, &'static str)> {
+    let mut columns = line.splitn_str(own_column + 3, "\t").skip(own_column);
+    let own = columns.next()?.trim();
+    let symbol = columns.last()?;
+    let depth = text::indentation(symbol);
+    let (weight, base) = quantity(own)?;
+    (depth < symbol.len()).then_some((depth, &symbol[depth..], weight, base))
+}

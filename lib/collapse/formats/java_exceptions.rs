@@ -1,0 +1,58 @@
+//! Java's exceptions in logs: one a stack, leaf first. The frames that a cause shares with what it caused are those of
+//! the stack before it.
+//!
+//! ```text
+//! java.lang.RuntimeException: boom
+//!         at com.acme.A.f(A.java:3)
+//!         at com.acme.A.main(A.java:1)
+//! Caused by: java.io.IOException
+//!         at com.acme.B.g(B.java:9)
+//!         ... 1 more
+//! ```
+
+use super::java;
+use super::{Format, Reading};
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::sink::Sink;
+use crate::collapse::stack::Stack;
+use crate::collapse::text;
+use crate::profile::{FrameId, Weight};
+
+pub(super) static FORMAT: Format =
+    Format { name: "java-exceptions", about: "Java exceptions in a log", recognises, reading: Reading::Lines(read) };
+
+fn recognises(head: &[u8]) -> bool {
+    let frame = |line: &[u8]| line.starts_with(b"\tat ") && line.ends_with(b")") && line.contains(&b'(');
+    text::lines(head).any(frame)
+        && !text::lines(head).any(|line| line.trim_ascii_start().starts_with(b"java.lang.Thread.State: "))
+}
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let (mut line, mut stack, mut last) = (Vec::new(), Stack::default(), Vec::<FrameId>::new());
+    document.unit("exceptions");
+    while document.line(&mut line)? {
+        let trimmed = line.trim_ascii();
+        if let Some(frame) = java::frame(trimmed, document.options).filter(|_| text::indentation(&line) > 0) {
+            stack.push(frame, sink);
+        } else if let Some(more) = shared(trimmed).filter(|_| !stack.is_empty()) {
+            let shared = last.len().checked_sub(more).map(|start| &last[start..]);
+            stack.extend(shared.unwrap_or_default());
+            if shared.is_none() {
+                stack.push(b"[truncated]", sink);
+            }
+        } else if !trimmed.starts_with(b"- ") {
+            if !stack.is_empty() {
+                last = stack.frames().to_vec();
+            }
+            stack.add_leaf_first(Weight::ONE, sink)?;
+        }
+    }
+    stack.add_leaf_first(Weight::ONE, sink)
+}
+
+/// The number in `... 5 more`.
+fn shared(line: &[u8]) -> Option<usize> {
+    let count = line.strip_prefix(b"... ")?.strip_suffix(b" more")?;
+    usize::try_from(text::number(count)?).ok()
+}

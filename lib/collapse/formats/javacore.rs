@@ -1,0 +1,51 @@
+//! OpenJ9's javacore files: one snapshot a thread, leaf first.
+//!
+//! ```text
+//! 3XMTHREADINFO      "main" J9VMThread:0x1, j9thread_t:0x2, java/lang/Thread:0x3, state:R, prio=5
+//! 4XESTACKTRACE                at com/acme/A.run(A.java:3)
+//! 4XESTACKTRACE                at java/lang/Thread.run(Thread.java:1)
+//! ```
+
+use super::java;
+use super::{Format, Reading};
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::sink::Sink;
+use crate::collapse::stack::Stack;
+use crate::collapse::text;
+use crate::profile::Weight;
+
+pub(super) static FORMAT: Format =
+    Format { name: "javacore", about: "OpenJ9 javacore", recognises, reading: Reading::Lines(read) };
+
+fn recognises(head: &[u8]) -> bool {
+    text::lines(head)
+        .any(|line| [&b"1XMTHDINFO"[..], b"3XMTHREADINFO", b"0SECTION"].contains(&text::split_word(line).0))
+}
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let (mut line, mut stack, mut thread) = (Vec::new(), Stack::default(), None);
+    document.unit("threads, once a dump");
+    loop {
+        let more = document.line(&mut line)?;
+        let (tag, rest) = text::split_word(&line);
+        if !more || tag == b"3XMTHREADINFO" {
+            if let Some(name) = thread.take().filter(|_| !stack.is_empty()) {
+                let name: Vec<u8> = name;
+                stack.push(&name, sink);
+                stack.add_leaf_first(Weight::ONE, sink)?;
+            }
+            let name = rest.strip_prefix(b"\"").and_then(|rest| text::split_once(rest, "\""));
+            thread = Some(name.map_or(text::UNKNOWN, |(name, _)| java::thread(name, document.options)).to_vec());
+        } else if tag == b"4XESTACKTRACE" {
+            match java::frame(rest, document.options) {
+                Some(frame) if thread.is_some() => stack.push(frame, sink),
+                Some(_) => document.malformed("a frame that belongs to no thread")?,
+                None => document.malformed("expected a function and its file")?,
+            }
+        }
+        if !more {
+            return Ok(());
+        }
+    }
+}

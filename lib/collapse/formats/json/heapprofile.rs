@@ -1,0 +1,55 @@
+//! V8's `.heapprofile`: a tree of calls, and how many bytes each allocated.
+//!
+//! ```text
+//! {"head":{"callFrame":{"functionName":"(root)",…},"selfSize":0,"children":[{"callFrame":…,"selfSize":512,…}]}}
+//! ```
+
+use super::value::{Items, Value};
+use super::{begins, chrome, read};
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::formats::{Format, Reading};
+use crate::collapse::sink::Sink;
+use crate::collapse::whole;
+use crate::profile::FrameId;
+
+pub(in crate::collapse) static FORMAT: Format = Format {
+    name: "heapprofile",
+    about: "V8 sampling heap profile (.heapprofile)",
+    recognises: |head| begins(head, |root| root.path([b"head", b"callFrame"]).is_some()),
+    reading: Reading::Bytes(|document, sink| read(document, sink, fold)),
+};
+
+fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    document.unit("bytes");
+    let options = document.options;
+    walk(root.get(b"head"), b"children", sink, |node, path, sink| {
+        path.push(sink.intern(&chrome::function(node, options)));
+        let own = node.get(b"selfSize").and_then(Value::millionths).and_then(whole::positive);
+        // The root's name stands alone.
+        let frames = if path.len() > 1 { &path[1..] } else { path };
+        whole::add(None, frames, own.unwrap_or_default(), sink)
+    })
+}
+
+/// Goes over all nodes of a tree, parents first. What is called pushes the node's frame to its path.
+pub(super) fn walk<'t>(
+    root: Option<Value<'t>>,
+    children: &[u8],
+    sink: &mut Sink,
+    mut enter: impl FnMut(Value<'t>, &mut Vec<FrameId>, &mut Sink) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut levels: Vec<Items<'t>> = root.map(Value::alone).into_iter().collect();
+    let mut path = Vec::new();
+    while !levels.is_empty() {
+        path.truncate(levels.len() - 1);
+        match levels.last_mut().and_then(Iterator::next) {
+            Some(node) => {
+                enter(node, &mut path, sink)?;
+                levels.extend(node.get(children).map(Value::items));
+            }
+            None => drop(levels.pop()),
+        }
+    }
+    Ok(())
+}

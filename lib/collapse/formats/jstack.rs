@@ -1,0 +1,95 @@
+//! Java thread dumps (`jstack`, `jcmd Thread.print`, `kill -3`): one snapshot a thread, leaf first. A thread's state is
+//! taken as its event, so that those that run count unless `--event` names another state.
+//!
+//! ```text
+//! "worker-3" #21 prio=5 os_prio=0 tid=0x1 nid=0x2 runnable [0x3]
+//!    java.lang.Thread.State: RUNNABLE
+//!         at com.acme.Hash.mix(Hash.java:10)
+//!         at java.lang.Thread.run(Thread.java:744)
+//! ```
+
+use super::java;
+use super::{Format, Reading};
+use crate::Error;
+use crate::collapse::chosen::Events;
+use crate::collapse::document::Document;
+use crate::collapse::sink::Sink;
+use crate::collapse::stack::Stack;
+use crate::collapse::{EventChoice, text};
+use crate::profile::Weight;
+
+pub(super) static FORMAT: Format =
+    Format { name: "jstack", about: "Java thread dumps", recognises, reading: Reading::Lines(read) };
+
+/// Functions in which a thread waits although Java says that it runs.
+const WAITING: [&[u8]; 9] = [
+    b".epollWait",
+    b".EPoll.wait",
+    b".KQueue.poll",
+    b".Net.poll",
+    b".socketAccept",
+    b".accept0",
+    b".socketRead0",
+    b".poll0",
+    b".waitForReferencePendingList",
+];
+
+const RUNNABLE: &[u8] = b"RUNNABLE";
+
+fn recognises(head: &[u8]) -> bool {
+    text::lines(head).any(|line| {
+        line.starts_with(b"Full thread dump ") || line.trim_ascii_start().starts_with(b"java.lang.Thread.State: ")
+    })
+}
+
+/// The thread that is read.
+#[derive(Default)]
+struct Thread {
+    name: Vec<u8>,
+    state: Vec<u8>,
+    idle: bool,
+    stack: Stack,
+}
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let (mut line, mut thread) = (Vec::new(), Thread::default());
+    document.unit("threads, once a dump");
+    if document.options.event == EventChoice::First {
+        document.events = Events::new(EventChoice::Named(RUNNABLE.to_vec()));
+    }
+    while document.line(&mut line)? {
+        let trimmed = line.trim_ascii();
+        if let Some((name, _)) = line.strip_prefix(b"\"").and_then(|rest| text::split_once(rest, "\"")) {
+            thread.finish(document, sink)?;
+            thread.name = java::thread(name, document.options).to_vec();
+        } else if let Some(state) = trimmed.strip_prefix(b"java.lang.Thread.State: ") {
+            thread.state = text::split_word(state).0.to_vec();
+        } else if trimmed.starts_with(b"at ") {
+            match java::frame(trimmed, document.options) {
+                Some(frame) if !thread.state.is_empty() => {
+                    thread.idle |= thread.stack.is_empty() && WAITING.iter().any(|function| frame.ends_with(function));
+                    thread.stack.push(frame, sink);
+                }
+                Some(_) => document.malformed("a frame that belongs to no thread with a state")?,
+                None => document.malformed("expected a function and its file")?,
+            }
+        } else if trimmed.is_empty() {
+            thread.finish(document, sink)?;
+        }
+    }
+    thread.finish(document, sink)
+}
+
+impl Thread {
+    /// Ends the thread. One without a stack is none of Java's.
+    fn finish(&mut self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+        let Self { name, state, idle, mut stack } = std::mem::take(self);
+        if stack.is_empty() {
+            return Ok(());
+        }
+        let state = if idle && state == RUNNABLE { b"RUNNABLE, but waits".to_vec() } else { state };
+        let taken = document.events.takes(&state);
+        stack.push(&name, sink);
+        stack.add_leaf_first(if taken { Weight::ONE } else { Weight::ZERO }, sink)
+    }
+}

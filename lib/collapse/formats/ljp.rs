@@ -1,0 +1,52 @@
+//! The lightweight Java profiler: how often, how many frames, then the frames, leaf first.
+//!
+//! ```text
+//! 42 3  hash(H.java:10)
+//!       run(R.java:5)
+//!       main(M.java:1)
+//! Total trace count: 42
+//! ```
+
+use super::{Format, Reading};
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::sink::Sink;
+use crate::collapse::stack::Stack;
+use crate::collapse::text;
+use crate::profile::Weight;
+
+pub(super) static FORMAT: Format =
+    Format { name: "ljp", about: "lightweight Java profiler", recognises, reading: Reading::Lines(read) };
+
+fn recognises(head: &[u8]) -> bool {
+    text::lines(head)
+        .find(|line| !line.is_empty())
+        .is_some_and(|line| first(line).is_some_and(|(_, _, frame)| frame.ends_with(b")") && frame.contains(&b'(')))
+}
+
+/// The count, the number of frames and the first of them.
+fn first(line: &[u8]) -> Option<(u64, u64, &[u8])> {
+    let (count, rest) = text::split_word(line);
+    let (frames, frame) = text::split_word(rest);
+    Some((text::number(count)?, text::number(frames)?, frame)).filter(|(_, _, frame)| !frame.is_empty())
+}
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let (mut line, mut stack, mut count) = (Vec::new(), Stack::default(), Weight::ZERO);
+    while document.line(&mut line)? {
+        let frame = match first(&line) {
+            Some((next, _, frame)) => {
+                stack.add_leaf_first(std::mem::replace(&mut count, Weight::new(next)), sink)?;
+                frame
+            }
+            None if line.trim_ascii().is_empty() || line.starts_with(b"Total trace count:") => continue,
+            None if text::indentation(&line) > 0 && !count.is_zero() => line.trim_ascii(),
+            None => {
+                document.malformed("neither the first line of a stack nor a frame")?;
+                continue;
+            }
+        };
+        stack.push(text::split_once(frame, "(").map_or(frame, |(function, _)| function), sink);
+    }
+    stack.add_leaf_first(count, sink)
+}

@@ -1,0 +1,196 @@
+//! Stacks of addresses as stacks of frames: each place in the code is named once.
+
+use std::path::PathBuf;
+
+use super::samples::{Machine, Samples};
+use crate::Error;
+use crate::collapse::Options;
+use crate::collapse::formats::perf_script::frame::Frame;
+use crate::collapse::formats::perf_script::name::Naming;
+use crate::collapse::sink::Sink;
+use crate::collapse::spans::NO_SPAN;
+use crate::collapse::tidy;
+use crate::collapse::timeline::Moment;
+use crate::perf::data::files;
+use crate::perf::kallsyms::KernelNames;
+use crate::perf::naming::{TRUNCATED, comm_frame};
+use crate::perf::object::{KERNEL, Object};
+use crate::perf::recording::{Kept, Recording, WeightBy};
+use crate::perf::symbolize::{self, NamedFrame, Symbolized};
+use crate::profile::{FrameId, Weight, Weights};
+
+/// Names all stacks and puts them into the sink; what there is to say of files that were not found.
+pub(super) fn fold(samples: &mut Samples<'_>, options: &Options, sink: &mut Sink) -> Result<Vec<String>, Error> {
+    let mut remarks = Vec::new();
+    let Samples { recording, machine, has_times, .. } = samples;
+    let in_kernel = recording.locations().iter().any(|location| location.object == KERNEL);
+    recording.objects.kernel = kernel_names(recording, machine, options, in_kernel, &mut remarks);
+    if machine.copies_stacks
+        && let Some(arch) = machine.arch.as_ref().filter(|arch| *arch != std::env::consts::ARCH)
+    {
+        remarks.push(format!("recorded on {arch}: stacks that were copied can be unwound only there"));
+    }
+    remarks.extend(missing_files(recording));
+    let wanted = symbolize::Options { inline: !options.no_inline, lines: options.srcline, debuginfod: false };
+    let symbols = symbolize::symbolize(&recording.objects, recording.locations(), &wanted);
+    remarks.extend(symbols.remarks().iter().cloned());
+    let mut names = Names::new(options, &symbols, recording, sink);
+    let weigh = |samples: u64, period: u128| match recording.options.weight {
+        WeightBy::Samples => Weight::new(samples),
+        WeightBy::Period | WeightBy::Microseconds => Weight::from_millionths(period.saturating_mul(1_000_000)),
+    };
+    let mut stack = Vec::new();
+    if recording.options.each_sample {
+        for sample in &recording.kept {
+            names.stack(sample.stack, sink, &mut stack);
+            let moment = if *has_times && sink.keeps_times() { Some(names.moment(sample, sink)) } else { None };
+            if let Some(spans) = &options.spans {
+                let span = spans.at(sample.stamp.tid, sample.stamp.time).filter(|_| *has_times);
+                stack.insert(0, sink.intern(span.unwrap_or(NO_SPAN)));
+            }
+            sink.add_at(&stack, Weights::plain(weigh(1, sample.period.into())), moment)?;
+        }
+    } else {
+        for (number, tally) in recording.tallies().iter().enumerate().filter(|(_, tally)| tally.samples > 0) {
+            names.stack(number as u32, sink, &mut stack);
+            sink.add(&stack, Weights::plain(weigh(tally.samples, tally.period)))?;
+        }
+    }
+    Ok(remarks)
+}
+
+/// Where the kernel's names are: in the file that was named, else in this kernel if it is the one, else in `perf`'s cache.
+fn kernel_names(
+    recording: &mut Recording,
+    machine: &Machine,
+    options: &Options,
+    in_kernel: bool,
+    remarks: &mut Vec<String>,
+) -> KernelNames {
+    let local = KernelNames { reference: machine.reference.clone(), ..KernelNames::default() };
+    if let Some(file) = &options.kallsyms {
+        return KernelNames { file: Some(file.clone()), ..local };
+    }
+    let running = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let is_this_one = match (&machine.kernel, &machine.release) {
+        (Some(id), _) => files::running_kernel().as_ref() == Some(id),
+        (None, Some(release)) => release == running.trim_end(),
+        (None, None) => true,
+    };
+    if is_this_one && options.symfs.is_none() {
+        return local;
+    }
+    let cached = machine.kernel.as_ref().and_then(|id| recording.objects.files()?.cached_kernel(id));
+    if cached.is_none() && in_kernel {
+        let release = machine.release.as_deref().unwrap_or("another kernel");
+        remarks.push(format!("kernel functions have no names: recorded on {release}; --kallsyms FILE names them"));
+    }
+    let file: Option<PathBuf> = cached;
+    KernelNames { file, ..local }
+}
+
+/// The files that were run and are not there, each once.
+fn missing_files(recording: &Recording) -> Vec<String> {
+    let mut hit = vec![false; recording.objects.iter().count()];
+    for location in recording.locations() {
+        hit[location.object.index()] = true;
+    }
+    let missing = recording.objects.iter().filter(|(id, _)| hit[id.index()]).filter_map(|(_, object)| match object {
+        Object::Missing { path, why } if !path.starts_with(b"[vsyscall]") => {
+            Some(format!("no names from {}: {why}", String::from_utf8_lossy(path)))
+        }
+        _ => None,
+    });
+    let mut missing: Vec<String> = missing.collect();
+    missing.sort();
+    missing.dedup();
+    missing
+}
+
+/// The frames of every place, found out when they are first asked for.
+struct Names<'a> {
+    naming: Naming,
+    symbols: &'a Symbolized,
+    recording: &'a Recording,
+    /// For threads that run Java, and for others: where a place's frames stand.
+    places: [Vec<Option<Place>>; 2],
+    frames: Vec<FrameId>,
+    truncated: FrameId,
+    /// By number of the thread's name.
+    threads: Vec<Option<FrameId>>,
+}
+
+/// Where the frames of a place stand, and whether what calls the first of them is left out.
+#[derive(Clone, Copy)]
+struct Place {
+    start: u32,
+    end: u32,
+    is_root: bool,
+}
+
+impl<'a> Names<'a> {
+    fn new(options: &Options, symbols: &'a Symbolized, recording: &'a Recording, sink: &mut Sink) -> Self {
+        let none = vec![None; recording.locations().len()];
+        let truncated = sink.intern(TRUNCATED);
+        let threads = vec![None; recording.comms.len()];
+        let places = [none.clone(), none];
+        Self { naming: Naming::new(options), symbols, recording, places, frames: Vec::new(), truncated, threads }
+    }
+
+    /// When a sample was taken, and by whom.
+    fn moment(&self, sample: &Kept, sink: &mut Sink) -> Moment {
+        let comm = self.recording.comm(&self.recording.stack(sample.stack));
+        let mut thread = comm.trim_ascii().to_vec();
+        thread.extend_from_slice(format!(" {}/{}", sample.stamp.pid, sample.stamp.tid).as_bytes());
+        Moment { time: sample.stamp.time, thread: sink.intern_thread(&thread) }
+    }
+
+    /// The frames of a stack, root first.
+    fn stack(&mut self, number: u32, sink: &mut Sink, stack: &mut Vec<FrameId>) {
+        let known = self.recording.stack(number);
+        let name = self.recording.comm(&known);
+        let java = tidy::is_java(name);
+        stack.clear();
+        stack.push(*self.threads[known.comm as usize].get_or_insert_with(|| sink.intern(&comm_frame(name))));
+        if known.is_cut {
+            stack.push(self.truncated);
+        }
+        for place in known.places {
+            let found = self.places[usize::from(java)][*place as usize];
+            let found = found.unwrap_or_else(|| self.name(*place, java, sink));
+            if found.is_root {
+                stack.clear();
+            }
+            stack.extend_from_slice(&self.frames[found.start as usize..found.end as usize]);
+        }
+    }
+
+    fn name(&mut self, place: u32, java: bool, sink: &mut Sink) -> Place {
+        let location = &self.recording.locations()[place as usize];
+        let object = self.recording.objects.get(location.object);
+        let address = format!("{:x}", location.ip);
+        let (mut start, mut is_root) = (self.frames.len() as u32, false);
+        for named in &self.symbols.frames()[self.symbols.span(place)] {
+            let module = module(object, named);
+            let symbol: &[u8] = if named.known { &named.name } else { b"" };
+            let frame =
+                Frame { address: address.as_bytes(), symbol, module: Some(&module), source: named.source.as_deref() };
+            if self.naming.is_skipped_after(&frame) {
+                (start, is_root) = (self.frames.len() as u32, true);
+            }
+            self.frames.extend(self.naming.names(&frame, java).iter().map(|name| sink.intern(name)));
+        }
+        let known = Place { start, end: self.frames.len() as u32, is_root };
+        self.places[usize::from(java)][place as usize] = Some(known);
+        known
+    }
+}
+
+/// What `perf script` prints in parentheses behind a frame.
+fn module(object: &Object, named: &NamedFrame) -> Vec<u8> {
+    match object {
+        _ if named.inlined => b"inlined".to_vec(),
+        Object::Jit { pid, .. } if named.known => format!("/tmp/perf-{pid}.map").into_bytes(),
+        _ => object.path().to_vec(),
+    }
+}

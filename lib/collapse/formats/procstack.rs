@@ -1,0 +1,71 @@
+//! AIX's `procstack`: one snapshot a thread, leaf first.
+//!
+//! ```text
+//! 5570812: /usr/sbin/app -x
+//! ---------- tid# 21037219     (pthread ID:      1) ----------
+//! 0xd01f0  __fd_poll(??, ??) + 0xb4
+//! 0x10000  main(0x1, 0x2) + 0x10
+//! ```
+
+use super::{Format, Reading};
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::sink::Sink;
+use crate::collapse::stack::Stack;
+use crate::collapse::text;
+use crate::profile::Weight;
+
+pub(super) static FORMAT: Format =
+    Format { name: "procstack", about: "AIX procstack", recognises, reading: Reading::Lines(read) };
+
+fn recognises(head: &[u8]) -> bool {
+    text::lines(head).any(is_thread) || {
+        let mut lines = text::lines(head);
+        lines.next().is_some_and(|line| process(line).is_some())
+            && lines.next().is_some_and(|line| frame(line).is_some())
+    }
+}
+
+fn is_thread(line: &[u8]) -> bool {
+    line.starts_with(b"---------- tid#")
+}
+
+/// The program in `5570812: /usr/sbin/app -x`.
+fn process(line: &[u8]) -> Option<&[u8]> {
+    let (pid, command) = text::split_once(line, ": ")?;
+    text::number(pid)?;
+    Some(text::split_word(command).0).filter(|command| !command.is_empty())
+}
+
+/// The function in `0xd01f0  __fd_poll(??, ??) + 0xb4`.
+fn frame(line: &[u8]) -> Option<&[u8]> {
+    let (address, call) = text::split_word(line);
+    let (call, offset) = text::split_once(call, " + ")?;
+    (text::is_address(address) && text::is_address(offset.trim_ascii())).then_some(call)
+}
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let (mut line, mut stack, mut root) = (Vec::new(), Stack::default(), Vec::new());
+    loop {
+        let more = document.line(&mut line)?;
+        if let Some(frame) = frame(&line).filter(|_| more) {
+            let name = memchr::memrchr(b'(', frame).map_or(frame, |open| &frame[..open]);
+            stack.push(&text::function(name, document.options), sink);
+            continue;
+        }
+        if !stack.is_empty() {
+            if !root.is_empty() {
+                stack.push(&root, sink);
+            }
+            stack.add_leaf_first(Weight::ONE, sink)?;
+        }
+        if !more {
+            return Ok(());
+        }
+        match process(&line) {
+            Some(program) => root = program.to_vec(),
+            None if line.trim_ascii().is_empty() || is_thread(&line) => {}
+            None => document.malformed("expected a process, a thread or a frame")?,
+        }
+    }
+}

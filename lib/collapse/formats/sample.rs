@@ -1,0 +1,58 @@
+//! macOS `sample` and Activity Monitor: a tree, root first, of samples with all that was called.
+//!
+//! ```text
+//! Call graph:
+//!     10 Thread_77   DispatchQueue_1: com.apple.main-thread  (serial)
+//!     + 10 start  (in libdyld.dylib) + 1  [0x7fff]
+//!     +   7 work  (in app) + 20  [0x1000]
+//! ```
+
+use super::{Format, Reading};
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::sink::Sink;
+use crate::collapse::stack::Tree;
+use crate::collapse::{Options, text};
+use crate::profile::Weight;
+
+pub(super) static FORMAT: Format =
+    Format { name: "sample", about: "macOS sample", recognises, reading: Reading::Lines(read) };
+
+fn recognises(head: &[u8]) -> bool {
+    head.starts_with(b"Analysis of sampling ") || text::lines(head).any(|line| line == b"Call graph:")
+}
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let (mut line, mut tree, mut within) = (Vec::new(), Tree::default(), false);
+    document.unit("samples");
+    while document.line(&mut line)? {
+        if line == b"Call graph:" {
+            within = true;
+        } else if line.trim_ascii().is_empty() || line.starts_with(b"Total number in stack") {
+            within = false;
+        } else if within {
+            let depth = line.iter().take_while(|byte| b" +|:!".contains(byte)).count();
+            let (count, name) = text::split_word(&line[depth..]);
+            match text::number(count) {
+                Some(count) if !name.is_empty() => {
+                    let name = named(name, document.options);
+                    if !tree.enter_whole(depth, &name, Weight::new(count), sink)? {
+                        document.malformed("more samples than its caller has left, or too deep a stack")?;
+                    }
+                }
+                _ => document.malformed("expected how many samples a function has")?,
+            }
+        }
+    }
+    tree.leave(0, sink)
+}
+
+/// ``module`function`` of `function  (in module) + 20  [0x1000]`; of a thread's line its name.
+fn named(line: &[u8], options: &Options) -> Vec<u8> {
+    let Some((function, rest)) = text::split_once(line, "  (in ") else {
+        return text::split_once(line, "  ").map_or(line, |(name, _)| name).to_vec();
+    };
+    let module = text::split_once(rest, ")").map_or(rest, |(module, _)| module);
+    let module = module.strip_suffix(b".dylib").unwrap_or(module);
+    [module, &text::function(function, options)].join(&b'`')
+}

@@ -1,0 +1,96 @@
+//! Android's `simpleperf report-sample --show-callchain`: a block of keys and values a sample, leaf first.
+//!
+//! ```text
+//! sample:
+//!   event_type: cpu-cycles
+//!   event_count: 300
+//!   thread_name: app
+//!   symbol: hash
+//!   callchain:
+//!     symbol: main
+//! ```
+
+use super::{Format, Reading};
+use crate::Error;
+use crate::collapse::SampleWeight;
+use crate::collapse::document::Document;
+use crate::collapse::sink::Sink;
+use crate::collapse::stack::Stack;
+use crate::collapse::text;
+use crate::profile::Weight;
+
+pub(super) static FORMAT: Format =
+    Format { name: "simpleperf", about: "Android simpleperf report-sample", recognises, reading: Reading::Lines(read) };
+
+fn recognises(head: &[u8]) -> bool {
+    let mut lines = text::lines(head);
+    lines.any(|line| line == b"sample:") && lines.next().is_some_and(|line| line.starts_with(b"  event_type: "))
+}
+
+/// The sample that is read.
+#[derive(Default)]
+struct Sample {
+    event: Vec<u8>,
+    count: Option<u64>,
+    root: Vec<u8>,
+    pid: Vec<u8>,
+    tid: Vec<u8>,
+    file: Vec<u8>,
+    stack: Stack,
+}
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let (mut line, mut sample) = (Vec::new(), Sample::default());
+    while document.line(&mut line)? {
+        let trimmed = line.trim_ascii();
+        let (key, value) = text::split_once(trimmed, ":").unwrap_or((trimmed, b""));
+        let value = value.trim_ascii();
+        match key {
+            b"sample" | b"lost_situation" => std::mem::take(&mut sample).finish(document, sink)?,
+            b"event_type" => sample.event = value.to_vec(),
+            b"event_count" => sample.count = text::number(value),
+            b"thread_name" => sample.root = value.to_vec(),
+            b"process_id" => sample.pid = value.to_vec(),
+            b"thread_id" => sample.tid = value.to_vec(),
+            b"file" => sample.file = value.to_vec(),
+            b"symbol" if value == b"unknown" || value.is_empty() => {
+                let file = sample.file.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+                let name = if file.is_empty() { b"unknown" } else { file };
+                sample.stack.push(&[b"[", name, b"]"].concat(), sink);
+            }
+            b"symbol" => sample.stack.push(&text::function(value, document.options), sink),
+            b"lost_count" => {
+                document.counts.lost = document.counts.lost.saturating_add(text::number(value).unwrap_or(0));
+            }
+            b"" | b"time" | b"callchain" | b"vaddr_in_file" | b"sample_count" | b"execution_type" => {}
+            _ if text::indentation(&line) > 0 && trimmed.contains(&b':') => {}
+            _ => document.malformed("expected a key and a value")?,
+        }
+    }
+    sample.finish(document, sink)
+}
+
+impl Sample {
+    fn finish(mut self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+        if self.event.is_empty() && self.stack.is_empty() {
+            return Ok(());
+        }
+        let weight = match (document.options.weight, self.count) {
+            (SampleWeight::Period, Some(count)) => Weight::new(count),
+            _ => Weight::ONE,
+        };
+        if !document.events.takes(&self.event) {
+            return Ok(());
+        }
+        document.events.counts(weight);
+        let ids = [(document.options.pid || document.options.tid, &self.pid), (document.options.tid, &self.tid)];
+        for (id, mark) in ids.iter().zip([b'-', b'/']).filter(|((wanted, id), _)| *wanted && !id.is_empty()) {
+            self.root.push(mark);
+            self.root.extend_from_slice(id.1);
+        }
+        if !self.root.is_empty() {
+            self.stack.push(&self.root, sink);
+        }
+        self.stack.add_leaf_first(weight, sink)
+    }
+}

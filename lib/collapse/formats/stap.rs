@@ -1,0 +1,60 @@
+//! SystemTap backtraces: leaf first, then the count on a line of its own.
+//!
+//! ```text
+//!  0xffffffff8155ab24 : __brk+0x4/0x1b0 [kernel]
+//!  0x400512 : main+0x22/0x90 [/bin/app]
+//!         17
+//! ```
+
+use super::{Format, Reading};
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::sink::Sink;
+use crate::collapse::stack::Stack;
+use crate::collapse::text;
+use crate::profile::Weight;
+
+pub(super) static FORMAT: Format = Format {
+    name: "systemtap",
+    about: "SystemTap print_backtrace() and print_stack()",
+    recognises,
+    reading: Reading::Lines(read),
+};
+
+fn recognises(head: &[u8]) -> bool {
+    text::lines(head).any(|line| frame(line).is_some())
+}
+
+/// What follows the address in ` 0xADDR : name+0xOFF/0xSIZE [module]`.
+fn frame(line: &[u8]) -> Option<&[u8]> {
+    let (address, name) = text::split_once(line.trim_ascii(), " : ")?;
+    text::is_address(address.trim_ascii()).then_some(name)
+}
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let (mut line, mut stack) = (Vec::new(), Stack::default());
+    while document.line(&mut line)? {
+        let trimmed = line.trim_ascii();
+        if let Some(frame) = frame(trimmed) {
+            let (name, module) = match frame.strip_suffix(b"]").and_then(|frame| text::split_once(frame, " [")) {
+                Some((name, module)) => (name.trim_ascii(), Some(module)),
+                None => (frame.strip_suffix(b"(inexact)").unwrap_or(frame).trim_ascii(), None),
+            };
+            match module {
+                Some(module) if text::is_address(name) => {
+                    let file = module.rsplit(|byte| *byte == b'/').next().unwrap_or(module);
+                    stack.push(&[b"[", file, b"]"].concat(), sink);
+                }
+                _ => stack.push(&text::function(name, document.options), sink),
+            }
+        } else if let Some(count) = text::number(trimmed) {
+            match stack.is_empty() {
+                true => document.malformed("a count without a stack")?,
+                false => stack.add_leaf_first(Weight::new(count), sink)?,
+            }
+        } else if !trimmed.is_empty() {
+            document.malformed("neither a frame nor a count")?;
+        }
+    }
+    if stack.is_empty() { Ok(()) } else { document.malformed("the input ends within a stack") }
+}

@@ -1,0 +1,50 @@
+//! wallClockProfiler: a share and a number of samples, then the frames, leaf first.
+//!
+//! ```text
+//! Full stacks (2 unique):
+//!
+//! 99.790% ===================== (17194 samples)
+//!        1: poll   (at /src/a.nim:3)
+//!        2: main
+//! ```
+
+use super::{Format, Reading};
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::sink::Sink;
+use crate::collapse::stack::Stack;
+use crate::collapse::text;
+use crate::profile::Weight;
+
+pub(super) static FORMAT: Format =
+    Format { name: "wcp", about: "wallClockProfiler", recognises, reading: Reading::Lines(read) };
+
+fn recognises(head: &[u8]) -> bool {
+    text::lines(head).any(|line| line.starts_with(b"Full stacks") || samples(line).is_some())
+}
+
+/// The number in `99.790% ==== (17194 samples)`.
+fn samples(line: &[u8]) -> Option<u64> {
+    let (share, rest) = text::split_once(line.trim_ascii(), "%")?;
+    Weight::parse(share)?;
+    let (_, count) = text::split_once(rest, "(")?;
+    text::number(count.strip_suffix(b" samples)").or_else(|| count.strip_suffix(b" sample)"))?)
+}
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let (mut line, mut stack, mut weight) = (Vec::new(), Stack::default(), None);
+    while document.line(&mut line)? {
+        let trimmed = line.trim_ascii();
+        let numbered = text::split_once(trimmed, ": ").filter(|(number, _)| text::number(number).is_some());
+        if let Some(count) = samples(trimmed) {
+            stack.add_leaf_first(weight.replace(Weight::new(count)).unwrap_or_default(), sink)?;
+        } else if let Some((_, frame)) = numbered.filter(|_| weight.is_some()) {
+            let name = text::split_once(frame, "(at ").filter(|_| !document.options.srcline);
+            stack.push(name.map_or(frame, |(name, _)| name).trim_ascii(), sink);
+        } else if trimmed.is_empty() || numbered.is_none() {
+            // Before the full stacks there is a table of functions.
+            stack.add_leaf_first(weight.take().unwrap_or_default(), sink)?;
+        }
+    }
+    stack.add_leaf_first(weight.unwrap_or_default(), sink)
+}
