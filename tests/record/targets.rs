@@ -1,6 +1,5 @@
 //! What can be recorded: a command with its threads and children, running processes, the whole system.
 
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -224,18 +223,36 @@ fn samples_come_from_the_cpus_that_were_named() {
     assert_eq!(record(["-C", "x", "--", "true"]).code(), 2);
 }
 
+/// The hierarchy of cgroups, mounted in a folder of the test's own: not every machine has it where it usually is.
+struct Hierarchy(tempfile::TempDir);
+
+impl Hierarchy {
+    fn mounted() -> Self {
+        let folder = directory();
+        let mounted = Command::new("mount").args(["-t", "cgroup2", "none"]).arg(folder.path()).output();
+        assert!(mounted.is_ok(), "{mounted:?}");
+        Self(folder)
+    }
+}
+
+impl Drop for Hierarchy {
+    fn drop(&mut self) {
+        drop(Command::new("umount").arg(self.0.path()).output());
+    }
+}
+
 #[test]
 fn a_cgroup_is_recorded_without_the_others() {
     let (true, Some(busy)) = (may_record(), program("busy")) else { return };
-    let folder = Path::new("/sys/fs/cgroup").join(format!("fg-test-{}", std::process::id()));
-    if !Path::new("/sys/fs/cgroup/cgroup.procs").exists() || std::fs::create_dir(&folder).is_err() {
+    let hierarchy = Hierarchy::mounted();
+    let folder = hierarchy.0.path().join(format!("fg-test-{}", std::process::id()));
+    if std::fs::create_dir(&folder).is_err() || !folder.join("cgroup.procs").exists() {
         return crate::support::skip("no cgroup can be made here");
     }
     let (inside, _outside) =
         (Background::start(Command::new(&busy).arg("20")), Background::start(Command::new(&busy).arg("20")));
     std::fs::write(folder.join("cgroup.procs"), inside.pid()).unwrap();
-    let name = folder.file_name().unwrap().to_str().unwrap();
-    let outcome = record(["--script", "-F", "499", "-d", "0.5", "--cgroup", name]);
+    let outcome = record(["--script", "-F", "499", "-d", "0.5", "--cgroup", folder.to_str().unwrap()]);
     drop(inside);
     assert!(eventually(|| std::fs::remove_dir(&folder).is_ok()));
     let text = outcome.ok().text();
