@@ -25,10 +25,8 @@ use self::selection::Selection;
 use super::folded;
 use crate::Error;
 use crate::collapse::memo::{Key, Memo};
-use crate::collapse::origin::Origin;
-use crate::collapse::select::nanoseconds;
 use crate::collapse::sink::Sink;
-use crate::collapse::spans::{self, Spans};
+use crate::collapse::spans::Spans;
 use crate::collapse::timeline::Moment;
 use crate::collapse::{Counts, Format, Options, Parser, Reading, Remarks, tidy};
 use crate::profile::{FrameId, Weight, Weights};
@@ -277,21 +275,12 @@ impl PerfScript {
         match self.selection.weigh(header, remarks) {
             None => Place::LeftOut,
             Some(weight) => {
-                let moment = if sink.keeps_times() { self.moment(header, sink) } else { None };
+                let moment = if sink.keeps_times() { selection::moment(header, sink) } else { None };
                 let root = self.root(header, sink);
-                let span = self.spans.clone().map(|spans| span(&spans, header, sink, remarks));
+                let span = self.spans.as_ref().map(|spans| selection::span(spans, header, sink, remarks));
                 Place::Sample(Sample { root, weight, moment, span, rest: header.rest, complete: false })
             }
         }
-    }
-
-    fn moment(&mut self, header: &Header<'_>, sink: &mut Sink) -> Option<Moment> {
-        let time = header.time.and_then(nanoseconds)?;
-        self.key.clear();
-        for part in [header.comm, b" ", header.id] {
-            self.key.extend_from_slice(part);
-        }
-        Some(Moment { time, thread: sink.intern_thread(self.key.trim_ascii()) })
     }
 
     fn root(&mut self, header: &Header<'_>, sink: &mut Sink) -> Root {
@@ -390,16 +379,6 @@ impl PerfScript {
         self.stack.clear();
         added
     }
-}
-
-/// The frame of the span that the sample belongs to.
-fn span(spans: &Spans, header: &Header<'_>, sink: &mut Sink, remarks: &mut Remarks) -> FrameId {
-    let Origin { time, tid, .. } = selection::origin(header);
-    if time.is_none() || tid.is_none() {
-        remarks.malformed("a sample without a time or a thread id, so that --span cannot tell whose it is");
-    }
-    let name = tid.zip(time).and_then(|(tid, time)| spans.at(tid, time));
-    sink.intern(name.unwrap_or(spans::NO_SPAN))
 }
 
 /// Both parts as one text from which they can be told.

@@ -1,11 +1,14 @@
-//! Which samples count, and what they weigh.
+//! Which samples count, what they weigh, and when and in which span they were taken.
 
 use super::header::Header;
 use crate::collapse::chosen::Events;
 use crate::collapse::origin::{Choice, Origin};
 use crate::collapse::select::nanoseconds;
+use crate::collapse::sink::Sink;
+use crate::collapse::spans::{NO_SPAN, Spans};
+use crate::collapse::timeline::Moment;
 use crate::collapse::{Options, Remarks, SampleWeight};
-use crate::profile::Weight;
+use crate::profile::{FrameId, Weight};
 
 /// What the options ask for, and what was seen so far.
 pub(super) struct Selection {
@@ -60,4 +63,21 @@ pub(super) fn origin<'a>(header: &Header<'a>) -> Origin<'a> {
         tid: number(header.tid()),
         cpu: number(header.cpu),
     }
+}
+
+/// When the sample was taken, and by whom.
+pub(super) fn moment(header: &Header<'_>, sink: &mut Sink) -> Option<Moment> {
+    let time = header.time.and_then(nanoseconds)?;
+    let thread = [header.comm, b" ", header.id].concat();
+    Some(Moment { time, thread: sink.intern_thread(thread.trim_ascii()) })
+}
+
+/// The frame of the span that the sample belongs to.
+pub(super) fn span(spans: &Spans, header: &Header<'_>, sink: &mut Sink, remarks: &mut Remarks) -> FrameId {
+    let Origin { time, tid, .. } = origin(header);
+    if time.is_none() || tid.is_none() {
+        remarks.malformed("a sample without a time or a thread id, so that --span cannot tell whose it is");
+    }
+    let name = tid.zip(time).and_then(|(tid, time)| spans.at(tid, time));
+    sink.intern(name.unwrap_or(NO_SPAN))
 }
