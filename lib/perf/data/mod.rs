@@ -1,7 +1,7 @@
 //! `perf.data`: what `perf record` wrote, as a file, as a stream (`perf record -o -`), compressed (`-z`) or not.
 //!
 //! [`head`] says what was recorded: events with the layout of their records, names, build-ids. [`Reader`] hands out the
-//! kernel's records, in the order of their times as far as the file tells it ([`window`]), decompressed. [`files`] finds
+//! kernel's records, in the order of their times as far as the file tells it (`window`), decompressed. [`files`] finds
 //! the files whose code ran. What the records say is [`event`](super::event)'s and
 //! [`recording`](super::recording)'s matter, as in a live recording.
 //!
