@@ -152,6 +152,12 @@ mod linux {
             if !off_cpu && self.off_cpu_period.is_some() {
                 return wrong("--off-cpu-period is for --off-cpu and --wall");
             }
+            if off_cpu && self.cpu.is_some() {
+                return wrong("-C is for samples, not for --off-cpu and --wall: threads run on other CPUs meanwhile");
+            }
+            if self.min_block.zip(self.max_block).is_some_and(|(min, max)| min > max) {
+                return wrong("--min-block is more than --max-block");
+            }
             if off_cpu && (self.interval.is_some() || self.max_overhead.is_some()) {
                 return wrong("--interval and --max-overhead are for samples, not for --off-cpu and --wall");
             }
@@ -212,6 +218,11 @@ mod linux {
                     return wrong("--weight-field is for one tracepoint: -e SUBSYSTEM:EVENT");
                 };
                 metric.quantity = Some(Quantity::field(metric.name(), field)?);
+            }
+            for (number, metric) in metrics.iter().enumerate() {
+                if metrics[..number].iter().any(|other| other.name() == metric.name()) {
+                    return wrong(&format!("-e {} stands there twice", metric.name()));
+                }
             }
             if metrics.len() > 1 && !self.script && !self.output().is_some_and(report::names_events) {
                 return wrong(
@@ -313,7 +324,7 @@ struct Args {
     /// Of the CPU: cycles, instructions, cache-misses, branches and the like, L1-dcache-load-misses and the like, rNNN by
     /// its number, cpu/event=0xNN,umask=0xNN/ by the words that the kernel lists; most virtual machines count none of them.
     /// Of the kernel: cpu-clock, task-clock, page-faults, context-switches and the like, and tracepoints such as
-    /// sched:sched_switch, which are all sampled. Of a program: calls of a function, uprobe:PATH:SYMBOL, which are sampled
+    /// sched:sched_switch; but for the clocks every one is sampled, unless -F or -c says otherwise. Of a program: calls of a function, uprobe:PATH:SYMBOL, which are sampled
     /// too, or with :NUMBER behind it the sum of that argument, such as malloc's first. Behind a colon: u, in programs alone; k, in the kernel alone; p, pp, ppp,
     /// as near to the cause as the CPU can. Several, with commas between them or -e again, make several profiles: name the
     /// files by event, as in -o 'app-%e.folded', or print them all with --script.

@@ -179,9 +179,13 @@ impl Metric {
         !matches!(self.event.ty, SOFTWARE | TRACEPOINT) && self.uprobe.is_none()
     }
 
-    /// Whether it is a place in the code of the kernel or of a program.
-    pub fn is_place(&self) -> bool {
-        self.event.ty == TRACEPOINT || self.uprobe.is_some()
+    /// Whether each one is something by itself, as a fault, a switch or a call is, and is not a measure of time.
+    pub fn is_discrete(&self) -> bool {
+        match self.event.ty {
+            TRACEPOINT => true,
+            SOFTWARE => self.event.config > 1,
+            _ => self.uprobe.is_some(),
+        }
     }
 }
 

@@ -46,7 +46,7 @@ pub struct Request {
     /// The events; none for cycles where the machine counts them, else cpu-clock.
     pub metrics: Vec<Metric>,
     /// How often a sample is taken; `None` for 997 times a second of a command, 99 of what runs already, and of
-    /// tracepoints every time.
+    /// faults, switches, tracepoints and calls every time.
     pub rate: Option<Rate>,
     /// Which time off the CPU is wanted, if that is what is recorded.
     pub off_cpu: Option<OffCpu>,
@@ -219,7 +219,7 @@ fn rates(metrics: Vec<Metric>, rate: Option<Rate>, of_a_command: bool) -> Vec<(M
         none if none.is_empty() => vec![Metric::cpu_clock()],
         metrics => metrics,
     };
-    let usual = |metric: &Metric| if metric.is_place() { Rate::Period(1) } else { often };
+    let usual = |metric: &Metric| if metric.is_discrete() { Rate::Period(1) } else { often };
     metrics
         .into_iter()
         .map(|metric| {

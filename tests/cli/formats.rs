@@ -316,3 +316,20 @@ fn utf_16_is_read_as_what_it_says() {
     let wide: Vec<u8> = csv.encode_utf16().flat_map(u16::to_be_bytes).collect();
     assert_eq!(run("fg-collapse", [""; 0], &wide).ok().text(), run("fg-collapse", [""; 0], csv.as_bytes()).ok().text());
 }
+
+#[test]
+fn gdb_tells_of_locals_between_frames() {
+    let text = "Thread 1 (LWP 42):\n#0  0x00007f10 in poll () from /lib/libc.so.6\nNo locals.\n\
+        #1  0x00400512 in wait_io (fd=3) at io.c:10\n        ret = 3\n\nThread 2 (LWP 43):\n#0  main () at a.c:1\n";
+    assert_eq!(run("fg-collapse", [""; 0], text.as_bytes()).ok().text(), "main 1\nwait_io;poll 1\n");
+}
+
+#[test]
+fn text_whose_lines_end_in_numbers_is_not_folded() {
+    for text in
+        ["Name:\tcat\nUmask:\t0022\nState:\tR (running)\nTgid:\t42\nSeccomp: x\n", "goroutine profile: total 2\n"]
+    {
+        let outcome = run("fg-collapse", [""; 0], text.as_bytes());
+        assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{outcome:?}");
+    }
+}

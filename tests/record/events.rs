@@ -77,7 +77,7 @@ fn several_events_go_to_a_file_each_or_into_one_script() {
     let folder = crate::support::directory();
     let pattern = folder.path().join("%e.folded");
     let outcome = record(["-e", "cpu-clock,page-faults:u", "-o", pattern.to_str().unwrap(), "--", &busy, "0.3"]);
-    assert!(outcome.ok().stderr.contains("of cpu-clock at 997 Hz, page-faults:u at 997 Hz in "));
+    assert!(outcome.ok().stderr.contains("of cpu-clock at 997 Hz, page-faults:u every one in "));
     let read = |name: &str| Folded::parse(&std::fs::read(folder.path().join(name)).unwrap());
     let (clock, faults) = (read("cpu-clock.folded"), read("page-faults-u.folded"));
     clock.assert_share(&["busy", "main", "spin", "step"], 0.8);
@@ -167,4 +167,24 @@ fn the_recorder_takes_no_more_of_a_cpu_than_it_may() {
     // What a sample stands for grows as they become fewer: all the time is there.
     let total = Folded::of(&outcome).total();
     assert!((1_500_000_000..2_500_000_000).contains(&total), "{total} {}", outcome.stderr);
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    for arguments in [
+        ["-e", "cpu-clock,cpu-clock", "-o", "-ox-%e.folded", "--", "true"],
+        ["--off-cpu", "-C", "0", "--", "true"],
+        ["--wall", "-C", "0", "--", "true"],
+        ["--off-cpu", "--min-block=2s", "--max-block=1s", "--", "true"],
+    ] {
+        let outcome = record(arguments);
+        assert_eq!(outcome.code(), 2, "{outcome:?}");
+    }
+}
+
+#[test]
+fn every_fault_is_sampled_unless_asked_otherwise() {
+    let (true, Some(busy)) = (may_record(), program("busy")) else { return };
+    let outcome = record(["-e", "page-faults", "--", &busy, "0.05"]).ok();
+    assert!(outcome.stderr.contains("of page-faults, every one in "), "{outcome:?}");
 }

@@ -19,10 +19,13 @@ const TELLING: usize = 64;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// The first line, or more than half of the first ones, are a stack and a weight.
+/// The first line, or more than half of the first ones, are a stack and a weight. As much text has lines that end in a
+/// number, one of them has several frames, or nearly all are like that.
 fn recognises(head: &[u8]) -> bool {
     let folded = first_lines(head);
-    folded.first() == Some(&true) || folded.iter().filter(|fits| **fits).count() * 2 > folded.len()
+    let fitting = folded.iter().filter(|fits| **fits).count();
+    let most = folded.first() == Some(&true) || fitting * 2 > folded.len();
+    most && (fitting * 3 >= folded.len() * 2 || memchr::memchr(b';', head).is_some())
 }
 
 /// Whether all of the first lines are a stack and a weight, and none of them bpftrace's, whose keys look like that.

@@ -46,10 +46,12 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 }
                 stack.push(&text::function(without_arguments(function), document.options), sink);
             }
-            // A long frame goes on in the next line.
-            None if line.starts_with(b"    ") && !stack.is_empty() => {}
+            None if line.trim_ascii().is_empty() || line.starts_with(b"Thread ") => {
+                stack.add_leaf_first(Weight::ONE, sink)?;
+            }
             None if line.starts_with(b"#") => document.malformed("expected a frame: number, function and arguments")?,
-            None => stack.add_leaf_first(Weight::ONE, sink)?,
+            // A long frame goes on in the next line, and `bt full` tells of locals.
+            None => {}
         }
     }
     stack.add_leaf_first(Weight::ONE, sink)
