@@ -143,6 +143,9 @@ impl Tool for Args {
             let said = line(finding, &rules[finding.rule], style);
             match finding.violates {
                 true => session.output.write_with(|out| writeln!(out, "{said}"))?,
+                false if finding.percent > rules[finding.rule].limit && rules[finding.rule].measure.is_growth() => {
+                    session.diagnostics.warn(&format!("{said}, exceeded; but that may be noise"));
+                }
                 false => session.diagnostics.note(&said),
             }
         }

@@ -58,6 +58,10 @@ pub fn check(
     if intake.total == Weights::default() {
         return Err(Error::Refused("the profile is empty: there is nothing to check".to_owned()));
     }
+    if intake.differential && (intake.total.before.is_zero() || intake.total.after.is_zero()) {
+        let side = if intake.total.before.is_zero() { "before" } else { "after" };
+        return Err(Error::Refused(format!("the profile is empty {side}: there is nothing to compare")));
+    }
     if !intake.differential && rules.iter().any(|rule| rule.measure.is_growth()) {
         return Err(Error::Refused(
             "rules about growth need a profile of two weights a line, as fg-diff writes it".to_owned(),
@@ -164,7 +168,7 @@ impl<'a> Intake<'a> {
     }
 
     fn findings(mut self) -> Vec<Finding> {
-        let sample = self.divisor.sample_weight().map(Weight::as_f64).filter(|_| self.differential);
+        let sample = self.divisor.sample_weight_of_many().map(Weight::as_f64).filter(|_| self.differential);
         let tallies = std::mem::take(&mut self.tallies);
         let mut findings = Vec::new();
         for (number, (rule, mut tallies)) in self.rules.iter().zip(tallies).enumerate() {

@@ -77,6 +77,11 @@ impl Divisor {
         }
     }
 
+    /// The same, but a weight of 1 where there are too few weights to tell.
+    pub fn sample_weight_of_many(&self) -> Option<Weight> {
+        if self.number < MANY { Some(Weight::ONE) } else { self.sample_weight() }
+    }
+
     /// What one sample weighs; `None` if the weights look like durations.
     pub fn sample_weight(&self) -> Option<Weight> {
         let divisor = self.divisor.max(1);

@@ -118,3 +118,20 @@ fn what_cannot_be_read_is_no_verdict() {
     assert_eq!((outcome.code(), outcome.stderr.lines().count()), (2, 1), "{}", outcome.stderr);
     assert_eq!(check(&[], PROFILE).code(), 2, "no rule");
 }
+
+#[test]
+fn a_comparison_with_nothing_is_no_verdict() {
+    for diff in [&b"a;c 0 50\na;d 0 50\n"[..], b"a;c 50 0\na;d 50 0\n"] {
+        let outcome = check(&["--growth", "2%"], diff);
+        assert_eq!(outcome.code(), 2, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("nothing to compare"), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn few_round_weights_are_counts_all_the_same() {
+    assert_eq!(check(&["--growth", "2%"], b"a;c 100 1000\na;d 10000 10000\n").code(), 1);
+    let excused = check(&["--growth", "2%"], b"main;a 50 51\nmain;b 40 48\nmain;c 10 1\n");
+    assert_eq!(excused.code(), 0);
+    assert!(excused.stderr.contains("may be noise"), "{}", excused.stderr);
+}
