@@ -80,11 +80,11 @@ pub struct JitDump {
 }
 
 impl JitDump {
-    /// Of an open file, if it is one.
+    /// Of an open file, if it is one, or is empty yet: V8 maps it before it writes the header.
     pub fn open(mut file: File) -> Option<Self> {
         let mut magic = [0; 4];
-        file.read_exact(&mut magic).ok()?;
-        (u32::from_le_bytes(magic) == MAGIC).then(|| Self {
+        let is_one = file.read_exact(&mut magic).is_err() || u32::from_le_bytes(magic) == MAGIC;
+        is_one.then(|| Self {
             file: Arc::new(file),
             position: 0,
             pending: Vec::new(),
