@@ -26,7 +26,6 @@ fn record_node(commands: &str) -> Option<(Folded, String)> {
     Some((Folded::of(&outcome), outcome.stderr))
 }
 
-/// Without names it is none at all; how much it is, a busy machine decides.
 fn share_of_fib(folded: &Folded) -> f64 {
     let is_fib = |stack: &[String]| stack.iter().any(|frame| frame.starts_with("JS:") && frame.contains("fib"));
     let part: u64 = folded.0.iter().filter(|(stack, _)| is_fib(stack)).map(|(_, weight)| weight).sum();
@@ -36,14 +35,14 @@ fn share_of_fib(folded: &Folded) -> f64 {
 #[test]
 fn node_is_named_by_its_map() {
     let Some((folded, _)) = record_node("node --perf-basic-prof a.js") else { return };
-    assert!(share_of_fib(&folded) > 0.05, "{folded:#?}");
+    assert!(share_of_fib(&folded) > 0.3, "{folded:#?}");
 }
 
 #[test]
 fn node_is_named_by_its_jitdump() {
     for options in ["--perf-prof", "--perf-prof --perf-prof-unwinding-info"] {
         let Some((folded, _)) = record_node(&format!("node {options} a.js")) else { return };
-        assert!(share_of_fib(&folded) > 0.05, "{options}: {folded:#?}");
+        assert!(share_of_fib(&folded) > 0.3, "{options}: {folded:#?}");
     }
 }
 
@@ -56,7 +55,7 @@ fn a_map_is_found_where_its_process_saw_it_though_both_are_gone() {
     if folded.0.iter().all(|(stack, _)| stack[0] != "node") {
         return skip("no process can be given its own folders here");
     }
-    assert!(share_of_fib(&folded) > 0.05, "{folded:#?}");
+    assert!(share_of_fib(&folded) > 0.3, "{folded:#?}");
 }
 
 #[test]
