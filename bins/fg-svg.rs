@@ -289,9 +289,7 @@ impl Tool for Args {
         svg::write(&drawing, &options, &name, output)?;
         if self.cp {
             options.scheme.learn(&drawing.layout.names);
-            let mut file = Output::create(Some(PALETTE_MAP.as_ref()))?;
-            file.write_with(|out| out.write_all(&options.scheme.known.to_text()))?;
-            file.finish()?;
+            Output::write_file(PALETTE_MAP.as_ref(), &options.scheme.known.to_text())?;
         }
         Ok(0)
     }

@@ -8,7 +8,6 @@ use super::document::Document;
 use super::events::Lost;
 use super::formats::{Reader, Reading, folded};
 use super::log::{InOrder, Log};
-use super::origin::Choice;
 use super::sink::{Keep, Sink};
 use super::timeline::Timeline;
 use super::{Counts, Options, Parser, Remarks, detect, events};
@@ -123,6 +122,7 @@ fn read_all(
     }
     counts.extend(workers.iter().flat_map(|worker| worker.parsers.values()).map(|parser| parser.counts()));
     let lost = events::tell(&counts, options, nothing, diagnostics)?;
+    options.spans.iter().for_each(|spans| spans.tell(diagnostics));
     if nothing && diagnostics.skipped() > 0 {
         return Err(Error::Refused("no line of the input could be read as its format has it".to_owned()));
     }
@@ -152,7 +152,7 @@ fn read(
         found.agrees(*kind, input.name())?;
         *kind = Some(found);
     }
-    if (options.spans.is_some() || !Choice::new(options).is_all()) && !TIMED.contains(&format.name) {
+    if options.ask_for_origin() && !TIMED.contains(&format.name) {
         let what = "samples have no time, thread or CPU here, so that --time, --comm, --span and their like do nothing";
         diagnostics.warn(&format!("{}: {what}", input.name()));
     }
