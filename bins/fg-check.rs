@@ -59,9 +59,14 @@ struct Args {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     categories: Option<PathBuf>,
     /// Write annotations for GitHub's workflows
+    ///
+    /// Beside what breaks a rule: what would, were it not for noise; patterns that match no frame; and why nothing could be
+    /// checked.
     #[arg(long)]
     github: bool,
     /// Write all rules as JUnit's test cases to FILE
+    ///
+    /// If nothing could be checked there is one, with the error.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     junit: Option<PathBuf>,
 }
