@@ -7,10 +7,11 @@ use super::{Format, Reading};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
-use crate::collapse::{Options, stack, text, whole};
+use crate::collapse::{Options, stack, text, tidy, whole};
 use crate::profile::Weight;
 
 mod graph;
+mod stacks;
 
 use self::graph::Graph;
 
@@ -46,8 +47,9 @@ struct Place {
     positions: usize,
     column: usize,
     /// What all functions cost together, as the text says.
-    summary: Option<Weight>,
     totals: Option<Weight>,
+    /// Whether it is Callgrind's own, which ends in totals.
+    original: bool,
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
@@ -61,7 +63,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         match (&trimmed[..word], trimmed.get(word)) {
             (b"events", Some(b':')) => place.events(&trimmed[word + 1..], document)?,
             (b"positions", Some(b':')) => place.positions = text::words(&trimmed[word + 1..]).count().max(1),
-            (b"summary", Some(b':')) => add_stated(&mut place.summary, place.column, &trimmed[word + 1..])?,
+            (b"creator", Some(b':')) => place.original = trimmed[word + 1..].trim_ascii().starts_with(b"callgrind"),
             (b"totals", Some(b':')) => add_stated(&mut place.totals, place.column, &trimmed[word + 1..])?,
             (b"", _) => {
                 if !place.cost(trimmed)? {
@@ -135,7 +137,8 @@ impl Place {
         let graph = &mut self.graph;
         let number = *self.known.entry(key).or_insert_with(|| graph.function(stack::frame(name, sink)));
         if !name.is_empty() {
-            let name = whole::located(name, file, None, options);
+            let name = if options.verbatim { name.into() } else { tidy(name) };
+            let name = whole::located(&name, file, None, options);
             self.graph.name(number, stack::frame(&name, sink));
         }
         number
@@ -167,11 +170,12 @@ impl Place {
         if self.calls {
             document.malformed("the input ends within a call")?;
         }
-        if let Some(stated) = self.totals.or(self.summary).filter(|stated| *stated != total) {
-            let what = format!("its functions cost {total} together, and it says {stated}: it may be cut short");
+        document.ends(self.totals.is_some() || !self.original, "its totals")?;
+        if let Some(stated) = self.totals.filter(|stated| *stated != total) {
+            let what = format!("its functions cost {total} together, and its totals say {stated}");
             document.damaged(&what, false)?;
         }
-        self.graph.add_to(sink)
+        stacks::add_to(&self.graph, sink)
     }
 }
 

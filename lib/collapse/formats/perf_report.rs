@@ -135,7 +135,11 @@ impl Section {
         }
         let stacks = || self.entries.iter().flat_map(|entry| entry.stacks.iter().map(move |stack| (entry, stack)));
         let whole = self.whole()?;
-        document.unit(if whole.is_none() { "percent" } else { "what perf report has counted" });
+        document.unit(match whole {
+            None => "percent",
+            whole if whole == self.periods => "events",
+            _ => "samples",
+        });
         // Callers come last, or first: the end at which the function stands is the leaf.
         let (mut first, mut last) = (0, 0);
         for (Entry { symbol, .. }, Listed { frames, .. }) in stacks() {
@@ -156,7 +160,11 @@ impl Section {
         let (mut numbers, mut shares) = (Weight::ZERO, 0u128);
         for entry in self.entries.iter().filter(numbered) {
             shares += entry.share.millionths();
-            numbers = entry.stacks.iter().try_fold(numbers, |sum, stack| sum.checked_add(stack.weight)).ok_or(Error::Overflow)?;
+            numbers = entry
+                .stacks
+                .iter()
+                .try_fold(numbers, |sum, stack| sum.checked_add(stack.weight))
+                .ok_or(Error::Overflow)?;
         }
         if shares == 0 {
             return Ok(None);
@@ -180,7 +188,13 @@ const ROUNDED: u128 = 5_000;
 impl Entry {
     /// Adds the stacks: with their numbers, or with what they have of the function's share. What perf left out, as too
     /// small, is the function's alone.
-    fn add(&self, whole: Option<Weight>, root_first: bool, document: &Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    fn add(
+        &self,
+        whole: Option<Weight>,
+        root_first: bool,
+        document: &Document<'_>,
+        sink: &mut Sink,
+    ) -> Result<(), Error> {
         let listed = self.stacks.iter().try_fold(0u128, |sum, stack| sum.checked_add(stack.weight.millionths()));
         let listed = listed.ok_or(Error::Overflow)?;
         let alone = match whole {
