@@ -71,6 +71,11 @@ impl Sorted {
         self.kind
     }
 
+    /// Says whether lines have one weight or two, unless the first line has said it.
+    pub fn expect(&mut self, kind: Option<Kind>) {
+        self.kind = self.kind.or(kind);
+    }
+
     /// The present stack.
     pub fn stack(&self) -> &[u8] {
         &self.stack
@@ -133,6 +138,11 @@ impl Sorted {
 fn ends_like_a_weight(stack: &[u8]) -> bool {
     let blank = || memchr::memrchr2(b' ', b'\t', stack).map(|blank| &stack[blank + 1..]);
     stack.last().is_some_and(u8::is_ascii_digit) && blank().and_then(Weight::parse).is_some()
+}
+
+/// Whether one stack stands before another.
+pub(crate) fn is_less(a: &[u8], b: &[u8]) -> bool {
+    compare(a, b, 0).1 == Ordering::Less
 }
 
 /// How many bytes two stacks share, which are known to share some, and their order: by frames, a stack before its

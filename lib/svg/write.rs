@@ -5,9 +5,10 @@
 
 use std::io::{self, Write};
 
+use super::colour::Colour;
 use super::drawing::Drawing;
 use super::layout::Layout;
-use super::options::{Delta, Options, SIDE};
+use super::options::{Background, Delta, Options, SIDE};
 use super::payload::{Payload, push_base64};
 use super::text::{escape, visible};
 use crate::Error;
@@ -163,17 +164,29 @@ impl<'a> Picture<'a> {
         );
     }
 
-    /// The colours that were asked for, which hold by day and by night.
+    /// The strokes of narrow frames, and the colours that were asked for, which hold by day and by night.
     fn push_own_style(&self, text: &mut Vec<u8>) {
         let Options { search_color, ui_color, stroke_color, background, .. } = self.options;
-        for (selector, property, colour) in [
+        let backdrop = match background {
+            Some(Background::Flat(colour)) => Some(*colour),
+            _ => None,
+        };
+        // Who asks for one colour does not say what can be read on it.
+        let ink = |ground: Colour| if ground.is_light() { Colour(0, 0, 0) } else { Colour(255, 255, 255) };
+        for (selector, property, value) in [
+            (" #frames path", "stroke-width", Some(self.stroke_width().to_string())),
             (" .match rect", "fill", search_color.map(|colour| colour.to_string())),
-            (" > text", "fill", ui_color.map(|colour| colour.to_string())),
+            (" .match text", "fill", search_color.map(|colour| ink(colour).to_string())),
+            (" > .background", "fill", backdrop.map(|colour| colour.to_string())),
+            (
+                " > text, svg.flame-graph #legend text",
+                "fill",
+                ui_color.or(backdrop.map(ink)).map(|colour| colour.to_string()),
+            ),
             (" #frames rect", "stroke", stroke_color.map(|colour| colour.to_string())),
-            (" > .background", "fill", background.map(|background| background.stops().0)),
         ] {
-            if let Some(colour) = colour {
-                let rule = format!("svg.flame-graph{selector} {{ {property}: {colour}; }}\n");
+            if let Some(value) = value {
+                let rule = format!("svg.flame-graph{selector} {{ {property}: {value}; }}\n");
                 text.extend_from_slice(rule.as_bytes());
             }
         }
@@ -183,7 +196,7 @@ impl<'a> Picture<'a> {
     fn push_settings(&self, text: &mut Vec<u8>) {
         let Options { count_name, name_type, factor, .. } = self.options;
         let narrowest = self.options.narrowest_share() * (self.width - 2.0 * SIDE);
-        let frames = self.layout.frames.len() as u64 + self.layout.folded;
+        let (frames, names) = self.payload.map_or((0, 0), |payload| (payload.frames_count, payload.names_count));
         for (name, value) in [
             ("data-count-name", count_name.clone()),
             ("data-name-type", name_type.clone()),
@@ -191,7 +204,7 @@ impl<'a> Picture<'a> {
             ("data-frame-height", self.options.frame_height.to_string()),
             ("data-narrowest", narrowest.to_string()),
             ("data-frames", frames.to_string()),
-            ("data-names", self.payload.map_or(0, |payload| payload.names_count).to_string()),
+            ("data-names", names.to_string()),
             ("data-top", self.top.to_string()),
             ("data-whole", self.whole.to_string()),
         ] {
