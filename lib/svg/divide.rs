@@ -3,6 +3,8 @@
 //! Of each stack the frames are kept as numbers. From the root on, the stacks are divided by their next frame, and those
 //! of a frame that is wide enough are divided further. What is too narrow is never looked at again.
 
+use std::ops::Range;
+
 use super::drawing::Drawing;
 use super::layout::{Drawn, Layout, least, state_in};
 use super::options::Options;
@@ -33,11 +35,13 @@ const END: u32 = u32::MAX;
 #[derive(Default)]
 struct Heap {
     frames: Frames,
+    /// Of each frame which state it is, as a bit.
+    state_bits: Vec<u8>,
     /// The frames of all stacks, after each an `END`.
     ids: Vec<u32>,
     stacks: Vec<Stack>,
     /// Weights that do not fit into a stack.
-    large: Vec<Weights>,
+    others: Vec<Weights>,
     /// Of each frame of the last stack, which states stand up to it, a bit each.
     states: Vec<u8>,
     layout: Layout,
@@ -45,34 +49,41 @@ struct Heap {
 }
 
 /// What of a stack is still to be divided.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Stack {
     /// Where its next frame stands.
     at: usize,
-    /// What it weighs, in millionths; or `LARGE`, and where that stands.
-    before: u64,
-    after: u64,
+    /// What it weighs, in millionths; or, with the bit `OTHER`, where that stands.
+    weight: u64,
 }
 
-const LARGE: u64 = u64::MAX;
+const OTHER: u64 = 1 << 63;
 
 impl Heap {
-    fn weights(&self, stack: &Stack) -> Weights {
-        if stack.before == LARGE {
-            return self.large[stack.after as usize];
+    #[inline]
+    fn weights(&self, stack: Stack) -> Weights {
+        match stack.weight & OTHER {
+            0 => Weights::plain(Weight::from_millionths(stack.weight.into())),
+            _ => self.others[(stack.weight & !OTHER) as usize],
         }
-        let [before, after] = [stack.before, stack.after].map(|weight| Weight::from_millionths(weight.into()));
-        Weights { before, after }
     }
 
     /// A stack whose frames stand there.
     fn stack(&mut self, at: usize, weights: Weights) -> Stack {
-        let short = |weight: Weight| u64::try_from(weight.millionths()).ok().filter(|short| *short != LARGE);
-        if let (Some(before), Some(after)) = (short(weights.before), short(weights.after)) {
-            return Stack { at, before, after };
+        let short = u64::try_from(weights.after.millionths()).ok().filter(|weight| weight & OTHER == 0);
+        let weight = short.filter(|_| weights.before.is_zero()).unwrap_or_else(|| {
+            self.others.push(weights);
+            OTHER | (self.others.len() as u64 - 1)
+        });
+        Stack { at, weight }
+    }
+
+    fn state_bit(&mut self, frame: FrameId) -> u8 {
+        for index in self.state_bits.len()..=frame.index() {
+            let state = state_in(self.frames.name(FrameId::from_index(index as u32)));
+            self.state_bits.push(state.map_or(0, |state| 1 << state));
         }
-        self.large.push(weights);
-        Stack { at, before: LARGE, after: self.large.len() as u64 - 1 }
+        self.state_bits[frame.index()]
     }
 }
 
@@ -88,8 +99,8 @@ impl Target for Heap {
     fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
         self.states.truncate(shared);
         for frame in &stack[shared..] {
-            let state = state_in(self.frames.name(*frame)).map_or(0, |state| 1 << state);
-            self.states.push(self.states.last().unwrap_or(&0) | state);
+            let states = self.state_bit(*frame) | self.states.last().unwrap_or(&0);
+            self.states.push(states);
         }
         self.layout.weigh(weights, self.states.last().copied().unwrap_or(0))?;
         let at = self.ids.len();
@@ -103,8 +114,9 @@ impl Target for Heap {
 
 /// Stacks of which all have the same frames so far.
 struct Group {
-    stacks: Vec<Stack>,
-    /// The last of these frames in the layout; none at the root.
+    /// Where they stand.
+    stacks: Range<usize>,
+    /// The last of these frames in the layout, if it is drawn; none at the root.
     frame: Option<usize>,
     depth: usize,
     start: Weight,
@@ -115,23 +127,35 @@ struct Division {
     heap: Heap,
     least: Weight,
     ranks: Vec<u32>,
-    /// Of each frame what it weighs in the present group and in how many stacks it comes next.
-    sums: Vec<(Weights, usize)>,
-    /// Those that come next in any.
+    /// Of each frame what it weighs in the present group.
+    sums: Vec<Sum>,
+    /// Those that come next in any of its stacks.
     next: Vec<u32>,
+    /// The next frame of each of its stacks.
+    ids: Vec<u32>,
+    /// Stacks on their way to their places.
+    moved: Vec<Stack>,
     layout: Layout,
+}
+
+#[derive(Clone, Default)]
+struct Sum {
+    weights: Weights,
+    /// How many stacks it is the next frame of; then where the next of these goes, and one more. Nothing if nowhere.
+    count: usize,
 }
 
 impl Division {
     fn new(mut heap: Heap, options: &Options) -> Self {
         let layout = std::mem::take(&mut heap.layout);
         let least = least(layout.total.after.max(options.total), options.narrowest_share());
-        let (ranks, sums) = (heap.frames.ranks(), vec![Default::default(); heap.frames.len()]);
-        Self { heap, least, ranks, sums, next: Vec::new(), layout }
+        let (ranks, sums) = (heap.frames.ranks(), vec![Sum::default(); heap.frames.len()]);
+        let (next, ids, moved) = Default::default();
+        Self { heap, least, ranks, sums, next, ids, moved, layout }
     }
 
     fn finish(mut self) -> Result<Layout, Error> {
-        let stacks = std::mem::take(&mut self.heap.stacks);
+        let stacks = 0..self.heap.stacks.len();
         let mut waiting = vec![Group { stacks, frame: None, depth: 0, start: Weight::ZERO }];
         while let Some(group) = waiting.pop() {
             self.divide(group, &mut waiting)?;
@@ -141,7 +165,7 @@ impl Division {
     }
 
     fn divide(&mut self, group: Group, waiting: &mut Vec<Group>) -> Result<(), Error> {
-        let own = self.weigh(&group.stacks)?;
+        let own = self.weigh(group.stacks.clone())?;
         if let Some(frame) = group.frame {
             self.layout.frames[frame].own = own;
         }
@@ -149,63 +173,64 @@ impl Division {
         let mut start = group.start.checked_add(own.after).ok_or(Error::Overflow)?;
         let mut next = std::mem::take(&mut self.next);
         next.sort_unstable_by_key(|id| self.ranks[*id as usize]);
-        let first = waiting.len();
-        // Where the stacks of each frame go; nowhere, if it is too narrow.
-        for id in next.drain(..) {
-            let (total, count) = std::mem::take(&mut self.sums[id as usize]);
+        let mut end = group.stacks.start;
+        for id in &next {
+            let sum = &mut self.sums[*id as usize];
+            let (total, count) = (std::mem::take(&mut sum.weights), std::mem::take(&mut sum.count));
             self.layout.largest_delta = self.layout.largest_delta.max(total.difference());
             let is_drawn = total.after >= self.least;
             let frame = is_drawn.then_some(self.layout.frames.len());
             if is_drawn {
-                let name = self.layout.names.intern(self.heap.frames.name(FrameId::from_index(id)));
+                let name = self.layout.names.intern(self.heap.frames.name(FrameId::from_index(*id)));
                 self.layout.frames.push(Drawn { name, depth: group.depth, start, total, own: Weights::default() });
             }
             // The largest difference is looked for among all.
             if is_drawn || self.heap.differential {
-                self.sums[id as usize].1 = waiting.len() + 1 - first;
-                waiting.push(Group { stacks: Vec::with_capacity(count), frame, depth: group.depth + 1, start });
+                sum.count = end - group.stacks.start + 1;
+                waiting.push(Group { stacks: end..end + count, frame, depth: group.depth + 1, start });
+                end += count;
             }
             start = start.checked_add(total.after).ok_or(Error::Overflow)?;
         }
+        self.hand_on(group.stacks.start, end);
+        next.drain(..).for_each(|id| self.sums[id as usize].count = 0);
         self.next = next;
-        self.hand_on(&group.stacks, &mut waiting[first..]);
         Ok(())
     }
 
     /// Sums up by next frame. Returns what the stacks weigh that have none.
-    fn weigh(&mut self, stacks: &[Stack]) -> Result<Weights, Error> {
+    fn weigh(&mut self, stacks: Range<usize>) -> Result<Weights, Error> {
         let mut own = Weights::default();
-        for stack in stacks {
-            let weights = self.heap.weights(stack);
-            match self.heap.ids[stack.at] {
-                END => own.add(weights)?,
-                id => {
-                    let (sum, count) = &mut self.sums[id as usize];
-                    if *count == 0 {
-                        self.next.push(id);
-                    }
-                    *count += 1;
-                    sum.add(weights)?;
-                }
+        self.ids.clear();
+        for stack in &self.heap.stacks[stacks] {
+            let (id, weights) = (self.heap.ids[stack.at], self.heap.weights(*stack));
+            self.ids.push(id);
+            if id == END {
+                own.add(weights)?;
+                continue;
             }
+            let sum = &mut self.sums[id as usize];
+            if sum.count == 0 {
+                self.next.push(id);
+            }
+            sum.count += 1;
+            sum.weights.add(weights)?;
         }
         Ok(own)
     }
 
-    /// Gives each stack to the group of its next frame.
-    fn hand_on(&mut self, stacks: &[Stack], groups: &mut [Group]) {
-        for stack in stacks {
-            let id = self.heap.ids[stack.at];
-            let place = self.sums.get(id as usize).map_or(0, |(_, place)| *place);
-            if let Some(group) = place.checked_sub(1).and_then(|place| groups.get_mut(place)) {
-                group.stacks.push(Stack { at: stack.at + 1, ..*stack });
-            }
+    /// Puts the stacks that are divided further, of those from `start` on, together by their next frames, up to `end`.
+    fn hand_on(&mut self, start: usize, end: usize) {
+        let kept = end - start;
+        if self.moved.len() < kept {
+            self.moved.resize(kept, Stack::default());
         }
-        for group in groups {
-            if let Some(stack) = group.stacks.first() {
-                self.sums[self.heap.ids[stack.at - 1] as usize].1 = 0;
-            }
+        for (id, stack) in self.ids.iter().zip(&self.heap.stacks[start..]) {
+            let Some(sum) = self.sums.get_mut(*id as usize).filter(|sum| sum.count > 0) else { continue };
+            self.moved[sum.count - 1] = Stack { at: stack.at + 1, ..*stack };
+            sum.count += 1;
         }
+        self.heap.stacks[start..end].copy_from_slice(&self.moved[..kept]);
     }
 }
 

@@ -15,13 +15,14 @@ use crate::Error;
 use crate::profile::Weight;
 
 const STYLE: &str = include_str!("viewer/viewer.css");
-const SCRIPT: [&str; 7] = [
+const SCRIPT: [&str; 8] = [
     include_str!("viewer/profile.js"),
     include_str!("viewer/transform.js"),
     include_str!("viewer/label.js"),
     include_str!("viewer/picture.js"),
     include_str!("viewer/search.js"),
     include_str!("viewer/actions.js"),
+    include_str!("viewer/listen.js"),
     include_str!("viewer/viewer.js"),
 ];
 

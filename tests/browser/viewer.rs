@@ -85,6 +85,37 @@ fn the_keyboard_zooms_and_resets() {
 }
 
 #[test]
+fn a_finger_zooms_by_a_tap_and_asks_by_resting() {
+    judge(
+        STACKS,
+        &[],
+        "",
+        r##"
+        const touch = (kind, name) => frame(name).querySelector("rect")
+            .dispatchEvent(new PointerEvent(kind, { bubbles: true, cancelable: true, pointerType: "touch" }));
+        const before = width("write");
+        touch("pointerdown", "write");
+        await until(() => text("details").startsWith("Function: write (50 samples"), "details");
+        check(!touch("contextmenu", "write"), "no menu of the browser over it");
+        touch("pointerup", "write");
+        click(frame("write").querySelector("rect"));
+        equal(width("write"), before, "resting does not zoom");
+        click(byId("menu"));
+        check(svg.querySelector(".sheet").textContent.includes("copy the name of write"), "it is chosen");
+        key("Escape");
+        touch("pointerdown", "parse");
+        touch("pointercancel", "parse");
+        await pause(700);
+        check(!text("details").includes("parse"), "a finger that scrolls does not ask");
+        touch("pointerdown", "parse");
+        touch("pointerup", "parse");
+        click(frame("parse").querySelector("rect"));
+        equal(width("parse"), width("all"), "a tap zooms");
+    "##,
+    );
+}
+
+#[test]
 fn search_tells_the_share_of_the_view() {
     judge(
         STACKS,
