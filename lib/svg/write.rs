@@ -37,8 +37,7 @@ pub(crate) struct Additions<'a> {
 
 const ALONE: Additions<'static> = Additions { packed: &[], scripts: &[include_str!("viewer/start.js")] };
 
-/// Where scripts run, the drawn frames need no place on the page: the viewer is about to draw its own. With many frames
-/// this is a third of the time to load.
+/// Where scripts run, the still frames need no place on the page: the viewer draws its own.
 const EARLY_SCRIPT: &str = "document.currentScript.closest(\"svg\").classList.add(\"scripted\")";
 
 /// How much base64 stands in one element: XML readers refuse longer texts.
@@ -102,7 +101,17 @@ impl<'a> Picture<'a> {
         let mut text = Vec::with_capacity(1 << 16);
         self.push_head(&mut text);
         self.push_captions(&mut text);
-        text.extend_from_slice(b"<g id=\"frames\">\n");
+        out.write_all(&text)?;
+        // The still frames come last: where scripts run, the reader need not wait for them.
+        if let Some(payload) = self.payload {
+            write_payload(payload, additions, out)?;
+        }
+        self.write_frames(out)?;
+        out.write_all(b"</svg>\n")
+    }
+
+    fn write_frames(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut text = b"<g id=\"frames\" class=\"still\">\n".to_vec();
         self.push_root(&mut text);
         for frame in &self.layout.frames {
             self.push_frame(frame, &mut text);
@@ -112,21 +121,7 @@ impl<'a> Picture<'a> {
             }
         }
         text.extend_from_slice(b"</g>\n");
-        out.write_all(&text)?;
-        if let Some(payload) = self.payload {
-            write_packed("stacks", &payload.stacks, out)?;
-            write_packed("names", &payload.names, out)?;
-            if !payload.elements.is_empty() {
-                out.write_all(b"<metadata class=\"elements\">")?;
-                out.write_all(&payload.elements)?;
-                out.write_all(b"</metadata>\n")?;
-            }
-            for (kind, bytes) in additions.packed {
-                write_packed(kind, bytes, out)?;
-            }
-            write_script(additions.scripts, out)?;
-        }
-        out.write_all(b"</svg>\n")
+        out.write_all(&text)
     }
 
     fn push_head(&self, text: &mut Vec<u8>) {
@@ -235,6 +230,20 @@ fn push_attribute(name: &str, value: &str, text: &mut Vec<u8>) {
     text.extend_from_slice(b"=\"");
     escape(&visible(value.as_bytes()), text);
     text.push(b'"');
+}
+
+fn write_payload(payload: &Payload, additions: Additions<'_>, out: &mut dyn Write) -> io::Result<()> {
+    write_packed("stacks", &payload.stacks, out)?;
+    write_packed("names", &payload.names, out)?;
+    if !payload.elements.is_empty() {
+        out.write_all(b"<metadata class=\"elements\">")?;
+        out.write_all(&payload.elements)?;
+        out.write_all(b"</metadata>\n")?;
+    }
+    for (kind, bytes) in additions.packed {
+        write_packed(kind, bytes, out)?;
+    }
+    write_script(additions.scripts, out)
 }
 
 fn write_packed(class: &str, bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {

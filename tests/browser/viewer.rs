@@ -13,6 +13,7 @@ fn the_picture_is_there_and_fills_the_window() {
         "",
         r##"
         equal(groups().length, 9, "frames");
+        equal(svg.querySelectorAll("#frames").length, 1, "the still frames are gone");
         equal(title(frame("all")), "all (200 samples, 100%)", "root");
         equal(title(frame("parse")), "parse (50 samples, 25.00%)", "title");
         equal(width("all"), innerWidth - 20, "the root's width");
@@ -231,6 +232,22 @@ fn several_graphs_in_one_page_do_not_disturb_each_other() {
     );
     let page = format!("<!DOCTYPE html><body>{}{}<script>{script}</script></body>", graph("one"), graph("two"));
     judge_page("page.html", &page, "");
+}
+
+#[test]
+fn the_reader_need_not_wait_for_the_still_frames() {
+    let svg = run("fg-svg", [""; 0], STACKS).ok().text();
+    let (early, frames) = svg.split_once("<g id=\"frames\"").unwrap();
+    // As if the rest of a large file were still on its way.
+    let script = script(
+        r##"
+        equal(groups().length, 9, "frames");
+        equal(width("idle"), Math.round((innerWidth - 20) / 2), "drawn");
+    "##,
+    );
+    let page = format!("{early}<script><![CDATA[{script}]]></script></svg>");
+    judge_page("early.svg", &page, "");
+    assert!(frames.contains("<title>idle (100 samples, 50.00%)</title>"));
 }
 
 #[test]

@@ -14,7 +14,7 @@ class Picture {
     constructor(root, profile) {
         const data = root.dataset;
         Object.assign(this, { root, profile, tree: profile.tree, view: 0, byWeight: false, matches: null, drawn: [] });
-        this.frames = root.querySelector("#frames");
+        this.frames = root.querySelector("#frames:not(.still)");
         this.groups = new Map();
         this.countName = data.countName;
         this.factor = Number(data.factor);

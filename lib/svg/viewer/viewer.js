@@ -5,8 +5,12 @@ const CHANGES = ["callers", "callees", "between", "only", "hide", "recursion", "
 
 class Viewer {
     constructor(root, profile) {
-        root.querySelector("#frames").replaceChildren();
         root.querySelector("#folded")?.remove();
+        root.append(element("g", { id: "frames" }));
+        // The still frames stand behind the script, and may be still to come.
+        const removeStill = () => root.querySelector(":scope > .still")?.remove();
+        document.addEventListener("DOMContentLoaded", removeStill);
+        removeStill();
         root.classList.add("live");
         this.root = root;
         this.picture = new Picture(root, profile);
