@@ -25,8 +25,8 @@ impl Drawing {
         for source in sources {
             match line.read(source, promised, options, diagnostics) {
                 Ok(true) => {}
-                Ok(false) | Err(Error::Read { .. }) if !promised => return Ok(None),
-                Err(error @ Error::Read { .. }) => diagnostics.fail(&error),
+                Ok(false) | Err(Error::Read { .. } | Error::Unreadable { .. }) if !promised => return Ok(None),
+                Err(error @ (Error::Read { .. } | Error::Unreadable { .. })) => diagnostics.fail(&error),
                 other => _ = other?,
             }
         }
@@ -69,7 +69,6 @@ impl Line {
         diagnostics: &mut Diagnostics,
     ) -> Result<bool, Error> {
         let mut input = Sorted::new(source.open()?);
-        input.expect(self.kind);
         let mut is_first = true;
         loop {
             let step = match input.step()? {
@@ -90,13 +89,17 @@ impl Line {
                     return Err(Error::Malformed { name: input.name().to_owned(), line: input.number(), what });
                 }
             }
+            if is_first {
+                let kind = input.kind().unwrap_or(Kind::Plain);
+                kind.agrees(self.kind, input.name())?;
+                self.kind = Some(kind);
+            }
             let pen = self.pen.get_or_insert_with(|| Pen::new(options, input.kind() == Some(Kind::Differential)));
             let same = if is_first { folded::shared_bytes(input.stack(), &self.last) } else { input.shared() };
             is_first = false;
             let shared = go_on(&mut self.ends, input.stack(), same);
             pen.add(shared, frames(input.stack(), &self.ends, shared), input.weights())?;
         }
-        self.kind = self.kind.or(input.kind());
         if !is_first {
             self.last.clear();
             self.last.extend_from_slice(input.stack());
