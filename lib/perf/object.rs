@@ -41,7 +41,7 @@ pub enum Object {
     },
     /// An ELF file whose content is at hand.
     Elf(Elf),
-    /// A file that could not be read; its addresses are offsets in the file.
+    /// A file that could not be read.
     Missing {
         /// The path as the process saw it.
         path: Vec<u8>,
@@ -211,12 +211,29 @@ impl Objects {
             return *id;
         }
         // Of a recording that was made before, the number may be another process's by now.
-        if self.files.is_none() {
-            self.jit_code.meet(pid, &mut self.views);
+        match self.files {
+            None => self.jit_code.meet(pid, &mut self.views),
+            Some(_) => self.jit_code.meet_traces(pid),
         }
-        let id = self.push(Object::Jit { pid, mapped });
+        let id = if mapped || self.jit_code.may_tell(pid) { self.push(Object::Jit { pid, mapped }) } else { UNKNOWN };
         self.jit.insert((pid, mapped), id);
         id
+    }
+
+    /// Whether an address in an object may have a name of its own.
+    pub fn tell_of_addresses(&self, id: ObjectId) -> bool {
+        match self.get(id) {
+            Object::Unknown | Object::Missing { .. } => false,
+            Object::Jit { pid, .. } => self.jit_code.may_tell(*pid),
+            Object::Kernel | Object::Elf(_) => true,
+        }
+    }
+
+    /// A jitdump that a process has mapped.
+    pub(super) fn add_dump(&mut self, pid: u32, dump: JitDump) -> ObjectId {
+        self.jit_code.add_dump(pid, dump);
+        self.jit.retain(|(of, _), id| *of != pid || *id != UNKNOWN);
+        self.jit(pid, true)
     }
 
     /// The object that a mapping shows: opened now if it is new.
@@ -241,8 +258,7 @@ impl Objects {
                 if is_dump(mmap)
                     && let Some(dump) = file.try_clone().ok().and_then(JitDump::open)
                 {
-                    self.jit_code.add_dump(mmap.pid, dump);
-                    return self.jit(mmap.pid, true);
+                    return self.add_dump(mmap.pid, dump);
                 }
                 if let Some(id) = self.by_file.get(&identity) {
                     return *id;

@@ -63,44 +63,57 @@ pub(super) struct Recent {
     met: Vec<Met>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Met {
+    /// The address, shifted to make room for whether it is exact.
     address: u64,
-    /// The state of the process's mappings; 0 for the kernel's addresses.
+    /// The state of the process's mappings. No state is 0.
     state: u32,
-    exact: bool,
     place: u32,
 }
 
-/// A power of two.
-const RECENT: usize = 1 << 15;
+/// A power of two: 2 MiB of them.
+const RECENT: usize = 1 << 17;
+/// The kernel is the same to all processes.
+const KERNEL_STATE: u32 = u32::MAX;
 
 impl Default for Recent {
     fn default() -> Self {
-        // No address is like this one with this state.
-        Self { met: vec![Met { address: 0, state: u32::MAX, exact: false, place: 0 }; RECENT] }
+        Self { met: vec![Met::default(); RECENT] }
+    }
+}
+
+impl Met {
+    /// The kernel has the upper half of all addresses, and programs the lower one: others are no code's.
+    #[inline]
+    fn new(address: Address, state: Option<u32>, place: u32) -> Option<Self> {
+        let state = if address.in_kernel { KERNEL_STATE } else { state? };
+        let is_upper = address.value >> 63 == 1;
+        let met = Self { address: address.value << 1 | u64::from(address.exact), state, place };
+        (is_upper == address.in_kernel).then_some(met)
+    }
+
+    #[inline]
+    fn slot(self) -> usize {
+        let mixed = (self.address ^ u64::from(self.state) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 47) as usize % RECENT
     }
 }
 
 impl Recent {
-    /// The place at an address.
+    /// The place at an address of a process whose mappings are in a state, if that is known.
     #[inline]
     pub(super) fn get(&self, address: Address, state: Option<u32>) -> Option<u32> {
-        let state = state?;
-        let met = self.met[slot(address, state)];
-        let found = met.address == address.value && met.state == state && met.exact == address.exact;
-        found.then_some(met.place)
+        let wanted = Met::new(address, state, 0)?;
+        let met = self.met[wanted.slot()];
+        (met.address == wanted.address && met.state == wanted.state).then_some(met.place)
     }
 
     /// Remembers the place at an address, in the stead of another.
     #[inline]
     pub(super) fn put(&mut self, address: Address, state: Option<u32>, place: u32) {
-        let Some(state) = state else { return };
-        self.met[slot(address, state)] = Met { address: address.value, state, exact: address.exact, place };
+        if let Some(met) = Met::new(address, state, place) {
+            self.met[met.slot()] = met;
+        }
     }
-}
-
-fn slot(address: Address, state: u32) -> usize {
-    let mixed = (address.value ^ u64::from(state) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 49) as usize % RECENT
 }

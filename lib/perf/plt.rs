@@ -22,6 +22,16 @@ pub struct Plt {
 const SECTIONS: [&str; 4] = [".plt", ".plt.sec", ".plt.got", ".iplt"];
 
 impl Plt {
+    /// The functions that an object resolves itself: they are named by its symbols.
+    pub fn functions(file: &object::File<'_>) -> Vec<u64> {
+        let relocations = file.dynamic_relocations().into_iter().flatten();
+        let indirect = relocations.filter(|(_, relocation)| {
+            let object::RelocationFlags::Elf { r_type } = relocation.flags() else { return false };
+            kind(file.architecture(), r_type.0) == Some(Kind::Indirect)
+        });
+        indirect.map(|(_, relocation)| relocation.addend().cast_unsigned()).collect()
+    }
+
     /// Reads the stubs of an object. `symbols` name what the object resolves itself.
     pub fn read(file: &object::File<'_>, symbols: &SymbolTable<'_>) -> Self {
         let Some(stub_at) = reader(file) else { return Self::default() };

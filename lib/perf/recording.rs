@@ -375,7 +375,6 @@ impl Recording {
     fn find_stack(&mut self, stamp: Stamp, sample: &Sample<'_>, stack: &mut Vec<u32>) -> End {
         let state = self.processes.state(stamp.pid, stamp.time);
         for address in sample.callchain.addresses() {
-            let state = if address.in_kernel { Some(0) } else { state };
             self.counts.user_frames += u64::from(!address.in_kernel);
             self.counts.user_stacks += u64::from(!address.in_kernel && address.exact);
             stack.push(self.recent.get(address, state).unwrap_or_else(|| {
@@ -427,14 +426,13 @@ impl Recording {
             None => (self.objects.jit(pid, false), lookup),
             Some(mapping) => {
                 let offset = (lookup - mapping.start).wrapping_add(mapping.offset);
-                let address = match self.objects.get(mapping.object) {
-                    Object::Elf(elf) => elf.address_of(offset).unwrap_or(offset),
-                    Object::Jit { .. } => lookup,
-                    _ => offset,
-                };
-                (mapping.object, address)
+                match self.objects.get(mapping.object) {
+                    Object::Elf(elf) => (mapping.object, elf.address_of(offset).unwrap_or(offset)),
+                    _ => (mapping.object, lookup),
+                }
             }
         };
+        let address = if self.objects.tell_of_addresses(object) { address } else { 0 };
         self.locations.intern(Location { object, address, ip, since: 0 })
     }
 

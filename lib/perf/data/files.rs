@@ -131,8 +131,7 @@ impl Objects {
         if is_dump(mmap)
             && let Some(dump) = files.find(&path).and_then(|path| JitDump::open(File::open(path).ok()?))
         {
-            self.jit_code.add_dump(mmap.pid, dump);
-            return self.jit(mmap.pid, true);
+            return self.add_dump(mmap.pid, dump);
         }
         let elf = files
             .open(mmap)
