@@ -6,7 +6,7 @@ use super::debug_file::{Found, Search};
 use super::debug_information::{DebugInformation, Function};
 use super::demangle::Demangler;
 use super::object::{Elf, bytes_to_path};
-use super::plt::Plt;
+use super::plt::{Callee, Plt};
 use super::symbolize::{Named, NamedFrame, Options};
 use super::symbols::{Entry, Selection, SymbolTable, Visibility};
 
@@ -41,7 +41,7 @@ fn lacks(file: &object::File<'_>, options: &Options) -> bool {
 /// The names in an object.
 struct Names<'a> {
     table: SymbolTable<'a>,
-    plt: Plt,
+    plt: Plt<'a>,
     debug: Option<DebugInformation<'a>>,
     demangler: Demangler,
 }
@@ -49,12 +49,10 @@ struct Names<'a> {
 impl<'a> Names<'a> {
     /// Those of the file itself and, where it was stripped, of its debug file.
     fn symbols(file: &object::File<'a>, debug_file: Option<&object::File<'a>>, addresses: &[u64]) -> Self {
-        let plt_is_hit = Plt::is_hit(file, addresses);
+        let plt = Plt::read(file, addresses);
         let mut wanted = addresses.to_vec();
-        if plt_is_hit {
-            wanted.extend(Plt::functions(file));
-            wanted.sort_unstable();
-        }
+        wanted.extend(plt.own_functions());
+        wanted.sort_unstable();
         let mut all = Selection::new(&wanted);
         add(file.symbols(), &mut all);
         if let Some(file) = debug_file.filter(|_| all.is_empty()) {
@@ -63,9 +61,7 @@ impl<'a> Names<'a> {
         if all.is_empty() {
             add(file.dynamic_symbols(), &mut all);
         }
-        let table = all.finish();
-        let plt = if plt_is_hit { Plt::read(file, &table) } else { Plt::default() };
-        Self { table, plt, debug: None, demangler: Demangler::default() }
+        Self { table: all.finish(), plt, debug: None, demangler: Demangler::default() }
     }
 
     /// The frames at addresses, in ascending order.
@@ -75,7 +71,7 @@ impl<'a> Names<'a> {
             let symbol = self.symbol(*address);
             if self.debug.is_some() {
                 named.push(self.frames(*address, symbol.map(|symbol| self.frame(symbol)), options));
-            } else if !symbol.is_some_and(|(start, _)| named.repeat(start)) {
+            } else if !symbol.is_some_and(|(start, ..)| named.repeat(start)) {
                 named.push(symbol.map(|symbol| self.frame(symbol)).into_iter().collect());
             }
         }
@@ -108,29 +104,27 @@ impl<'a> Names<'a> {
         frames
     }
 
-    /// Where the symbol or stub at an address starts, and its name.
-    fn symbol(&self, address: u64) -> Option<(u64, Symbolic<'_>)> {
-        let stub = self.plt.find(address).map(|(start, name)| (start, Symbolic::Stub(name)));
-        stub.or_else(|| self.table.find(address).map(|symbol| (symbol.start, Symbolic::Mangled(symbol.name))))
+    /// The symbol or stub at an address.
+    fn symbol(&self, address: u64) -> Option<Symbolic<'a>> {
+        let own = |address| self.table.find(address).map(|symbol| symbol.name);
+        let stub = self.plt.find(address).and_then(|(start, callee)| {
+            let name = match callee {
+                Callee::Named(name) => name,
+                Callee::Own(function) => own(function)?,
+            };
+            Some((start, name, &b"@plt"[..]))
+        });
+        stub.or_else(|| self.table.find(address).map(|symbol| (symbol.start, symbol.name, &b""[..])))
     }
 
-    fn frame(&self, (start, name): (u64, Symbolic<'_>)) -> NamedFrame {
-        let name = match name {
-            Symbolic::Stub(name) => name.to_vec(),
-            Symbolic::Mangled(name) => self.demangler.demangle(name),
-        };
+    fn frame(&self, (start, name, suffix): Symbolic<'a>) -> NamedFrame {
+        let name = [&self.demangler.demangle(name), suffix].concat();
         NamedFrame { name, known: true, inlined: false, start: Some(start), source: None }
     }
 }
 
-/// What a symbol is called.
-#[derive(Clone, Copy)]
-enum Symbolic<'a> {
-    /// As a reader would have it.
-    Stub(&'a [u8]),
-    /// As it stands in the table.
-    Mangled(&'a [u8]),
-}
+/// Where a symbol or stub starts, its name, mangled, and what is added to that.
+type Symbolic<'a> = (u64, &'a [u8], &'static [u8]);
 
 /// Adds the functions of an object's table.
 fn add<'a, 'file>(symbols: impl Iterator<Item = object::Symbol<'a, 'file>>, all: &mut Selection<'a, '_>)

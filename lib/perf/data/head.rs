@@ -7,7 +7,7 @@ use super::{Fault, MAGIC, broken};
 use crate::perf::event::Fields;
 
 /// What a recording says of itself.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Head {
     /// Its events.
     pub attrs: Attrs,
