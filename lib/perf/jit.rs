@@ -17,6 +17,8 @@ use super::view::{Folder, Views};
 #[derive(Clone, Debug, Default)]
 struct Code {
     dump: Option<JitDump>,
+    /// What is said of a dump that is not to be had.
+    missing_dump: Option<String>,
     /// Where its map would be: the folder and the process's own number in it.
     map: Option<(Arc<Folder>, String)>,
     /// Whether it may have left a map, or will.
@@ -47,7 +49,9 @@ impl JitCode {
 
     /// Whether anything tells, or may tell yet, of the code that a process made.
     pub fn may_tell(&self, pid: u32) -> bool {
-        self.by_process.get(&pid).is_some_and(|code| code.may_have_map || code.dump.is_some())
+        self.by_process
+            .get(&pid)
+            .is_some_and(|code| code.may_have_map || code.dump.is_some() || code.missing_dump.is_some())
     }
 
     /// Forgets all processes but those that stay.
@@ -58,6 +62,11 @@ impl JitCode {
     /// The jitdump that a process has mapped, to tell that it writes one.
     pub fn add_dump(&mut self, pid: u32, dump: JitDump) {
         self.by_process.entry(pid).or_default().dump = Some(dump);
+    }
+
+    /// A process has mapped a jitdump that is not to be had, and why.
+    pub fn miss_dump(&mut self, pid: u32, why: String) {
+        self.by_process.entry(pid).or_default().missing_dump = Some(why);
     }
 
     /// Reads what was written to a process's jitdump since, if it has one.
@@ -102,8 +111,15 @@ impl JitCode {
             })
         };
         let mut named = Named::default();
-        places.iter().for_each(|place| named.push(frame(*place).into_iter().collect()));
-        (named, remark.into_iter().collect())
+        let mut is_nameless = false;
+        for place in places {
+            let frame = frame(*place);
+            is_nameless |= frame.is_none();
+            named.push(frame.into_iter().collect());
+        }
+        let missing = self.by_process.get(&pid).filter(|_| is_nameless).and_then(|code| code.missing_dump.as_ref());
+        let missing = missing.map(|missing| format!("no names for code made at run time from {missing}"));
+        (named, remark.into_iter().chain(missing).collect())
     }
 
     /// The map that a process left; if it may not be believed, why.

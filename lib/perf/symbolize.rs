@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::demangle::demangle;
 use super::kallsyms::KernelNames;
-use super::object::{Object, ObjectId, Objects};
+use super::object::{Object, ObjectId};
+use super::objects::Objects;
 use super::recording::Location;
 use super::{elf_names, kallsyms};
 

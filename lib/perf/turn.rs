@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::object::{KERNEL, Object, ObjectId, Objects, UNKNOWN};
+use super::object::{Object, ObjectId};
+use super::objects::{KERNEL, Objects, UNKNOWN};
 use super::process::CommId;
 use super::recording::Recording;
 use super::unwind::Unwinder;

@@ -5,8 +5,8 @@ use std::hash::Hasher;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
-use super::event::Address;
-use super::object::ObjectId;
+use crate::perf::event::Address;
+use crate::perf::object::ObjectId;
 
 /// A place in the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Location {
 
 /// Every distinct place, once.
 #[derive(Debug, Default)]
-pub(super) struct Locations {
+pub(in crate::perf) struct Locations {
     all: Vec<Location>,
     by_place: HashTable<u32>,
 }
@@ -59,7 +59,7 @@ fn hash(location: &Location) -> u64 {
 
 /// Places that were met not long ago, by their addresses: most stacks lead through the same ones again and again.
 #[derive(Debug)]
-pub(super) struct Recent {
+pub(in crate::perf) struct Recent {
     met: Vec<Met>,
 }
 
@@ -72,8 +72,8 @@ struct Met {
     place: u32,
 }
 
-/// A power of two: 2 MiB of them.
-const RECENT: usize = 1 << 17;
+/// A power of two: 1 MiB of them.
+const RECENT: usize = 1 << 16;
 /// The kernel is the same to all processes.
 const KERNEL_STATE: u32 = u32::MAX;
 
@@ -96,7 +96,7 @@ impl Met {
     #[inline]
     fn slot(self) -> usize {
         let mixed = (self.address ^ u64::from(self.state) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 47) as usize % RECENT
+        (mixed >> 48) as usize % RECENT
     }
 }
 
