@@ -26,6 +26,7 @@ impl Recording {
             kept: std::mem::take(&mut self.kept),
             counts: std::mem::take(&mut self.counts),
             lost: std::mem::take(&mut self.lost),
+            waiting: Default::default(),
             scratch: Vec::new(),
             recent: std::mem::take(&mut self.recent),
         };

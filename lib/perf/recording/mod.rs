@@ -13,6 +13,7 @@ pub use self::options::{Options, ThreadBy, WeightBy};
 pub use self::places::Location;
 use self::places::{Locations, Recent};
 pub use self::stack::Stack;
+use self::stack::Waiting;
 use super::event::{Event, Mmap, Sample, Stamp};
 use super::objects::Objects;
 use super::process::{CommId, Mapping, Processes};
@@ -52,6 +53,7 @@ pub struct Recording {
     pub counts: Counts,
     /// Samples that the kernel dropped, event by event.
     pub(super) lost: Vec<u64>,
+    pub(super) waiting: Waiting,
     pub(super) scratch: Vec<u32>,
     pub(super) recent: Recent,
 }
@@ -72,6 +74,7 @@ impl Recording {
             kept: Vec::new(),
             counts: Counts::default(),
             lost: Vec::new(),
+            waiting: Waiting::default(),
             scratch: Vec::new(),
             recent: Recent::default(),
         }
@@ -147,12 +150,15 @@ impl Recording {
 
     fn sample(&mut self, stamp: Stamp, sample: &Sample<'_>) {
         let stamp = self.with_owner(stamp);
+        let is_kept = self.options.each_sample || self.objects.jit_code.dump(stamp.pid).is_some();
+        if !is_kept {
+            self.add_later(stamp, sample);
+            return;
+        }
         let number = self.intern_stack(stamp, sample);
         self.add(number, (1, sample.period));
         // What code was where at its time is known at the end.
-        if self.options.each_sample || self.objects.jit_code.dump(stamp.pid).is_some() {
-            self.kept.push(Kept { stamp, period: sample.period, stack: number });
-        }
+        self.kept.push(Kept { stamp, period: sample.period, stack: number });
     }
 
     fn add(&mut self, stack: u32, (samples, period): (u64, u64)) {

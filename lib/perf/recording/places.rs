@@ -25,7 +25,19 @@ pub struct Location {
 #[derive(Debug, Default)]
 pub(in crate::perf) struct Locations {
     all: Vec<Location>,
-    by_place: HashTable<u32>,
+    /// Those that are told by object and address alone: nearly all. What is compared stands in the table itself, since each
+    /// look-up waits for memory that is far away. A power of two of slots, or none.
+    plain: Vec<Slot>,
+    used: usize,
+    others: HashTable<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    address: u64,
+    object: u32,
+    /// The place's number, counted from 1; 0 if the slot is free.
+    place: u32,
 }
 
 impl Locations {
@@ -36,15 +48,59 @@ impl Locations {
 
     /// The place's number; the next one if it was not seen before.
     pub(super) fn intern(&mut self, location: Location) -> u32 {
+        if location.ip != 0 || location.since != 0 {
+            return self.intern_other(location);
+        }
+        if self.used * 4 >= self.plain.len() * 3 {
+            self.grow();
+        }
+        let mask = self.plain.len() - 1;
+        let mut at = hash(&location) as usize & mask;
+        loop {
+            let slot = self.plain[at];
+            if slot.place == 0 {
+                break;
+            }
+            if (slot.address, slot.object) == (location.address, location.object.0) {
+                return slot.place - 1;
+            }
+            at = (at + 1) & mask;
+        }
+        let id = self.add(location);
+        self.plain[at] = Slot { address: location.address, object: location.object.0, place: id + 1 };
+        self.used += 1;
+        id
+    }
+
+    fn intern_other(&mut self, location: Location) -> u32 {
         let all = &self.all;
-        if let Some(id) = self.by_place.find(hash(&location), |id| all[*id as usize] == location) {
+        if let Some(id) = self.others.find(hash(&location), |id| all[*id as usize] == location) {
             return *id;
         }
-        let id = u32::try_from(all.len()).expect("fewer than 2^32 places");
-        self.all.push(location);
+        let id = self.add(location);
         let all = &self.all;
-        self.by_place.insert_unique(hash(&location), id, |id| hash(&all[*id as usize]));
+        self.others.insert_unique(hash(&location), id, |id| hash(&all[*id as usize]));
         id
+    }
+
+    fn add(&mut self, location: Location) -> u32 {
+        let id = u32::try_from(self.all.len()).ok().filter(|id| *id < u32::MAX).expect("fewer than 2^32 places");
+        self.all.push(location);
+        id
+    }
+
+    fn grow(&mut self) {
+        let size = (self.plain.len() * 2).max(64);
+        for slot in std::mem::replace(&mut self.plain, vec![Slot::default(); size]) {
+            if slot.place == 0 {
+                continue;
+            }
+            let mut at = hash(&self.all[slot.place as usize - 1]) as usize & (size - 1);
+            while self.plain[at].place != 0 {
+                at = (at + 1) & (size - 1);
+            }
+            self.plain[at] = slot;
+        }
     }
 }
 
@@ -115,5 +171,27 @@ impl Recent {
         if let Some(met) = Met::new(address, state, place) {
             self.met[met.slot()] = met;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Location, Locations};
+    use crate::perf::object::ObjectId;
+
+    #[test]
+    fn a_place_has_one_number_and_no_other_has_it() {
+        let mut locations = Locations::default();
+        let location = |n: u64| {
+            let (ip, since) = (if n.is_multiple_of(7) { n } else { 0 }, u64::from(n.is_multiple_of(11)));
+            Location { object: ObjectId((n % 3) as u32), address: n / 3 * 8, ip, since }
+        };
+        for _ in 0..2 {
+            for n in 0..5000 {
+                assert_eq!(u64::from(locations.intern(location(n))), n);
+            }
+        }
+        assert_eq!(locations.all().len(), 5000);
+        assert!((0..5000).all(|n| locations.all()[n as usize] == location(n)));
     }
 }

@@ -11,6 +11,7 @@ impl Recording {
     /// Nothing more will come. Code that was made at run time may have been replaced: each sample's places get those of
     /// its own time.
     pub fn finish(&mut self) {
+        self.add_waiting();
         self.objects.jit_code.read_dumps();
         let mut reused = FxHashMap::default();
         for index in 0..self.kept.len() {

@@ -9,6 +9,7 @@ use crate::perf::process::{CommId, Mapping};
 use crate::perf::state::State;
 use crate::perf::unwind::{End, Moment};
 use crate::profile::FrameId;
+use crate::profile::stacks::{Candidate, hash_ids};
 
 /// The number of a stack's ids that come before its addresses: the thread's name; the event, and whether it is cut.
 pub(super) const HEAD: usize = 2;
@@ -33,9 +34,64 @@ pub struct Stack<'a> {
     pub places: &'a [u32],
 }
 
+/// So many samples are added together: a look-up waits for memory that is far away, and several wait at the same time.
+const TOGETHER: usize = 64;
+
+/// Samples that are to be added.
+#[derive(Debug, Default)]
+pub(in crate::perf) struct Waiting {
+    ids: Vec<u32>,
+    samples: Vec<WaitingSample>,
+    candidates: Vec<Option<Candidate>>,
+}
+
+#[derive(Debug)]
+struct WaitingSample {
+    hash: u32,
+    end: usize,
+    period: u64,
+}
+
 impl Recording {
+    /// Adds a sample, some time.
+    pub(super) fn add_later(&mut self, stamp: Stamp, sample: &Sample<'_>) {
+        let stack = self.stack_of(stamp, sample);
+        let waiting = &mut self.waiting;
+        waiting.ids.extend_from_slice(&stack);
+        let (hash, end) = (hash_ids(&stack), waiting.ids.len());
+        waiting.samples.push(WaitingSample { hash, end, period: sample.period });
+        self.scratch = stack;
+        if self.waiting.samples.len() >= TOGETHER {
+            self.add_waiting();
+        }
+    }
+
+    /// Adds all samples that wait.
+    pub(super) fn add_waiting(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.candidates.extend(waiting.samples.iter().map(|sample| self.stacks.candidate(sample.hash)));
+        let mut start = 0;
+        for (sample, candidate) in waiting.samples.drain(..).zip(waiting.candidates.drain(..)) {
+            let ids = &waiting.ids[start..sample.end];
+            let known = candidate.and_then(|candidate| self.stacks.confirm(candidate, ids));
+            let number = known.unwrap_or_else(|| self.stacks.intern_hashed(sample.hash, ids));
+            self.add(number, (1, sample.period));
+            start = sample.end;
+        }
+        waiting.ids.clear();
+        self.waiting = waiting;
+    }
+
     /// The number of a sample's stack, for one that is to be charged later.
     pub fn intern_stack(&mut self, stamp: Stamp, sample: &Sample<'_>) -> u32 {
+        let stack = self.stack_of(stamp, sample);
+        let number = self.stacks.intern(&stack);
+        self.scratch = stack;
+        number
+    }
+
+    /// The ids of a sample's stack: what stands in [`HEAD`], then its places.
+    fn stack_of(&mut self, stamp: Stamp, sample: &Sample<'_>) -> Vec<u32> {
         self.counts.samples += 1;
         let mut stack = std::mem::take(&mut self.scratch);
         stack.clear();
@@ -44,9 +100,7 @@ impl Recording {
         let comm = self.thread(stamp);
         stack.extend([sample.event << EVENT_SHIFT | if end == End::Root { 0 } else { CUT }, comm]);
         stack.reverse();
-        let number = self.stacks.intern(&stack);
-        self.scratch = stack;
-        number
+        stack
     }
 
     /// The number of a stack of which nothing is known but the thread's name.
