@@ -13,6 +13,7 @@ mod csv;
 mod diff;
 mod documents;
 mod filter;
+mod fleet;
 mod folded;
 mod formats;
 mod heatmap;
