@@ -98,6 +98,13 @@ pub struct Options {
     pub no_inline: bool,
 }
 
+impl Options {
+    /// Whether they ask when, where or by whom samples were taken.
+    fn ask_for_origin(&self) -> bool {
+        self.spans.is_some() || !origin::Choice::new(self).is_all()
+    }
+}
+
 /// Parses one format. It may remember frames between blocks, and so is always given the same sink.
 trait Parser: Send {
     /// Adds a block of whole samples.

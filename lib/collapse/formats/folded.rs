@@ -44,12 +44,21 @@ fn is_comment(line: &[u8]) -> bool {
     line.starts_with(b"# ") && !line.contains(&b';') && stack().is_none_or(|stack| stack.ends_with(b":"))
 }
 
-/// Of the first lines that are not blank, whether each is a stack and a weight.
+/// Whether lines have one weight or two, if any of the first ones is a stack.
+pub(in crate::collapse) fn kind(head: &[u8]) -> Option<Kind> {
+    lines(head).find(|line| parse(line, Kind::Plain).is_some()).map(Kind::of_first_line)
+}
+
+/// Of the first lines whether each is a stack and a weight.
 fn first_lines(head: &[u8]) -> Vec<bool> {
+    lines(head).take(TELLING).map(|line| parse(line, Kind::Plain).is_some() || is_too_small(line)).collect()
+}
+
+/// The lines that are not blank.
+fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let head = head.strip_prefix(BOM).unwrap_or(head);
     let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
-    let lines = lines.filter(|line| !line.is_empty() && !is_comment(line));
-    lines.take(TELLING).map(|line| parse(line, Kind::Plain).is_some() || is_too_small(line)).collect()
+    lines.filter(|line| !line.is_empty() && !is_comment(line))
 }
 
 /// The parser. One weight or two is what the first line of all says.
@@ -83,7 +92,7 @@ impl Parser for Folded {
 
 impl Folded {
     fn line(&mut self, line: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error> {
-        let kind = self.kind.unwrap_or_else(|| kind_of_first(line, sink));
+        let kind = self.kind.unwrap_or_else(|| Kind::of_first_line(line));
         let Some(Line { stack, weights }) = parse(line, kind) else {
             remarks.malformed(match kind {
                 _ if is_too_small(line) => "a weight below 0.000001, the least that counts",
@@ -131,12 +140,4 @@ fn is_too_small(line: &[u8]) -> bool {
 fn is_negative(line: &[u8]) -> bool {
     let last = memchr::memrchr(b' ', line).map_or(line, |blank| &line[blank + 1..]);
     last.strip_prefix(b"-").is_some_and(|weight| Weight::parse(weight).is_some())
-}
-
-/// What the first line says, unless what was read before it has one weight already.
-fn kind_of_first(line: &[u8], sink: &Sink) -> Kind {
-    match sink.frames().is_empty() {
-        true => Kind::of_first_line(line),
-        false => Kind::Plain,
-    }
 }
