@@ -271,7 +271,7 @@ fn expectation(line: &[u8], kind: Kind) -> &'static str {
         Kind::Differential => "expected two weights at the end of the line, as in its first: stack BEFORE AFTER",
         Kind::Plain if memchr::memrchr2(b' ', b'\t', line).is_none() => "expected a weight after the last space",
         Kind::Plain if split_weight(line).is_some() => "a weight without a stack",
-        Kind::Plain => "what follows the last space is not a weight (digits, or digits.digits)",
+        Kind::Plain => "what follows the last space is not a weight (digits, or digits.digits; 0.000001 is the least)",
     }
 }
 

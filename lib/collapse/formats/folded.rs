@@ -1,7 +1,9 @@
 //! Folded stacks, which only have to be merged.
 
+use super::{bpftrace, goroutines};
 use crate::Error;
 use crate::collapse::sink::Sink;
+use crate::collapse::text;
 use crate::collapse::{Format, Parser, Reading, Remarks};
 use crate::folded::{Kind, Line, parse_line};
 use crate::input::after_last_line;
@@ -28,10 +30,11 @@ fn recognises(head: &[u8]) -> bool {
     most && (fitting * 3 >= folded.len() * 2 || memchr::memchr(b';', head).is_some())
 }
 
-/// Whether all of the first lines are a stack and a weight, and none of them bpftrace's, whose keys look like that.
+/// Whether all of the first lines are a stack and a weight, and none of them another format's that looks like that.
 pub(in crate::collapse) fn is_certain(head: &[u8]) -> bool {
     let fits = first_lines(head);
-    !fits.is_empty() && fits.iter().all(|fits| *fits) && !head.starts_with(b"@")
+    let other = |line: &[u8]| bpftrace::is_entry(line) || goroutines::is_table(line);
+    !fits.is_empty() && fits.iter().all(|fits| *fits) && !text::lines(head).take(TELLING).any(other)
 }
 
 /// Whether a line says something of the profile: `# mode: wall`. One that reads as a stack of several frames, or as a
@@ -48,7 +51,7 @@ pub(in crate::collapse) fn kind(head: &[u8]) -> Option<Kind> {
 
 /// Of the first lines whether each is a stack and a weight.
 fn first_lines(head: &[u8]) -> Vec<bool> {
-    lines(head).take(TELLING).map(|line| parse(line, Kind::Plain).is_some()).collect()
+    lines(head).take(TELLING).map(|line| parse(line, Kind::Plain).is_some() || is_too_small(line)).collect()
 }
 
 /// The lines that are not blank.
@@ -92,6 +95,7 @@ impl Folded {
         let kind = self.kind.unwrap_or_else(|| Kind::of_first_line(line));
         let Some(Line { stack, weights }) = parse(line, kind) else {
             remarks.malformed(match kind {
+                _ if is_too_small(line) => "a weight below 0.000001, the least that counts",
                 _ if is_negative(line) => "a weight below zero, which no stack can have",
                 Kind::Plain => "expected a stack and, after the last space, its weight",
                 Kind::Differential => "expected a stack and two weights, as in the first line",
@@ -124,6 +128,12 @@ fn parse(line: &[u8], kind: Kind) -> Option<Line<'_>> {
         let whole = matches!(idle, b"0" | b"1") && values.next().is_none() && kind == Kind::Plain;
         (whole && !stack.is_empty()).then(|| Line { stack, weights: Weights::plain(time) })
     })
+}
+
+/// Whether the weight is one that becomes nothing by rounding.
+fn is_too_small(line: &[u8]) -> bool {
+    let last = memchr::memrchr(b' ', line).map(|blank| &line[blank + 1..]);
+    last.and_then(|weight| weight.strip_prefix(b"0.000000")).is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
 }
 
 /// As Austin has where memory was released.
