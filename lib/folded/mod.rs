@@ -8,5 +8,4 @@ pub mod sorted;
 mod write;
 
 pub use read::{Kind, Line, Target, gather, parse_line, read_all, read_into};
-pub(crate) use sorted::shared_bytes;
 pub use write::write;

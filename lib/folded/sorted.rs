@@ -136,11 +136,6 @@ fn ends_like_a_weight(stack: &[u8]) -> bool {
     stack.last().is_some_and(u8::is_ascii_digit) && blank().and_then(Weight::parse).is_some()
 }
 
-/// Whether one stack stands before another.
-pub(crate) fn is_less(a: &[u8], b: &[u8]) -> bool {
-    compare(a, b, 0).1 == Ordering::Less
-}
-
 /// How many bytes two stacks share, which are known to share some, and their order: by frames, a stack before its
 /// extensions.
 fn compare(a: &[u8], b: &[u8], known: usize) -> (usize, Ordering) {
