@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 
 use object::Object as _;
 
-use super::object::{Bytes, bytes_to_path, map_file};
+use super::mapped_file::{bytes_to_path, map_file};
+use super::object::Bytes;
 
 /// Where distributions put them.
 const DEBUG_ROOT: &str = "/usr/lib/debug";
@@ -162,5 +163,6 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 fn open(path: &Path) -> Option<Bytes> {
-    map_file(&super::object::open_at_once(path).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()))?).ok()
+    map_file(&super::mapped_file::open_at_once(path).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()))?)
+        .ok()
 }

@@ -1,7 +1,9 @@
 //! `fg-collapse perf.data`: recordings by perf, where perf may record, against perf's own reading of them; and files made
 //! by hand, honest ones and others.
 
+mod elsewhere;
 mod handmade;
+mod jit;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
