@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 pub use choosing::Choosing;
 pub use manual::Entries;
-pub use options::{Color, Common, Reading, parse_duration};
+pub use options::{Color, Common, Reading, parse_duration, positive};
 pub use output::Output;
 #[cfg(unix)]
 pub use signals::Interrupts;

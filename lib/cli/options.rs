@@ -5,6 +5,16 @@ use std::path::PathBuf;
 use super::generate;
 use crate::Error;
 use crate::input::Source;
+use crate::profile::Weight;
+
+/// Reads a weight that an option names: a positive number.
+///
+/// # Errors
+/// What was expected, in words.
+pub fn positive(text: &str) -> Result<Weight, &'static str> {
+    let weight = Weight::parse(text.as_bytes()).filter(|weight| !weight.is_zero());
+    weight.ok_or("expected a positive number, like 2 or 0.25")
+}
 
 /// The options that all tools have.
 #[derive(Clone, Debug, Default, clap::Args)]

@@ -172,11 +172,19 @@ fn a_change_that_counting_does_not_explain_has_a_small_chance() {
     for number in 0..30 {
         folded += &format!("main;f{number:02} {} {}\n", 100 + number % 7, 103 - number % 5);
     }
-    folded += "main;slow 100 200\nmain;rare 1 3\n";
+    folded += "main;slow 100 300\nmain;rare 1 3\n";
     let out = run("fg-csv", ["--sort=self_chance", "--top=2"], folded.as_bytes()).ok().text();
     let rows: Vec<&str> = out.lines().collect();
-    assert!(rows[1].starts_with("slow,100,200,100,0.0000,"), "{out}");
+    assert!(rows[1].starts_with("slow,100,300,200,0.0000,"), "{out}");
     assert!(rows[2].contains(",1.0000,"), "{out}");
+    // Round counts look like samples of that weight, which -v says and an option corrects.
+    let round: String = folded.lines().map(|line| line.replace(' ', "0 ") + "0\n").collect();
+    let judged = |options: &[&str]| {
+        run("fg-csv", [&["-v", "--sort=self_chance", "--top=1"], options].concat(), round.as_bytes()).ok()
+    };
+    let (taken, said) = (judged(&[]), judged(&["--per-sample=1"]));
+    assert_eq!(taken.stderr, "fg-csv: one sample weighs 10\n");
+    assert_eq!(said.stderr, "fg-csv: one sample weighs 1\n");
     // Durations are no counts.
     let durations: String =
         (0..30).map(|number| format!("f{number} {} {}\n", 10_007 + 3 * number, 10_009 + number)).collect();
