@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::{assert_golden, data, directory, run};
+use crate::support::tables::assert_tables_are_true;
+use crate::support::{assert_golden, corpus, data, directory, run};
 
 fn table(folded: &[u8]) -> String {
     run("fg-csv", [""; 0], folded).ok().text()
@@ -190,4 +191,20 @@ fn a_change_that_counting_does_not_explain_has_a_small_chance() {
         (0..30).map(|number| format!("f{number} {} {}\n", 10_007 + 3 * number, 10_009 + number)).collect();
     let out = run("fg-csv", ["--top=1"], durations.as_bytes()).ok().text();
     assert!(out.lines().nth(1).unwrap().contains(",,"), "{out}");
+}
+
+#[test]
+fn tables_of_real_profiles_are_those_of_a_slow_count() {
+    let profiles = [
+        "gregg/example-perf-stacks.txt.gz",
+        "gregg/example-dtrace-stacks.txt",
+        "gregg/perf-iperf-stacks-pidtid-01.txt",
+        "gregg/perf-rust-Yamakaky-dcpu.txt",
+        "recorded/java.perf-script.txt.gz",
+        "recorded/cpp.perf-script.txt.gz",
+    ];
+    for name in profiles {
+        let Some(path) = corpus(name) else { return };
+        assert_tables_are_true(name, &run("fg-collapse", ["-q".as_ref(), path.as_os_str()], b"").ok().stdout);
+    }
 }
