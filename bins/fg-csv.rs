@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fgkit::Error;
-use fgkit::cli::{self, Color, Common, Entries, Reading, Session, Tool};
+use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::csv::{By, Categories, DEFAULT_CATEGORIES, Format, Table, count, summary, write};
 use fgkit::profile::Weight;
 
@@ -70,21 +70,9 @@ struct Args {
     /// Write a JSON array of objects
     #[arg(long)]
     json: bool,
-
-    #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    common: Common,
-    #[command(flatten)]
-    color: Color,
 }
 
 impl Args {
-    fn rules(&self) -> Result<Categories, Error> {
-        let Some(path) = self.categories.as_deref() else { return Categories::parse(DEFAULT_CATEGORIES, "categories") };
-        Categories::read(path)
-    }
-
     fn format(&self, is_terminal: bool) -> Format {
         match () {
             () if self.json => Format::Json,
@@ -102,16 +90,8 @@ impl Tool for Args {
         ("fg-diff -n before.folded after.folded | fg-csv --top 10", "The functions that changed most."),
     ];
 
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn color(&self) -> clap::ColorChoice {
-        self.color.color
-    }
-
     fn reads_stdin(&self) -> bool {
-        !self.print_categories && self.reading.reads_stdin()
+        !self.print_categories
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
@@ -119,9 +99,8 @@ impl Tool for Args {
             session.output.write_with(|out| out.write_all(DEFAULT_CATEGORIES.as_bytes()))?;
             return Ok(0);
         }
-        session.diagnostics.set_strict(self.reading.strict);
-        let categories = self.rules()?;
-        let mut counts = count(&self.reading.sources()?, self.by, &mut session.diagnostics)?;
+        let categories = Categories::load(self.categories.as_deref())?;
+        let mut counts = count(&session.sources, self.by, &mut session.diagnostics)?;
         if counts.differential {
             counts.sample = self.per_sample.or(counts.sample);
             let said = counts

@@ -45,9 +45,9 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// If `kind` does not say whether lines have one weight or two, the first line does.
-    pub(super) fn new(input: Blocks, kind: Option<Kind>) -> Self {
-        Self { input, number: 0, kind, last: Vec::new(), ended: false }
+    /// The input's first line says whether all have one weight or two.
+    pub(super) fn new(input: Blocks) -> Self {
+        Self { input, number: 0, kind: None, last: Vec::new(), ended: false }
     }
 
     /// Goes to the next block; `false` at the end.
@@ -99,11 +99,12 @@ impl Reader {
         if line.trim_ascii_end().is_empty() {
             return None;
         }
-        let kind = *self.kind.get_or_insert_with(|| Kind::of_first_line(line));
+        let kind = self.kind.unwrap_or_else(|| Kind::of_first_line(line));
         let usual = (kind == Kind::Plain).then(|| usual_line(line)).flatten();
         let Some(line) = usual.or_else(|| parse_line(line, kind)) else {
             return Some((Step::Malformed, Line { stack: b"", weights: Weights::default() }, 0));
         };
+        self.kind = Some(kind);
         let shared = shared.min(line.stack.len());
         let is_less = order(line.stack, last, shared) == Ordering::Less;
         let is_odd = || ends_like_a_weight(line.stack) || (returns && line.stack.contains(&b'\r'));

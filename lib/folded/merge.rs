@@ -19,12 +19,13 @@ const BLOCK: usize = 256 * 1024;
 /// So many inputs are read ahead, each in a thread of its own.
 const FEW: usize = 16;
 
-/// Merges sorted inputs and writes the result. The first line of all says whether all have one weight or two, unless
-/// `written` says which are written. `step` goes to the next stack of an input, `false` at its end; `each` gets what a
-/// stack weighs in all inputs, and says what is written.
+/// Merges sorted inputs and writes the result. All have one weight or two, as the first line of each says, and as many are
+/// written, unless `written` says otherwise. `step` goes to the next stack of an input, `false` at its end; `each` gets
+/// what a stack weighs in all inputs, and says what is written.
 ///
 /// # Errors
-/// Those of `step` and of `out`, which are named `name`, and [`Error::Overflow`].
+/// Those of `step` and of `out`, which are named `name`, [`Error::Overflow`], and [`Error::Unreadable`] if one input has
+/// not as many weights as another.
 pub fn merge(
     inputs: Vec<Blocks>,
     mut step: impl FnMut(usize, &mut Sorted) -> Result<bool, Error>,
@@ -38,9 +39,12 @@ pub fn merge(
     let mut tournament = Tournament::new(inputs.len());
     let mut heads = Vec::with_capacity(inputs.len());
     for (number, input) in inputs.into_iter().enumerate() {
-        let mut input = sorted(input, kind);
+        let mut input = sorted(input);
         let shared = step(number, &mut input)?.then_some(0);
-        kind = input.kind();
+        if let Some(found) = input.kind() {
+            found.agrees(kind, input.name())?;
+            kind = Some(found);
+        }
         heads.push(input);
         tournament.play(Head { number, shared }, &heads);
     }

@@ -29,7 +29,7 @@ fn scan_one(source: &Source, is_folded: impl Fn(&mut Blocks) -> bool) -> Result<
     if !is_folded(&mut input) {
         return Ok(None);
     }
-    let mut input = Sorted::new(input, None);
+    let mut input = Sorted::new(input);
     let (mut total, mut is_whole) = (Weights::default(), true);
     loop {
         match input.step()? {

@@ -35,15 +35,15 @@ pub enum Step {
 }
 
 impl Sorted {
-    /// Reads an input. Lines have one weight or two as `kind` says or, if it says nothing, the first line.
-    pub fn new(input: Blocks, kind: Option<Kind>) -> Self {
-        Self::reading(input.name().to_owned(), Reading::Here(Reader::new(input, kind)))
+    /// Reads an input; its first line says whether all have one weight or two.
+    pub fn new(input: Blocks) -> Self {
+        Self::reading(input.name().to_owned(), Reading::Here(Reader::new(input)))
     }
 
     /// The same, read ahead in a thread of its own.
-    pub fn ahead(input: Blocks, kind: Option<Kind>) -> Self {
+    pub fn ahead(input: Blocks) -> Self {
         let name = input.name().to_owned();
-        let mut reader = Reader::new(input, kind);
+        let mut reader = Reader::new(input);
         Self::reading(name, Reading::Ahead(Ahead::new(move |lines| reader.fill(lines))))
     }
 
@@ -129,7 +129,7 @@ mod tests {
 
     fn sorted(text: &str) -> Sorted {
         let input = Blocks::new("t".to_owned(), Box::new(std::io::Cursor::new(text.as_bytes().to_vec()))).unwrap();
-        Sorted::new(input, None)
+        Sorted::new(input)
     }
 
     #[test]

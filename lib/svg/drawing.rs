@@ -63,7 +63,8 @@ impl Drawing {
             order,
             options,
             pen: None,
-            kind: Kind::Plain,
+            kind: None,
+            begun: false,
             stack: Vec::new(),
             ends: Vec::new(),
             disordered: false,
@@ -72,8 +73,8 @@ impl Drawing {
             match reader.read(source, diagnostics) {
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
-                Err(Error::Read { .. }) if order == Order::Perhaps => return Ok(None),
-                Err(error @ Error::Read { .. }) => diagnostics.fail(&error),
+                Err(Error::Read { .. } | Error::Unreadable { .. }) if order == Order::Perhaps => return Ok(None),
+                Err(error @ (Error::Read { .. } | Error::Unreadable { .. })) => diagnostics.fail(&error),
                 Err(error) => return Err(error),
             }
         }
@@ -123,7 +124,9 @@ struct Reader<'a> {
     order: Order,
     options: &'a Options,
     pen: Option<Pen>,
-    kind: Kind,
+    kind: Option<Kind>,
+    /// Whether the present text's first line was seen.
+    begun: bool,
     /// The frames of the line before, with their `;`.
     stack: Vec<u8>,
     /// Where each of them ends.
@@ -137,6 +140,7 @@ impl Reader<'_> {
         let mut input = source.open()?;
         let name = input.name().to_owned();
         let mut number = 0;
+        self.begun = false;
         while let Some(block) = input.next(after_last_line)? {
             let mut rest = block;
             while !rest.is_empty() {
@@ -158,16 +162,18 @@ impl Reader<'_> {
         if line.iter().all(|byte| matches!(byte, b' ' | b'\t')) {
             return Ok(true);
         }
-        if self.pen.is_none() {
-            self.kind = Kind::of_first_line(line);
-        }
-        let Some(Line { stack, weights }) = parse_line(line, self.kind) else {
+        let kind = self.kind.filter(|_| self.begun).unwrap_or_else(|| Kind::of_first_line(line));
+        let Some(Line { stack, weights }) = parse_line(line, kind) else {
             if self.order == Order::Perhaps {
                 return Ok(false);
             }
             diagnostics.malformed(name, number, "expected frame;frame;… and a weight, or two as in the first line")?;
             return Ok(true);
         };
+        if !std::mem::replace(&mut self.begun, true) {
+            kind.agrees(self.kind, name)?;
+            self.kind = Some(kind);
+        }
         let same = shared_bytes(&self.stack, stack);
         let disordered = self.pen.is_some() && precedes(&stack[same..], &self.stack[same..]);
         self.disordered |= disordered;
@@ -179,7 +185,7 @@ impl Reader<'_> {
             }
             _ => {}
         }
-        let pen = self.pen.get_or_insert_with(|| Pen::new(self.options, self.kind == Kind::Differential));
+        let pen = self.pen.get_or_insert_with(|| Pen::new(self.options, kind == Kind::Differential));
         keep_shared(&mut self.ends, stack, same);
         let (shared, new) = (self.ends.len(), frames_behind(stack, self.ends.last().copied()));
         pen.add(shared, new.clone(), weights)?;
