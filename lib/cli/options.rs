@@ -6,6 +6,16 @@ use clap::builder::Resettable;
 use clap::{Args as _, FromArgMatches as _};
 
 use super::generate;
+use crate::profile::Weight;
+
+/// Reads a weight that an option names: a positive number.
+///
+/// # Errors
+/// What was expected, in words.
+pub fn positive(text: &str) -> Result<Weight, &'static str> {
+    let weight = Weight::parse(text.as_bytes()).filter(|weight| !weight.is_zero());
+    weight.ok_or("expected a positive number, like 2 or 0.25")
+}
 
 /// The options that all tools have.
 #[derive(Clone, Debug, Default, clap::Args)]
