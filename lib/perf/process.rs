@@ -109,6 +109,10 @@ impl Process {
     }
 }
 
+/// All processes together inherit no more mappings than this: a recording made by hand may have a process of very many
+/// fork very often. No machine has as many.
+const MOST_INHERITED: usize = 1 << 22;
+
 /// A thread's name, as an id of the recording's.
 pub type CommId = u32;
 
@@ -121,6 +125,8 @@ pub struct Processes {
     ended: Vec<(u64, u32, u32)>,
     /// How many states processes have been in.
     states: u32,
+    /// How many mappings processes have from their parents, those counted that ended lately.
+    inherited: usize,
 }
 
 impl Processes {
@@ -178,6 +184,9 @@ impl Processes {
         let inherited: Vec<Mapping> = self.processes.get(&parent_pid).map_or(Vec::new(), |parent| {
             parent.current.values().filter(|mapping| mapping.since <= time).map(|mapping| mapping.what).collect()
         });
+        let is_too_much = self.inherited + inherited.len() > MOST_INHERITED;
+        let inherited = if is_too_much { Vec::new() } else { inherited };
+        self.inherited += inherited.len();
         let process = self.changed(pid, time);
         process.retire_all(time);
         process.execed = time;
@@ -232,6 +241,7 @@ impl Processes {
                 }
             }
         }
+        self.inherited = self.processes.values().map(|process| process.current.len()).sum();
         for process in self.processes.values_mut() {
             let gone = process.retired.partition_point(|mapping| mapping.until <= time);
             process.retired.drain(..gone);
@@ -307,6 +317,20 @@ mod tests {
         assert_eq!(processes.comm(1, 31), Some(3));
         processes.name(1, 4, 40);
         assert_eq!((processes.comm(1, 39), processes.comm(1, 40)), (Some(3), Some(4)));
+    }
+
+    #[test]
+    fn many_forks_of_a_process_of_many_mappings_take_bounded_room() {
+        let mut processes = Processes::default();
+        (0..100_000).for_each(|n| processes.map(5, mapping(n * 16, n * 16 + 16, 7), 10));
+        (100..300).for_each(|pid| processes.fork((pid, pid), (5, 5), 20));
+        let mappings = |processes: &Processes| processes.processes.values().map(|it| it.current.len()).sum::<usize>();
+        assert!((2_000_000..5_000_000).contains(&mappings(&processes)), "{}", mappings(&processes));
+        (100..300).for_each(|pid| processes.exit(pid, pid, 30));
+        (100..300).for_each(|pid| processes.name(pid, 1, 20));
+        processes.forget_before(40);
+        processes.fork((1, 1), (5, 5), 50);
+        assert_eq!(found(&processes, 150, 51), Some((7, 0)));
     }
 
     #[test]
