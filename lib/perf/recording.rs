@@ -6,7 +6,7 @@ use super::event::{Address, Event, Mmap, Sample, Stamp};
 use super::object::{KERNEL, Object, Objects, UNKNOWN};
 pub use super::places::Location;
 use super::places::{Locations, Recent};
-use super::process::{CommId, Mapping, Processes};
+use super::process::{CommId, Ended, Mapping, Processes};
 use super::state::State;
 use super::unwind::{End, Memory, Moment, Unwinder};
 use crate::profile::{FrameId, Frames, Stacks};
@@ -134,6 +134,9 @@ pub struct Tally {
 /// The number of a stack's ids that come before its addresses: the thread's name; the event, and whether it is cut.
 pub(super) const HEAD: usize = 2;
 
+/// No CPU has this number.
+const ANY_CPU: u32 = u32::MAX;
+
 /// The bit that says that a stack is cut; then the bits of the state; the others are the event's number.
 const CUT: u32 = 1;
 const STATE: u32 = 0b1110;
@@ -222,6 +225,7 @@ impl Recording {
             }
             Event::Exit { pid, tid } => {
                 self.exits.insert(stamp.cpu, (pid, tid));
+                self.exits.insert(ANY_CPU, (pid, tid));
                 self.processes.exit(pid, tid, stamp.time);
             }
             Event::Throttle => self.counts.throttled += 1,
@@ -264,9 +268,15 @@ impl Recording {
         }
     }
 
-    /// No sample older than `time` will come.
-    pub fn forget_before(&mut self, time: u64) {
-        self.processes.forget_before(time);
+    /// The threads that ended before `time` and run no more; but those stay of which nameless samples may still come.
+    pub fn over_before(&mut self, time: u64, runs: impl Fn(u32) -> bool) -> Vec<Ended> {
+        let exits = &self.exits;
+        self.processes.over_before(time, |tid| exits.values().any(|(_, last)| *last == tid) || runs(tid))
+    }
+
+    /// No sample older than `time` will come, nor of those that are `over`.
+    pub fn forget_before(&mut self, time: u64, over: Vec<Ended>) {
+        self.processes.forget_before(time, over);
     }
 
     fn sample(&mut self, stamp: Stamp, sample: &Sample<'_>) {
@@ -405,9 +415,10 @@ impl Recording {
         end
     }
 
-    /// A thread on the last steps of its end has no number any more: it is the last that has ended on its CPU.
+    /// A thread on the last steps of its end has no number any more: it is the last that has ended on its CPU, or if none
+    /// has, the last of all.
     fn with_owner(&self, stamp: Stamp) -> Stamp {
-        match self.exits.get(&stamp.cpu) {
+        match self.exits.get(&stamp.cpu).or_else(|| self.exits.get(&ANY_CPU)) {
             Some(&(pid, tid)) if stamp.tid == u32::MAX => Stamp { pid, tid, ..stamp },
             _ => stamp,
         }

@@ -49,6 +49,10 @@ impl Reader {
 
     fn read_until(&mut self, until: u64, counters: &Counters, recording: &mut Recording) {
         let begin = now();
+        let past = begin.saturating_sub(STRAGGLERS_NS);
+        // Now: whoever runs no more has no sample but those that are about to be read.
+        let is_due = past > self.forgotten + STRAGGLERS_NS;
+        let over = is_due.then(|| recording.over_before(past, target::is_there));
         self.read_side_band(counters, recording);
         for rings in &counters.rings {
             let Some(records) = rings.samples.sampler().iter() else { continue };
@@ -70,9 +74,8 @@ impl Reader {
                 counters.let_count(counter, every);
             }
         }
-        let past = begin.saturating_sub(STRAGGLERS_NS);
-        if past > self.forgotten + STRAGGLERS_NS {
-            recording.forget_before(past);
+        if let Some(over) = over {
+            recording.forget_before(past, over);
             self.forgotten = past;
         }
     }

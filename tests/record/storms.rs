@@ -100,3 +100,42 @@ fn in_a_storm_every_sample_of_the_system_is_its_own_programs() {
         assert!(met > 50, "{met}");
     }
 }
+
+/// A child ends, and what it had mapped takes long to take down: its parent, which may run whenever it wants, wakes up
+/// meanwhile and keeps their CPU for most of a second.
+const LINGERING: &str = r#"
+import mmap, os, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+ready, tell = os.pipe()
+child = os.fork()
+if not child:
+    pages = mmap.mmap(-1, 300 << 20)
+    pages.madvise(mmap.MADV_NOHUGEPAGE)
+    for page in range(0, len(pages), 4096): pages[page] = 1
+    os.write(tell, b"!")
+    os._exit(0)
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+os.read(ready, 1)
+time.sleep(0.01)
+end = time.monotonic() + 0.8
+while time.monotonic() < end: pass
+os.waitpid(child, 0)
+"#;
+
+#[test]
+fn a_process_that_takes_long_to_end_keeps_its_name() {
+    if !(may_record() && has("python3")) {
+        return;
+    }
+    let recording = recorder(["-a", "-d", "2.5", "-F", "2000", "--call-graph", "fp"]).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let lingered = Command::new("python3").args(["-c", LINGERING]).status().unwrap();
+    let outcome = end(recording);
+    if outcome.stderr.contains("cannot record all CPUs") || !lingered.success() {
+        return skip("needs root's rights");
+    }
+    let profile = Folded::of(&outcome.ok());
+    let ends = profile.0.iter().filter(|(stack, _)| stack.iter().any(|frame| frame == "do_exit"));
+    let of = |name: &str| ends.clone().filter(|(stack, _)| stack[0].starts_with(name)).map(|it| it.1).sum::<u64>();
+    assert!(of("python3") > 20 && of(":") == 0, "{:?}", ends.collect::<Vec<_>>());
+}
