@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use fgkit::Error;
 use fgkit::check::{Measure, Rule, Style, check, junit, line};
-use fgkit::cli::{self, Color, Common, Entries, Reading, Session, Tool};
+use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::csv::{Categories, DEFAULT_CATEGORIES};
 
 /// Check a profile against limits: a gate for CI
@@ -63,12 +63,6 @@ struct Args {
     /// Write all rules as JUnit's test cases to FILE
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     junit: Option<PathBuf>,
-    #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    common: Common,
-    #[command(flatten)]
-    color: Color,
 }
 
 impl Args {
@@ -118,26 +112,13 @@ impl Tool for Args {
     const EXIT_STATUS: Entries =
         &[("0", "All rules are kept."), ("1", "A rule is broken."), ("2", "Anything else: nothing was checked.")];
 
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn color(&self) -> clap::ColorChoice {
-        self.color.color
-    }
-
-    fn reads_stdin(&self) -> bool {
-        self.reading.reads_stdin()
-    }
-
     fn failure(_: &Error) -> u8 {
         2
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
-        session.diagnostics.set_strict(self.reading.strict);
         let (rules, categories) = (self.rules()?, self.categories()?);
-        let findings = check(&self.reading.sources()?, &rules, &categories, &mut session.diagnostics)?;
+        let findings = check(&session.sources, &rules, &categories, &mut session.diagnostics)?;
         let style = if self.github { Style::Github } else { Style::Plain };
         for finding in &findings {
             let said = line(finding, &rules[finding.rule], style);

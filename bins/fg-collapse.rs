@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use fgkit::cli::{self, Choosing, Color, Common, Entries, Reading, Session, Tool};
+use fgkit::cli::{self, Choosing, Entries, Session, Tool};
 use fgkit::collapse::{self, Format, Options, SampleWeight, Spans};
 use fgkit::{Error, folded};
 
@@ -88,12 +88,6 @@ struct Args {
     /// Accepted, with --inline
     #[arg(long, hide = true)]
     context: bool,
-    #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    common: Common,
-    #[command(flatten)]
-    color: Color,
 }
 
 impl Args {
@@ -133,22 +127,13 @@ impl Tool for Args {
 
     const SEE_ALSO: &'static [&'static str] = &["perf-script(1)"];
 
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn color(&self) -> clap::ColorChoice {
-        self.color.color
-    }
-
     fn reads_stdin(&self) -> bool {
-        !self.list_formats && self.reading.reads_stdin()
+        !self.list_formats
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
-        session.diagnostics.set_strict(self.reading.strict);
-        let (sources, mut options) = (self.reading.sources()?, self.options());
-        let Session { output, diagnostics } = session;
+        let mut options = self.options();
+        let Session { sources, output, diagnostics } = session;
         if let Some(path) = &self.span {
             options.spans = Some(Arc::new(Spans::load(path, diagnostics)?));
         }
@@ -157,11 +142,11 @@ impl Tool for Args {
             let line = |format: &Format| format!("{:width$}  {}\n", format.name, format.about);
             output.write_with(|out| out.write_all(collapse::formats().map(line).collect::<String>().as_bytes()))?;
         } else if self.sorted {
-            collapse::merge_promised(&sources, diagnostics, output)?;
+            collapse::merge_promised(sources, diagnostics, output)?;
         } else if self.in_order {
-            collapse::collapse_in_order(&sources, &options, diagnostics, output)?;
-        } else if !collapse::merge_if_sorted(&sources, &options, output)? {
-            let profile = collapse::collapse(&sources, &options, diagnostics)?;
+            collapse::collapse_in_order(sources, &options, diagnostics, output)?;
+        } else if !collapse::merge_if_sorted(sources, &options, output)? {
+            let profile = collapse::collapse(sources, &options, diagnostics)?;
             output.write_with(|mut out| folded::write(&profile, &mut out))?;
         }
         Ok(0)

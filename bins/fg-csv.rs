@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fgkit::Error;
-use fgkit::cli::{self, Color, Common, Entries, Reading, Session, Tool};
+use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::csv::{By, Categories, DEFAULT_CATEGORIES, Format, Table, count, summary, write};
 
 /// Count what each function weighs, alone and with what it calls
@@ -61,13 +61,6 @@ struct Args {
     /// Write a JSON array of objects
     #[arg(long)]
     json: bool,
-
-    #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    common: Common,
-    #[command(flatten)]
-    color: Color,
 }
 
 impl Args {
@@ -93,16 +86,8 @@ impl Tool for Args {
         ("fg-diff -n before.folded after.folded | fg-csv --top 10", "The functions that changed most."),
     ];
 
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn color(&self) -> clap::ColorChoice {
-        self.color.color
-    }
-
     fn reads_stdin(&self) -> bool {
-        !self.print_categories && self.reading.reads_stdin()
+        !self.print_categories
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
@@ -110,9 +95,8 @@ impl Tool for Args {
             session.output.write_with(|out| out.write_all(DEFAULT_CATEGORIES.as_bytes()))?;
             return Ok(0);
         }
-        session.diagnostics.set_strict(self.reading.strict);
         let categories = self.rules()?;
-        let counts = count(&self.reading.sources()?, self.by, &mut session.diagnostics)?;
+        let counts = count(&session.sources, self.by, &mut session.diagnostics)?;
         let format = self.format(session.output.is_terminal());
         if self.summary {
             let (header, rows) = summary(&counts, &categories)?;

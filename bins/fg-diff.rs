@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Color, Common, Entries, Session, Tool};
+use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::diagnostics::{Diagnostics, plural};
 use fgkit::diff::{Comparison, Options, Scaling, diff, diff_if_sorted};
 use fgkit::filter::{Rename, Threshold};
@@ -81,11 +81,6 @@ struct Args {
     /// Fail at the first malformed line
     #[arg(long, hide_short_help = true, display_order = 800)]
     strict: bool,
-
-    #[command(flatten)]
-    common: Common,
-    #[command(flatten)]
-    color: Color,
 }
 
 fn weight(text: &str) -> Result<Weight, &'static str> {
@@ -133,14 +128,6 @@ impl Tool for Args {
         ("1", "With --exit-code: the profiles differ."),
         ("2", "Anything else."),
     ];
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn color(&self) -> clap::ColorChoice {
-        self.color.color
-    }
 
     fn reads_stdin(&self) -> bool {
         self.runs().0.iter().any(|file| file.as_os_str() == "-")

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Choosing, Color, Common, Entries, Reading, Session, Tool};
+use fgkit::cli::{self, Choosing, Entries, Session, Tool};
 use fgkit::collapse::{self, SampleWeight};
 use fgkit::svg::colour::{Palette, Scheme};
 use fgkit::svg::{self, MinWidth};
@@ -35,12 +35,6 @@ struct Args {
     /// Parse in N threads [default: one a core]
     #[arg(short, long, value_name = "N", hide_short_help = true)]
     nthreads: Option<NonZeroUsize>,
-    #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    common: Common,
-    #[command(flatten)]
-    color: Color,
 }
 
 impl Args {
@@ -69,23 +63,10 @@ impl Tool for Args {
 
     const SEE_ALSO: &'static [&'static str] = &["perf-script(1)"];
 
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn color(&self) -> clap::ColorChoice {
-        self.color.color
-    }
-
-    fn reads_stdin(&self) -> bool {
-        self.reading.reads_stdin()
-    }
-
     fn run(self, session: &mut Session) -> Result<u8, Error> {
-        let Session { output, diagnostics } = session;
-        diagnostics.set_strict(self.reading.strict);
+        let Session { sources, output, diagnostics } = session;
         let options = collapse::Options { weight: self.weight, threads: self.nthreads, ..self.choosing.options() };
-        let timeline = collapse::collapse_in_time(&self.reading.sources()?, &options, diagnostics)?;
+        let timeline = collapse::collapse_in_time(sources, &options, diagnostics)?;
         if timeline.samples.is_empty() && diagnostics.failed() {
             return Err(Error::Said);
         }

@@ -483,16 +483,8 @@ impl Tool for Args {
 
     const SEE_ALSO: &'static [&'static str] = &["perf-record(1)", "perf-script(1)", "perf_event_open(2)"];
 
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn output(&self) -> Option<&std::path::Path> {
-        self.common.output.as_deref().filter(|_| !self.names_files())
-    }
-
-    fn color(&self) -> clap::ColorChoice {
-        self.color.color
+    fn names_files(&self) -> bool {
+        Self::names_files(self)
     }
 
     fn reads_stdin(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Common, Entries, Output, Reading, Session, Tool};
+use fgkit::cli::{self, Entries, Output, Session, Tool};
 use fgkit::diagnostics::Diagnostics;
 use fgkit::input::Source;
 use fgkit::profile::Weight;
@@ -21,9 +21,6 @@ use fgkit::{Error, folded};
 #[derive(clap::Parser)]
 #[command(name = "fg-svg", infer_long_args = true)]
 struct Args {
-    #[command(flatten)]
-    reading: Reading,
-
     /// The heading [default: Flame Graph]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -175,9 +172,6 @@ struct Args {
     /// Accepted: the output is always so
     #[arg(long, hide = true, alias = "pretty-xml")]
     deterministic: bool,
-
-    #[command(flatten)]
-    common: Common,
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -244,14 +238,13 @@ impl Args {
         }
     }
 
-    fn draw(&self, options: &Options, diagnostics: &mut Diagnostics) -> Result<Drawing, Error> {
-        let sources = self.reading.sources()?;
-        if let Some(order) = self.order(&sources)
-            && let Some(drawing) = Drawing::read(&sources, order, options, diagnostics)?
+    fn draw(&self, sources: &[Source], options: &Options, diagnostics: &mut Diagnostics) -> Result<Drawing, Error> {
+        if let Some(order) = self.order(sources)
+            && let Some(drawing) = Drawing::read(sources, order, options, diagnostics)?
         {
             return Ok(drawing);
         }
-        let mut profile = folded::gather(&sources, diagnostics)?;
+        let mut profile = folded::gather(sources, diagnostics)?;
         if self.elided {
             profile = reshape::vanished(&profile)?;
         }
@@ -275,21 +268,12 @@ impl Tool for Args {
         ),
     ];
 
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn reads_stdin(&self) -> bool {
-        self.reading.reads_stdin()
-    }
-
     fn run(self, session: &mut Session) -> Result<u8, Error> {
-        let Session { output, diagnostics } = session;
-        diagnostics.set_strict(self.reading.strict);
+        let Session { sources, output, diagnostics } = session;
         let known = if self.cp { PaletteMap::load(PALETTE_MAP.as_ref(), diagnostics)? } else { PaletteMap::default() };
         let named = self.nameattr.as_ref().map(|path| NameAttributes::load(path, diagnostics)).transpose()?;
         let mut options = self.options(known, named.unwrap_or_default());
-        let drawing = self.draw(&options, diagnostics)?;
+        let drawing = self.draw(sources, &options, diagnostics)?;
         match drawing.stacks {
             0 if diagnostics.failed() => return Err(Error::Said),
             0 => return Err(Error::Refused("no stacks to draw, so no picture".to_owned())),
