@@ -49,16 +49,16 @@ struct Names<'a> {
 impl<'a> Names<'a> {
     /// Those of the file itself and, where it was stripped, of its debug file.
     fn symbols(file: &object::File<'a>, debug_file: Option<&object::File<'a>>, addresses: &[u64]) -> Self {
-        let mut all = entries(file.symbols());
-        if all.is_empty() {
-            all = debug_file.map_or_else(Vec::new, |file| entries(file.symbols()));
-        }
-        if all.is_empty() {
-            all = entries(file.dynamic_symbols());
-        }
-        let table = SymbolTable::new(all);
-        let plt = if Plt::is_hit(file, addresses) { Plt::read(file, &table) } else { Plt::default() };
-        Self { table, plt, debug: None, demangler: Demangler::default() }
+        let has_functions = |file: &&object::File<'a>| functions(file.symbols()).next().is_some();
+        let all = || -> Box<dyn Iterator<Item = Entry<'a>> + '_> {
+            match [Some(file), debug_file].into_iter().flatten().find(has_functions) {
+                Some(file) => Box::new(functions(file.symbols())),
+                None => Box::new(functions(file.dynamic_symbols())),
+            }
+        };
+        let table = SymbolTable::covering(all(), addresses);
+        let stubs = Plt::is_hit(file, addresses).then(|| Plt::read(file, &SymbolTable::new(all().collect())));
+        Self { table, plt: stubs.unwrap_or_default(), debug: None, demangler: Demangler::default() }
     }
 
     /// The frames at an address, outermost first.
@@ -98,7 +98,8 @@ impl<'a> Names<'a> {
     }
 }
 
-fn entries<'a, 'file>(symbols: impl Iterator<Item = object::Symbol<'a, 'file>>) -> Vec<Entry<'a>>
+/// The functions among symbols, and what may be some.
+fn functions<'a, 'file>(symbols: impl Iterator<Item = object::Symbol<'a, 'file>>) -> impl Iterator<Item = Entry<'a>>
 where
     'a: 'file,
 {
@@ -116,5 +117,4 @@ where
             };
             Some(Entry { address: symbol.address(), size: symbol.size(), name, visibility })
         })
-        .collect()
 }

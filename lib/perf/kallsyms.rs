@@ -48,9 +48,10 @@ pub fn is_hidden(text: &[u8]) -> bool {
     text.split(|byte| *byte == b'\n').take(64).all(|line| line.starts_with(b"0000000000000000 ") || line.is_empty())
 }
 
-/// The functions in the text: lines of `ADDRESS TYPE NAME`, with `[MODULE]` behind those of modules.
-pub fn parse(text: &[u8]) -> SymbolTable<'_> {
-    let entries = text.split(|byte| *byte == b'\n').filter_map(|line| {
+/// The functions in the text that cover one of the addresses, which are in ascending order: lines of `ADDRESS TYPE NAME`,
+/// with `[MODULE]` behind those of modules.
+pub fn parse<'a>(text: &'a [u8], addresses: &[u64]) -> SymbolTable<'a> {
+    let entries = text.split(|byte| *byte == b'\n').filter_map(|line: &'a [u8]| {
         let mut words = line.split(|byte| matches!(byte, b' ' | b'\t'));
         let address = u64::from_str_radix(std::str::from_utf8(words.next()?).ok()?, 16).ok()?;
         let visibility = match words.next()? {
@@ -61,7 +62,7 @@ pub fn parse(text: &[u8]) -> SymbolTable<'_> {
         };
         Some(Entry { address, size: 0, name: words.next()?, visibility })
     });
-    SymbolTable::new(entries.collect())
+    SymbolTable::covering(entries, addresses)
 }
 
 #[cfg(test)]
@@ -69,9 +70,9 @@ mod tests {
     #[test]
     fn reads_functions_of_kernel_and_modules() {
         let text = b"ffffffff81000000 T _text\nffffffff81000100 t do_it\nffffffff82000000 D table\nffffffffc0000000 t mod_fn\t[mod]\n";
-        let table = super::parse(text);
-        assert_eq!(table.find(0xffff_ffff_8100_0105).unwrap().name, b"do_it");
-        assert_eq!(table.find(0xffff_ffff_c000_0001).unwrap().name, b"mod_fn");
+        let addresses = [0xffff_ffff_8100_0105, 0xffff_ffff_c000_0001];
+        let table = super::parse(text, &addresses);
+        assert_eq!(addresses.map(|address| table.find(address).unwrap().name), [&b"do_it"[..], b"mod_fn"]);
         assert!(!super::is_hidden(text));
         assert!(super::is_hidden(b"0000000000000000 T _text\n0000000000000000 t x\n"));
     }

@@ -138,8 +138,8 @@ fn kernel_names(names: &KernelNames, addresses: &[u64]) -> (Vec<Vec<NamedFrame>>
     let remark = "the kernel hides its symbols: kernel frames have no names (sudo sysctl kernel.kptr_restrict=0)";
     let is_hidden = !text.is_empty() && kallsyms::is_hidden(&text);
     let remarks = if is_hidden { vec![remark.to_owned()] } else { Vec::new() };
-    let table = if remarks.is_empty() { kallsyms::parse(&text) } else { SymbolTable::default() };
     let addresses: Vec<u64> = addresses.iter().map(|address| address.wrapping_sub(shift)).collect();
+    let table = if remarks.is_empty() { kallsyms::parse(&text, &addresses) } else { SymbolTable::default() };
     (by_table(&table, &addresses), remarks)
 }
 

@@ -44,9 +44,7 @@ pub struct SymbolTable<'a> {
 impl<'a> SymbolTable<'a> {
     /// Sorts the entries and keeps the best name of each place.
     pub fn new(mut entries: Vec<Entry<'a>>) -> Self {
-        entries.sort_unstable_by(|a, b| {
-            a.address.cmp(&b.address).then_with(|| merit(b).cmp(&merit(a))).then(a.name.cmp(b.name))
-        });
+        entries.sort_unstable_by(|a, b| a.address.cmp(&b.address).then_with(|| order(b, a)));
         entries.dedup_by_key(|entry| entry.address);
         let mut symbols = Vec::with_capacity(entries.len());
         for (index, entry) in entries.iter().enumerate() {
@@ -57,12 +55,32 @@ impl<'a> SymbolTable<'a> {
         Self { symbols }
     }
 
+    /// Of many entries, those alone that cover one of the addresses, which are in ascending order.
+    pub fn covering(entries: impl Iterator<Item = Entry<'a>>, addresses: &[u64]) -> Self {
+        // For each address the last entry before it, and not before the address that comes before.
+        let mut last: Vec<Option<Entry<'a>>> = vec![None; addresses.len()];
+        for entry in entries {
+            let first = addresses.partition_point(|address| *address < entry.address);
+            let Some(last) = last.get_mut(first) else { continue };
+            if last.as_ref().is_none_or(|last| order(last, &entry).is_lt()) {
+                *last = Some(entry);
+            }
+        }
+        // What has no size reaches to the next one, and so over the addresses up to it.
+        Self::new(last.into_iter().flatten().collect())
+    }
+
     /// The symbol that covers an address.
     pub fn find(&self, address: u64) -> Option<Symbol<'a>> {
         let after = self.symbols.partition_point(|symbol| symbol.start <= address);
         let symbol = *self.symbols.get(after.checked_sub(1)?)?;
         (address < symbol.end).then_some(symbol)
     }
+}
+
+/// The later, and of those at one place the better, is greater.
+fn order(a: &Entry<'_>, b: &Entry<'_>) -> std::cmp::Ordering {
+    a.address.cmp(&b.address).then_with(|| merit(a).cmp(&merit(b))).then_with(|| b.name.cmp(a.name))
 }
 
 /// Which of several names for one place is taken: perf's rules (`choose_best_symbol` in its `symbol.c`): with a size,
@@ -99,6 +117,26 @@ mod tests {
         assert_eq!(name(110), None);
         assert_eq!(name(139), Some("_start"));
         assert_eq!(name(145), None);
+    }
+
+    #[test]
+    fn a_table_for_some_addresses_finds_for_them_what_the_whole_one_finds() {
+        let entries = [(10, 5), (10, 0), (12, 0), (20, 3), (20, 9), (24, 2), (40, 0), (50, 1)];
+        let entries: Vec<_> = entries
+            .iter()
+            .enumerate()
+            .map(|(index, (address, size))| entry(*address, *size, ["a", "bb", "_c"][index % 3], Visibility::Global))
+            .collect();
+        let whole = SymbolTable::new(entries.clone());
+        for addresses in [(0..60).collect::<Vec<u64>>(), vec![22, 45, 60], vec![11, 19], vec![9], vec![]] {
+            let some = SymbolTable::covering(entries.iter().rev().copied(), &addresses);
+            for address in addresses {
+                assert_eq!(
+                    some.find(address).map(|it| (it.start, it.name)),
+                    whole.find(address).map(|it| (it.start, it.name))
+                );
+            }
+        }
     }
 
     #[test]
