@@ -1,12 +1,13 @@
 //! `fg-check`: a profile in, a verdict out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fgkit::Error;
-use fgkit::check::{Measure, Rule, Style, check, junit, line};
-use fgkit::cli::{self, Entries, Session, Tool};
-use fgkit::csv::{Categories, DEFAULT_CATEGORIES};
+use fgkit::check::{Finding, Measure, Rule, Style, Verdict, annotation, check, junit, junit_of_error, line};
+use fgkit::cli::{self, Entries, Output, Session, Tool};
+use fgkit::csv::Categories;
+use fgkit::input::Source;
 
 /// Check a profile against limits: a gate for CI
 ///
@@ -58,9 +59,14 @@ struct Args {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     categories: Option<PathBuf>,
     /// Write annotations for GitHub's workflows
+    ///
+    /// Beside what breaks a rule: what would, were it not for noise; patterns that match no frame; and why nothing could be
+    /// checked.
     #[arg(long)]
     github: bool,
     /// Write all rules as JUnit's test cases to FILE
+    ///
+    /// If nothing could be checked there is one, with the error.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     junit: Option<PathBuf>,
 }
@@ -97,9 +103,54 @@ impl Args {
         Ok(rules)
     }
 
-    fn categories(&self) -> Result<Categories, Error> {
-        let Some(path) = self.categories.as_deref() else { return Categories::parse(DEFAULT_CATEGORIES, "categories") };
-        Categories::read(path)
+    /// Fails if what is to be written would be in the place of what is read, or of one another.
+    fn refuse_overwriting(&self, session: &Session) -> Result<(), Error> {
+        let files = session.sources.iter().filter_map(|source| match source {
+            Source::File(path) => Some(path.as_path()),
+            Source::Stdin => None,
+        });
+        let inputs: Vec<&Path> = files.chain(self.rules.as_deref()).chain(self.categories.as_deref()).collect();
+        session.output.refuse_overwriting(self.junit.as_deref(), &inputs)
+    }
+
+    fn judge(&self, session: &mut Session) -> Result<(Vec<Rule>, Vec<Finding>), Error> {
+        let (rules, categories) = (self.rules()?, Categories::load(self.categories.as_deref())?);
+        let findings = check(&session.sources, &rules, &categories, &mut session.diagnostics)?;
+        Ok((rules, findings))
+    }
+
+    /// Says what was found: to the output what breaks a rule, and with --github also what else is worth a mark.
+    fn tell(&self, rules: &[Rule], findings: &[Finding], session: &mut Session) -> Result<(), Error> {
+        let style = if self.github { Style::Github } else { Style::Plain };
+        for finding in findings {
+            let line = |style| line(finding, &rules[finding.rule], style);
+            match (finding.verdict, style) {
+                (Verdict::Broken, _) | (Verdict::Excused | Verdict::Unmet, Style::Github) => {
+                    session.output.write_with(|out| writeln!(out, "{}", line(style)))?;
+                }
+                (Verdict::Excused, Style::Plain) => session.diagnostics.warn(&line(Style::Plain)),
+                (Verdict::Kept | Verdict::Unmet, _) => session.diagnostics.note(&line(Style::Plain)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what other programs read: the file for JUnit, and GitHub's mark if nothing could be checked.
+    fn report(&self, judged: &Result<(Vec<Rule>, Vec<Finding>), Error>, session: &mut Session) -> Result<(), Error> {
+        let failure = judged.as_ref().map_err(|error| session.diagnostics.told(error));
+        if let Some(path) = &self.junit {
+            let report = match &failure {
+                Ok((rules, findings)) => junit(findings, rules),
+                Err(said) => junit_of_error(said),
+            };
+            Output::write_file(path, &report)?;
+        }
+        match failure {
+            Err(said) if self.github => {
+                session.output.write_with(|out| writeln!(out, "{}", annotation("error", "fg-check", &said)))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -117,24 +168,23 @@ impl Tool for Args {
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
-        let (rules, categories) = (self.rules()?, self.categories()?);
-        let findings = check(&session.sources, &rules, &categories, &mut session.diagnostics)?;
-        let style = if self.github { Style::Github } else { Style::Plain };
-        for finding in &findings {
-            let said = line(finding, &rules[finding.rule], style);
-            match finding.violates {
-                true => session.output.write_with(|out| writeln!(out, "{said}"))?,
-                false if finding.percent > rules[finding.rule].limit && rules[finding.rule].measure.is_growth() => {
-                    session.diagnostics.warn(&format!("{said}, exceeded; but that may be noise"));
-                }
-                false => session.diagnostics.note(&said),
+        self.refuse_overwriting(session)?;
+        let judged = self.judge(session);
+        let reported = self.report(&judged, session);
+        let (rules, findings) = match judged {
+            Ok(judged) => judged,
+            Err(error) => {
+                reported.unwrap_or_else(|other| session.diagnostics.fail(&other));
+                return Err(error);
             }
+        };
+        reported?;
+        match self.tell(&rules, &findings, session) {
+            // Who reads it may leave, and the verdict stands.
+            Err(error) if error.is_broken_pipe() => {}
+            told => told?,
         }
-        if let Some(path) = &self.junit {
-            let name = path.display().to_string();
-            std::fs::write(path, junit(&findings, &rules)).map_err(|error| Error::write(&name, error))?;
-        }
-        Ok(u8::from(findings.iter().any(|finding| finding.violates)))
+        Ok(u8::from(findings.iter().any(|finding| finding.verdict == Verdict::Broken)))
     }
 }
 

@@ -68,7 +68,8 @@ struct Args {
     #[arg(long, hide_short_help = true)]
     in_order: bool,
     /// The input is sorted folded text, pipes too: merge it as it comes
-    #[arg(long, hide_short_help = true, conflicts_with = "in_order")]
+    #[arg(long, hide_short_help = true)]
+    #[arg(conflicts_with_all = ["in_order", "span", "time", "offset", "comm", "pids", "tids", "cpu", "no_idle"])]
     sorted: bool,
     /// Look for a perf.data's files below DIR
     #[arg(long, value_name = "DIR", hide_short_help = true)]

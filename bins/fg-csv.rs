@@ -64,11 +64,6 @@ struct Args {
 }
 
 impl Args {
-    fn rules(&self) -> Result<Categories, Error> {
-        let Some(path) = self.categories.as_deref() else { return Categories::parse(DEFAULT_CATEGORIES, "categories") };
-        Categories::read(path)
-    }
-
     fn format(&self, is_terminal: bool) -> Format {
         match () {
             () if self.json => Format::Json,
@@ -95,7 +90,7 @@ impl Tool for Args {
             session.output.write_with(|out| out.write_all(DEFAULT_CATEGORIES.as_bytes()))?;
             return Ok(0);
         }
-        let categories = self.rules()?;
+        let categories = Categories::load(self.categories.as_deref())?;
         let counts = count(&session.sources, self.by, &mut session.diagnostics)?;
         let format = self.format(session.output.is_terminal());
         if self.summary {

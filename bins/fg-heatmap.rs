@@ -14,7 +14,7 @@ use fgkit::{Error, heatmap};
 /// One self-contained HTML page: a column a second, in it the time within the second from the bottom to the top, the
 /// darker the more samples. Drag over a part of it, and the flame graph of just these samples stands beneath; with Shift,
 /// a second part, and the graph shows the difference. The address in the browser keeps the selection, and the page
-/// names the options of fg-collapse that make the same cut.
+/// names the command of fg-collapse that makes the same cut.
 #[derive(clap::Parser)]
 #[command(name = "fg-heatmap")]
 struct Args {
@@ -38,7 +38,7 @@ struct Args {
 }
 
 impl Args {
-    fn look(&self) -> heatmap::Options {
+    fn look(&self, choice: collapse::Options) -> heatmap::Options {
         let graph = svg::Options {
             title: Some("All samples".to_owned()),
             // As the viewer draws them.
@@ -51,7 +51,7 @@ impl Args {
             .to_owned(),
             ..svg::Options::default()
         };
-        heatmap::Options { title: self.title.clone(), rows: self.rows, graph }
+        heatmap::Options { title: self.title.clone(), rows: self.rows, graph, choice }
     }
 }
 
@@ -74,7 +74,7 @@ impl Tool for Args {
             diagnostics.warn("the page goes to the terminal; to keep it: fg-heatmap > map.html");
         }
         let name = output.name().to_owned();
-        heatmap::write(&timeline, &self.look(), &name, output)?;
+        heatmap::write(&timeline, &self.look(options), &name, output)?;
         Ok(0)
     }
 }

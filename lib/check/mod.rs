@@ -8,7 +8,7 @@ mod report;
 mod rule;
 mod spin;
 
-pub use report::{Style, junit, line};
+pub use report::{Style, annotation, junit, junit_of_error, line};
 pub use rule::{Measure, Rule};
 
 use std::collections::BTreeMap;
@@ -22,6 +22,19 @@ use crate::folded::{Kind, Target, read_all};
 use crate::input::Source;
 use crate::profile::{FrameId, Frames, Weight, Weights};
 
+/// Whether a rule is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is.
+    Kept,
+    /// It is, since no frame of the profile is what it is about: rightly so, or the function has another name by now.
+    Unmet,
+    /// The limit is exceeded, but that may be noise.
+    Excused,
+    /// It is not.
+    Broken,
+}
+
 /// What a rule found.
 #[derive(Debug)]
 pub struct Finding {
@@ -33,8 +46,8 @@ pub struct Finding {
     pub percent: f64,
     /// The weights that it is made of.
     pub weights: Weights,
-    /// Whether that breaks the rule.
-    pub violates: bool,
+    /// What that means for the rule.
+    pub verdict: Verdict,
     /// The stack that contributes most, and its weights.
     pub worst: Option<(Vec<u8>, Weights)>,
 }
@@ -42,14 +55,16 @@ pub struct Finding {
 /// Checks all rules.
 ///
 /// # Errors
-/// [`Error::Overflow`], those of [`read_all`], [`Error::Said`] if a source could not be read, and [`Error::Refused`] if a rule about growth meets a profile that is not
-/// differential, or if there is nothing to check.
+/// [`Error::Overflow`], those of [`read_all`], [`Error::Said`] if a source could not be read, and [`Error::Refused`] if a
+/// rule about growth meets a profile that is not differential, if a rule names a category that there is not, or if there
+/// is nothing to check.
 pub fn check(
     sources: &[Source],
     rules: &[Rule],
     categories: &Categories,
     diagnostics: &mut Diagnostics,
 ) -> Result<Vec<Finding>, Error> {
+    rules.iter().try_for_each(|rule| rule.knows_its_category(categories))?;
     let mut intake = Intake::new(rules, categories);
     read_all(sources, &mut intake, diagnostics)?;
     if diagnostics.failed() {
@@ -180,14 +195,21 @@ impl<'a> Intake<'a> {
                 tallies.entry(None).or_default();
             }
             let noise = noise(&tallies, sample.filter(|_| rule.measure.is_growth()));
+            let is_met = !rule.has_pattern() || self.concerns[number].contains(&true);
             let found = tallies.into_iter().zip(noise).map(|((frame, tally), is_noise)| {
                 let percent = rule.measure.percent(tally.weights, self.total);
+                let verdict = match percent > rule.limit {
+                    true if is_noise => Verdict::Excused,
+                    true => Verdict::Broken,
+                    false if is_met => Verdict::Kept,
+                    false => Verdict::Unmet,
+                };
                 Finding {
                     rule: number,
                     subject: frame.map_or_else(|| rule.subject(), |frame| self.frames.name(frame).to_vec()),
                     percent,
                     weights: tally.weights,
-                    violates: percent > rule.limit && !is_noise,
+                    verdict,
                     worst: tally.worst.map(|(stack, weights)| (self.text(&stack), weights)),
                 }
             });

@@ -4,6 +4,7 @@ use regex::bytes::Regex;
 
 use crate::Error;
 use crate::csv::Categories;
+use crate::error::plain_pattern;
 use crate::profile::{Weight, Weights};
 
 /// What a rule measures.
@@ -106,7 +107,7 @@ impl Rule {
         let limit = limit.ok_or_else(|| format!("{number:?} is not a share in percent"))?;
         let pattern = match subject {
             Some(subject) if measure != Measure::Category => {
-                Some(Regex::new(subject).map_err(|error| error.to_string())?)
+                Some(Regex::new(subject).map_err(|error| plain_pattern(&error))?)
             }
             _ => None,
         };
@@ -136,6 +137,22 @@ impl Rule {
     /// What it is about, for a report.
     pub(super) fn subject(&self) -> Vec<u8> {
         self.text.clone().unwrap_or_default().into_bytes()
+    }
+
+    /// Whether it is about functions that match a pattern.
+    pub(super) fn has_pattern(&self) -> bool {
+        self.pattern.is_some()
+    }
+
+    /// Fails if it is about a category that there is not.
+    pub(super) fn knows_its_category(&self, categories: &Categories) -> Result<(), Error> {
+        match &self.text {
+            Some(name) if self.measure == Measure::Category && !categories.names().any(|known| known == name) => {
+                let known = categories.names().collect::<Vec<_>>().join(", ");
+                Err(Error::Refused(format!("there is no category {name}: expected one of {known}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether each function is judged by itself.

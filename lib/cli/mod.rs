@@ -133,7 +133,11 @@ fn run<T: Tool>(tool: T, shared: &Shared, name: &'static str) -> u8 {
         if session.diagnostics.failed() {
             session.output.give_up(&mut session.diagnostics);
         }
-        session.output.finish().map(|()| status)
+        match session.output.finish() {
+            // Whoever reads it may leave, and a verdict stands.
+            Err(error) if error.is_broken_pipe() => Ok(status),
+            finished => finished.map(|()| status),
+        }
     });
     session.diagnostics.finish();
     let status = match result {

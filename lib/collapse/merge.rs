@@ -13,14 +13,15 @@ use crate::folded::Kind;
 use crate::folded::sorted::{Sorted, Step, merge};
 use crate::input::Source;
 
-/// Merges all sources, if they are sorted folded files, and says whether they are. Each is scanned once before the first
+/// Merges all sources, if they are sorted folded files of which nothing is asked that they do not tell, and says whether
+/// they are. Each is scanned once before the first
 /// byte is written, so that a file out of order is found in time; what is no file is not looked at, since it can be read
 /// only once.
 ///
 /// # Errors
 /// [`Error::Write`] and [`Error::Overflow`]. What cannot be read is no sorted file.
 pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Output) -> Result<bool, Error> {
-    if !are_sorted(sources, options) {
+    if options.ask_for_origin() || !are_sorted(sources, options) {
         return Ok(false);
     }
     let name = output.name().to_owned();

@@ -35,6 +35,21 @@ impl Kind {
             None => Self::Plain,
         }
     }
+
+    /// Checks that a text, by its first line of this kind, is as those before it: a sum of both would mean nothing.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`].
+    pub fn agrees(self, before: Option<Self>, name: &str) -> Result<(), Error> {
+        if before.is_none_or(|before| before == self) {
+            return Ok(());
+        }
+        let what = match self {
+            Self::Plain => "has one weight a line, and what was read before has two, as fg-diff writes them",
+            Self::Differential => "has two weights a line, as fg-diff writes them, and what was read before has one",
+        };
+        Err(Error::Unreadable { name: name.to_owned(), what: format!("{what}; the two do not mix") })
+    }
 }
 
 /// Takes a line apart: the weight is what follows the last blank. `None` if there is no stack or no weight.
@@ -81,7 +96,8 @@ pub trait Target {
     fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error>;
 }
 
-/// Gives every stack of all sources to a target. A source that cannot be read is reported and the others still count.
+/// Gives every stack of all sources to a target. A source that cannot be read, or has not as many weights a line as those
+/// before it, is reported, and the others still count.
 ///
 /// # Errors
 /// Those of the target, and with strict diagnostics the first malformed line.
@@ -90,7 +106,7 @@ pub fn read_all(sources: &[Source], target: &mut dyn Target, diagnostics: &mut D
     for source in sources {
         let result = source.open().and_then(|mut input| reader.read(&mut input, diagnostics));
         match result {
-            Err(error @ Error::Read { .. }) => diagnostics.fail(&error),
+            Err(error @ (Error::Read { .. } | Error::Unreadable { .. })) => diagnostics.fail(&error),
             other => other?,
         }
     }
@@ -113,7 +129,7 @@ pub fn gather(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Profi
 /// Adds all stacks of one input to a profile that is differential or not.
 ///
 /// # Errors
-/// [`Error::Read`], [`Error::Overflow`], and with strict diagnostics the first malformed line.
+/// [`Error::Read`], [`Error::Unreadable`], [`Error::Overflow`], and with strict diagnostics the first malformed line.
 pub fn read_into(profile: Profile, input: &mut Blocks, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
     let kind = if profile.is_differential() { Kind::Differential } else { Kind::Plain };
     let mut gathered = Gathered { profile, batch: Batch::default() };
@@ -154,6 +170,8 @@ impl Target for Gathered {
 struct Reader<'a> {
     target: &'a mut dyn Target,
     kind: Option<Kind>,
+    /// Whether the present text's first line was seen.
+    begun: bool,
     /// Of each frame's text its index.
     names: Memo<u32>,
     /// The last stack: as text, its frames, and where each ends in the text.
@@ -164,12 +182,14 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(target: &'a mut dyn Target, kind: Option<Kind>) -> Self {
-        Self { target, kind, names: Memo::default(), text: Vec::new(), stack: Vec::new(), ends: Vec::new() }
+        let (names, text, stack, ends) = (Memo::default(), Vec::new(), Vec::new(), Vec::new());
+        Self { target, kind, begun: false, names, text, stack, ends }
     }
 
     fn read(&mut self, input: &mut Blocks, diagnostics: &mut Diagnostics) -> Result<(), Error> {
         let name = input.name().to_owned();
         let mut number = 0;
+        self.begun = false;
         while let Some(block) = input.next(after_last_line)? {
             let mut rest = block;
             if number == 0 {
@@ -190,10 +210,13 @@ impl<'a> Reader<'a> {
         if trim_blanks(line).is_empty() {
             return Ok(());
         }
-        let kind = self.kind.unwrap_or_else(|| Kind::of_first_line(line));
+        let kind = self.kind.filter(|_| self.begun).unwrap_or_else(|| Kind::of_first_line(line));
         let Some(Line { stack, weights }) = parse_line(line, kind) else {
             return diagnostics.malformed(name, number, expectation(line, kind));
         };
+        if !std::mem::replace(&mut self.begun, true) {
+            kind.agrees(self.kind, name)?;
+        }
         if self.kind.is_none() {
             self.kind = Some(kind);
             self.target.begin(kind);
@@ -248,7 +271,7 @@ fn expectation(line: &[u8], kind: Kind) -> &'static str {
         Kind::Differential => "expected two weights at the end of the line, as in its first: stack BEFORE AFTER",
         Kind::Plain if memchr::memrchr2(b' ', b'\t', line).is_none() => "expected a weight after the last space",
         Kind::Plain if split_weight(line).is_some() => "a weight without a stack",
-        Kind::Plain => "what follows the last space is not a weight (digits, or digits.digits)",
+        Kind::Plain => "what follows the last space is not a weight (digits, or digits.digits; 0.000001 is the least)",
     }
 }
 

@@ -112,8 +112,9 @@ impl Sorted {
             self.number += 1;
             if !line.trim_ascii().is_empty() {
                 let line = line.strip_suffix(b"\r").unwrap_or(line);
-                let kind = *self.kind.get_or_insert_with(|| Kind::of_first_line(line));
+                let kind = self.kind.unwrap_or_else(|| Kind::of_first_line(line));
                 let Some(line) = parse_line(line, kind) else { return Ok(Step::Malformed) };
+                self.kind = Some(kind);
                 let (shared, order) = compare(line.stack, &self.stack, 0);
                 let returns = self.returns && line.stack.contains(&b'\r');
                 if order == Ordering::Less || returns || ends_like_a_weight(line.stack) {
@@ -133,6 +134,11 @@ impl Sorted {
 fn ends_like_a_weight(stack: &[u8]) -> bool {
     let blank = || memchr::memrchr2(b' ', b'\t', stack).map(|blank| &stack[blank + 1..]);
     stack.last().is_some_and(u8::is_ascii_digit) && blank().and_then(Weight::parse).is_some()
+}
+
+/// Whether one stack stands before another.
+pub(crate) fn is_less(a: &[u8], b: &[u8]) -> bool {
+    compare(a, b, 0).1 == Ordering::Less
 }
 
 /// How many bytes two stacks share, which are known to share some, and their order: by frames, a stack before its
@@ -157,12 +163,13 @@ pub(crate) fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
     shared + a[shared..].iter().zip(&b[shared..]).take_while(|(a, b)| a == b).count()
 }
 
-/// Merges sorted inputs and writes the result. The first line of all says whether all have one weight or two, unless
-/// `written` says which are written. `step` goes to the next stack of an input, `false` at its end; `each` gets what a
+/// Merges sorted inputs and writes the result. All have one weight or two, as the first line of each says, and as many are
+/// written, unless `written` says otherwise. `step` goes to the next stack of an input, `false` at its end; `each` gets what a
 /// stack weighs in all inputs, and says what is written.
 ///
 /// # Errors
-/// Those of `step` and of `out`, which are named `name`, and [`Error::Overflow`].
+/// Those of `step` and of `out`, which are named `name`, [`Error::Overflow`], and [`Error::Unreadable`] if one input has
+/// not as many weights as another.
 pub fn merge(
     inputs: &mut [Sorted],
     mut step: impl FnMut(usize, &mut Sorted) -> Result<bool, Error>,
@@ -175,10 +182,10 @@ pub fn merge(
     let mut heads: Vec<(usize, usize)> = Vec::new();
     let mut kind = None;
     for (number, input) in inputs.iter_mut().enumerate() {
-        input.kind = input.kind.or(kind);
-        let begun = step(number, input)?;
-        kind = input.kind;
-        if begun {
+        if step(number, input)? {
+            let found = input.kind.unwrap_or(Kind::Plain);
+            found.agrees(kind, input.name())?;
+            kind = Some(found);
             heads.push((number, 0));
         }
     }

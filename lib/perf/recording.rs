@@ -245,10 +245,14 @@ impl Recording {
 
     /// A thread's name from `time` on.
     pub fn name(&mut self, tid: u32, comm: &[u8], time: u64) {
+        let comm = self.comm_of(comm);
+        self.processes.name(tid, comm, time);
+    }
+
+    fn comm_of(&mut self, name: &[u8]) -> CommId {
         // A thread may call itself nothing, or blanks, which no text could show.
-        let comm = Some(comm.trim_ascii()).filter(|comm| !comm.is_empty()).unwrap_or(b"[unknown]");
-        let comm = self.comms.intern(comm);
-        self.processes.name(tid, comm.index() as CommId, time);
+        let name = Some(name.trim_ascii()).filter(|name| !name.is_empty()).unwrap_or(b"[unknown]");
+        self.comms.intern(name).index() as CommId
     }
 
     /// Whether a thread's name is known; or need not be, since it has no number any more.
@@ -291,12 +295,22 @@ impl Recording {
 
     /// The number of a sample's stack, for one that is to be charged later.
     pub fn intern_stack(&mut self, stamp: Stamp, sample: &Sample<'_>) -> u32 {
+        let comm = self.thread(stamp);
+        self.intern_stack_of(comm, stamp, sample)
+    }
+
+    /// The number of the stack of some thread of that name, whichever.
+    pub fn intern_stack_by_name(&mut self, name: &[u8], stamp: Stamp, sample: &Sample<'_>) -> u32 {
+        let comm = self.comm_of(name);
+        self.intern_stack_of(comm, stamp, sample)
+    }
+
+    fn intern_stack_of(&mut self, comm: CommId, stamp: Stamp, sample: &Sample<'_>) -> u32 {
         self.counts.samples += 1;
         let mut stack = std::mem::take(&mut self.scratch);
         stack.clear();
         let end = self.find_stack(stamp, sample, &mut stack);
         self.counts.truncated.count(end);
-        let comm = self.thread(stamp);
         stack.extend([sample.event << EVENT_SHIFT | if end == End::Root { 0 } else { CUT }, comm]);
         stack.reverse();
         let number = self.stacks.intern(&stack);

@@ -32,7 +32,8 @@ impl Weight {
         self.0
     }
 
-    /// Reads `digits[.digits]`, nothing before or after. Places beyond the sixth are rounded to the nearest.
+    /// Reads `digits[.digits]`, nothing before or after. Places beyond the sixth are rounded to the nearest; what would
+    /// become nothing by that is no weight.
     pub fn parse(text: &[u8]) -> Option<Self> {
         if text.is_empty() {
             return None;
@@ -68,7 +69,8 @@ impl Weight {
             return None;
         }
         let round_up = u128::from(rest.first().is_some_and(|byte| *byte >= b'5'));
-        millionths.checked_add(round_up).map(Self)
+        let rounded = millionths.checked_add(round_up)?;
+        (rounded > 0 || rest.iter().all(|byte| *byte == b'0')).then_some(Self(rounded))
     }
 
     /// The sum, or `None` if it does not fit.

@@ -88,6 +88,11 @@ impl Metric {
         Self::new("context-switches", SOFTWARE, 3)
     }
 
+    /// Nothing: `PERF_COUNT_SW_DUMMY`.
+    pub(super) fn dummy() -> Self {
+        Self::new("dummy", SOFTWARE, 9)
+    }
+
     fn new(name: &str, ty: u32, config: u64) -> Self {
         let event = DynamicPmu { ty, config, config1: 0, config2: 0, config3: 0 };
         let (name, excluded) = (name.to_owned(), Excluded::default());

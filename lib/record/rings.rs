@@ -27,6 +27,8 @@ pub struct Reader {
     pub keep_one_in: u32,
     /// How many of each event were passed over since.
     skipped: Vec<u32>,
+    /// Since when it may still be asked what stood where; of late always.
+    pub asked_since: u64,
     horizon: u64,
     /// Up to when was forgotten what nobody will ask for.
     forgotten: u64,
@@ -36,7 +38,15 @@ pub struct Reader {
 
 impl Default for Reader {
     fn default() -> Self {
-        Self { switches: None, keep_one_in: 1, skipped: Vec::new(), horizon: 0, forgotten: 0, waiting: Vec::new() }
+        Self {
+            switches: None,
+            keep_one_in: 1,
+            skipped: Vec::new(),
+            asked_since: u64::MAX,
+            horizon: 0,
+            forgotten: 0,
+            waiting: Vec::new(),
+        }
     }
 }
 
@@ -48,7 +58,7 @@ impl Reader {
     }
 
     fn read_all(&mut self, is_last: bool, counters: &Counters, recording: &mut Recording) {
-        let past = now().saturating_sub(STRAGGLERS_NS);
+        let past = now().saturating_sub(STRAGGLERS_NS).min(self.asked_since);
         // Now: whoever runs no more has no sample but those that are about to be read.
         let is_due = past > self.forgotten + STRAGGLERS_NS;
         let over = is_due.then(|| recording.over_before(past, target::is_there));

@@ -12,6 +12,7 @@ mod corpus_formats;
 mod csv;
 mod diff;
 mod documents;
+mod faults;
 mod filter;
 mod folded;
 mod formats;

@@ -8,6 +8,8 @@
 //!         at java.lang.Thread.run(Thread.java:744)
 //! ```
 
+use bstr::ByteSlice as _;
+
 use super::java;
 use super::{Format, Reading};
 use crate::Error;
@@ -53,13 +55,14 @@ struct Thread {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut thread) = (Vec::new(), Thread::default());
+    let mut ended = true;
     document.unit("threads, once a dump");
     if document.options.event == EventChoice::First {
         document.events = Events::new(EventChoice::Named(RUNNABLE.to_vec()));
     }
     while document.line(&mut line)? {
         let trimmed = line.trim_ascii();
-        if let Some((name, _)) = line.strip_prefix(b"\"").and_then(|rest| text::split_once(rest, "\"")) {
+        if let Some((name, _)) = line.strip_prefix(b"\"").and_then(|rest| rest.rsplit_once_str("\"")) {
             thread.finish(document, sink)?;
             thread.name = java::thread(name, document.options).to_vec();
         } else if let Some(state) = trimmed.strip_prefix(b"java.lang.Thread.State: ") {
@@ -73,11 +76,17 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 Some(_) => document.malformed("a frame that belongs to no thread with a state")?,
                 None => document.malformed("expected a function and its file")?,
             }
+        } else if line.starts_with(b"Full thread dump ") {
+            document.ends(ended, "the dump does")?;
+            ended = false;
+        } else if line.starts_with(b"JNI global ref") {
+            ended = true;
         } else if trimmed.is_empty() {
             thread.finish(document, sink)?;
         }
     }
-    thread.finish(document, sink)
+    thread.finish(document, sink)?;
+    document.ends(ended, "the line of JNI references")
 }
 
 impl Thread {

@@ -147,7 +147,7 @@ impl Parser for PerfScript {
     }
 
     fn counts(&self) -> Counts {
-        Counts { events: self.selection.events.seen().to_vec(), lost: self.lost }
+        Counts { events: self.selection.events.seen().to_vec(), lost: self.lost, unit: None }
     }
 }
 
