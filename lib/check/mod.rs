@@ -1,8 +1,8 @@
 //! A gate: whether a profile, or the difference of two, keeps to rules.
 //!
 //! Every stack is looked at once, by every rule. A share is of all weight, of a differential profile of that after;
-//! growth is of all weight before, and where the weights are counts it must be more than noise. The program's own mean
-//! variation from run to run is not in one profile: fg-diff --significant with several runs takes it out beforehand.
+//! growth is of all weight before, and where the weights are counts it must be more than noise, for which a run counts as
+//! so many samples at most as [`significance::ONE_RUN`] says.
 
 mod report;
 mod rule;
@@ -221,7 +221,7 @@ impl<'a> Intake<'a> {
             if tallies.is_empty() {
                 tallies.entry(None).or_default();
             }
-            let noise = noise(&tallies, sample.filter(|_| rule.measure.is_growth()));
+            let noise = noise(&tallies, sample.filter(|_| rule.measure.is_growth()), self.total);
             let is_met = !rule.has_pattern() || self.concerns[number].contains(&true);
             let found = tallies.into_iter().zip(noise).map(|((frame, tally), is_noise)| {
                 let percent = rule.measure.percent(tally.weights, self.total);
@@ -253,7 +253,7 @@ impl<'a> Intake<'a> {
 }
 
 /// For each of them whether its growth may be noise; where the weights are no counts nothing is.
-fn noise(tallies: &BTreeMap<Option<FrameId>, Tally>, sample: Option<f64>) -> Vec<bool> {
+fn noise(tallies: &BTreeMap<Option<FrameId>, Tally>, sample: Option<f64>, total: Weights) -> Vec<bool> {
     let Some(sample) = sample else { return vec![false; tallies.len()] };
     let evidence = |tally: &Tally| Evidence {
         before: tally.weights.before.as_f64() / sample,
@@ -261,5 +261,6 @@ fn noise(tallies: &BTreeMap<Option<FrameId>, Tally>, sample: Option<f64>) -> Vec
         spread: None,
     };
     let evidence: Vec<Evidence> = tallies.values().map(evidence).collect();
-    significance::adjusted(&evidence, 1.0).into_iter().map(|chance| chance > FALSE_DISCOVERIES).collect()
+    let samples = (total.before.as_f64() + total.after.as_f64()) / 2.0 / sample;
+    significance::adjusted(&evidence, 1.0, samples).into_iter().map(|chance| chance > FALSE_DISCOVERIES).collect()
 }

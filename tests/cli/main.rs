@@ -9,6 +9,7 @@ mod check;
 mod collapse;
 mod corpus;
 mod corpus_formats;
+mod corpus_totals;
 mod csv;
 mod diff;
 mod documents;
