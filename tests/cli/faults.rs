@@ -74,6 +74,10 @@ fn what_looks_like_another_format_is_told_from_it() {
     let ticks = [probe("  a`f+0x1\n  3\n"), probe("  key\n  a`g+0x1\n  4\n")].concat();
     for (text, folded) in [
         (&*ticks, "a`f 3\nkey;a`g 4\n"),
+        (
+            "\ttarget:  g++\n\tffffffff814b824d wake\n\tffffffff81000d62 irq\n\t  waker: lto a\n\t1146\n",
+            "lto a;irq;wake;g++ 1146\n",
+        ),
         ("@[x];bar 4\n", "@[x];bar 4\n"),
         ("@[a]: x 4\n", "@[a]: x 4\n"),
         ("@[\n    f\n]: 4\n", "f 4\n"),
