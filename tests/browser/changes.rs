@@ -189,6 +189,9 @@ fn matches_are_gone_through_one_by_one() {
         key("n");
         equal(at(), first, "by key");
         equal(document.activeElement, groups()[first], "which has the focus");
+        key("n");
+        key("N");
+        equal(at(), first, "and back");
     "##,
     );
 }

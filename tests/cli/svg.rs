@@ -221,6 +221,10 @@ fn a_plain_picture_has_no_script_and_no_packed_profile() {
     assert!(!svg.contains("<script") && !svg.contains("<metadata"));
     let whole = run("fg-svg", [""; 0], STACKS).ok().text();
     assert_eq!(titles(&svg), titles(&whole));
+    // Nothing is fetched: the only addresses are names of namespaces.
+    let addresses = regex::Regex::new(r#"https?://[^\s"'<]*"#).unwrap();
+    let fetched = addresses.find_iter(&whole).find(|address| !address.as_str().starts_with("http://www.w3.org/"));
+    assert_eq!(fetched.map(|address| address.as_str()), None);
 }
 
 #[test]
