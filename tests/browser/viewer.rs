@@ -52,8 +52,11 @@ fn a_click_zooms_and_reset_returns() {
         &[],
         "",
         r##"
-        const before = width("parse");
+        const before = width("parse"), fill = name => getComputedStyle(frame(name).querySelector("rect")).fill;
+        const colours = ["main", "parse"].map(fill), sum = colour => colour.match(/\d+/g).reduce((sum, part) => sum + Number(part), 0);
         click(frame("parse").querySelector("rect"));
+        check(sum(fill("main")) > sum(colours[0]) + 50, "its callers are pale");
+        equal(fill("parse"), colours[1], "it is not");
         equal(width("parse"), width("all"), "the frame over the whole width");
         equal(width("main"), width("all"), "what stands beneath it too");
         check(!frame("idle"), "what is not related is gone");
@@ -135,6 +138,9 @@ fn search_tells_the_share_of_the_view() {
         equal(getComputedStyle(frame("parse").querySelector("rect")).fill, "rgb(230, 0, 230)", "a match's colour");
         click(frame("write"));
         equal(text("matched"), "Matched: 20.00% · 1 frame", "share of the zoomed view");
+        click(byId("unzoom"));
+        click(frame("scan"));
+        equal(text("matched"), "Matched: 0.00% · 1 frame", "of what is in view, its caller is not");
         equal(text("search"), "Reset Search", "the button");
         click(byId("search"));
         equal(svg.querySelectorAll(".match").length, 0, "matches after the reset");
