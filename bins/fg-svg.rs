@@ -10,7 +10,7 @@ use fgkit::profile::Weight;
 use fgkit::svg::colour::{Colour, Palette, Scheme};
 use fgkit::svg::name_attributes::NameAttributes;
 use fgkit::svg::palette_map::PaletteMap;
-use fgkit::svg::{self, Background, Delta, Drawing, MinWidth, Options, Order, reshape};
+use fgkit::svg::{self, Background, Delta, Drawing, MinWidth, Options, reshape};
 use fgkit::{Error, folded};
 
 /// Draw folded stacks as a flame graph: one self-contained, interactive SVG
@@ -224,27 +224,27 @@ impl Args {
         }
     }
 
-    /// In which order the input can be drawn as it comes, if it can.
-    fn order(&self, sources: &[Source]) -> Option<Order> {
-        let as_it_is = !self.reverse && self.base.is_empty() && !self.elided;
-        if self.flamechart {
-            Some(Order::Time)
-        } else if self.sorted {
-            Some(Order::Sorted)
-        } else {
-            // A file can be read again if it is not sorted, a pipe cannot.
-            let files = sources.iter().all(|source| matches!(source, Source::File(path) if path.is_file()));
-            (as_it_is && files).then_some(Order::Perhaps)
-        }
-    }
-
     fn draw(&self, sources: &[Source], options: &Options, diagnostics: &mut Diagnostics) -> Result<Drawing, Error> {
-        if let Some(order) = self.order(sources)
-            && let Some(drawing) = Drawing::read(sources, order, options, diagnostics)?
+        if self.flamechart {
+            return Drawing::of_time(sources, options, diagnostics);
+        }
+        let is_chain = self.colors == Palette::Chain;
+        let as_it_is = !self.reverse && self.base.is_empty() && !self.elided && !is_chain;
+        // A file can be read again if it is not sorted, a pipe cannot.
+        let is_file = |source: &Source| matches!(source, Source::File(path) if path.is_file());
+        if let [source] = sources
+            && ((self.sorted && !is_chain) || (as_it_is && is_file(source)))
+            && let Some(drawing) = Drawing::of_sorted(source, self.sorted, options, diagnostics)?
         {
             return Ok(drawing);
         }
+        if as_it_is && self.plain {
+            return Drawing::of_unsorted(sources, options, diagnostics);
+        }
         let mut profile = folded::gather(sources, diagnostics)?;
+        if is_chain {
+            profile = reshape::wakers(&profile)?;
+        }
         if self.elided {
             profile = reshape::vanished(&profile)?;
         }

@@ -103,10 +103,12 @@ impl Shared {
     }
 
     pub(super) fn of(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
-        let has = |id| matches.try_contains_id(id).is_ok();
+        // In release builds clap does not tell an option that is not there from one that was not given; those of a default
+        // are always given.
+        let has = |id| matches.ids().any(|given| given == id);
         Ok(Self {
             common: Common::from_arg_matches(matches)?,
-            reading: if has("files") { Reading::from_arg_matches(matches)? } else { Reading::default() },
+            reading: if has("strict") { Reading::from_arg_matches(matches)? } else { Reading::default() },
             color: if has("color") { Color::from_arg_matches(matches)?.color } else { clap::ColorChoice::Auto },
         })
     }

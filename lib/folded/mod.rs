@@ -12,7 +12,6 @@ mod scan;
 pub mod sorted;
 mod write;
 
-pub(crate) use lines::shared_bytes;
 pub use merge::merge;
 pub use parts::read_in_parts;
 pub use read::{Kind, Line, Target, gather, gather_each, parse_line, read_all, read_into};

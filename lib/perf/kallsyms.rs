@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use bstr::ByteSlice as _;
+
 use super::symbols::{Entry, SymbolTable, Visibility};
 
 /// Where the names of a recording's kernel are.
@@ -36,7 +38,7 @@ impl KernelNames {
 }
 
 /// Where a symbol stands.
-fn place(text: &[u8], name: &[u8]) -> Option<u64> {
+pub fn place(text: &[u8], name: &[u8]) -> Option<u64> {
     let lines = text.split(|byte| *byte == b'\n');
     let line = lines.into_iter().find(|line| line.strip_suffix(name).is_some_and(|before| before.ends_with(b" ")))?;
     let address = line.split(|byte| *byte == b' ').next()?;
@@ -48,20 +50,28 @@ pub fn is_hidden(text: &[u8]) -> bool {
     text.split(|byte| *byte == b'\n').take(64).all(|line| line.starts_with(b"0000000000000000 ") || line.is_empty())
 }
 
-/// The functions in the text: lines of `ADDRESS TYPE NAME`, with `[MODULE]` behind those of modules.
-pub fn parse(text: &[u8]) -> SymbolTable<'_> {
-    let entries = text.split(|byte| *byte == b'\n').filter_map(|line| {
-        let mut words = line.split(|byte| matches!(byte, b' ' | b'\t'));
-        let address = u64::from_str_radix(std::str::from_utf8(words.next()?).ok()?, 16).ok()?;
-        let visibility = match words.next()? {
-            b"T" => Visibility::Global,
-            b"t" => Visibility::Local,
-            b"W" | b"w" => Visibility::Weak,
+/// The functions in the text at some addresses, in ascending order: lines of `ADDRESS TYPE NAME`, with `[MODULE]` behind
+/// those of modules.
+pub fn parse<'a>(text: &'a [u8], wanted: &[u64]) -> SymbolTable<'a> {
+    let entries = text.lines().filter_map(|line| {
+        let (address, rest) = line.split_at(memchr::memchr(b' ', line)?);
+        let visibility = match rest.get(1)? {
+            b'T' => Visibility::Global,
+            b't' => Visibility::Local,
+            b'W' | b'w' => Visibility::Weak,
             _ => return None,
         };
-        Some(Entry { address, size: 0, name: words.next()?, visibility })
+        let name = rest.get(3..)?;
+        let name = &name[..memchr::memchr2(b' ', b'\t', name).unwrap_or(name.len())];
+        Some(Entry { address: hexadecimal(address)?, size: 0, name, visibility })
     });
-    SymbolTable::new(entries.collect())
+    SymbolTable::of(wanted, entries)
+}
+
+/// There are a hundred thousand of them.
+fn hexadecimal(digits: &[u8]) -> Option<u64> {
+    let digit = |sum: u64, digit: &u8| Some(sum << 4 | u64::from(char::from(*digit).to_digit(16)?));
+    if digits.len() <= 16 { digits.iter().try_fold(0, digit) } else { None }
 }
 
 #[cfg(test)]
@@ -69,7 +79,7 @@ mod tests {
     #[test]
     fn reads_functions_of_kernel_and_modules() {
         let text = b"ffffffff81000000 T _text\nffffffff81000100 t do_it\nffffffff82000000 D table\nffffffffc0000000 t mod_fn\t[mod]\n";
-        let table = super::parse(text);
+        let table = super::parse(text, &[0xffff_ffff_8100_0105, 0xffff_ffff_c000_0001]);
         assert_eq!(table.find(0xffff_ffff_8100_0105).unwrap().name, b"do_it");
         assert_eq!(table.find(0xffff_ffff_c000_0001).unwrap().name, b"mod_fn");
         assert!(!super::is_hidden(text));

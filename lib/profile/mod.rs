@@ -4,7 +4,7 @@ mod batch;
 mod frames;
 pub(crate) mod memo;
 mod order;
-mod stacks;
+pub(crate) mod stacks;
 mod weight;
 
 pub use batch::Batch;

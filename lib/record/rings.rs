@@ -27,6 +27,8 @@ pub struct Reader {
     pub keep_one_in: u32,
     /// How many of each event were passed over since.
     skipped: Vec<u32>,
+    /// Since when it may still be asked what stood where; of late always.
+    pub asked_since: u64,
     horizon: u64,
     /// Up to when was forgotten what nobody will ask for.
     forgotten: u64,
@@ -36,7 +38,15 @@ pub struct Reader {
 
 impl Default for Reader {
     fn default() -> Self {
-        Self { switches: None, keep_one_in: 1, skipped: Vec::new(), horizon: 0, forgotten: 0, waiting: Vec::new() }
+        Self {
+            switches: None,
+            keep_one_in: 1,
+            skipped: Vec::new(),
+            asked_since: u64::MAX,
+            horizon: 0,
+            forgotten: 0,
+            waiting: Vec::new(),
+        }
     }
 }
 
@@ -70,7 +80,7 @@ impl Reader {
                 counters.let_count(counter, every);
             }
         }
-        let past = begin.saturating_sub(STRAGGLERS_NS);
+        let past = begin.saturating_sub(STRAGGLERS_NS).min(self.asked_since);
         if past > self.forgotten + STRAGGLERS_NS {
             recording.forget_before(past);
             self.forgotten = past;

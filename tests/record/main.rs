@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bpf;
 mod debug_files;
 mod endings;
 mod events;
