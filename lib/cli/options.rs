@@ -104,11 +104,12 @@ impl Shared {
 
     pub(super) fn of(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
         // In release builds clap does not tell an option that is not there from one that was not given; those of a default
-        // are always given.
+        // are always given. In debug builds it does, and asking for one that is not there is a fault.
         let has = |id| matches.ids().any(|given| given == id);
+        let reads = has("strict") && matches.try_contains_id("files").is_ok();
         Ok(Self {
             common: Common::from_arg_matches(matches)?,
-            reading: if has("strict") { Reading::from_arg_matches(matches)? } else { Reading::default() },
+            reading: if reads { Reading::from_arg_matches(matches)? } else { Reading::default() },
             color: if has("color") { Color::from_arg_matches(matches)?.color } else { clap::ColorChoice::Auto },
         })
     }
