@@ -1,14 +1,16 @@
 //! Recording live programs with the kernel's perf_event counters. Linux only.
 //!
-//! [`target`] says what is recorded, [`counters`] opens counters and rings for it, [`rings`] reads them in order into a
+//! [`target`] says what is recorded, [`counters`] has counters and rings for it, [`rings`] reads them in order into a
 //! [`Recording`], and [`command`] starts the program that is to be profiled.
 
 pub mod command;
 pub mod counters;
 pub mod events;
 pub mod off_cpu;
+mod opening;
 mod options;
 mod overhead;
+pub mod performance;
 mod pmu;
 pub mod quantity;
 pub mod refusal;
