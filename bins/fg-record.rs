@@ -134,7 +134,7 @@ mod linux {
                 );
             }
             let is_argument = |metric: &Metric| matches!(metric.quantity, Some(Quantity::Argument(_)));
-            if self.call_graph() == CallGraph::FramePointers && metrics.iter().any(is_argument) {
+            if !matches!(self.call_graph(), CallGraph::Dwarf(_)) && metrics.iter().any(is_argument) {
                 return wrong("only --call-graph dwarf brings a function's arguments");
             }
             Ok(metrics)
@@ -275,12 +275,13 @@ struct Args {
     #[arg(long, value_name = "TIME", value_parser = cli::parse_duration, requires = "off_cpu", hide_short_help = true)]
     max_block: Option<std::time::Duration>,
 
-    /// dwarf[,BYTES] or fp [default: dwarf]
+    /// dwarf[,BYTES], fp or lbr [default: dwarf]
     ///
-    /// dwarf unwinds a copy of the stack (16384 bytes of it, or 8192 of each switch with --off-cpu and --wall, unless said) by the unwind information that compilers leave
-    /// in every program; what lies deeper is read from the thread itself while it runs. Right for programs without frame
-    /// pointers, however deep. fp follows frame pointers, in the kernel: cheaper, but code without them cuts stacks short,
-    /// and nothing can tell that.
+    /// dwarf unwinds a copy of the stack (16384 bytes of it, or 8192 of each switch with --off-cpu and --wall, unless said)
+    /// by the unwind information that compilers leave in every program; what lies deeper is read from the thread itself
+    /// while it runs. Right for programs without frame pointers, however deep. fp follows frame pointers, in the kernel:
+    /// cheaper, but code without them cuts stacks short, and nothing can tell that. lbr takes the calls that have not
+    /// returned from the branch records of the CPU, where it has some: 8 to 32 of them, without any of the program's memory.
     #[arg(long, value_name = "HOW")]
     #[cfg(target_os = "linux")]
     call_graph: Option<fgkit::record::sampling::CallGraph>,

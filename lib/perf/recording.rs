@@ -33,6 +33,8 @@ pub struct Options {
     pub each_sample: bool,
     /// How many addresses the kernel writes of a stack at most.
     pub max_stack: usize,
+    /// How many calls the CPU keeps at most.
+    pub max_branches: usize,
     /// Whether each place in the code keeps its address in the process.
     pub addresses: bool,
     /// What a stack begins with.
@@ -42,7 +44,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let (weight, thread) = (WeightBy::default(), ThreadBy::default());
-        Self { weight, each_sample: false, max_stack: usize::MAX, addresses: false, thread }
+        Self { weight, each_sample: false, max_stack: usize::MAX, max_branches: usize::MAX, addresses: false, thread }
     }
 }
 
@@ -398,7 +400,7 @@ impl Recording {
     /// Finds the places on a sample's stack, innermost first: what the kernel wrote, and what unwinding finds.
     fn find_stack(&mut self, stamp: Stamp, sample: &Sample<'_>, stack: &mut Vec<u32>) -> End {
         let state = self.processes.state(stamp.pid, stamp.time);
-        for address in sample.callchain.addresses() {
+        for address in sample.addresses() {
             let state = if address.in_kernel { Some(0) } else { state };
             self.counts.user_frames += u64::from(!address.in_kernel);
             self.counts.user_stacks += u64::from(!address.in_kernel && address.exact);
@@ -409,7 +411,8 @@ impl Recording {
                 place
             }));
         }
-        let mut end = if stack.len() >= self.options.max_stack { End::TooDeep } else { End::Root };
+        let is_full = stack.len() >= self.options.max_stack || sample.branches.len() >= self.options.max_branches;
+        let mut end = if is_full { End::TooDeep } else { End::Root };
         self.objects.jit_code.read_dump(stamp.pid);
         if let Some(user) = &sample.user {
             let (processes, objects) = (&self.processes, &self.objects);

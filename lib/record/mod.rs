@@ -162,6 +162,7 @@ pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded,
             (Some(frames), CallGraph::FramePointers) => frames.into(),
             _ => refusal::max_stack(),
         },
+        max_branches: refusal::max_branches(),
         addresses: request.each_sample,
         ..Options::default()
     };
