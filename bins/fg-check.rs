@@ -1,19 +1,20 @@
 //! `fg-check`: a profile in, a verdict out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fgkit::Error;
-use fgkit::check::{Measure, Rule, Style, check, junit, line};
-use fgkit::cli::{self, Color, Common, Entries, Reading, Session, Tool};
-use fgkit::csv::{Categories, DEFAULT_CATEGORIES};
+use fgkit::check::{Finding, Measure, Rule, Style, Verdict, annotation, check, junit, junit_of_error, line};
+use fgkit::cli::{self, Entries, Output, Session, Tool};
+use fgkit::csv::Categories;
+use fgkit::input::Source;
 
 /// Check a profile against limits: a gate for CI
 ///
 /// Reads folded stacks, plain or differential, and writes a line for each limit that is broken, with the stack that
 /// contributes most. Shares are of all weight, of a differential profile of that after. Growth is of all weight before,
-/// and where the weights are counts it must be more than noise. One run each does not tell how much a program varies by
-/// itself: set limits above that, or give fg-diff several runs and --significant.
+/// and where the weights are counts it must be more than noise. How much a program varies from run to run cannot be seen
+/// in one run each, so each counts as at most 2000 samples; to find less, give fg-diff several runs and --significant.
 ///
 /// In RE=N% the last = divides; RE is a regular expression, searched for anywhere in a frame's name.
 #[derive(clap::Parser)]
@@ -31,14 +32,16 @@ struct Args {
     /// Growth of self weight, of each or of matches
     #[arg(long, value_name = "[RE=]N%")]
     growth: Vec<String>,
-    /// Growth of stacks with a match, at most
-    #[arg(long, value_name = "RE=N%", hide_short_help = true)]
+    /// The same with what is called
+    ///
+    /// RE=N%, too. It also finds what became slower in functions that are called, or that the compiler put in their place.
+    #[arg(long, value_name = "N%")]
     inclusive_growth: Vec<String>,
     /// Lost samples, at most
     #[arg(long, value_name = "N%")]
     lost: Option<String>,
     /// Stacks cut before their root, at most
-    #[arg(long, value_name = "N%")]
+    #[arg(long, value_name = "N%", hide_short_help = true)]
     truncated: Option<String>,
     /// Stacks whose leaf has no name, at most
     #[arg(long, value_name = "N%", hide_short_help = true)]
@@ -58,17 +61,16 @@ struct Args {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     categories: Option<PathBuf>,
     /// Write annotations for GitHub's workflows
+    ///
+    /// Beside what breaks a rule: what would, were it not for noise; patterns that match no frame; and why nothing could be
+    /// checked.
     #[arg(long)]
     github: bool,
     /// Write all rules as JUnit's test cases to FILE
+    ///
+    /// If nothing could be checked there is one, with the error.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     junit: Option<PathBuf>,
-    #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    common: Common,
-    #[command(flatten)]
-    color: Color,
 }
 
 impl Args {
@@ -103,57 +105,88 @@ impl Args {
         Ok(rules)
     }
 
-    fn categories(&self) -> Result<Categories, Error> {
-        let Some(path) = self.categories.as_deref() else { return Categories::parse(DEFAULT_CATEGORIES, "categories") };
-        Categories::read(path)
+    /// Fails if what is to be written would be in the place of what is read, or of one another.
+    fn refuse_overwriting(&self, session: &Session) -> Result<(), Error> {
+        let files = session.sources.iter().filter_map(|source| match source {
+            Source::File(path) => Some(path.as_path()),
+            Source::Stdin => None,
+        });
+        let inputs: Vec<&Path> = files.chain(self.rules.as_deref()).chain(self.categories.as_deref()).collect();
+        session.output.refuse_overwriting(self.junit.as_deref(), &inputs)
+    }
+
+    fn judge(&self, session: &mut Session) -> Result<(Vec<Rule>, Vec<Finding>), Error> {
+        let (rules, categories) = (self.rules()?, Categories::load(self.categories.as_deref())?);
+        let findings = check(&session.sources, &rules, &categories, &mut session.diagnostics)?;
+        Ok((rules, findings))
+    }
+
+    /// Says what was found: to the output what breaks a rule, and with --github also what else is worth a mark.
+    fn tell(&self, rules: &[Rule], findings: &[Finding], session: &mut Session) -> Result<(), Error> {
+        let style = if self.github { Style::Github } else { Style::Plain };
+        for finding in findings {
+            let line = |style| line(finding, &rules[finding.rule], style);
+            match (finding.verdict, style) {
+                (Verdict::Broken, _) | (Verdict::Excused | Verdict::Unmet, Style::Github) => {
+                    session.output.write_with(|out| writeln!(out, "{}", line(style)))?;
+                }
+                (Verdict::Excused, Style::Plain) => session.diagnostics.warn(&line(Style::Plain)),
+                (Verdict::Kept | Verdict::Unmet, _) => session.diagnostics.note(&line(Style::Plain)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what other programs read: the file for JUnit, and GitHub's mark if nothing could be checked.
+    fn report(&self, judged: &Result<(Vec<Rule>, Vec<Finding>), Error>, session: &mut Session) -> Result<(), Error> {
+        let failure = judged.as_ref().map_err(|error| session.diagnostics.told(error));
+        if let Some(path) = &self.junit {
+            let report = match &failure {
+                Ok((rules, findings)) => junit(findings, rules),
+                Err(said) => junit_of_error(said),
+            };
+            Output::write_file(path, &report)?;
+        }
+        match failure {
+            Err(said) if self.github => {
+                session.output.write_with(|out| writeln!(out, "{}", annotation("error", "fg-check", &said)))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
 impl Tool for Args {
     const EXAMPLES: Entries = &[
-        ("fg-diff -n before.folded after.folded | fg-check --growth 2%", "Which functions became heavier."),
+        ("fg-diff -n before.folded after.folded | fg-check --inclusive-growth 2%", "Which functions became heavier."),
         ("fg-check --lost 1% --truncated 5% --self '^malloc$=10%' app.folded", "Limits for one profile."),
     ];
 
     const EXIT_STATUS: Entries =
         &[("0", "All rules are kept."), ("1", "A rule is broken."), ("2", "Anything else: nothing was checked.")];
 
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn color(&self) -> clap::ColorChoice {
-        self.color.color
-    }
-
-    fn reads_stdin(&self) -> bool {
-        self.reading.reads_stdin()
-    }
-
     fn failure(_: &Error) -> u8 {
         2
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
-        session.diagnostics.set_strict(self.reading.strict);
-        let (rules, categories) = (self.rules()?, self.categories()?);
-        let findings = check(&self.reading.sources()?, &rules, &categories, &mut session.diagnostics)?;
-        let style = if self.github { Style::Github } else { Style::Plain };
-        for finding in &findings {
-            let said = line(finding, &rules[finding.rule], style);
-            match finding.violates {
-                true => session.output.write_with(|out| writeln!(out, "{said}"))?,
-                false if finding.percent > rules[finding.rule].limit && rules[finding.rule].measure.is_growth() => {
-                    session.diagnostics.warn(&format!("{said}, exceeded; but that may be noise"));
-                }
-                false => session.diagnostics.note(&said),
+        self.refuse_overwriting(session)?;
+        let judged = self.judge(session);
+        let reported = self.report(&judged, session);
+        let (rules, findings) = match judged {
+            Ok(judged) => judged,
+            Err(error) => {
+                reported.unwrap_or_else(|other| session.diagnostics.fail(&other));
+                return Err(error);
             }
+        };
+        reported?;
+        match self.tell(&rules, &findings, session) {
+            // Who reads it may leave, and the verdict stands.
+            Err(error) if error.is_broken_pipe() => {}
+            told => told?,
         }
-        if let Some(path) = &self.junit {
-            let name = path.display().to_string();
-            std::fs::write(path, junit(&findings, &rules)).map_err(|error| Error::write(&name, error))?;
-        }
-        Ok(u8::from(findings.iter().any(|finding| finding.violates)))
+        Ok(u8::from(findings.iter().any(|finding| finding.verdict == Verdict::Broken)))
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use fgkit::cli::{self, Choosing, Color, Common, Entries, Reading, Session, Tool};
+use fgkit::cli::{self, Choosing, Entries, Session, Tool};
 use fgkit::collapse::{self, Format, Options, SampleWeight, Spans};
 use fgkit::{Error, folded};
 
@@ -68,7 +68,8 @@ struct Args {
     #[arg(long, hide_short_help = true)]
     in_order: bool,
     /// The input is sorted folded text, pipes too: merge it as it comes
-    #[arg(long, hide_short_help = true, conflicts_with = "in_order")]
+    #[arg(long, hide_short_help = true)]
+    #[arg(conflicts_with_all = ["in_order", "span", "time", "offset", "comm", "pids", "tids", "cpu", "no_idle"])]
     sorted: bool,
     /// Look for a perf.data's files below DIR
     #[arg(long, value_name = "DIR", hide_short_help = true)]
@@ -88,12 +89,6 @@ struct Args {
     /// Accepted, with --inline
     #[arg(long, hide = true)]
     context: bool,
-    #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    common: Common,
-    #[command(flatten)]
-    color: Color,
 }
 
 impl Args {
@@ -150,22 +145,13 @@ impl Tool for Args {
 
     const SEE_ALSO: &'static [&'static str] = &["perf-script(1)"];
 
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn color(&self) -> clap::ColorChoice {
-        self.color.color
-    }
-
     fn reads_stdin(&self) -> bool {
-        !self.list_formats && self.reading.reads_stdin()
+        !self.list_formats
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
-        session.diagnostics.set_strict(self.reading.strict);
-        let (sources, mut options) = (self.reading.sources()?, self.options());
-        let Session { output, diagnostics } = session;
+        let mut options = self.options();
+        let Session { sources, output, diagnostics } = session;
         if let Some(path) = &self.span {
             options.spans = Some(Arc::new(Spans::load(path, diagnostics)?));
         }
@@ -174,11 +160,11 @@ impl Tool for Args {
             let line = |format: &Format| format!("{:width$}  {}\n", format.name, format.about);
             output.write_with(|out| out.write_all(collapse::formats().map(line).collect::<String>().as_bytes()))?;
         } else if self.sorted {
-            collapse::merge_promised(&sources, diagnostics, output)?;
+            collapse::merge_promised(sources, diagnostics, output)?;
         } else if self.in_order {
-            collapse::collapse_in_order(&sources, &options, diagnostics, output)?;
-        } else if !collapse::merge_if_sorted(&sources, &options, output)? {
-            let profile = collapse::collapse(&sources, &options, diagnostics)?;
+            collapse::collapse_in_order(sources, &options, diagnostics, output)?;
+        } else if !collapse::merge_if_sorted(sources, &options, output)? {
+            let profile = collapse::collapse(sources, &options, diagnostics)?;
             output.write_with(|mut out| folded::write(&profile, &mut out))?;
         }
         Ok(0)

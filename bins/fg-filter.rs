@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Color, Common, Entries, Reading, Session, Tool};
+use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::diagnostics::Diagnostics;
 use fgkit::filter::{Filter, Filtered, Judge, Names, Recursion, Rename, Reshape, Select, Threshold};
 use fgkit::profile::Weights;
@@ -99,13 +99,6 @@ struct Args {
     /// Keep the heaviest N stacks
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-
-    #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    common: Common,
-    #[command(flatten)]
-    color: Color,
 }
 
 impl Args {
@@ -134,22 +127,9 @@ impl Tool for Args {
         ("fg-filter --focus '^parse_' --ignore malloc app.folded", "Parsing without the memory that it takes."),
     ];
 
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn color(&self) -> clap::ColorChoice {
-        self.color.color
-    }
-
-    fn reads_stdin(&self) -> bool {
-        self.reading.reads_stdin()
-    }
-
     fn run(self, session: &mut Session) -> Result<u8, Error> {
-        session.diagnostics.set_strict(self.reading.strict);
         let mut filter = self.filter();
-        let filtered = filter.apply(&self.reading.sources()?, &mut session.diagnostics)?;
+        let filtered = filter.apply(&session.sources, &mut session.diagnostics)?;
         report(&filter, &filtered, &mut session.diagnostics)?;
         session.output.write_with(|mut out| folded::write(&filtered.profile, &mut out))?;
         Ok(0)

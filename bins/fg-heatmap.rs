@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Choosing, Color, Common, Entries, Reading, Session, Tool};
+use fgkit::cli::{self, Choosing, Entries, Session, Tool};
 use fgkit::collapse::{self, SampleWeight};
 use fgkit::svg::colour::{Palette, Scheme};
 use fgkit::svg::{self, MinWidth};
@@ -14,7 +14,7 @@ use fgkit::{Error, heatmap};
 /// One self-contained HTML page: a column a second, in it the time within the second from the bottom to the top, the
 /// darker the more samples. Drag over a part of it, and the flame graph of just these samples stands beneath; with Shift,
 /// a second part, and the graph shows the difference. The address in the browser keeps the selection, and the page
-/// names the options of fg-collapse that make the same cut.
+/// names the command of fg-collapse that makes the same cut.
 #[derive(clap::Parser)]
 #[command(name = "fg-heatmap")]
 struct Args {
@@ -35,16 +35,10 @@ struct Args {
     /// Parse in N threads [default: one a core]
     #[arg(short, long, value_name = "N", hide_short_help = true)]
     nthreads: Option<NonZeroUsize>,
-    #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    common: Common,
-    #[command(flatten)]
-    color: Color,
 }
 
 impl Args {
-    fn look(&self) -> heatmap::Options {
+    fn look(&self, choice: collapse::Options) -> heatmap::Options {
         let graph = svg::Options {
             title: Some("All samples".to_owned()),
             // As the viewer draws them.
@@ -57,7 +51,7 @@ impl Args {
             .to_owned(),
             ..svg::Options::default()
         };
-        heatmap::Options { title: self.title.clone(), rows: self.rows, graph }
+        heatmap::Options { title: self.title.clone(), rows: self.rows, graph, choice }
     }
 }
 
@@ -69,23 +63,10 @@ impl Tool for Args {
 
     const SEE_ALSO: &'static [&'static str] = &["perf-script(1)"];
 
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn color(&self) -> clap::ColorChoice {
-        self.color.color
-    }
-
-    fn reads_stdin(&self) -> bool {
-        self.reading.reads_stdin()
-    }
-
     fn run(self, session: &mut Session) -> Result<u8, Error> {
-        let Session { output, diagnostics } = session;
-        diagnostics.set_strict(self.reading.strict);
+        let Session { sources, output, diagnostics } = session;
         let options = collapse::Options { weight: self.weight, threads: self.nthreads, ..self.choosing.options() };
-        let timeline = collapse::collapse_in_time(&self.reading.sources()?, &options, diagnostics)?;
+        let timeline = collapse::collapse_in_time(sources, &options, diagnostics)?;
         if timeline.samples.is_empty() && diagnostics.failed() {
             return Err(Error::Said);
         }
@@ -93,7 +74,7 @@ impl Tool for Args {
             diagnostics.warn("the page goes to the terminal; to keep it: fg-heatmap > map.html");
         }
         let name = output.name().to_owned();
-        heatmap::write(&timeline, &self.look(), &name, output)?;
+        heatmap::write(&timeline, &self.look(options), &name, output)?;
         Ok(0)
     }
 }

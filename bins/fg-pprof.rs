@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Color, Common, Entries, Reading, Session, Tool};
+use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::pprof::{self, About, Unit};
 use fgkit::{Error, folded};
 
@@ -33,13 +33,6 @@ struct Args {
     /// Add a comment, which `pprof -comments` shows; may be repeated
     #[arg(long, value_name = "TEXT")]
     comment: Vec<String>,
-
-    #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    common: Common,
-    #[command(flatten)]
-    color: Color,
 }
 
 /// Nanoseconds.
@@ -61,25 +54,12 @@ impl Tool for Args {
         ),
     ];
 
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn color(&self) -> clap::ColorChoice {
-        self.color.color
-    }
-
-    fn reads_stdin(&self) -> bool {
-        self.reading.reads_stdin()
-    }
-
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         if session.output.is_terminal() {
             let what = "compressed data is not written to a terminal; name a file with -o, or pipe it";
             return Err(Error::Usage(what.to_owned()));
         }
-        session.diagnostics.set_strict(self.reading.strict);
-        let profile = folded::gather(&self.reading.sources()?, &mut session.diagnostics)?;
+        let profile = folded::gather(&session.sources, &mut session.diagnostics)?;
         let unit = Unit::of(&self.unit, &profile)?;
         if unit.name != self.unit {
             session.diagnostics.note(&format!("weights are no whole numbers of {}: in {}", self.unit, unit.name));

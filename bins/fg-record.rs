@@ -155,6 +155,9 @@ mod linux {
             if off_cpu && self.cpu.is_some() {
                 return wrong("-C is for samples, not for --off-cpu and --wall: threads run on other CPUs meanwhile");
             }
+            if self.bpf && self.call_graph() != CallGraph::FramePointers {
+                return wrong("--bpf follows frame pointers; it copies no stacks for --call-graph dwarf");
+            }
             if self.min_block.zip(self.max_block).is_some_and(|(min, max)| min > max) {
                 return wrong("--min-block is more than --max-block");
             }
@@ -196,8 +199,12 @@ mod linux {
 
         /// A thread that leaves its CPU does not change what the copy misses.
         fn call_graph(&self) -> CallGraph {
-            let usual = if self.off_cpu || self.wall { 8192 } else { 16384 };
-            self.call_graph.unwrap_or(CallGraph::Dwarf(usual))
+            let usual = match self.off_cpu || self.wall {
+                _ if self.bpf => CallGraph::FramePointers,
+                true => CallGraph::Dwarf(8192),
+                false => CallGraph::Dwarf(16384),
+            };
+            self.call_graph.unwrap_or(usual)
         }
 
         fn off_cpu(&self) -> Option<OffCpu> {
@@ -206,6 +213,7 @@ mod linux {
                 period: self.off_cpu_period,
                 min_block: self.min_block,
                 max_block: self.max_block,
+                in_kernel: self.bpf,
             })
         }
 
@@ -344,7 +352,7 @@ struct Args {
     /// What was sampled on CPUs and what --off-cpu records, in one profile. The sum of a thread is its life within the
     /// recording: switches say for how long it ran, and its samples share that out. Run time without a sample is
     /// [unsampled], and so is what was asleep when the recording began.
-    #[arg(long, conflicts_with_all = ["off_cpu", "event", "count", "script", "weight", "min_block", "max_block"])]
+    #[arg(long, conflicts_with_all = ["off_cpu", "event", "count", "script", "weight", "min_block", "max_block", "bpf"])]
     wall: bool,
 
     /// Of blocks, take the stack of every Nth [default: of each, until there are 20000 a second]
@@ -353,6 +361,16 @@ struct Args {
     /// stack was taken.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
     off_cpu_period: Option<u64>,
+
+    /// Add blocks up in the kernel, for --off-cpu of a whole system all the time
+    ///
+    /// A program there adds up how long threads were off their CPUs, by stack; what is read, once a second, is the sums.
+    /// Switches cost what they cost without it, the recorder next to nothing. Stacks are followed by frame pointers, as
+    /// with --call-graph fp. Of more than 16384 distinct stacks or 32768 kinds of blocks a second, the rest is [lost].
+    /// Needs root, Linux 5.18, and a build with `--features bpf`.
+    #[arg(long, requires = "off_cpu", hide_short_help = true)]
+    #[arg(conflicts_with_all = ["off_cpu_period", "cpu", "mmap_pages", "cgroup"])]
+    bpf: bool,
 
     /// Leave shorter blocks out: 1ms, 50us
     #[arg(long, value_name = "TIME", value_parser = cli::parse_duration, requires = "off_cpu", hide_short_help = true)]
@@ -483,16 +501,8 @@ impl Tool for Args {
 
     const SEE_ALSO: &'static [&'static str] = &["perf-record(1)", "perf-script(1)", "perf_event_open(2)"];
 
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn output(&self) -> Option<&std::path::Path> {
-        self.common.output.as_deref().filter(|_| !self.names_files())
-    }
-
-    fn color(&self) -> clap::ColorChoice {
-        self.color.color
+    fn names_files(&self) -> bool {
+        Self::names_files(self)
     }
 
     fn reads_stdin(&self) -> bool {

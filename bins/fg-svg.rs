@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Common, Entries, Output, Reading, Session, Tool};
+use fgkit::cli::{self, Entries, Output, Session, Tool};
 use fgkit::diagnostics::Diagnostics;
 use fgkit::input::Source;
 use fgkit::profile::Weight;
 use fgkit::svg::colour::{Colour, Palette, Scheme};
 use fgkit::svg::name_attributes::NameAttributes;
 use fgkit::svg::palette_map::PaletteMap;
-use fgkit::svg::{self, Background, Delta, Drawing, MinWidth, Options, Order, reshape};
+use fgkit::svg::{self, Background, Delta, Drawing, MinWidth, Options, reshape};
 use fgkit::{Error, folded};
 
 /// Draw folded stacks as a flame graph: one self-contained, interactive SVG
@@ -21,9 +21,6 @@ use fgkit::{Error, folded};
 #[derive(clap::Parser)]
 #[command(name = "fg-svg", infer_long_args = true)]
 struct Args {
-    #[command(flatten)]
-    reading: Reading,
-
     /// The heading [default: Flame Graph]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -175,9 +172,6 @@ struct Args {
     /// Accepted: the output is always so
     #[arg(long, hide = true, alias = "pretty-xml")]
     deterministic: bool,
-
-    #[command(flatten)]
-    common: Common,
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -230,28 +224,27 @@ impl Args {
         }
     }
 
-    /// In which order the input can be drawn as it comes, if it can.
-    fn order(&self, sources: &[Source]) -> Option<Order> {
-        let as_it_is = !self.reverse && self.base.is_empty() && !self.elided;
+    fn draw(&self, sources: &[Source], options: &Options, diagnostics: &mut Diagnostics) -> Result<Drawing, Error> {
         if self.flamechart {
-            Some(Order::Time)
-        } else if self.sorted {
-            Some(Order::Sorted)
-        } else {
-            // A file can be read again if it is not sorted, a pipe cannot.
-            let files = sources.iter().all(|source| matches!(source, Source::File(path) if path.is_file()));
-            (as_it_is && files).then_some(Order::Perhaps)
+            return Drawing::of_time(sources, options, diagnostics);
         }
-    }
-
-    fn draw(&self, options: &Options, diagnostics: &mut Diagnostics) -> Result<Drawing, Error> {
-        let sources = self.reading.sources()?;
-        if let Some(order) = self.order(&sources)
-            && let Some(drawing) = Drawing::read(&sources, order, options, diagnostics)?
+        let is_chain = self.colors == Palette::Chain;
+        let as_it_is = !self.reverse && self.base.is_empty() && !self.elided && !is_chain;
+        // A file can be read again if it is not sorted, a pipe cannot.
+        let is_file = |source: &Source| matches!(source, Source::File(path) if path.is_file());
+        if let [source] = sources
+            && ((self.sorted && !is_chain) || (as_it_is && is_file(source)))
+            && let Some(drawing) = Drawing::of_sorted(source, self.sorted, options, diagnostics)?
         {
             return Ok(drawing);
         }
-        let mut profile = folded::gather(&sources, diagnostics)?;
+        if as_it_is && self.plain {
+            return Drawing::of_unsorted(sources, options, diagnostics);
+        }
+        let mut profile = folded::gather(sources, diagnostics)?;
+        if is_chain {
+            profile = reshape::wakers(&profile)?;
+        }
         if self.elided {
             profile = reshape::vanished(&profile)?;
         }
@@ -275,21 +268,12 @@ impl Tool for Args {
         ),
     ];
 
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn reads_stdin(&self) -> bool {
-        self.reading.reads_stdin()
-    }
-
     fn run(self, session: &mut Session) -> Result<u8, Error> {
-        let Session { output, diagnostics } = session;
-        diagnostics.set_strict(self.reading.strict);
+        let Session { sources, output, diagnostics } = session;
         let known = if self.cp { PaletteMap::load(PALETTE_MAP.as_ref(), diagnostics)? } else { PaletteMap::default() };
         let named = self.nameattr.as_ref().map(|path| NameAttributes::load(path, diagnostics)).transpose()?;
         let mut options = self.options(known, named.unwrap_or_default());
-        let drawing = self.draw(&options, diagnostics)?;
+        let drawing = self.draw(sources, &options, diagnostics)?;
         match drawing.stacks {
             0 if diagnostics.failed() => return Err(Error::Said),
             0 => return Err(Error::Refused("no stacks to draw, so no picture".to_owned())),
@@ -305,9 +289,7 @@ impl Tool for Args {
         svg::write(&drawing, &options, &name, output)?;
         if self.cp {
             options.scheme.learn(&drawing.layout.names);
-            let mut file = Output::create(Some(PALETTE_MAP.as_ref()))?;
-            file.write_with(|out| out.write_all(&options.scheme.known.to_text()))?;
-            file.finish()?;
+            Output::write_file(PALETTE_MAP.as_ref(), &options.scheme.known.to_text())?;
         }
         Ok(0)
     }

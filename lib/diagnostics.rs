@@ -20,7 +20,8 @@ pub struct Diagnostics {
     verbosity: i8,
     strict: bool,
     skipped: u64,
-    failed: bool,
+    /// What failed first.
+    failure: Option<String>,
     bold: bool,
     progress: Option<Progress>,
     sink: Box<dyn Write + Send>,
@@ -46,7 +47,7 @@ impl Diagnostics {
     }
 
     fn new(tool: &'static str, verbosity: i8, sink: Box<dyn Write + Send>) -> Self {
-        Self { tool, verbosity, strict: false, skipped: 0, failed: false, bold: false, progress: None, sink }
+        Self { tool, verbosity, strict: false, skipped: 0, failure: None, bold: false, progress: None, sink }
     }
 
     /// Warnings that nobody sees, for tests and for callers who only want the counts.
@@ -76,7 +77,12 @@ impl Diagnostics {
 
     /// Whether something failed although the work went on.
     pub fn failed(&self) -> bool {
-        self.failed
+        self.failure.is_some()
+    }
+
+    /// What failed, in the words of the first failure that was said; of the error itself if there was none.
+    pub fn told(&self, error: &Error) -> String {
+        self.failure.clone().unwrap_or_else(|| error.to_string())
     }
 
     /// A line that is not of the format's form: said, counted, left out.
@@ -110,7 +116,7 @@ impl Diagnostics {
 
     /// A failure after which the work goes on; the exit status will tell.
     pub fn fail(&mut self, error: &Error) {
-        self.failed = true;
+        self.failure.get_or_insert_with(|| error.to_string());
         if !matches!(error, Error::Said) {
             self.say(&error.to_string());
         }

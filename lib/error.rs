@@ -86,3 +86,12 @@ pub fn plain(error: &io::Error) -> String {
         None => text,
     }
 }
+
+/// What is wrong with a pattern, in one line.
+pub fn plain_pattern(error: &regex::Error) -> String {
+    let text = error.to_string();
+    match text.lines().last().and_then(|last| last.strip_prefix("error: ")) {
+        Some(what) => format!("regex parse error: {what}"),
+        None => text,
+    }
+}

@@ -1,10 +1,10 @@
 //! What was found, in words: for people, for GitHub's annotations, and as JUnit's XML.
 
 use super::rule::Rule;
-use super::{Finding, Measure};
+use super::{Finding, Measure, Verdict};
 use crate::diagnostics::printable;
 use crate::profile::Weights;
-use crate::svg::text::escape;
+use crate::svg::text::{escape, visible};
 
 /// For whom a line is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,32 +19,42 @@ pub enum Style {
 /// One finding in one line.
 pub fn line(finding: &Finding, rule: &Rule, style: Style) -> String {
     let said = said(finding, rule);
+    let kind = match finding.verdict {
+        Verdict::Broken => "error",
+        Verdict::Excused => "warning",
+        Verdict::Kept | Verdict::Unmet => "notice",
+    };
     match style {
         Style::Plain => said,
-        Style::Github => {
-            let kind = if finding.violates { "error" } else { "notice" };
-            let escaped = said.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
-            format!("::{kind} title=fg-check {}::{escaped}", rule.measure.name())
-        }
+        Style::Github => annotation(kind, &format!("fg-check {}", rule.measure.name()), &said),
     }
 }
 
+/// A command of GitHub's workflows: a mark on the run, of a kind, with a title.
+pub fn annotation(kind: &str, title: &str, said: &str) -> String {
+    let escaped = said.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    format!("::{kind} title={title}::{escaped}")
+}
+
 fn said(finding: &Finding, rule: &Rule) -> String {
+    let name = rule.measure.name();
+    let subject = printable(&String::from_utf8_lossy(&finding.subject));
+    let subject = if subject.is_empty() { name.to_owned() } else { format!("{name} {subject}") };
+    if finding.verdict == Verdict::Unmet {
+        return format!("{subject}: matches no frame, limit {}%", rule.limit);
+    }
     let growth = rule.measure.is_growth();
     let weights = |weights: Weights| match growth {
         true => format!("{} -> {}", weights.before, weights.after),
         false => weights.after.to_string(),
     };
-    let name = rule.measure.name();
-    let subject = printable(&String::from_utf8_lossy(&finding.subject));
-    let subject = if subject.is_empty() { name.to_owned() } else { format!("{name} {subject}") };
     let sign = if growth && finding.percent >= 0.0 { "+" } else { "" };
     let of = match rule.measure {
         Measure::BusyLoop => " of the runtime",
         _ if growth => " of all before",
         _ => "",
     };
-    let against = if finding.violates { "more than" } else { "limit" };
+    let against = if finding.verdict == Verdict::Broken { "more than" } else { "limit" };
     let mut said = format!(
         "{subject}: {sign}{:.2}%{of} ({}), {against} {}%",
         finding.percent,
@@ -55,32 +65,67 @@ fn said(finding: &Finding, rule: &Rule) -> String {
         let stack = printable(&String::from_utf8_lossy(stack));
         said.push_str(&format!("; most in {stack} ({})", weights(*worst)));
     }
+    if finding.verdict == Verdict::Excused {
+        said.push_str(", exceeded; but that may be noise");
+    }
     said
 }
 
-/// All rules as the test cases of a suite, those that are broken as failures.
+/// All rules as the test cases of JUnit's suite, those that are broken as failures. What else is worth saying of one
+/// stands in its output.
 pub fn junit(findings: &[Finding], rules: &[Rule]) -> Vec<u8> {
-    let broken = |number: usize| findings.iter().filter(move |found| found.rule == number && found.violates);
-    let failures = (0..rules.len()).filter(|number| broken(*number).next().is_some()).count();
-    let mut xml = b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_vec();
-    xml.extend(format!("<testsuite name=\"fg-check\" tests=\"{}\" failures=\"{failures}\">\n", rules.len()).bytes());
-    for (number, rule) in rules.iter().enumerate() {
-        xml.extend_from_slice(b"  <testcase classname=\"fg-check\" name=\"");
+    let cases = rules.iter().enumerate().map(|(number, rule)| {
         let text = rule.text.as_ref().map_or_else(String::new, |text| format!("{text}="));
-        escape(&printable(&format!("{} {text}{}%", rule.measure.name(), rule.limit)), &mut xml);
-        xml.extend_from_slice(b"\"");
-        if broken(number).next().is_none() {
-            xml.extend_from_slice(b"/>\n");
-            continue;
-        }
-        xml.extend_from_slice(b">\n");
-        for finding in broken(number) {
-            xml.extend_from_slice(b"    <failure message=\"");
-            escape(&said(finding, rule), &mut xml);
-            xml.extend_from_slice(b"\"/>\n");
+        let name = format!("{} {text}{}%", rule.measure.name(), rule.limit);
+        let found = findings.iter().filter(|found| found.rule == number);
+        let elements = found.filter_map(|found| match found.verdict {
+            Verdict::Broken => Some(Element::Failure(said(found, rule))),
+            Verdict::Excused | Verdict::Unmet => Some(Element::Output(said(found, rule))),
+            Verdict::Kept => None,
+        });
+        (name, elements.collect())
+    });
+    suite(&cases.collect::<Vec<_>>())
+}
+
+/// JUnit's suite where nothing could be checked: one test case, with the error.
+pub fn junit_of_error(said: &str) -> Vec<u8> {
+    suite(&[("check".to_owned(), vec![Element::Error(said.to_owned())])])
+}
+
+/// What a test case holds.
+#[derive(Debug)]
+enum Element {
+    Failure(String),
+    Error(String),
+    Output(String),
+}
+
+fn suite(cases: &[(String, Vec<Element>)]) -> Vec<u8> {
+    let count = |is: fn(&Element) -> bool| cases.iter().filter(|(_, elements)| elements.iter().any(is)).count();
+    let failures = count(|element| matches!(element, Element::Failure(_)));
+    let errors = count(|element| matches!(element, Element::Error(_)));
+    let tests = cases.len();
+    let mut xml = b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_vec();
+    let head = format!("<testsuite name=\"fg-check\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\">\n");
+    xml.extend_from_slice(head.as_bytes());
+    for (name, elements) in cases {
+        quoted("  <testcase classname=\"fg-check\" name=\"", name, "\">\n", &mut xml);
+        for element in elements {
+            match element {
+                Element::Failure(said) => quoted("    <failure message=\"", said, "\"/>\n", &mut xml),
+                Element::Error(said) => quoted("    <error message=\"", said, "\"/>\n", &mut xml),
+                Element::Output(said) => quoted("    <system-out>", said, "</system-out>\n", &mut xml),
+            }
         }
         xml.extend_from_slice(b"  </testcase>\n");
     }
     xml.extend_from_slice(b"</testsuite>\n");
     xml
+}
+
+fn quoted(before: &str, text: &str, after: &str, xml: &mut Vec<u8>) {
+    xml.extend_from_slice(before.as_bytes());
+    escape(&visible(text.as_bytes()), xml);
+    xml.extend_from_slice(after.as_bytes());
 }

@@ -4,6 +4,7 @@ use regex::bytes::Regex;
 
 use crate::Error;
 use crate::csv::Categories;
+use crate::error::plain_pattern;
 use crate::profile::{Weight, Weights};
 
 /// What a rule measures.
@@ -17,7 +18,7 @@ pub enum Measure {
     Category,
     /// By how much a function's self weight grew; of each that matches by itself if no pattern is given.
     Growth,
-    /// By how much the weight of stacks grew in which a frame matches.
+    /// By how much the weight of stacks grew in which a frame matches; of each frame by itself if no pattern is given.
     InclusiveGrowth,
     /// Samples that were lost.
     Lost,
@@ -95,7 +96,7 @@ impl Rule {
         let takes_none = matches!(measure, Measure::Lost | Measure::Truncated | Measure::Unknown | Measure::BusyLoop);
         match subject {
             Some(_) if takes_none => return Err("expected only a share in percent".to_owned()),
-            None if !takes_none && measure != Measure::Growth => {
+            None if !takes_none && !measure.is_growth() => {
                 return Err("expected WHAT=PERCENT".to_owned());
             }
             _ => {}
@@ -106,7 +107,7 @@ impl Rule {
         let limit = limit.ok_or_else(|| format!("{number:?} is not a share in percent"))?;
         let pattern = match subject {
             Some(subject) if measure != Measure::Category => {
-                Some(Regex::new(subject).map_err(|error| error.to_string())?)
+                Some(Regex::new(subject).map_err(|error| plain_pattern(&error))?)
             }
             _ => None,
         };
@@ -138,9 +139,25 @@ impl Rule {
         self.text.clone().unwrap_or_default().into_bytes()
     }
 
+    /// Whether it is about functions that match a pattern.
+    pub(super) fn has_pattern(&self) -> bool {
+        self.pattern.is_some()
+    }
+
+    /// Fails if it is about a category that there is not.
+    pub(super) fn knows_its_category(&self, categories: &Categories) -> Result<(), Error> {
+        match &self.text {
+            Some(name) if self.measure == Measure::Category && !categories.names().any(|known| known == name) => {
+                let known = categories.names().collect::<Vec<_>>().join(", ");
+                Err(Error::Refused(format!("there is no category {name}: expected one of {known}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether each function is judged by itself.
     pub(super) fn judges_each(&self) -> bool {
-        self.measure == Measure::Growth && self.pattern.is_none()
+        self.measure.is_growth() && self.pattern.is_none()
     }
 
     /// Whether it is about this frame.

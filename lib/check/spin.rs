@@ -1,8 +1,8 @@
 //! The signature of a busy loop in an asynchronous program: the runtime polls, spans are entered and left, and nothing is
 //! done.
 
-use super::Finding;
 use super::rule::Rule;
+use super::{Finding, Verdict};
 use crate::Error;
 use crate::csv::Categories;
 use crate::profile::{FrameId, Frames, Weight, Weights};
@@ -69,7 +69,7 @@ impl<'a> Spin<'a> {
             subject: Vec::new(),
             percent,
             weights: Weights::plain(self.idle),
-            violates: dominates && percent > rule.limit,
+            verdict: if dominates && percent > rule.limit { Verdict::Broken } else { Verdict::Kept },
             worst: self.worst.as_ref().map(|(stack, weight)| (text(stack), Weights::plain(*weight))),
         }
     }

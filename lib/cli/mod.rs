@@ -17,15 +17,20 @@ use std::process::ExitCode;
 
 pub use choosing::Choosing;
 pub use manual::Entries;
-pub use options::{Color, Common, Reading, parse_duration};
+use options::Shared;
+pub use options::{Color, Common, Reading, parse_duration, positive};
 pub use output::Output;
 #[cfg(unix)]
 pub use signals::Interrupts;
 
 use crate::Error;
 use crate::diagnostics::Diagnostics;
+use crate::input::Source;
 
-/// One of the programs.
+/// One of the programs: its own options, to which those are added that all have, and what it does.
+///
+/// Of the shared options it gets those that it does not have itself: see [`Common`], [`Color`] and, unless it has
+/// operands of its own, [`Reading`].
 pub trait Tool: clap::Parser {
     /// Command lines worth copying and what each does, the most useful first: that one is in the short help too.
     const EXAMPLES: Entries = &[];
@@ -41,21 +46,16 @@ pub trait Tool: clap::Parser {
     /// Manual pages of other projects that help, such as `perf-script(1)`.
     const SEE_ALSO: &'static [&'static str] = &[];
 
-    /// The options that all tools have.
-    fn common(&self) -> &Common;
-
-    /// The file that the result goes to; `None` for standard output, and for those who name their files themselves.
-    fn output(&self) -> Option<&std::path::Path> {
-        self.common().output.as_deref()
+    /// Whether, with this command line, it reads standard input where no file is named or `-` is: if that is a terminal,
+    /// it says its usage instead.
+    fn reads_stdin(&self) -> bool {
+        true
     }
 
-    /// How its messages are coloured.
-    fn color(&self) -> clap::ColorChoice {
-        clap::ColorChoice::Auto
+    /// Whether it names its output files itself, and none is to be made for it.
+    fn names_files(&self) -> bool {
+        false
     }
-
-    /// Whether, with this command line, it reads standard input: if that is a terminal, it says its usage instead.
-    fn reads_stdin(&self) -> bool;
 
     /// Who acts on Ctrl-C: usually the shared handler, which removes an unfinished output file and ends the process.
     fn handles_signals(&self) -> bool {
@@ -74,8 +74,10 @@ pub trait Tool: clap::Parser {
     }
 }
 
-/// What a running tool has: its output and its voice.
+/// What a running tool has: its input, its output and its voice.
 pub struct Session {
+    /// What is to be read, for tools without operands of their own.
+    pub sources: Vec<Source>,
     /// Where the result goes.
     pub output: Output,
     /// Where warnings go.
@@ -93,38 +95,49 @@ pub fn main<T: Tool>() -> ExitCode {
     if let Some(kind) = matches.get_one::<generate::Kind>("generate") {
         return ExitCode::from(usage::print(name, generate::text::<T>(*kind)));
     }
-    let tool = match T::from_arg_matches(&matches) {
-        Ok(tool) => tool,
+    let parsed = T::from_arg_matches(&matches).and_then(|tool| Ok((tool, Shared::of(&matches)?)));
+    let (tool, shared) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             let error = error.format(&mut usage::command::<T>());
             return ExitCode::from(usage::answer(name, &error, &arguments));
         }
     };
-    if tool.reads_stdin() && io::stdin().is_terminal() {
+    let reads_stdin = tool.reads_stdin() && shared.reading.reads_stdin();
+    if reads_stdin && io::stdin().is_terminal() {
         return ExitCode::from(usage::no_input::<T>(name));
     }
-    colour_messages(tool.color());
-    ExitCode::from(run(tool, name))
+    colour_messages(shared.color);
+    if !tool.handles_signals() {
+        signals::install(reads_stdin);
+    }
+    ExitCode::from(run(tool, &shared, name))
 }
 
-fn run<T: Tool>(tool: T, name: &'static str) -> u8 {
-    let mut diagnostics = Diagnostics::to_stderr(name, tool.common().verbosity());
-    if !tool.handles_signals() {
-        signals::install(tool.reads_stdin());
-    }
-    let output = match Output::create(tool.output()) {
-        Ok(output) => output,
+fn run<T: Tool>(tool: T, shared: &Shared, name: &'static str) -> u8 {
+    let mut diagnostics = Diagnostics::to_stderr(name, shared.common.verbosity());
+    diagnostics.set_strict(shared.reading.strict);
+    let opened = Source::from_operands(&shared.reading.files).and_then(|sources| {
+        let path = shared.common.output.as_deref().filter(|_| !tool.names_files());
+        Ok((sources, Output::create(path)?))
+    });
+    let (sources, output) = match opened {
+        Ok(opened) => opened,
         Err(error) => {
             diagnostics.fail(&error);
-            return T::failure(&error);
+            return exit_status::<T>(&error);
         }
     };
-    let mut session = Session { output, diagnostics };
+    let mut session = Session { sources, output, diagnostics };
     let result = tool.run(&mut session).and_then(|status| {
         if session.diagnostics.failed() {
             session.output.give_up(&mut session.diagnostics);
         }
-        session.output.finish().map(|()| status)
+        match session.output.finish() {
+            // Whoever reads it may leave, and a verdict stands.
+            Err(error) if error.is_broken_pipe() => Ok(status),
+            finished => finished.map(|()| status),
+        }
     });
     session.diagnostics.finish();
     let status = match result {
@@ -132,10 +145,14 @@ fn run<T: Tool>(tool: T, name: &'static str) -> u8 {
         Err(error) if error.is_broken_pipe() => 0,
         Err(error) => {
             session.diagnostics.fail(&error);
-            return if matches!(error, Error::Usage(_)) { 2 } else { T::failure(&error) };
+            return exit_status::<T>(&error);
         }
     };
     if session.diagnostics.failed() { T::failure(&Error::Said) } else { status }
+}
+
+fn exit_status<T: Tool>(error: &Error) -> u8 {
+    if matches!(error, Error::Usage(_)) { 2 } else { T::failure(error) }
 }
 
 fn colour_messages(choice: clap::ColorChoice) {

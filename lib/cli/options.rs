@@ -2,9 +2,20 @@
 
 use std::path::PathBuf;
 
+use clap::builder::Resettable;
+use clap::{Args as _, FromArgMatches as _};
+
 use super::generate;
-use crate::Error;
-use crate::input::Source;
+use crate::profile::Weight;
+
+/// Reads a weight that an option names: a positive number.
+///
+/// # Errors
+/// What was expected, in words.
+pub fn positive(text: &str) -> Result<Weight, &'static str> {
+    let weight = Weight::parse(text.as_bytes()).filter(|weight| !weight.is_zero());
+    weight.ok_or("expected a positive number, like 2 or 0.25")
+}
 
 /// The options that all tools have.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -48,7 +59,7 @@ pub struct Color {
     pub color: clap::ColorChoice,
 }
 
-/// The operands and options of tools that read files.
+/// The operands of tools that read files, and how they are read.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Reading {
     /// Files to read, plain or compressed (gzip, zstd); `-` or none is standard input
@@ -61,18 +72,54 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// What is to be read.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] if standard input is named twice.
-    pub fn sources(&self) -> Result<Vec<Source>, Error> {
-        Source::from_operands(&self.files)
-    }
-
     /// Whether standard input is among it.
-    pub fn reads_stdin(&self) -> bool {
+    pub(super) fn reads_stdin(&self) -> bool {
         self.files.is_empty() || self.files.iter().any(|file| file.as_os_str() == "-")
     }
+}
+
+/// What a command line says of the options that tools share; as usual where the tool does not have them.
+pub(super) struct Shared {
+    pub(super) common: Common,
+    pub(super) reading: Reading,
+    pub(super) color: clap::ColorChoice,
+}
+
+impl Shared {
+    /// Adds to a tool's own options those that it does not have itself.
+    pub(super) fn add_to(mut command: clap::Command) -> clap::Command {
+        // What is added would put its own words in the place of the tool's.
+        let (about, at_length) = (command.get_about().cloned(), command.get_long_about().cloned());
+        if command.get_positionals().next().is_none() {
+            command = Reading::augment_args(command);
+        }
+        if !has(&command, "output") {
+            command = Common::augment_args(command);
+        }
+        if !has(&command, "color") {
+            command = Color::augment_args(command);
+        }
+        command.about(Resettable::from(about)).long_about(Resettable::from(at_length))
+    }
+
+    pub(super) fn of(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
+        // In release builds clap does not tell an option that is not there from one that was not given; those of a default
+        // are always given.
+        let has = |id| matches.ids().any(|given| given == id);
+        Ok(Self {
+            common: Common::from_arg_matches(matches)?,
+            reading: if has("strict") { Reading::from_arg_matches(matches)? } else { Reading::default() },
+            color: if has("color") { Color::from_arg_matches(matches)?.color } else { clap::ColorChoice::Auto },
+        })
+    }
+}
+
+/// Whether there is an option of this name.
+fn has(command: &clap::Command, name: &str) -> bool {
+    let is_called = |option: &clap::Arg| {
+        option.get_long() == Some(name) || option.get_all_aliases().is_some_and(|aliases| aliases.contains(&name))
+    };
+    command.get_arguments().any(is_called)
 }
 
 /// What a span of time looks like.

@@ -12,6 +12,7 @@ use crate::diagnostics::{Diagnostics, printable};
 
 /// A buffered output with a name.
 pub struct Output {
+    path: Option<PathBuf>,
     name: String,
     target: Option<BufWriter<Target>>,
 }
@@ -39,13 +40,39 @@ impl Output {
             None => stdout().map(Target::Stdout),
         };
         match target {
-            Ok(target) => Ok(Self::new(name, target)),
+            Ok(target) => {
+                let target = Some(BufWriter::with_capacity(256 * 1024, target));
+                Ok(Self { path: path.map(Path::to_owned), name, target })
+            }
             Err(error) => Err(Error::write(name, error)),
         }
     }
 
-    fn new(name: String, target: Target) -> Self {
-        Self { name, target: Some(BufWriter::with_capacity(256 * 1024, target)) }
+    /// Writes a whole file at once.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub fn write_file(path: &Path, content: &[u8]) -> Result<(), Error> {
+        let mut output = Self::create(Some(path))?;
+        output.write_with(|out| out.write_all(content))?;
+        output.finish()
+    }
+
+    /// Refuses another output at the same place, or one in the place of an input, which it would replace.
+    ///
+    /// # Errors
+    /// [`Error::Usage`].
+    pub fn refuse_overwriting(&self, other: Option<&Path>, inputs: &[&Path]) -> Result<(), Error> {
+        let own = self.path.as_deref().unwrap_or(Path::new("-"));
+        let refused = |path: &Path, why| Err(Error::Usage(format!("{}: {why}", path.display())));
+        if let Some(other) = other.filter(|other| place(other).is_some() && place(other) == place(own)) {
+            return refused(other, "two results would be written there");
+        }
+        let replaced = [Some(own), other].into_iter().flatten().find(|output| {
+            let place = place(output).filter(|place| place.as_os_str() != "-");
+            place.is_some() && inputs.iter().any(|input| self::place(input) == place)
+        });
+        replaced.map_or(Ok(()), |path| refused(path, "is read, and would be overwritten by the result"))
     }
 
     /// The name for messages.
@@ -172,6 +199,19 @@ fn beside(path: &Path, permissions: Option<Permissions>) -> io::Result<Target> {
         file.as_file().set_permissions(permissions)?;
     }
     Ok(Target::Unfinished(file, path))
+}
+
+/// Where a result stands at the end, whatever the path that leads there: `-` for standard output. A device holds any number
+/// of them, and has none.
+fn place(path: &Path) -> Option<PathBuf> {
+    if path.as_os_str() == "-" || path.as_os_str() == "/dev/stdout" {
+        return Some(PathBuf::from("-"));
+    }
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return None;
+    }
+    let path = follow_links(path);
+    Some(folder(&path).canonicalize().ok()?.join(path.file_name()?))
 }
 
 /// The file behind links, whether it exists or not, so that the links stay.

@@ -5,13 +5,14 @@ use std::io::{self, Write as _};
 
 use clap::error::ErrorKind;
 
+use super::options::Shared;
 use super::{Tool, manual};
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 
 /// The tool's command line: of an option given twice the last counts, and help is 80 columns wide everywhere.
 pub(super) fn command<T: Tool>() -> clap::Command {
-    manual::add_examples::<T>(T::command()).version(version()).args_override_self(true).term_width(80)
+    manual::add_examples::<T>(Shared::add_to(T::command())).version(version()).args_override_self(true).term_width(80)
 }
 
 /// What the tool is called.

@@ -7,15 +7,13 @@ use crate::Error;
 use crate::input::Blocks;
 
 /// What is known by its first bytes but cannot be folded, and what to do about it.
-const KNOWN: [(&[u8], &str); 9] = [
+const KNOWN: [(&[u8], &str); 7] = [
     (b"FLR\0", "a Java Flight Recorder file: convert it with async-profiler, `jfrconv -o collapsed FILE FILE.folded`"),
     (b"MOJ", "a binary file of Austin: convert it, `mojo2austin FILE OUTPUT`"),
     (
         b"heap profile:",
         "a heap profile as text: fetch Go's without debug=1, convert gperftools', `pprof -raw PROGRAM FILE`",
     ),
-    (b"goroutine profile:", "Go's goroutines as text: fetch them without debug=1"),
-    (b"threadcreate profile:", "Go's threads as text: fetch them without debug=1"),
     (b"--- contention:", "Go's blocked goroutines as text: fetch them without debug=1"),
     (b"--- mutex:", "Go's mutexes as text: fetch them without debug=1"),
     (b"hprof", "a Java heap dump: it has objects and no stacks"),

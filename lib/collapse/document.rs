@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use super::chosen::Events;
 use super::log::Log;
-use super::{Counts, EventChoice, Options};
+use super::{Counts, EventChoice, Options, Unit};
 use crate::Error;
 use crate::input::{Block, Blocks, Source, after_last_line};
 
@@ -28,7 +28,6 @@ pub(super) struct Document<'a> {
     complaints: u64,
 }
 
-#[allow(dead_code, reason = "for readers of bytes to come")]
 impl<'a> Document<'a> {
     pub(super) fn new(source: &'a Source, input: Blocks, options: &'a Options, log: Log<'a>) -> Self {
         let (counts, events) = (Counts::default(), Events::new(options.event.clone()));
@@ -110,6 +109,14 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
+    /// Says that the input is cut short, unless it has the end that all of its kind have.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if all must be well-formed.
+    pub(super) fn ends(&mut self, whole: bool, end: &str) -> Result<(), Error> {
+        if whole { Ok(()) } else { self.damaged(&format!("cut short: the input ends before {end}"), false) }
+    }
+
     /// Something worth knowing.
     pub(super) fn warn(&mut self, what: &str) {
         self.log.warn(what);
@@ -118,6 +125,14 @@ impl<'a> Document<'a> {
     /// Tells what a weight of 1 means, to those who asked with `-v`.
     pub(super) fn unit(&mut self, unit: &str) {
         self.log.note(&format!("weights are {unit}"));
+        self.weighs_in(unit);
+    }
+
+    /// As [`unit`](Self::unit), where it was said already.
+    pub(super) fn weighs_in(&mut self, unit: &str) {
+        let name = unit.split(',').next().unwrap_or(unit);
+        let name = if name == "count" { "samples" } else { name }.to_owned();
+        self.counts.unit = Some(Unit { input: self.name().to_owned(), name });
     }
 
     /// Which of several values a sample has counts: what `--event` names, as the input has it or without what follows a

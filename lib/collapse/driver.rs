@@ -6,14 +6,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::document::Document;
 use super::events::Lost;
-use super::formats::{Reader, Reading};
+use super::formats::{Reader, Reading, folded};
 use super::log::{InOrder, Log};
-use super::origin::Choice;
 use super::sink::{Keep, Sink};
 use super::timeline::Timeline;
 use super::{Counts, Options, Parser, Remarks, detect, events};
 use crate::Error;
 use crate::diagnostics::Diagnostics;
+use crate::folded::Kind;
 use crate::input::{Block, Blocks, Source};
 use crate::profile::{Profile, Weights};
 
@@ -104,9 +104,9 @@ fn read_all(
     let threads = options.threads.map_or_else(|| usual_threads(sources), NonZeroUsize::get);
     let worker = || Worker { sink: Sink::new(keep), ..Worker::default() };
     let mut workers: Vec<Worker> = (0..threads).map(|_| worker()).collect();
-    let (mut failed, mut counts) = (0, Vec::new());
+    let (mut failed, mut counts, mut kind) = (0, Vec::new(), None);
     for source in sources {
-        match read(source, options, &mut workers, diagnostics, in_order.as_deref_mut()) {
+        match read(source, options, &mut kind, &mut workers, diagnostics, in_order.as_deref_mut()) {
             Ok(counted) => counts.extend(counted),
             Err(error @ (Error::Read { .. } | Error::Unreadable { .. })) => {
                 diagnostics.fail(&error);
@@ -122,6 +122,7 @@ fn read_all(
     }
     counts.extend(workers.iter().flat_map(|worker| worker.parsers.values()).map(|parser| parser.counts()));
     let lost = events::tell(&counts, options, nothing, diagnostics)?;
+    options.spans.iter().for_each(|spans| spans.tell(diagnostics));
     if nothing && diagnostics.skipped() > 0 {
         return Err(Error::Refused("no line of the input could be read as its format has it".to_owned()));
     }
@@ -134,17 +135,24 @@ fn usual_threads(sources: &[Source]) -> usize {
     if sources.iter().any(Source::is_live) { (cores - 1).max(1) } else { cores }
 }
 
-/// Reads one source. What a document counts is returned; parsers go on counting.
+/// Reads one source, which must have as many weights a stack as those before it. What a document counts is returned;
+/// parsers go on counting.
 fn read(
     source: &Source,
     options: &Options,
+    kind: &mut Option<Kind>,
     workers: &mut [Worker],
     diagnostics: &mut Diagnostics,
     in_order: Option<&mut InOrder<'_>>,
 ) -> Result<Option<Counts>, Error> {
     let mut input = source.open()?;
     let Some(format) = detect::format(&mut input, options)? else { return Ok(None) };
-    if (options.spans.is_some() || !Choice::new(options).is_all()) && !TIMED.contains(&format.name) {
+    let is_folded = std::ptr::eq(format, &folded::FORMAT);
+    if let Some(found) = if is_folded { folded::kind(input.head()?) } else { Some(Kind::Plain) } {
+        found.agrees(*kind, input.name())?;
+        *kind = Some(found);
+    }
+    if options.ask_for_origin() && !TIMED.contains(&format.name) {
         let what = "samples have no time, thread or CPU here, so that --time, --comm, --span and their like do nothing";
         diagnostics.warn(&format!("{}: {what}", input.name()));
     }

@@ -27,6 +27,7 @@ pub(super) fn tell(
     nothing: bool,
     diagnostics: &mut Diagnostics,
 ) -> Result<Lost, Error> {
+    tell_units(counts, diagnostics);
     let events = merged(counts);
     tell_left_out(&events, &options.event, nothing, diagnostics)?;
     if nothing && events.iter().any(|event| event.taken) {
@@ -80,6 +81,18 @@ fn tell_left_out(
         _ => diagnostics.warn(&format!("samples taken of event {taken}, left out: {left_out}")),
     }
     Ok(())
+}
+
+/// Says once that what is added up is not of one kind.
+fn tell_units(counts: &[Counts], diagnostics: &mut Diagnostics) {
+    let mut units = counts.iter().filter_map(|counts| counts.unit.as_ref());
+    let Some(first) = units.next() else { return };
+    if let Some(other) = units.find(|unit| unit.name != first.name) {
+        diagnostics.warn(&format!(
+            "{} weighs {} and {} weighs {}: their sum is neither",
+            first.input, first.name, other.input, other.name
+        ));
+    }
 }
 
 fn list(events: &[Event], taken: bool) -> String {

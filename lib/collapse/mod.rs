@@ -98,6 +98,13 @@ pub struct Options {
     pub no_inline: bool,
 }
 
+impl Options {
+    /// Whether they ask when, where or by whom samples were taken.
+    fn ask_for_origin(&self) -> bool {
+        self.spans.is_some() || !origin::Choice::new(self).is_all()
+    }
+}
+
 /// Parses one format. It may remember frames between blocks, and so is always given the same sink.
 trait Parser: Send {
     /// Adds a block of whole samples.
@@ -113,11 +120,19 @@ trait Parser: Send {
     }
 }
 
-/// How many samples there were of each event, and how many the input says were lost.
+/// How many samples there were of each event, how many the input says were lost, and in which unit it weighs the others.
 #[derive(Clone, Debug, Default)]
 struct Counts {
     events: Vec<Event>,
     lost: u64,
+    unit: Option<Unit>,
+}
+
+/// What a weight of 1 means in an input.
+#[derive(Clone, Debug)]
+struct Unit {
+    input: String,
+    name: String,
 }
 
 /// The samples of one event, and what those of them weigh that count.

@@ -2,6 +2,7 @@
 //!
 //! Every span has its beginning in it and its end not: neighbouring spans have no sample in common, and miss none.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
@@ -101,6 +102,11 @@ pub struct OffsetSpan {
 }
 
 impl OffsetSpan {
+    /// Its beginning and its end, in nanoseconds.
+    pub fn bounds(&self) -> (u64, u64) {
+        (self.from, self.to)
+    }
+
     /// Whether a time, in nanoseconds, lies within it.
     pub fn contains(&self, time: u64) -> bool {
         (self.from..self.to).contains(&(time % SECOND))
@@ -142,6 +148,19 @@ impl NumberList {
     /// Whether it lists a number.
     pub fn contains(&self, number: u32) -> bool {
         self.0.iter().any(|range| range.contains(&number))
+    }
+}
+
+impl fmt::Display for NumberList {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, range) in self.0.iter().enumerate() {
+            let divider = if number == 0 { "" } else { "," };
+            match range.start() == range.end() {
+                true => write!(out, "{divider}{}", range.start())?,
+                false => write!(out, "{divider}{}-{}", range.start(), range.end())?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -197,6 +216,7 @@ mod tests {
     #[test]
     fn numbers_are_listed() {
         let cpus: NumberList = "0-1,7".parse().unwrap();
+        assert_eq!(cpus.to_string(), "0-1,7");
         assert!(cpus.contains(1) && cpus.contains(7) && !cpus.contains(2));
         assert!("x".parse::<NumberList>().is_err() && "".parse::<NumberList>().is_err());
     }

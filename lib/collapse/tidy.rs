@@ -28,10 +28,23 @@ const NOT_CALLS: [&[u8]; 5] = [b"decltype", b"noexcept", b"sizeof", b"alignof", 
 /// assert_eq!(&*tidy(b"_RNvC7mycrate3foo"), b"mycrate::foo");
 /// ```
 pub fn tidy(name: &[u8]) -> Cow<'_, [u8]> {
+    let name = without_version(name);
     match demangled(name) {
         Some(readable) => Cow::Owned(without_arguments(&readable).into_owned()),
         None => without_arguments(name),
     }
+}
+
+/// The name without the version of a library's symbol: `memcpy@@GLIBC_2.14`.
+fn without_version(name: &[u8]) -> &[u8] {
+    let Some(at) = memchr::memrchr(b'@', name).filter(|at| *at > 0) else { return name };
+    let version = &name[at + 1..];
+    let of_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
+    let is_version = version.first().is_some_and(u8::is_ascii_uppercase)
+        && version.iter().all(of_word)
+        && version.contains(&b'_')
+        && version.iter().any(u8::is_ascii_digit);
+    if is_version { name[..at].strip_suffix(b"@").unwrap_or(&name[..at]) } else { name }
 }
 
 /// The frames that a symbol stands for, root first: more than one where a JIT compiler lists inlined functions in it.

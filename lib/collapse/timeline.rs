@@ -37,7 +37,7 @@ pub struct Timeline {
     /// In no particular order.
     pub samples: Vec<TimedSample>,
     /// How many samples there were without a time.
-    pub(super) untimed: u64,
+    pub untimed: u64,
     /// How many samples were lost while they were recorded.
     pub lost: u64,
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use regex::bytes::{Regex, RegexSet};
 
 use crate::Error;
+use crate::error::plain_pattern;
 
 /// The rules that are used if none are named.
 pub const DEFAULT: &str = include_str!("categories.txt");
@@ -37,7 +38,7 @@ impl Categories {
                 .split_once([' ', '\t'])
                 .ok_or_else(|| malformed("expected a category and a regular expression".to_owned()))?;
             let pattern = pattern.trim_start();
-            Regex::new(pattern).map_err(|error| malformed(error.to_string()))?;
+            Regex::new(pattern).map_err(|error| malformed(plain_pattern(&error)))?;
             names.push(name.to_owned());
             patterns.push(pattern.to_owned());
         }
@@ -46,14 +47,22 @@ impl Categories {
         Ok(Self { names, patterns })
     }
 
-    /// Reads rules from a file.
+    /// Reads rules from a file, or takes those that are used if none is named.
     ///
     /// # Errors
     /// [`Error::Read`], and [`Error::Malformed`] where a line is no rule.
-    pub fn read(path: &Path) -> Result<Self, Error> {
+    pub fn load(path: Option<&Path>) -> Result<Self, Error> {
+        let Some(path) = path else { return Self::parse(DEFAULT, "categories") };
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| Error::read(&name, error))?;
         Self::parse(&text, &name)
+    }
+
+    /// The categories, each once, in their order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let first = |number: usize| !self.names[..number].contains(&self.names[number]);
+        let names = (0..self.names.len()).filter(move |number| first(*number));
+        names.map(|number| &self.names[number][..]).chain([OTHER])
     }
 
     /// The category of a function.
@@ -85,6 +94,9 @@ mod tests {
             ("do_syscall_64_[k]", "kernel-syscall"),
             ("asm_sysvec_apic_timer_interrupt", "kernel-irq"),
             ("memset_erms_[k]", "kernel"),
+            ("_raw_spin_unlock_irqrestore", "kernel"),
+            ("iowrite16", "kernel"),
+            ("__cond_resched", "kernel-sched"),
             ("malloc", "allocator"),
             ("_int_free", "allocator"),
             ("operator new(unsigned long)", "allocator"),

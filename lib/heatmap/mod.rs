@@ -4,17 +4,19 @@
 //! that [`svg`] draws, with its viewer; the samples are packed beside the graph's stacks, and the page's script
 //! hands the viewer new weights for them whenever another part of the map is selected.
 
+mod command;
 mod samples;
 
 use std::io::{self, Write};
 
 use crate::Error;
-use crate::collapse::Timeline;
+use crate::collapse::{self, Timeline};
 use crate::svg::{self, Additions, Drawing, escape, visible};
 
 const STYLE: &str = include_str!("viewer/heatmap.css");
-const SCRIPTS: [&str; 4] = [
+const SCRIPTS: [&str; 5] = [
     include_str!("viewer/samples.js"),
+    include_str!("viewer/command.js"),
     include_str!("viewer/map.js"),
     include_str!("viewer/page.js"),
     include_str!("viewer/start.js"),
@@ -32,6 +34,8 @@ pub struct Options {
     pub rows: u32,
     /// The flame graph.
     pub graph: svg::Options,
+    /// How the samples were chosen.
+    pub choice: collapse::Options,
 }
 
 /// Writes the page.
@@ -56,10 +60,17 @@ pub fn write(timeline: &Timeline, options: &Options, name: &str, out: &mut dyn W
     let drawing = Drawing::of(&timeline.profile, &options.graph)?;
     let packed = samples::pack(timeline, options.rows);
     let packed = packed.map_err(|error| Error::write("memory", error))?;
-    write_page(&drawing, options, &packed, out).map_err(|error| Error::write(name, error))
+    let chosen = command::attributes(timeline, options);
+    write_page(&drawing, options, &chosen, &packed, out).map_err(|error| Error::write(name, error))
 }
 
-fn write_page(drawing: &Drawing, options: &Options, packed: &[u8], out: &mut dyn Write) -> io::Result<()> {
+fn write_page(
+    drawing: &Drawing,
+    options: &Options,
+    chosen: &[u8],
+    packed: &[u8],
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut title = Vec::new();
     escape(&visible(options.title.as_bytes()), &mut title);
     let title = String::from_utf8_lossy(&title);
@@ -67,21 +78,25 @@ fn write_page(drawing: &Drawing, options: &Options, packed: &[u8], out: &mut dyn
         out,
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <h1>{title}</h1>\n{CONTROLS}"
+         <h1>{title}</h1>\n{CONTROLS}<div class=\"heatmap\""
     )?;
+    out.write_all(chosen)?;
+    write!(out, " tabindex=\"0\" role=\"application\" aria-describedby=\"keys\"></div>\n{WORDS}")?;
     let additions = Additions { packed: &[("samples", packed)], scripts: &SCRIPTS };
     svg::write_element(drawing, &options.graph, additions, out)?;
     out.write_all(b"</body>\n</html>\n")
 }
 
-/// What stands above the graph.
+/// What stands above the map.
 const CONTROLS: &str = "<p>
 <label><input type=\"radio\" name=\"kind\" id=\"span\" checked> select a span of time</label>
 <label><input type=\"radio\" name=\"kind\" id=\"rectangle\"> the same part of several seconds</label>
 <label>of <select id=\"thread\"></select></label>
 </p>
-<div class=\"heatmap\" tabindex=\"0\" role=\"application\" aria-describedby=\"keys\"></div>
-<p id=\"cell\" role=\"status\"></p>
+";
+
+/// What stands between the map and the graph.
+const WORDS: &str = "<p id=\"cell\" role=\"status\"></p>
 <p id=\"keys\">Drag, or go with the arrows and press Enter where the selection begins and where it ends; with Shift, \
 another selection to compare the first with. Escape selects everything.</p>
 <noscript><p>The map needs JavaScript; without it there is the flame graph of all samples.</p></noscript>

@@ -38,7 +38,7 @@ impl KernelNames {
 }
 
 /// Where a symbol stands.
-fn place(text: &[u8], name: &[u8]) -> Option<u64> {
+pub fn place(text: &[u8], name: &[u8]) -> Option<u64> {
     let lines = text.split(|byte| *byte == b'\n');
     let line = lines.into_iter().find(|line| line.strip_suffix(name).is_some_and(|before| before.ends_with(b" ")))?;
     let address = line.split(|byte| *byte == b' ').next()?;

@@ -88,6 +88,11 @@ impl Metric {
         Self::new("context-switches", SOFTWARE, 3)
     }
 
+    /// Nothing: `PERF_COUNT_SW_DUMMY`.
+    pub(super) fn dummy() -> Self {
+        Self::new("dummy", SOFTWARE, 9)
+    }
+
     fn new(name: &str, ty: u32, config: u64) -> Self {
         let event = DynamicPmu { ty, config, config1: 0, config2: 0, config3: 0 };
         let (name, excluded) = (name.to_owned(), Excluded::default());
@@ -172,6 +177,11 @@ impl Metric {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether it is calls of a function.
+    pub fn is_call(&self) -> bool {
+        self.uprobe.is_some()
     }
 
     /// Whether it takes the CPU's own counters.

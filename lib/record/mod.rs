@@ -28,7 +28,8 @@ use rustix::process::Signal;
 use self::command::{Held, Running};
 use self::counters::Counters;
 use self::events::Metric;
-use self::off_cpu::{OffCpu, Switches};
+use self::off_cpu::bpf::Aggregation;
+use self::off_cpu::{OffCpu, Switches, Times};
 use self::overhead::Overhead;
 use self::sampling::{CallGraph, Rate, Sampling};
 use self::session::Session;
@@ -100,8 +101,8 @@ pub struct Recorded {
     pub recording: Recording,
     /// The events, and how often a sample of each was taken.
     pub metrics: Vec<(Metric, Rate)>,
-    /// What became of switches, where they were wanted.
-    pub switches: Option<Switches>,
+    /// What became of the time off CPUs, where that was wanted.
+    pub times: Option<Times>,
     /// When it began, in seconds since 1970.
     pub began: u64,
     /// How long.
@@ -115,7 +116,7 @@ pub struct Recorded {
 impl Recorded {
     /// How many profiles it makes: time off CPUs is one, whatever it was found by.
     fn profiles(&self) -> usize {
-        if self.switches.is_some() { 1 } else { self.metrics.len() }
+        if self.times.is_some() { 1 } else { self.metrics.len() }
     }
 }
 
@@ -138,16 +139,18 @@ pub trait Audience {
 /// [`Error::Refused`], [`Error::Command`], those of the audience.
 pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded, Error> {
     let (held, target) = choose(request.target)?;
+    let in_kernel = request.off_cpu.filter(|asked| asked.in_kernel);
+    let mut aggregation = in_kernel.map(|asked| Aggregation::open(&target, &asked)).transpose()?;
     let sampling = Sampling {
         metrics: match &request.off_cpu {
             Some(off_cpu) => off_cpu.metrics(request.rate.unwrap_or(usual(held.is_some()))),
             None => rates(request.metrics, request.rate, held.is_some()),
         },
         call_graph: request.call_graph,
-        ring: request.ring,
+        ring: if in_kernel.is_some() { Some(0) } else { request.ring },
         max_stack: request.max_stack,
         cpus: request.cpus,
-        switches: request.off_cpu.is_some(),
+        switches: request.off_cpu.is_some() && in_kernel.is_none(),
     };
     let counters = Counters::open(&target, &sampling)?;
     let options = Options {
@@ -171,7 +174,12 @@ pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded,
     // What runs already is looked at when nothing new can be missed any more.
     session.counters.start_side().map_err(refused)?;
     session.introduce(&target);
-    session.reader.switches = request.off_cpu.map(|asked| {
+    if let Some(aggregation) = &mut aggregation {
+        aggregation.start()?;
+        session.reader.asked_since = 0;
+    }
+    session.aggregation = aggregation;
+    session.reader.switches = request.off_cpu.filter(|asked| !asked.in_kernel).map(|asked| {
         let mut switches = Switches::new(&asked, target.follows());
         let now = rings::now();
         target.running().into_iter().for_each(|tid| switches.found(tid, now));

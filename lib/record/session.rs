@@ -9,6 +9,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::counters::{Counters, CpuRings, Ring};
 use super::events::Metric;
+use super::off_cpu::bpf::{Aggregation, WINDOW};
 use super::overhead::Overhead;
 use super::rings::{self, Reader};
 use super::sampling::Rate;
@@ -23,6 +24,8 @@ pub(super) struct Session {
     pub(super) counters: Counters,
     recording: Recording,
     pub(super) reader: Reader,
+    /// What the kernel adds up, if it does.
+    pub(super) aggregation: Option<Aggregation>,
     /// What keeps our own share of the CPU low, if something is to.
     pub(super) overhead: Option<Overhead>,
     metrics: Vec<(Metric, Rate)>,
@@ -30,6 +33,7 @@ pub(super) struct Session {
     began: Instant,
     /// What was lost in the parts before it.
     lost_before: Vec<u64>,
+    side_band_lost_before: u64,
     epoll: OwnedFd,
     /// The processes whose end is the recording's; by number of the file to wait for.
     living: Vec<OwnedFd>,
@@ -76,10 +80,12 @@ impl Session {
             counters,
             recording,
             reader: Reader::default(),
+            aggregation: None,
             overhead: None,
             metrics,
             began: Instant::now(),
             lost_before: Vec::new(),
+            side_band_lost_before: 0,
             epoll,
             living,
             interrupts,
@@ -125,7 +131,8 @@ impl Session {
             }
             // A ring whose first thread has gone wakes nobody any more; its other threads may still write.
             let looks = orphaned || audience.watches() || self.reader.switches.is_some() || self.overhead.is_some();
-            let timeout = left.into_iter().chain(until_turn).chain(looks.then_some(RHYTHM)).min();
+            let rhythm = if looks { Some(RHYTHM) } else { self.aggregation.is_some().then_some(WINDOW) };
+            let timeout = left.into_iter().chain(until_turn).chain(rhythm).min();
             let timeout = timeout.and_then(|wait| wait.try_into().ok());
             events.clear();
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
@@ -149,11 +156,22 @@ impl Session {
             if living == 0 && !self.living.is_empty() {
                 return Ok(Ended::TargetGone);
             }
-            self.reader.read(&self.counters, &mut self.recording);
+            self.read();
             self.moderate();
             if audience.watches() {
                 audience.so_far(began.elapsed(), &self.recording.counts);
             }
+        }
+    }
+
+    fn read(&mut self) {
+        let began = rings::now();
+        let closed = self.aggregation.as_mut().and_then(Aggregation::close_window);
+        self.reader.read(&self.counters, &mut self.recording);
+        if let (Some(aggregation), Some(closed)) = (&mut self.aggregation, closed) {
+            // By now all is known that the sums refer to.
+            aggregation.take(closed, &mut self.recording);
+            self.reader.asked_since = began;
         }
     }
 
@@ -172,6 +190,10 @@ impl Session {
     fn part(&mut self) -> Recorded {
         let lost = self.counters.lost();
         let mut recording = self.recording.turn();
+        if let Some(lost) = self.counters.lost_side_band() {
+            let before = std::mem::replace(&mut self.side_band_lost_before, lost);
+            recording.counts.lost_side_band = lost - before;
+        }
         if let Some(lost) = lost {
             let before = std::mem::replace(&mut self.lost_before, lost.clone());
             let since = |(number, lost): (usize, &u64)| lost - before.get(number).unwrap_or(&0);
@@ -185,7 +207,7 @@ impl Session {
         let began = began.unwrap_or_default().as_secs();
         let metrics = self.metrics.clone();
         let notes = std::mem::take(&mut self.counters.notes);
-        Recorded { recording, metrics, switches: None, began, elapsed, command: None, notes }
+        Recorded { recording, metrics, times: None, began, elapsed, command: None, notes }
     }
 
     /// A ring whose own thread has ended would wake us for ever.
@@ -210,10 +232,13 @@ impl Session {
         self.counters.stop();
         self.reader.finish(&self.counters, &mut self.recording);
         self.reader.finish_switches(ended, &mut self.recording);
+        let aggregated = self.aggregation.take().map(|it| it.finish(ended, &mut self.recording));
+        let (aggregated, notes) = aggregated.map_or((None, Vec::new()), |(times, notes)| (Some(times), notes));
+        self.counters.notes.extend(notes);
         self.counters.notes.extend(self.overhead.as_ref().and_then(Overhead::note));
         // The kernel tells of losses in a ring only before the next record in it; the counters know the last ones too.
         let part = self.part();
-        Recorded { elapsed, switches: self.reader.switches, ..part }
+        Recorded { elapsed, times: self.reader.switches.map(|switches| switches.times).or(aggregated), ..part }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Recorded;
 use super::events::Metric;
-use super::off_cpu::Switches;
+use super::off_cpu::Times;
 use super::sampling::{CallGraph, LARGEST_COPY, Rate};
 use crate::diagnostics::plural;
 use crate::perf::naming::Unknown;
@@ -16,8 +16,8 @@ pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Ve
         recorded.metrics.iter().map(|(metric, rate)| format!("{} {rate}", metric.name())).collect();
     let (samples, seconds) = (plural(counts.samples, "sample"), recorded.elapsed.as_secs_f64());
     let mut lines = vec![
-        match &recorded.switches {
-            Some(switches) => format!("{}, in {seconds:.2} s", times(switches)),
+        match &recorded.times {
+            Some(times) => format!("{}, in {seconds:.2} s", charged(times)),
             None => format!("{samples} of {} in {seconds:.2} s{}", events.join(", "), quantities(recorded)),
         },
         format!(
@@ -29,8 +29,8 @@ pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Ve
             share(unknown.unknown, unknown.frames),
         ),
     ];
-    lines.extend(recorded.switches.as_ref().and_then(sparse));
-    lines.extend(advice(counts, call_graph, recorded.switches.is_some()));
+    lines.extend(recorded.times.as_ref().and_then(sparse));
+    lines.extend(advice(counts, call_graph, recorded.times.is_some()));
     lines.truncate(5);
     lines
 }
@@ -45,24 +45,24 @@ fn quantities(recorded: &Recorded) -> String {
 }
 
 /// Where the time went.
-fn times(switches: &Switches) -> String {
+fn charged(times: &Times) -> String {
     let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
     let mut parts = Vec::new();
     for (state, what) in [(State::Blocked, "block"), (State::Runnable, "preemption"), (State::Lost, "lost span")] {
-        let (count, nanoseconds) = switches.sum(state);
+        let (count, nanoseconds) = times.sum(state);
         if count > 0 || state == State::Blocked {
             parts.push(format!("{} of {:.3} s", plural(count, what), seconds(nanoseconds)));
         }
     }
-    let (samples, nanoseconds) = switches.sum(State::Running);
+    let (samples, nanoseconds) = times.sum(State::Running);
     if samples > 0 {
         parts.push(format!("{:.3} s on CPUs in {}", seconds(nanoseconds), plural(samples, "sample")));
     }
     format!("microseconds: {}", parts.join(", "))
 }
 
-fn sparse(switches: &Switches) -> Option<String> {
-    let period = switches.sparse?;
+fn sparse(times: &Times) -> Option<String> {
+    let period = times.sparse?;
     Some(format!(
         "stacks of every {period} switches: what lasted equally long shares its time out among them \
          (--off-cpu-period 1 takes each)"
@@ -108,7 +108,7 @@ fn advice(counts: &Counts, call_graph: CallGraph, of_switches: bool) -> Vec<Stri
         advice.push(format!("most stacks have one or two frames of the program: {advised}"));
     }
     if counts.lost_switches > 0 {
-        advice.push(format!("{} lost: their time is [lost]", plural(counts.lost_switches, "record of switches")));
+        advice.push(format!("{} lost: their time is [lost]", plural(counts.lost_switches, "switch record")));
     }
     if counts.lost > 0 {
         let all = counts.samples + counts.lost;

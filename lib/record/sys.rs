@@ -29,6 +29,14 @@ pub fn set_period(counter: &File, period: u64) {
     unsafe { libc::ioctl(counter.as_raw_fd(), SET_PERIOD, &period) };
 }
 
+/// Waits until no CPU is any more in what it was doing in the kernel without interruption, such as a switch.
+#[cfg(feature = "bpf")]
+pub fn wait_for_cpus() {
+    const GLOBAL: libc::c_int = 1; // MEMBARRIER_CMD_GLOBAL
+    // SAFETY: takes three numbers and no address.
+    unsafe { libc::syscall(libc::SYS_membarrier, GLOBAL, 0, 0) };
+}
+
 /// The time that this process has spent on the CPU.
 pub fn own_cpu_time() -> std::time::Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);

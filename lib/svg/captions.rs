@@ -21,13 +21,15 @@ impl Picture<'_> {
         let right = self.width - SIDE;
         push_text("search", right, size * 2.0, "text-anchor=\"end\" visibility=\"hidden\"", "Search", text);
         push_text("matched", right, low, "text-anchor=\"end\"", " ", text);
-        if self.layout.folded > 0 {
+        let undrawn = self.layout.undrawn();
+        if !undrawn.is_zero() {
             let least = match self.options.min_width {
                 MinWidth::Pixels(pixels) => format!("{pixels} px"),
                 MinWidth::Percent(percent) => format!("{percent}%"),
             };
-            let frames = crate::diagnostics::plural(self.layout.folded, "frame");
-            let folded = format!("{} narrower than {least} not drawn", with_commas(&frames));
+            let share = self.share(undrawn);
+            let share = if share == "0.00%" { "<0.01%" } else { &share };
+            let folded = format!("{share} in frames narrower than {least}, not drawn");
             push_text("folded", right, low, "text-anchor=\"end\"", &folded, text);
         }
     }

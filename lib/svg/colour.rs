@@ -16,12 +16,15 @@ pub struct Colour(pub u8, pub u8, pub u8);
 impl Colour {
     /// Whether dark text reads better on it than white text, by the luminance and contrast formulas of WCAG 2.
     pub fn is_light(self) -> bool {
+        self.luminance() > 0.179
+    }
+
+    fn luminance(self) -> f64 {
         let linear = |channel: u8| {
             let share = f64::from(channel) / 255.0;
             if share <= 0.04045 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
         };
-        let luminance = 0.2126 * linear(self.0) + 0.7152 * linear(self.1) + 0.0722 * linear(self.2);
-        luminance > 0.179
+        0.2126 * linear(self.0) + 0.7152 * linear(self.1) + 0.0722 * linear(self.2)
     }
 
     /// Appends `#rrggbb`.
@@ -279,7 +282,32 @@ fn weigh_beginning<'a>(characters: impl Iterator<Item = &'a u8>) -> f64 {
 mod tests {
     use clap::ValueEnum as _;
 
-    use super::{Colour, Palette, Scheme, differential, is_state, without_kind};
+    use super::{Colour, Palette, Ramp, STATES, Scheme, differential, diffused, fixed, is_state, without_kind};
+
+    /// Black or white on a colour, whichever its labels have.
+    fn contrast(colour: Colour) -> f64 {
+        if colour.is_light() { (colour.luminance() + 0.05) / 0.05 } else { 1.05 / (colour.luminance() + 0.05) }
+    }
+
+    #[test]
+    fn labels_can_be_read_on_every_colour() {
+        const RAMPS: [Ramp; 10] = {
+            use Ramp::*;
+            [Hot, Mem, Io, Red, Green, Blue, Yellow, Purple, Aqua, Orange]
+        };
+        let steps = || (0..=20).map(|step| f64::from(step) / 20.0);
+        let places = steps().flat_map(|a| steps().flat_map(move |b| steps().map(move |c| [a, b, c])));
+        let ramps = places.flat_map(|place| RAMPS.map(|ramp| ramp.at(place)));
+        let shares = steps().flat_map(|share| [diffused(share), differential(share), differential(-share)]);
+        let fixed = [&b"-"[..], b"--"].into_iter().filter_map(fixed).chain(STATES.map(|(_, colour)| colour));
+        for colour in ramps.chain(shares).chain(fixed) {
+            assert!(contrast(colour) >= 4.5, "{colour}: {:.2}", contrast(colour));
+            // Beneath the view frames are pale, with black labels.
+            let pale = |channel: u8| ((f64::from(channel) + 2.0 * 238.0) / 3.0).round() as u8;
+            let pale = Colour(pale(colour.0), pale(colour.1), pale(colour.2));
+            assert!(pale.is_light() && contrast(pale) >= 4.5, "{pale}");
+        }
+    }
 
     #[test]
     fn a_colour_depends_on_the_name_alone() {

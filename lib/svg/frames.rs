@@ -9,6 +9,10 @@ use super::text::{self, escape, visible};
 use super::write::Picture;
 use crate::profile::Weight;
 
+/// What is narrower, in pixels, is drawn as a grey stroke, without a colour and with fewer bytes: nobody can tell it from
+/// its neighbours, and the viewer folds such frames together.
+const TOO_NARROW: f64 = 0.5;
+
 /// The longest name in a drawn frame's title, in bytes: one huge name must not be repeated thousands of times.
 const LONGEST_TITLE: usize = 4096;
 
@@ -53,12 +57,16 @@ impl Picture<'_> {
         text.extend_from_slice(b"</title>");
         let whole = self.whole.as_f64();
         let (start, share) = (frame.start.as_f64() / whole, frame.total.after.as_f64() / whole);
-        let colour = self.colour(frame, full);
-        let width = self.push_rect(start, share, frame.depth + 1, colour, text);
-        let room = ((width - 6.0) / (self.options.font_size * self.options.font_width)) as usize;
-        let label = if self.options.keep_left { text::head(&name, room) } else { text::label(&name, room) };
-        if !label.is_empty() {
-            self.push_label(start, frame.depth + 1, colour, &label, text);
+        if share * (self.width - 2.0 * SIDE) < TOO_NARROW {
+            self.push_stroke(start, share, frame.depth + 1, text);
+        } else {
+            let colour = self.colour(frame, full);
+            let width = self.push_rect(start, share, frame.depth + 1, colour, text);
+            let room = ((width - 6.0) / (self.options.font_size * self.options.font_width)) as usize;
+            let label = if self.options.keep_left { text::head(&name, room) } else { text::label(&name, room) };
+            if !label.is_empty() {
+                self.push_label(start, frame.depth + 1, colour, &label, text);
+            }
         }
         text.extend_from_slice(format!("</{tag}>\n").as_bytes());
     }
@@ -113,22 +121,40 @@ impl Picture<'_> {
 
     /// Returns the drawn width.
     fn push_rect(&self, start: f64, share: f64, row: usize, colour: Colour, text: &mut Vec<u8>) -> f64 {
-        let (left, right) = (tenths(self.x(start)), tenths(self.x(start + share)));
-        let width = (right - left).max(0.1);
+        let (left, width) = self.extent(start, share);
         let height = self.options.frame_height.saturating_sub(1);
         let y = self.y(row);
         text.extend_from_slice(
-            format!("<rect x=\"{left:.1}\" y=\"{y}\" width=\"{width:.1}\" height=\"{height}\" fill=\"").as_bytes(),
+            format!("<rect x=\"{left}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"").as_bytes(),
         );
         colour.write_to(text);
         text.extend_from_slice(b"\"/>");
         width
     }
 
+    /// A frame that is too narrow to be told from others: half the bytes of a rectangle.
+    fn push_stroke(&self, start: f64, share: f64, row: usize, text: &mut Vec<u8>) {
+        let (left, width) = self.extent(start, share);
+        let middle = self.y(row) + self.stroke_width() / 2.0;
+        let width = width.to_string();
+        text.extend_from_slice(format!("<path d=\"M{left} {middle}h{}\"/>", width.trim_start_matches('0')).as_bytes());
+    }
+
+    /// How high such strokes are: even, so that their middles have no fractions.
+    pub(super) fn stroke_width(&self) -> f64 {
+        f64::from(self.options.frame_height.saturating_sub(1) / 2 * 2).max(1.0)
+    }
+
+    /// Where a frame begins and how wide it is, in tenths of a pixel and at least one.
+    fn extent(&self, start: f64, share: f64) -> (f64, f64) {
+        let (left, right) = (tenths(self.x(start)), tenths(self.x(start + share)));
+        (left, tenths(right - left).max(0.1))
+    }
+
     fn push_label(&self, start: f64, row: usize, colour: Colour, label: &str, text: &mut Vec<u8>) {
         let x = self.x(start) + 3.0;
         let y = self.y(row) + f64::from(self.options.frame_height) / 2.0 + self.options.font_size * 0.3;
-        text.extend_from_slice(format!("<text x=\"{x:.1}\" y=\"{y:.1}\"").as_bytes());
+        text.extend_from_slice(format!("<text x=\"{}\" y=\"{}\"", tenths(x), tenths(y)).as_bytes());
         if !colour.is_light() {
             text.extend_from_slice(b" fill=\"#fff\"");
         }

@@ -39,8 +39,6 @@ pub struct Layout {
     pub largest_delta: Weight,
     /// The largest difference between the weights of the stacks that end in a frame.
     pub largest_own_delta: Weight,
-    /// How many frames are too narrow to be drawn.
-    pub folded: u64,
     /// For each of [`STATES`] the weight of the stacks that it stands in.
     pub states: [Weight; STATES.len()],
 }
@@ -50,6 +48,35 @@ impl Layout {
     pub fn depth(&self) -> usize {
         self.frames.iter().map(|frame| frame.depth + 1).max().unwrap_or(0)
     }
+
+    /// The weight of the stacks that end in frames too narrow to be drawn.
+    pub fn undrawn(&self) -> Weight {
+        let drawn = self.frames.iter().map(|frame| frame.own.after.millionths()).sum();
+        self.total.after.saturating_sub(Weight::from_millionths(drawn))
+    }
+
+    /// Counts a stack in which some states stand, a bit each.
+    pub(super) fn weigh(&mut self, weights: Weights, states: u8) -> Result<(), Error> {
+        self.total.add(weights)?;
+        for (state, sum) in self.states.iter_mut().enumerate().filter(|_| states != 0) {
+            if states & 1 << state != 0 {
+                *sum = sum.checked_add(weights.after).ok_or(Error::Overflow)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the frames in order.
+    pub(super) fn sort(&mut self) {
+        self.frames.sort_unstable_by_key(|frame| (frame.start, frame.depth));
+    }
+}
+
+/// What a frame must weigh at least to be drawn: that share of the whole.
+pub(super) fn least(whole: Weight, narrowest: f64) -> Weight {
+    // A hair less, for what the multiplication rounds away.
+    let least = whole.millionths() as f64 * narrowest * (1.0 - 1e-9);
+    Weight::from_millionths((least.ceil() as u128).max(1))
 }
 
 /// Lays out stacks that come in the toolkit's order.
@@ -126,32 +153,23 @@ impl Builder {
             states |= state_in(name).map_or(0, |state| 1 << state);
             self.open.push(Open { name_end: self.path.len(), start, total, own, states });
         }
-        self.layout.total.add(weights)?;
+        self.layout.weigh(weights, states)?;
         let Some(leaf) = self.open.last_mut() else { return Ok(()) };
         // Parts of the total, which did not overflow.
         leaf.own.add(weights)?;
-        leaf.total.add(weights)?;
-        for (state, sum) in self.layout.states.iter_mut().enumerate().filter(|_| states != 0) {
-            if states & 1 << state != 0 {
-                *sum = sum.checked_add(weights.after).ok_or(Error::Overflow)?;
-            }
-        }
-        Ok(())
+        leaf.total.add(weights)
     }
 
     /// Takes the total so far for the total.
     fn raise_least(&mut self) {
-        let whole = self.layout.total.after.max(self.scale);
-        // A hair less, for what the multiplication rounds away.
-        let least = whole.millionths() as f64 * self.narrowest * (1.0 - 1e-9);
-        self.least = Weight::from_millionths((least.ceil() as u128).max(1));
+        self.least = least(self.layout.total.after.max(self.scale), self.narrowest);
     }
 
     /// Nothing more comes.
     pub fn finish(mut self) -> Layout {
         self.close(0);
         self.compact();
-        self.layout.frames.sort_unstable_by_key(|frame| (frame.start, frame.depth));
+        self.layout.sort();
         self.layout
     }
 
@@ -169,8 +187,6 @@ impl Builder {
             if total.after >= self.least {
                 let name = layout.names.intern(&self.path[name_start..]);
                 layout.frames.push(Drawn { name, depth: self.open.len(), start, total, own });
-            } else {
-                layout.folded += 1;
             }
             self.path.truncate(name_start);
         }
@@ -182,15 +198,12 @@ impl Builder {
 
     fn compact(&mut self) {
         self.raise_least();
-        let Layout { frames, folded, .. } = &mut self.layout;
-        let before = frames.len();
-        frames.retain(|frame| frame.total.after >= self.least);
-        *folded += (before - frames.len()) as u64;
+        self.layout.frames.retain(|frame| frame.total.after >= self.least);
     }
 }
 
 /// Which of [`STATES`] a frame is. A frame that has only a module's name is unknown, too.
-fn state_in(name: &[u8]) -> Option<usize> {
+pub(super) fn state_in(name: &[u8]) -> Option<usize> {
     let [b'[', .., b']'] = name else { return None };
     Some(STATES.iter().position(|(state, _)| *state == name).unwrap_or(STATES.len() - 1))
 }
@@ -253,11 +266,11 @@ mod tests {
     }
 
     #[test]
-    fn narrow_frames_are_folded_and_counted() {
+    fn narrow_frames_are_left_out_and_weighed() {
         let profile = profile(&[("a;b", 0, 1), ("a;c", 0, 99), ("gone", 5, 0)]);
         let layout = lay_out(&profile, 0.02, Weight::ZERO);
         assert_eq!(shown(&layout), ["a 0+0 total 0>100 self 0>0", "c 1+1 total 0>99 self 0>99"]);
-        assert_eq!(layout.folded, 2);
+        assert_eq!(layout.undrawn(), Weight::ONE);
         let layout = lay_out(&profile, 0.02, Weight::new(10_000));
         assert!(layout.frames.is_empty());
     }

@@ -6,6 +6,7 @@
 
 mod captions;
 pub mod colour;
+mod divide;
 mod drawing;
 mod family;
 mod frames;
@@ -15,10 +16,11 @@ mod options;
 pub mod palette_map;
 mod payload;
 pub mod reshape;
+mod stream;
 pub(crate) mod text;
 mod write;
 
-pub use drawing::{Drawing, Order};
+pub use drawing::Drawing;
 pub use options::{Background, Delta, MinWidth, Options};
 pub use payload::Payload;
 pub(crate) use payload::{packed_bytes, push_number};

@@ -28,6 +28,8 @@ const DARK: u8 = 2;
 pub struct Payload {
     /// The stacks.
     pub stacks: Vec<u8>,
+    /// How many frames they have, a shared one counted once.
+    pub frames_count: usize,
     /// The names.
     pub names: Vec<u8>,
     /// How many names there are.
@@ -42,6 +44,7 @@ pub struct Packer {
     out: BufWriter<DeflateEncoder<Vec<u8>>>,
     differential: bool,
     depth: usize,
+    frames_count: usize,
     /// What the last stack weighs, which may stand once more in the next line.
     pending: Option<Weights>,
     names: Frames,
@@ -53,7 +56,8 @@ impl Packer {
     /// Packs stacks with one weight or two.
     pub fn new(differential: bool) -> Self {
         let out = packing();
-        Self { out, differential, depth: 0, pending: None, names: Frames::new(), line: Vec::new(), numbers: Vec::new() }
+        let (line, numbers) = Default::default();
+        Self { out, differential, depth: 0, frames_count: 0, pending: None, names: Frames::new(), line, numbers }
     }
 
     /// Adds a stack: its first `shared` frames are those of the stack before, the others are `new`.
@@ -78,6 +82,7 @@ impl Packer {
             return pending.add(weights).map_err(io::Error::other);
         }
         self.write_pending()?;
+        self.frames_count += come;
         self.line.clear();
         push_number(gone as u128, &mut self.line);
         push_number(come as u128, &mut self.line);
@@ -114,7 +119,8 @@ impl Packer {
             out.write_all(b"\n")?;
         }
         let elements = self.elements(attributes);
-        Ok(Payload { stacks: packed(self.out)?, names: packed(out)?, names_count: self.names.len(), elements })
+        let (frames_count, names_count) = (self.frames_count, self.names.len());
+        Ok(Payload { stacks: packed(self.out)?, frames_count, names: packed(out)?, names_count, elements })
     }
 
     fn elements(&self, attributes: &NameAttributes) -> Vec<u8> {

@@ -33,6 +33,27 @@ pub fn vanished(profile: &Profile) -> Result<Profile, Error> {
     })
 }
 
+/// Wakeup chains as the palette for them wants them: what stands behind a `--` are wakers, and named as such.
+///
+/// # Errors
+/// [`Error::Overflow`].
+pub fn wakers(profile: &Profile) -> Result<Profile, Error> {
+    let mut reshaped = Profile::new(profile.is_differential());
+    profile.for_each(|frames, weights| {
+        let mut is_waker = false;
+        let mut name = |frame: &FrameId| {
+            let name = profile.frames.name(*frame);
+            let is_border = name == b"--";
+            let suffix: &[u8] = if is_waker && !is_border && !name.ends_with(b"_[w]") { b"_[w]" } else { b"" };
+            is_waker |= is_border;
+            reshaped.frames.intern(&[name, suffix].concat())
+        };
+        let stack: Vec<FrameId> = frames.iter().map(&mut name).collect();
+        reshaped.add(&stack, weights)
+    })?;
+    Ok(reshaped)
+}
+
 fn reshaped(
     profile: &Profile,
     mut reshape: impl FnMut(&Frames, &[FrameId], Weights) -> Option<(Vec<FrameId>, Weights)>,

@@ -5,22 +5,24 @@
 
 use std::io::{self, Write};
 
+use super::colour::Colour;
 use super::drawing::Drawing;
 use super::layout::Layout;
-use super::options::{Delta, Options, SIDE};
+use super::options::{Background, Delta, Options, SIDE};
 use super::payload::{Payload, push_base64};
 use super::text::{escape, visible};
 use crate::Error;
 use crate::profile::Weight;
 
 const STYLE: &str = include_str!("viewer/viewer.css");
-const SCRIPT: [&str; 7] = [
+const SCRIPT: [&str; 8] = [
     include_str!("viewer/profile.js"),
     include_str!("viewer/transform.js"),
     include_str!("viewer/label.js"),
     include_str!("viewer/picture.js"),
     include_str!("viewer/search.js"),
     include_str!("viewer/actions.js"),
+    include_str!("viewer/listen.js"),
     include_str!("viewer/viewer.js"),
 ];
 
@@ -35,8 +37,7 @@ pub(crate) struct Additions<'a> {
 
 const ALONE: Additions<'static> = Additions { packed: &[], scripts: &[include_str!("viewer/start.js")] };
 
-/// Where scripts run, the drawn frames need no place on the page: the viewer is about to draw its own. With many frames
-/// this is a third of the time to load.
+/// Where scripts run, the still frames need no place on the page: the viewer draws its own.
 const EARLY_SCRIPT: &str = "document.currentScript.closest(\"svg\").classList.add(\"scripted\")";
 
 /// How much base64 stands in one element: XML readers refuse longer texts.
@@ -100,7 +101,17 @@ impl<'a> Picture<'a> {
         let mut text = Vec::with_capacity(1 << 16);
         self.push_head(&mut text);
         self.push_captions(&mut text);
-        text.extend_from_slice(b"<g id=\"frames\">\n");
+        out.write_all(&text)?;
+        // The still frames come last: where scripts run, the reader need not wait for them.
+        if let Some(payload) = self.payload {
+            write_payload(payload, additions, out)?;
+        }
+        self.write_frames(out)?;
+        out.write_all(b"</svg>\n")
+    }
+
+    fn write_frames(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut text = b"<g id=\"frames\" class=\"still\">\n".to_vec();
         self.push_root(&mut text);
         for frame in &self.layout.frames {
             self.push_frame(frame, &mut text);
@@ -110,21 +121,7 @@ impl<'a> Picture<'a> {
             }
         }
         text.extend_from_slice(b"</g>\n");
-        out.write_all(&text)?;
-        if let Some(payload) = self.payload {
-            write_packed("stacks", &payload.stacks, out)?;
-            write_packed("names", &payload.names, out)?;
-            if !payload.elements.is_empty() {
-                out.write_all(b"<metadata class=\"elements\">")?;
-                out.write_all(&payload.elements)?;
-                out.write_all(b"</metadata>\n")?;
-            }
-            for (kind, bytes) in additions.packed {
-                write_packed(kind, bytes, out)?;
-            }
-            write_script(additions.scripts, out)?;
-        }
-        out.write_all(b"</svg>\n")
+        out.write_all(&text)
     }
 
     fn push_head(&self, text: &mut Vec<u8>) {
@@ -163,17 +160,29 @@ impl<'a> Picture<'a> {
         );
     }
 
-    /// The colours that were asked for, which hold by day and by night.
+    /// The strokes of narrow frames, and the colours that were asked for, which hold by day and by night.
     fn push_own_style(&self, text: &mut Vec<u8>) {
         let Options { search_color, ui_color, stroke_color, background, .. } = self.options;
-        for (selector, property, colour) in [
+        let backdrop = match background {
+            Some(Background::Flat(colour)) => Some(*colour),
+            _ => None,
+        };
+        // Who asks for one colour does not say what can be read on it.
+        let ink = |ground: Colour| if ground.is_light() { Colour(0, 0, 0) } else { Colour(255, 255, 255) };
+        for (selector, property, value) in [
+            (" #frames path", "stroke-width", Some(self.stroke_width().to_string())),
             (" .match rect", "fill", search_color.map(|colour| colour.to_string())),
-            (" > text", "fill", ui_color.map(|colour| colour.to_string())),
+            (" .match text", "fill", search_color.map(|colour| ink(colour).to_string())),
+            (" > .background", "fill", backdrop.map(|colour| colour.to_string())),
+            (
+                " > text, svg.flame-graph #legend text",
+                "fill",
+                ui_color.or(backdrop.map(ink)).map(|colour| colour.to_string()),
+            ),
             (" #frames rect", "stroke", stroke_color.map(|colour| colour.to_string())),
-            (" > .background", "fill", background.map(|background| background.stops().0)),
         ] {
-            if let Some(colour) = colour {
-                let rule = format!("svg.flame-graph{selector} {{ {property}: {colour}; }}\n");
+            if let Some(value) = value {
+                let rule = format!("svg.flame-graph{selector} {{ {property}: {value}; }}\n");
                 text.extend_from_slice(rule.as_bytes());
             }
         }
@@ -183,7 +192,7 @@ impl<'a> Picture<'a> {
     fn push_settings(&self, text: &mut Vec<u8>) {
         let Options { count_name, name_type, factor, .. } = self.options;
         let narrowest = self.options.narrowest_share() * (self.width - 2.0 * SIDE);
-        let frames = self.layout.frames.len() as u64 + self.layout.folded;
+        let (frames, names) = self.payload.map_or((0, 0), |payload| (payload.frames_count, payload.names_count));
         for (name, value) in [
             ("data-count-name", count_name.clone()),
             ("data-name-type", name_type.clone()),
@@ -191,7 +200,7 @@ impl<'a> Picture<'a> {
             ("data-frame-height", self.options.frame_height.to_string()),
             ("data-narrowest", narrowest.to_string()),
             ("data-frames", frames.to_string()),
-            ("data-names", self.payload.map_or(0, |payload| payload.names_count).to_string()),
+            ("data-names", names.to_string()),
             ("data-top", self.top.to_string()),
             ("data-whole", self.whole.to_string()),
         ] {
@@ -221,6 +230,20 @@ fn push_attribute(name: &str, value: &str, text: &mut Vec<u8>) {
     text.extend_from_slice(b"=\"");
     escape(&visible(value.as_bytes()), text);
     text.push(b'"');
+}
+
+fn write_payload(payload: &Payload, additions: Additions<'_>, out: &mut dyn Write) -> io::Result<()> {
+    write_packed("stacks", &payload.stacks, out)?;
+    write_packed("names", &payload.names, out)?;
+    if !payload.elements.is_empty() {
+        out.write_all(b"<metadata class=\"elements\">")?;
+        out.write_all(&payload.elements)?;
+        out.write_all(b"</metadata>\n")?;
+    }
+    for (kind, bytes) in additions.packed {
+        write_packed(kind, bytes, out)?;
+    }
+    write_script(additions.scripts, out)
 }
 
 fn write_packed(class: &str, bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {

@@ -8,12 +8,25 @@ use crate::support::{directory, run, skip};
 
 const PRELUDE: &str = include_str!("prelude.js");
 
+/// When the reader looks: the browser prefers light colours or dark ones.
+#[derive(Clone, Copy, Debug)]
+pub enum Hour {
+    Day,
+    Night,
+}
+
 /// Runs a test in the picture of some stacks, drawn with the arguments; `fragment` is that of the page's address.
 #[track_caller]
 pub fn judge(stacks: &[u8], arguments: &[&str], fragment: &str, test: &str) {
+    judge_at(Hour::Day, stacks, arguments, fragment, test);
+}
+
+/// The same by day or by night.
+#[track_caller]
+pub fn judge_at(hour: Hour, stacks: &[u8], arguments: &[&str], fragment: &str, test: &str) {
     let svg = run("fg-svg", arguments, stacks).ok().text();
     let page = svg.replacen("</svg>", &format!("<script><![CDATA[{}]]></script></svg>", script(test)), 1);
-    judge_page("graph.svg", &page, fragment);
+    judge_file(hour, "graph.svg", &page, fragment);
 }
 
 /// The script that runs a test and writes its verdict.
@@ -24,16 +37,21 @@ pub fn script(test: &str) -> String {
 /// Opens a page that holds the script of a test.
 #[track_caller]
 pub fn judge_page(name: &str, page: &str, fragment: &str) {
+    judge_file(Hour::Day, name, page, fragment);
+}
+
+#[track_caller]
+fn judge_file(hour: Hour, name: &str, page: &str, fragment: &str) {
     let folder = directory();
     let file = folder.path().join(name);
     std::fs::write(&file, page).unwrap();
-    let Some(dom) = visit(folder.path(), &format!("file://{}{fragment}", file.display())) else { return };
+    let Some(dom) = visit(hour, folder.path(), &format!("file://{}{fragment}", file.display())) else { return };
     let verdict = dom.split_once("id=\"verdict\"").and_then(|(_, rest)| rest.split_once('>')).map(|(_, rest)| rest);
     let verdict = verdict.and_then(|rest| rest.split_once("</desc>")).map_or("no verdict", |(verdict, _)| verdict);
     assert_eq!(verdict, "fine");
 }
 
-fn visit(folder: &Path, address: &str) -> Option<String> {
+fn visit(hour: Hour, folder: &Path, address: &str) -> Option<String> {
     let Some(browser) = browser() else {
         skip("no Chromium is installed");
         return None;
@@ -42,6 +60,7 @@ fn visit(folder: &Path, address: &str) -> Option<String> {
     let mut child = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"])
         .args(["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1220,800"])
+        .arg(format!("--blink-settings=preferredColorScheme={}", u8::from(matches!(hour, Hour::Day))))
         .arg(format!("--user-data-dir={}", folder.join("profile").display()))
         .args(["--virtual-time-budget=20000", "--dump-dom", address])
         .stdin(Stdio::null())

@@ -52,6 +52,56 @@ fn what_a_function_calls_is_put_together_and_recursion_counts_once() {
 }
 
 #[test]
+fn a_function_stands_between_its_callers_and_what_it_calls() {
+    judge(
+        b"main;a;f;x 3\nmain;a;f;x;g 2\nmain;b;f;y 4\nmain;b;f 1\nmain;f;f;x 6\nz 80\n",
+        &[],
+        "",
+        r##"
+        const top = group => rect(group).top, all = name => groups().filter(group => title(group).startsWith(`${name} (`));
+        frame("f").focus();
+        key("b");
+        equal(all("f").length, 2, "the function once, and where it calls itself");
+        equal(title(frame("f")), "f (16 samples, 100.00%)", "all of it, recursion once");
+        equal(title(frame("x")), "x (5 samples, 31.25%)", "what it calls, all together");
+        equal(title(frame("b")), "b (5 samples, 31.25%)", "a caller");
+        check(top(frame("x")) < top(frame("f")) && top(frame("b")) > top(frame("f")), "callers beneath it");
+        equal(rect(frame("a")).left, rect(frame("f")).left, "callers begin where it does");
+        check(frame("f").matches(".turn"), "it stands out");
+        equal(all("main").length, 3, "each caller's own caller");
+        check(top(frame("main")) >= top(frame("b")), "further down");
+        check(!frame("z") && !frame("all"), "nothing else");
+        equal(text("changes"), "callers and callees of f", "told");
+        frame("b").focus();
+        check(text("details").endsWith("31.25% of what it calls"), `details: ${text("details")}`);
+        const before = width("x");
+        click(frame("b"));
+        equal(width("b"), width("f"), "a caller over the whole width");
+        equal(all("main").length, 1, "with its callers alone");
+        equal(width("x"), before, "the other half is as it was");
+        const link = location.hash;
+        key("ArrowUp");
+        equal(title(document.activeElement).split(" ")[0], "f", "the arrows go on to the function");
+        key("ArrowUp");
+        check(top(document.activeElement) < top(frame("f")), "and past it");
+        key("Escape");
+        check(all("main").length === 3 && !shown(byId("unzoom")), "back to the whole");
+        key("i");
+        check(top(frame("x")) > top(frame("f")) && top(frame("b")) < top(frame("f")), "turned, callers above");
+        key("Escape");
+        check(frame("z"), "back to everything");
+        location.hash = link;
+        await until(() => all("main").length === 1 && width("b") === width("f"), "the link");
+        let copied = "";
+        Object.defineProperty(navigator, "clipboard", { value: { writeText: async text => { copied = text; } } });
+        frame("main").focus();
+        key("Y");
+        await until(() => copied === "main;b;f", "a caller's stack is root first");
+    "##,
+    );
+}
+
+#[test]
 fn hidden_and_chosen_frames_change_the_shares() {
     judge(
         STACKS,

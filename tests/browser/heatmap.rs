@@ -37,7 +37,10 @@ fn recording() -> String {
 
 /// Runs a test in the page of a recording. It may use what is defined here.
 fn judge(recording: &[u8], arguments: &[&str], fragment: &str, test: &str) {
-    let page = run("fg-heatmap", arguments, recording).ok().text();
+    judge_map(&run("fg-heatmap", arguments, recording).ok().text(), fragment, test);
+}
+
+fn judge_map(page: &str, fragment: &str, test: &str) {
     let test = format!(
         r##"
         await until(() => document.body.matches(".ready"), "the page");
@@ -120,6 +123,79 @@ fn what_is_dragged_over_is_what_fg_collapse_cuts_out() {
         );
         judge(recording.as_bytes(), &[&format!("--rows={rows}")], "", &test);
     }
+}
+
+/// What `sh` makes of a command in a folder, with our programs.
+fn shell(folder: &std::path::Path, command: &str) -> Vec<u8> {
+    let programs = std::path::Path::new(tool("fg-collapse")).parent().unwrap();
+    let mut shell = std::process::Command::new("sh");
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    shell.current_dir(folder).env("PATH", path).args(["-c", command]);
+    run_command(shell, b"").ok().stdout
+}
+
+#[test]
+fn the_command_takes_what_is_shown_whatever_was_chosen_before() {
+    // Two threads of one number, one after the other; two events; a name for which shells need quotes.
+    let mut text = recording().replace("[000] 5003", "[001] 5003").replace("pool 100/103", "it's a pool 100/103");
+    for (ms, comm) in [(250, "app"), (250, "swapper"), (750, "late name")] {
+        let tid = if comm == "swapper" { 0 } else { 101 };
+        // So many that their frames are wide enough to be drawn.
+        for micros in 0..60 {
+            let place = format!("{ms}{micros:03}: 2000000");
+            let _ = writeln!(text, "{comm} {tid}/{tid} [002] 5010.{place} cycles:u: 7f00 only_{ms} (/x)");
+            let _ = writeln!(text, "{comm} 100/{tid} [002] 5011.{place} cpu-clock: 7f00 other_{ms} (/x)");
+        }
+    }
+    let folder = directory();
+    std::fs::write(folder.path().join("samples"), &text).unwrap();
+    for (options, fragment, expected) in [
+        (&[][..], "", ""),
+        (&[], "#thread=it's+a+pool+100/103", r"--comm 'it'\''s a pool' -p 100 -t 103"),
+        (&[], "#thread=late+name+100/101&time=5009,5012", "--time 5009,5012 --comm 'late name' -p 100 -t 101"),
+        (&["--event", "cycles"], "", "--event cycles"),
+        (&["--event=all", "--no-idle"], "#time=5010,5012", "--time 5010,5012 --event all --no-idle"),
+        (&["--cpu", "1-2"], "#offset=0.2,0.5", "--offset 0.2,0.5 --cpu 1-2"),
+        (&["--comm", "app", "--comm", "late name"], "", "--comm app --comm 'late name'"),
+        (&["--comm", "app", "-p1-100", "-t", "101"], "#thread=app+100/101", "--comm app -p 100 -t 101"),
+        (&["-p1-100", "-t", "101,103"], "", "-p 1-100 -t 101,103"),
+        (&["--weight=period"], "#time=5010,5012", "--time 5010,5012"),
+        // The times of the first sample that is left and of a nanosecond after the last one.
+        (&["--time", "+2,+3"], "", "--time 5002.007003,5002.987003001"),
+        (&["--time", "5002.5,5003.5"], "#time=5003,5009", "--time 5003,5003.487003001"),
+        (&["--offset", "0.3,0.35"], "#time=5003,5009&offset=0.2,0.32", "--time 5003,5009 --offset 0.3,0.32"),
+    ] {
+        let page = run("fg-heatmap", options, text.as_bytes()).ok().text();
+        let weight = if options.contains(&"--weight=period") { "period" } else { "samples" };
+        let words = format!("fg-collapse --weight {weight} {expected}");
+        let command = words.trim_end();
+        let folded = shell(folder.path(), &format!("{command} samples"));
+        assert!(!folded.is_empty(), "{command}");
+        let test = format!(
+            r##"
+            same(commands(), [{command:?}], "the command");
+            same(groups().map(title).map(text => text.replace("of the period", "samples")).sort(), {:?}, "the frames");
+            "##,
+            titles(&folded)
+        );
+        judge_map(&page, fragment, &test);
+    }
+}
+
+#[test]
+fn where_there_are_no_samples_there_is_no_command() {
+    let test = r##"
+        same(lines().map(line => line.dataset.count), ["0"], "samples");
+        same(document.querySelectorAll("#selections code").length, 0, "commands");
+        "##;
+    judge(recording().as_bytes(), &["--offset", "0.1,0.2"], "#time=5002,5003&offset=0.5,0.6", test);
+    // A thread that perf names with a number below zero cannot be asked for.
+    let test = r##"
+        same(lines().map(line => line.dataset.count), ["1"], "samples");
+        same(document.querySelectorAll("#selections code").length, 0, "commands");
+        "##;
+    let odd = b"x -1/-1 [000] 1.000100: cycles: 7f00 f (/x)\n";
+    judge(odd, &[], "#thread=x+-1/-1", test);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod support;
 
 mod browser;
 mod changes;
+mod contrast;
 mod heatmap;
 mod hostile;
 mod viewer;

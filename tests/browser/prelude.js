@@ -50,6 +50,7 @@ function type(pattern) {
 
 async function judge(test) {
     try {
+        await until(() => document.readyState === "complete", "the whole page");
         await until(() => [...document.querySelectorAll("svg.flame-graph")].every(graph => graph.matches(".live")), "life");
         await test();
     } catch (error) {

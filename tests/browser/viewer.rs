@@ -13,6 +13,7 @@ fn the_picture_is_there_and_fills_the_window() {
         "",
         r##"
         equal(groups().length, 9, "frames");
+        equal(svg.querySelectorAll("#frames").length, 1, "the still frames are gone");
         equal(title(frame("all")), "all (200 samples, 100%)", "root");
         equal(title(frame("parse")), "parse (50 samples, 25.00%)", "title");
         equal(width("all"), innerWidth - 20, "the root's width");
@@ -80,6 +81,37 @@ fn the_keyboard_zooms_and_resets() {
         equal(width("write"), width("all"), "Enter zooms");
         key("Escape");
         check(width("write") < width("all"), "Escape resets");
+    "##,
+    );
+}
+
+#[test]
+fn a_finger_zooms_by_a_tap_and_asks_by_resting() {
+    judge(
+        STACKS,
+        &[],
+        "",
+        r##"
+        const touch = (kind, name) => frame(name).querySelector("rect")
+            .dispatchEvent(new PointerEvent(kind, { bubbles: true, cancelable: true, pointerType: "touch" }));
+        const before = width("write");
+        touch("pointerdown", "write");
+        await until(() => text("details").startsWith("Function: write (50 samples"), "details");
+        check(!touch("contextmenu", "write"), "no menu of the browser over it");
+        touch("pointerup", "write");
+        click(frame("write").querySelector("rect"));
+        equal(width("write"), before, "resting does not zoom");
+        click(byId("menu"));
+        check(svg.querySelector(".sheet").textContent.includes("copy the name of write"), "it is chosen");
+        key("Escape");
+        touch("pointerdown", "parse");
+        touch("pointercancel", "parse");
+        await pause(700);
+        check(!text("details").includes("parse"), "a finger that scrolls does not ask");
+        touch("pointerdown", "parse");
+        touch("pointerup", "parse");
+        click(frame("parse").querySelector("rect"));
+        equal(width("parse"), width("all"), "a tap zooms");
     "##,
     );
 }
@@ -200,6 +232,22 @@ fn several_graphs_in_one_page_do_not_disturb_each_other() {
     );
     let page = format!("<!DOCTYPE html><body>{}{}<script>{script}</script></body>", graph("one"), graph("two"));
     judge_page("page.html", &page, "");
+}
+
+#[test]
+fn the_reader_need_not_wait_for_the_still_frames() {
+    let svg = run("fg-svg", [""; 0], STACKS).ok().text();
+    let (early, frames) = svg.split_once("<g id=\"frames\"").unwrap();
+    // As if the rest of a large file were still on its way.
+    let script = script(
+        r##"
+        equal(groups().length, 9, "frames");
+        equal(width("idle"), Math.round((innerWidth - 20) / 2), "drawn");
+    "##,
+    );
+    let page = format!("{early}<script><![CDATA[{script}]]></script></svg>");
+    judge_page("early.svg", &page, "");
+    assert!(frames.contains("<title>idle (100 samples, 50.00%)</title>"));
 }
 
 #[test]

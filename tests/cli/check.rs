@@ -1,6 +1,6 @@
 //! fg-check: verdicts on profiles.
 
-use crate::support::{Outcome, directory, run};
+use crate::support::{Outcome, directory, run, run_bounded, run_command, tool};
 
 const PROFILE: &[u8] = b"app;main;parse;malloc 30\napp;main;parse 20\napp;main;write;[libc.so.6] 40\n[lost] 5\n\
     app;[truncated];x 5\n";
@@ -55,6 +55,20 @@ fn growth_is_of_all_before_and_more_than_noise() {
     assert_eq!(verdict(&["--inclusive-growth", "main=0"], diff).0, 0);
     // Eight in a hundred, but of so few samples that it may be chance.
     assert_eq!(verdict(&["--growth", "2%"], b"main;a 50 51\nmain;b 40 48\nmain;c 10 1\n").0, 0);
+}
+
+#[test]
+fn each_function_may_grow_with_what_it_calls() {
+    // Nothing by itself, all in what is called, or was put into it, from two places; and it recurs.
+    let diff = b"main;parse;fold;wrap 5000 6000\nmain;parse;next 5000 6000\nmain;parse;parse;next 0 500\nmain;read 9000 6500\n";
+    let each = "inclusive-growth parse: +13.16% of all before (10000 -> 12500), more than 6%; \
+                most in main;parse;fold;wrap (5000 -> 6000)\n\
+                inclusive-growth next: +7.89% of all before (5000 -> 6500), more than 6%; \
+                most in main;parse;next (5000 -> 6000)\n";
+    assert_eq!(verdict(&["--growth", "8%"], diff), (0, String::new()));
+    assert_eq!(verdict(&["--inclusive-growth", "6%"], diff), (1, each.to_owned()));
+    let twice = verdict(&["--inclusive-growth", "6%", "--inclusive-growth", "6%"], diff);
+    assert_eq!(twice, (1, each.repeat(2)));
 }
 
 #[test]
@@ -134,4 +148,117 @@ fn few_round_weights_are_counts_all_the_same() {
     let excused = check(&["--growth", "2%"], b"main;a 50 51\nmain;b 40 48\nmain;c 10 1\n");
     assert_eq!(excused.code(), 0);
     assert!(excused.stderr.contains("may be noise"), "{}", excused.stderr);
+}
+
+/// JUnit's suite after a check: the exit status, tests, failures, errors, and the text of all.
+fn junit(options: &[&str], profile: &[u8]) -> (i32, [String; 3], String) {
+    let folder = directory();
+    let file = folder.path().join("check.xml");
+    std::fs::write(&file, "left by an earlier run").unwrap();
+    let code = check(&[options, &["--junit", file.to_str().unwrap()]].concat(), profile).code();
+    let xml = std::fs::read_to_string(&file).unwrap();
+    let document = roxmltree::Document::parse(&xml).unwrap();
+    let count = |name| document.root_element().attribute(name).unwrap().to_owned();
+    (code, [count("tests"), count("failures"), count("errors")], xml)
+}
+
+#[test]
+fn what_could_not_be_checked_is_an_error_for_junit_and_a_mark_for_github() {
+    for (options, profile, said) in [
+        (&["--self", "x=1%"][..], &b""[..], "the profile is empty"),
+        (&["--self", "x=1%", "/nonexistent/a\u{fffe}"], b"a 1\n", "/nonexistent/a"),
+        (&["--growth", "1%"], b"a 1\n", "as fg-diff writes it"),
+        (&["--self", "x"], b"a 1\n", "--self x: expected WHAT=PERCENT"),
+        (&["--rules", "/nonexistent/rules"], b"a 1\n", "/nonexistent/rules: No such file"),
+    ] {
+        let (code, counts, xml) = junit(options, profile);
+        assert_eq!((code, counts.each_ref().map(String::as_str)), (2, ["1", "0", "1"]), "{xml}");
+        assert!(xml.contains("<error message=\"") && xml.contains(said), "{xml}");
+        let outcome = check(&[options, &["--github"]].concat(), profile);
+        let mark = outcome.text();
+        assert!(mark.starts_with("::error title=fg-check::") && mark.contains(said), "{mark}");
+        assert_eq!((outcome.code(), outcome.stderr.lines().count()), (2, 1), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_rule_about_nothing_is_no_secret() {
+    let rules = ["--self", "^gone$=1%", "--inclusive", "main=100%", "--category", "async=1%"];
+    assert_eq!(verdict(&rules, PROFILE), (0, String::new()), "it may be just right");
+    let loud = check(&[&rules[..], &["-v"]].concat(), PROFILE);
+    assert!(loud.stderr.contains("fg-check: self ^gone$: matches no frame, limit 1%\n"), "{}", loud.stderr);
+    assert_eq!(loud.stderr.matches("matches no frame").count(), 1, "{}", loud.stderr);
+    let (code, said) = verdict(&[&rules[..], &["--github"]].concat(), PROFILE);
+    assert_eq!((code, &said[..]), (0, "::notice title=fg-check self::self ^gone$: matches no frame, limit 1%25\n"));
+    let (_, counts, xml) = junit(&rules, PROFILE);
+    assert_eq!(counts.each_ref().map(String::as_str), ["3", "0", "0"]);
+    assert!(xml.contains("<system-out>self ^gone$: matches no frame, limit 1%</system-out>"), "{xml}");
+}
+
+#[test]
+fn a_category_that_there_is_not_is_a_mistake() {
+    let outcome = check(&["--category", "alocator=1%"], PROFILE);
+    assert_eq!((outcome.code(), outcome.stderr.lines().count()), (2, 1), "{outcome:?}");
+    assert!(outcome.stderr.contains("no category alocator: expected one of blocked, unknown,"), "{}", outcome.stderr);
+    assert!(outcome.stderr.trim_end().ends_with(", other"), "{}", outcome.stderr);
+    let folder = directory();
+    let own = folder.path().join("own");
+    std::fs::write(&own, "hot malloc\nhot parse\ncold x\n").unwrap();
+    let own = own.to_str().unwrap();
+    assert_eq!(check(&["--categories", own, "--category", "hot=49%"], PROFILE).code(), 1);
+    let outcome = check(&["--categories", own, "--category", "allocator=1%"], PROFILE);
+    assert!(outcome.stderr.contains("expected one of hot, cold, other\n"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_result_replaces_no_input_and_no_other_result() {
+    let folder = directory();
+    let path = |name: &str| folder.path().join(name);
+    for (name, text) in [("in", &b"a 1\n"[..]), ("rules", b"self a=1%\n"), ("categories", b"x a\n")] {
+        std::fs::write(path(name), text).unwrap();
+    }
+    std::fs::create_dir(path("folder")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("../in", path("folder/link")).unwrap();
+    let read = ["--rules", "rules", "--categories", "categories", "in"];
+    for (written, said) in [
+        (&["-o", "in"][..], "in: is read"),
+        (&["-o", "folder/../in"], "folder/../in: is read"),
+        (&["--junit", "./in"], "./in: is read"),
+        (&["--junit", "rules"], "rules: is read"),
+        (&["-o", "categories"], "categories: is read"),
+        #[cfg(unix)]
+        (&["--junit", "folder/link"], "folder/link: is read"),
+        (&["-o", "new", "--junit", "folder/../new"], "folder/../new: two results"),
+        (&["--junit", "-"], "-: two results"),
+        #[cfg(unix)]
+        (&["-o-", "--junit", "/dev/stdout"], "/dev/stdout: two results"),
+    ] {
+        let mut command = std::process::Command::new(tool("fg-check"));
+        command.current_dir(folder.path()).args(written).args(read);
+        let outcome = run_command(command, b"");
+        assert_eq!((outcome.code(), outcome.stdout.len()), (2, 0), "{outcome:?}");
+        assert!(outcome.stderr.starts_with(&format!("fg-check: {said}")), "{outcome:?}");
+        assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
+        assert_eq!(std::fs::read(path("in")).unwrap(), b"a 1\n");
+        assert!(!path("new").exists());
+    }
+    let mut command = std::process::Command::new(tool("fg-check"));
+    command.current_dir(folder.path()).args(["-o", "said", "--junit", "xml"]).args(read);
+    assert_eq!(run_command(command, b"").code(), 1);
+    assert!(std::fs::read_to_string(path("said")).unwrap().starts_with("self a: 100.00%"));
+    assert!(std::fs::read_to_string(path("xml")).unwrap().contains("failures=\"1\""));
+}
+
+#[test]
+fn a_reader_that_leaves_does_not_change_the_verdict() {
+    let (reader, closed) = std::io::pipe().unwrap();
+    drop(reader);
+    let folder = directory();
+    let profile = folder.path().join("in");
+    std::fs::write(&profile, PROFILE).unwrap();
+    let mut command = std::process::Command::new(tool("fg-check"));
+    command.args(["--self", "malloc=1%"]).arg(&profile).stdout(closed).stderr(std::process::Stdio::piped());
+    let outcome = run_bounded(&mut command);
+    assert_eq!((outcome.code(), outcome.stderr.as_str()), (1, ""));
 }

@@ -252,6 +252,46 @@ not a span
 }
 
 #[test]
+fn spans_of_no_use_are_said_once() {
+    let folder = directory();
+    let (path, samples) = (folder.path().join("spans"), folder.path().join("samples"));
+    std::fs::write(&samples, SAMPLES).unwrap();
+    let span =
+        |tid: u32, start: u64| format!("{{\"name\":\"x\",\"tid\":{tid},\"start\":{start},\"end\":{}}}\n", start + 1);
+    for (spans, said) in [
+        (String::new(), "there is no span in it"),
+        (
+            span(1, 10) + &span(77, 10_000_000_000),
+            "no sample was taken within a span of its thread: start and end are in",
+        ),
+        (span(77, 10_000_000_000), "no sample is of a thread that has a span: tid is the thread's number"),
+    ] {
+        std::fs::write(&path, spans).unwrap();
+        let options = ["--span".as_ref(), path.as_os_str(), samples.as_os_str()];
+        let outcome = run("fg-collapse", options, b"").ok();
+        assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
+        assert!(outcome.stderr.starts_with(&format!("fg-collapse: {}: {said}", path.display())), "{outcome:?}");
+        assert!(outcome.text().lines().all(|line| line.starts_with("[no span];")), "{outcome:?}");
+        assert_eq!(run("fg-collapse", options.iter().chain([&"-q".as_ref()]), b"").ok().stderr, "");
+    }
+}
+
+#[test]
+fn what_is_asked_of_sorted_text_and_not_in_it_is_said() {
+    let folder = directory();
+    let path = folder.path().join("sorted");
+    std::fs::write(&path, "main;a 1\nmain;b 2\n").unwrap();
+    for options in [&["--time", "1,2"][..], &["--comm", "x"], &["--no-idle"]] {
+        let options: Vec<&std::ffi::OsStr> = options.iter().map(AsRef::as_ref).collect();
+        let outcome = run("fg-collapse", options.iter().copied().chain([path.as_os_str()]), b"").ok();
+        assert!(outcome.stderr.contains("samples have no time, thread or CPU here"), "{outcome:?}");
+        assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
+        let promised = options.iter().copied().chain(["--sorted".as_ref(), path.as_os_str()]);
+        assert_eq!(run("fg-collapse", promised, b"").code(), 2);
+    }
+}
+
+#[test]
 fn lost_samples_are_a_root_of_their_own() {
     let text = format!("{SAMPLES}  0/0 [000] 12.0: PERF_RECORD_LOST lost 2\n\n");
     let expected = "[lost] 12\na_b;main;f;g 11\nc;main 7\n";
@@ -380,14 +420,14 @@ fn sorted_files_are_merged_as_they_come() {
     };
     let (one, two) = (file("one", "a;b 1\na;b;c 2\nz 1\n"), file("two", "a 0.5\na;b 3\na;b.cold 4\n"));
     let (unsorted, windows) = (file("unsorted", "z 1\na;b 3\n"), file("windows", "\u{feff}a;b 7\r\nz 1\r\n"));
-    let (odd, malformed) = (file("odd", "a;line 12 1\n"), file("malformed", "a 1\nnothing\nb 1\n"));
+    let (odd, malformed) = (file("odd", "a 1\na;line 12 1\n"), file("malformed", "a 1\nnothing\nb 1\n"));
     let differential = file("differential", "a;b 1 2\n");
     for (files, expected) in [
         (vec![&one, &two], "a 0.5\na;b 4\na;b;c 2\na;b.cold 4\nz 1\n"),
         (vec![&one], "a;b 1\na;b;c 2\nz 1\n"),
         (vec![&one, &unsorted], "a;b 4\na;b;c 2\nz 2\n"),
         (vec![&windows, &one], "a;b 8\na;b;c 2\nz 2\n"),
-        (vec![&one, &odd], "a;b 1\na;b;c 2\na;line_12 1\nz 1\n"),
+        (vec![&one, &odd], "a 1\na;b 1\na;b;c 2\na;line_12 1\nz 1\n"),
         (vec![&malformed, &one], "a 1\na;b 1\na;b;c 2\nb 1\nz 1\n"),
         (vec![&differential, &differential], "a;b 2 4\n"),
     ] {

@@ -1,6 +1,6 @@
 //! The folded format through real pipes.
 
-use crate::support::run;
+use crate::support::{directory, run, run_command, tool};
 
 #[test]
 fn equal_stacks_are_merged_and_sorted() {
@@ -13,5 +13,48 @@ fn long_first_lines_and_zeros_in_names_are_folded_text_too() {
     for name in ["x".repeat(400_000), "a\0b".to_owned()] {
         let line = format!("main;{name} 1\n");
         assert_eq!(run("fg-collapse", [""; 0], line.as_bytes()).ok().text(), line);
+    }
+}
+
+#[test]
+fn plain_and_differential_stacks_do_not_mix() {
+    let folder = directory();
+    for (name, text) in [
+        ("plain", "main;a 1\nmain;b 2\n"),
+        ("more-plain", "main;c 1\n"),
+        ("both", "main;a 1 2\nmain;b 2 3\n"),
+        ("more-both", "main;c 1 1\n"),
+        ("bad", "x\n\n"),
+    ] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let run_in = |program: &str, options: &[&str], files: &[&str]| {
+        let mut command = std::process::Command::new(tool(program));
+        command.current_dir(folder.path()).args(options).args(files);
+        run_command(command, b"")
+    };
+    for (program, options) in [
+        ("fg-collapse", &[][..]),
+        ("fg-collapse", &["--sorted"]),
+        ("fg-filter", &[]),
+        ("fg-csv", &[]),
+        ("fg-pprof", &[]),
+        ("fg-svg", &[]),
+        ("fg-svg", &["--sorted"]),
+        ("fg-svg", &["--flamechart"]),
+        ("fg-check", &["--self", "b=99%"]),
+    ] {
+        for (files, has) in
+            [(["plain", "bad", "both"], "has two weights"), (["both", "bad", "plain"], "has one weight")]
+        {
+            let outcome = run_in(program, options, &files);
+            let failure = if program == "fg-check" { 2 } else { 1 };
+            assert_eq!(outcome.code(), failure, "{program} {options:?} {files:?}: {outcome:?}");
+            let said = format!("{program}: {}: {has}", files[2]);
+            assert!(outcome.stderr.contains(&said), "{program} {options:?} {files:?}: {}", outcome.stderr);
+        }
+        for alike in [["plain", "more-plain"], ["both", "more-both"]] {
+            run_in(program, options, &alike).ok();
+        }
     }
 }

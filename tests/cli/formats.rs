@@ -5,110 +5,96 @@ use std::path::PathBuf;
 
 use crate::support::{self, assert_golden, run};
 
-/// A format's example below `tests/data/collapse/formats`, and what that says itself that it adds up to.
+/// A format's example below `tests/data/collapse/formats`, and what that says itself that it adds up to: read as usual, and
+/// with options.
 struct Example {
     file: &'static str,
     format: &'static str,
-    /// How to read it where that is not the usual way.
-    options: &'static [&'static str],
-    total: &'static str,
+    readings: &'static [(&'static [&'static str], &'static str)],
 }
 
-const fn example(file: &'static str, format: &'static str, total: &'static str) -> Example {
-    Example { file, format, options: &[], total }
+const fn example(
+    file: &'static str,
+    format: &'static str,
+    readings: &'static [(&'static [&'static str], &'static str)],
+) -> Example {
+    Example { file, format, readings }
 }
 
-const fn with(example: Example, options: &'static [&'static str]) -> Example {
-    Example { options, ..example }
-}
-
-const EXAMPLES: [Example; 69] = [
-    example("async-profiler.txt", "folded", "120007"),
-    example("austin.txt", "folded", "1250"),
-    example("bcc.txt", "bcc", "1040"),
-    with(example("bcc.txt", "bcc", "1040"), &["--pid"]),
-    example("bpftrace.txt", "bpftrace", "14"),
-    with(example("bpftrace.txt", "bpftrace", "55"), &["--event=all"]),
-    with(example("bpftrace.txt", "bpftrace", "41"), &["--event=@calls"]),
+const EXAMPLES: [Example; 46] = [
+    example("async-profiler.txt", "folded", &[(&[], "120007")]),
+    example("austin.txt", "folded", &[(&[], "1250")]),
+    example("bcc.txt", "bcc", &[(&[], "1040"), (&["--pid"], "1040")]),
+    example("bpftrace.txt", "bpftrace", &[(&[], "14"), (&["--event=all"], "55"), (&["--event=@calls"], "41")]),
     // "summary: 2000 30"
-    example("callgrind.txt", "callgrind", "2000"),
-    with(example("callgrind.txt", "callgrind", "30"), &["--event=Dr"]),
-    example("dtrace.txt", "dtrace", "20"),
-    with(example("dtrace.txt", "dtrace", "20"), &["--no-tidy"]),
-    example("eu-stack.txt", "eu-stack", "2"),
-    with(example("eu-stack.txt", "eu-stack", "2"), &["--pid", "--tid"]),
-    example("faulthandler.txt", "faulthandler", "2"),
-    example("gdb.txt", "gdb", "2"),
-    example("ghc-prof.txt", "ghc-prof", "1000"),
+    example("callgrind.txt", "callgrind", &[(&[], "2000"), (&["--event=Dr"], "30")]),
+    example("dtrace.txt", "dtrace", &[(&[], "20"), (&["--no-tidy"], "20")]),
+    example("eu-stack.txt", "eu-stack", &[(&[], "2"), (&["--pid", "--tid"], "2")]),
+    example("faulthandler.txt", "faulthandler", &[(&[], "2")]),
+    example("gdb.txt", "gdb", &[(&[], "2")]),
     // "20 ticks", "6,500 bytes"
-    with(example("ghc-prof.txt", "ghc-prof", "20"), &["--event=ticks"]),
-    with(example("ghc-prof.txt", "ghc-prof", "6500"), &["--event=bytes"]),
+    example("ghc-prof.txt", "ghc-prof", &[(&[], "1000"), (&["--event=ticks"], "20"), (&["--event=bytes"], "6500")]),
     // "10.00 s  100.0%"
-    example("instruments.txt", "instruments", "10000"),
-    example("java-exceptions.txt", "java-exceptions", "3"),
-    example("javacore.txt", "javacore", "2"),
-    example("jstack.txt", "jstack", "3"),
-    with(example("jstack.txt", "jstack", "5"), &["--event=all", "--tid"]),
+    example("instruments.txt", "instruments", &[(&[], "10000")]),
+    example("java-exceptions.txt", "java-exceptions", &[(&[], "3")]),
+    example("javacore.txt", "javacore", &[(&[], "2")]),
+    example("jstack.txt", "jstack", &[(&[], "3"), (&["--event=all", "--tid"], "5")]),
     // "Total trace count: 49"
-    example("ljp.txt", "ljp", "49"),
+    example("ljp.txt", "ljp", &[(&[], "49")]),
     // 98.70, 1.04 and 0.26 percent
-    example("perf-report.txt", "perf-report", "100"),
-    with(example("perf-sched.txt", "perf-sched", "1855.5"), &["--format=perf-sched"]),
+    example("perf-report.txt", "perf-report", &[(&[], "100")]),
+    example("perf-sched.txt", "perf-sched", &[(&["--format=perf-sched"], "1855.5")]),
     // "[30 samples]", "[4 samples]"
-    example("pmcstat.txt", "pmcstat", "30"),
-    with(example("pmcstat.txt", "pmcstat", "4"), &["--event=LLC_MISSES"]),
-    example("pprof-raw.txt", "pprof-raw", "80000000"),
-    with(example("pprof-raw.txt", "pprof-raw", "8"), &["--event=samples", "--addrs"]),
+    example("pmcstat.txt", "pmcstat", &[(&[], "30"), (&["--event=LLC_MISSES"], "4")]),
+    example("pprof-raw.txt", "pprof-raw", &[(&[], "80000000"), (&["--event=samples", "--addrs"], "8")]),
     // "Total samples = 1.45s"
-    example("pprof-traces.txt", "pprof-traces", "1450"),
-    example("procstack.txt", "procstack", "2"),
+    example("pprof-traces.txt", "pprof-traces", &[(&[], "1450")]),
+    example("procstack.txt", "procstack", &[(&[], "2")]),
     // Threads of 10 and 6 samples
-    example("sample.txt", "sample", "16"),
-    example("simpleperf.txt", "simpleperf", "1000"),
-    with(example("simpleperf.txt", "simpleperf", "2"), &["--weight=samples", "--tid"]),
-    example("systemtap.txt", "systemtap", "21"),
+    example("sample.txt", "sample", &[(&[], "16")]),
+    example("simpleperf.txt", "simpleperf", &[(&[], "1000"), (&["--weight=samples", "--tid"], "2")]),
+    example("systemtap.txt", "systemtap", &[(&[], "21")]),
     // Five ticks
-    example("v8-prof.txt", "v8-prof", "5"),
-    example("vsprof.csv", "vsprof", "2401204"),
-    with(example("vsprof.csv", "vsprof", "100"), &["--event=time"]),
-    example("vtune.csv", "vtune", "2160.4"),
-    example("wcp.txt", "wcp", "17230"),
+    example("v8-prof.txt", "v8-prof", &[(&[], "5")]),
+    example("vsprof.csv", "vsprof", &[(&[], "2401204"), (&["--event=time"], "100")]),
+    example("vtune.csv", "vtune", &[(&[], "2160.4")]),
+    example("wcp.txt", "wcp", &[(&[], "17230"), (&["--srcline"], "17230")]),
     // From 0.010 to 0.053 s
-    example("xdebug.txt", "xdebug", "43000"),
-    with(example("xdebug.txt", "xdebug", "3"), &["--event=calls"]),
-    with(example("wcp.txt", "wcp", "17230"), &["--srcline"]),
-    example("bpftrace-json.json", "bpftrace-json", "14"),
-    with(example("bpftrace-json.json", "bpftrace-json", "41"), &["--event=@calls"]),
+    example("xdebug.txt", "xdebug", &[(&[], "43000"), (&["--event=calls"], "3")]),
+    example("bpftrace-json.json", "bpftrace-json", &[(&[], "14"), (&["--event=@calls"], "41")]),
     // From 1000 to 1600
-    example("chrome-timeline.json", "trace-event", "600"),
+    example("chrome-timeline.json", "trace-event", &[(&[], "600")]),
     // From 1000 to 4000
-    example("cpuprofile.cpuprofile", "cpuprofile", "3000"),
-    with(example("cpuprofile.cpuprofile", "cpuprofile", "6"), &["--weight=samples", "--srcline"]),
+    example("cpuprofile.cpuprofile", "cpuprofile", &[(&[], "3000"), (&["--weight=samples", "--srcline"], "6")]),
     // From 12000000 to 12002500
-    example("cpuprofile-old.cpuprofile", "cpuprofile", "2500"),
-    example("firefox.json", "firefox", "5"),
-    with(example("firefox.json", "firefox", "5"), &["--tid", "--srcline"]),
+    example("cpuprofile-old.cpuprofile", "cpuprofile", &[(&[], "2500")]),
+    example("firefox.json", "firefox", &[(&[], "5"), (&["--tid", "--srcline"], "5")]),
     // "total_ticks":9, "total_alloc":700
-    example("ghc-json.prof", "ghc-json", "9"),
-    with(example("ghc-json.prof", "ghc-json", "700"), &["--event=bytes"]),
-    example("heapprofile.heapprofile", "heapprofile", "4696"),
-    example("pprof.pb", "pprof", "60000000"),
-    with(example("pprof.pb", "pprof", "6"), &["--event=samples", "--label=request", "--label=size"]),
-    with(example("pprof.pb", "pprof", "60000000"), &["--srcline", "--addrs"]),
-    example("samply.json", "firefox", "8"),
-    with(example("samply.json", "firefox", "8"), &["--pid", "--srcline", "--addrs"]),
+    example("ghc-json.prof", "ghc-json", &[(&[], "9"), (&["--event=bytes"], "700")]),
+    example("heapprofile.heapprofile", "heapprofile", &[(&[], "4696")]),
+    example(
+        "pprof.pb",
+        "pprof",
+        &[
+            (&[], "60000000"),
+            (&["--event=samples", "--label=request", "--label=size"], "6"),
+            (&["--srcline", "--addrs"], "60000000"),
+        ],
+    ),
+    example("samply.json", "firefox", &[(&[], "8"), (&["--pid", "--srcline", "--addrs"], "8")]),
     // 30.5 and 12 ms
-    example("speedscope.json", "speedscope", "42.5"),
-    with(example("speedscope.json", "speedscope", "512"), &["--event=bytes"]),
-    example("stackprof.json", "stackprof", "6000"),
+    example("speedscope.json", "speedscope", &[(&[], "42.5"), (&["--event=bytes"], "512")]),
     // "samples":6
-    with(example("stackprof.json", "stackprof", "6"), &["--weight=samples"]),
+    example("stackprof.json", "stackprof", &[(&[], "6000"), (&["--weight=samples"], "6")]),
     // 100 and 35
-    example("trace-event.json", "trace-event", "135"),
-    with(example("trace-event.json", "trace-event", "135"), &["--tid"]),
-    example("v8-log.json", "v8-log", "5"),
-    example("xctrace.xml", "xctrace", "9000000"),
-    with(example("xctrace.xml", "xctrace", "5"), &["--weight=samples", "--tid"]),
+    example("trace-event.json", "trace-event", &[(&[], "135"), (&["--tid"], "135")]),
+    example("v8-log.json", "v8-log", &[(&[], "5")]),
+    example("xctrace.xml", "xctrace", &[(&[], "9000000"), (&["--weight=samples", "--tid"], "5")]),
+    example("goroutines.txt", "goroutines", &[(&[], "5"), (&["--srcline"], "5")]),
+    // "total 7"
+    example("goroutines-shared.txt", "goroutines", &[(&[], "7")]),
+    // "Samples: 60  of event"
+    example("perf-report-counts.txt", "perf-report", &[(&[], "60"), (&["--event=page-faults"], "7")]),
 ];
 
 pub fn folder() -> PathBuf {
@@ -116,7 +102,7 @@ pub fn folder() -> PathBuf {
 }
 
 /// The sum of the weights, in millionths.
-fn total(folded: &str) -> u128 {
+pub fn total(folded: &str) -> u128 {
     let millionths = |line: &str| {
         let (whole, fraction) = line.rsplit_once(' ').unwrap().1.split_once('.').unwrap_or((line, ""));
         let whole = if fraction.is_empty() { line.rsplit_once(' ').unwrap().1 } else { whole };
@@ -127,7 +113,9 @@ fn total(folded: &str) -> u128 {
 
 #[test]
 fn every_format_is_told_by_its_content_and_adds_up() {
-    for Example { file, format, options, total: stated } in EXAMPLES {
+    let readings =
+        |example: Example| example.readings.iter().map(move |reading| (example.file, example.format, *reading));
+    for (file, format, (options, stated)) in EXAMPLES.into_iter().flat_map(readings) {
         let path = folder().join(file);
         let folded = run("fg-collapse", options.iter().map(AsRef::as_ref).chain([path.as_os_str()]), b"").ok();
         let name = [file.split('.').next().unwrap(), &options.concat()].concat().replace("--", ".").replace('=', "-");
@@ -326,10 +314,10 @@ fn gdb_tells_of_locals_between_frames() {
 
 #[test]
 fn text_whose_lines_end_in_numbers_is_not_folded() {
-    for text in
-        ["Name:\tcat\nUmask:\t0022\nState:\tR (running)\nTgid:\t42\nSeccomp: x\n", "goroutine profile: total 2\n"]
-    {
+    let status = "Name:\tcat\nUmask:\t0022\nState:\tR (running)\nTgid:\t42\nSeccomp: x\n";
+    for (text, code) in [(status, 1), ("goroutine profile: total 2\n", 0)] {
         let outcome = run("fg-collapse", [""; 0], text.as_bytes());
-        assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{outcome:?}");
+        assert_eq!((outcome.code(), outcome.text().as_str()), (code, ""), "{outcome:?}");
+        assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
     }
 }

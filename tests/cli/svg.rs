@@ -15,7 +15,10 @@ fn titles(svg: &str) -> Vec<(String, String, String, String, Option<String>)> {
         .map(|group| {
             let first = group.first_element_child().unwrap();
             assert!(group.has_tag_name("g") && first.has_tag_name("title"));
-            assert!(first.next_sibling_element().unwrap().has_tag_name("rect"));
+            // What nobody can tell from its neighbours is but a stroke.
+            let shape = first.next_sibling_element().unwrap();
+            let width = shape.attribute("width").map(|width| width.parse::<f64>().unwrap());
+            assert!(if shape.has_tag_name("rect") { width >= Some(0.4) } else { shape.has_tag_name("path") });
             let text = first.text().unwrap();
             let found = title.captures(text).unwrap_or_else(|| panic!("{text}"));
             let part = |i: usize| found.get(i).map(|part| part.as_str().to_owned());
@@ -62,9 +65,10 @@ fn a_small_picture_is_as_it_was() {
     let svg = run("fg-svg", options, STACKS).ok().text();
     // Style, script and packed profile have tests of their own.
     let (head, rest) = svg.split_once("<style>").unwrap();
-    let (_, body) = rest.split_once("</style>").unwrap();
-    let (body, _) = body.split_once("<metadata").unwrap();
-    assert_golden("svg/small.svg", format!("{head}{body}").as_bytes());
+    let (_, rest) = rest.split_once("</style>").unwrap();
+    let (captions, rest) = rest.split_once("<metadata").unwrap();
+    let (_, frames) = rest.rsplit_once("</script>").unwrap();
+    assert_golden("svg/small.svg", format!("{head}{captions}{frames}").as_bytes());
 }
 
 #[test]
@@ -112,7 +116,9 @@ fn options_are_those_of_the_scripts_it_replaces() {
 fn what_is_too_narrow_is_said_with_a_number() {
     let svg = run("fg-svg", ["--minwidth", "1%"], STACKS).ok().text();
     assert_eq!(titles(&svg).len(), 7);
-    assert!(svg.contains(">3 frames narrower than 1% not drawn</text>"));
+    assert!(svg.contains(">0.83% in frames narrower than 1%, not drawn</text>"));
+    let all = run("fg-svg", ["--minwidth", "0"], STACKS).ok().text();
+    assert!(!all.contains("not drawn"));
 }
 
 #[test]
@@ -183,6 +189,30 @@ fn stacks_can_be_based_on_a_frame_and_vanished_ones_shown() {
     assert!(vanished.contains(">vanished</text>") && !vanished.contains(">grew</text>"));
     let own = run("fg-svg", ["--delta", "self"], b"a 1 2\na;b 5 4\n").ok().text();
     assert_eq!(shown(&own), ["all 6 100", "a 6 100.00 +16.67", "b 4 66.67 -16.67"]);
+}
+
+#[test]
+fn what_stands_behind_a_border_are_wakers() {
+    let svg = run("fg-svg", ["--colors", "chain", "--minwidth", "0"], b"app;read;--;irq;wake;--;app 2\napp;write 1\n")
+        .ok()
+        .text();
+    let expected =
+        ["all 3 100", "app 3 100.00", "read 2 66.67", "-- 2 66.67", "irq 2 66.67", "wake 2 66.67", "-- 2 66.67"];
+    assert_eq!(shown(&svg)[..7], expected);
+    assert_eq!(shown(&svg)[7..], ["app 2 66.67", "write 1 33.33"]);
+    let blue_and_green = |name: &str, from: &str| {
+        let (_, rest) = svg.split_once(from).unwrap();
+        let (_, rest) = rest.split_once(&format!("<title>{name} (")).unwrap();
+        let colour = &rest.split_once("fill=\"#").unwrap().1[..6];
+        let part = |at: usize| u8::from_str_radix(&colour[at..at + 2], 16).unwrap();
+        (part(4), part(2))
+    };
+    for (name, from, is_waker) in
+        [("app", "<g", false), ("irq", "<g", true), ("app", "wake (", true), ("write", "<g", false)]
+    {
+        let (blue, green) = blue_and_green(name, from);
+        assert_eq!(green > 150, is_waker, "{name}: a waker is aqua, others are blue ({blue}, {green})");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bpf;
 mod debug_files;
 mod endings;
 mod events;
@@ -16,6 +17,7 @@ mod idle;
 mod jit;
 mod living_stack;
 mod losses;
+mod noise;
 mod off_cpu;
 mod parts;
 mod programs;

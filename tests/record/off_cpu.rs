@@ -9,8 +9,13 @@ use crate::support::{Outcome, directory, run, skip};
 
 /// Whether this machine lets us record switches; and the program that waits.
 fn waits() -> Option<String> {
+    waits_by(&[])
+}
+
+/// The same where switches are recorded in this way.
+pub fn waits_by(way: &[&str]) -> Option<String> {
     let program = program("waits").filter(|_| may_record())?;
-    let probe = run("fg-record", ["--off-cpu", "--", "true"], b"");
+    let probe = run("fg-record", [&["--off-cpu"], way, &["--", "true"]].concat(), b"");
     if !probe.status.success() {
         skip(&probe.stderr);
         return None;
@@ -20,16 +25,16 @@ fn waits() -> Option<String> {
 
 /// What a thread of the program measured, in microseconds.
 #[derive(Debug)]
-struct Truth {
-    name: String,
-    blocked: f64,
+pub struct Truth {
+    pub name: String,
+    pub blocked: f64,
     /// The bounds of its life.
     least: f64,
-    most: f64,
+    pub most: f64,
 }
 
 /// What the program printed; its standard output goes elsewhere, and ours are the lines with its numbers.
-fn truths(outcome: &Outcome) -> Vec<Truth> {
+pub fn truths(outcome: &Outcome) -> Vec<Truth> {
     let number = |word: &str| word.parse().unwrap_or(f64::NAN);
     let ours = |line: &&str| !line.starts_with("fg-record:");
     let truth = |line: &str| {
@@ -41,16 +46,16 @@ fn truths(outcome: &Outcome) -> Vec<Truth> {
 }
 
 /// The weight of stacks with these frames in that order.
-fn weight(profile: &Folded, frames: &[&str]) -> f64 {
+pub fn weight(profile: &Folded, frames: &[&str]) -> f64 {
     profile.share(frames) * profile.total() as f64
 }
 
-fn is_near(measured: f64, truth: f64, percent: f64, slack: f64) -> bool {
+pub fn is_near(measured: f64, truth: f64, percent: f64, slack: f64) -> bool {
     (measured - truth).abs() <= truth * percent / 100.0 + slack
 }
 
 /// Records the program that waits in known ways, which also reads from a disk.
-fn record_waits(waits: &str, options: &[&str]) -> Outcome {
+pub fn record_waits(waits: &str, options: &[&str]) -> Outcome {
     let folder = directory_on_disk();
     let file = folder.path().join("waits.disk");
     std::fs::write(&file, vec![7; 1 << 20]).unwrap();
@@ -65,7 +70,7 @@ fn directory_on_disk() -> tempfile::TempDir {
 }
 
 /// How exactly a block's ends are known, in microseconds: the kernel accounts a switch at another place than it tells of it.
-const EDGES: f64 = 60.0 * 6.0;
+pub const EDGES: f64 = 60.0 * 6.0;
 
 #[test]
 fn each_wait_is_as_long_as_the_program_says_and_in_its_stack() {

@@ -37,11 +37,26 @@ const KERNEL_ROOTS: [&[u8]; 10] = [
 ];
 
 fn recognises(head: &[u8]) -> bool {
-    let opens = |line: &[u8]| opening(line).is_some();
+    let opens = |line: &[u8]| opening(line).is_some_and(|(_, keys)| goes_on(keys) || ends(keys));
     text::lines(head).any(|line| line.starts_with(b"Attaching ") && line.ends_with(b"..."))
         && text::lines(head).any(|line| line.starts_with(b"@"))
         || text::lines(head).find(|line| !line.is_empty()).is_some_and(opens)
-        || text::lines(head).any(|line| opens(line) && closing(line).is_none())
+        || text::lines(head).any(|line| opening(line).is_some_and(|(_, keys)| goes_on(keys)))
+}
+
+/// Whether a line of a map's keys is not the last.
+fn goes_on(keys: &[u8]) -> bool {
+    matches!(keys.trim_ascii_end(), b"" | [.., b','])
+}
+
+/// Whether a line ends an entry, with a value or a histogram.
+fn ends(keys: &[u8]) -> bool {
+    closing(keys).is_some() || keys.trim_ascii_end().ends_with(b"]:")
+}
+
+/// Whether a line that reads as a stack and its weight is a map's entry.
+pub(super) fn is_entry(line: &[u8]) -> bool {
+    opening(line).is_some_and(|(_, keys)| closing(keys).is_some())
 }
 
 /// The map's name and what follows the bracket.

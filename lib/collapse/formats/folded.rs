@@ -1,7 +1,9 @@
 //! Folded stacks, which only have to be merged.
 
+use super::{bpftrace, goroutines};
 use crate::Error;
 use crate::collapse::sink::Sink;
+use crate::collapse::text;
 use crate::collapse::{Format, Parser, Reading, Remarks};
 use crate::folded::{Kind, Line, parse_line};
 use crate::input::after_last_line;
@@ -28,10 +30,11 @@ fn recognises(head: &[u8]) -> bool {
     most && (fitting * 3 >= folded.len() * 2 || memchr::memchr(b';', head).is_some())
 }
 
-/// Whether all of the first lines are a stack and a weight, and none of them bpftrace's, whose keys look like that.
+/// Whether all of the first lines are a stack and a weight, and none of them another format's that looks like that.
 pub(in crate::collapse) fn is_certain(head: &[u8]) -> bool {
     let fits = first_lines(head);
-    !fits.is_empty() && fits.iter().all(|fits| *fits) && !head.starts_with(b"@")
+    let other = |line: &[u8]| bpftrace::is_entry(line) || goroutines::is_table(line);
+    !fits.is_empty() && fits.iter().all(|fits| *fits) && !text::lines(head).take(TELLING).any(other)
 }
 
 /// Whether a line says something of the profile: `# mode: wall`. One that reads as a stack of several frames, or as a
@@ -41,12 +44,21 @@ fn is_comment(line: &[u8]) -> bool {
     line.starts_with(b"# ") && !line.contains(&b';') && stack().is_none_or(|stack| stack.ends_with(b":"))
 }
 
-/// Of the first lines that are not blank, whether each is a stack and a weight.
+/// Whether lines have one weight or two, if any of the first ones is a stack.
+pub(in crate::collapse) fn kind(head: &[u8]) -> Option<Kind> {
+    lines(head).find(|line| parse(line, Kind::Plain).is_some()).map(Kind::of_first_line)
+}
+
+/// Of the first lines whether each is a stack and a weight.
 fn first_lines(head: &[u8]) -> Vec<bool> {
+    lines(head).take(TELLING).map(|line| parse(line, Kind::Plain).is_some() || is_too_small(line)).collect()
+}
+
+/// The lines that are not blank.
+fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let head = head.strip_prefix(BOM).unwrap_or(head);
     let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
-    let lines = lines.filter(|line| !line.is_empty() && !is_comment(line));
-    lines.take(TELLING).map(|line| parse(line, Kind::Plain).is_some()).collect()
+    lines.filter(|line| !line.is_empty() && !is_comment(line))
 }
 
 /// The parser. One weight or two is what the first line of all says.
@@ -80,9 +92,10 @@ impl Parser for Folded {
 
 impl Folded {
     fn line(&mut self, line: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error> {
-        let kind = self.kind.unwrap_or_else(|| kind_of_first(line, sink));
+        let kind = self.kind.unwrap_or_else(|| Kind::of_first_line(line));
         let Some(Line { stack, weights }) = parse(line, kind) else {
             remarks.malformed(match kind {
+                _ if is_too_small(line) => "a weight below 0.000001, the least that counts",
                 _ if is_negative(line) => "a weight below zero, which no stack can have",
                 Kind::Plain => "expected a stack and, after the last space, its weight",
                 Kind::Differential => "expected a stack and two weights, as in the first line",
@@ -117,16 +130,14 @@ fn parse(line: &[u8], kind: Kind) -> Option<Line<'_>> {
     })
 }
 
+/// Whether the weight is one that becomes nothing by rounding.
+fn is_too_small(line: &[u8]) -> bool {
+    let last = memchr::memrchr(b' ', line).map(|blank| &line[blank + 1..]);
+    last.and_then(|weight| weight.strip_prefix(b"0.000000")).is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
+}
+
 /// As Austin has where memory was released.
 fn is_negative(line: &[u8]) -> bool {
     let last = memchr::memrchr(b' ', line).map_or(line, |blank| &line[blank + 1..]);
     last.strip_prefix(b"-").is_some_and(|weight| Weight::parse(weight).is_some())
-}
-
-/// What the first line says, unless what was read before it has one weight already.
-fn kind_of_first(line: &[u8], sink: &Sink) -> Kind {
-    match sink.frames().is_empty() {
-        true => Kind::of_first_line(line),
-        false => Kind::Plain,
-    }
 }

@@ -89,7 +89,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         }
     }
-    raw.add_to(sink, document.options)
+    raw.add_to(sink, document.options)?;
+    document.ends(part == Part::Mappings, "its mappings")
 }
 
 impl Raw {

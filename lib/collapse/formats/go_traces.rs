@@ -55,5 +55,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         }
     }
-    stack.add_leaf_first(weight.unwrap_or_default(), sink)
+    let ended = stack.is_empty();
+    stack.add_leaf_first(weight.unwrap_or_default(), sink)?;
+    document.ends(ended, "the line below its last stack")
 }

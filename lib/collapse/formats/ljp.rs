@@ -33,13 +33,18 @@ fn first(line: &[u8]) -> Option<(u64, u64, &[u8])> {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut count) = (Vec::new(), Stack::default(), Weight::ZERO);
+    let mut ended = false;
     while document.line(&mut line)? {
         let frame = match first(&line) {
             Some((next, _, frame)) => {
                 stack.add_leaf_first(std::mem::replace(&mut count, Weight::new(next)), sink)?;
                 frame
             }
-            None if line.trim_ascii().is_empty() || line.starts_with(b"Total trace count:") => continue,
+            None if line.trim_ascii().is_empty() => continue,
+            None if line.starts_with(b"Total trace count:") => {
+                ended = true;
+                continue;
+            }
             None if text::indentation(&line) > 0 && !count.is_zero() => line.trim_ascii(),
             None => {
                 document.malformed("neither the first line of a stack nor a frame")?;
@@ -48,5 +53,6 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         };
         stack.push(text::split_once(frame, "(").map_or(frame, |(function, _)| function), sink);
     }
-    stack.add_leaf_first(count, sink)
+    stack.add_leaf_first(count, sink)?;
+    document.ends(ended, "its total")
 }

@@ -11,6 +11,7 @@ mod gdb;
 mod ghc_prof;
 mod go_raw;
 mod go_traces;
+mod goroutines;
 mod instruments;
 mod java;
 mod java_exceptions;
@@ -64,7 +65,6 @@ pub(super) enum Reading {
     /// Text, from its beginning to its end, by one thread.
     Lines(Reader),
     /// The same for what may be no text.
-    #[allow(dead_code, reason = "for readers of bytes to come")]
     Bytes(Reader),
 }
 
@@ -72,7 +72,7 @@ pub(super) enum Reading {
 pub(super) type Reader = fn(&mut Document<'_>, &mut Sink) -> Result<(), Error>;
 
 /// All formats, in the order in which they are asked. Folded stacks come last: many a line may be taken for one.
-pub(super) static FORMATS: [&Format; 41] = [
+pub(super) static FORMATS: [&Format; 42] = [
     &perf_data::FORMAT,
     &perf_script::FORMAT,
     &pprof::FORMAT,
@@ -96,6 +96,7 @@ pub(super) static FORMATS: [&Format; 41] = [
     &instruments::FORMAT,
     &go_raw::FORMAT,
     &go_traces::FORMAT,
+    &goroutines::FORMAT,
     &jstack::FORMAT,
     &javacore::FORMAT,
     &java_exceptions::FORMAT,

@@ -39,7 +39,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
     let fault = take_all(document, &mut samples)?;
     let counted = samples.count();
-    document.counts = Counts { events: samples.events.seen().to_vec(), lost: samples.lost() };
+    document.counts = Counts { events: samples.events.seen().to_vec(), lost: samples.lost(), unit: None };
     if samples.malformed > 0 {
         let records = plural(samples.malformed, "record");
         document.damaged(&format!("{records} could not be read as the recording's head has them"), counted == 0)?;

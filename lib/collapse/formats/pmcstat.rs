@@ -30,11 +30,17 @@ fn event(line: &[u8]) -> Option<(&[u8], u64)> {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut tree, mut taken) = (Vec::new(), Tree::of_callers(), true);
+    let (mut missing, mut top) = (Weight::ZERO, None);
     while document.line(&mut line)? {
         if let Some((name, samples)) = event(&line) {
             tree.leave(0, sink)?;
+            tell_missing(taken, missing, document)?;
+            (missing, top) = (Weight::new(samples), None);
             taken = document.events.takes_all(name, samples);
         } else if let Some((depth, name, count)) = node(&line) {
+            if depth <= *top.get_or_insert(depth) {
+                missing = missing.saturating_sub(count);
+            }
             if taken && !tree.enter_whole(depth, &text::function(name, document.options), count, sink)? {
                 document.malformed("more samples than the function that it calls has left, or too deep a stack")?;
             }
@@ -42,7 +48,14 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             document.malformed("expected a share, a number of samples and a function")?;
         }
     }
-    tree.leave(0, sink)
+    tree.leave(0, sink)?;
+    tell_missing(taken, missing, document)
+}
+
+/// Functions with few samples are left out by pmcstat itself.
+fn tell_missing(taken: bool, missing: Weight, document: &mut Document<'_>) -> Result<(), Error> {
+    let what = || format!("{missing} of the event's samples are not in the input: it is a part, or cut short");
+    if taken && !missing.is_zero() { document.damaged(&what(), false) } else { Ok(()) }
 }
 
 /// The depth of a function in the tree, its name, and its samples.

@@ -27,8 +27,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let column = document.column(&known, pprof.default_type())?;
     let unit = pprof.sample_types().nth(column).map(|(_, unit)| unit).unwrap_or_default();
     let unit = Unit::named(unit);
-    if known.len() == 1 {
-        document.unit(&unit.name);
+    match known.len() {
+        1 => document.unit(&unit.name),
+        _ => document.weighs_in(&unit.name),
     }
     let differential = pprof.samples().any(|sample| is_before(&pprof, sample, column));
     if differential && !sink.is_differential() {

@@ -24,12 +24,13 @@ fn recognises(head: &[u8]) -> bool {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut tree, mut within) = (Vec::new(), Tree::default(), false);
+    let mut ended = true;
     document.unit("samples");
     while document.line(&mut line)? {
         if line == b"Call graph:" {
-            within = true;
+            (within, ended) = (true, false);
         } else if line.trim_ascii().is_empty() || line.starts_with(b"Total number in stack") {
-            within = false;
+            (within, ended) = (false, true);
         } else if within {
             let depth = line.iter().take_while(|byte| b" +|:!".contains(byte)).count();
             let (count, name) = text::split_word(&line[depth..]);
@@ -44,7 +45,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         }
     }
-    tree.leave(0, sink)
+    tree.leave(0, sink)?;
+    document.ends(ended, "its tree does")
 }
 
 /// ``module`function`` of `function  (in module) + 20  [0x1000]`; of a thread's line its name.

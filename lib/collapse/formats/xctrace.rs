@@ -51,7 +51,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         (true, false) => "nanoseconds",
         (true, true) => "cycles",
     });
-    Ok(())
+    if rows.entities {
+        document.warn("it defines entities, which are left as they are written");
+    }
+    document.ends(rows.ended, "</trace-query-result>")
 }
 
 enum Fault {
@@ -107,6 +110,8 @@ struct Rows {
     threads: FxHashMap<Id, FrameId>,
     cycles: bool,
     row: Row,
+    ended: bool,
+    entities: bool,
 }
 
 #[derive(Default)]
@@ -132,9 +137,11 @@ impl Rows {
                     self.row.weight = Some(weight);
                 }
             }
+            Event::DocType(text) => self.entities |= text.contains("<!ENTITY"),
             Event::End(tag) => match tag.name().as_ref() {
                 "row" => return self.end_row(weighs, sink),
                 "backtrace" | "tagged-backtrace" => self.end_stack(),
+                "trace-query-result" => self.ended = true,
                 _ => {}
             },
             _ => {}

@@ -43,11 +43,13 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     while document.line(&mut line)? {
         if line.starts_with(b"TRACE ") {
             (trace, within) = (Trace::default(), line.starts_with(b"TRACE START"));
+        } else if within && line.contains_str(" -> ") && line.starts_with(b" ") {
+            return Err(document.unreadable("Xdebug's trace for people: have it written with xdebug.trace_format=1"));
         } else if within && !trace.event(&line, calls, sink)? {
             document.malformed("expected a level, a number, a kind, a time and a name between tabs")?;
         }
     }
-    Ok(())
+    document.ends(!within, "TRACE END")
 }
 
 impl Trace {

@@ -145,11 +145,12 @@ class Page {
         const heading = second ? "From the first selection to the second: red grew, blue shrank" : first ? "The selection" : "All samples";
         this.root.querySelector("#title").textContent = heading;
         const lines = sums.map(({ count, weight }, at) => {
-            const { time, offset } = partTexts(this.parts[at] ?? EVERYTHING, this.samples.base);
-            const cut = `fg-collapse --weight ${weighs}${time && ` --time ${time}`}${offset && ` --offset ${offset}`}`;
+            const { samples, thread } = this, part = this.parts[at] ?? EVERYTHING;
+            const cut = count > 0 ? commandOf(this.place, { samples, part, thread, weighs }) : undefined;
             const told = `${this.numbers.format(count)} samples${this.unit === "samples" ? "" : `, ${this.numbers.format(weight)} ${this.unit}`}`;
             const swatch = html("span", { class: first ? ["first", "second"][at] : "" });
-            return html("p", { "data-count": count, "data-weight": weight }, swatch, `${told} · `, html("code", {}, cut));
+            const shown = cut === undefined ? [told] : [`${told} · `, html("code", {}, cut)];
+            return html("p", { "data-count": count, "data-weight": weight }, swatch, ...shown);
         });
         const button = (text, action) => {
             const made = html("button", { type: "button" }, text);

@@ -197,6 +197,16 @@ const CONTEXT_KERNEL: u64 = -128i64 as u64;
 const CONTEXT_USER: u64 = -512i64 as u64;
 
 impl<'a> Callchain<'a> {
+    /// A callchain as the kernel would have written it, of addresses that came another way, into bytes.
+    pub fn write(kernel: &[u64], user: &[u64], bytes: &'a mut Vec<u8>) -> Self {
+        bytes.clear();
+        for (context, addresses) in [(CONTEXT_KERNEL, kernel), (CONTEXT_USER, user)] {
+            bytes.extend_from_slice(&context.to_le_bytes());
+            addresses.iter().for_each(|address| bytes.extend_from_slice(&address.to_le_bytes()));
+        }
+        Self(bytes)
+    }
+
     /// The addresses, innermost first. Contexts other than kernel and user (guests, hypervisors) are passed over.
     pub fn addresses(self) -> impl Iterator<Item = Address> + 'a {
         let mut context = None;

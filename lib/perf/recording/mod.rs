@@ -16,9 +16,12 @@ pub use self::stack::Stack;
 use self::stack::Waiting;
 use super::event::{Event, Mmap, Sample, Stamp};
 use super::objects::Objects;
-use super::process::{CommId, Mapping, Processes};
+use super::process::{CommId, Ended, Mapping, Processes};
 use super::unwind::{Memory, Unwinder};
 use crate::profile::{FrameId, Frames, Stacks};
+
+/// No CPU has this number.
+const ANY_CPU: u32 = u32::MAX;
 
 /// A sample kept by itself.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +40,7 @@ pub struct Recording {
     /// How it is kept.
     pub options: Options,
     pub(super) processes: Processes,
-    /// On each CPU, the process and thread that ended last.
+    /// On each CPU, and on any, the process and thread that ended last.
     pub(super) exits: FxHashMap<u32, (u32, u32)>,
     /// The files whose code ran.
     pub objects: Objects,
@@ -101,6 +104,7 @@ impl Recording {
             }
             Event::Exit { pid, tid } => {
                 self.exits.insert(stamp.cpu, (pid, tid));
+                self.exits.insert(ANY_CPU, (pid, tid));
                 self.processes.exit(pid, tid, stamp.time);
             }
             Event::Throttle => self.counts.throttled += 1,
@@ -120,10 +124,15 @@ impl Recording {
 
     /// A thread's name from `time` on.
     pub fn name(&mut self, tid: u32, comm: &[u8], time: u64) {
+        let comm = self.comm_of(comm);
+        self.processes.name(tid, comm, time);
+    }
+
+    /// The number of a thread's name.
+    fn comm_of(&mut self, name: &[u8]) -> CommId {
         // A thread may call itself nothing, or blanks, which no text could show.
-        let comm = Some(comm.trim_ascii()).filter(|comm| !comm.is_empty()).unwrap_or(b"[unknown]");
-        let comm = self.comms.intern(comm);
-        self.processes.name(tid, comm.index() as CommId, time);
+        let name = Some(name.trim_ascii()).filter(|name| !name.is_empty()).unwrap_or(b"[unknown]");
+        self.comms.intern(name).index() as CommId
     }
 
     /// Whether a thread's name is known; or need not be, since it has no number any more.
@@ -143,9 +152,15 @@ impl Recording {
         }
     }
 
-    /// No sample older than `time` will come.
-    pub fn forget_before(&mut self, time: u64) {
-        self.processes.forget_before(time);
+    /// The threads that ended before `time` and run no more; but those stay of which nameless samples may still come.
+    pub fn over_before(&mut self, time: u64, runs: impl Fn(u32) -> bool) -> Vec<Ended> {
+        let exits = &self.exits;
+        self.processes.over_before(time, |tid| exits.values().any(|(_, last)| *last == tid) || runs(tid))
+    }
+
+    /// No sample older than `time` will come, nor of those that are `over`.
+    pub fn forget_before(&mut self, time: u64, over: Vec<Ended>) {
+        self.processes.forget_before(time, over);
     }
 
     fn sample(&mut self, stamp: Stamp, sample: &Sample<'_>) {

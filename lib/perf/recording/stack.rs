@@ -1,7 +1,7 @@
 //! The stacks of samples: what the kernel wrote and what unwinding finds, as places in the code.
 
 use super::places::Location;
-use super::{Recording, ThreadBy};
+use super::{ANY_CPU, Recording, ThreadBy};
 use crate::perf::event::{Address, Sample, Stamp};
 use crate::perf::object::Object;
 use crate::perf::objects::{KERNEL, UNKNOWN};
@@ -55,7 +55,8 @@ struct WaitingSample {
 impl Recording {
     /// Adds a sample, some time.
     pub(super) fn add_later(&mut self, stamp: Stamp, sample: &Sample<'_>) {
-        let stack = self.stack_of(stamp, sample);
+        let comm = self.thread(stamp);
+        let stack = self.stack_of(comm, stamp, sample);
         let waiting = &mut self.waiting;
         waiting.ids.extend_from_slice(&stack);
         let (hash, end) = (hash_ids(&stack), waiting.ids.len());
@@ -84,20 +85,30 @@ impl Recording {
 
     /// The number of a sample's stack, for one that is to be charged later.
     pub fn intern_stack(&mut self, stamp: Stamp, sample: &Sample<'_>) -> u32 {
-        let stack = self.stack_of(stamp, sample);
+        let comm = self.thread(stamp);
+        self.intern_stack_of(comm, stamp, sample)
+    }
+
+    /// The number of the stack of some thread of that name, whichever.
+    pub fn intern_stack_by_name(&mut self, name: &[u8], stamp: Stamp, sample: &Sample<'_>) -> u32 {
+        let comm = self.comm_of(name);
+        self.intern_stack_of(comm, stamp, sample)
+    }
+
+    fn intern_stack_of(&mut self, comm: CommId, stamp: Stamp, sample: &Sample<'_>) -> u32 {
+        let stack = self.stack_of(comm, stamp, sample);
         let number = self.stacks.intern(&stack);
         self.scratch = stack;
         number
     }
 
     /// The ids of a sample's stack: what stands in [`HEAD`], then its places.
-    fn stack_of(&mut self, stamp: Stamp, sample: &Sample<'_>) -> Vec<u32> {
+    fn stack_of(&mut self, comm: CommId, stamp: Stamp, sample: &Sample<'_>) -> Vec<u32> {
         self.counts.samples += 1;
         let mut stack = std::mem::take(&mut self.scratch);
         stack.clear();
         let end = self.find_stack(stamp, sample, &mut stack);
         self.counts.truncated.count(end);
-        let comm = self.thread(stamp);
         stack.extend([sample.event << EVENT_SHIFT | if end == End::Root { 0 } else { CUT }, comm]);
         stack.reverse();
         stack
@@ -173,9 +184,10 @@ impl Recording {
         end
     }
 
-    /// A thread on the last steps of its end has no number any more: it is the last that has ended on its CPU.
+    /// A thread on the last steps of its end has no number any more: it is the last that has ended on its CPU, or if none
+    /// has, the last of all.
     pub(super) fn with_owner(&self, stamp: Stamp) -> Stamp {
-        match self.exits.get(&stamp.cpu) {
+        match self.exits.get(&stamp.cpu).or_else(|| self.exits.get(&ANY_CPU)) {
             Some(&(pid, tid)) if stamp.tid == u32::MAX => Stamp { pid, tid, ..stamp },
             _ => stamp,
         }

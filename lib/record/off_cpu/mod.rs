@@ -3,7 +3,10 @@
 //! A sample at a switch brings the stack with which a thread leaves its CPU; records of all switches, in a ring of their
 //! own, say when and whether it was preempted, and when it came back. The [`ledger`] pairs them. Stacks are what switches
 //! cost most for, so where there are very many of them only every so many brings its stack.
+//!
+//! Or a program in the kernel adds all of it up there, and only sums are read: see [`bpf`].
 
+pub mod bpf;
 pub mod ledger;
 mod pace;
 
@@ -28,6 +31,8 @@ pub struct OffCpu {
     pub min_block: Option<Duration>,
     /// Longer blocks are left out.
     pub max_block: Option<Duration>,
+    /// Whether blocks are added up in the kernel.
+    pub in_kernel: bool,
 }
 
 /// How many switches a second are so many that not each brings its stack.
@@ -61,8 +66,17 @@ impl OffCpu {
         roles
     }
 
-    /// The counters that it takes.
+    /// The bounds of blocks that are wanted, in nanoseconds.
+    fn bounds(&self) -> (u64, u64) {
+        let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        (self.min_block.map_or(0, nanoseconds), self.max_block.map_or(u64::MAX, nanoseconds))
+    }
+
+    /// The counters that it takes. Where the kernel adds up, one that counts nothing brings what stacks refer to.
     pub(super) fn metrics(&self, often: Rate) -> Vec<(Metric, Rate)> {
+        if self.in_kernel {
+            return vec![(Metric::dummy(), Rate::Period(1))];
+        }
         let switches = |period| (Metric::context_switches(), Rate::Period(period));
         let metric = |role| match role {
             Role::Every => switches(1),
@@ -88,20 +102,48 @@ pub struct Switches {
     /// Whether threads that are made are recorded too.
     follows: bool,
     pace: Option<Pace>,
+    /// What was charged.
+    pub times: Times,
+}
+
+/// What was charged, in all.
+#[derive(Clone, Debug, Default)]
+pub struct Times {
+    sums: Vec<(State, u64, u64)>,
     /// The period where not every switch brings its stack, once that was so.
     pub sparse: Option<u64>,
-    sums: Vec<(State, u64, u64)>,
+}
+
+impl Times {
+    /// Charges a stack with so many blocks or samples of so many nanoseconds.
+    fn charge(&mut self, recording: &mut Recording, stack: u32, state: State, amount: (u64, u64)) {
+        recording.charge(stack, state, amount);
+        let (count, nanoseconds) = amount;
+        match self.sums.iter_mut().find(|sum| sum.0 == state) {
+            Some(sum) => *sum = (state, sum.1 + count, sum.2 + nanoseconds),
+            None => self.sums.push((state, count, nanoseconds)),
+        }
+    }
+
+    /// Charges blocks of which nobody knows where they were.
+    #[cfg(feature = "bpf")]
+    fn charge_lost(&mut self, recording: &mut Recording, amount: (u64, u64)) {
+        let stack = recording.intern_bare(0, 0);
+        self.charge(recording, stack, State::Lost, amount);
+    }
+
+    /// How many blocks or samples, and nanoseconds, were spent in states like this, with their stack or without.
+    pub fn sum(&self, state: State) -> (u64, u64) {
+        let of = |sum: &&(State, u64, u64)| sum.0 == state || sum.0 == state.unsampled();
+        self.sums.iter().filter(of).fold((0, 0), |all, sum| (all.0 + sum.1, all.1 + sum.2))
+    }
 }
 
 impl Switches {
     /// Nothing yet.
     pub(super) fn new(asked: &OffCpu, follows: bool) -> Self {
-        let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        let wanted = Wanted {
-            wall: asked.wall,
-            min: asked.min_block.map_or(0, nanoseconds),
-            max: asked.max_block.map_or(u64::MAX, nanoseconds),
-        };
+        let (min, max) = asked.bounds();
+        let wanted = Wanted { wall: asked.wall, min, max };
         let roles = asked.roles();
         let pace = asked.period.is_none().then(|| Pace::new(MANY, SPARSE));
         Self {
@@ -111,8 +153,7 @@ impl Switches {
             own: std::process::id(),
             follows,
             pace,
-            sparse: asked.period.filter(|period| *period > 1),
-            sums: Vec::new(),
+            times: Times { sparse: asked.period.filter(|period| *period > 1), ..Times::default() },
         }
     }
 
@@ -185,11 +226,7 @@ impl Switches {
     fn charge(&mut self, recording: &mut Recording) {
         for Charge { tid, time, stack, state, count, nanoseconds } in self.ledger.charges() {
             let stack = stack.unwrap_or_else(|| recording.intern_bare(tid, time));
-            recording.charge(stack, state, (count, nanoseconds));
-            match self.sums.iter_mut().find(|sum| sum.0 == state) {
-                Some(sum) => *sum = (state, sum.1 + count, sum.2 + nanoseconds),
-                None => self.sums.push((state, count, nanoseconds)),
-            }
+            self.times.charge(recording, stack, state, (count, nanoseconds));
         }
     }
 
@@ -199,7 +236,7 @@ impl Switches {
         pace.lost(lost);
         let every = pace.every(now)?;
         if !every {
-            self.sparse = Some(pace.sparse);
+            self.times.sparse = Some(pace.sparse);
             self.ledger.some_only();
         }
         Some(every)
@@ -208,11 +245,5 @@ impl Switches {
     /// The number of the counter that takes every switch.
     pub(super) fn dense_counter(&self) -> Option<u32> {
         self.roles.iter().position(|role| *role == Role::Every).map(|number| number as u32)
-    }
-
-    /// How many blocks or samples, and nanoseconds, were spent in states like this, with their stack or without.
-    pub fn sum(&self, state: State) -> (u64, u64) {
-        let of = |sum: &&(State, u64, u64)| sum.0 == state || sum.0 == state.unsampled();
-        self.sums.iter().filter(of).fold((0, 0), |all, sum| (all.0 + sum.1, all.1 + sum.2))
     }
 }

@@ -14,7 +14,7 @@ class Picture {
     constructor(root, profile) {
         const data = root.dataset;
         Object.assign(this, { root, profile, tree: profile.tree, view: 0, byWeight: false, matches: null, drawn: [] });
-        this.frames = root.querySelector("#frames");
+        this.frames = root.querySelector("#frames:not(.still)");
         this.groups = new Map();
         this.countName = data.countName;
         this.factor = Number(data.factor);
@@ -101,15 +101,19 @@ class Picture {
     }
 
     nextHash([first, second], node) {
-        const name = this.tree.name[node];
+        const { parent, lower, name: { [node]: name } } = this.tree;
+        // Callers are not to be taken for callees of the same names.
+        if (node >= lower && parent[node] < lower) first = ~first >>> 0;
         this.nameHashes ??= [];
         this.nameHashes[name] ??= hashText(this.profile.names[name]);
         return [hashStep(first, this.nameHashes[name], 0x01000193), hashStep(second, this.nameHashes[name], 0x85ebca6b)];
     }
 
-    children(node) {
-        const { end } = this.tree, children = [];
-        for (let child = node + 1; child < end[node]; child = end[child]) {
+    // What a frame calls; of a sandwich's function, or in its lower half, those who call it.
+    children(node, towards) {
+        const { parent, end, lower } = this.tree, children = [];
+        const [first, last] = towards < 0 && node < lower ? [lower, parent.length] : [node + 1, end[node]];
+        for (let child = first; child < last; child = end[child]) {
             if (this.tree.total[child] > 0) children.push(child);
         }
         if (this.byWeight) children.sort((a, b) => this.tree.total[b] - this.tree.total[a]);
@@ -117,16 +121,7 @@ class Picture {
     }
 
     draw() {
-        const path = this.path(this.view), inner = this.width - 2 * SIDE;
-        this.drawn = path.map((node, row) => ({ node, row, x: SIDE, width: inner, above: node !== this.view }));
-        const scale = inner / this.weight(this.view);
-        const waiting = [this.drawn[this.drawn.length - 1]];
-        while (waiting.length > 0) {
-            for (const box of this.above(waiting.pop(), scale)) {
-                this.drawn.push(box);
-                if (!box.folded) waiting.push(box);
-            }
-        }
+        this.drawn = this.tree.lower ? this.sandwich() : this.half(this.view, 1);
         const rows = this.drawn.reduce((most, box) => Math.max(most, box.row + 1), 0);
         const height = Math.ceil(rows * this.rowHeight + this.top + this.bottom);
         // Within the profile the height only grows, so that zooming does not move what is clicked.
@@ -137,12 +132,42 @@ class Picture {
         this.frames.replaceChildren(...groups);
     }
 
+    // The boxes of a frame, of those it stands on from the first one of its path, and of what stands on it.
+    half(view, towards, first = 0) {
+        const inner = this.width - 2 * SIDE, scale = inner / this.weight(view);
+        const boxes = this.path(view).slice(first)
+            .map((node, step) => ({ node, row: step * towards, x: SIDE, width: inner, above: node !== view }));
+        const waiting = [boxes[boxes.length - 1]];
+        while (waiting.length > 0) {
+            for (const box of this.above(waiting.pop(), scale, towards)) {
+                boxes.push(box);
+                if (!box.folded) waiting.push(box);
+            }
+        }
+        return boxes;
+    }
+
+    // A function with what it calls, and beneath it those who call it. Each half has a zoom of its own.
+    sandwich() {
+        const isLower = this.view >= this.tree.lower;
+        const callees = this.half(isLower ? 1 : this.base, 1, 1), callers = this.half(isLower ? this.view : 1, -1, 1);
+        const deepest = callers.reduce((least, { row }) => Math.min(least, row), 0);
+        // The function itself stands in both.
+        return [...callees, ...callers.slice(1)].map(box => ({ ...box, row: box.row - deepest }));
+    }
+
+    // What stands on nothing: the view, or in a sandwich without zoom the function.
+    get base() {
+        return this.view === 0 && this.tree.lower ? 1 : this.view;
+    }
+
     // The boxes of what a frame calls; those too narrow to draw, folded together where they stand side by side.
-    above({ node, row, x, width }, scale) {
+    above({ node, row, x, width }, scale, towards) {
         const boxes = [];
-        let at = x + this.tree.own[node] * scale, folded = null;
-        for (const child of this.children(node)) {
-            const box = { node: child, row: row + 1, x: at, width: this.tree.total[child] * scale };
+        const children = this.children(node, towards), isTurn = towards < 0 && node < this.tree.lower;
+        let at = isTurn ? x : x + this.tree.own[node] * scale, folded = null;
+        for (const child of children) {
+            const box = { node: child, row: row + towards, x: at, width: this.tree.total[child] * scale };
             at += box.width;
             if (box.width >= this.narrowest) {
                 boxes.push(box);
@@ -157,15 +182,14 @@ class Picture {
         return boxes.filter(box => box.width >= this.narrowest);
     }
 
-    // The drawn neighbour of a box in a direction: its caller, the widest of what it calls, or the next in its row.
+    // The drawn neighbour of a box in a direction: the widest that stands on it or on which it stands, or the next in its row.
     neighbour({ node, row, x }, direction) {
-        const frames = this.drawn.filter(box => !box.folded);
-        const towards = { up: this.inverted ? -1 : 1, down: this.inverted ? 1 : -1 }[direction];
-        if (towards === -1) return frames.find(box => box.node === this.tree.parent[node]);
-        const candidates = towards === 1
-            ? frames.filter(box => box.row === row + 1 && box.node > node && box.node < this.tree.end[node])
+        const { parent } = this.tree, frames = this.drawn.filter(box => !box.folded);
+        const rows = { up: this.inverted ? -1 : 1, down: this.inverted ? 1 : -1 }[direction];
+        const candidates = rows
+            ? frames.filter(box => box.row === row + rows && (parent[box.node] === node || parent[node] === box.node))
             : frames.filter(box => box.row === row && (direction === "left" ? box.x < x : box.x > x));
-        const distance = box => (towards === 1 ? -box.width : Math.abs(box.x - x));
+        const distance = box => (rows ? -box.width : Math.abs(box.x - x));
         return candidates.reduce((best, box) => (!best || distance(box) < distance(best) ? box : best), undefined);
     }
 
@@ -177,7 +201,7 @@ class Picture {
     group(box) {
         const { node, row, x, width } = box, { looks } = this.profile, { tree } = this;
         const y = this.y(row), group = this.own(box)?.cloneNode() ?? element("g");
-        group.setAttribute("tabindex", node === this.view && !box.folded ? 0 : -1);
+        group.setAttribute("tabindex", node === this.base && !box.folded ? 0 : -1);
         group.setAttribute("role", "treeitem");
         group.setAttribute("aria-level", row + 1);
         const rect = element("rect", { x: x.toFixed(2), y, width: width.toFixed(2), height: this.rowHeight - 1 });
@@ -191,7 +215,7 @@ class Picture {
         const traits = node === 0 ? 0 : looks[4 * tree.name[node] + 3];
         const [colour, dark] = this.colour(box, traits);
         rect.setAttribute("fill", colour);
-        const classes = [traits & STATE && "state", box.above && "parent"];
+        const classes = [traits & STATE && "state", box.above && "parent", node === 1 && this.tree.lower && "turn"];
         if (this.matches && node > 0 && this.matches[tree.name[node]]) classes.push("match");
         group.classList.add(...classes.filter(Boolean));
         const text = width < this.fontSize ? "" : this.label(this.name(node), text => this.fits(text, width - 6));

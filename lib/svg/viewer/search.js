@@ -31,7 +31,7 @@ class Search {
         this.viewer.texts.search.classList.remove("hide");
         this.input.value = "";
         this.set("");
-        this.viewer.focus(this.viewer.picture.view);
+        this.viewer.focus(this.viewer.picture.base);
     }
 
     // Looks for a pattern.

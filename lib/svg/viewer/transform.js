@@ -1,4 +1,4 @@
-// Other trees made of the profile's: without some frames, with recursion merged, of a function's callers or callees.
+// Other trees made of the profile's: without some frames, with recursion merged, of a function's callers or callees or both.
 
 // Only the stacks through frames of these names, or only those that are not.
 function sift(tree, wanted, keep) {
@@ -26,13 +26,13 @@ function mergeRecursion(tree, names) {
     return grower.finish(names);
 }
 
-// A function, and on it those who call it. A recursive function counts once.
+// A function, and on it those who call it. A recursive function counts once. Several names may look the same: they are one.
 function callersOf(tree, wanted, names) {
-    const grower = new Grower(Boolean(tree.ownBefore));
+    const grower = new Grower(Boolean(tree.ownBefore)), [itself] = wanted;
     for (let node = 1; node < tree.parent.length; node++) {
         if (!wanted.has(tree.name[node])) continue;
-        let place = 0;
-        for (let caller = node; caller !== 0; caller = tree.parent[caller]) place = grower.child(place, tree.name[caller]);
+        let place = grower.child(0, itself);
+        for (let caller = tree.parent[node]; caller !== 0; caller = tree.parent[caller]) place = grower.child(place, tree.name[caller]);
         grower.add(place, tree, "total", node);
         node = tree.end[node] - 1;
     }
@@ -41,17 +41,36 @@ function callersOf(tree, wanted, names) {
 
 // A function, wherever it was called from, and on it what it calls. A recursive function counts once.
 function calleesOf(tree, wanted, names) {
-    const grower = new Grower(Boolean(tree.ownBefore)), places = new Map();
+    const grower = new Grower(Boolean(tree.ownBefore)), places = new Map(), [itself] = wanted;
     for (let node = 1; node < tree.parent.length; node++) {
         if (!wanted.has(tree.name[node])) continue;
         for (const end = tree.end[node], top = node; node < end; node++) {
-            const place = grower.child(node === top ? 0 : places.get(tree.parent[node]), tree.name[node]);
+            const place = node === top ? grower.child(0, itself) : grower.child(places.get(tree.parent[node]), tree.name[node]);
             places.set(node, place);
             grower.add(place, tree, "own", node);
         }
         node--;
     }
     return grower.finish(names);
+}
+
+// A function between those who call it and what it calls: the tree of these, and behind it the nodes of the callers, the
+// first of which are at `lower`.
+function sandwichOf(tree, wanted, names) {
+    const callees = calleesOf(tree, wanted, names), callers = callersOf(tree, wanted, names);
+    const lower = callees.parent.length;
+    if (lower < 2) return callees;
+    const both = newTree(lower + callers.parent.length - 2, Boolean(tree.ownBefore));
+    for (const kind in both) {
+        both[kind].set(callees[kind]);
+        both[kind].set(callers[kind].subarray(2), lower);
+    }
+    // Nodes 0 and 1, the root and the function, are the same in both.
+    for (let node = lower; node < both.parent.length; node++) {
+        both.end[node] += lower - 2;
+        if (both.parent[node] > 1) both.parent[node] += lower - 2;
+    }
+    return { ...both, lower };
 }
 
 // Grows a tree whose nodes come in any order.

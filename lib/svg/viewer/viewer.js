@@ -1,12 +1,16 @@
 // What the reader does, and the link that tells it.
 
 // What can be changed, as it stands in the link. `only` and `hide` hold a name a line.
-const CHANGES = ["callers", "callees", "only", "hide", "recursion", "sort", "turned"];
+const CHANGES = ["callers", "callees", "between", "only", "hide", "recursion", "sort", "turned"];
 
 class Viewer {
     constructor(root, profile) {
-        root.querySelector("#frames").replaceChildren();
         root.querySelector("#folded")?.remove();
+        root.append(element("g", { id: "frames" }));
+        // The still frames stand behind the script, and may be still to come.
+        const removeStill = () => root.querySelector(":scope > .still")?.remove();
+        document.addEventListener("DOMContentLoaded", removeStill);
+        removeStill();
         root.classList.add("live");
         this.root = root;
         this.picture = new Picture(root, profile);
@@ -26,7 +30,7 @@ class Viewer {
         this.sheet = element("foreignObject", { class: "hide" });
         this.bars[1].after(...Object.values(this.texts).filter(text => text && !/title/.test(text.id)));
         root.append(this.search.place, this.sheet);
-        this.listen();
+        listen(this);
         this.measure();
         this.follow();
     }
@@ -49,49 +53,6 @@ class Viewer {
             event.stopPropagation();
             action();
         });
-    }
-
-    listen() {
-        const { frames } = this.picture;
-        const box = event => this.picture.groups.get(event.target.closest?.("#frames > *"));
-        frames.setAttribute("role", "tree");
-        frames.setAttribute("aria-label", this.texts.title.textContent);
-        frames.addEventListener("click", event => {
-            const isLink = event.target.closest?.("a") && !event.ctrlKey && !event.metaKey;
-            if (!box(event) || isLink) return;
-            event.preventDefault();
-            this.open(box(event));
-        });
-        frames.addEventListener("mouseover", event => this.describe(box(event)));
-        frames.addEventListener("mouseleave", () => this.describe(this.current));
-        frames.addEventListener("focusin", event => this.describe(this.current = box(event)));
-        this.root.addEventListener("keydown", event => this.key(event));
-        window.addEventListener("keydown", event => this.findKey(event));
-        window.addEventListener("hashchange", () => this.follow());
-        window.addEventListener("scroll", () => this.stick(), { passive: true });
-        window.addEventListener("resize", () => this.refit());
-        new ResizeObserver(() => this.refit()).observe(this.root);
-    }
-
-    key(event) {
-        if (event.ctrlKey || event.metaKey || event.altKey) return;
-        if (this.sheet.contains(event.target) && event.key !== "Escape" && event.key !== "?") return;
-        const action = ACTIONS.find(action => action.keys.includes(event.key));
-        const box = this.current ?? (event.key.startsWith("Arrow") ? this.viewBox() : undefined);
-        if (!action || (action.frame && !box)) return;
-        event.preventDefault();
-        action.run(this, box, event.key);
-    }
-
-    // Ctrl-F opens the search of the graph that has the focus, or of the first one; there, the browser's own. Other keys
-    // without any focus are the first graph's, too, where the page is nothing but the graph.
-    findKey(event) {
-        const focused = document.activeElement?.closest?.("svg.flame-graph");
-        if (event.defaultPrevented || (focused ? focused !== this.root : this.order !== 0)) return;
-        if (!focused && document.documentElement === this.root && !isFind(event)) this.key(event);
-        if (!isFind(event) || document.activeElement === this.search.input) return;
-        event.preventDefault();
-        this.openSearch();
     }
 
     // Takes the width of the window, if it is to. Tells whether that changed.
@@ -173,22 +134,24 @@ class Viewer {
 
     // Gives the focus to a box, or zooms to a node.
     goTo(box, node = box?.node) {
+        const { picture } = this;
         if (node === undefined) return;
-        if (!box && node !== this.picture.view) {
-            this.picture.view = node;
+        if (!box && node !== picture.base) {
+            // In a sandwich the function is what everything stands on.
+            picture.view = picture.tree.lower && node === 1 ? 0 : node;
             this.search.at = 0;
             this.draw();
             this.remember(true);
         }
-        this.focus(node);
+        this.focus(box ? node : picture.base);
     }
 
     focus(node) {
         this.picture.drawn.find(box => box.node === node && !box.folded)?.group.focus({ preventScroll: true });
     }
 
-    viewBox() {
-        return this.picture.drawn.find(box => box.node === this.picture.view);
+    baseBox() {
+        return this.picture.drawn.find(box => box.node === this.picture.base);
     }
 
     goBack() {
@@ -220,7 +183,13 @@ class Viewer {
     }
 
     stackOf({ node }) {
-        return this.picture.path(node).slice(1).map(step => this.picture.name(step)).join(";");
+        const names = this.picture.path(node).slice(1).map(step => this.picture.name(step));
+        return (this.standsOnCallee(node) ? names.reverse() : names).join(";");
+    }
+
+    // Whether a frame stands on what it calls.
+    standsOnCallee(node) {
+        return Boolean(this.state.callers) || node >= this.picture.tree.lower;
     }
 
     copy(text) {
@@ -238,11 +207,19 @@ class Viewer {
     closeSheet() {
         this.sheet.classList.add("hide");
         this.sheet.replaceChildren();
-        this.focus(this.current?.node ?? this.picture.view);
+        this.focus(this.current?.node ?? this.picture.base);
     }
 
     toggle(name, value) {
         this.change({ [name]: this.state[name] ? "" : value });
+    }
+
+    // Shows a function alone: its callers, what it calls, or itself between both.
+    lookAt(kind, box) {
+        if (box.node === 0) return;
+        this.change({ callers: "", callees: "", between: "", [kind]: this.nameOf(box) });
+        this.baseBox()?.group.scrollIntoView({ block: "nearest" });
+        this.stick();
     }
 
     addTo(name, box) {
@@ -255,7 +232,7 @@ class Viewer {
         this.apply(changes, zoom);
         this.draw();
         this.remember(true);
-        this.focus(picture.view);
+        this.focus(picture.base);
     }
 
     apply(changes, zoom) {
@@ -281,17 +258,19 @@ class Viewer {
         if (state.recursion) tree = mergeRecursion(tree, names);
         if (state.callers) tree = callersOf(tree, ids(state.callers), names);
         if (state.callees) tree = calleesOf(tree, ids(state.callees), names);
+        if (state.between) tree = sandwichOf(tree, ids(state.between), names);
         return tree;
     }
 
     // What was changed, in words.
     told() {
-        const { callers, callees, only, hide, recursion, sort } = this.state;
+        const { callers, callees, between, only, hide, recursion, sort } = this.state;
         const words = [];
         if (only) words.push(`only through ${lines(only).join(" and ")}`);
         if (hide) words.push(`without ${lines(hide).join(", ")}`);
         if (callers) words.push(`callers of ${callers}`);
         if (callees) words.push(`callees of ${callees}`);
+        if (between) words.push(`callers and callees of ${between}`);
         if (recursion) words.push("recursion merged");
         if (sort) words.push("by weight");
         const told = words.join(" · "), room = this.picture.width / 2 - 120;
@@ -326,7 +305,8 @@ class Viewer {
         if (node === 0) return "";
         const shares = [`self ${picture.percent(tree.own[node])}`];
         if (tree.parent[node] !== 0) {
-            shares.push(`${picture.percent(tree.total[node], tree.total[tree.parent[node]])} of its caller`);
+            const what = this.standsOnCallee(node) ? "what it calls" : "its caller";
+            shares.push(`${picture.percent(tree.total[node], tree.total[tree.parent[node]])} of ${what}`);
         }
         if (view !== 0 && node > view) shares.push(`${picture.percent(tree.total[node], tree.total[view])} of the view`);
         return ` · ${shares.join(" · ")}`;

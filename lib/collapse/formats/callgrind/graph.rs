@@ -1,50 +1,31 @@
-//! A graph of calls made into stacks: what a function costs with all that it calls is shared out among its callers.
-//!
-//! The heaviest paths are followed first, and only so many: a small graph may have more paths than any memory holds. What
-//! is not followed stands under a leaf that says so, and the weights add up.
+//! A graph of calls: what functions cost, who calls them, and which ways lead up to roots.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::Error;
-use crate::collapse::sink::Sink;
-use crate::collapse::stack::Stack;
 use crate::profile::{FrameId, Weight};
 
-/// So many frames all paths together may have.
-const BUDGET: usize = 2_000_000;
+/// Of a function, its callers and what their calls cost, the heaviest first. No caller has what it costs, with all that it
+/// calls, beyond them.
+pub(super) type Callers = Vec<(Option<u32>, u128)>;
 
-/// What costs less than one is not followed. In millionths.
-const LEAST: u128 = 1_000_000;
-
-/// So many frames a path may have.
-const DEEPEST: usize = 512;
-
-/// The leaf where callees were not followed.
-const CALLEES: &[u8] = b"[callees]";
-
-/// Functions, what they cost themselves and what their calls cost.
+/// Functions, what they cost themselves and what their calls cost, in millionths.
 #[derive(Default)]
 pub(super) struct Graph {
-    functions: Vec<Function>,
+    pub(super) functions: Vec<Function>,
 }
 
-struct Function {
-    name: FrameId,
-    own: u128,
-    calls: BTreeMap<u32, u128>,
-}
-
-/// A function on a path from a root, with what of its cost belongs there.
-struct Step {
-    function: u32,
-    parent: Option<usize>,
-    depth: usize,
+pub(super) struct Function {
+    pub(super) name: FrameId,
+    pub(super) own: u128,
+    callees: u128,
+    callers: BTreeMap<u32, u128>,
 }
 
 impl Graph {
     pub(super) fn function(&mut self, name: FrameId) -> u32 {
-        self.functions.push(Function { name, own: 0, calls: BTreeMap::new() });
+        self.functions.push(Function { name, own: 0, callees: 0, callers: BTreeMap::new() });
         self.functions.len() as u32 - 1
     }
 
@@ -53,9 +34,7 @@ impl Graph {
     }
 
     pub(super) fn costs(&mut self, function: u32, cost: Weight) -> Result<(), Error> {
-        let own = &mut self.functions[function as usize].own;
-        *own = own.checked_add(cost.millionths()).ok_or(Error::Overflow)?;
-        Ok(())
+        add(&mut self.functions[function as usize].own, cost)
     }
 
     pub(super) fn calls(&mut self, caller: u32, callee: u32, cost: Weight) -> Result<(), Error> {
@@ -63,114 +42,116 @@ impl Graph {
         if caller == callee {
             return Ok(());
         }
-        let sum = self.functions[caller as usize].calls.entry(callee).or_default();
-        *sum = sum.checked_add(cost.millionths()).ok_or(Error::Overflow)?;
-        Ok(())
+        add(&mut self.functions[caller as usize].callees, cost)?;
+        add(self.functions[callee as usize].callers.entry(caller).or_default(), cost)
     }
 
-    /// Adds the stacks, which weigh together what the functions themselves cost.
-    pub(super) fn add_to(&self, sink: &mut Sink) -> Result<(), Error> {
-        let callees = sink.intern(CALLEES);
-        let (mut steps, mut budget): (Vec<Step>, _) = (Vec::new(), BUDGET);
-        let mut heaviest = BinaryHeap::new();
-        for (function, share) in self.roots()? {
-            steps.push(Step { function, parent: None, depth: 1 });
-            heaviest.push((share, Reverse(steps.len() - 1)));
+    /// What all functions cost together.
+    pub(super) fn total(&self) -> Result<Weight, Error> {
+        let mut sum = 0;
+        self.functions.iter().try_for_each(|function| add(&mut sum, Weight::from_millionths(function.own)))?;
+        Ok(Weight::from_millionths(sum))
+    }
+
+    /// Each function's callers.
+    pub(super) fn callers(&self) -> Result<Vec<Callers>, Error> {
+        let cycles = self.in_entered_cycles();
+        let of = |(function, in_cycle): (&Function, bool)| {
+            let incoming = function.callers.values().try_fold(0u128, |sum, cost| sum.checked_add(*cost))?;
+            let root = function.own.checked_add(function.callees)?.saturating_sub(incoming);
+            let root = if in_cycle { 0 } else { root };
+            incoming.checked_add(root)?;
+            let callers = function.callers.iter().map(|(caller, cost)| (Some(*caller), *cost));
+            let mut callers: Vec<_> = callers.chain([(None, root)]).filter(|(_, cost)| *cost > 0).collect();
+            callers.sort_by_key(|(_, cost)| Reverse(*cost));
+            Some(callers)
+        };
+        self.functions.iter().zip(cycles).map(|function| of(function).ok_or(Error::Overflow)).collect()
+    }
+
+    /// Of each function whether it is in a cycle of calls that is entered from elsewhere. What callers do not account for
+    /// there comes of calls within the cycle, whose costs are counted more than once.
+    fn in_entered_cycles(&self) -> Vec<bool> {
+        let component = self.components();
+        let (mut sizes, mut entered) = (vec![0u32; component.len()], vec![false; component.len()]);
+        for (function, own) in self.functions.iter().zip(&component) {
+            sizes[*own] += 1;
+            entered[*own] |= function.callers.keys().any(|caller| component[*caller as usize] != *own);
         }
-        while let Some((share, Reverse(at))) = heaviest.pop() {
-            let function = &self.functions[steps[at].function as usize];
-            let whole = function.whole()?;
-            let followed = steps[at].depth < DEEPEST && budget > 0 && share >= LEAST;
-            let mut rest = share;
-            for (&callee, &cost) in function.calls.iter().filter(|_| followed) {
-                let part = portion(share, cost, whole);
-                if part > 0 && !is_open(&steps, at, callee) {
-                    rest -= part;
-                    let depth = steps[at].depth + 1;
-                    steps.push(Step { function: callee, parent: Some(at), depth });
-                    heaviest.push((part, Reverse(steps.len() - 1)));
-                    budget = budget.saturating_sub(depth);
+        component.iter().map(|own| sizes[*own] > 1 && entered[*own]).collect()
+    }
+
+    /// Of each function one that stands for all that call each other, by however many others.
+    fn components(&self) -> Vec<usize> {
+        let callers = |function: usize| self.functions[function].callers.keys().map(|caller| *caller as usize);
+        let mut callees = vec![Vec::new(); self.functions.len()];
+        for function in 0..callees.len() {
+            callers(function).for_each(|caller| callees[caller].push(function));
+        }
+        // The functions in the order in which they are left when calls are followed in depth.
+        let (mut left, mut seen) = (Vec::new(), vec![false; callees.len()]);
+        for start in 0..callees.len() {
+            let fresh = !std::mem::replace(&mut seen[start], true);
+            let mut open: Vec<(usize, usize)> = fresh.then_some((start, 0)).into_iter().collect();
+            while let Some((function, next)) = open.last_mut() {
+                match callees[*function].get(*next) {
+                    Some(&callee) => {
+                        *next += 1;
+                        open.extend((!std::mem::replace(&mut seen[callee], true)).then_some((callee, 0)));
+                    }
+                    None => {
+                        left.push(*function);
+                        open.pop();
+                    }
                 }
             }
-            // What rounding left, and what a cycle leads back to, is the function's.
-            let all = followed || function.calls.is_empty();
-            let own = if all { rest } else { portion(share, function.own, whole) };
-            self.add(&steps, at, None, own, sink)?;
-            self.add(&steps, at, Some(callees), rest - own, sink)?;
         }
-        Ok(())
-    }
-
-    fn add(&self, steps: &[Step], at: usize, leaf: Option<FrameId>, share: u128, sink: &mut Sink) -> Result<(), Error> {
-        let mut stack = Stack::default();
-        stack.extend(leaf.as_slice());
-        for step in path(steps, at) {
-            stack.extend(&[self.functions[step.function as usize].name]);
-        }
-        stack.add_leaf_first(Weight::from_millionths(share), sink)
-    }
-
-    /// What each function costs beyond what its callers account for; brought down to what all cost together, since in
-    /// cycles costs are counted more than once.
-    fn roots(&self) -> Result<Vec<(u32, u128)>, Error> {
-        let mut incoming = vec![0u128; self.functions.len()];
-        let mut total = 0u128;
-        for function in &self.functions {
-            total = total.checked_add(function.own).ok_or(Error::Overflow)?;
-            for (callee, cost) in &function.calls {
-                let sum = &mut incoming[*callee as usize];
-                *sum = sum.checked_add(*cost).ok_or(Error::Overflow)?;
+        let mut component = vec![usize::MAX; callees.len()];
+        for start in left.into_iter().rev() {
+            let mut open = vec![start];
+            while let Some(function) = open.pop() {
+                if component[function] == usize::MAX {
+                    component[function] = start;
+                    open.extend(callers(function));
+                }
             }
         }
-        let mut roots = Vec::new();
-        let mut sum = 0u128;
-        for (number, (function, incoming)) in self.functions.iter().zip(incoming).enumerate() {
-            let left = function.whole()?.saturating_sub(incoming);
-            if left > 0 {
-                roots.push((number as u32, left));
-                sum = sum.checked_add(left).ok_or(Error::Overflow)?;
+        component
+    }
+
+    /// By function, the caller on the way of the heaviest calls from a root; none if it is one. Of functions that only
+    /// call each other, the heaviest is.
+    pub(super) fn ways(&self, callers: &[Callers]) -> Vec<Option<u32>> {
+        let mut callees: Vec<Vec<(u32, u128)>> = vec![Vec::new(); callers.len()];
+        let mut starts = Vec::new();
+        for (number, callers) in (0..).zip(callers) {
+            let mut root = 0;
+            for (caller, cost) in callers {
+                match caller {
+                    Some(caller) => callees[*caller as usize].push((number, *cost)),
+                    None => root = *cost,
+                }
+            }
+            let function = &self.functions[number as usize];
+            starts.push((root, function.own.saturating_add(function.callees), Reverse(number)));
+        }
+        starts.sort_unstable_by(|a, b| b.cmp(a));
+        let mut ways: Vec<Option<Option<u32>>> = vec![None; callers.len()];
+        for (_, _, Reverse(start)) in starts {
+            let mut next = BinaryHeap::from([(u128::MAX, Reverse(start), None)]);
+            while let Some((width, Reverse(function), caller)) = next.pop() {
+                if ways[function as usize].is_none() {
+                    ways[function as usize] = Some(caller);
+                    let calls = callees[function as usize].iter();
+                    next.extend(calls.map(|(callee, cost)| (width.min(*cost), Reverse(*callee), Some(function))));
+                }
             }
         }
-        if roots.is_empty() {
-            let own = self.functions.iter().map(|function| function.own);
-            roots = (0..).zip(own).filter(|(_, own)| *own > 0).collect();
-            sum = total;
-        }
-        let mut rest = total;
-        for (_, share) in &mut roots {
-            let part = portion(rest, *share, sum);
-            sum -= *share;
-            rest -= part;
-            *share = part;
-        }
-        Ok(roots)
+        ways.into_iter().map(Option::flatten).collect()
     }
 }
 
-impl Function {
-    /// With all that it calls.
-    fn whole(&self) -> Result<u128, Error> {
-        self.calls.values().try_fold(self.own, |sum, cost| sum.checked_add(*cost)).ok_or(Error::Overflow)
-    }
-}
-
-/// The steps from one to its root.
-fn path(steps: &[Step], at: usize) -> impl Iterator<Item = &Step> {
-    std::iter::successors(Some(&steps[at]), |step| step.parent.map(|parent| &steps[parent]))
-}
-
-fn is_open(steps: &[Step], at: usize, function: u32) -> bool {
-    path(steps, at).any(|step| step.function == function)
-}
-
-/// `amount` times `part` by `whole`, at most `amount`.
-fn portion(amount: u128, part: u128, whole: u128) -> u128 {
-    if part == 0 || part >= whole {
-        return if part == 0 { 0 } else { amount };
-    }
-    match amount.checked_mul(part) {
-        Some(product) => product / whole,
-        // Too large to be exact: as exact as can be.
-        None => (amount / whole * part).min(amount),
-    }
+fn add(sum: &mut u128, cost: Weight) -> Result<(), Error> {
+    *sum = sum.checked_add(cost.millionths()).ok_or(Error::Overflow)?;
+    Ok(())
 }

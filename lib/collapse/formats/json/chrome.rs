@@ -14,6 +14,9 @@ const ROOT: &[u8] = b"(root)";
 /// What the collector interrupted is the sample before.
 const COLLECTOR: &[u8] = b"(garbage collector)";
 
+/// What is said of a tree that is none.
+pub(super) const CYCLIC: &str = "nodes that are their own callers: their stacks have no root, and are cut";
+
 /// A node of a tree of calls.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
@@ -92,6 +95,32 @@ impl Samples {
         self.nodes.insert(id, Node { frame, parent });
     }
 
+    /// Whether some node is its own caller, by however many others.
+    pub(super) fn is_cyclic(&self) -> bool {
+        // Whether what was seen is known to end.
+        let mut ends: FxHashMap<i64, bool> = FxHashMap::default();
+        self.nodes.keys().any(|start| {
+            let (mut path, mut next) = (Vec::new(), Some(*start));
+            while let Some((id, node)) = next.and_then(|id| Some((id, self.nodes.get(&id)?))) {
+                let known = ends.insert(id, false);
+                if known == Some(false) {
+                    return true;
+                }
+                path.push(id);
+                next = if known == Some(true) { None } else { self.caller(id, node) };
+            }
+            ends.extend(path.into_iter().map(|id| (id, true)));
+            false
+        })
+    }
+
+    fn caller(&self, id: i64, node: &Node) -> Option<i64> {
+        match node.frame {
+            Frame::Root(_) => None,
+            _ => node.parent.or_else(|| self.parents.get(&id).copied()),
+        }
+    }
+
     /// Adds samples, each so long after the one before.
     pub(super) fn add_after(&mut self, nodes: Option<Value<'_>>, deltas: Option<Value<'_>>) {
         let mut deltas = deltas.into_iter().flat_map(Value::items);
@@ -168,7 +197,7 @@ impl Samples {
                 Frame::Root(frame) if stack.is_empty() => stack.push(frame),
                 Frame::Root(_) => {}
             }
-            next = node.parent.or_else(|| self.parents.get(&id).copied());
+            next = self.caller(id, node);
         }
         stack.reverse();
     }

@@ -6,7 +6,7 @@
 //! ```
 //! Older ones have a tree under `head` and `timestamps`.
 
-use super::chrome::{Node, Samples};
+use super::chrome::{CYCLIC, Node, Samples};
 use super::value::Value;
 use crate::Error;
 use crate::collapse::document::Document;
@@ -40,6 +40,9 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
             samples.end = root.get(b"endTime").and_then(Value::millionths);
             samples.add_after(root.get(b"samples"), root.get(b"timeDeltas"));
         }
+    }
+    if samples.is_cyclic() {
+        document.damaged(CYCLIC, false)?;
     }
     if samples.is_empty() {
         let nodes = root.get(b"nodes").into_iter().flat_map(Value::items);

@@ -29,7 +29,7 @@ impl Spans {
                 }
             }
         }
-        Ok(Self::new(spans))
+        Ok(Self::new(name, spans))
     }
 }
 

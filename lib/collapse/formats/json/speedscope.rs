@@ -44,7 +44,9 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
     }
     let known: Vec<&str> = units.iter().map(String::as_str).collect();
     let Some(wanted) = known.get(document.column(&known, 0)?) else { return Ok(()) };
-    document.unit(if *wanted == "none" { "of no unit" } else { wanted });
+    if *wanted != "none" {
+        document.unit(wanted);
+    }
     let chosen = |profile: &&Value<'_>| unit(profile) == wanted.as_bytes();
     let left_out = profiles.len() - profiles.iter().filter(chosen).count();
     if left_out > 0 {

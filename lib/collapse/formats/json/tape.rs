@@ -15,6 +15,8 @@ pub(super) struct Tape<'a> {
     pub(super) nodes: Vec<Node>,
     /// Whether the text ends before the document does.
     pub(super) cut: bool,
+    /// Whether it ends within something else than an outermost array, which some tools never end.
+    pub(super) torn: bool,
     /// Where the document ends.
     pub(super) end: usize,
 }
@@ -55,11 +57,13 @@ impl<'a> Tape<'a> {
             // A name without a value.
             nodes.pop();
         }
+        let torn =
+            open.len() > 1 || open.first().is_some_and(|open| text[nodes[*open as usize].start as usize] == b'{');
         let next = nodes.len() as u32;
         for container in &open {
             nodes[*container as usize].next = next;
         }
-        Ok(Self { text, nodes, cut: !open.is_empty(), end: at })
+        Ok(Self { text, nodes, cut: !open.is_empty(), torn, end: at })
     }
 
     /// The document's value, if there is any.

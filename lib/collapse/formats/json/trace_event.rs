@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::chrome::Samples;
+use super::chrome::{CYCLIC, Samples};
 use super::timeline::Timeline;
 use super::value::{Items, Value};
 use super::{begins, parse};
@@ -31,7 +31,8 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let text = whole::read(document)?;
     let tape = parse(&text, document)?;
-    tape.root().map_or(Ok(()), |root| fold(root, document, sink))
+    tape.root().map_or(Ok(()), |root| fold(root, document, sink))?;
+    document.ends(!tape.torn, "what it began with does")
 }
 
 fn events(root: Value<'_>) -> Option<Items<'_>> {
@@ -90,6 +91,9 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
     let unit = if whole::weighs(document.options) { "microseconds" } else { "samples" };
     document.unit(&format!("{unit}, of V8's samples and not of the events"));
     let several = profiles.len() > 1;
+    if profiles.values().any(|(_, samples)| samples.is_cyclic()) {
+        document.damaged(CYCLIC, false)?;
+    }
     for (id, samples) in profiles.values_mut() {
         let thread = threads.frame(id, several, document, sink);
         samples.fold(thread, document.options, sink)?;

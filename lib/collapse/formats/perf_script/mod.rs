@@ -15,13 +15,15 @@ mod header;
 pub(super) mod name;
 pub(super) mod sched;
 mod selection;
+mod symbols;
 
 use std::sync::Arc;
 
-use self::frame::{Frame, Usual};
+use self::frame::Frame;
 use self::header::{Header, Line};
 use self::name::Naming;
 use self::selection::Selection;
+use self::symbols::Symbols;
 use super::folded;
 use crate::Error;
 use crate::collapse::memo::{Key, Memo};
@@ -62,20 +64,14 @@ fn is_named(frame: Frame<'_>) -> bool {
     frame.module.is_some() || frame.symbol.trim_ascii_start().first().is_some_and(|first| !first.is_ascii_digit())
 }
 
-/// The parser. What a symbol is called is found out once and then found again by its text.
+/// The parser.
 struct PerfScript {
-    naming: Naming,
+    symbols: Symbols,
     selection: Selection,
     spans: Option<Arc<Spans>>,
     roots: Memo<Root>,
-    /// By symbol in threads that run Java, by symbol in others, and by module where there is no symbol.
-    symbols: [Memo<Symbol>; 3],
-    /// What the last look-up was by, if it is made of two parts.
+    /// What the last root was looked up by.
     key: Vec<u8>,
-    /// `[unknown]`
-    unknown: Option<FrameId>,
-    /// The frames of symbols that list inlined functions, root first.
-    inlined: Vec<FrameId>,
     /// The present sample's frames, leaf first.
     stack: Vec<FrameId>,
     lost: u64,
@@ -87,21 +83,6 @@ struct Root {
     frame: FrameId,
     java: bool,
 }
-
-/// What a symbol is called: one frame, or if it lists inlined functions several.
-#[derive(Clone, Copy)]
-enum Symbol {
-    Frame(FrameId),
-    Inlined {
-        start: u32,
-        end: u32,
-    },
-    /// What calls it is left out.
-    Root(FrameId),
-}
-
-/// Where there is no symbol.
-const MODULES: usize = 2;
 
 /// Where in the text we are.
 #[derive(Clone, Copy)]
@@ -137,7 +118,9 @@ impl Parser for PerfScript {
         let mut usual = Vec::new();
         while let Some(line) = lines.next() {
             remarks.lines += 1;
-            if let Some(key) = self.usual(line, &place) {
+            if matches!(place, Place::Sample(_))
+                && let Some(key) = self.symbols.usual(line)
+            {
                 usual.push(key);
                 continue;
             }
@@ -160,11 +143,11 @@ impl Parser for PerfScript {
     }
 
     fn fork(&self) -> Option<Box<dyn Parser>> {
-        Some(Box::new(Self::with(self.naming.clone(), self.selection.fork()?, self.spans.clone())))
+        Some(Box::new(Self::with(self.symbols.naming.clone(), self.selection.fork()?, self.spans.clone())))
     }
 
     fn counts(&self) -> Counts {
-        Counts { events: self.selection.events.seen().to_vec(), lost: self.lost }
+        Counts { events: self.selection.events.seen().to_vec(), lost: self.lost, unit: None }
     }
 }
 
@@ -184,33 +167,17 @@ impl PerfScript {
     }
 
     fn with(naming: Naming, selection: Selection, spans: Option<Arc<Spans>>) -> Self {
-        let (roots, symbols, unknown) = (Memo::default(), Default::default(), None);
-        Self { naming, selection, spans, roots, symbols, key: vec![], unknown, inlined: vec![], stack: vec![], lost: 0 }
+        let symbols = Symbols::new(naming);
+        Self { symbols, selection, spans, roots: Memo::default(), key: vec![], stack: vec![], lost: 0 }
     }
 
-    /// The symbol in a frame's line that is as nearly all are; empty for `[unknown]`.
-    #[inline]
-    fn usual<'a>(&self, line: &'a [u8], place: &Place<'_>) -> Option<Key<'a>> {
-        if !self.naming.by_symbol() || !matches!(place, Place::Sample(_)) {
-            return None;
-        }
-        match frame::usual(line)? {
-            Usual::Unknown => Some(Key::new(b"")),
-            Usual::Symbol(symbol) => Some(Key::new(symbol)),
-        }
-    }
-
-    /// Takes the symbols of such lines. They are looked up in a row, so that waiting for far memory overlaps.
+    /// Takes the symbols of usual lines. They are looked up in a row, so that waiting for far memory overlaps.
     #[inline]
     fn push_all(&mut self, keys: &mut Vec<Key<'_>>, place: &mut Place<'_>, sink: &mut Sink) {
         let Place::Sample(sample) = place else { return };
         for key in keys.drain(..) {
-            let known = match key.text() {
-                b"" => self.unknown.map(Symbol::Frame),
-                _ => self.symbols[usize::from(sample.root.java)].get(key),
-            };
-            match known {
-                Some(Symbol::Frame(id)) if !sample.complete => self.stack.push(id),
+            match self.symbols.known(key, sample.root.java) {
+                Some(id) if !sample.complete => self.stack.push(id),
                 _ => self.push(&Frame::of_symbol(key.text()), sample, sink),
             }
         }
@@ -223,7 +190,7 @@ impl PerfScript {
             Place::LeftOut => true,
             Place::Sample(sample) => {
                 let Some(mut frame) = frame::parse(line) else { return false };
-                if self.naming.srcline {
+                if self.symbols.naming.srcline {
                     frame.source = frame::source(cut::Lines::new(next).next().unwrap_or_default());
                 }
                 self.push(&frame, sample, sink);
@@ -285,13 +252,13 @@ impl PerfScript {
 
     fn root(&mut self, header: &Header<'_>, sink: &mut Sink) -> Root {
         self.key.clear();
-        let key = match self.naming.by_comm() {
+        let key = match self.symbols.naming.by_comm() {
             true => header.comm,
             false => two_parts(&mut self.key, header.comm, header.id),
         };
         let key = Key::new(key);
         self.roots.get(key).unwrap_or_else(|| {
-            let name = self.naming.thread(header);
+            let name = self.symbols.naming.thread(header);
             let root = Root { frame: sink.intern(&name), java: tidy::is_java(&name) };
             self.roots.insert(key, root);
             root
@@ -302,61 +269,7 @@ impl PerfScript {
         if sample.complete {
             return;
         }
-        let start = self.inlined.len();
-        match self.symbol(frame, sample.root.java, sink) {
-            Symbol::Frame(id) => self.stack.push(id),
-            Symbol::Inlined { start, end } => {
-                self.stack.extend(self.inlined[start as usize..end as usize].iter().rev());
-            }
-            Symbol::Root(id) => {
-                self.stack.push(id);
-                sample.complete = true;
-            }
-        }
-        if self.naming.is_single(frame) {
-            self.inlined.truncate(start);
-        }
-    }
-
-    /// What the frame is called: found out, or remembered.
-    fn symbol(&mut self, frame: &Frame<'_>, java: bool, sink: &mut Sink) -> Symbol {
-        if self.naming.is_single(frame) {
-            return self.name(frame, java, sink);
-        }
-        let module = frame.module.unwrap_or_default();
-        let mut parts = std::mem::take(&mut self.key);
-        let (table, key) = match frame.is_unknown() {
-            true => (MODULES, module),
-            false if self.naming.by_symbol() => (usize::from(java), frame.symbol),
-            false => (usize::from(java), two_parts(&mut parts, frame.symbol, module)),
-        };
-        let key = Key::new(key);
-        let symbol = self.symbols[table].get(key).unwrap_or_else(|| {
-            let symbol = self.name(frame, java, sink);
-            self.symbols[table].insert(key, symbol);
-            symbol
-        });
-        if let Symbol::Frame(id) = symbol
-            && frame.is_unknown()
-            && frame.module.is_none_or(|module| *module == *frame::UNKNOWN)
-        {
-            self.unknown = Some(id);
-        }
-        self.key = parts;
-        symbol
-    }
-
-    fn name(&mut self, frame: &Frame<'_>, java: bool, sink: &mut Sink) -> Symbol {
-        let names = self.naming.names(frame, java);
-        match &names[..] {
-            [name] if self.naming.is_skipped_after(frame) => Symbol::Root(sink.intern(name)),
-            [name] => Symbol::Frame(sink.intern(name)),
-            names => {
-                let start = self.inlined.len() as u32;
-                self.inlined.extend(names.iter().map(|name| sink.intern(name)));
-                Symbol::Inlined { start, end: self.inlined.len() as u32 }
-            }
-        }
+        sample.complete = self.symbols.push(frame, sample.root.java, &mut self.stack, sink);
     }
 
     /// Ends the present sample, if there is one. One without frames counts for its thread.
@@ -393,11 +306,5 @@ fn two_parts<'a>(text: &'a mut Vec<u8>, first: &[u8], second: &[u8]) -> &'a [u8]
 impl Default for Root {
     fn default() -> Self {
         Self { frame: FrameId::from_index(0), java: false }
-    }
-}
-
-impl Default for Symbol {
-    fn default() -> Self {
-        Self::Frame(FrameId::from_index(0))
     }
 }

@@ -1,0 +1,165 @@
+// Adds up, inside the kernel, for how long threads were off their CPUs: by process, thread's name, stack at the switch,
+// and whether the thread was blocked or preempted. scripts/build-bpf makes off_cpu.bpf.o of this.
+#include <linux/bpf.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+typedef __u32 u32;
+typedef __u64 u64;
+
+// What is used of the kernel's own; where each lies is found when the program is loaded.
+struct signal_struct {
+    struct { int counter; } live;
+} __attribute__((preserve_access_index));
+struct task_struct {
+    int pid, tgid;
+    char comm[16];
+    struct signal_struct *signal;
+} __attribute__((preserve_access_index));
+
+enum { DEAD = 0x80 };                     // TASK_DEAD
+enum { EVERYBODY, PROCESSES, THREADS };   // whose switches are wanted
+enum { HELD, WANTED };                    // a chosen process: until it runs its program, and then
+enum { BLOCKED, PREEMPTED };
+enum { FRAMES = 127 };
+
+const volatile u64 scope, own, shortest, longest = ~0ULL;
+
+// How a stack ended up: which addresses, innermost first.
+struct stack { u64 frames, address[FRAMES]; };
+// A thread off its CPU since then, where stacks are named by their hashes; 0 if it is on one.
+struct absence { u64 since, user, kernel, process; };
+struct block { u64 user, kernel, process; char comm[16]; };
+struct sum { u64 blocks, nanoseconds, last; };
+// How many stacks were kept, and what did not fit.
+struct counts { u64 kept, stacks, absences, processes, blocks, nanoseconds; };
+// Userspace reads what was added up in one window while the next is open.
+struct control { u64 window; };
+
+#define MAP(name, kind, entries, of, to) \
+    struct { \
+        __uint(type, kind); \
+        __uint(max_entries, entries); \
+        __type(key, of); \
+        __type(value, to); \
+    } name SEC(".maps")
+
+MAP(chosen, BPF_MAP_TYPE_HASH, 65536, u32, u32);
+MAP(absences, BPF_MAP_TYPE_HASH, 65536, u32, struct absence);
+MAP(blocks, BPF_MAP_TYPE_HASH, 32768, struct block, struct sum);
+MAP(stacks, BPF_MAP_TYPE_HASH, 16384, u64, struct stack);
+MAP(scratch, BPF_MAP_TYPE_PERCPU_ARRAY, 1, u32, struct stack);
+MAP(counted, BPF_MAP_TYPE_PERCPU_ARRAY, 1, u32, struct counts);
+MAP(controls, BPF_MAP_TYPE_ARRAY, 1, u32, struct control);
+
+static const u32 only = 0;
+#define COUNT(what, more) \
+    do { \
+        struct counts *counts = bpf_map_lookup_elem(&counted, &only); \
+        if (counts) counts->what += (more); \
+    } while (0)
+
+static __always_inline int is_wanted(struct task_struct *task) {
+    u32 number = scope == THREADS ? task->pid : task->tgid;
+    if (scope == EVERYBODY) return 1;
+    u32 *state = bpf_map_lookup_elem(&chosen, &number);
+    return state && *state == WANTED;
+}
+
+// The hash of a stack, which is kept; 0 if there is none.
+static __always_inline u64 keep_stack(void *context, u64 flags) {
+    struct stack *stack = bpf_map_lookup_elem(&scratch, &only);
+    if (!stack) return 0;
+    long bytes = bpf_get_stack(context, stack->address, sizeof stack->address, flags);
+    if (bytes < 8) return 0;
+    stack->frames = (u64)bytes / 8;
+    u64 hash = stack->frames;
+    for (u32 n = 0; n < FRAMES && n < stack->frames; n++) {
+        hash = (hash ^ stack->address[n]) * 0x9e3779b97f4a7c15ULL;
+        hash ^= hash >> 32;
+    }
+    if (bpf_map_lookup_elem(&stacks, &hash)) return hash;
+    if (bpf_map_update_elem(&stacks, &hash, stack, BPF_ANY))
+        COUNT(stacks, 1);
+    else
+        COUNT(kept, 1);
+    return hash;
+}
+
+static __always_inline void leave(void *context, struct task_struct *task, int is_preempted, u64 now) {
+    u32 tid = task->pid;
+    struct absence absence = {
+        .since = now,
+        .process = (u64)task->tgid << 32 | (is_preempted ? PREEMPTED : BLOCKED),
+        .kernel = keep_stack(context, 0),
+        .user = keep_stack(context, BPF_F_USER_STACK),
+    };
+    if (bpf_map_update_elem(&absences, &tid, &absence, BPF_ANY)) COUNT(absences, 1);
+}
+
+static __always_inline void come(struct task_struct *task, u64 now) {
+    u32 tid = task->pid;
+    struct absence *absence = bpf_map_lookup_elem(&absences, &tid);
+    struct control *control = bpf_map_lookup_elem(&controls, &only);
+    if (!absence || !absence->since || !control) return;
+    u64 nanoseconds = now - absence->since;
+    absence->since = 0;
+    if (nanoseconds < shortest || nanoseconds > longest) return;
+    struct block block = {absence->user, absence->kernel, absence->process | (control->window & 1) << 8};
+    bpf_core_read(block.comm, sizeof block.comm, &task->comm);
+    struct sum *sum = bpf_map_lookup_elem(&blocks, &block);
+    if (!sum) {
+        struct sum none = {};
+        bpf_map_update_elem(&blocks, &block, &none, BPF_NOEXIST);
+        sum = bpf_map_lookup_elem(&blocks, &block);
+    }
+    if (!sum) {
+        COUNT(blocks, 1);
+        COUNT(nanoseconds, nanoseconds);
+        return;
+    }
+    __sync_fetch_and_add(&sum->blocks, 1);
+    __sync_fetch_and_add(&sum->nanoseconds, nanoseconds);
+    sum->last = now;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state) {
+    u64 now = bpf_ktime_get_ns();
+    u32 tid = prev->pid;
+    if (next->pid) come(next, now);
+    if (state & DEAD) {
+        bpf_map_delete_elem(&absences, &tid);
+    } else if (tid && prev->tgid != own && is_wanted(prev)) {
+        leave(ctx, prev, preempt || !state, now);
+    }
+    return 0;
+}
+
+// A process that a wanted one makes is wanted too; its threads are by its number.
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
+    u32 number = child->tgid, wanted = WANTED;
+    if (scope == PROCESSES && child->pid == child->tgid && is_wanted(parent) &&
+        bpf_map_update_elem(&chosen, &number, &wanted, BPF_ANY))
+        COUNT(processes, 1);
+    return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task) {
+    u32 number = task->tgid, wanted = WANTED;
+    if (scope == PROCESSES) bpf_map_update_elem(&chosen, &number, &wanted, BPF_EXIST);
+    return 0;
+}
+
+// The number may soon be another's.
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task) {
+    u32 number = scope == THREADS ? task->pid : task->tgid;
+    if (scope == THREADS || (scope == PROCESSES && !task->signal->live.counter)) bpf_map_delete_elem(&chosen, &number);
+    return 0;
+}
+
+char licence[] SEC("license") = "Dual MIT/GPL";

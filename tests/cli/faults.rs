@@ -1,0 +1,201 @@
+//! `fg-collapse`: inputs that are cut, that contradict themselves, or that are easily taken for something else.
+
+use crate::support::{self, run, run_command};
+
+fn fold(text: &[u8]) -> support::Outcome {
+    run("fg-collapse", [""; 0], text)
+}
+
+/// Asserts what is folded, and the only thing that is said.
+#[track_caller]
+fn assert_said(text: &str, folded: &str, said: &str) {
+    let outcome = fold(text.as_bytes()).ok();
+    assert_eq!(outcome.text(), folded, "{outcome:?}");
+    let lines = outcome.stderr.lines().count();
+    assert!(lines == usize::from(!said.is_empty()) && outcome.stderr.contains(said), "{outcome:?}");
+}
+
+#[test]
+fn what_ends_within_something_is_said_to_be_cut() {
+    let xml = "<?xml version=\"1.0\"?><trace-query-result><row><weight id=\"1\">5</weight><backtrace id=\"2\">\
+        <frame id=\"3\" name=\"f\"/></backtrace></row>";
+    for (text, folded, end) in [
+        ("# callgrind format\ncreator: callgrind-3\nevents: Ir\nfn=f\n1 5\n", "f 5\n", "its totals"),
+        ("-----------+---\n 5ms f\n", "f 5\n", "the line below its last stack"),
+        ("Samples:\na/count\n1: 1\nLocations\n1: 0x1 M=1 f x:1 s=1\n", "f 1\n", "its mappings"),
+        (
+            "{\"traceEvents\":[{\"ph\":\"X\",\"ts\":0,\"dur\":3,\"name\":\"f\"},{\"ph\":\"X\",\"t",
+            "f 3\n",
+            "what it began",
+        ),
+        ("[{\"ph\":\"X\",\"ts\":0,\"dur\":3,\"name\":\"f\"},{\"ph\":\"X\",\"t", "f 3\n", "what it began"),
+        ("Call graph:\n    2 a  (in b)\n", "b`a 2\n", "its tree"),
+        ("TRACE START [x]\n1\t1\t0\t0.1\t1\tf\n1\t1\t1\t0.2\n", "f 100000\n", "TRACE END"),
+        ("2 1 f(A.java:1)\n", "f 2\n", "its total"),
+        (
+            "Full thread dump x\n\"a\" #1\n java.lang.Thread.State: RUNNABLE\n\tat f(A)\n",
+            "a;f 1\n",
+            "the line of JNI references",
+        ),
+        (xml, "f 5\n", "</trace-query-result>"),
+    ] {
+        assert_said(text, folded, &format!("cut short: the input ends before {end}"));
+        let strict = run("fg-collapse", ["--strict"], text.as_bytes());
+        assert_eq!((strict.code(), strict.stderr.lines().count()), (1, 1), "{strict:?}");
+    }
+    // Who streams trace events never ends the array.
+    assert_said("[{\"ph\":\"X\",\"ts\":0,\"dur\":3,\"name\":\"f\"},\n", "f 3\n", "");
+    assert_said("@ e [5 samples]\n\n60.0%  [3]  f\n", "f 3\n", "2 of the event's samples are not in the input");
+    assert_said("events: Ir\nfn=f\n1 5\ntotals: 7\n", "f 5\n", "cost 5 together, and its totals say 7");
+}
+
+#[test]
+fn inputs_of_different_units_are_added_with_one_line() {
+    let folder = support::directory();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let raw = |unit: &str| format!("Samples:\nx/{unit}\n7: 1\nLocations\n1: 0x1 M=1 f x:1 s=1\nMappings\n");
+    let (time, more) = (file("time", &raw("nanoseconds")), file("more", &raw("nanoseconds")));
+    let count = file("count", &raw("count"));
+    let same = run("fg-collapse", [&time, &more], b"").ok();
+    assert_eq!((same.text().as_str(), same.stderr.as_str()), ("f 14\n", ""));
+    let both = run("fg-collapse", [&time, &count, &more], b"").ok();
+    assert_eq!(both.stderr.lines().count(), 1, "{both:?}");
+    assert!(both.stderr.contains("time weighs nanoseconds and ") && both.stderr.contains("count weighs samples: "));
+}
+
+#[test]
+fn what_looks_like_another_format_is_told_from_it() {
+    for (text, folded) in [
+        ("@[x];bar 4\n", "@[x];bar 4\n"),
+        ("@[a]: x 4\n", "@[a]: x 4\n"),
+        ("@[\n    f\n]: 4\n", "f 4\n"),
+        ("\"a \"b\" c\" #1 prio=5\n java.lang.Thread.State: RUNNABLE\n\tat f(A)\n", "a \"b\" c;f 1\n"),
+        ("42\n#3 \"pool-1\" RUNNABLE 2026\n    at java.base/a.B.c(B.java:1)\n\n", "pool;a.B.c 1\n"),
+        ("goroutine profile: total 4\n3 @ 0x1\n#\t0x1\tf+0x1\t/a.go:1\n\n1 @ 0x2\n", "[unknown] 1\nf 3\n"),
+    ] {
+        assert_said(text, folded, "");
+    }
+    let people = "TRACE START [x]\n    0.0002     393328   -> {main}() /w.php:0\n";
+    let outcome = fold(people.as_bytes());
+    assert_eq!((outcome.code(), outcome.stderr.lines().count()), (1, 1), "{outcome:?}");
+    assert!(outcome.stderr.contains("xdebug.trace_format=1"), "{outcome:?}");
+}
+
+#[test]
+fn what_is_lost_or_nonsense_is_said() {
+    let map = "{\"type\": \"map\", \"data\": {\"@\": {\"\": 7, \"\\n    f+1\\n    main+2\\n\": 3}}}\n";
+    assert_said(map, "[unknown] 7\nmain;f 3\n", "");
+    let small = fold(b"a;b 0.0000001\nc 1\nd 0.0000000\n").ok();
+    assert_eq!(small.text(), "c 1\nd 0\n");
+    assert!(
+        small.stderr.contains("stdin:1: a weight below 0.000001") && small.stderr.contains("1 malformed line left")
+    );
+    let cyclic = "{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"a\"},\"parent\":2},\
+        {\"id\":2,\"callFrame\":{\"functionName\":\"f\"},\"parent\":1}],\"startTime\":0,\"samples\":[2],\"timeDeltas\":[1]}";
+    let outcome = fold(cyclic.as_bytes()).ok();
+    assert!(outcome.stderr.contains("nodes that are their own callers"), "{outcome:?}");
+    let entities = "<?xml version=\"1.0\"?><!DOCTYPE t [<!ENTITY e \"boom\">]><trace-query-result><row>\
+        <weight id=\"1\">5</weight><backtrace id=\"2\"><frame id=\"3\" name=\"&e;\"/></backtrace></row></trace-query-result>";
+    assert_said(entities, "&e: 5\n", "it defines entities, which are left as they are written");
+}
+
+#[test]
+fn the_versions_of_libraries_symbols_are_no_part_of_names() {
+    let gdb = "#0  memcpy@@GLIBC_2.14 () from /lib/libc.so.6\n#1  f@plt () at a.c:1\n#2  g@GLIBC_2.2.5 () at a.c:1\n";
+    assert_said(gdb, "g;f@plt;memcpy 1\n", "");
+    let verbatim = run("fg-collapse", ["--no-tidy"], gdb.as_bytes()).ok().text();
+    assert_eq!(verbatim, "g@GLIBC_2.2.5;f@plt;memcpy@@GLIBC_2.14 1\n");
+}
+
+/// The share of a row that perf left out of its stacks, as too small, is the function's; rounding is nothing.
+#[test]
+fn what_perf_report_counts_is_kept() {
+    let report = |samples: &str, stacks: &str| {
+        format!(
+            "# Samples: {samples}  of event 'cycles'\n# Event count (approx.): 1000000\n#\n# Overhead  Symbol\n{stacks}"
+        )
+    };
+    let counts = "    75.00%  [.] f\n70 f;main\n    25.00%  [.] g\n20 g;main\n5 g\n";
+    assert_said(&report("100", counts), "f 5\ng 5\nmain;f 70\nmain;g 20\n", "");
+    let periods = "    66.67%  [.] f\n666660 main;f\n    33.33%  [.] g\n333340 main;g\n";
+    assert_said(&report("3", periods), "main;f 666660\nmain;g 333340\n", "");
+    // Of more than a thousand samples perf rounds the number: what has no stacks is estimated from what has some.
+    assert_said(&report("2K", "    90.00%  [.] f\n1800 f;main\n    10.00%  [.] g\n"), "g 200\nmain;f 1800\n", "");
+}
+
+/// What each function costs itself, whatever the graph.
+fn own(folded: &str, leaf: &str) -> u64 {
+    let lines = folded.lines().filter_map(|line| line.rsplit_once(' '));
+    lines
+        .filter(|(stack, _)| stack.rsplit(';').next() == Some(leaf))
+        .map(|(_, cost)| cost.parse::<u64>().unwrap())
+        .sum()
+}
+
+#[test]
+fn in_callgrinds_graph_each_function_keeps_what_it_costs_itself() {
+    let cycle = "events: Ir\nfl=a.c\nfn=main\n1 10\ncfn=even\ncalls=1 1\n1 90\n\nfn=even\n1 7\ncfn=odd\ncalls=5 1\n1 80\n\n\
+        fn=odd\n1 70\ncfn=even\ncalls=4 1\n1 60\ncfn=leaf\ncalls=1 1\n1 13\n\nfn=leaf\n1 13\ntotals: 100\n";
+    let folded = fold(cycle.as_bytes()).ok().text();
+    for (function, cost) in [("main", 10), ("even", 7), ("odd", 70), ("leaf", 13)] {
+        assert_eq!(own(&folded, function), cost, "{function}: {folded}");
+    }
+    assert!(folded.lines().all(|line| line.starts_with("main")), "{folded}");
+    // Two functions of one name, in two files and in two objects: neither calls what the other does.
+    let twins = "events: Ir\nob=app\nfl=a.c\nfn=main\n1 1\ncfn=run\ncalls=1 1\n1 30\ncob=lib\ncfi=b.c\ncfn=run\ncalls=1 1\n\
+        1 500\n\nfn=run\n1 10\ncfn=x\ncalls=1 1\n1 20\n\nfn=x\n1 20\n\nob=lib\nfl=b.c\nfn=run\n1 100\ncfn=y\ncalls=1 1\n1 400\n\n\
+        fn=y\n1 400\ntotals: 531\n";
+    let folded = fold(twins.as_bytes()).ok().text();
+    assert_eq!(folded, "main 1\nmain;run 110\nmain;run;x 20\nmain;run;y 400\n");
+    let placed = run("fg-collapse", ["--srcline"], twins.as_bytes()).ok().text();
+    assert!(placed.contains("main:a.c;run:a.c 10\n") && placed.contains("main:a.c;run:b.c 100\n"), "{placed}");
+}
+
+const PROGRAM: &str = "#include <stdlib.h>\nvolatile long s;\nstatic long help(int n) { for (int i = 0; i < n; i++) s += i; return s; }\n\
+    long odd(int n);\nlong even(int n) { help(20); return n ? odd(n - 1) : 1; }\nlong odd(int n) { return n ? even(n - 1) : 0; }\n\
+    long fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }\n\
+    int cmp(const void *a, const void *b) { help(3); return *(int *)a - *(int *)b; }\n\
+    int main(void) { int v[200]; for (int i = 0; i < 200; i++) v[i] = rand();\n\
+    qsort(v, 200, 4, cmp); return (even(30) + odd(21) + fib(12)) == 0; }\n";
+
+#[test]
+fn callgrind_agrees_with_its_own_annotation() {
+    if !support::has("valgrind") || !support::has("gcc") {
+        return;
+    }
+    let folder = support::directory();
+    let shell = |line: &str| {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", line]).current_dir(folder.path());
+        run_command(command, b"").ok()
+    };
+    std::fs::write(folder.path().join("a.c"), PROGRAM).unwrap();
+    shell("gcc -g -O1 -fno-inline -fno-optimize-sibling-calls -o a a.c");
+    for option in ["--dump-instr=no", "--compress-strings=no", "--separate-recs=3"] {
+        shell(&format!("valgrind -q --tool=callgrind {option} --callgrind-out-file=out ./a"));
+        let outcome = run("fg-collapse", ["--no-tidy".as_ref(), folder.path().join("out").as_os_str()], b"").ok();
+        let (folded, mut listed) = (outcome.text(), 0);
+        assert_eq!(outcome.stderr, "", "{option}");
+        let table = shell("callgrind_annotate --threshold=100 --auto=no --show-percs=no out").text();
+        // `  5,577  ./string/strcmp.S:strcmp [/usr/lib/ld.so]`
+        let rows = table.lines().skip_while(|line| !line.contains("file:function")).skip(2);
+        let mut costs = std::collections::BTreeMap::<&str, u64>::new();
+        for row in rows.take_while(|row| !row.is_empty()) {
+            let (cost, place) = row.trim_start().split_once(' ').unwrap();
+            let place = place.trim_start();
+            let place = place.rsplit_once(" [").map_or(place, |(place, _)| place);
+            *costs.entry(place.split_once(':').unwrap().1).or_default() +=
+                cost.replace(',', "").parse::<u64>().unwrap();
+        }
+        for (function, cost) in costs {
+            assert_eq!(own(&folded, function), cost, "{option}: {function}");
+            listed += cost;
+        }
+        let sum: u64 = folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
+        assert!(sum == listed && sum > 10_000, "{option}: {sum} and {listed}");
+    }
+}
