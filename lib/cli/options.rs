@@ -102,13 +102,12 @@ impl Shared {
         command.about(Resettable::from(about)).long_about(Resettable::from(at_length))
     }
 
-    pub(super) fn of(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
-        // In release builds clap does not tell an option that is not there from one that was not given; those of a default
-        // are always given.
-        let has = |id| matches.ids().any(|given| given == id);
+    pub(super) fn of(matches: &clap::ArgMatches, command: &clap::Command) -> Result<Self, clap::Error> {
+        // In release builds the matches do not tell an option that the tool does not have from one that was not given.
+        let has = |id| command.get_arguments().any(|option| option.get_id() == id);
         Ok(Self {
             common: Common::from_arg_matches(matches)?,
-            reading: if has("strict") { Reading::from_arg_matches(matches)? } else { Reading::default() },
+            reading: if has("files") { Reading::from_arg_matches(matches)? } else { Reading::default() },
             color: if has("color") { Color::from_arg_matches(matches)?.color } else { clap::ColorChoice::Auto },
         })
     }
