@@ -69,7 +69,15 @@ fn inputs_of_different_units_are_added_with_one_line() {
 
 #[test]
 fn what_looks_like_another_format_is_told_from_it() {
+    let probe =
+        |stack: &str| format!("CPU     ID                    FUNCTION:NAME\n  2  81201   :tick-1s\n\n{stack}\n");
+    let ticks = [probe("  a`f+0x1\n  3\n"), probe("  key\n  a`g+0x1\n  4\n")].concat();
     for (text, folded) in [
+        (&*ticks, "a`f 3\nkey;a`g 4\n"),
+        (
+            "\ttarget:  g++\n\tffffffff814b824d wake\n\tffffffff81000d62 irq\n\t  waker: lto a\n\t1146\n",
+            "lto a;irq;wake;g++ 1146\n",
+        ),
         ("@[x];bar 4\n", "@[x];bar 4\n"),
         ("@[a]: x 4\n", "@[a]: x 4\n"),
         ("@[\n    f\n]: 4\n", "f 4\n"),
