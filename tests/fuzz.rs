@@ -402,5 +402,6 @@ fn recordings_may_be_anything() {
         assert!(start.elapsed() < Duration::from_secs(20), "{} takes long", file.display());
         count += 1;
     }
-    assert!(count > 0 && peak_megabytes() < 1024, "{count} recordings, {} MB", peak_megabytes());
+    eprintln!("{count} recordings, {} MB", peak_megabytes());
+    assert!(count > 0 && peak_megabytes() < 1024);
 }

@@ -18,7 +18,7 @@ pub enum Measure {
     Category,
     /// By how much a function's self weight grew; of each that matches by itself if no pattern is given.
     Growth,
-    /// By how much the weight of stacks grew in which a frame matches.
+    /// By how much the weight of stacks grew in which a frame matches; of each frame by itself if no pattern is given.
     InclusiveGrowth,
     /// Samples that were lost.
     Lost,
@@ -96,7 +96,7 @@ impl Rule {
         let takes_none = matches!(measure, Measure::Lost | Measure::Truncated | Measure::Unknown | Measure::BusyLoop);
         match subject {
             Some(_) if takes_none => return Err("expected only a share in percent".to_owned()),
-            None if !takes_none && measure != Measure::Growth => {
+            None if !takes_none && !measure.is_growth() => {
                 return Err("expected WHAT=PERCENT".to_owned());
             }
             _ => {}
@@ -157,7 +157,7 @@ impl Rule {
 
     /// Whether each function is judged by itself.
     pub(super) fn judges_each(&self) -> bool {
-        self.measure == Measure::Growth && self.pattern.is_none()
+        self.measure.is_growth() && self.pattern.is_none()
     }
 
     /// Whether it is about this frame.

@@ -6,6 +6,16 @@ use clap::builder::Resettable;
 use clap::{Args as _, FromArgMatches as _};
 
 use super::generate;
+use crate::profile::Weight;
+
+/// Reads a weight that an option names: a positive number.
+///
+/// # Errors
+/// What was expected, in words.
+pub fn positive(text: &str) -> Result<Weight, &'static str> {
+    let weight = Weight::parse(text.as_bytes()).filter(|weight| !weight.is_zero());
+    weight.ok_or("expected a positive number, like 2 or 0.25")
+}
 
 /// The options that all tools have.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -93,10 +103,12 @@ impl Shared {
     }
 
     pub(super) fn of(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
-        let has = |id| matches.try_contains_id(id).is_ok();
+        // In release builds clap does not tell an option that is not there from one that was not given; those of a default
+        // are always given.
+        let has = |id| matches.ids().any(|given| given == id);
         Ok(Self {
             common: Common::from_arg_matches(matches)?,
-            reading: if has("files") { Reading::from_arg_matches(matches)? } else { Reading::default() },
+            reading: if has("strict") { Reading::from_arg_matches(matches)? } else { Reading::default() },
             color: if has("color") { Color::from_arg_matches(matches)?.color } else { clap::ColorChoice::Auto },
         })
     }

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 
 use object::Object as _;
 
+use super::kept::Kept;
 use super::mapped_file::{bytes_to_path, map_file};
 use super::object::Bytes;
 
@@ -27,6 +28,7 @@ pub struct Search<'a> {
     fetch: bool,
     /// What the user should know.
     remarks: RefCell<Vec<String>>,
+    kept: Kept,
 }
 
 /// A file that was found.
@@ -41,12 +43,17 @@ pub struct Found {
 impl<'a> Search<'a> {
     /// For an object at a path below the root of its process.
     pub fn new(path: &'a Path, root: Option<&'a Path>, fetch: bool) -> Self {
-        Self { path, root, fetch, remarks: RefCell::default() }
+        Self { path, root, fetch, remarks: RefCell::default(), kept: Kept::default() }
     }
 
     /// What the user should know.
     pub fn into_remarks(self) -> Vec<String> {
         self.remarks.into_inner()
+    }
+
+    /// Keeps bytes as long as the search lasts.
+    pub fn keep(&self, bytes: impl std::ops::Deref<Target = [u8]> + 'static) -> &[u8] {
+        self.kept.keep(bytes)
     }
 
     /// Adds to what the user should know.

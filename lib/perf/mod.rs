@@ -14,6 +14,7 @@ pub mod event;
 pub mod jit;
 pub mod jitdump;
 pub mod kallsyms;
+pub mod kept;
 mod mapped_file;
 pub mod naming;
 pub mod object;

@@ -72,6 +72,21 @@ pub enum Bytes {
     Copied(Arc<[u8]>),
 }
 
+impl Bytes {
+    /// Gives back the memory of what was read of a file; it is read again if it is asked for again.
+    #[cfg(unix)]
+    #[allow(unsafe_code)]
+    pub(super) fn let_go(&self) {
+        if let Self::Mapped(map) = self {
+            // SAFETY: the mapping is read-only, so that nothing is lost but what the file has. That this fails is no harm.
+            let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+        }
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn let_go(&self) {}
+}
+
 impl std::ops::Deref for Bytes {
     type Target = [u8];
 

@@ -109,18 +109,32 @@ impl Process {
     }
 }
 
+/// All processes together inherit no more mappings than this: a recording made by hand may have a process of very many
+/// fork very often. No machine has as many.
+const MOST_INHERITED: usize = 1 << 22;
+
 /// A thread's name, as an id of the recording's.
 pub type CommId = u32;
+
+/// The end of a thread, as it was told.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    time: u64,
+    pid: u32,
+    tid: u32,
+}
 
 /// All processes and threads of a recording.
 #[derive(Debug, Default)]
 pub struct Processes {
     processes: FxHashMap<u32, Process>,
     comms: FxHashMap<u32, Vec<During<CommId>>>,
-    /// Processes and threads that ended, by time, to be forgotten when no older sample can come any more.
-    ended: Vec<(u64, u32, u32)>,
+    /// Threads that ended, to be forgotten when no sample of theirs can come any more.
+    ended: Vec<Ended>,
     /// How many states processes have been in.
     states: u32,
+    /// How many mappings processes have from their parents, those counted that ended lately.
+    inherited: usize,
 }
 
 impl Processes {
@@ -178,6 +192,9 @@ impl Processes {
         let inherited: Vec<Mapping> = self.processes.get(&parent_pid).map_or(Vec::new(), |parent| {
             parent.current.values().filter(|mapping| mapping.since <= time).map(|mapping| mapping.what).collect()
         });
+        let is_too_much = self.inherited + inherited.len() > MOST_INHERITED;
+        let inherited = if is_too_much { Vec::new() } else { inherited };
+        self.inherited += inherited.len();
         let process = self.changed(pid, time);
         process.retire_all(time);
         process.execed = time;
@@ -188,7 +205,7 @@ impl Processes {
 
     /// A thread has ended.
     pub fn exit(&mut self, pid: u32, tid: u32, time: u64) {
-        self.ended.push((time, pid, tid));
+        self.ended.push(Ended { time, pid, tid });
     }
 
     /// What was mapped at an address.
@@ -219,11 +236,16 @@ impl Processes {
         self.comms.values_mut().flatten().for_each(|name| name.what = new(name.what));
     }
 
-    /// No sample older than `time` will come: what only such a one could ask for is dropped.
-    pub fn forget_before(&mut self, time: u64) {
-        let (gone, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.ended).into_iter().partition(|end| end.0 < time);
-        self.ended = later;
-        for (end, pid, tid) in gone {
+    /// The threads that ended before `time`, as was told, and by now run no more. The kernel tells of an end before it takes
+    /// down what the thread had mapped, which lasts as long as it lasts: of that too there are samples.
+    pub fn over_before(&mut self, time: u64, runs: impl Fn(u32) -> bool) -> Vec<Ended> {
+        let is_over = |end: &mut Ended| end.time < time && !runs(end.tid);
+        self.ended.extract_if(.., is_over).collect()
+    }
+
+    /// No sample older than `time` will come, nor of those that are `over`: what only such a one could ask for is dropped.
+    pub fn forget_before(&mut self, time: u64, over: Vec<Ended>) {
+        for Ended { time: end, pid, tid } in over {
             // The number may have been given to another thread since.
             if self.comms.get(&tid).and_then(|names| names.last()).is_some_and(|name| name.since <= end) {
                 self.comms.remove(&tid);
@@ -232,6 +254,7 @@ impl Processes {
                 }
             }
         }
+        self.inherited = self.processes.values().map(|process| process.current.len()).sum();
         for process in self.processes.values_mut() {
             let gone = process.retired.partition_point(|mapping| mapping.until <= time);
             process.retired.drain(..gone);
@@ -267,7 +290,7 @@ mod tests {
         assert_eq!(found(&processes, 110, 25), Some((7, 0)));
         assert_eq!(found(&processes, 170, 25), Some((7, 60)));
         assert_eq!(found(&processes, 170, 15), Some((7, 0)));
-        processes.forget_before(21);
+        processes.forget_before(21, Vec::new());
         assert_eq!(found(&processes, 150, 15), None);
         assert_eq!(found(&processes, 150, 25), Some((8, 0)));
     }
@@ -310,13 +333,43 @@ mod tests {
     }
 
     #[test]
+    fn many_forks_of_a_process_of_many_mappings_take_bounded_room() {
+        let mut processes = Processes::default();
+        (0..100_000).for_each(|n| processes.map(5, mapping(n * 16, n * 16 + 16, 7), 10));
+        (100..300).for_each(|pid| processes.fork((pid, pid), (5, 5), 20));
+        let mappings = |processes: &Processes| processes.processes.values().map(|it| it.current.len()).sum::<usize>();
+        assert!((2_000_000..5_000_000).contains(&mappings(&processes)), "{}", mappings(&processes));
+        (100..300).for_each(|pid| processes.exit(pid, pid, 30));
+        (100..300).for_each(|pid| processes.name(pid, 1, 20));
+        let over = processes.over_before(40, |_| false);
+        processes.forget_before(40, over);
+        processes.fork((1, 1), (5, 5), 50);
+        assert_eq!(found(&processes, 150, 51), Some((7, 0)));
+    }
+
+    #[test]
+    fn a_thread_that_still_runs_after_its_end_is_not_forgotten() {
+        let mut processes = Processes::default();
+        processes.name(1, 3, 10);
+        processes.exit(1, 1, 20);
+        let over = processes.over_before(30, |tid| tid == 1);
+        processes.forget_before(30, over);
+        assert_eq!(processes.comm(1, 35), Some(3));
+        let over = processes.over_before(50, |_| false);
+        assert_eq!(processes.comm(1, 45), Some(3));
+        processes.forget_before(50, over);
+        assert_eq!(processes.comm(1, 45), None);
+    }
+
+    #[test]
     fn a_number_that_was_given_again_is_not_forgotten_with_its_first_owner() {
         let mut processes = Processes::default();
         processes.name(1, 3, 10);
         processes.exit(1, 1, 20);
         processes.name(1, 4, 30);
         processes.map(1, mapping(100, 200, 7), 31);
-        processes.forget_before(40);
+        let over = processes.over_before(40, |_| false);
+        processes.forget_before(40, over);
         assert_eq!(processes.comm(1, 41), Some(4));
         assert!(found(&processes, 150, 41).is_some());
     }

@@ -173,6 +173,10 @@ fn name_all(objects: &Objects, object: ObjectId, places: &[Location], options: &
         Object::Jit { pid, .. } => objects.jit_code.frames(*pid, places, options.lines),
         Object::Elf(elf) => elf_names::frames(elf, &addresses, options),
     };
+    if let Object::Elf(elf) = object {
+        // Symbols and debug information are many times what ran of the file.
+        elf.bytes().let_go();
+    }
     names.fill(NamedFrame { name: object.frame(), known: false, inlined: false, start: None, source: None });
     (names, remarks)
 }

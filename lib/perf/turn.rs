@@ -101,13 +101,21 @@ mod tests {
         recording.take(Stamp { time: time + 2, ..stamp }, Event::Sample(sample));
     }
 
+    /// Another has ended meanwhile on the same CPU, and none of them runs any more.
+    fn forget_before(recording: &mut Recording, time: u64) {
+        let stamp = Stamp { pid: 9, tid: 9, time, id: 0, cpu: 0 };
+        recording.take(stamp, Event::Exit { pid: 9, tid: 9 });
+        let over = recording.over_before(time, |_| false);
+        recording.forget_before(time, over);
+    }
+
     #[test]
     fn a_part_is_whole_and_the_next_begins_with_the_living() {
         let mut recording = recording();
         program(&mut recording, 1, b"/none/stays", 10);
         program(&mut recording, 2, b"/none/goes", 20);
         recording.take(Stamp { pid: 2, tid: 2, time: 30, id: 0, cpu: 0 }, Event::Exit { pid: 2, tid: 2 });
-        recording.forget_before(40);
+        forget_before(&mut recording, 40);
         let part = recording.turn();
         assert_eq!((part.counts.samples, recording.counts.samples), (2, 0));
         let names = |recording: &Recording| recording.comms.iter().map(|(_, name)| name.to_vec()).collect::<Vec<_>>();
@@ -129,7 +137,7 @@ mod tests {
         for time in (0..100_000).step_by(100) {
             program(&mut recording, 2, format!("/none/{time}").as_bytes(), time);
             recording.take(Stamp { pid: 2, tid: 2, time: time + 50, id: 0, cpu: 0 }, Event::Exit { pid: 2, tid: 2 });
-            recording.forget_before(time + 60);
+            forget_before(&mut recording, time + 60);
             assert_eq!(recording.turn().counts.samples, 1);
         }
         assert_eq!(recording.objects.iter().count(), 3);

@@ -118,8 +118,7 @@ impl Counters {
         if !self.enable_by_hand {
             return Ok(());
         }
-        let is_side = |counter: &&Counter| !counter.id().is_ok_and(|id| self.counted.contains_key(&id));
-        self.all().filter(is_side).try_for_each(Counter::enable)
+        self.all().filter(|counter| self.is_side(counter)).try_for_each(Counter::enable)
     }
 
     /// Starts counting, unless a command's program will.
@@ -155,6 +154,15 @@ impl Counters {
             lost[event] += counter.stat().ok()?.lost_records?;
         }
         Some(lost)
+    }
+
+    /// How many records of what samples refer to the kernel says it dropped, where it can say.
+    pub fn lost_side_band(&self) -> Option<u64> {
+        self.all().filter(|counter| self.is_side(counter)).map(|counter| counter.stat().ok()?.lost_records).sum()
+    }
+
+    fn is_side(&self, counter: &Counter) -> bool {
+        !counter.id().is_ok_and(|id| self.counted.contains_key(&id))
     }
 
     /// The number of the event of which counter `id` took a sample in thread `tid`, if it counts: a thread that was born

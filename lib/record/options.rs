@@ -50,6 +50,7 @@ pub fn of_samples(target: &Target, sampling: &Sampling, metric: &Metric, rate: R
 /// The options of a counter that only tells what samples refer to.
 pub fn of_the_side(target: &Target, without_kernel: bool) -> Opts {
     let mut options = common(target, without_kernel);
+    options.stat_format.lost_records = true;
     options.extra_record.task = true;
     options.extra_record.comm = true;
     options.extra_record.mmap.code = true;

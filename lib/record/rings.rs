@@ -54,11 +54,16 @@ impl Reader {
     /// Reads all that stands in the rings, but of each ring no more than one record that came meanwhile: who writes faster
     /// than we read would keep us from hearing of anything else.
     pub fn read(&mut self, counters: &Counters, recording: &mut Recording) {
-        self.read_until(now(), counters, recording);
+        self.read_all(false, counters, recording);
     }
 
-    fn read_until(&mut self, until: u64, counters: &Counters, recording: &mut Recording) {
+    fn read_all(&mut self, is_last: bool, counters: &Counters, recording: &mut Recording) {
+        let past = now().saturating_sub(STRAGGLERS_NS).min(self.asked_since);
+        // Now: whoever runs no more has no sample but those that are about to be read.
+        let is_due = past > self.forgotten + STRAGGLERS_NS;
+        let over = is_due.then(|| recording.over_before(past, target::is_there));
         let begin = now();
+        let until = if is_last { u64::MAX } else { begin };
         self.read_side_band(counters, recording);
         for rings in &counters.rings {
             let Some(records) = rings.samples.sampler().iter() else { continue };
@@ -73,23 +78,22 @@ impl Reader {
         self.read_switches(counters, recording);
         if let Some(switches) = &mut self.switches {
             switches.settle(begin, recording);
-            if until < u64::MAX
+            if !is_last
                 && let (Some(counter), Some(every)) =
                     (switches.dense_counter(), switches.change(begin, recording.counts.lost))
             {
                 counters.let_count(counter, every);
             }
         }
-        let past = begin.saturating_sub(STRAGGLERS_NS).min(self.asked_since);
-        if past > self.forgotten + STRAGGLERS_NS {
-            recording.forget_before(past);
+        if let Some(over) = over {
+            recording.forget_before(past, over);
             self.forgotten = past;
         }
     }
 
     /// Reads all that is left, when nothing more will come.
     pub fn finish(&mut self, counters: &Counters, recording: &mut Recording) {
-        self.read_until(u64::MAX, counters, recording);
+        self.read_all(true, counters, recording);
         self.horizon = u64::MAX;
         self.take_waiting(counters, recording);
     }

@@ -58,10 +58,10 @@ impl FromStr for CallGraph {
 /// The kernel copies no more of a stack.
 pub(super) const LARGEST_COPY: u32 = 65528;
 
-/// Rings hold 2 to this many pages: 512 KiB of samples, or 8 MiB where they bring their stacks; 256 KiB of the rest.
+/// Rings hold 2 to this many pages: 512 KiB of samples, or 8 MiB where they bring their stacks; 512 KiB of the rest.
 const SAMPLE_RING: u8 = 7;
 const STACK_RING: u8 = 11;
-const SIDE_RING: u8 = 6;
+const SIDE_RING: u8 = 7;
 /// 1 MiB of switches: 10,000 of them.
 const SWITCH_RING: u8 = 8;
 /// And where the kernel refuses that much, down to this: below, or where fewer than two stacks fit, they are of no use.

@@ -33,6 +33,7 @@ pub(super) struct Session {
     began: Instant,
     /// What was lost in the parts before it.
     lost_before: Vec<u64>,
+    side_band_lost_before: u64,
     epoll: OwnedFd,
     /// The processes whose end is the recording's; by number of the file to wait for.
     living: Vec<OwnedFd>,
@@ -84,6 +85,7 @@ impl Session {
             metrics,
             began: Instant::now(),
             lost_before: Vec::new(),
+            side_band_lost_before: 0,
             epoll,
             living,
             interrupts,
@@ -188,6 +190,10 @@ impl Session {
     fn part(&mut self) -> Recorded {
         let lost = self.counters.lost();
         let mut recording = self.recording.turn();
+        if let Some(lost) = self.counters.lost_side_band() {
+            let before = std::mem::replace(&mut self.side_band_lost_before, lost);
+            recording.counts.lost_side_band = lost - before;
+        }
         if let Some(lost) = lost {
             let before = std::mem::replace(&mut self.lost_before, lost.clone());
             let since = |(number, lost): (usize, &u64)| lost - before.get(number).unwrap_or(&0);

@@ -56,6 +56,11 @@ pub fn processes() -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
+/// Whether there is such a thread, though it may be on the last steps of its end.
+pub fn is_there(tid: u32) -> bool {
+    Path::new("/proc").join(tid.to_string()).exists()
+}
+
 /// The process that a thread belongs to.
 ///
 /// # Errors

@@ -66,6 +66,8 @@ fn a_function_stands_between_its_callers_and_what_it_calls() {
         equal(title(frame("x")), "x (5 samples, 31.25%)", "what it calls, all together");
         equal(title(frame("b")), "b (5 samples, 31.25%)", "a caller");
         check(top(frame("x")) < top(frame("f")) && top(frame("b")) > top(frame("f")), "callers beneath it");
+        equal(rect(frame("a")).left, rect(frame("f")).left, "callers begin where it does");
+        check(frame("f").matches(".turn"), "it stands out");
         equal(all("main").length, 3, "each caller's own caller");
         check(top(frame("main")) >= top(frame("b")), "further down");
         check(!frame("z") && !frame("all"), "nothing else");

@@ -15,6 +15,7 @@ mod diff;
 mod documents;
 mod faults;
 mod filter;
+mod fleet;
 mod folded;
 mod formats;
 mod heatmap;

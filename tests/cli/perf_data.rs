@@ -71,8 +71,10 @@ fn recordings_are_read_as_perf_reads_them() {
         [&["-g"][..], &["--call-graph", "dwarf,16384"], &["-g", "-z"], &["-e", "cpu-clock,page-faults", "-g"]]
     {
         let Some(file) = record(folder.path(), options) else { return };
-        let ours = weights(&collapse(&file, &["--no-inline", "--event", "all"]).ok().text());
+        let mut ours = weights(&collapse(&file, &["--no-inline", "--event", "all"]).ok().text());
         let theirs = by_perf(&file, &["--event", "all"]);
+        // A busy machine loses samples, of which perf script says nothing.
+        ours.remove("[lost]");
         assert_eq!(ours.values().sum::<u64>(), theirs.values().sum(), "{options:?}");
         assert!(agreement(&ours, &theirs) > 0.8, "{options:?}: {}", agreement(&ours, &theirs));
     }

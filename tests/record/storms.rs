@@ -3,10 +3,10 @@
 //! Two storms a test; `FG_STORMS=50` makes more of them.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use crate::folded::{Folded, end, may_record, recorder};
-use crate::support::{directory, has, skip};
+use crate::folded::{Folded, end, may_record, recorder, send};
+use crate::support::{Outcome, directory, eventually, has, skip};
 
 const PROGRAMS: usize = 5;
 
@@ -49,22 +49,19 @@ fn wrong(stack: &[String]) -> Option<&'static str> {
 }
 
 /// Records storms; how many of their samples met programs and libraries.
-fn storms(arguments: &[&str], ends_with_command: bool) -> u64 {
+fn storms(ends_with_command: bool) -> u64 {
     let folder = directory();
     compile(folder.path());
     let runs = std::env::var("FG_STORMS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(2);
     let mut met = 0;
     for run in 0..runs {
-        let mut command = recorder(["-F", "9973", "--no-inline"]);
-        command.args(arguments).current_dir(&folder);
-        let storm = || Command::new("./p0").arg("6").current_dir(&folder).spawn().unwrap();
+        // Of all CPUs, who takes samples that often takes none in time.
+        let mut command = recorder(["--no-inline", "-F", if ends_with_command { "9973" } else { "1999" }]);
+        command.current_dir(&folder);
         let outcome = if ends_with_command {
             end(command.args(["--", "./p0", "6"]).spawn().unwrap())
         } else {
-            let recording = command.spawn().unwrap();
-            let mut storm = storm();
-            storm.wait().unwrap();
-            end(recording)
+            record_all_while(command, 20, Command::new("./p0").arg("6").current_dir(&folder))
         };
         if outcome.stderr.contains("cannot record all CPUs") {
             skip(&outcome.stderr);
@@ -81,6 +78,24 @@ fn storms(arguments: &[&str], ends_with_command: bool) -> u64 {
     met
 }
 
+/// Records all CPUs while a program runs so many times; the first time the recorder may still be about to begin.
+fn record_all_while(mut recorder: Command, times: u32, program: &mut Command) -> Outcome {
+    let mut recorder = recorder.arg("-a").spawn().unwrap();
+    let files = Path::new("/proc").join(recorder.id().to_string()).join("fd");
+    let waits_for_rings = || {
+        let mut files = std::fs::read_dir(&files).into_iter().flatten().flatten();
+        files.any(|file| std::fs::read_link(file.path()).is_ok_and(|it| it.ends_with("anon_inode:[eventpoll]")))
+    };
+    assert!(eventually(|| waits_for_rings() || recorder.try_wait().unwrap().is_some()));
+    for _ in 0..times {
+        program.status().unwrap();
+    }
+    if recorder.try_wait().unwrap().is_none() {
+        send(&recorder, libc::SIGINT);
+    }
+    end(recorder)
+}
+
 fn is_ours(thread: &str) -> bool {
     thread.starts_with(':') || (0..PROGRAMS).any(|number| thread == format!("p{number}"))
 }
@@ -88,7 +103,7 @@ fn is_ours(thread: &str) -> bool {
 #[test]
 fn in_a_storm_every_sample_of_a_command_is_its_own_programs() {
     if may_record() && has("cc") {
-        let met = storms(&[], true);
+        let met = storms(true);
         assert!(met > 50, "{met}");
     }
 }
@@ -96,7 +111,45 @@ fn in_a_storm_every_sample_of_a_command_is_its_own_programs() {
 #[test]
 fn in_a_storm_every_sample_of_the_system_is_its_own_programs() {
     if may_record() && has("cc") {
-        let met = storms(&["-a", "-d", "1.5"], false);
+        let met = storms(false);
         assert!(met > 50, "{met}");
     }
+}
+
+/// A child ends, and what it had mapped takes long to take down: its parent, which may run whenever it wants, wakes up
+/// meanwhile and keeps their CPU for most of a second.
+const LINGERING: &str = r#"
+import mmap, os, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+ready, tell = os.pipe()
+child = os.fork()
+if not child:
+    pages = mmap.mmap(-1, 300 << 20)
+    pages.madvise(mmap.MADV_NOHUGEPAGE)
+    for page in range(0, len(pages), 4096): pages[page] = 1
+    os.write(tell, b"!")
+    os._exit(0)
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+os.read(ready, 1)
+time.sleep(0.01)
+end = time.monotonic() + 0.8
+while time.monotonic() < end: pass
+os.waitpid(child, 0)
+"#;
+
+#[test]
+fn a_process_that_takes_long_to_end_keeps_its_name() {
+    if !(may_record() && has("python3")) {
+        return;
+    }
+    let recording = recorder(["-F", "2000", "--call-graph", "fp", "--no-inline"]);
+    let outcome = record_all_while(recording, 2, Command::new("python3").args(["-c", LINGERING]).stderr(Stdio::null()));
+    if outcome.stderr.contains("cannot record all CPUs") || !rustix::process::geteuid().is_root() {
+        return skip("only root's programs run whenever they want");
+    }
+    let outcome = outcome.ok();
+    let profile = Folded::of(&outcome);
+    let ends = profile.0.iter().filter(|(stack, _)| stack.iter().any(|frame| frame == "do_exit"));
+    let of = |name: &str| ends.clone().filter(|(stack, _)| stack[0].starts_with(name)).map(|it| it.1).sum::<u64>();
+    assert!(of("python3") > 20 && of(":") == 0, "{} {} {}", of("python3"), of(":"), outcome.stderr);
 }

@@ -124,7 +124,7 @@ fn the_whole_system_is_recorded_without_its_idling() {
     let (true, Some(busy)) = (may_record(), program("busy")) else { return };
     let _process = Background::start(Command::new(busy).arg("20"));
     // The cheapest way: all that runs on the machine is to be named.
-    let outcome = record(["-a", "-d", "0.6", "--call-graph", "fp", "--no-inline"]);
+    let outcome = record(["-a", "-d", "2", "--call-graph", "fp", "--no-inline"]);
     if outcome.stderr.contains("cannot record all CPUs") {
         return crate::support::skip(&outcome.stderr);
     }
@@ -252,7 +252,7 @@ fn a_cgroup_is_recorded_without_the_others() {
     let (inside, _outside) =
         (Background::start(Command::new(&busy).arg("20")), Background::start(Command::new(&busy).arg("20")));
     std::fs::write(folder.join("cgroup.procs"), inside.pid()).unwrap();
-    let outcome = record(["--script", "-F", "499", "-d", "0.5", "--cgroup", folder.to_str().unwrap()]);
+    let outcome = record(["--script", "-F", "499", "-d", "2", "--cgroup", folder.to_str().unwrap()]);
     drop(inside);
     assert!(eventually(|| std::fs::remove_dir(&folder).is_ok()));
     let text = outcome.ok().text();

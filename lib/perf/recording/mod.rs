@@ -16,9 +16,12 @@ pub use self::stack::Stack;
 use self::stack::Waiting;
 use super::event::{Event, Mmap, Sample, Stamp};
 use super::objects::Objects;
-use super::process::{CommId, Mapping, Processes};
+use super::process::{CommId, Ended, Mapping, Processes};
 use super::unwind::{Memory, Unwinder};
 use crate::profile::{FrameId, Frames, Stacks};
+
+/// No CPU has this number.
+const ANY_CPU: u32 = u32::MAX;
 
 /// A sample kept by itself.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +40,7 @@ pub struct Recording {
     /// How it is kept.
     pub options: Options,
     pub(super) processes: Processes,
-    /// On each CPU, the process and thread that ended last.
+    /// On each CPU, and on any, the process and thread that ended last.
     pub(super) exits: FxHashMap<u32, (u32, u32)>,
     /// The files whose code ran.
     pub objects: Objects,
@@ -101,6 +104,7 @@ impl Recording {
             }
             Event::Exit { pid, tid } => {
                 self.exits.insert(stamp.cpu, (pid, tid));
+                self.exits.insert(ANY_CPU, (pid, tid));
                 self.processes.exit(pid, tid, stamp.time);
             }
             Event::Throttle => self.counts.throttled += 1,
@@ -148,9 +152,15 @@ impl Recording {
         }
     }
 
-    /// No sample older than `time` will come.
-    pub fn forget_before(&mut self, time: u64) {
-        self.processes.forget_before(time);
+    /// The threads that ended before `time` and run no more; but those stay of which nameless samples may still come.
+    pub fn over_before(&mut self, time: u64, runs: impl Fn(u32) -> bool) -> Vec<Ended> {
+        let exits = &self.exits;
+        self.processes.over_before(time, |tid| exits.values().any(|(_, last)| *last == tid) || runs(tid))
+    }
+
+    /// No sample older than `time` will come, nor of those that are `over`.
+    pub fn forget_before(&mut self, time: u64, over: Vec<Ended>) {
+        self.processes.forget_before(time, over);
     }
 
     fn sample(&mut self, stamp: Stamp, sample: &Sample<'_>) {

@@ -1,7 +1,7 @@
 //! The stacks of samples: what the kernel wrote and what unwinding finds, as places in the code.
 
 use super::places::Location;
-use super::{Recording, ThreadBy};
+use super::{ANY_CPU, Recording, ThreadBy};
 use crate::perf::event::{Address, Sample, Stamp};
 use crate::perf::object::Object;
 use crate::perf::objects::{KERNEL, UNKNOWN};
@@ -184,9 +184,10 @@ impl Recording {
         end
     }
 
-    /// A thread on the last steps of its end has no number any more: it is the last that has ended on its CPU.
+    /// A thread on the last steps of its end has no number any more: it is the last that has ended on its CPU, or if none
+    /// has, the last of all.
     pub(super) fn with_owner(&self, stamp: Stamp) -> Stamp {
-        match self.exits.get(&stamp.cpu) {
+        match self.exits.get(&stamp.cpu).or_else(|| self.exits.get(&ANY_CPU)) {
             Some(&(pid, tid)) if stamp.tid == u32::MAX => Stamp { pid, tid, ..stamp },
             _ => stamp,
         }

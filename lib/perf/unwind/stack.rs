@@ -10,7 +10,8 @@ pub trait Memory: Send {
     fn read(&mut self, pid: u32, address: u64, into: &mut [u8]) -> usize;
 }
 
-/// What is read at once.
+/// What is read at once: some pages, as few calls of the kernel cost less than what they bring.
+const PIECE: usize = 4 * PAGE as usize;
 const PAGE: u64 = 4096;
 /// How far beyond the copy the living stack is followed.
 const LONGEST_TAIL: u64 = 8 << 20;
@@ -21,12 +22,26 @@ pub struct Stack<'a> {
     dump: &'a [u8],
     pid: u32,
     memory: Option<&'a mut (dyn Memory + 'static)>,
-    pages: Vec<(u64, Box<[u8; PAGE as usize]>)>,
+    pieces: Vec<Piece>,
     /// The highest return address in the copy, and where it stands.
     anchor: Option<(u64, u64)>,
     frames_in_dump: usize,
     tail: Tail,
     missed_above: bool,
+}
+
+/// A piece of the living stack.
+struct Piece {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Piece {
+    /// What it holds from an address on, if it holds that.
+    fn from(&self, address: u64) -> Option<&[u8]> {
+        let offset = usize::try_from(address.checked_sub(self.start)?).ok()?;
+        self.bytes.get(offset..).filter(|bytes| !bytes.is_empty())
+    }
 }
 
 /// What was read beyond the copy.
@@ -43,7 +58,17 @@ impl<'a> Stack<'a> {
     /// A copy of the stack that began at `start`, and what reads the rest of it.
     pub fn new(start: u64, dump: &'a [u8], pid: u32, memory: Option<&'a mut (dyn Memory + 'static)>) -> Self {
         let tail = Tail::Nothing;
-        Self { start, dump, pid, memory, pages: Vec::new(), anchor: None, frames_in_dump: 1, tail, missed_above: false }
+        Self {
+            start,
+            dump,
+            pid,
+            memory,
+            pieces: Vec::new(),
+            anchor: None,
+            frames_in_dump: 1,
+            tail,
+            missed_above: false,
+        }
     }
 
     /// The word at an address.
@@ -112,25 +137,26 @@ impl<'a> Stack<'a> {
 
     fn read_living(&mut self, address: u64) -> Option<u64> {
         let mut word = [0; 8];
+        let known = self.pieces.iter().find_map(|piece| piece.from(address)).filter(|bytes| bytes.len() >= word.len());
+        if let Some(bytes) = known {
+            return Some(u64::from_le_bytes(bytes[..word.len()].try_into().ok()?));
+        }
         for (index, byte) in word.iter_mut().enumerate() {
-            let at = address.checked_add(index as u64)?;
-            *byte = self.page(at & !(PAGE - 1))?[(at % PAGE) as usize];
+            *byte = self.living_byte(address.checked_add(index as u64)?)?;
         }
         Some(u64::from_le_bytes(word))
     }
 
-    fn page(&mut self, start: u64) -> Option<&[u8; PAGE as usize]> {
-        let known = self.pages.iter().rposition(|(at, _)| *at == start);
-        if let Some(index) = known {
-            return Some(&self.pages[index].1);
+    fn living_byte(&mut self, address: u64) -> Option<u8> {
+        if let Some(bytes) = self.pieces.iter().find_map(|piece| piece.from(address)) {
+            return Some(bytes[0]);
         }
-        let mut page = Box::new([0; PAGE as usize]);
-        let read = self.memory.as_mut()?.read(self.pid, start, &mut page[..]);
-        if read < PAGE as usize {
-            return None;
-        }
-        self.pages.push((start, page));
-        self.pages.last().map(|(_, page)| &**page)
+        let mut piece = Piece { start: address & !(PAGE - 1), bytes: vec![0; PIECE] };
+        let read = self.memory.as_mut()?.read(self.pid, piece.start, &mut piece.bytes);
+        piece.bytes.truncate(read);
+        let byte = piece.from(address)?[0];
+        self.pieces.push(piece);
+        Some(byte)
     }
 
     /// Reads the process's memory anywhere: its code, say.

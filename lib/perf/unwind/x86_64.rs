@@ -64,23 +64,34 @@ impl Architecture for X86_64 {
         ends_with_near_call || (2..=code.len().min(7)).any(|length| is_indirect_call(&code[code.len() - length..]))
     }
 
-    /// CPython's trampolines around a call of the interpreter, one a Python function (`-X perf`):
-    /// `sub rsp, 8; call rcx; add rsp, 8; ret`.
+    /// CPython's trampolines around a call of the interpreter, one a Python function (`-X perf`).
     fn step_trampoline(address: Address, regs: &mut Self::Regs, stack: &mut Stack<'_>) -> Option<Unwound> {
-        const TRAMPOLINE: [u8; 11] = [0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3];
-        if address.exact {
-            return None;
-        }
-        let mut code = [0; TRAMPOLINE.len()];
-        stack.read_process(address.value.checked_sub(6)?, &mut code)?;
-        if code != TRAMPOLINE {
-            return None;
-        }
+        // Of the page alone: those beside it may be no code.
+        let mut around = [0; 21];
+        let (before, behind) = ((address.value % 4096).min(10), (4096 - address.value % 4096).min(11));
+        let read = &mut around[10 - before as usize..10 + behind as usize];
+        stack.read_process(address.value - before, read)?;
+        let pushed = pushed_in_trampoline(&around, address.exact)?;
         let sp = regs.sp();
-        let Some(caller) = stack.read(sp.checked_add(8)?) else { return Some(Unwound::Unreadable) };
+        let Some(caller) = stack.read(sp.checked_add(pushed)?) else { return Some(Unwound::Unreadable) };
         let bp = regs.bp();
-        Self::set(regs, caller, sp.checked_add(16)?, bp);
+        Self::set(regs, caller, sp.checked_add(pushed + 8)?, bp);
         Some(Unwound::Caller(Address { value: caller, in_kernel: false, exact: false }))
+    }
+}
+
+/// `sub rsp, 8; call rcx; add rsp, 8; ret`
+const TRAMPOLINE: [u8; 11] = [0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3];
+
+/// How many bytes the trampoline has pushed behind its return address at the middle one of these bytes, if it is one.
+fn pushed_in_trampoline(around: &[u8; 21], exact: bool) -> Option<u64> {
+    let behind_call = 6;
+    match exact {
+        false => (around[10 - behind_call..].starts_with(&TRAMPOLINE)).then_some(8),
+        // Where its instructions begin.
+        true => [(0, 0), (4, 8), (6, 8), (10, 0)]
+            .into_iter()
+            .find_map(|(offset, pushed)| around[10 - offset..].starts_with(&TRAMPOLINE).then_some(pushed)),
     }
 }
 
@@ -104,7 +115,18 @@ fn is_indirect_call(code: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Architecture as _, X86_64};
+    use super::{Architecture as _, TRAMPOLINE, X86_64, pushed_in_trampoline};
+
+    #[test]
+    fn in_a_trampoline_the_return_address_is_below_what_it_pushed() {
+        let pushed = |offset: usize, exact| {
+            let mut around = [0x90; 21];
+            around[10 - offset..][..11].copy_from_slice(&TRAMPOLINE);
+            pushed_in_trampoline(&around, exact)
+        };
+        assert_eq!([0, 4, 6, 10].map(|offset| pushed(offset, true)), [Some(0), Some(8), Some(8), Some(0)]);
+        assert_eq!((pushed(6, false), pushed(4, false), pushed(5, true)), (Some(8), None, None));
+    }
 
     #[test]
     fn calls_are_known_by_their_bytes() {

@@ -121,7 +121,9 @@ impl<'a> Samples<'a> {
         }
         self.records += 1;
         if self.records.is_multiple_of(FORGET_EVERY) {
-            self.recording.forget_before(stamp.time.saturating_sub(STRAGGLERS));
+            let past = stamp.time.saturating_sub(STRAGGLERS);
+            let over = self.recording.over_before(past, |_| false);
+            self.recording.forget_before(past, over);
         }
         Ok(())
     }
