@@ -1,5 +1,6 @@
 //! Where a parser puts its samples: into a profile, one after the other, or with their times.
 
+use super::text::UNKNOWN;
 use super::timeline::{Moment, Timeline};
 use crate::Error;
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
@@ -100,6 +101,10 @@ impl Sink {
     #[inline]
     pub(super) fn add_at(&mut self, stack: &[FrameId], weights: Weights, moment: Option<Moment>) -> Result<(), Error> {
         self.empty = false;
+        // A frame without a name that stands alone would be no stack.
+        let nameless = matches!(stack, [only] if self.frames().name(*only).trim_ascii().is_empty());
+        let unknown = if nameless { Some([self.intern(UNKNOWN)]) } else { None };
+        let stack = unknown.as_ref().map_or(stack, |unknown| unknown);
         match &mut self.keeping {
             Keeping::Sums => {
                 self.batch.push(stack, weights, &self.profile.frames);

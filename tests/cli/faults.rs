@@ -95,6 +95,9 @@ fn what_looks_like_another_format_is_told_from_it() {
 
 #[test]
 fn what_is_lost_or_nonsense_is_said() {
+    let nameless = "{\"$schema\":\"x\",\"shared\":{\"frames\":[{\"name\":\"\"}]},\"profiles\":[{\"type\":\"sampled\",\
+        \"unit\":\"none\",\"samples\":[[0]],\"weights\":[3]}]}";
+    assert_said(nameless, "[unknown] 3\n", "");
     let map = "{\"type\": \"map\", \"data\": {\"@\": {\"\": 7, \"\\n    f+1\\n    main+2\\n\": 3}}}\n";
     assert_said(map, "[unknown] 7\nmain;f 3\n", "");
     let small = fold(b"a;b 0.0000001\nc 1\nd 0.0000000\n").ok();
