@@ -20,8 +20,7 @@ impl Drawing {
     /// # Errors
     /// [`Error::Overflow`], and with strict diagnostics [`Error::Malformed`].
     pub fn of_unsorted(sources: &[Source], options: &Options, diagnostics: &mut Diagnostics) -> Result<Self, Error> {
-        let mut heap = Heap::default();
-        folded::read_all(sources, &mut heap, diagnostics)?;
+        let heap = Heap::read(sources, diagnostics)?;
         let (stacks, differential) = (heap.stacks.len() as u64, heap.differential);
         let layout = Division::new(heap, options).finish()?;
         Ok(Self { layout, payload: None, differential, stacks })
@@ -60,6 +59,39 @@ struct Stack {
 const OTHER: u64 = 1 << 63;
 
 impl Heap {
+    /// One file is read by several threads.
+    fn read(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Self, Error> {
+        let mut heap = Self::default();
+        let parts = if let [source] = sources { folded::read_in_parts(source, Self::default) } else { None };
+        match parts {
+            Some(parts) => parts.into_iter().try_for_each(|part| heap.take(part))?,
+            None => folded::read_all(sources, &mut heap, diagnostics)?,
+        }
+        Ok(heap)
+    }
+
+    /// Takes over the stacks of another.
+    fn take(&mut self, other: Self) -> Result<(), Error> {
+        if self.stacks.is_empty() {
+            *self = other;
+            return Ok(());
+        }
+        let ids = self.frames.intern_all(&other.frames);
+        let (first_id, first_other) = (self.ids.len(), self.others.len() as u64);
+        let new_id = |id: &u32| ids.get(*id as usize).map_or(END, |id| id.index() as u32);
+        self.ids.extend(other.ids.iter().map(new_id));
+        self.others.extend(other.others);
+        self.stacks.extend(other.stacks.iter().map(|stack| {
+            let weight = if stack.weight & OTHER == 0 { stack.weight } else { stack.weight + first_other };
+            Stack { at: stack.at + first_id, weight }
+        }));
+        self.layout.total.add(other.layout.total)?;
+        for (sum, weight) in self.layout.states.iter_mut().zip(other.layout.states) {
+            *sum = sum.checked_add(weight).ok_or(Error::Overflow)?;
+        }
+        Ok(())
+    }
+
     #[inline]
     fn weights(&self, stack: Stack) -> Weights {
         match stack.weight & OTHER {
@@ -261,12 +293,19 @@ mod tests {
             percent in 0.0..9.0,
             differential: bool,
             large: bool,
+            part in 0..80usize,
         ) {
             const NAMES: [&[u8]; 5] = [b"f", b"f.cold", b"[lost]", b"A::f", b"[libc.so]"];
-            let (mut heap, mut profile) = (Heap::default(), Profile::new(differential));
-            heap.begin(if differential { Kind::Differential } else { Kind::Plain });
+            let (mut heap, mut other, mut profile) = (Heap::default(), Heap::default(), Profile::new(differential));
+            for heap in [&mut heap, &mut other] {
+                heap.begin(if differential { Kind::Differential } else { Kind::Plain });
+            }
             let mut last: Vec<FrameId> = Vec::new();
-            for (stack, before, after) in &stacks {
+            for (number, (stack, before, after)) in stacks.iter().enumerate() {
+                if number == part {
+                    std::mem::swap(&mut heap, &mut other);
+                    last.clear();
+                }
                 let scale = if large { u128::from(u64::MAX) / 20 } else { 1_000_000 };
                 let [before, after] = [before, after].map(|weight| Weight::from_millionths(weight * scale));
                 let weights = Weights { before: if differential { before } else { Weight::ZERO }, after };
@@ -277,6 +316,7 @@ mod tests {
                 let ids: Vec<_> = stack.iter().map(|name| profile.frames.intern(NAMES[*name])).collect();
                 profile.add(&ids, weights).unwrap();
             }
+            heap.take(other).unwrap();
             let options = Options { plain: true, min_width: MinWidth::Percent(percent), ..Options::default() };
             let divided = Division::new(heap, &options).finish().unwrap();
             prop_assert_eq!(shown(&divided, differential), shown(&Drawing::of(&profile, &options).unwrap().layout, differential));
