@@ -13,8 +13,8 @@ use fgkit::input::Source;
 ///
 /// Reads folded stacks, plain or differential, and writes a line for each limit that is broken, with the stack that
 /// contributes most. Shares are of all weight, of a differential profile of that after. Growth is of all weight before,
-/// and where the weights are counts it must be more than noise. One run each does not tell how much a program varies by
-/// itself: set limits above that, or give fg-diff several runs and --significant.
+/// and where the weights are counts it must be more than noise. How much a program varies from run to run cannot be seen
+/// in one run each, so each counts as at most 2000 samples; to find less, give fg-diff several runs and --significant.
 ///
 /// In RE=N% the last = divides; RE is a regular expression, searched for anywhere in a frame's name.
 #[derive(clap::Parser)]
@@ -32,14 +32,16 @@ struct Args {
     /// Growth of self weight, of each or of matches
     #[arg(long, value_name = "[RE=]N%")]
     growth: Vec<String>,
-    /// Growth of stacks with a match, at most
-    #[arg(long, value_name = "RE=N%", hide_short_help = true)]
+    /// The same with what is called
+    ///
+    /// RE=N%, too. It also finds what became slower in functions that are called, or that the compiler put in their place.
+    #[arg(long, value_name = "N%")]
     inclusive_growth: Vec<String>,
     /// Lost samples, at most
     #[arg(long, value_name = "N%")]
     lost: Option<String>,
     /// Stacks cut before their root, at most
-    #[arg(long, value_name = "N%")]
+    #[arg(long, value_name = "N%", hide_short_help = true)]
     truncated: Option<String>,
     /// Stacks whose leaf has no name, at most
     #[arg(long, value_name = "N%", hide_short_help = true)]
@@ -156,7 +158,7 @@ impl Args {
 
 impl Tool for Args {
     const EXAMPLES: Entries = &[
-        ("fg-diff -n before.folded after.folded | fg-check --growth 2%", "Which functions became heavier."),
+        ("fg-diff -n before.folded after.folded | fg-check --inclusive-growth 2%", "Which functions became heavier."),
         ("fg-check --lost 1% --truncated 5% --self '^malloc$=10%' app.folded", "Limits for one profile."),
     ];
 

@@ -115,6 +115,22 @@ impl Args {
     }
 }
 
+/// What the manual says of these files.
+const PERF_DATA: &[(&str, &str)] = &[
+    (
+        "Names",
+        "The files that were mapped are looked for where they were, below --symfs, and in perf's cache (~/.debug); another \
+         build than the one that ran is not taken. Their debug information is found by build-id or debug link. Code that \
+         was made at run time is named by jitdumps, and by /tmp/perf-PID.map if that is root's or yours.",
+    ),
+    (
+        "Pipes",
+        "What perf record -o - writes is read as it comes. A file that comes through a pipe, or compressed as a whole, is \
+         kept in memory until its end, up to 2 GiB: only behind its records it says what stands in them. Give the file's \
+         name, or let the shell open it (< perf.data), and it is read in parts.",
+    ),
+];
+
 impl Tool for Args {
     const EXAMPLES: Entries = &[
         ("fg-collapse perf.data | fg-svg > flame.svg", "Draw what perf recorded."),
@@ -123,7 +139,8 @@ impl Tool for Args {
     ];
 
     fn sections() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
-        vec![("FORMATS", collapse::formats().map(|format| (format.name, format.about)).collect())]
+        let formats = collapse::formats().map(|format| (format.name, format.about)).collect();
+        vec![("FORMATS", formats), ("PERF.DATA", PERF_DATA.to_vec())]
     }
 
     const SEE_ALSO: &'static [&'static str] = &["perf-script(1)"];

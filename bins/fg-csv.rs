@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use fgkit::Error;
 use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::csv::{By, Categories, DEFAULT_CATEGORIES, Format, Table, count, summary, write};
+use fgkit::profile::Weight;
 
 /// Count what each function weighs, alone and with what it calls
 ///
@@ -15,7 +16,8 @@ use fgkit::csv::{By, Categories, DEFAULT_CATEGORIES, Format, Table, count, summa
 /// the table is aligned, else it is CSV.
 ///
 /// Of a differential profile, as fg-diff writes it, the table shows before, after and delta, and where the weights are
-/// counts the chance of such a difference by noise alone, adjusted for the number of rows: up to 0.05 it is significant.
+/// counts the chance of such a difference by noise alone, adjusted for the number of rows: up to 0.05 it is significant. For
+/// that a run counts as at most 2000 samples, since one run of a program varies from the next: see fg-diff --significant.
 /// The largest change comes first.
 #[derive(clap::Parser)]
 #[command(name = "fg-csv")]
@@ -54,6 +56,13 @@ struct Args {
     #[arg(long, value_name = "COLUMN")]
     sort: Option<String>,
 
+    /// What one sample weighs [default: the weights' common divisor]
+    ///
+    /// For the chances in the table of a differential profile. The common divisor of counts that happen to be round is too
+    /// large, and the chances with it; -v says what it is.
+    #[arg(long, hide_short_help = true, value_name = "WEIGHT", value_parser = cli::positive)]
+    per_sample: Option<Weight>,
+
     /// Divide values by tabs
     #[arg(long, conflicts_with = "json")]
     tsv: bool,
@@ -91,7 +100,14 @@ impl Tool for Args {
             return Ok(0);
         }
         let categories = Categories::load(self.categories.as_deref())?;
-        let counts = count(&session.sources, self.by, &mut session.diagnostics)?;
+        let mut counts = count(&session.sources, self.by, &mut session.diagnostics)?;
+        if counts.differential {
+            counts.sample = self.per_sample.or(counts.sample);
+            let said = counts
+                .sample
+                .map_or_else(|| "the weights are no counts".to_owned(), |sample| format!("one sample weighs {sample}"));
+            session.diagnostics.note(&said);
+        }
         let format = self.format(session.output.is_terminal());
         if self.summary {
             let (header, rows) = summary(&counts, &categories)?;

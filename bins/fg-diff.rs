@@ -43,7 +43,7 @@ struct Args {
     normalize: bool,
 
     /// Scale BEFORE by a factor
-    #[arg(long, hide_short_help = true, value_name = "FACTOR", conflicts_with = "normalize", value_parser = weight)]
+    #[arg(long, hide_short_help = true, value_name = "FACTOR", conflicts_with = "normalize", value_parser = cli::positive)]
     scale: Option<Weight>,
 
     /// Make every 0x address in a frame `0x...`
@@ -64,14 +64,18 @@ struct Args {
 
     /// Flatten differences that noise explains
     ///
-    /// BEFORE becomes AFTER there. Of the differences that remain, at most one of twenty is expected to be noise. With
-    /// one run a side that is the noise of counting samples. A program also varies from run to run, which only several
-    /// runs can tell (--before, --after; three a side are a good start).
+    /// BEFORE becomes AFTER there. Of the differences that remain, at most one of twenty is expected to be noise. Samples
+    /// are counts, whose noise is known. A program also varies from run to run. With one run a side that cannot be seen, so
+    /// a run counts as at most 2000 samples, however many it has: a function that grew from 5 to 10 % of the time is found,
+    /// one that grew from 5 to 6 % needs several runs a side (--before, --after; three are a good start), which show how
+    /// much each stack varies. What was lost, `[lost]`, is never judged.
     #[arg(long)]
     significant: bool,
 
     /// What one sample weighs [default: the weights' common divisor]
-    #[arg(long, hide_short_help = true, value_name = "WEIGHT", requires = "significant", value_parser = weight)]
+    ///
+    /// The common divisor of counts that happen to be round is too large, and hides differences; -v says what it is.
+    #[arg(long, hide_short_help = true, value_name = "WEIGHT", requires = "significant", value_parser = cli::positive)]
     per_sample: Option<Weight>,
 
     /// Exit with status 1 if any stack differs
@@ -81,11 +85,6 @@ struct Args {
     /// Fail at the first malformed line
     #[arg(long, hide_short_help = true, display_order = 800)]
     strict: bool,
-}
-
-fn weight(text: &str) -> Result<Weight, &'static str> {
-    let weight = Weight::parse(text.as_bytes()).filter(|weight| !weight.is_zero());
-    weight.ok_or("expected a positive number, like 2 or 0.25")
 }
 
 impl Args {
@@ -149,9 +148,8 @@ impl Tool for Args {
         let comparison = match streamed {
             Some(comparison) => comparison,
             None => {
-                let read = |source: &Source| read(source, &mut session.diagnostics);
-                let runs = sources.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-                let (before, after) = runs.split_at(first_after);
+                let mut before = read(&sources, &mut session.diagnostics)?;
+                let after = before.split_off(first_after);
                 let (both, comparison) = diff(before, after, &options)?;
                 session.output.write_with(|mut out| folded::write(&both, &mut out))?;
                 comparison
@@ -162,26 +160,24 @@ impl Tool for Args {
     }
 }
 
-/// Reads one run. Half a comparison is none, so a run that cannot be read ends it.
-fn read(source: &Source, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
-    let profile = folded::gather(std::slice::from_ref(source), diagnostics)?;
-    if diagnostics.failed() {
-        return Err(Error::Said);
-    }
-    if profile.is_differential() {
+/// Reads all runs. Half a comparison is none, so a run that cannot be read ends it.
+fn read(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Vec<Profile>, Error> {
+    let runs = folded::gather_each(sources, diagnostics)?;
+    if let Some((source, _)) = sources.iter().zip(&runs).find(|(_, run)| run.is_differential()) {
         let what = "has two weights a line, so it is a comparison already; fg-diff takes profiles".to_owned();
         return Err(Error::Unreadable { name: source.name(), what });
     }
-    Ok(profile)
+    Ok(runs)
 }
 
 /// What was compared, for those who asked.
 fn report(comparison: &Comparison, diagnostics: &mut Diagnostics) {
-    let Comparison { totals, factor, stacks, only, different, flattened, .. } = comparison;
+    let Comparison { totals, factor, stacks, only, different, flattened, sample, .. } = comparison;
     let scaled = if *factor == 1.0 { String::new() } else { format!(" (scaled by {factor:.6})") };
+    let judged = sample.map_or_else(String::new, |sample| format!("; one sample weighs {sample}"));
     let flattened = if *flattened == 0 { String::new() } else { format!(", {flattened} differences flattened") };
     diagnostics.note(&format!(
-        "before {}{scaled}, after {}; {}: {} only before, {} only after, {different} different{flattened}",
+        "before {}{scaled}, after {}; {}: {} only before, {} only after, {different} different{flattened}{judged}",
         totals.before,
         totals.after,
         plural(*stacks, "stack"),

@@ -231,9 +231,10 @@ impl Args {
         let is_chain = self.colors == Palette::Chain;
         let as_it_is = !self.reverse && self.base.is_empty() && !self.elided && !is_chain;
         // A file can be read again if it is not sorted, a pipe cannot.
-        let files = sources.iter().all(|source| matches!(source, Source::File(path) if path.is_file()));
-        if ((self.sorted && !is_chain) || (as_it_is && files))
-            && let Some(drawing) = Drawing::of_sorted(sources, self.sorted, options, diagnostics)?
+        let is_file = |source: &Source| matches!(source, Source::File(path) if path.is_file());
+        if let [source] = sources
+            && ((self.sorted && !is_chain) || (as_it_is && is_file(source)))
+            && let Some(drawing) = Drawing::of_sorted(source, self.sorted, options, diagnostics)?
         {
             return Ok(drawing);
         }

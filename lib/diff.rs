@@ -14,6 +14,7 @@ pub use stream::diff_if_sorted;
 use crate::Error;
 use crate::filter::{Rename, Threshold, rename};
 use crate::profile::{Profile, Weight, Weights};
+use runs::Told;
 use scale::Ratio;
 use significance::FALSE_DISCOVERIES;
 
@@ -48,19 +49,19 @@ pub struct Options {
 /// before.add(&main, Weights::plain(Weight::new(5)))?;
 /// let main = [after.frames.intern(b"main")];
 /// after.add(&main, Weights::plain(Weight::new(7)))?;
-/// let (both, _) = diff::diff(&[before], &[after], &diff::Options::default())?;
+/// let (both, _) = diff::diff(vec![before], vec![after], &diff::Options::default())?;
 /// let mut text = Vec::new();
 /// folded::write(&both, &mut text).expect("memory does not fail");
 /// assert_eq!(text, b"main 5 7\n");
 /// # Ok::<(), fgkit::Error>(())
 /// ```
-pub fn diff(before: &[Profile], after: &[Profile], options: &Options) -> Result<(Profile, Comparison), Error> {
+pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<(Profile, Comparison), Error> {
     if !options.strip_hex && options.renames.is_empty() {
         return compare(before, after, options);
     }
     let renamed = |profiles: &[Profile]| profiles.iter().map(|profile| options.renamed(profile)).collect();
-    let (before, after): (Result<Vec<_>, _>, Result<Vec<_>, _>) = (renamed(before), renamed(after));
-    compare(&before?, &after?, options)
+    let (before, after): (Result<Vec<_>, _>, Result<Vec<_>, _>) = (renamed(&before), renamed(&after));
+    compare(before?, after?, options)
 }
 
 impl Options {
@@ -83,31 +84,32 @@ impl Options {
     }
 }
 
-fn compare(before: &[Profile], after: &[Profile], options: &Options) -> Result<(Profile, Comparison), Error> {
-    let joined = join(before, after)?;
-    let totals = joined.total();
-    let ratio = options.ratio(totals, before.len(), after.len());
-    let real = match options.significant {
-        true => Some(significant(&joined, before, after, ratio, options)?),
+fn compare(mut before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<(Profile, Comparison), Error> {
+    let runs = (before.len(), after.len());
+    // The first run is the beginning of both, unless it is still wanted as it is.
+    let first =
+        if options.significant || before.is_empty() { Profile::new(true) } else { before.remove(0).into_before() };
+    let mut both = join(first, &before, &after)?;
+    let totals = both.total();
+    let ratio = options.ratio(totals, runs.0, runs.1);
+    let unit = scale::unit(both.all_weights().all(Weights::are_whole));
+    let told = match options.significant {
+        true => Some(runs::evidence(&both, &before, &after, options)?),
         false => None,
     };
-    let mut comparison = Comparison::new(totals, ratio, scale::unit(&joined), options)?;
-    let mut both = Profile::new(true);
-    let ids = both.frames.intern_all(&joined.frames);
-    let (mut number, mut frames) = (0, Vec::new());
-    joined.for_each_sorted(|stack| {
-        let weights = comparison.weigh(stack.weights, real.as_ref().is_none_or(|real| real[number]))?;
+    let real = told.as_ref().map(|told| significant(told, totals, ratio));
+    let mut comparison = Comparison::new(totals, ratio, unit, options)?;
+    comparison.sample = told.map(|told| told.sample);
+    let mut number = 0;
+    both.reweigh(|weights| {
         number += 1;
-        frames.clear();
-        frames.extend(stack.frames.iter().map(|frame| ids[frame.index()]));
-        both.add(&frames, weights)
+        comparison.weigh(weights, real.as_ref().is_none_or(|real| real[number - 1]))
     })?;
     Ok((both, comparison))
 }
 
-/// Every stack of either side with its weights as they are, the runs of a side added up.
-fn join(before: &[Profile], after: &[Profile]) -> Result<Profile, Error> {
-    let mut both = Profile::new(true);
+/// Adds to a differential profile every stack of either side with its weight as it is.
+fn join(mut both: Profile, before: &[Profile], after: &[Profile]) -> Result<Profile, Error> {
     for profile in before {
         let ids = both.frames.intern_all(&profile.frames);
         profile.for_each(|stack, weights| {
@@ -122,13 +124,8 @@ fn join(before: &[Profile], after: &[Profile]) -> Result<Profile, Error> {
 }
 
 /// For each stack, in sorted order, whether its difference is more than noise.
-fn significant(
-    joined: &Profile,
-    before: &[Profile],
-    after: &[Profile],
-    ratio: Ratio,
-    options: &Options,
-) -> Result<Vec<bool>, Error> {
-    let evidence = runs::evidence(joined, before, after, options)?;
-    Ok(significance::adjusted(&evidence, ratio.as_f64()).iter().map(|share| *share <= FALSE_DISCOVERIES).collect())
+fn significant(told: &Told, totals: Weights, ratio: Ratio) -> Vec<bool> {
+    let samples = (totals.before.as_f64() + totals.after.as_f64()) / 2.0 / told.sample.as_f64();
+    let shares = significance::adjusted(&told.evidence, ratio.as_f64(), samples);
+    shares.iter().map(|share| *share <= FALSE_DISCOVERIES).collect()
 }

@@ -1,8 +1,8 @@
 //! A gate: whether a profile, or the difference of two, keeps to rules.
 //!
 //! Every stack is looked at once, by every rule. A share is of all weight, of a differential profile of that after;
-//! growth is of all weight before, and where the weights are counts it must be more than noise. The program's own mean
-//! variation from run to run is not in one profile: fg-diff --significant with several runs takes it out beforehand.
+//! growth is of all weight before, and where the weights are counts it must be more than noise, for which a run counts as
+//! so many samples at most as [`significance::ONE_RUN`] says.
 
 mod report;
 mod rule;
@@ -109,6 +109,11 @@ struct Intake<'a> {
     /// For each frame whether it is a state, and for each rule whether the rule is about it.
     is_state: Vec<bool>,
     concerns: Vec<Vec<bool>>,
+    /// How many stacks there were, and for each frame the number of the last in which it stood.
+    stacks: u64,
+    last_stack: Vec<u64>,
+    /// The frames of the last stack, each once, however often it recurs.
+    distinct: Vec<FrameId>,
     /// For each rule what it gathers, by function where each is judged by itself.
     tallies: Vec<BTreeMap<Option<FrameId>, Tally>>,
     spin: Spin<'a>,
@@ -132,9 +137,17 @@ impl Target for Intake<'_> {
         self.divisor.add(weights.after);
         self.learn();
         self.spin.add(&self.frames, stack, weights.after)?;
+        self.note_distinct(stack);
         let charged = charged(stack, |frame| self.is_state[frame.index()]);
         for (number, rule) in self.rules.iter().enumerate() {
-            let concerns = &self.concerns[number];
+            let (concerns, tallies) = (&self.concerns[number], &mut self.tallies[number]);
+            let weigh = rule.measure.contribution();
+            if rule.measure == Measure::InclusiveGrowth && rule.judges_each() {
+                for frame in &self.distinct {
+                    tallies.entry(Some(*frame)).or_default().add(stack, weights, weigh)?;
+                }
+                continue;
+            }
             let is_met = match rule.measure {
                 Measure::SelfShare | Measure::Category | Measure::Growth | Measure::Unknown => {
                     charged.is_some_and(|frame| concerns[frame.index()])
@@ -147,8 +160,7 @@ impl Target for Intake<'_> {
             };
             if is_met {
                 let subject = charged.filter(|_| rule.judges_each());
-                let tally = self.tallies[number].entry(subject).or_default();
-                tally.add(stack, weights, rule.measure.contribution())?;
+                tallies.entry(subject).or_default().add(stack, weights, weigh)?;
             }
         }
         Ok(())
@@ -162,6 +174,9 @@ impl<'a> Intake<'a> {
             frames: Frames::new(),
             is_state: Vec::new(),
             concerns: vec![Vec::new(); rules.len()],
+            stacks: 0,
+            last_stack: Vec::new(),
+            distinct: Vec::new(),
             tallies: rules.iter().map(|_| BTreeMap::new()).collect(),
             spin: Spin::new(categories),
             categories,
@@ -176,8 +191,20 @@ impl<'a> Intake<'a> {
         for index in self.is_state.len()..self.frames.len() {
             let name = self.frames.name(FrameId::from_index(index as u32));
             self.is_state.push(is_state(name));
+            self.last_stack.push(0);
             for (rule, concerns) in self.rules.iter().zip(&mut self.concerns) {
                 concerns.push(rule.concerns(name, self.categories));
+            }
+        }
+    }
+
+    fn note_distinct(&mut self, stack: &[FrameId]) {
+        self.stacks += 1;
+        self.distinct.clear();
+        for frame in stack {
+            let last = std::mem::replace(&mut self.last_stack[frame.index()], self.stacks);
+            if last != self.stacks {
+                self.distinct.push(*frame);
             }
         }
     }
@@ -194,7 +221,7 @@ impl<'a> Intake<'a> {
             if tallies.is_empty() {
                 tallies.entry(None).or_default();
             }
-            let noise = noise(&tallies, sample.filter(|_| rule.measure.is_growth()));
+            let noise = noise(&tallies, sample.filter(|_| rule.measure.is_growth()), self.total);
             let is_met = !rule.has_pattern() || self.concerns[number].contains(&true);
             let found = tallies.into_iter().zip(noise).map(|((frame, tally), is_noise)| {
                 let percent = rule.measure.percent(tally.weights, self.total);
@@ -226,7 +253,7 @@ impl<'a> Intake<'a> {
 }
 
 /// For each of them whether its growth may be noise; where the weights are no counts nothing is.
-fn noise(tallies: &BTreeMap<Option<FrameId>, Tally>, sample: Option<f64>) -> Vec<bool> {
+fn noise(tallies: &BTreeMap<Option<FrameId>, Tally>, sample: Option<f64>, total: Weights) -> Vec<bool> {
     let Some(sample) = sample else { return vec![false; tallies.len()] };
     let evidence = |tally: &Tally| Evidence {
         before: tally.weights.before.as_f64() / sample,
@@ -234,5 +261,6 @@ fn noise(tallies: &BTreeMap<Option<FrameId>, Tally>, sample: Option<f64>) -> Vec
         spread: None,
     };
     let evidence: Vec<Evidence> = tallies.values().map(evidence).collect();
-    significance::adjusted(&evidence, 1.0).into_iter().map(|chance| chance > FALSE_DISCOVERIES).collect()
+    let samples = (total.before.as_f64() + total.after.as_f64()) / 2.0 / sample;
+    significance::adjusted(&evidence, 1.0, samples).into_iter().map(|chance| chance > FALSE_DISCOVERIES).collect()
 }

@@ -18,7 +18,7 @@ pub enum Measure {
     Category,
     /// By how much a function's self weight grew; of each that matches by itself if no pattern is given.
     Growth,
-    /// By how much the weight of stacks grew in which a frame matches.
+    /// By how much the weight of stacks grew in which a frame matches; of each frame by itself if no pattern is given.
     InclusiveGrowth,
     /// Samples that were lost.
     Lost,
@@ -96,7 +96,7 @@ impl Rule {
         let takes_none = matches!(measure, Measure::Lost | Measure::Truncated | Measure::Unknown | Measure::BusyLoop);
         match subject {
             Some(_) if takes_none => return Err("expected only a share in percent".to_owned()),
-            None if !takes_none && measure != Measure::Growth => {
+            None if !takes_none && !measure.is_growth() => {
                 return Err("expected WHAT=PERCENT".to_owned());
             }
             _ => {}
@@ -120,7 +120,7 @@ impl Rule {
     /// # Errors
     /// [`Error::Malformed`] where a line is no rule.
     pub fn parse_all(text: &str, source: &str) -> Result<Vec<Self>, Error> {
-        let lines = text.lines().zip(1..).map(|(line, number)| (line.trim(), number));
+        let lines = text.trim_start_matches('\u{feff}').lines().zip(1..).map(|(line, number)| (line.trim(), number));
         let rules = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
         rules
             .map(|(line, number)| {
@@ -157,7 +157,7 @@ impl Rule {
 
     /// Whether each function is judged by itself.
     pub(super) fn judges_each(&self) -> bool {
-        self.measure == Measure::Growth && self.pattern.is_none()
+        self.measure.is_growth() && self.pattern.is_none()
     }
 
     /// Whether it is about this frame.
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_file_has_a_rule_a_line() {
-        let rules = Rule::parse_all("# mine\nself ^malloc$=5%\n\n\tgrowth 3\nlost 1%\n", "rules").unwrap();
+        let rules = Rule::parse_all("\u{feff}# mine\r\nself ^malloc$=5%\n\n\tgrowth 3\nlost 1%\n", "rules").unwrap();
         let measures: Vec<_> = rules.iter().map(|rule| rule.measure.name()).collect();
         assert_eq!(measures, ["self", "growth", "lost"]);
         let error = Rule::parse_all("lost 1%\nnothing 3\n", "rules").unwrap_err().to_string();

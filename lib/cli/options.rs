@@ -6,6 +6,16 @@ use clap::builder::Resettable;
 use clap::{Args as _, FromArgMatches as _};
 
 use super::generate;
+use crate::profile::Weight;
+
+/// Reads a weight that an option names: a positive number.
+///
+/// # Errors
+/// What was expected, in words.
+pub fn positive(text: &str) -> Result<Weight, &'static str> {
+    let weight = Weight::parse(text.as_bytes()).filter(|weight| !weight.is_zero());
+    weight.ok_or("expected a positive number, like 2 or 0.25")
+}
 
 /// The options that all tools have.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -92,8 +102,9 @@ impl Shared {
         command.about(Resettable::from(about)).long_about(Resettable::from(at_length))
     }
 
-    pub(super) fn of(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
-        let has = |id| matches.try_contains_id(id).is_ok();
+    pub(super) fn of(matches: &clap::ArgMatches, command: &clap::Command) -> Result<Self, clap::Error> {
+        // In release builds the matches do not tell an option that the tool does not have from one that was not given.
+        let has = |id| command.get_arguments().any(|option| option.get_id() == id);
         Ok(Self {
             common: Common::from_arg_matches(matches)?,
             reading: if has("files") { Reading::from_arg_matches(matches)? } else { Reading::default() },

@@ -28,7 +28,7 @@ impl Categories {
     /// [`Error::Malformed`] where a line is no rule.
     pub fn parse(text: &str, source: &str) -> Result<Self, Error> {
         let (mut names, mut patterns) = (Vec::new(), Vec::new());
-        for (line, number) in text.lines().zip(1..) {
+        for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
             let rule = line.trim();
             if rule.is_empty() || rule.starts_with('#') {
                 continue;
@@ -94,6 +94,9 @@ mod tests {
             ("do_syscall_64_[k]", "kernel-syscall"),
             ("asm_sysvec_apic_timer_interrupt", "kernel-irq"),
             ("memset_erms_[k]", "kernel"),
+            ("_raw_spin_unlock_irqrestore", "kernel"),
+            ("iowrite16", "kernel"),
+            ("__cond_resched", "kernel-sched"),
             ("malloc", "allocator"),
             ("_int_free", "allocator"),
             ("operator new(unsigned long)", "allocator"),

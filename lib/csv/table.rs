@@ -171,7 +171,8 @@ impl<'a> Table<'a> {
                 Evidence { before: before.as_f64() / sample, after: after.as_f64() / sample, spread: None }
             })
         };
-        (0..kinds).map(|which| significance::adjusted(&evidence(which).collect::<Vec<_>>(), 1.0)).collect()
+        let samples = (self.counts.total.before.as_f64() + self.counts.total.after.as_f64()) / 2.0 / sample;
+        (0..kinds).map(|which| significance::adjusted(&evidence(which).collect::<Vec<_>>(), 1.0, samples)).collect()
     }
 }
 

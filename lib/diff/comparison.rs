@@ -20,6 +20,8 @@ pub struct Comparison {
     pub different: u64,
     /// How many differences were flattened.
     pub flattened: u64,
+    /// What one sample weighs, where differences were judged by it.
+    pub sample: Option<Weight>,
     scale: Scale,
     least: Weight,
 }
@@ -37,6 +39,7 @@ impl Comparison {
             only: (0, 0),
             different: 0,
             flattened: 0,
+            sample: None,
             scale: Scale::new(ratio, unit),
             least: options.min_change.map_or(Ok(Weight::ZERO), |least| least.of(totals.after))?,
         })

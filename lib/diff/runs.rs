@@ -9,21 +9,29 @@ use crate::profile::{Profile, Weight, Weights};
 /// How many degrees of freedom the spread of all stacks lends to each one's own, which few runs know badly.
 const LENT: f64 = 4.0;
 
-/// The evidence on each stack of `joined`, in sorted order.
-pub fn evidence(
-    joined: &Profile,
-    before: &[Profile],
-    after: &[Profile],
-    options: &Options,
-) -> Result<Vec<Evidence>, Error> {
+/// The root frame of what the kernel dropped: that tells of the recording, and not of the program.
+const LOST: &[u8] = b"[lost]";
+
+/// What the runs tell.
+pub struct Told {
+    /// The evidence on each stack of the joined profile, in sorted order.
+    pub evidence: Vec<Evidence>,
+    /// What one sample weighs.
+    pub sample: Weight,
+}
+
+/// The evidence on each stack of `joined`.
+pub fn evidence(joined: &Profile, before: &[Profile], after: &[Profile], options: &Options) -> Result<Told, Error> {
     let repeated = before.len() > 1 || after.len() > 1;
-    let sample = match options.per_sample {
-        Some(weight) => weight.as_f64(),
-        None => sample_weight(before.iter().chain(after), repeated)?.as_f64(),
+    let sample_weight = match options.per_sample {
+        Some(weight) => weight,
+        None => sample_weight(before.iter().chain(after), repeated)?,
     };
+    let sample = sample_weight.as_f64();
     let mut evidence = Vec::with_capacity(joined.len());
     joined.for_each_sorted::<Error>(|stack| {
-        let Weights { before, after } = stack.weights;
+        let is_lost = stack.frames.len() == 1 && joined.frames.name(stack.frames[0]) == LOST;
+        let Weights { before, after } = if is_lost { Weights::default() } else { stack.weights };
         evidence.push(Evidence { before: before.as_f64() / sample, after: after.as_f64() / sample, spread: None });
         Ok(())
     })?;
@@ -32,7 +40,7 @@ pub fn evidence(
         let [before, after] = sides;
         set_spread(&mut evidence, &[before?, after?]);
     }
-    Ok(evidence)
+    Ok(Told { evidence, sample: sample_weight })
 }
 
 /// What one sample weighs, as far as the weights tell.

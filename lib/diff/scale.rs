@@ -1,7 +1,7 @@
 //! Scaling weights so that their sum is kept.
 
 use crate::Error;
-use crate::profile::{FrameId, Profile, Weight, Weights};
+use crate::profile::Weight;
 
 /// How the weights before are made comparable with those after.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,21 +73,8 @@ impl Scale {
 }
 
 /// The unit that scaled weights are rounded to: one where all weights are whole numbers, else the smallest there is.
-pub fn unit(profile: &Profile) -> Weight {
-    let mut unit = Weight::ONE;
-    let each = |_: &[FrameId], weights: Weights| {
-        unit = unit.min(unit_of(weights.before)).min(unit_of(weights.after));
-        Ok::<(), Error>(())
-    };
-    profile.for_each(each).map_or(Weight::from_millionths(1), |()| unit)
-}
-
-/// The unit that one weight asks for.
-pub fn unit_of(weight: Weight) -> Weight {
-    match weight.millionths().is_multiple_of(Weight::ONE.millionths()) {
-        true => Weight::ONE,
-        false => Weight::from_millionths(1),
-    }
+pub fn unit(are_whole: bool) -> Weight {
+    if are_whole { Weight::ONE } else { Weight::from_millionths(1) }
 }
 
 /// Quotient and remainder of `(a * b + carried) / divisor`, whose product may be longer than 128 bits. `None` if the

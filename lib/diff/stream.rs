@@ -3,8 +3,8 @@
 use super::{Comparison, Options, scale};
 use crate::Error;
 use crate::cli::Output;
-use crate::folded::Kind;
-use crate::folded::sorted::{Sorted, Step, merge};
+use crate::folded::sorted::Sorted;
+use crate::folded::{Kind, merge, scan};
 use crate::input::Source;
 use crate::profile::{Weight, Weights};
 
@@ -22,49 +22,25 @@ pub fn diff_if_sorted(
     if options.significant || options.strip_hex || !options.renames.is_empty() {
         return Ok(None);
     }
-    let (Ok(Some(scanned_before)), Ok(Some(scanned_after))) = (scan(before), scan(after)) else { return Ok(None) };
-    let totals = Weights { before: scanned_before.total, after: scanned_after.total };
-    let unit = scanned_before.unit.min(scanned_after.unit);
+    let sources = [before.clone(), after.clone()];
+    let Some(scanned) = scan(&sources, |_| true) else { return Ok(None) };
+    let [before, after] = scanned[..] else { return Ok(None) };
+    if [before.kind, after.kind].contains(&Some(Kind::Differential)) {
+        return Ok(None);
+    }
+    let totals = Weights { before: before.total.after, after: after.total.after };
+    let unit = scale::unit(before.is_whole && after.is_whole);
     let mut comparison = Comparison::new(totals, options.ratio(totals, 1, 1), unit, options)?;
-    let mut inputs = [Sorted::new(before.open()?), Sorted::new(after.open()?)];
-    let step = |side, input: &mut Sorted| match input.step()? {
-        Step::Stack => {
-            if side == 0 {
-                input.set_weights(Weights { before: input.weights().after, after: Weight::ZERO });
-            }
-            Ok(true)
+    let inputs = sources.iter().map(Source::open).collect::<Result<_, _>>()?;
+    let step = |side, input: &mut Sorted| {
+        let more = input.step_on()?;
+        if side == 0 {
+            input.set_weights(Weights { before: input.weights().after, after: Weight::ZERO });
         }
-        Step::End => Ok(false),
-        _ => Err(Error::Unreadable { name: input.name().to_owned(), what: "changed while it was read".to_owned() }),
+        Ok(more)
     };
     let name = output.name().to_owned();
     let each = |weights| comparison.weigh(weights, true);
-    merge(&mut inputs, step, each, Some(Kind::Differential), &name, output)?;
+    merge(inputs, step, each, Some(Kind::Differential), &name, output)?;
     Ok(Some(comparison))
-}
-
-/// What a first look at a file finds.
-struct Scanned {
-    total: Weight,
-    unit: Weight,
-}
-
-/// If it is a sorted folded file, with one weight a line and no malformed one: what it weighs.
-fn scan(source: &Source) -> Result<Option<Scanned>, Error> {
-    if source.is_live() {
-        return Ok(None);
-    }
-    let mut input = Sorted::new(source.open()?);
-    let mut scanned = Scanned { total: Weight::ZERO, unit: Weight::ONE };
-    loop {
-        match input.step()? {
-            Step::Stack if input.kind() == Some(Kind::Plain) => {
-                let weight = input.weights().after;
-                scanned.total = scanned.total.checked_add(weight).ok_or(Error::Overflow)?;
-                scanned.unit = scanned.unit.min(scale::unit_of(weight));
-            }
-            Step::End => return Ok(Some(scanned)),
-            _ => return Ok(None),
-        }
-    }
 }

@@ -3,10 +3,15 @@
 //! A differential line has two weights, `stack BEFORE AFTER`. Bytes, not necessarily UTF-8; `fg-folded(5)` is the
 //! specification. Output is sorted frame by frame, bytewise, a stack before its extensions, and each stack stands once.
 
+mod at_once;
+mod lines;
+mod merge;
 mod read;
+mod scan;
 pub mod sorted;
 mod write;
 
-pub use read::{Kind, Line, Target, gather, parse_line, read_all, read_into};
-pub(crate) use sorted::shared_bytes;
+pub use merge::merge;
+pub use read::{Kind, Line, Target, gather, gather_each, parse_line, read_all, read_into};
+pub use scan::{Scanned, scan};
 pub use write::write;

@@ -1,9 +1,10 @@
 //! Reading folded text.
 
-use super::sorted::shared_bytes;
+use super::at_once::at_once;
+use super::lines::{shared_bytes, usual_line};
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::input::{Blocks, Source, after_last_line};
+use crate::input::{Ahead, Block, Blocks, Source, after_last_line};
 use crate::profile::memo::{Key, Memo};
 use crate::profile::{Batch, FrameId, Frames, Profile, Weight, Weights};
 
@@ -104,7 +105,11 @@ pub trait Target {
 pub fn read_all(sources: &[Source], target: &mut dyn Target, diagnostics: &mut Diagnostics) -> Result<(), Error> {
     let mut reader = Reader::new(target, None);
     for source in sources {
-        let result = source.open().and_then(|mut input| reader.read(&mut input, diagnostics));
+        let result = source.open().and_then(|mut input| {
+            let name = input.name().to_owned();
+            let mut blocks = Ahead::new(move |block: &mut Block| input.next_into(block, after_last_line));
+            reader.read(&name, |block| blocks.next(block), diagnostics)
+        });
         match result {
             Err(error @ (Error::Read { .. } | Error::Unreadable { .. })) => diagnostics.fail(&error),
             other => other?,
@@ -126,6 +131,27 @@ pub fn gather(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Profi
     gathered.into_profile()
 }
 
+/// Reads each source into a profile of its own. Files are read at once; if there is anything to say of one, they are read
+/// one after the other, so that it is said in order.
+///
+/// # Errors
+/// As [`gather`], and [`Error::Said`] if a source could not be read.
+pub fn gather_each(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Vec<Profile>, Error> {
+    let quietly = |source: &Source| {
+        let mut diagnostics = Diagnostics::silent();
+        diagnostics.set_strict(true);
+        gather(std::slice::from_ref(source), &mut diagnostics).ok().filter(|_| !diagnostics.failed())
+    };
+    if let Some(profiles) = at_once(sources, quietly) {
+        return Ok(profiles);
+    }
+    let aloud = |source| {
+        let profile = gather(std::slice::from_ref(source), diagnostics)?;
+        if diagnostics.failed() { Err(Error::Said) } else { Ok(profile) }
+    };
+    sources.iter().map(aloud).collect()
+}
+
 /// Adds all stacks of one input to a profile that is differential or not.
 ///
 /// # Errors
@@ -133,7 +159,9 @@ pub fn gather(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Profi
 pub fn read_into(profile: Profile, input: &mut Blocks, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
     let kind = if profile.is_differential() { Kind::Differential } else { Kind::Plain };
     let mut gathered = Gathered { profile, batch: Batch::default() };
-    Reader::new(&mut gathered, Some(kind)).read(input, diagnostics)?;
+    let name = input.name().to_owned();
+    let next = |block: &mut Block| input.next_into(block, after_last_line);
+    Reader::new(&mut gathered, Some(kind)).read(&name, next, diagnostics)?;
     gathered.into_profile()
 }
 
@@ -186,32 +214,45 @@ impl<'a> Reader<'a> {
         Self { target, kind, begun: false, names, text, stack, ends }
     }
 
-    fn read(&mut self, input: &mut Blocks, diagnostics: &mut Diagnostics) -> Result<(), Error> {
-        let name = input.name().to_owned();
-        let mut number = 0;
+    fn read(
+        &mut self,
+        name: &str,
+        mut next: impl FnMut(&mut Block) -> Result<bool, Error>,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<(), Error> {
+        let (mut block, mut number) = (Block::default(), 0);
         self.begun = false;
-        while let Some(block) = input.next(after_last_line)? {
-            let mut rest = block;
+        while next(&mut block)? {
+            let mut rest = &*block;
             if number == 0 {
                 rest = rest.strip_prefix(BOM).unwrap_or(rest);
             }
             while !rest.is_empty() {
-                let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+                // What the line shares with the last stack does not hold its end.
+                let same = shared_bytes(&self.text, rest);
+                let end = memchr::memchr(b'\n', &rest[same..]).map_or(rest.len(), |end| same + end);
                 let line = &rest[..end];
                 rest = rest.get(end + 1..).unwrap_or(b"");
                 number += 1;
-                self.line(line.strip_suffix(b"\r").unwrap_or(line), &name, number, diagnostics)?;
+                self.line(line.strip_suffix(b"\r").unwrap_or(line), same, (name, number), diagnostics)?;
             }
         }
         Ok(())
     }
 
-    fn line(&mut self, line: &[u8], name: &str, number: u64, diagnostics: &mut Diagnostics) -> Result<(), Error> {
+    fn line(
+        &mut self,
+        line: &[u8],
+        same: usize,
+        (name, number): (&str, u64),
+        diagnostics: &mut Diagnostics,
+    ) -> Result<(), Error> {
         if trim_blanks(line).is_empty() {
             return Ok(());
         }
         let kind = self.kind.filter(|_| self.begun).unwrap_or_else(|| Kind::of_first_line(line));
-        let Some(Line { stack, weights }) = parse_line(line, kind) else {
+        let usual = (kind == Kind::Plain).then(|| usual_line(line)).flatten();
+        let Some(Line { stack, weights }) = usual.or_else(|| parse_line(line, kind)) else {
             return diagnostics.malformed(name, number, expectation(line, kind));
         };
         if !std::mem::replace(&mut self.begun, true) {
@@ -221,7 +262,7 @@ impl<'a> Reader<'a> {
             self.kind = Some(kind);
             self.target.begin(kind);
         }
-        let shared = self.take(stack);
+        let shared = self.take(stack, same.min(stack.len()));
         let Some(leaf) = self.stack.last_mut() else { return Ok(()) };
         let as_leaf = self.target.frames().as_leaf(*leaf);
         let renamed = std::mem::replace(leaf, as_leaf) != as_leaf;
@@ -234,9 +275,8 @@ impl<'a> Reader<'a> {
         result
     }
 
-    /// Makes this stack the last one, and says how many frames it has in common with the one before.
-    fn take(&mut self, text: &[u8]) -> usize {
-        let same = shared_bytes(text, &self.text);
+    /// Makes this stack the last one, with which it shares so many bytes, and says how many frames.
+    fn take(&mut self, text: &[u8], same: usize) -> usize {
         let ends_there = |end: usize| end < same || (end == same && matches!(text.get(same), None | Some(b';')));
         while self.ends.last().is_some_and(|end| !ends_there(*end)) {
             self.ends.pop();
@@ -279,7 +319,7 @@ fn expectation(line: &[u8], kind: Kind) -> &'static str {
 mod tests {
     use super::{Kind, Line, gather, parse_line};
     use crate::diagnostics::Diagnostics;
-    use crate::input::Blocks;
+    use crate::input::{Block, Blocks, after_last_line};
     use crate::profile::{Profile, Weight, Weights};
 
     fn plain(text: &str) -> Option<(&str, Weight)> {
@@ -308,7 +348,8 @@ mod tests {
         let mut input = Blocks::new("t".to_owned(), Box::new(std::io::Cursor::new(text.to_vec()))).unwrap();
         let mut diagnostics = Diagnostics::silent();
         let mut gathered = super::Gathered::default();
-        super::Reader::new(&mut gathered, None).read(&mut input, &mut diagnostics).unwrap();
+        let next = |block: &mut Block| input.next_into(block, after_last_line);
+        super::Reader::new(&mut gathered, None).read("t", next, &mut diagnostics).unwrap();
         (gathered.into_profile().unwrap(), diagnostics.skipped())
     }
 

@@ -1,44 +1,76 @@
-//! Reading ahead in a thread of its own: decompressing while what came before is parsed.
+//! Reading ahead in a thread of its own: reading and decompressing while what came before is parsed.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// How much is handed over at once, and how many such pieces wait.
-const PIECE: usize = 1 << 20;
-const PIECES: usize = 3;
+/// How many pieces wait.
+const PIECES: usize = 2;
 
-/// What a reader gives, read by a thread of its own. The thread ends with this.
-pub(super) struct Ahead {
-    pieces: Receiver<io::Result<Vec<u8>>>,
-    emptied: SyncSender<Vec<u8>>,
-    piece: Vec<u8>,
-    taken: usize,
+/// How much of what is decompressed is handed over at once.
+const PIECE: usize = 1 << 20;
+
+/// Pieces that a thread of its own fills. It ends with this.
+pub(crate) struct Ahead<T, E> {
+    filled: Receiver<Result<T, E>>,
+    emptied: SyncSender<T>,
 }
 
-impl Ahead {
-    pub(super) fn new(mut reader: impl Read + Send + 'static) -> Self {
-        let (filled, pieces) = sync_channel(PIECES);
-        let (emptied, empty) = sync_channel(PIECES + 2);
+impl<T: Default + Send + 'static, E: Send + 'static> Ahead<T, E> {
+    /// `fill` fills a piece, `false` if nothing is left.
+    pub(crate) fn new(mut fill: impl FnMut(&mut T) -> Result<bool, E> + Send + 'static) -> Self {
+        let (sender, filled) = sync_channel(PIECES);
+        let (emptied, empty) = sync_channel::<T>(PIECES + 2);
         std::thread::spawn(move || {
             loop {
-                let (piece, end) = fill(&mut reader, empty.try_recv().unwrap_or_default());
-                let gone = !piece.is_empty() && filled.send(Ok(piece)).is_err();
-                if let Some(Err(error)) = end {
-                    // Where nobody waits for it any more, it does not matter.
-                    let _ = filled.send(Err(error));
-                    return;
-                }
-                if gone || end.is_some() {
+                let mut piece = empty.try_recv().unwrap_or_default();
+                let next = match fill(&mut piece) {
+                    Ok(true) => Ok(piece),
+                    Ok(false) => return,
+                    Err(error) => Err(error),
+                };
+                let failed = next.is_err();
+                // Where nobody waits for it any more, it does not matter.
+                if sender.send(next).is_err() || failed {
                     return;
                 }
             }
         });
-        Self { pieces, emptied, piece: Vec::new(), taken: 0 }
+        Self { filled, emptied }
+    }
+
+    /// Exchanges a piece for the next one; `false` at the end.
+    pub(crate) fn next(&mut self, piece: &mut T) -> Result<bool, E> {
+        // The thread ends after the last piece.
+        let Ok(next) = self.filled.recv() else { return Ok(false) };
+        // Where nobody waits for the empty piece, it is let go.
+        let _ = self.emptied.try_send(std::mem::replace(piece, next?));
+        Ok(true)
     }
 }
 
-/// A full piece, or what is left and how it ended.
-fn fill(reader: &mut impl Read, mut piece: Vec<u8>) -> (Vec<u8>, Option<io::Result<()>>) {
+/// What a reader gives, read ahead.
+pub(super) struct ReadAhead {
+    pieces: Ahead<Vec<u8>, io::Error>,
+    piece: Vec<u8>,
+    taken: usize,
+}
+
+impl ReadAhead {
+    pub(super) fn new(mut reader: impl Read + Send + 'static) -> Self {
+        let mut end = None;
+        let pieces = Ahead::new(move |piece: &mut Vec<u8>| match end.take() {
+            Some(end) => Result::map(end, |()| false),
+            None => {
+                end = fill(&mut reader, piece);
+                Ok(true)
+            }
+        });
+        Self { pieces, piece: Vec::new(), taken: 0 }
+    }
+}
+
+/// Fills the piece; if there is too little for that, says how the reader ended.
+fn fill(reader: &mut impl Read, piece: &mut Vec<u8>) -> Option<io::Result<()>> {
     piece.resize(PIECE, 0);
     let (mut filled, mut end) = (0, None);
     while filled < PIECE && end.is_none() {
@@ -50,16 +82,15 @@ fn fill(reader: &mut impl Read, mut piece: Vec<u8>) -> (Vec<u8>, Option<io::Resu
         }
     }
     piece.truncate(filled);
-    (piece, end)
+    end
 }
 
-impl Read for Ahead {
+impl Read for ReadAhead {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.taken == self.piece.len() {
-            // The thread ends after the last piece.
-            let Ok(next) = self.pieces.recv() else { return Ok(0) };
-            // Where nobody waits for the empty buffer, it is let go.
-            let _ = self.emptied.try_send(std::mem::replace(&mut self.piece, next?));
+        while self.taken == self.piece.len() {
+            if !self.pieces.next(&mut self.piece)? {
+                return Ok(0);
+            }
             self.taken = 0;
         }
         let rest = &self.piece[self.taken..];

@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use super::ahead::Ahead;
+use super::ahead::ReadAhead;
 use super::blocks::BLOCK;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
@@ -17,11 +17,11 @@ type Reader = Box<dyn Read + Send>;
 pub(super) fn decompress(start: &[u8], raw: Reader) -> Reader {
     if start.starts_with(GZIP) {
         let raw = BufReader::with_capacity(BLOCK, raw);
-        Box::new(Ahead::new(Decompressed { format: "gzip", reader: flate2::read::MultiGzDecoder::new(raw) }))
+        Box::new(ReadAhead::new(Decompressed { format: "gzip", reader: flate2::read::MultiGzDecoder::new(raw) }))
     } else if start.starts_with(ZSTD) {
         let raw = BufReader::with_capacity(BLOCK, raw);
         let reader = ZstdFrames { raw, decoder: Box::default(), within: false };
-        Box::new(Ahead::new(Decompressed { format: "zstd", reader }))
+        Box::new(ReadAhead::new(Decompressed { format: "zstd", reader }))
     } else {
         raw
     }

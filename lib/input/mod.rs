@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+pub(crate) use ahead::Ahead;
 pub use blocks::{Block, Blocks, after_last_line};
 
 use crate::Error;

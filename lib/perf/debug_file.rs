@@ -10,7 +10,9 @@ use std::process::{Command, Stdio};
 
 use object::Object as _;
 
-use super::object::{Bytes, bytes_to_path, map_file};
+use super::kept::Kept;
+use super::mapped_file::{bytes_to_path, map_file};
+use super::object::Bytes;
 
 /// Where distributions put them.
 const DEBUG_ROOT: &str = "/usr/lib/debug";
@@ -26,6 +28,7 @@ pub struct Search<'a> {
     fetch: bool,
     /// What the user should know.
     remarks: RefCell<Vec<String>>,
+    kept: Kept,
 }
 
 /// A file that was found.
@@ -40,12 +43,17 @@ pub struct Found {
 impl<'a> Search<'a> {
     /// For an object at a path below the root of its process.
     pub fn new(path: &'a Path, root: Option<&'a Path>, fetch: bool) -> Self {
-        Self { path, root, fetch, remarks: RefCell::default() }
+        Self { path, root, fetch, remarks: RefCell::default(), kept: Kept::default() }
     }
 
     /// What the user should know.
     pub fn into_remarks(self) -> Vec<String> {
         self.remarks.into_inner()
+    }
+
+    /// Keeps bytes as long as the search lasts.
+    pub fn keep(&self, bytes: impl std::ops::Deref<Target = [u8]> + 'static) -> &[u8] {
+        self.kept.keep(bytes)
     }
 
     /// Adds to what the user should know.
@@ -162,5 +170,6 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 fn open(path: &Path) -> Option<Bytes> {
-    map_file(&super::object::open_at_once(path).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()))?).ok()
+    map_file(&super::mapped_file::open_at_once(path).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()))?)
+        .ok()
 }

@@ -11,13 +11,12 @@ use addr2line::{LookupContinuation as _, LookupResult, SplitDwarfLoad};
 use object::{Object as _, ObjectSection as _};
 
 use super::debug_file::{Found, Search};
-use super::object::bytes_to_path;
+use super::mapped_file::bytes_to_path;
 
 type Reader<'a> = gimli::EndianSlice<'a, gimli::RunTimeEndian>;
 type Dwarf<'a> = gimli::Dwarf<Reader<'a>>;
 
-/// The debug information of an object. What had to be opened or decompressed for it lives as long as the program: it is
-/// needed until the very end, and nothing is loaded twice.
+/// The debug information of an object. What had to be opened or decompressed for it is kept by the search for it.
 pub struct DebugInformation<'a> {
     context: addr2line::Context<Reader<'a>>,
     package: Option<DwarfPackage<Reader<'a>>>,
@@ -38,13 +37,13 @@ impl<'a> DebugInformation<'a> {
     /// That of a file, if it has any. `search` finds what stands elsewhere.
     pub fn load(file: &object::File<'a>, path: &Path, search: &'a Search<'a>) -> Option<Self> {
         file.section_by_name(".debug_info")?;
-        let mut dwarf = sections(file, gimli::SectionId::name)?;
-        if let Some(shared) = search.shared(file, path).and_then(parsed) {
-            dwarf.set_sup(sections(&shared, gimli::SectionId::name)?);
+        let mut dwarf = sections(file, search, gimli::SectionId::name)?;
+        if let Some(shared) = search.shared(file, path).and_then(|found| parsed(found, search)) {
+            dwarf.set_sup(sections(&shared, search, gimli::SectionId::name)?);
         }
-        let package = search.package(path).and_then(parsed).and_then(|package| {
+        let package = search.package(path).and_then(|found| parsed(found, search)).and_then(|package| {
             let load = |id: gimli::SectionId| {
-                id.dwo_name().map_or_else(|| Ok(empty(&package)), |name| Ok(section(&package, name)))
+                id.dwo_name().map_or_else(|| Ok(empty(&package)), |name| Ok(section(&package, search, name)))
             };
             DwarfPackage::load::<_, gimli::Error>(load, empty(&package)).ok()
         });
@@ -86,7 +85,8 @@ impl<'a> DebugInformation<'a> {
         let folder = load.comp_dir.map_or_else(Default::default, |folder| bytes_to_path(folder.slice()));
         let name = bytes_to_path(load.path?.slice());
         let unit = self.search.split(&folder, &name).find_map(|found| {
-            let mut dwarf = sections(&parsed(found)?, |id| id.dwo_name().unwrap_or(""))?;
+            let file = parsed(found, self.search)?;
+            let mut dwarf = sections(&file, self.search, |id| id.dwo_name().unwrap_or(""))?;
             let header = dwarf.units().next().ok()??;
             let belongs = dwarf.unit(header).ok()?.dwo_id == Some(load.dwo_id);
             dwarf.make_dwo(&load.parent);
@@ -106,20 +106,23 @@ fn source(location: &addr2line::Location<'_>) -> Option<Vec<u8>> {
     Some(format!("{}:{}", name.replace(char::is_control, "_"), location.line?).into_bytes())
 }
 
-/// The file, parsed, for good.
-fn parsed<'a>(found: Found) -> Option<object::File<'a>> {
-    let bytes: &'static _ = Box::leak(Box::new(found.bytes));
-    object::File::parse(&**bytes).ok()
+/// The file, parsed and kept.
+fn parsed<'a>(found: Found, search: &'a Search<'_>) -> Option<object::File<'a>> {
+    object::File::parse(search.keep(found.bytes)).ok()
 }
 
-fn sections<'a>(file: &object::File<'a>, name: impl Fn(gimli::SectionId) -> &'static str) -> Option<Dwarf<'a>> {
-    Dwarf::load(|id| Ok::<_, gimli::Error>(section(file, name(id)))).ok()
+fn sections<'a>(
+    file: &object::File<'a>,
+    search: &'a Search<'_>,
+    name: impl Fn(gimli::SectionId) -> &'static str,
+) -> Option<Dwarf<'a>> {
+    Dwarf::load(|id| Ok::<_, gimli::Error>(section(file, search, name(id)))).ok()
 }
 
-fn section<'a>(file: &object::File<'a>, name: &str) -> Reader<'a> {
+fn section<'a>(file: &object::File<'a>, search: &'a Search<'_>, name: &str) -> Reader<'a> {
     let bytes: &'a [u8] = match file.section_by_name(name).and_then(|section| section.uncompressed_data().ok()) {
         Some(Cow::Borrowed(bytes)) => bytes,
-        Some(Cow::Owned(bytes)) => Box::leak(bytes.into_boxed_slice()),
+        Some(Cow::Owned(bytes)) => search.keep(bytes),
         None => &[],
     };
     gimli::EndianSlice::new(bytes, endian(file))

@@ -5,14 +5,15 @@ use object::{Object as _, ObjectSymbol as _};
 use super::debug_file::{Found, Search};
 use super::debug_information::{DebugInformation, Function};
 use super::demangle::Demangler;
-use super::object::{Elf, bytes_to_path};
-use super::plt::Plt;
-use super::symbolize::{NamedFrame, Options};
-use super::symbols::{Entry, SymbolTable, Visibility};
+use super::mapped_file::bytes_to_path;
+use super::object::Elf;
+use super::plt::{Callee, Plt};
+use super::symbolize::{Named, NamedFrame, Options};
+use super::symbols::{Entry, Selection, SymbolTable, Visibility};
 
 /// Names the places at addresses, in ascending order, of an object; outermost frames first; none where nothing is known.
 /// And what the user should know.
-pub fn frames(elf: &Elf, addresses: &[u64], options: &Options) -> (Vec<Vec<NamedFrame>>, Vec<String>) {
+pub fn frames(elf: &Elf, addresses: &[u64], options: &Options) -> (Named, Vec<String>) {
     let path = bytes_to_path(elf.path());
     let search = Search::new(&path, elf.root(), options.debuginfod);
     let frames = match object::File::parse(&**elf.bytes()) {
@@ -25,9 +26,9 @@ pub fn frames(elf: &Elf, addresses: &[u64], options: &Options) -> (Vec<Vec<Named
                 names.debug =
                     debug_file.iter().chain([&file]).find_map(|file| DebugInformation::load(file, debug_path, &search));
             }
-            addresses.iter().map(|address| names.frames(*address, options)).collect()
+            names.all(addresses, options)
         }
-        Err(_) => vec![Vec::new(); addresses.len()],
+        Err(_) => Named::nothing(addresses.len()),
     };
     (frames, search.into_remarks())
 }
@@ -41,7 +42,7 @@ fn lacks(file: &object::File<'_>, options: &Options) -> bool {
 /// The names in an object.
 struct Names<'a> {
     table: SymbolTable<'a>,
-    plt: Plt,
+    plt: Plt<'a>,
     debug: Option<DebugInformation<'a>>,
     demangler: Demangler,
 }
@@ -49,21 +50,37 @@ struct Names<'a> {
 impl<'a> Names<'a> {
     /// Those of the file itself and, where it was stripped, of its debug file.
     fn symbols(file: &object::File<'a>, debug_file: Option<&object::File<'a>>, addresses: &[u64]) -> Self {
-        let has_functions = |file: &&object::File<'a>| functions(file.symbols()).next().is_some();
-        let all = || -> Box<dyn Iterator<Item = Entry<'a>> + '_> {
-            match [Some(file), debug_file].into_iter().flatten().find(has_functions) {
-                Some(file) => Box::new(functions(file.symbols())),
-                None => Box::new(functions(file.dynamic_symbols())),
+        let plt = Plt::read(file, addresses);
+        let mut wanted = addresses.to_vec();
+        wanted.extend(plt.own_functions());
+        wanted.sort_unstable();
+        let mut all = Selection::new(&wanted);
+        add(file.symbols(), &mut all);
+        if let Some(file) = debug_file.filter(|_| all.is_empty()) {
+            add(file.symbols(), &mut all);
+        }
+        if all.is_empty() {
+            add(file.dynamic_symbols(), &mut all);
+        }
+        Self { table: all.finish(), plt, debug: None, demangler: Demangler::default() }
+    }
+
+    /// The frames at addresses, in ascending order.
+    fn all(&self, addresses: &[u64], options: &Options) -> Named {
+        let mut named = Named::default();
+        for address in addresses {
+            let symbol = self.symbol(*address);
+            if self.debug.is_some() {
+                named.push(self.frames(*address, symbol.map(|symbol| self.frame(symbol)), options));
+            } else if !symbol.is_some_and(|(start, ..)| named.repeat(start)) {
+                named.push(symbol.map(|symbol| self.frame(symbol)).into_iter().collect());
             }
-        };
-        let table = SymbolTable::covering(all(), addresses);
-        let stubs = Plt::is_hit(file, addresses).then(|| Plt::read(file, &SymbolTable::new(all().collect())));
-        Self { table, plt: stubs.unwrap_or_default(), debug: None, demangler: Demangler::default() }
+        }
+        named
     }
 
     /// The frames at an address, outermost first.
-    fn frames(&self, address: u64, options: &Options) -> Vec<NamedFrame> {
-        let symbol = self.symbol(address);
+    fn frames(&self, address: u64, symbol: Option<NamedFrame>, options: &Options) -> Vec<NamedFrame> {
         let Some(debug) = &self.debug else { return Vec::from_iter(symbol) };
         if !options.inline {
             let source = debug.source(address);
@@ -73,7 +90,7 @@ impl<'a> Names<'a> {
             name: self.demangler.demangle(&name),
             known: true,
             inlined: true,
-            offset: None,
+            start: None,
             source,
         };
         let mut frames: Vec<_> = debug.functions(address, options.lines).into_iter().map(inlined).collect();
@@ -88,33 +105,49 @@ impl<'a> Names<'a> {
         frames
     }
 
-    fn symbol(&self, address: u64) -> Option<NamedFrame> {
-        let (start, name) = match (self.plt.find(address), self.table.find(address)) {
-            (Some((start, name)), _) => (start, name.to_vec()),
-            (None, Some(symbol)) => (symbol.start, self.demangler.demangle(symbol.name)),
-            (None, None) => return None,
-        };
-        Some(NamedFrame { name, known: true, inlined: false, offset: Some(address - start), source: None })
+    /// The symbol or stub at an address.
+    fn symbol(&self, address: u64) -> Option<Symbolic<'a>> {
+        let own = |address| self.table.find(address).map(|symbol| symbol.name);
+        let stub = self.plt.find(address).and_then(|(start, callee)| {
+            let name = match callee {
+                Callee::Named(name) => name,
+                Callee::Own(function) => own(function)?,
+            };
+            Some((start, name, &b"@plt"[..]))
+        });
+        stub.or_else(|| self.table.find(address).map(|symbol| (symbol.start, symbol.name, &b""[..])))
+    }
+
+    fn frame(&self, (start, name, suffix): Symbolic<'a>) -> NamedFrame {
+        let name = [&self.demangler.demangle(name), suffix].concat();
+        NamedFrame { name, known: true, inlined: false, start: Some(start), source: None }
     }
 }
 
-/// The functions among symbols, and what may be some.
-fn functions<'a, 'file>(symbols: impl Iterator<Item = object::Symbol<'a, 'file>>) -> impl Iterator<Item = Entry<'a>>
+/// Where a symbol or stub starts, its name, mangled, and what is added to that.
+type Symbolic<'a> = (u64, &'a [u8], &'static [u8]);
+
+/// Adds the functions of an object's table.
+fn add<'a, 'file>(symbols: impl Iterator<Item = object::Symbol<'a, 'file>>, all: &mut Selection<'a, '_>)
 where
     'a: 'file,
 {
-    symbols
-        .filter(|symbol| {
-            symbol.is_definition() || (symbol.kind() == object::SymbolKind::Unknown && !symbol.is_undefined())
-        })
-        .filter(|symbol| matches!(symbol.kind(), object::SymbolKind::Text | object::SymbolKind::Unknown))
-        .filter_map(|symbol| {
+    for symbol in symbols {
+        let kind = symbol.kind();
+        let is_code = matches!(kind, object::SymbolKind::Text | object::SymbolKind::Unknown);
+        let is_here = symbol.is_definition() || (kind == object::SymbolKind::Unknown && !symbol.is_undefined());
+        if !is_code || !is_here {
+            continue;
+        }
+        let address = symbol.address();
+        all.add(address, || {
             let name = symbol.name_bytes().ok().filter(|name| !name.is_empty() && !name.starts_with(b"$"))?;
             let visibility = match (symbol.is_weak(), symbol.is_global()) {
                 (true, _) => Visibility::Weak,
                 (false, true) => Visibility::Global,
                 (false, false) => Visibility::Local,
             };
-            Some(Entry { address: symbol.address(), size: symbol.size(), name, visibility })
-        })
+            Some(Entry { address, size: symbol.size(), name, visibility })
+        });
+    }
 }

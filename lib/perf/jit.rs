@@ -10,15 +10,19 @@ use super::demangle::demangle;
 use super::jitdump::JitDump;
 use super::perf_map;
 use super::recording::Location;
-use super::symbolize::NamedFrame;
+use super::symbolize::{Named, NamedFrame};
 use super::view::{Folder, Views};
 
 /// What is known of a process's own code.
 #[derive(Clone, Debug, Default)]
 struct Code {
     dump: Option<JitDump>,
+    /// What is said of a dump that is not to be had.
+    missing_dump: Option<String>,
     /// Where its map would be: the folder and the process's own number in it.
     map: Option<(Arc<Folder>, String)>,
+    /// Whether it may have left a map, or will.
+    may_have_map: bool,
 }
 
 /// What is known of the processes' own code.
@@ -31,10 +35,23 @@ impl JitCode {
     /// A process that may leave a map, as it lives.
     pub fn meet(&mut self, pid: u32, views: &mut Views) {
         let code = self.by_process.entry(pid).or_default();
+        code.may_have_map = true;
         let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else { return };
         let inner = status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().next_back());
         let inner = inner.map_or(pid.to_string(), str::to_owned);
         code.map = views.temporary(pid).map(|folder| (folder, inner));
+    }
+
+    /// A process of a recording that was made before: it has left a map by now, or never will.
+    pub fn meet_traces(&mut self, pid: u32) {
+        self.by_process.entry(pid).or_default().may_have_map = Path::new(&format!("/tmp/perf-{pid}.map")).exists();
+    }
+
+    /// Whether anything tells, or may tell yet, of the code that a process made.
+    pub fn may_tell(&self, pid: u32) -> bool {
+        self.by_process
+            .get(&pid)
+            .is_some_and(|code| code.may_have_map || code.dump.is_some() || code.missing_dump.is_some())
     }
 
     /// Forgets all processes but those that stay.
@@ -45,6 +62,11 @@ impl JitCode {
     /// The jitdump that a process has mapped, to tell that it writes one.
     pub fn add_dump(&mut self, pid: u32, dump: JitDump) {
         self.by_process.entry(pid).or_default().dump = Some(dump);
+    }
+
+    /// A process has mapped a jitdump that is not to be had, and why.
+    pub fn miss_dump(&mut self, pid: u32, why: String) {
+        self.by_process.entry(pid).or_default().missing_dump = Some(why);
     }
 
     /// Reads what was written to a process's jitdump since, if it has one.
@@ -65,12 +87,13 @@ impl JitCode {
     }
 
     /// Names places in the code of a process; and what the user should know.
-    pub fn frames(&self, pid: u32, places: &[Location], lines: bool) -> (Vec<Vec<NamedFrame>>, Vec<String>) {
+    pub fn frames(&self, pid: u32, places: &[Location], lines: bool) -> (Named, Vec<String>) {
         let (text, remark) = match self.read_map(pid) {
             Ok(text) => (text, None),
             Err(remark) => (Vec::new(), remark),
         };
-        let map = perf_map::parse(&text);
+        let addresses: Vec<u64> = places.iter().map(|place| place.address).collect();
+        let map = perf_map::parse(&text, &addresses);
         let dump = self.dump(pid);
         let frame = |Location { address, since, .. }: Location| {
             // What stands at one time only was there all the time.
@@ -83,11 +106,20 @@ impl JitCode {
                 name: demangle(name).into_owned(),
                 known: true,
                 inlined: false,
-                offset: Some(address - start),
+                start: Some(start),
                 source: source.filter(|_| lines).map(<[u8]>::to_vec),
             })
         };
-        (places.iter().map(|place| frame(*place).into_iter().collect()).collect(), remark.into_iter().collect())
+        let mut named = Named::default();
+        let mut is_nameless = false;
+        for place in places {
+            let frame = frame(*place);
+            is_nameless |= frame.is_none();
+            named.push(frame.into_iter().collect());
+        }
+        let missing = self.by_process.get(&pid).filter(|_| is_nameless).and_then(|code| code.missing_dump.as_ref());
+        let missing = missing.map(|missing| format!("no names for code made at run time from {missing}"));
+        (named, remark.into_iter().chain(missing).collect())
     }
 
     /// The map that a process left; if it may not be believed, why.

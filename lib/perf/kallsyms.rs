@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use bstr::ByteSlice as _;
+
 use super::symbols::{Entry, SymbolTable, Visibility};
 
 /// Where the names of a recording's kernel are.
@@ -48,21 +50,28 @@ pub fn is_hidden(text: &[u8]) -> bool {
     text.split(|byte| *byte == b'\n').take(64).all(|line| line.starts_with(b"0000000000000000 ") || line.is_empty())
 }
 
-/// The functions in the text that cover one of the addresses, which are in ascending order: lines of `ADDRESS TYPE NAME`,
-/// with `[MODULE]` behind those of modules.
-pub fn parse<'a>(text: &'a [u8], addresses: &[u64]) -> SymbolTable<'a> {
-    let entries = text.split(|byte| *byte == b'\n').filter_map(|line: &'a [u8]| {
-        let mut words = line.split(|byte| matches!(byte, b' ' | b'\t'));
-        let address = u64::from_str_radix(std::str::from_utf8(words.next()?).ok()?, 16).ok()?;
-        let visibility = match words.next()? {
-            b"T" => Visibility::Global,
-            b"t" => Visibility::Local,
-            b"W" | b"w" => Visibility::Weak,
+/// The functions in the text at some addresses, in ascending order: lines of `ADDRESS TYPE NAME`, with `[MODULE]` behind
+/// those of modules.
+pub fn parse<'a>(text: &'a [u8], wanted: &[u64]) -> SymbolTable<'a> {
+    let entries = text.lines().filter_map(|line| {
+        let (address, rest) = line.split_at(memchr::memchr(b' ', line)?);
+        let visibility = match rest.get(1)? {
+            b'T' => Visibility::Global,
+            b't' => Visibility::Local,
+            b'W' | b'w' => Visibility::Weak,
             _ => return None,
         };
-        Some(Entry { address, size: 0, name: words.next()?, visibility })
+        let name = rest.get(3..)?;
+        let name = &name[..memchr::memchr2(b' ', b'\t', name).unwrap_or(name.len())];
+        Some(Entry { address: hexadecimal(address)?, size: 0, name, visibility })
     });
-    SymbolTable::covering(entries, addresses)
+    SymbolTable::of(wanted, entries)
+}
+
+/// There are a hundred thousand of them.
+fn hexadecimal(digits: &[u8]) -> Option<u64> {
+    let digit = |sum: u64, digit: &u8| Some(sum << 4 | u64::from(char::from(*digit).to_digit(16)?));
+    if digits.len() <= 16 { digits.iter().try_fold(0, digit) } else { None }
 }
 
 #[cfg(test)]
@@ -70,9 +79,9 @@ mod tests {
     #[test]
     fn reads_functions_of_kernel_and_modules() {
         let text = b"ffffffff81000000 T _text\nffffffff81000100 t do_it\nffffffff82000000 D table\nffffffffc0000000 t mod_fn\t[mod]\n";
-        let addresses = [0xffff_ffff_8100_0105, 0xffff_ffff_c000_0001];
-        let table = super::parse(text, &addresses);
-        assert_eq!(addresses.map(|address| table.find(address).unwrap().name), [&b"do_it"[..], b"mod_fn"]);
+        let table = super::parse(text, &[0xffff_ffff_8100_0105, 0xffff_ffff_c000_0001]);
+        assert_eq!(table.find(0xffff_ffff_8100_0105).unwrap().name, b"do_it");
+        assert_eq!(table.find(0xffff_ffff_c000_0001).unwrap().name, b"mod_fn");
         assert!(!super::is_hidden(text));
         assert!(super::is_hidden(b"0000000000000000 T _text\n0000000000000000 t x\n"));
     }

@@ -1,6 +1,6 @@
 //! The profiler core: what a live recording and a `perf.data` file both flow through.
 //!
-//! [`event`] says what a record means, [`process`] keeps what was mapped and named when, [`object`] holds the files whose
+//! [`event`] says what a record means, [`process`] keeps what was mapped and named when, [`objects`] holds the files whose
 //! code ran, [`recording`] adds up samples as stacks of addresses, [`unwind`] finds those
 //! that the kernel does not, and [`symbolize`] names those addresses at the end,
 //! each once.
@@ -14,10 +14,12 @@ pub mod event;
 pub mod jit;
 pub mod jitdump;
 pub mod kallsyms;
+pub mod kept;
+mod mapped_file;
 pub mod naming;
 pub mod object;
+pub mod objects;
 pub mod perf_map;
-mod places;
 pub mod plt;
 pub mod process;
 pub mod recording;

@@ -5,15 +5,15 @@ use rustc_hash::FxHashMap;
 
 use super::symbols::{Entry, SymbolTable, Visibility};
 
-/// The functions in the text.
-pub fn parse(text: &[u8]) -> SymbolTable<'_> {
+/// The functions in the text at some addresses, in ascending order.
+pub fn parse<'a>(text: &'a [u8], wanted: &[u64]) -> SymbolTable<'a> {
     let mut newest: FxHashMap<u64, Entry<'_>> = FxHashMap::default();
     for line in text.split(|byte| *byte == b'\n') {
         if let Some(entry) = parse_line(line) {
             newest.insert(entry.address, entry);
         }
     }
-    SymbolTable::new(newest.into_values().collect())
+    SymbolTable::of(wanted, newest.into_values())
 }
 
 fn parse_line(line: &[u8]) -> Option<Entry<'_>> {
@@ -34,7 +34,10 @@ fn hexadecimal(digits: &[u8]) -> Option<u64> {
 mod tests {
     #[test]
     fn the_last_line_for_a_place_counts() {
-        let table = super::parse(b"1000 20 LazyCompile:~f a.js:1\nnonsense\n1000 20 LazyCompile:*f a.js:1\n2000 8 g\n");
+        let table = super::parse(
+            b"1000 20 LazyCompile:~f a.js:1\nnonsense\n1000 20 LazyCompile:*f a.js:1\n2000 8 g\n",
+            &[0x1010, 0x1020],
+        );
         assert_eq!(table.find(0x1010).unwrap().name, b"LazyCompile:*f a.js:1");
         assert_eq!(table.find(0x1020), None);
     }

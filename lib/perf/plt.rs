@@ -3,31 +3,37 @@
 //!
 //! What a stub looks like is the linker's choice, so its instructions are read, and nothing is concluded from its place.
 
-use std::borrow::Cow;
-
 use object::{Architecture, Object as _, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _};
 use rustc_hash::FxHashMap;
 
-use super::demangle::demangle;
-use super::symbols::SymbolTable;
-
-/// The stubs of an object.
+/// The stubs of an object at some addresses.
 #[derive(Debug, Default)]
-pub struct Plt {
-    /// First address, the one behind the last, name.
-    stubs: Vec<(u64, u64, Vec<u8>)>,
+pub struct Plt<'a> {
+    /// First address, the one behind the last, what is called.
+    stubs: Vec<(u64, u64, Callee<'a>)>,
+}
+
+/// What a stub calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Callee<'a> {
+    /// A function of this name, mangled.
+    Named(&'a [u8]),
+    /// A function of the object's own, at this address.
+    Own(u64),
 }
 
 /// The sections in which linkers put them.
 const SECTIONS: [&str; 4] = [".plt", ".plt.sec", ".plt.got", ".iplt"];
 
-impl Plt {
-    /// Reads the stubs of an object. `symbols` name what the object resolves itself.
-    pub fn read(file: &object::File<'_>, symbols: &SymbolTable<'_>) -> Self {
+impl<'a> Plt<'a> {
+    /// Reads the stubs of an object at addresses, in ascending order.
+    pub fn read(file: &object::File<'a>, addresses: &[u64]) -> Self {
         let Some(stub_at) = reader(file) else { return Self::default() };
-        let slots = Slots::read(file, symbols);
-        let mut stubs = Vec::new();
+        let mut found = Vec::new();
         for section in SECTIONS.iter().filter_map(|name| file.section_by_name(name)) {
+            if !is_hit(addresses, section.address(), section.size()) {
+                continue;
+            }
             let code = section.data().unwrap_or_default();
             let mut at = 0;
             while at < code.len() {
@@ -36,30 +42,44 @@ impl Plt {
                     at += 4;
                     continue;
                 };
-                if let Some(name) = slots.name(stub.target) {
-                    stubs.push((address, address.wrapping_add(stub.size as u64), [name, b"@plt"].concat()));
-                }
                 at += stub.size;
+                if is_hit(addresses, address, stub.size as u64) {
+                    found.push((address, stub));
+                }
             }
         }
-        stubs.sort_unstable();
+        if found.is_empty() {
+            return Self::default();
+        }
+        let slots = Slots::read(file);
+        let named = |(start, Stub { size, target }): (u64, Stub)| {
+            Some((start, start.wrapping_add(size as u64), slots.callee(target)?))
+        };
+        let mut stubs: Vec<_> = found.into_iter().filter_map(named).collect();
+        stubs.sort_unstable_by_key(|stub| stub.0);
         Self { stubs }
     }
 
-    /// Whether some of these addresses, in ascending order, lie in stubs of an object, so that they are worth reading.
-    pub fn is_hit(file: &object::File<'_>, addresses: &[u64]) -> bool {
-        SECTIONS.iter().filter_map(|name| file.section_by_name(name)).any(|section| {
-            let first = addresses.partition_point(|address| *address < section.address());
-            addresses.get(first).is_some_and(|address| address - section.address() < section.size())
+    /// The functions of the object's own that are called: they are named by its symbols.
+    pub fn own_functions(&self) -> impl Iterator<Item = u64> {
+        self.stubs.iter().filter_map(|(_, _, callee)| match callee {
+            Callee::Own(address) => Some(*address),
+            Callee::Named(_) => None,
         })
     }
 
-    /// The stub that covers an address: its first address and its name.
-    pub fn find(&self, address: u64) -> Option<(u64, &[u8])> {
+    /// The stub that covers an address: its first address and what it calls.
+    pub fn find(&self, address: u64) -> Option<(u64, Callee<'a>)> {
         let after = self.stubs.partition_point(|stub| stub.0 <= address);
-        let (start, end, name) = self.stubs.get(after.checked_sub(1)?)?;
-        (address < *end).then_some((*start, name))
+        let (start, end, callee) = self.stubs.get(after.checked_sub(1)?)?;
+        (address < *end).then_some((*start, *callee))
     }
+}
+
+/// Whether one of the addresses lies there.
+fn is_hit(addresses: &[u64], start: u64, size: u64) -> bool {
+    let first = addresses.partition_point(|address| *address < start);
+    addresses.get(first).is_some_and(|address| address - start < size)
 }
 
 /// A stub as its instructions tell.
@@ -127,13 +147,13 @@ fn aarch64(code: &[u8], address: u64) -> Option<Stub> {
 /// Whose addresses go into which slots.
 #[derive(Default)]
 struct Slots<'a> {
-    by_address: FxHashMap<u64, Cow<'a, [u8]>>,
+    by_address: FxHashMap<u64, Callee<'a>>,
     /// The addresses of the slots of `.rela.plt`, in its order.
     in_order: Vec<u64>,
 }
 
 impl<'a> Slots<'a> {
-    fn read(file: &object::File<'a>, symbols: &SymbolTable<'a>) -> Self {
+    fn read(file: &object::File<'a>) -> Self {
         let mut slots = Self::default();
         let (Some(relocations), Some(names)) = (file.dynamic_relocations(), file.dynamic_symbol_table()) else {
             return slots;
@@ -144,26 +164,27 @@ impl<'a> Slots<'a> {
             if kind != Kind::GlobalData {
                 slots.in_order.push(address);
             }
-            let name = match (kind, relocation.target()) {
-                (Kind::Indirect, _) => symbols.find(relocation.addend().cast_unsigned()).map(|symbol| symbol.name),
+            let callee = match (kind, relocation.target()) {
+                (Kind::Indirect, _) => Some(Callee::Own(relocation.addend().cast_unsigned())),
                 (_, object::RelocationTarget::Symbol(index)) => {
-                    names.symbol_by_index(index).ok().and_then(|symbol| symbol.name_bytes().ok())
+                    let name = names.symbol_by_index(index).ok().and_then(|symbol| symbol.name_bytes().ok());
+                    name.filter(|name| !name.is_empty()).map(Callee::Named)
                 }
                 _ => None,
             };
-            if let Some(name) = name.filter(|name| !name.is_empty()) {
-                slots.by_address.insert(address, demangle(name));
+            if let Some(callee) = callee {
+                slots.by_address.insert(address, callee);
             }
         }
         slots
     }
 
-    fn name(&self, target: Target) -> Option<&[u8]> {
+    fn callee(&self, target: Target) -> Option<Callee<'a>> {
         let address = match target {
             Target::Slot(address) => address,
             Target::Relocation(number) => *self.in_order.get(number as usize)?,
         };
-        self.by_address.get(&address).map(|name| &**name)
+        self.by_address.get(&address).copied()
     }
 }
 

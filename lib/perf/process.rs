@@ -41,13 +41,16 @@ impl<T> During<T> {
 struct Process {
     /// What is mapped now, by first address.
     current: BTreeMap<u64, During<Mapping>>,
-    /// What was mapped before.
+    /// What was mapped before, in the order in which it ended.
     retired: Vec<During<Mapping>>,
     /// When it last began to run a new program.
     execed: u64,
     /// Which state of all those that processes had it is in, and since when.
     state: State,
 }
+
+/// A sample is not that old that more mappings than these have ended since.
+const PATIENCE: usize = 4096;
 
 /// A state of a process's mappings: no other is ever like it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,17 +60,17 @@ struct State {
 }
 
 impl Process {
-    fn retire(&mut self, start: u64, time: u64) {
-        if let Some(mut old) = self.current.remove(&start) {
-            old.until = time;
+    /// A mapping ends. One whose end is told late has ended with the last before it.
+    fn retire(&mut self, mut old: During<Mapping>, time: u64) {
+        old.until = time.max(self.retired.last().map_or(0, |last| last.until));
+        if old.since < old.until {
             self.retired.push(old);
         }
     }
 
     fn retire_all(&mut self, time: u64) {
-        for (_, mut old) in std::mem::take(&mut self.current) {
-            old.until = time;
-            self.retired.push(old);
+        for (_, old) in std::mem::take(&mut self.current) {
+            self.retire(old, time);
         }
     }
 
@@ -79,8 +82,8 @@ impl Process {
             .chain(self.current.range(new.start..new.end).map(|(start, _)| *start))
             .collect();
         for start in overlapped {
-            let old = self.current[&start];
-            self.retire(start, time);
+            let Some(old) = self.current.remove(&start) else { continue };
+            self.retire(old, time);
             // What the new mapping does not cover stays.
             for (start, end) in [(old.what.start, new.start), (new.end, old.what.end)] {
                 if start < end {
@@ -100,10 +103,15 @@ impl Process {
         {
             return Some(mapping.what);
         }
-        let old = self.retired.iter().rev().find(|mapping| mapping.what.start <= address && covers(mapping));
-        old.map(|mapping| mapping.what)
+        let ended = self.retired.partition_point(|mapping| mapping.until <= time);
+        let later = self.retired[ended..].iter().rev().take(PATIENCE);
+        later.into_iter().find(|mapping| mapping.what.start <= address && covers(mapping)).map(|mapping| mapping.what)
     }
 }
+
+/// All processes together inherit no more mappings than this: a recording made by hand may have a process of very many
+/// fork very often. No machine has as many.
+const MOST_INHERITED: usize = 1 << 22;
 
 /// A thread's name, as an id of the recording's.
 pub type CommId = u32;
@@ -125,6 +133,8 @@ pub struct Processes {
     ended: Vec<Ended>,
     /// How many states processes have been in.
     states: u32,
+    /// How many mappings processes have from their parents, those counted that ended lately.
+    inherited: usize,
 }
 
 impl Processes {
@@ -182,6 +192,9 @@ impl Processes {
         let inherited: Vec<Mapping> = self.processes.get(&parent_pid).map_or(Vec::new(), |parent| {
             parent.current.values().filter(|mapping| mapping.since <= time).map(|mapping| mapping.what).collect()
         });
+        let is_too_much = self.inherited + inherited.len() > MOST_INHERITED;
+        let inherited = if is_too_much { Vec::new() } else { inherited };
+        self.inherited += inherited.len();
         let process = self.changed(pid, time);
         process.retire_all(time);
         process.execed = time;
@@ -241,8 +254,10 @@ impl Processes {
                 }
             }
         }
+        self.inherited = self.processes.values().map(|process| process.current.len()).sum();
         for process in self.processes.values_mut() {
-            process.retired.retain(|mapping| mapping.until > time);
+            let gone = process.retired.partition_point(|mapping| mapping.until <= time);
+            process.retired.drain(..gone);
         }
         for names in self.comms.values_mut().filter(|names| names.len() > 1) {
             let last = names.len() - 1;
@@ -281,6 +296,20 @@ mod tests {
     }
 
     #[test]
+    fn a_hundred_thousand_mappings_that_are_no_more_cost_nothing() {
+        let mut processes = Processes::default();
+        let began = std::time::Instant::now();
+        for time in 1..100_000 {
+            processes.map(1, mapping(100, 200, time), u64::from(time));
+            let before = u64::from(time.saturating_sub(100).max(1));
+            assert_eq!(found(&processes, 150, before).map(|(object, _)| u64::from(object)), Some(before));
+            // Where nothing ever was.
+            assert_eq!(found(&processes, 250, before), None);
+        }
+        assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
+    }
+
+    #[test]
     fn a_new_program_hides_the_old_one_but_not_from_older_samples() {
         let mut processes = Processes::default();
         processes.map(1, mapping(100, 200, 7), 10);
@@ -301,6 +330,21 @@ mod tests {
         assert_eq!(processes.comm(1, 31), Some(3));
         processes.name(1, 4, 40);
         assert_eq!((processes.comm(1, 39), processes.comm(1, 40)), (Some(3), Some(4)));
+    }
+
+    #[test]
+    fn many_forks_of_a_process_of_many_mappings_take_bounded_room() {
+        let mut processes = Processes::default();
+        (0..100_000).for_each(|n| processes.map(5, mapping(n * 16, n * 16 + 16, 7), 10));
+        (100..300).for_each(|pid| processes.fork((pid, pid), (5, 5), 20));
+        let mappings = |processes: &Processes| processes.processes.values().map(|it| it.current.len()).sum::<usize>();
+        assert!((2_000_000..5_000_000).contains(&mappings(&processes)), "{}", mappings(&processes));
+        (100..300).for_each(|pid| processes.exit(pid, pid, 30));
+        (100..300).for_each(|pid| processes.name(pid, 1, 20));
+        let over = processes.over_before(40, |_| false);
+        processes.forget_before(40, over);
+        processes.fork((1, 1), (5, 5), 50);
+        assert_eq!(found(&processes, 150, 51), Some((7, 0)));
     }
 
     #[test]

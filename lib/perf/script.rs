@@ -82,8 +82,8 @@ fn frame_line(location: &Location, object: &Object, frame: &NamedFrame, out: &mu
     write!(out, "\t{:16x} ", location.ip)?;
     let name: &[u8] = if frame.known { &frame.name } else { b"[unknown]" };
     out.write_all(name)?;
-    if let Some(offset) = frame.offset {
-        write!(out, "+0x{offset:x}")?;
+    if let Some(start) = frame.start {
+        write!(out, "+0x{:x}", location.address.wrapping_sub(start))?;
     }
     match object {
         _ if frame.inlined => writeln!(out, " (inlined)")?,

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::demangle::demangle;
 use super::kallsyms::KernelNames;
-use super::object::{Object, ObjectId, Objects};
+use super::object::{Object, ObjectId};
+use super::objects::Objects;
 use super::recording::Location;
-use super::symbols::SymbolTable;
 use super::{elf_names, kallsyms};
 
 /// What names are to be told, and where they are looked for.
@@ -30,8 +30,8 @@ pub struct NamedFrame {
     pub known: bool,
     /// Whether the compiler put it into its caller.
     pub inlined: bool,
-    /// How far behind the symbol's start, where there is one.
-    pub offset: Option<u64>,
+    /// Where the symbol starts, as its object counts addresses, if there is one.
+    pub start: Option<u64>,
     /// `FILE:LINE`, where that is wanted and known.
     pub source: Option<Vec<u8>>,
 }
@@ -40,8 +40,57 @@ pub struct NamedFrame {
 #[derive(Debug, Default)]
 pub struct Symbolized {
     frames: Vec<NamedFrame>,
-    spans: Vec<Range<usize>>,
+    spans: Vec<Span>,
     remarks: Vec<String>,
+}
+
+/// Where the frames of a place stand.
+type Span = Range<u32>;
+
+/// Frames for places of an object, in the order of their addresses.
+#[derive(Debug, Default)]
+pub struct Named {
+    frames: Vec<NamedFrame>,
+    spans: Vec<Span>,
+}
+
+impl Named {
+    /// None for so many places.
+    pub fn nothing(places: usize) -> Self {
+        Self { frames: Vec::new(), spans: vec![0..0; places] }
+    }
+
+    /// The next place has these. Places in the same function have the same ones.
+    pub fn push(&mut self, frames: Vec<NamedFrame>) {
+        let last = self.spans.last().cloned().unwrap_or(0..0);
+        if self.frames[last.start as usize..last.end as usize] == frames {
+            self.spans.push(last);
+            return;
+        }
+        let start = self.frames.len() as u32;
+        self.frames.extend(frames);
+        self.spans.push(start..self.frames.len() as u32);
+    }
+
+    /// The next place has the same as the last one, if that has one frame, of a symbol that starts at this address.
+    pub fn repeat(&mut self, start: u64) -> bool {
+        let Some(last) = self.spans.last().cloned() else { return false };
+        let repeats = matches!(&self.frames[last.start as usize..last.end as usize],
+            [frame] if frame.start == Some(start) && frame.source.is_none());
+        if repeats {
+            self.spans.push(last);
+        }
+        repeats
+    }
+
+    /// Those that have none have this one.
+    fn fill(&mut self, frame: NamedFrame) {
+        let place = self.frames.len() as u32;
+        for span in self.spans.iter_mut().filter(|span| span.start == span.end) {
+            *span = place..place + 1;
+        }
+        self.frames.push(frame);
+    }
 }
 
 impl Symbolized {
@@ -50,9 +99,11 @@ impl Symbolized {
         &self.frames
     }
 
-    /// Where the frames of a place stand among them, outermost first: more than one where calls were inlined.
+    /// Where the frames of a place stand among them, outermost first: more than one where calls were inlined. Places in
+    /// the same function may have the same ones.
     pub fn span(&self, location: u32) -> Range<usize> {
-        self.spans[location as usize].clone()
+        let span = &self.spans[location as usize];
+        span.start as usize..span.end as usize
     }
 
     /// What the user should know of names that are missing.
@@ -87,11 +138,11 @@ pub fn symbolize(objects: &Objects, locations: &[Location], options: &Options) -
     done.sort_unstable_by_key(|(job, _)| *job);
     let mut symbolized = Symbolized { spans: vec![0..0; locations.len()], ..Symbolized::default() };
     for (job, (names, remarks)) in done {
-        for (place, frames) in jobs[job].1.iter().zip(names) {
-            let start = symbolized.frames.len();
-            symbolized.frames.extend(frames);
-            symbolized.spans[*place as usize] = start..symbolized.frames.len();
+        let before = u32::try_from(symbolized.frames.len()).expect("fewer than 2^32 frames");
+        for (place, span) in jobs[job].1.iter().zip(names.spans) {
+            symbolized.spans[*place as usize] = before + span.start..before + span.end;
         }
+        symbolized.frames.extend(names.frames);
         symbolized.remarks.extend(remarks);
     }
     symbolized
@@ -113,41 +164,45 @@ fn jobs(objects: &Objects, locations: &[Location]) -> Vec<(ObjectId, Vec<u32>)> 
 }
 
 /// Frames for places, in ascending order, in an object, and what the user should know.
-fn name_all(
-    objects: &Objects,
-    object: ObjectId,
-    places: &[Location],
-    options: &Options,
-) -> (Vec<Vec<NamedFrame>>, Vec<String>) {
+fn name_all(objects: &Objects, object: ObjectId, places: &[Location], options: &Options) -> (Named, Vec<String>) {
     let object = objects.get(object);
     let addresses: Vec<u64> = places.iter().map(|place| place.address).collect();
     let (mut names, remarks) = match object {
-        Object::Unknown | Object::Missing { .. } => (vec![Vec::new(); addresses.len()], Vec::new()),
-        Object::Kernel => kernel_names(&objects.kernel, &addresses),
+        Object::Unknown | Object::Missing { .. } => (Named::nothing(addresses.len()), Vec::new()),
+        Object::Kernel => kernel_names(&objects.kernel, addresses),
         Object::Jit { pid, .. } => objects.jit_code.frames(*pid, places, options.lines),
         Object::Elf(elf) => elf_names::frames(elf, &addresses, options),
     };
-    for frames in names.iter_mut().filter(|frames| frames.is_empty()) {
-        frames.push(NamedFrame { name: object.frame(), known: false, inlined: false, offset: None, source: None });
+    if let Object::Elf(elf) = object {
+        // Symbols and debug information are many times what ran of the file.
+        elf.bytes().let_go();
     }
+    names.fill(NamedFrame { name: object.frame(), known: false, inlined: false, start: None, source: None });
     (names, remarks)
 }
 
-fn kernel_names(names: &KernelNames, addresses: &[u64]) -> (Vec<Vec<NamedFrame>>, Vec<String>) {
+fn kernel_names(names: &KernelNames, mut addresses: Vec<u64>) -> (Named, Vec<String>) {
     let (text, shift) = names.read();
-    let remark = "the kernel hides its symbols: kernel frames have no names (sudo sysctl kernel.kptr_restrict=0)";
-    let is_hidden = !text.is_empty() && kallsyms::is_hidden(&text);
-    let remarks = if is_hidden { vec![remark.to_owned()] } else { Vec::new() };
-    let addresses: Vec<u64> = addresses.iter().map(|address| address.wrapping_sub(shift)).collect();
-    let table = if remarks.is_empty() { kallsyms::parse(&text, &addresses) } else { SymbolTable::default() };
-    (by_table(&table, &addresses), remarks)
-}
-
-fn by_table(table: &SymbolTable<'_>, addresses: &[u64]) -> Vec<Vec<NamedFrame>> {
-    let frame = |address: &u64| {
-        let symbol = table.find(*address)?;
-        let name = demangle(symbol.name).into_owned();
-        Some(NamedFrame { name, known: true, inlined: false, offset: Some(address - symbol.start), source: None })
-    };
-    addresses.iter().map(|address| frame(address).into_iter().collect()).collect()
+    if !text.is_empty() && kallsyms::is_hidden(&text) {
+        let remark = "the kernel hides its symbols: kernel frames have no names (sudo sysctl kernel.kptr_restrict=0)";
+        return (Named::nothing(addresses.len()), vec![remark.to_owned()]);
+    }
+    addresses.iter_mut().for_each(|address| *address = address.wrapping_sub(shift));
+    let table = kallsyms::parse(&text, &addresses);
+    let mut named = Named::default();
+    for address in addresses {
+        let symbol = table.find(address).map(|symbol| (symbol.start.wrapping_add(shift), symbol.name));
+        if symbol.is_some_and(|(start, _)| named.repeat(start)) {
+            continue;
+        }
+        let frame = |(start, name)| NamedFrame {
+            name: demangle(name).into_owned(),
+            known: true,
+            inlined: false,
+            start: Some(start),
+            source: None,
+        };
+        named.push(symbol.map(frame).into_iter().collect());
+    }
+    (named, Vec::new())
 }

@@ -35,42 +35,74 @@ pub enum Visibility {
     Global,
 }
 
-/// Symbols by address.
+/// Symbols by address: of all that an object has only those that matter to the addresses that are asked about. Most
+/// objects have a hundred times as many, and neither time nor room is to be spent on them.
 #[derive(Debug, Default)]
 pub struct SymbolTable<'a> {
     symbols: Vec<Symbol<'a>>,
 }
 
-impl<'a> SymbolTable<'a> {
-    /// Sorts the entries and keeps the best name of each place.
-    pub fn new(mut entries: Vec<Entry<'a>>) -> Self {
-        entries.sort_unstable_by(|a, b| a.address.cmp(&b.address).then_with(|| order(b, a)));
-        entries.dedup_by_key(|entry| entry.address);
-        let mut symbols = Vec::with_capacity(entries.len());
-        for (index, entry) in entries.iter().enumerate() {
-            let next = entries.get(index + 1).map_or(u64::MAX, |next| next.address);
-            let end = if entry.size == 0 { next } else { entry.address.saturating_add(entry.size) };
-            symbols.push(Symbol { start: entry.address, end, name: entry.name });
-        }
-        Self { symbols }
+/// A table in the making.
+#[derive(Debug)]
+pub struct Selection<'a, 'w> {
+    /// In ascending order.
+    wanted: &'w [u64],
+    /// For each of these, the last symbol that starts there or, if so, between it and the one before.
+    last: Vec<Option<Entry<'a>>>,
+    has_seen_any: bool,
+}
+
+impl<'a, 'w> Selection<'a, 'w> {
+    /// For these addresses, in ascending order.
+    pub fn new(wanted: &'w [u64]) -> Self {
+        Self { wanted, last: vec![None; wanted.len()], has_seen_any: false }
     }
 
-    /// Of many entries, those alone that cover one of the addresses, which are in ascending order.
-    pub fn covering(entries: impl Iterator<Item = Entry<'a>>, addresses: &[u64]) -> Self {
-        // For each address the last entry before it, and not before the address that comes before.
-        let mut last: Vec<Option<Entry<'a>>> = vec![None; addresses.len()];
-        for entry in entries {
-            let first = addresses.partition_point(|address| *address < entry.address);
-            let Some(last) = last.get_mut(first) else { continue };
-            if last.as_ref().is_none_or(|last| order(last, &entry).is_lt()) {
+    /// Takes in a symbol that starts at an address; what else there is to it is asked for only if that matters. `None` if
+    /// it is no symbol after all.
+    #[inline]
+    pub fn add(&mut self, address: u64, entry: impl FnOnce() -> Option<Entry<'a>>) {
+        let first = self.wanted.partition_point(|wanted| *wanted < address);
+        let matters = self.last.get(first).is_some_and(|last| last.is_none_or(|last| last.address <= address));
+        if (matters || !self.has_seen_any)
+            && let Some(entry) = entry()
+        {
+            self.has_seen_any = true;
+            if let Some(last) = self.last.get_mut(first).filter(|_| matters)
+                && last.is_none_or(|last| last.address < address || is_better(&entry, &last))
+            {
                 *last = Some(entry);
             }
         }
-        // What has no size reaches to the next one, and so over the addresses up to it.
-        Self::new(last.into_iter().flatten().collect())
     }
 
-    /// The symbol that covers an address.
+    /// Whether there was no symbol at all.
+    pub fn is_empty(&self) -> bool {
+        !self.has_seen_any
+    }
+
+    /// The table.
+    pub fn finish(self) -> SymbolTable<'a> {
+        let symbol = |Entry { address, size, name, .. }| {
+            // One without a size reaches to the next, which is not before any address that finds this one.
+            let end = if size == 0 { u64::MAX } else { address.saturating_add(size) };
+            Symbol { start: address, end, name }
+        };
+        SymbolTable { symbols: self.last.into_iter().flatten().map(symbol).collect() }
+    }
+}
+
+impl<'a> SymbolTable<'a> {
+    /// Of these symbols.
+    pub fn of(wanted: &[u64], entries: impl IntoIterator<Item = Entry<'a>>) -> Self {
+        let mut selection = Selection::new(wanted);
+        for entry in entries {
+            selection.add(entry.address, || Some(entry));
+        }
+        selection.finish()
+    }
+
+    /// The symbol that covers an address, which is one of those that the table was made for.
     pub fn find(&self, address: u64) -> Option<Symbol<'a>> {
         let after = self.symbols.partition_point(|symbol| symbol.start <= address);
         let symbol = *self.symbols.get(after.checked_sub(1)?)?;
@@ -78,12 +110,12 @@ impl<'a> SymbolTable<'a> {
     }
 }
 
-/// The later, and of those at one place the better, is greater.
-fn order(a: &Entry<'_>, b: &Entry<'_>) -> std::cmp::Ordering {
-    a.address.cmp(&b.address).then_with(|| merit(a).cmp(&merit(b))).then_with(|| b.name.cmp(a.name))
+/// Which of several names for one place is taken, whatever their order.
+fn is_better(entry: &Entry<'_>, than: &Entry<'_>) -> bool {
+    merit(entry).cmp(&merit(than)).then_with(|| than.name.cmp(entry.name)).is_gt()
 }
 
-/// Which of several names for one place is taken: perf's rules (`choose_best_symbol` in its `symbol.c`): with a size,
+/// What makes one of several names for one place the better: perf's rules (`choose_best_symbol` in its `symbol.c`): with a size,
 /// not weak, global, fewer leading underscores, longer.
 fn merit(entry: &Entry<'_>) -> (bool, bool, bool, usize, usize) {
     let underscores = entry.name.iter().take_while(|byte| **byte == b'_').count();
@@ -100,17 +132,22 @@ fn merit(entry: &Entry<'_>) -> (bool, bool, bool, usize, usize) {
 mod tests {
     use super::{Entry, SymbolTable, Visibility};
 
+    const WANTED: [u64; 6] = [99, 105, 109, 110, 139, 145];
+
     fn entry(address: u64, size: u64, name: &'static str, visibility: Visibility) -> Entry<'static> {
         Entry { address, size, name: name.as_bytes(), visibility }
     }
 
     #[test]
     fn sizes_are_honoured_and_missing_ones_reach_to_the_next() {
-        let table = SymbolTable::new(vec![
-            entry(100, 10, "sized", Visibility::Global),
-            entry(120, 0, "_start", Visibility::Global),
-            entry(140, 5, "after", Visibility::Local),
-        ]);
+        let table = SymbolTable::of(
+            &WANTED,
+            [
+                entry(100, 10, "sized", Visibility::Global),
+                entry(120, 0, "_start", Visibility::Global),
+                entry(140, 5, "after", Visibility::Local),
+            ],
+        );
         let name = |address| table.find(address).map(|symbol| std::str::from_utf8(symbol.name).unwrap());
         assert_eq!(name(99), None);
         assert_eq!(name(109), Some("sized"));
@@ -120,32 +157,15 @@ mod tests {
     }
 
     #[test]
-    fn a_table_for_some_addresses_finds_for_them_what_the_whole_one_finds() {
-        let entries = [(10, 5), (10, 0), (12, 0), (20, 3), (20, 9), (24, 2), (40, 0), (50, 1)];
-        let entries: Vec<_> = entries
-            .iter()
-            .enumerate()
-            .map(|(index, (address, size))| entry(*address, *size, ["a", "bb", "_c"][index % 3], Visibility::Global))
-            .collect();
-        let whole = SymbolTable::new(entries.clone());
-        for addresses in [(0..60).collect::<Vec<u64>>(), vec![22, 45, 60], vec![11, 19], vec![9], vec![]] {
-            let some = SymbolTable::covering(entries.iter().rev().copied(), &addresses);
-            for address in addresses {
-                assert_eq!(
-                    some.find(address).map(|it| (it.start, it.name)),
-                    whole.find(address).map(|it| (it.start, it.name))
-                );
-            }
-        }
-    }
-
-    #[test]
     fn the_best_of_several_names_is_taken() {
-        let table = SymbolTable::new(vec![
-            entry(100, 10, "__libc_free", Visibility::Global),
-            entry(100, 10, "cfree", Visibility::Weak),
-            entry(100, 10, "free", Visibility::Global),
-        ]);
+        let table = SymbolTable::of(
+            &WANTED,
+            [
+                entry(100, 10, "__libc_free", Visibility::Global),
+                entry(100, 10, "cfree", Visibility::Weak),
+                entry(100, 10, "free", Visibility::Global),
+            ],
+        );
         assert_eq!(table.find(105).unwrap().name, b"free");
     }
 }

@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::object::{KERNEL, Object, ObjectId, Objects, UNKNOWN};
+use super::object::{Object, ObjectId};
+use super::objects::{KERNEL, Objects, UNKNOWN};
 use super::process::CommId;
 use super::recording::Recording;
 use super::unwind::Unwinder;
@@ -25,6 +26,7 @@ impl Recording {
             kept: std::mem::take(&mut self.kept),
             counts: std::mem::take(&mut self.counts),
             lost: std::mem::take(&mut self.lost),
+            waiting: Default::default(),
             scratch: Vec::new(),
             recent: std::mem::take(&mut self.recent),
         };

@@ -4,7 +4,7 @@ mod batch;
 mod frames;
 pub(crate) mod memo;
 mod order;
-mod stacks;
+pub(crate) mod stacks;
 mod weight;
 
 pub use batch::Batch;
@@ -27,6 +27,11 @@ impl Weights {
     /// A plain weight.
     pub const fn plain(weight: Weight) -> Self {
         Self { before: Weight::ZERO, after: weight }
+    }
+
+    /// Whether both are whole numbers.
+    pub fn are_whole(self) -> bool {
+        self.before.is_whole() && self.after.is_whole()
     }
 
     /// How far apart the two are, whichever is larger.
@@ -65,6 +70,8 @@ pub struct Profile {
     differential: bool,
     total: Weights,
     scratch: Vec<u32>,
+    /// The stacks' numbers in the toolkit's order, where that is known already.
+    order: Option<Vec<u32>>,
 }
 
 /// A stack as [`Profile::for_each_sorted`] hands it out.
@@ -136,6 +143,7 @@ impl Profile {
     fn add_weights(&mut self, number: usize, weights: Weights) -> Result<(), Error> {
         self.total.add(weights)?;
         if number == self.after.len() {
+            self.order = None;
             self.after.push(Weight::ZERO);
             if self.differential {
                 self.before.push(Weight::ZERO);
@@ -167,6 +175,32 @@ impl Profile {
         self.add_batch(&mut batch)
     }
 
+    /// The same profile as the side before of a differential one.
+    pub fn into_before(self) -> Self {
+        let total = Weights { before: self.total.after, after: Weight::ZERO };
+        let after = vec![Weight::ZERO; self.after.len()];
+        Self { before: self.after, after, differential: true, total, ..self }
+    }
+
+    /// Gives every stack another weight, in the toolkit's order.
+    ///
+    /// # Errors
+    /// Those of `weigh`, and [`Error::Overflow`] if the sum does not fit.
+    pub fn reweigh(&mut self, mut weigh: impl FnMut(Weights) -> Result<Weights, Error>) -> Result<(), Error> {
+        let order = self.order.take().unwrap_or_else(|| self.sort());
+        self.total = Weights::default();
+        for number in &order {
+            let weights = weigh(self.weights(*number))?;
+            self.total.add(weights)?;
+            self.after[*number as usize] = weights.after;
+            if self.differential {
+                self.before[*number as usize] = weights.before;
+            }
+        }
+        self.order = Some(order);
+        Ok(())
+    }
+
     /// Every stack in order of first appearance.
     pub fn for_each<E>(&self, mut each: impl FnMut(&[FrameId], Weights) -> Result<(), E>) -> Result<(), E> {
         let mut frames = Vec::new();
@@ -183,7 +217,15 @@ impl Profile {
         let mut frames: Vec<FrameId> = Vec::new();
         let mut row = Vec::new();
         // What stands far away is fetched for many stacks in a row, so that waiting for it overlaps.
-        for numbers in self.sorted().chunks(64) {
+        let sorted;
+        let order = match &self.order {
+            Some(order) => order,
+            None => {
+                sorted = self.sort();
+                &sorted
+            }
+        };
+        for numbers in order.chunks(64) {
             row.clear();
             row.extend(numbers.iter().map(|number| (*number, self.stacks.get(*number), self.weights(*number))));
             for (number, stack, weights) in &row {
@@ -201,7 +243,7 @@ impl Profile {
         Weights { before: self.before.get(number).copied().unwrap_or_default(), after: self.after[number] }
     }
 
-    fn sorted(&self) -> Vec<u32> {
+    fn sort(&self) -> Vec<u32> {
         order::sorted(&self.stacks, &self.frames.ranks())
     }
 }

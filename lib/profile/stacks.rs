@@ -31,7 +31,7 @@ const FREE: usize = usize::MAX;
 
 /// A stack that may be the one that is looked for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Candidate {
+pub(crate) struct Candidate {
     number: u32,
     start: usize,
 }
@@ -57,18 +57,18 @@ impl Stacks {
 
     /// Where a stack of this hash may stand, at first sight.
     #[inline]
-    pub(super) fn candidate(&self, hash: u32) -> Option<Candidate> {
+    pub(crate) fn candidate(&self, hash: u32) -> Option<Candidate> {
         let slot = self.slots.get(hash as usize & self.slots.len().wrapping_sub(1))?;
         (slot.start != FREE && slot.hash == hash).then_some(Candidate { number: slot.number, start: slot.start })
     }
 
     /// The number of the candidate, if it is the stack.
     #[inline]
-    pub(super) fn confirm(&self, candidate: Candidate, stack: &[u32]) -> Option<u32> {
+    pub(crate) fn confirm(&self, candidate: Candidate, stack: &[u32]) -> Option<u32> {
         (stack_at(&self.ids, candidate.start) == stack).then_some(candidate.number)
     }
 
-    pub(super) fn intern_hashed(&mut self, hash: u32, stack: &[u32]) -> u32 {
+    pub(crate) fn intern_hashed(&mut self, hash: u32, stack: &[u32]) -> u32 {
         if (self.len() + 1) * 4 > self.slots.len() * 3 {
             self.grow();
         }
@@ -120,7 +120,7 @@ fn stack_at(ids: &[u32], start: usize) -> &[u32] {
 }
 
 #[inline]
-pub(super) fn hash_ids(stack: &[u32]) -> u32 {
+pub(crate) fn hash_ids(stack: &[u32]) -> u32 {
     let mut hasher = FxHasher::default();
     for id in stack {
         hasher.write_u32(*id);

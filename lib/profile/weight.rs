@@ -91,6 +91,15 @@ impl Weight {
         self.0 == 0
     }
 
+    /// Whether it is a whole number of units.
+    #[inline]
+    pub fn is_whole(self) -> bool {
+        match u64::try_from(self.0) {
+            Ok(short) => short.is_multiple_of(SCALE as u64),
+            Err(_) => self.0.is_multiple_of(SCALE),
+        }
+    }
+
     /// The nearest floating-point number, for shares and coordinates.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / SCALE as f64
@@ -98,8 +107,17 @@ impl Weight {
 
     /// Appends the shortest decimal that reads back as this weight.
     pub fn write_to(self, out: &mut Vec<u8>) {
-        let (whole, fraction) = (self.0 / SCALE, self.0 % SCALE);
-        out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes());
+        let mut digits = itoa::Buffer::new();
+        let fraction = match u64::try_from(self.0) {
+            Ok(short) => {
+                out.extend_from_slice(digits.format(short / SCALE as u64).as_bytes());
+                short % SCALE as u64
+            }
+            Err(_) => {
+                out.extend_from_slice(digits.format(self.0 / SCALE).as_bytes());
+                (self.0 % SCALE) as u64
+            }
+        };
         if fraction != 0 {
             let digits = format!(".{fraction:06}");
             out.extend_from_slice(digits.trim_end_matches('0').as_bytes());

@@ -198,6 +198,11 @@ impl Metric {
         &self.name
     }
 
+    /// Whether it is calls of a function.
+    pub fn is_call(&self) -> bool {
+        self.uprobe.is_some()
+    }
+
     /// Whether it takes the CPU's own counters.
     pub fn is_hardware(&self) -> bool {
         !matches!(self.event.ty, SOFTWARE | TRACEPOINT) && self.uprobe.is_none()

@@ -26,6 +26,7 @@ pub fn of_samples(target: &Target, sampling: &Sampling, metric: &Metric, rate: R
         Rate::Period(events) => SampleOn::Count(events),
     };
     options.stat_format.lost_records = true;
+    options.sample_format.code_addr = sampling.tells_address();
     options.sample_format.period = sampling.tells_period();
     options.sample_format.raw = sampling.brings_fields();
     // Where stacks are unwound, the kernel finds its own part of them alone.

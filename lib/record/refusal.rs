@@ -17,6 +17,9 @@ pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: u
     let missing = sampling.cpus.iter().flatten().find(|cpu| !online.contains(cpu));
     Error::Refused(match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) if sampling.switches && paranoid() > 1 => switches(),
+        Some(libc::EACCES | libc::EPERM) if metric.is_call() && !may_probe() => {
+            format!("{name}: a probe in a program's code needs root, or CAP_PERFMON")
+        }
         Some(libc::EACCES | libc::EPERM) => permission(target),
         Some(libc::ESRCH) => "the process ended before it could be recorded".to_owned(),
         Some(libc::EMFILE) => too_many_files(target, sampling, online.len()),
@@ -128,6 +131,15 @@ fn blocked() -> String {
     "perf_event_open is blocked: seccomp in this container? Docker: --cap-add PERFMON \
      (or --security-opt seccomp=unconfined)"
         .to_owned()
+}
+
+/// Whether we have root's rights to the kernel's counters.
+fn may_probe() -> bool {
+    const CAP_PERFMON: u32 = 38;
+    const CAP_SYS_ADMIN: u32 = 21;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
+    effective.is_some_and(|bits| bits & (1 << CAP_PERFMON | 1 << CAP_SYS_ADMIN) != 0)
 }
 
 fn is_ours(pid: u32) -> bool {

@@ -31,7 +31,7 @@ impl CallGraph {
     /// The layout of the records, but for what other options add.
     fn layout(self) -> Layout {
         use sample_type as bit;
-        let common = bit::IP | bit::TID | bit::TIME | bit::ID | bit::CPU | bit::CALLCHAIN;
+        let common = bit::TID | bit::TIME | bit::ID | bit::CPU | bit::CALLCHAIN;
         match self {
             Self::FramePointers => Layout::new(common, 0),
             Self::BranchRecords => {
@@ -180,6 +180,9 @@ impl Sampling {
     /// The layout of the records.
     pub(super) fn layout(&self) -> Layout {
         let mut layout = self.call_graph.layout();
+        if self.tells_address() {
+            layout.sample_type |= sample_type::IP;
+        }
         if self.tells_period() {
             layout.sample_type |= sample_type::PERIOD;
         }
@@ -189,10 +192,16 @@ impl Sampling {
         layout
     }
 
+    /// Whether samples bring where they were taken. A switch is always at the same place, and there are many: what their
+    /// samples do not need is left out.
+    pub(super) fn tells_address(&self) -> bool {
+        !self.switches
+    }
+
     /// Whether samples bring the event's own count. Where they do, the kernel takes a sample of each software event and
     /// tracepoint, whatever period was asked for (`perf_swevent_event` in its `core.c`).
     pub(super) fn tells_period(&self) -> bool {
-        !self.metrics.iter().any(|(_, rate)| matches!(rate, Rate::Period(events) if *events > 1))
+        !self.switches && !self.metrics.iter().any(|(_, rate)| matches!(rate, Rate::Period(events) if *events > 1))
     }
 
     /// Whether samples bring what tracepoints write.

@@ -10,27 +10,38 @@ use crate::input::Source;
 use crate::profile::{FrameId, Frames, Weights};
 
 impl Drawing {
-    /// Draws folded texts that are in the toolkit's order, one after the other. `None` if they are not, unless that is
-    /// `promised`.
+    /// Draws a folded text that is in the toolkit's order. `None` if it is not, unless that is `promised`.
     ///
     /// # Errors
     /// [`Error::Read`], [`Error::Overflow`], and if order is promised [`Error::Malformed`].
     pub fn of_sorted(
-        sources: &[Source],
+        source: &Source,
         promised: bool,
         options: &Options,
         diagnostics: &mut Diagnostics,
     ) -> Result<Option<Self>, Error> {
-        let mut line = Line::default();
-        for source in sources {
-            match line.read(source, promised, options, diagnostics) {
-                Ok(true) => {}
-                Ok(false) | Err(Error::Read { .. } | Error::Unreadable { .. }) if !promised => return Ok(None),
-                Err(error @ (Error::Read { .. } | Error::Unreadable { .. })) => diagnostics.fail(&error),
-                other => _ = other?,
+        let mut input = Sorted::ahead(source.open()?);
+        let (mut pen, mut ends) = (None, Vec::new());
+        loop {
+            match input.step()? {
+                Step::Stack => {
+                    let pen = pen.get_or_insert_with(|| Pen::new(options, input.kind() == Some(Kind::Differential)));
+                    let shared = go_on(&mut ends, input.stack(), input.shared());
+                    pen.add(shared, frames(input.stack(), &ends, shared), input.weights())?;
+                }
+                Step::End => break,
+                _ if !promised => return Ok(None),
+                Step::Malformed => {
+                    let what = "expected frame;frame;… and a weight, or two as in the first line";
+                    diagnostics.malformed(input.name(), input.number(), what)?;
+                }
+                Step::Disorder => {
+                    let what = "not in the order of fg-collapse, which --sorted promises".to_owned();
+                    return Err(Error::Malformed { name: input.name().to_owned(), line: input.number(), what });
+                }
             }
         }
-        line.pen.unwrap_or_else(|| Pen::new(options, false)).finish(options).map(Some)
+        pen.unwrap_or_else(|| Pen::new(options, false)).finish(options).map(Some)
     }
 
     /// Draws folded texts in the order of their lines, which is that of time.
@@ -45,66 +56,6 @@ impl Drawing {
             diagnostics.warn("the stacks are in order of name, not of time: fg-collapse --in-order keeps that of time");
         }
         chart.pen.finish(options)
-    }
-}
-
-/// The present line of sorted texts.
-#[derive(Default)]
-struct Line {
-    pen: Option<Pen>,
-    kind: Option<Kind>,
-    /// Where each frame of the stack ends.
-    ends: Vec<usize>,
-    /// The last stack of the text before.
-    last: Vec<u8>,
-}
-
-impl Line {
-    /// Takes a text; false if the texts must be read otherwise.
-    fn read(
-        &mut self,
-        source: &Source,
-        promised: bool,
-        options: &Options,
-        diagnostics: &mut Diagnostics,
-    ) -> Result<bool, Error> {
-        let mut input = Sorted::new(source.open()?);
-        let mut is_first = true;
-        loop {
-            let step = match input.step()? {
-                Step::Stack if is_first && folded::sorted::is_less(input.stack(), &self.last) => Step::Disorder,
-                step => step,
-            };
-            match step {
-                Step::Stack => {}
-                Step::End => break,
-                _ if !promised => return Ok(false),
-                Step::Malformed => {
-                    let what = "expected frame;frame;… and a weight, or two as in the first line";
-                    diagnostics.malformed(input.name(), input.number(), what)?;
-                    continue;
-                }
-                Step::Disorder => {
-                    let what = "not in the order of fg-collapse, which --sorted promises".to_owned();
-                    return Err(Error::Malformed { name: input.name().to_owned(), line: input.number(), what });
-                }
-            }
-            if is_first {
-                let kind = input.kind().unwrap_or(Kind::Plain);
-                kind.agrees(self.kind, input.name())?;
-                self.kind = Some(kind);
-            }
-            let pen = self.pen.get_or_insert_with(|| Pen::new(options, input.kind() == Some(Kind::Differential)));
-            let same = if is_first { folded::shared_bytes(input.stack(), &self.last) } else { input.shared() };
-            is_first = false;
-            let shared = go_on(&mut self.ends, input.stack(), same);
-            pen.add(shared, frames(input.stack(), &self.ends, shared), input.weights())?;
-        }
-        if !is_first {
-            self.last.clear();
-            self.last.extend_from_slice(input.stack());
-        }
-        Ok(true)
     }
 }
 
@@ -161,7 +112,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{frames, go_on};
-    use crate::folded::shared_bytes;
 
     proptest! {
         #[test]
@@ -169,7 +119,7 @@ mod tests {
             let expected = |stack: &str| stack.split(';').map(str::to_owned).collect::<Vec<_>>();
             let mut ends = Vec::new();
             prop_assert_eq!(go_on(&mut ends, a.as_bytes(), 0), 0);
-            let shared = go_on(&mut ends, b.as_bytes(), shared_bytes(a.as_bytes(), b.as_bytes()));
+            let shared = go_on(&mut ends, b.as_bytes(), a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count());
             prop_assert_eq!(shared, expected(&a).iter().zip(&expected(&b)).take_while(|(a, b)| a == b).count());
             let all: Vec<_> = frames(b.as_bytes(), &ends, 0).map(|frame| String::from_utf8(frame.to_vec()).unwrap()).collect();
             prop_assert_eq!(&all, &expected(&b));

@@ -73,7 +73,7 @@ fn short(name: &str) -> String {
     let mut short = String::with_capacity(name.len());
     for pair in starts.windows(2) {
         let part = &name[pair[0]..pair[1]];
-        let separator = part.trim_end_matches([':', '/', '.']).len();
+        let separator = part.trim_end_matches([':', '/', '.', ' ']).len();
         let plain = part[..separator].find('<').filter(|at| *at > 0 && !part.starts_with("operator"));
         short.push_str(&part[..plain.unwrap_or(separator)]);
         short.push_str(&part[separator..]);
@@ -114,6 +114,7 @@ fn parts(name: &str) -> Vec<usize> {
     let bytes = name.as_bytes();
     let dots = !name.contains("::") && name.bytes().filter(|byte| *byte == b'.').count() >= 2 && !name.contains('/');
     let dots = dots && name.split('.').any(|part| part.starts_with(|first: char| first.is_ascii_uppercase()));
+    let last_dot = memchr::memrchr(b'.', bytes).unwrap_or(0);
     let mut starts = vec![0];
     let mut depth = 0u32;
     for (at, byte) in bytes.iter().enumerate() {
@@ -129,6 +130,8 @@ fn parts(name: &str) -> Vec<usize> {
             b':' => before.ends_with(b":"),
             b'/' => true,
             b'.' => dots || before.ends_with(b":"),
+            // A type that is returned, as in `int Counter.next`.
+            b' ' => at < last_dot && !before.ends_with(b"operator") && !matches!(bytes.get(at + 1), Some(b'[' | b'(')),
             _ => false,
         };
         let rest = &bytes[at + 1..];

@@ -58,6 +58,20 @@ fn growth_is_of_all_before_and_more_than_noise() {
 }
 
 #[test]
+fn each_function_may_grow_with_what_it_calls() {
+    // Nothing by itself, all in what is called, or was put into it, from two places; and it recurs.
+    let diff = b"main;parse;fold;wrap 5000 6000\nmain;parse;next 5000 6000\nmain;parse;parse;next 0 500\nmain;read 9000 6500\n";
+    let each = "inclusive-growth parse: +13.16% of all before (10000 -> 12500), more than 6%; \
+                most in main;parse;fold;wrap (5000 -> 6000)\n\
+                inclusive-growth next: +7.89% of all before (5000 -> 6500), more than 6%; \
+                most in main;parse;next (5000 -> 6000)\n";
+    assert_eq!(verdict(&["--growth", "8%"], diff), (0, String::new()));
+    assert_eq!(verdict(&["--inclusive-growth", "6%"], diff), (1, each.to_owned()));
+    let twice = verdict(&["--inclusive-growth", "6%", "--inclusive-growth", "6%"], diff);
+    assert_eq!(twice, (1, each.repeat(2)));
+}
+
+#[test]
 fn growth_needs_two_weights() {
     let outcome = check(&["--growth", "2%"], PROFILE);
     assert_eq!(outcome.code(), 2);

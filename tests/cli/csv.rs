@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::{assert_golden, data, directory, run};
+use crate::support::tables::assert_tables_are_true;
+use crate::support::{assert_golden, corpus, data, directory, run};
 
 fn table(folded: &[u8]) -> String {
     run("fg-csv", [""; 0], folded).ok().text()
@@ -172,14 +173,38 @@ fn a_change_that_counting_does_not_explain_has_a_small_chance() {
     for number in 0..30 {
         folded += &format!("main;f{number:02} {} {}\n", 100 + number % 7, 103 - number % 5);
     }
-    folded += "main;slow 100 200\nmain;rare 1 3\n";
+    folded += "main;slow 100 300\nmain;rare 1 3\n";
     let out = run("fg-csv", ["--sort=self_chance", "--top=2"], folded.as_bytes()).ok().text();
     let rows: Vec<&str> = out.lines().collect();
-    assert!(rows[1].starts_with("slow,100,200,100,0.0000,"), "{out}");
+    assert!(rows[1].starts_with("slow,100,300,200,0.0000,"), "{out}");
     assert!(rows[2].contains(",1.0000,"), "{out}");
+    // Round counts look like samples of that weight, which -v says and an option corrects.
+    let round: String = folded.lines().map(|line| line.replace(' ', "0 ") + "0\n").collect();
+    let judged = |options: &[&str]| {
+        run("fg-csv", [&["-v", "--sort=self_chance", "--top=1"], options].concat(), round.as_bytes()).ok()
+    };
+    let (taken, said) = (judged(&[]), judged(&["--per-sample=1"]));
+    assert_eq!(taken.stderr, "fg-csv: one sample weighs 10\n");
+    assert_eq!(said.stderr, "fg-csv: one sample weighs 1\n");
     // Durations are no counts.
     let durations: String =
         (0..30).map(|number| format!("f{number} {} {}\n", 10_007 + 3 * number, 10_009 + number)).collect();
     let out = run("fg-csv", ["--top=1"], durations.as_bytes()).ok().text();
     assert!(out.lines().nth(1).unwrap().contains(",,"), "{out}");
+}
+
+#[test]
+fn tables_of_real_profiles_are_those_of_a_slow_count() {
+    let profiles = [
+        "gregg/example-perf-stacks.txt.gz",
+        "gregg/example-dtrace-stacks.txt",
+        "gregg/perf-iperf-stacks-pidtid-01.txt",
+        "gregg/perf-rust-Yamakaky-dcpu.txt",
+        "recorded/java.perf-script.txt.gz",
+        "recorded/cpp.perf-script.txt.gz",
+    ];
+    for name in profiles {
+        let Some(path) = corpus(name) else { return };
+        assert_tables_are_true(name, &run("fg-collapse", ["-q".as_ref(), path.as_os_str()], b"").ok().stdout);
+    }
 }

@@ -69,11 +69,20 @@ fn inputs_of_different_units_are_added_with_one_line() {
 
 #[test]
 fn what_looks_like_another_format_is_told_from_it() {
+    let probe =
+        |stack: &str| format!("CPU     ID                    FUNCTION:NAME\n  2  81201   :tick-1s\n\n{stack}\n");
+    let ticks = [probe("  a`f+0x1\n  3\n"), probe("  key\n  a`g+0x1\n  4\n")].concat();
     for (text, folded) in [
+        (&*ticks, "a`f 3\nkey;a`g 4\n"),
+        (
+            "\ttarget:  g++\n\tffffffff814b824d wake\n\tffffffff81000d62 irq\n\t  waker: lto a\n\t1146\n",
+            "lto a;irq;wake;g++ 1146\n",
+        ),
         ("@[x];bar 4\n", "@[x];bar 4\n"),
         ("@[a]: x 4\n", "@[a]: x 4\n"),
         ("@[\n    f\n]: 4\n", "f 4\n"),
         ("\"a \"b\" c\" #1 prio=5\n java.lang.Thread.State: RUNNABLE\n\tat f(A)\n", "a \"b\" c;f 1\n"),
+        ("42\n#3 \"pool-1\" RUNNABLE 2026\n    at java.base/a.B.c(B.java:1)\n\n", "pool;a.B.c 1\n"),
         ("goroutine profile: total 4\n3 @ 0x1\n#\t0x1\tf+0x1\t/a.go:1\n\n1 @ 0x2\n", "[unknown] 1\nf 3\n"),
     ] {
         assert_said(text, folded, "");
@@ -86,7 +95,8 @@ fn what_looks_like_another_format_is_told_from_it() {
 
 #[test]
 fn what_is_lost_or_nonsense_is_said() {
-    assert_said("[x];y 3\n", "[x];y 3\n", "");
+    let map = "{\"type\": \"map\", \"data\": {\"@\": {\"\": 7, \"\\n    f+1\\n    main+2\\n\": 3}}}\n";
+    assert_said(map, "[unknown] 7\nmain;f 3\n", "");
     let small = fold(b"a;b 0.0000001\nc 1\nd 0.0000000\n").ok();
     assert_eq!(small.text(), "c 1\nd 0\n");
     assert!(

@@ -102,7 +102,7 @@ pub fn folder() -> PathBuf {
 }
 
 /// The sum of the weights, in millionths.
-fn total(folded: &str) -> u128 {
+pub fn total(folded: &str) -> u128 {
     let millionths = |line: &str| {
         let (whole, fraction) = line.rsplit_once(' ').unwrap().1.split_once('.').unwrap_or((line, ""));
         let whole = if fraction.is_empty() { line.rsplit_once(' ').unwrap().1 } else { whole };

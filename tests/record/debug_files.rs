@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use fgkit::perf::demangle::demangle;
 use fgkit::perf::event::Mmap;
-use fgkit::perf::object::Objects;
+use fgkit::perf::objects::Objects;
 use fgkit::perf::recording::Location;
 use fgkit::perf::symbolize::{Options, Symbolized, symbolize};
 

@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 
 use fgkit::perf::event::{self, Event, Mmap, Stamp, UserState};
-use fgkit::perf::object::Objects;
+use fgkit::perf::objects::Objects;
 use fgkit::perf::process::{Mapping, Processes};
 use fgkit::perf::unwind::{End, Moment, Unwinder};
 use fgkit::record::ProcessMemory;

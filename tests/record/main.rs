@@ -17,6 +17,7 @@ mod idle;
 mod jit;
 mod living_stack;
 mod losses;
+mod noise;
 mod off_cpu;
 mod parts;
 mod programs;

@@ -267,3 +267,17 @@ fn a_file_that_could_not_be_opened_is_a_name_in_brackets_and_counted() {
     profile.assert_share(&["main", "[libgone.so (deleted)]"], 0.8);
     assert!(!outcome.stderr.contains(", 0 of"), "{outcome:?}");
 }
+
+#[test]
+fn without_leave_probes_and_programs_in_the_kernel_are_refused_with_the_reason() {
+    let Some(nobody) = Nobody::new() else { return };
+    let mut cases = vec![("-e uprobe:./busy:spin", "uprobe:./busy:spin: a probe in a program's code needs root")];
+    if cfg!(feature = "bpf") {
+        cases.push(("--off-cpu --bpf", "--bpf needs root"));
+    }
+    for (options, said) in cases {
+        let outcome = nobody.run(&format!("./fg-record {options} -- ./busy 0.1"));
+        assert_eq!(outcome.code(), 125, "{outcome:?}");
+        assert!(outcome.stderr.starts_with(&format!("fg-record: {said}, or ")), "{outcome:?}");
+    }
+}

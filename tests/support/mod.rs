@@ -2,6 +2,7 @@
 
 #![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
 
+pub mod tables;
 #[cfg(unix)]
 pub mod terminal;
 

@@ -1,5 +1,5 @@
-//! What bcc's `profile`, `offcputime`, `offwaketime` and libbpf-tools print without `-f`: kernel frames, user frames, all
-//! leaf first, then who ran, then the value. Separators stay: `--` here is the `-` of their folded output.
+//! What bcc's `profile`, `offcputime`, `offwaketime`, `wakeuptime` and libbpf-tools print without `-f`: kernel frames, user
+//! frames, all leaf first, then who ran, then the value. Separators stay: `--` here is the `-` of their folded output.
 //!
 //! ```text
 //!     finish_task_switch
@@ -21,21 +21,25 @@ use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
     name: "bcc",
-    about: "bcc and libbpf-tools: profile, offcputime, offwaketime",
+    about: "bcc and libbpf-tools: profile, offcputime, offwaketime, wakeuptime",
     recognises,
     reading: Reading::Lines(read),
 };
 
 fn recognises(head: &[u8]) -> bool {
-    let mut lines = text::lines(head);
-    lines.any(|line| text::indentation(line) > 0 && matches!(parse(line), Line::Thread(..)))
-        && lines.next().is_some_and(|line| text::indentation(line) > 0 && matches!(parse(line), Line::Value(_)))
+    let lines: Vec<&[u8]> = text::lines(head).collect();
+    lines.windows(2).any(|pair| {
+        let ends = matches!(parse(pair[0]), Line::Thread(..) | Line::Waker(_));
+        ends && matches!(parse(pair[1]), Line::Value(_)) && pair.iter().all(|line| text::indentation(line) > 0)
+    })
 }
 
 /// What a line is.
 enum Line<'a> {
     /// Who ran: name and process.
     Thread(&'a [u8], &'a [u8]),
+    /// Who was woken up, where its frames are not known: name.
+    Woken(&'a [u8]),
     /// Who woke it up: name.
     Waker(&'a [u8]),
     Value(u64),
@@ -54,7 +58,7 @@ fn parse(line: &[u8]) -> Line<'_> {
         (b"--", b"") => Line::Separator(b"-"),
         (b"--", b"--") => Line::Separator(b"--"),
         (b"-", rest) => named(rest).unwrap_or(Line::Other),
-        (b"target:", rest) => named(rest).unwrap_or(Line::Other),
+        (b"target:", rest) => named(rest).unwrap_or(Line::Woken(rest)),
         (b"waker:", rest) => Line::Waker(thread(rest).map_or(rest, |(name, _)| name)),
         _ => match text::number(line.trim_ascii()) {
             Some(value) => Line::Value(value),
@@ -74,27 +78,36 @@ fn thread(text: &[u8]) -> Option<(&[u8], &[u8])> {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut root) = (Vec::new(), Stack::default(), None);
+    // The waker, whose frames stand between the two, is the root.
+    let mut woken = false;
     while document.line(&mut line)? {
         match parse(&line) {
             Line::Thread(name, pid) => root = Some(rooted(name, pid, document.options)),
+            Line::Woken(name) => {
+                stack.push(name, sink);
+                woken = true;
+            }
             Line::Waker(name) => stack.push(name, sink),
             Line::Separator(separator) => stack.push(separator, sink),
             Line::Frame(name) => {
                 // libbpf-tools' -v has a number and an address before the name.
                 let verbose = name.strip_prefix(b"#").and_then(|rest| Some(text::split_once(rest, " 0x")?.1));
                 let name = verbose.map_or(name, |rest| text::split_word(rest).1);
+                let (address, named) = text::split_word(name);
+                let name = if woken && address.iter().all(u8::is_ascii_hexdigit) { named } else { name };
                 stack.push(&text::function(name, document.options), sink);
             }
-            Line::Value(value) => match root.take() {
-                Some(root) => {
-                    stack.push(&root, sink);
-                    stack.add_leaf_first(Weight::new(value), sink)?;
+            Line::Value(value) => {
+                match root.take() {
+                    Some(root) => stack.push(&root, sink),
+                    None if woken => woken = false,
+                    None => {
+                        stack.clear();
+                        document.malformed("a value without the thread that it belongs to")?;
+                    }
                 }
-                None => {
-                    stack.clear();
-                    document.malformed("a value without the thread that it belongs to")?;
-                }
-            },
+                stack.add_leaf_first(Weight::new(value), sink)?;
+            }
             // The heading, and blanks between stacks.
             Line::Other => {}
         }

@@ -39,6 +39,13 @@ fn is_heading(line: &[u8]) -> bool {
     text::words(line).take(2).eq([&b"CPU"[..], b"ID"])
 }
 
+/// A CPU, a number and a probe: `2  81201  :tick-20s`.
+fn is_probe(line: &[u8]) -> bool {
+    let mut words = text::words(line);
+    let numbers = words.by_ref().take(2).filter_map(text::number).count() == 2;
+    numbers && words.next().is_some_and(|probe| probe.contains(&b':')) && words.next().is_none()
+}
+
 fn is_frame(line: &[u8]) -> bool {
     line.contains(&b'`') || text::is_address(text::without_offset(line))
 }
@@ -60,6 +67,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 stack.add_leaf_first(Weight::new(count), sink)?;
             }
             Some(_) => document.malformed("a count without a stack")?,
+            // A probe that fires every so often says so before each of its aggregations.
+            None if stack.is_empty() && (is_heading(trimmed) || is_probe(trimmed)) => {}
             // What else the aggregation is keyed by stands before the stack.
             None if stack.is_empty() && !is_frame(trimmed) => {
                 key = text::words(trimmed).collect::<Vec<_>>().join(&b' ');

@@ -1,5 +1,5 @@
-//! Java thread dumps (`jstack`, `jcmd Thread.print`, `kill -3`): one snapshot a thread, leaf first. A thread's state is
-//! taken as its event, so that those that run count unless `--event` names another state.
+//! Java thread dumps (`jstack`, `jcmd Thread.print` and `Thread.dump_to_file`, `kill -3`): one snapshot a thread, leaf
+//! first. A thread's state is taken as its event, so that those that run count unless `--event` names another state.
 //!
 //! ```text
 //! "worker-3" #21 prio=5 os_prio=0 tid=0x1 nid=0x2 runnable [0x3]
@@ -40,8 +40,19 @@ const RUNNABLE: &[u8] = b"RUNNABLE";
 
 fn recognises(head: &[u8]) -> bool {
     text::lines(head).any(|line| {
-        line.starts_with(b"Full thread dump ") || line.trim_ascii_start().starts_with(b"java.lang.Thread.State: ")
+        line.starts_with(b"Full thread dump ")
+            || in_file(line).is_some()
+            || line.trim_ascii_start().starts_with(b"java.lang.Thread.State: ")
     })
+}
+
+/// The thread's name, and its state where that is told, of `#21 "worker-3" RUNNABLE …`, as `jcmd Thread.dump_to_file` has
+/// it.
+fn in_file(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (number, rest) = text::split_once(line.strip_prefix(b"#")?, " \"")?;
+    let (name, rest) = rest.rsplit_once_str("\"").filter(|_| text::number(number).is_some())?;
+    let state = text::words(rest).find(|word| *word != b"virtual").unwrap_or(b"(no state)");
+    Some((name, state))
 }
 
 /// The thread that is read.
@@ -65,6 +76,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if let Some((name, _)) = line.strip_prefix(b"\"").and_then(|rest| rest.rsplit_once_str("\"")) {
             thread.finish(document, sink)?;
             thread.name = java::thread(name, document.options).to_vec();
+        } else if let Some((name, state)) = in_file(&line) {
+            thread.finish(document, sink)?;
+            (thread.name, thread.state) = (java::thread(name, document.options).to_vec(), state.to_vec());
         } else if let Some(state) = trimmed.strip_prefix(b"java.lang.Thread.State: ") {
             thread.state = text::split_word(state).0.to_vec();
         } else if trimmed.starts_with(b"at ") {

@@ -137,7 +137,7 @@ impl Section {
         let whole = self.whole()?;
         document.unit(match whole {
             None => "percent",
-            whole if whole == self.periods => "events",
+            Some(whole) if Some(whole.weight) == self.periods => "events",
             _ => "samples",
         });
         // Callers come last, or first: the end at which the function stands is the leaf.
@@ -147,74 +147,106 @@ impl Section {
             first += ends(frames.split(|byte| *byte == b';').next());
             last += ends(frames.rsplit(|byte| *byte == b';').next());
         }
-        for entry in &self.entries {
-            entry.add(whole, last > first, document, sink)?;
+        for (entry, alone) in self.entries.iter().zip(self.alone(whole)?) {
+            entry.add(whole.is_some(), alone, last > first, document, sink)?;
         }
         Ok(())
     }
 
+    /// What of each function's share is in none of its stacks, since perf left those out as too small; together as much as
+    /// is missing from what perf says of the whole.
+    fn alone(&self, whole: Option<Whole>) -> Result<Vec<u128>, Error> {
+        let alone = self.entries.iter().map(|entry| entry.alone(whole.map(|whole| whole.weight)));
+        let mut alone = alone.collect::<Option<Vec<u128>>>().ok_or(Error::Overflow)?;
+        let Some(Whole { weight, .. }) = whole.filter(|whole| whole.stated) else { return Ok(alone) };
+        let total = |sum: u128, more: Option<u128>| sum.checked_add(more?);
+        let listed = self.entries.iter().map(Entry::listed).try_fold(0, total).ok_or(Error::Overflow)?;
+        let mut sum = alone.iter().copied().map(Some).try_fold(0, total).ok_or(Error::Overflow)?;
+        let mut rest = weight.millionths().saturating_sub(listed) / ONE;
+        for share in alone.iter_mut().filter(|share| **share > 0) {
+            let part = rest.checked_mul(*share).ok_or(Error::Overflow)?.saturating_add(sum / 2) / sum;
+            (rest, sum) = (rest - part, sum - *share);
+            *share = part * ONE;
+        }
+        Ok(alone)
+    }
+
     /// What all weighs together, if stacks have numbers: as it is said, or as those that have some let expect. Which
     /// numbers they are is not said.
-    fn whole(&self) -> Result<Option<Weight>, Error> {
-        let numbered = |entry: &&Entry| entry.stacks.iter().any(|stack| !stack.percent);
-        let (mut numbers, mut shares) = (Weight::ZERO, 0u128);
-        for entry in self.entries.iter().filter(numbered) {
-            shares += entry.share.millionths();
-            numbers = entry
-                .stacks
-                .iter()
-                .try_fold(numbers, |sum, stack| sum.checked_add(stack.weight))
-                .ok_or(Error::Overflow)?;
+    fn whole(&self) -> Result<Option<Whole>, Error> {
+        let (mut numbers, mut shares) = (0u128, 0u128);
+        for entry in self.entries.iter().filter(|entry| entry.stacks.iter().any(|stack| !stack.percent)) {
+            shares = shares.checked_add(entry.share.millionths()).ok_or(Error::Overflow)?;
+            numbers = entry.listed().and_then(|listed| numbers.checked_add(listed)).ok_or(Error::Overflow)?;
         }
         if shares == 0 {
             return Ok(None);
         }
-        let likely = || Some(Weight::from_millionths(numbers.millionths().checked_mul(HUNDRED)? / shares));
+        let stated = |weight| Ok(Some(Whole { weight, stated: true }));
+        let numbers = Weight::from_millionths(numbers);
         match (self.samples, self.periods) {
-            (Some((samples, true)), _) if numbers <= samples => Ok(Some(samples)),
-            (Some((samples, false)), _) if numbers <= samples => likely().ok_or(Error::Overflow).map(Some),
-            (_, Some(periods)) if numbers <= periods => Ok(Some(periods)),
-            _ => likely().ok_or(Error::Overflow).map(Some),
+            (Some((samples, true)), _) if numbers <= samples => stated(samples),
+            (samples, Some(periods)) if samples.is_none_or(|(samples, _)| numbers > samples) && numbers <= periods => {
+                stated(periods)
+            }
+            _ => {
+                let likely = numbers.millionths().checked_mul(HUNDRED).ok_or(Error::Overflow)? / shares;
+                Ok(Some(Whole { weight: Weight::from_millionths(likely), stated: false }))
+            }
         }
     }
 }
 
-/// All percents, in millionths of one.
+/// What all stacks of an event weigh.
+#[derive(Clone, Copy)]
+struct Whole {
+    weight: Weight,
+    /// Whether perf says so.
+    stated: bool,
+}
+
+/// A weight of one, and all percents, in millionths.
+const ONE: u128 = 1_000_000;
 const HUNDRED: u128 = 100_000_000;
 
 /// What a share has less or more than it was, in millionths of a percent: two decimals are printed.
 const ROUNDED: u128 = 5_000;
 
 impl Entry {
-    /// Adds the stacks: with their numbers, or with what they have of the function's share. What perf left out, as too
-    /// small, is the function's alone.
+    /// What the stacks have together.
+    fn listed(&self) -> Option<u128> {
+        self.stacks.iter().try_fold(0u128, |sum, stack| sum.checked_add(stack.weight.millionths()))
+    }
+
+    /// What its stacks do not have of its share, beyond what rounding does.
+    fn alone(&self, whole: Option<Weight>) -> Option<u128> {
+        let (listed, share) = (self.listed()?, self.share.millionths());
+        let Some(whole) = whole else {
+            let rounded = ROUNDED * (self.stacks.len() as u128 + 1);
+            return Some(share.saturating_sub(listed)).map(|left| if left > rounded { left } else { 0 });
+        };
+        let number = |percent: u128| whole.millionths().checked_mul(percent).map(|number| number / HUNDRED);
+        let (left, rounded) = (number(share)?.saturating_sub(listed), number(ROUNDED)?);
+        Some(if left > rounded { (left + ONE / 2) / ONE * ONE } else { 0 })
+    }
+
+    /// Adds the stacks: with their numbers, or with what they have of the function's share.
     fn add(
         &self,
-        whole: Option<Weight>,
+        numbered: bool,
+        alone: u128,
         root_first: bool,
         document: &Document<'_>,
         sink: &mut Sink,
     ) -> Result<(), Error> {
-        let listed = self.stacks.iter().try_fold(0u128, |sum, stack| sum.checked_add(stack.weight.millionths()));
-        let listed = listed.ok_or(Error::Overflow)?;
-        let alone = match whole {
-            None if self.stacks.is_empty() => self.share,
-            None => Weight::ZERO,
-            Some(whole) => {
-                let number = |percent: u128| whole.millionths().checked_mul(percent).map(|number| number / HUNDRED);
-                let (own, rounded) = number(self.share.millionths()).zip(number(ROUNDED)).ok_or(Error::Overflow)?;
-                let left = own.saturating_sub(listed);
-                Weight::from_millionths(if left > rounded { (left + ONE / 2) / ONE * ONE } else { 0 })
-            }
-        };
-        self.add_stack(&self.symbol, alone, false, document, sink)?;
-        let (mut left, mut rest) = (listed, self.share.millionths());
+        self.add_stack(&self.symbol, Weight::from_millionths(alone), false, document, sink)?;
+        let mut left = self.listed().ok_or(Error::Overflow)?;
+        let mut rest = self.share.millionths() - alone.min(self.share.millionths());
         for Listed { weight, frames, .. } in &self.stacks {
             let mut part = weight.millionths();
-            if whole.is_none() {
+            if !numbered {
                 let share = rest.checked_mul(part).ok_or(Error::Overflow)? / left.max(1);
-                left -= part;
-                rest -= share;
+                (left, rest) = (left - part, rest - share);
                 part = share;
             }
             self.add_stack(frames, Weight::from_millionths(part), root_first, document, sink)?;
@@ -244,6 +276,3 @@ impl Entry {
         stack.add_leaf_first(weight, sink)
     }
 }
-
-/// A weight of one, in millionths.
-const ONE: u128 = 1_000_000;

@@ -15,6 +15,24 @@ pub struct Attr {
     pub period: u64,
     /// Its name, as it was asked for; or as `perf` would call it.
     pub name: Vec<u8>,
+    time_place: TimePlace,
+}
+
+/// Where a record has its time, if it has one: from its beginning in samples, from its end in others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TimePlace {
+    sample: Option<usize>,
+    other: Option<usize>,
+}
+
+impl TimePlace {
+    fn of(Layout { sample_type, stamps_all, .. }: Layout) -> Self {
+        let words = |bits: &[u64]| 8 + bits.iter().filter(|bit| sample_type & **bit != 0).count() * 8;
+        let has_time = sample_type & bit::TIME != 0;
+        let sample = has_time.then(|| words(&[bit::IDENTIFIER, bit::IP, bit::TID]));
+        let other = (has_time && stamps_all).then(|| words(&[bit::ID, bit::STREAM_ID, bit::CPU, bit::IDENTIFIER]));
+        Self { sample, other }
+    }
 }
 
 /// The bytes of the first version of `perf_event_attr`; later ones only add to it.
@@ -47,7 +65,7 @@ impl Attr {
         let by_frequency = flags & (1 << 10) != 0;
         let period = if by_frequency { 1 } else { word(16).max(1) };
         let name = usual_name(kind, config, flags).into_bytes();
-        Some(Self { layout, max_stack: max_stack.into(), period, name })
+        Some(Self { layout, max_stack: max_stack.into(), period, name, time_place: TimePlace::of(layout) })
     }
 
     /// The size that a `perf_event_attr` says it has.
@@ -111,7 +129,7 @@ fn usual_name(kind: u32, config: u64, flags: u64) -> String {
 }
 
 /// All events of a recording, and which of them a record belongs to.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Attrs {
     list: Vec<Attr>,
     by_id: FxHashMap<u64, u32>,
@@ -199,18 +217,15 @@ impl Attrs {
     /// When a record was written; 0 if it does not say.
     #[inline]
     pub(super) fn time_of(&self, record: &[u8]) -> u64 {
-        let Some(attr) = self.list.get(self.of_record(record)).filter(|attr| attr.has(bit::TIME)) else { return 0 };
-        let words = |bits: &[u64]| bits.iter().filter(|bit| attr.has(**bit)).count() * 8;
-        let start = match record.first() {
-            Some(&RECORD_SAMPLE) => 8 + words(&[bit::IDENTIFIER, bit::IP, bit::TID]),
-            _ if !attr.layout.stamps_all => return 0,
-            _ => {
-                let behind = 8 + words(&[bit::ID, bit::STREAM_ID, bit::CPU, bit::IDENTIFIER]);
-                record.len().wrapping_sub(behind)
-            }
+        let time = || {
+            let place = self.list.get(self.of_record(record))?.time_place;
+            let start = match *record.first()? {
+                RECORD_SAMPLE => place.sample?,
+                _ => record.len().checked_sub(place.other?)?,
+            };
+            Some(u64::from_le_bytes(record.get(start..start.checked_add(8)?)?.try_into().ok()?))
         };
-        let time = record.get(start..start.saturating_add(8)).and_then(|bytes| bytes.try_into().ok());
-        time.map_or(0, u64::from_le_bytes)
+        time().unwrap_or(0)
     }
 }
 

@@ -10,7 +10,9 @@ use rustc_hash::FxHashMap;
 use super::head::BuildId;
 use crate::perf::event::Mmap;
 use crate::perf::jitdump::JitDump;
-use crate::perf::object::{Bytes, Elf, Object, ObjectId, Objects, bytes_to_path, is_dump, is_plain_memory, map_file};
+use crate::perf::mapped_file::{bytes_to_path, is_dump, is_plain_memory, map_file, open_at_once};
+use crate::perf::object::{Bytes, Elf, Object, ObjectId};
+use crate::perf::objects::Objects;
 
 /// Where the files of a recording are.
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub struct Files {
     expected: FxHashMap<Vec<u8>, Vec<u8>>,
 }
 
+/// Why there is no file.
+const NOT_FOUND: &str = "not found";
 /// Why a file is not used.
 const OTHER_BUILD: &str = "another build of it ran";
 
@@ -54,7 +58,7 @@ impl Files {
     /// Why there is none.
     pub(in crate::perf) fn open(&self, mmap: &Mmap<'_>) -> Result<Bytes, String> {
         let expected = mmap.build_id.or_else(|| self.expected.get(mmap.path).map(|id| &id[..]));
-        let mut why = "not found".to_owned();
+        let mut why = NOT_FOUND.to_owned();
         for path in self.candidates(mmap.path, expected) {
             let Ok(bytes) = open_regular(&path) else { continue };
             if expected.is_none_or(|expected| is_build(&bytes, expected)) {
@@ -128,11 +132,11 @@ impl Objects {
             return *id;
         }
         let path = mmap.path.to_vec();
-        if is_dump(mmap)
-            && let Some(dump) = files.find(&path).and_then(|path| JitDump::open(File::open(path).ok()?))
-        {
-            self.jit_code.add_dump(mmap.pid, dump);
-            return self.jit(mmap.pid, true);
+        if is_dump(mmap) {
+            return match files.find(&path).ok_or(NOT_FOUND).and_then(|path| open_dump(&path)) {
+                Ok(dump) => self.add_dump(mmap.pid, dump),
+                Err(why) => self.miss_dump(mmap, why),
+            };
         }
         let elf = files
             .open(mmap)
@@ -157,6 +161,11 @@ fn open_regular(path: &Path) -> Result<Bytes, String> {
         return Err("not a regular file".to_owned());
     }
     map_file(&File::open(path).map_err(|error| crate::plain(&error))?)
+}
+
+fn open_dump(path: &Path) -> Result<JitDump, &'static str> {
+    let file = open_at_once(path).map_err(|_| NOT_FOUND)?;
+    JitDump::open(file).ok_or("not a jitdump")
 }
 
 /// Whether an ELF file is of this build. One without a build-id cannot be told from another.

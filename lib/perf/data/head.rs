@@ -7,7 +7,7 @@ use super::{Fault, MAGIC, broken};
 use crate::perf::event::Fields;
 
 /// What a recording says of itself.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Head {
     /// Its events.
     pub attrs: Attrs,
@@ -115,12 +115,16 @@ impl Head {
     /// The table of what stands behind the records: a place for each bit that is set. `None` where it ends too
     /// early.
     fn read_features(&mut self, file: &mut (impl Read + Seek), data: DataSection, bits: [u64; 4]) -> Option<()> {
+        let length = file.seek(SeekFrom::End(0)).ok()?;
         let mut at = data.offset.checked_add(data.size)?;
         for feature in (0..FEATURES).filter(|feature| bits[(feature / 64) as usize] >> (feature % 64) & 1 == 1) {
             let place = section(file, at, 16).ok()?;
             at = at.saturating_add(16);
             let mut place = Fields::new(&place);
             let (offset, size) = (place.u64()?, place.u64()?);
+            if offset.checked_add(size)? > length {
+                return None;
+            }
             if [BUILD_IDS, RELEASE, ARCH, EVENT_NAMES].contains(&feature) {
                 let bytes = section(file, offset, size).ok().filter(|bytes| bytes.len() as u64 == size)?;
                 self.add_feature(feature, &bytes);

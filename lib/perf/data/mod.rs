@@ -1,13 +1,15 @@
 //! `perf.data`: what `perf record` wrote, as a file, as a stream (`perf record -o -`), compressed (`-z`) or not.
 //!
 //! [`head`] says what was recorded: events with the layout of their records, names, build-ids. [`Reader`] hands out the
-//! kernel's records, in the order of their times as far as the file tells it (`window`), decompressed. [`files`] finds
+//! kernel's records, in the order of their times as far as the file tells it (`window`), decompressed, while another thread
+//! reads on (`ahead`). [`files`] finds
 //! the files whose code ran. What the records say is [`event`](super::event)'s and
 //! [`recording`](super::recording)'s matter, as in a live recording.
 //!
 //! The reader is our own because it is the smaller part: records are taken apart by the code that takes the kernel's
 //! rings apart, and nothing is parsed that a profile does not need.
 
+mod ahead;
 mod attr;
 mod compressed;
 pub mod files;

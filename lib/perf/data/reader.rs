@@ -2,6 +2,7 @@
 
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
+use super::ahead::{Writer, batches};
 use super::compressed::Decompressor;
 use super::head::{self, Head};
 use super::stream::{RECORD_HEADER, Stream};
@@ -27,7 +28,7 @@ mod kind {
 /// A recording that is read.
 pub struct Reader<'a> {
     head: Head,
-    stream: Stream<Box<dyn Read + 'a>>,
+    stream: Stream<Box<dyn Read + Send + 'a>>,
     rest: Rest,
 }
 
@@ -45,7 +46,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`Fault`] if it cannot be read or is no recording.
-    pub fn of_file(mut file: impl Read + Seek + 'a) -> Result<Self, Fault> {
+    pub fn of_file(mut file: impl Read + Seek + Send + 'a) -> Result<Self, Fault> {
         let mut start = [0; head::STREAM_HEADER];
         file.read_exact(&mut start)?;
         if head::is_stream(&start)? {
@@ -61,7 +62,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// As [`Reader::of_file`].
-    pub fn of_stream(mut reader: Box<dyn Read + 'a>, most: u64) -> Result<Self, Fault> {
+    pub fn of_stream(mut reader: Box<dyn Read + Send + 'a>, most: u64) -> Result<Self, Fault> {
         let mut start = [0; head::STREAM_HEADER];
         reader.read_exact(&mut start)?;
         if head::is_stream(&start)? {
@@ -75,7 +76,7 @@ impl<'a> Reader<'a> {
         Self::of_file(Cursor::new(bytes))
     }
 
-    fn of(head: Head, reader: Box<dyn Read + 'a>, size: Option<u64>) -> Self {
+    fn of(head: Head, reader: Box<dyn Read + Send + 'a>, size: Option<u64>) -> Self {
         let rest = Rest { window: Window::default(), decompressor: None };
         Self { head, stream: Stream::new(reader, size), rest }
     }
@@ -85,54 +86,63 @@ impl<'a> Reader<'a> {
         &self.head
     }
 
-    /// Gives all records, in the order of their times. What stands before a fault is given too.
+    /// Gives all records, in the order of their times, as another thread reads them. What stands before a fault is given
+    /// too.
     ///
     /// # Errors
     /// [`Fault`]
     pub fn read(&mut self, take: Take<'_>) -> Result<(), Fault> {
+        let mut head = self.head.clone();
+        let (mut writer, batches) = batches();
+        let (read, taken) = std::thread::scope(|scope| {
+            let reading = scope.spawn(|| {
+                let read = self.read_all(&mut writer);
+                writer.flush();
+                drop(writer);
+                read
+            });
+            // What the recording tells of itself holds for the records behind it.
+            let taken = batches.for_each(|record| match kind_of(record) {
+                ..kind::FIRST => take(&head, record).map_err(Fault::Taker),
+                kind => tell(&mut head, kind, record),
+            });
+            (reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), taken)
+        });
+        taken.and(read)
+    }
+
+    fn read_all(&mut self, out: &mut Writer) -> Result<(), Fault> {
         let mut read = Ok(true);
-        while matches!(read, Ok(true)) {
-            read = self.step(take);
+        while matches!(read, Ok(true)) && !out.is_unwanted {
+            read = self.step(out);
         }
-        let Self { head, rest, .. } = self;
-        let flushed = rest.finish(head, take);
-        read.and(flushed)
+        read.and(self.rest.finish(&self.head, out))
     }
 
     /// Takes one record; `false` at the end.
-    fn step(&mut self, take: Take<'_>) -> Result<bool, Fault> {
+    fn step(&mut self, out: &mut Writer) -> Result<bool, Fault> {
         let Self { head, stream, rest } = self;
         let Some(record) = stream.next()? else { return Ok(false) };
-        let kind = kind_of(record);
         let mut body = Fields::new(&record[RECORD_HEADER..]);
-        let skipped = match kind {
-            ..kind::FIRST => {
-                rest.push(head, record, take)?;
-                0
-            }
-            kind::TRACING_DATA => u64::from(body.u32().unwrap_or(0)).next_multiple_of(8),
-            kind::AUXTRACE => body.u64().unwrap_or(0),
-            kind::FINISHED_ROUND => {
-                rest.end_round(head, take)?;
-                0
-            }
-            kind::COMPRESSED => {
-                rest.push_compressed(&record[RECORD_HEADER..], head, take)?;
-                0
-            }
+        let mut skipped = 0;
+        match kind_of(record) {
+            ..kind::FIRST => rest.push(head, record, out),
+            kind::TRACING_DATA => skipped = u64::from(body.u32().unwrap_or(0)).next_multiple_of(8),
+            kind::AUXTRACE => skipped = body.u64().unwrap_or(0),
+            kind::FINISHED_ROUND => rest.end_round(head, out)?,
+            kind::COMPRESSED => rest.push_compressed(&record[RECORD_HEADER..], head, out)?,
             kind::COMPRESSED_2 => {
                 let size = body.u64().and_then(|size| usize::try_from(size).ok());
                 let Some(piece) = size.and_then(|size| body.take(size)) else {
                     return broken("its compressed records are corrupt");
                 };
-                rest.push_compressed(piece, head, take)?;
-                0
+                rest.push_compressed(piece, head, out)?;
             }
-            _ => {
+            kind => {
                 tell(head, kind, record)?;
-                0
+                out.put(record);
             }
-        };
+        }
         stream.skip(skipped)?;
         Ok(true)
     }
@@ -172,50 +182,50 @@ fn tell(head: &mut Head, kind: u32, record: &[u8]) -> Result<(), Fault> {
 
 impl Rest {
     #[inline]
-    fn push(&mut self, head: &Head, record: &[u8], take: Take<'_>) -> Result<(), Fault> {
-        let time = head.attrs.time_of(record);
-        // What `perf` found when it began has no time: it was there before everything else.
-        let pushed = match time {
-            0 => take(head, record),
-            _ => self.window.push(record, time, &mut |record| take(head, record)),
-        };
-        pushed.map_err(Fault::Taker)
-    }
-
-    fn end_round(&mut self, head: &Head, take: Take<'_>) -> Result<(), Fault> {
-        match self.decompressor.take() {
-            None => self.window.end_round(&mut |record| take(head, record)).map_err(Fault::Taker),
-            Some(mut decompressor) => {
-                let ended = decompressor.end_round(&mut |inner| self.take_inner(inner, head, take));
-                self.decompressor = Some(decompressor);
-                ended
-            }
+    fn push(&mut self, head: &Head, record: &[u8], out: &mut Writer) {
+        match head.attrs.time_of(record) {
+            // What `perf` found when it began has no time: it was there before everything else.
+            0 => out.put(record),
+            time => self.window.push(record, time, &mut |record| out.put(record)),
         }
     }
 
-    fn push_compressed(&mut self, piece: &[u8], head: &Head, take: Take<'_>) -> Result<(), Fault> {
+    fn end_round(&mut self, head: &Head, out: &mut Writer) -> Result<(), Fault> {
+        match self.decompressor.take() {
+            None => self.window.end_round(&mut |record| out.put(record)),
+            Some(mut decompressor) => {
+                let ended = decompressor.end_round(&mut |inner| self.take_inner(inner, head, out));
+                self.decompressor = Some(decompressor);
+                return ended;
+            }
+        }
+        Ok(())
+    }
+
+    fn push_compressed(&mut self, piece: &[u8], head: &Head, out: &mut Writer) -> Result<(), Fault> {
         let mut decompressor = self.decompressor.take().unwrap_or_else(Decompressor::new);
-        let pushed = decompressor.push(piece, &mut |inner| self.take_inner(inner, head, take));
+        let pushed = decompressor.push(piece, &mut |inner| self.take_inner(inner, head, out));
         self.decompressor = Some(decompressor);
         pushed
     }
 
     /// What comes out of the compressed stream: a record, or the end of a round.
-    fn take_inner(&mut self, inner: Option<&[u8]>, head: &Head, take: Take<'_>) -> Result<(), Fault> {
+    fn take_inner(&mut self, inner: Option<&[u8]>, head: &Head, out: &mut Writer) -> Result<(), Fault> {
         match inner {
-            Some(record) if kind_of(record) < kind::FIRST => self.push(head, record, take),
-            Some(_) => Ok(()),
-            None => self.window.end_round(&mut |record| take(head, record)).map_err(Fault::Taker),
+            Some(record) if kind_of(record) < kind::FIRST => self.push(head, record, out),
+            Some(_) => {}
+            None => self.window.end_round(&mut |record| out.put(record)),
         }
+        Ok(())
     }
 
     /// Gives what waits.
-    fn finish(&mut self, head: &Head, take: Take<'_>) -> Result<(), Fault> {
+    fn finish(&mut self, head: &Head, out: &mut Writer) -> Result<(), Fault> {
         let mut ended = Ok(());
         if let Some(mut decompressor) = self.decompressor.take() {
-            ended = decompressor.finish(&mut |inner| self.take_inner(inner, head, take));
+            ended = decompressor.finish(&mut |inner| self.take_inner(inner, head, out));
         }
-        self.window.hand_out(u64::MAX, &mut |record| take(head, record)).map_err(Fault::Taker)?;
+        self.window.hand_out(u64::MAX, &mut |record| out.put(record));
         ended
     }
 }

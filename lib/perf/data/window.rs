@@ -6,7 +6,6 @@
 //! complete, and is handed out. No more than two rounds are held at a time.
 
 use super::stream::RECORD_HEADER;
-use crate::Error;
 
 /// A recording that never ends a round is held so far, then its older half is let go.
 const MOST: usize = 256 << 20;
@@ -16,53 +15,48 @@ const MOST: usize = 256 << 20;
 pub(super) struct Window {
     bytes: Vec<u8>,
     records: Vec<(u64, usize)>,
+    /// Room for what stays.
+    spare: Vec<u8>,
     /// The newest time so far, and when the last round ended.
     newest: u64,
     complete: u64,
 }
 
-/// What takes the records.
-pub(super) type Take<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), Error>;
-
 impl Window {
     /// Takes a record in.
     #[inline]
-    pub(super) fn push(&mut self, record: &[u8], time: u64, take: Take<'_>) -> Result<(), Error> {
+    pub(super) fn push(&mut self, record: &[u8], time: u64, give: &mut impl FnMut(&[u8])) {
         self.records.push((time, self.bytes.len()));
         self.bytes.extend_from_slice(record);
         self.newest = self.newest.max(time);
-        if self.bytes.len() < MOST {
-            return Ok(());
+        if self.bytes.len() >= MOST {
+            self.records.sort_by_key(|(time, _)| *time);
+            let median = self.records[self.records.len() / 2].0;
+            self.hand_out(median, give);
         }
-        self.records.sort_by_key(|(time, _)| *time);
-        let median = self.records[self.records.len() / 2].0;
-        self.hand_out(median, take)
     }
 
     /// A round has ended.
-    pub(super) fn end_round(&mut self, take: Take<'_>) -> Result<(), Error> {
+    pub(super) fn end_round(&mut self, give: &mut impl FnMut(&[u8])) {
         let complete = std::mem::replace(&mut self.complete, self.newest);
-        self.hand_out(complete, take)
+        self.hand_out(complete, give);
     }
 
     /// Hands all out that is not newer than `until`.
-    pub(super) fn hand_out(&mut self, until: u64, take: Take<'_>) -> Result<(), Error> {
+    pub(super) fn hand_out(&mut self, until: u64, give: &mut impl FnMut(&[u8])) {
         // Stable: what was written at the same time stays as it stands.
         self.records.sort_by_key(|(time, _)| *time);
         let count = self.records.partition_point(|(time, _)| *time <= until);
-        for (_, start) in &self.records[..count] {
-            take(record_at(&self.bytes, *start))?;
+        for (_, start) in self.records.drain(..count) {
+            give(record_at(&self.bytes, start));
         }
-        let mut kept = Vec::new();
-        let mut records = Vec::with_capacity(self.records.len() - count);
-        for (time, start) in &self.records[count..] {
-            records.push((*time, kept.len()));
-            kept.extend_from_slice(record_at(&self.bytes, *start));
+        self.spare.clear();
+        for (_, start) in &mut self.records {
+            let record = record_at(&self.bytes, *start);
+            *start = self.spare.len();
+            self.spare.extend_from_slice(record);
         }
-        self.records = records;
-        self.bytes.clear();
-        self.bytes.extend_from_slice(&kept);
-        Ok(())
+        std::mem::swap(&mut self.bytes, &mut self.spare);
     }
 }
 
@@ -83,18 +77,15 @@ mod tests {
     fn what_is_complete_comes_in_order() {
         let mut window = Window::default();
         let mut seen = Vec::new();
-        let mut take = |record: &[u8]| {
-            seen.push(record[8]);
-            Ok(())
-        };
+        let mut take = |record: &[u8]| seen.push(record[8]);
         for round in [&[3, 5, 1, 4][..], &[6, 9, 2], &[8, 7]] {
             for time in round {
-                window.push(&record(*time), u64::from(*time), &mut take).unwrap();
+                window.push(&record(*time), u64::from(*time), &mut take);
             }
-            window.end_round(&mut take).unwrap();
+            window.end_round(&mut take);
         }
-        window.push(&record(10), 0, &mut take).unwrap();
-        window.hand_out(u64::MAX, &mut take).unwrap();
+        window.push(&record(10), 0, &mut take);
+        window.hand_out(u64::MAX, &mut take);
         assert_eq!(seen, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(|n| n));
     }
 }

@@ -21,7 +21,8 @@ pub use self::special::SpecialFrames;
 pub use self::stack::Memory;
 use self::stack::Stack;
 use super::event::{Address, UserState};
-use super::object::{Elf, Object, ObjectId, Objects};
+use super::object::{Elf, Object, ObjectId};
+use super::objects::Objects;
 use super::process::{Mapping, Processes};
 
 #[cfg(target_arch = "aarch64")]

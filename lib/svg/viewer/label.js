@@ -36,7 +36,7 @@ function short(name) {
     const starts = parts(name);
     return starts.map((start, at) => {
         if (at === starts.length - 1) return name.slice(start);
-        const [, part, separator] = name.slice(start, starts[at + 1]).match(/^(.*?)([:/.]*)$/s);
+        const [, part, separator] = name.slice(start, starts[at + 1]).match(/^(.*?)([:/. ]*)$/s);
         const parameters = part.startsWith("operator") ? -1 : part.indexOf("<");
         return (parameters > 0 ? part.slice(0, parameters) : part) + separator;
     }).join("");
@@ -58,7 +58,7 @@ function withoutTrait(name) {
 // Where the parts of a qualified name begin, outside of all brackets. A closure belongs to the part before it.
 function parts(name) {
     const dots = !name.includes("::") && !name.includes("/") && name.split(".").length > 2 && /(^|\.)[A-Z]/.test(name);
-    const starts = [0];
+    const starts = [0], lastDot = name.lastIndexOf(".");
     let depth = 0;
     for (let at = 0; at < name.length; at++) {
         const character = name[at], next = name[at + 1];
@@ -67,7 +67,9 @@ function parts(name) {
             if (">)]}".includes(character) && depth > 0) depth--;
         } else if (character === "<" && name[at - 1] === "-") depth++;
         const afterColon = name[at - 1] === ":";
-        const ends = character === "/" || (character === ":" && afterColon) || (character === "." && (dots || afterColon));
+        // A type that is returned, as in `int Counter.next`.
+        const isType = character === " " && at < lastDot && !name.endsWith("operator", at) && !"[(".includes(next);
+        const ends = character === "/" || (character === ":" && afterColon) || (character === "." && (dots || afterColon)) || isType;
         if (depth === 0 && ends && next !== undefined && next !== "{" && next !== ":") starts.push(at + 1);
     }
     return starts;

@@ -164,8 +164,9 @@ class Picture {
     // The boxes of what a frame calls; those too narrow to draw, folded together where they stand side by side.
     above({ node, row, x, width }, scale, towards) {
         const boxes = [];
-        let at = x + this.tree.own[node] * scale, folded = null;
-        for (const child of this.children(node, towards)) {
+        const children = this.children(node, towards), isTurn = towards < 0 && node < this.tree.lower;
+        let at = isTurn ? x : x + this.tree.own[node] * scale, folded = null;
+        for (const child of children) {
             const box = { node: child, row: row + towards, x: at, width: this.tree.total[child] * scale };
             at += box.width;
             if (box.width >= this.narrowest) {
@@ -214,7 +215,7 @@ class Picture {
         const traits = node === 0 ? 0 : looks[4 * tree.name[node] + 3];
         const [colour, dark] = this.colour(box, traits);
         rect.setAttribute("fill", colour);
-        const classes = [traits & STATE && "state", box.above && "parent"];
+        const classes = [traits & STATE && "state", box.above && "parent", node === 1 && this.tree.lower && "turn"];
         if (this.matches && node > 0 && this.matches[tree.name[node]]) classes.push("match");
         group.classList.add(...classes.filter(Boolean));
         const text = width < this.fontSize ? "" : this.label(this.name(node), text => this.fits(text, width - 6));

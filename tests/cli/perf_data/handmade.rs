@@ -131,6 +131,19 @@ pub fn sample_at(pid: u32, tid: u32, time: u64, id: u64, period: u64, address: u
     record(9, 2, &words(&[address, thread(pid, tid), time, id, 0, period]))
 }
 
+/// A sample in the kernel.
+pub fn kernel_sample(pid: u32, time: u64, address: u64) -> Vec<u8> {
+    record(9, 1, &words(&[address, thread(pid, pid), time, 0, 0, 1]))
+}
+
+/// The kernel's own mapping: a symbol of it, and where that stands.
+pub fn kernel(time: u64, symbol: &str, address: u64) -> Vec<u8> {
+    let mut body = words(&[thread(u32::MAX, 0), address, 0x100_0000, address]);
+    body.extend(symbol.bytes().chain(std::iter::repeat(0)).take(symbol.len() / 8 * 8 + 8));
+    body.extend(stamp(u32::MAX, 0, time));
+    record(1, 1, &body)
+}
+
 pub fn comm(pid: u32, tid: u32, time: u64, name: &str) -> Vec<u8> {
     let name = name.bytes().chain(std::iter::repeat(0)).take(16).collect::<Vec<u8>>();
     record(3, 0, &[words(&[thread(pid, tid)]), name, stamp(pid, tid, time)].concat())

@@ -34,10 +34,13 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         };
         let maps = tape.root().filter(|root| root.get(b"type").and_then(Value::text).as_deref() == Some(b"map"));
         for (name, map) in maps.and_then(|root| root.get(b"data")).into_iter().flat_map(Value::members) {
+            // A key without a stack is that of an empty one, if others have stacks.
+            if !map.members().any(|(key, _)| key.contains(&b'\n')) {
+                plain = true;
+                continue;
+            }
             for (key, count) in map.members() {
-                if !key.contains(&b'\n') {
-                    plain = true;
-                } else if let Some(weight) = count.millionths().and_then(whole::positive) {
+                if let Some(weight) = count.millionths().and_then(whole::positive) {
                     entry(&name, &key, document.options, sink).add(weight, document, sink)?;
                 } else {
                     document.malformed("a histogram, which is no weight of a stack")?;

@@ -14,7 +14,8 @@ use crate::collapse::timeline::Moment;
 use crate::perf::data::files;
 use crate::perf::kallsyms::KernelNames;
 use crate::perf::naming::{TRUNCATED, comm_frame};
-use crate::perf::object::{KERNEL, Object};
+use crate::perf::object::Object;
+use crate::perf::objects::KERNEL;
 use crate::perf::recording::{Kept, Recording, WeightBy};
 use crate::perf::symbolize::{self, NamedFrame, Symbolized};
 use crate::profile::{FrameId, Weight, Weights};
@@ -112,8 +113,10 @@ struct Names<'a> {
     naming: Naming,
     symbols: &'a Symbolized,
     recording: &'a Recording,
-    /// For threads that run Java, and for others: where a place's frames stand.
+    /// For threads that run Java, and for others: where a place's frames stand. By what its frames are called before they
+    /// are tidied, which many places have in common; or by place, if they are to tell their addresses.
     places: [Vec<Option<Place>>; 2],
+    by_place: bool,
     frames: Vec<FrameId>,
     truncated: FrameId,
     /// By number of the thread's name.
@@ -130,11 +133,21 @@ struct Place {
 
 impl<'a> Names<'a> {
     fn new(options: &Options, symbols: &'a Symbolized, recording: &'a Recording, sink: &mut Sink) -> Self {
-        let none = vec![None; recording.locations().len()];
+        let by_place = options.addrs;
+        let none = vec![None; if by_place { recording.locations().len() } else { symbols.frames().len() }];
         let truncated = sink.intern(TRUNCATED);
         let threads = vec![None; recording.comms.len()];
         let places = [none.clone(), none];
-        Self { naming: Naming::new(options), symbols, recording, places, frames: Vec::new(), truncated, threads }
+        Self {
+            naming: Naming::new(options),
+            symbols,
+            recording,
+            places,
+            by_place,
+            frames: Vec::new(),
+            truncated,
+            threads,
+        }
     }
 
     /// When a sample was taken, and by whom.
@@ -156,13 +169,17 @@ impl<'a> Names<'a> {
             stack.push(self.truncated);
         }
         for place in known.places {
-            let found = self.places[usize::from(java)][*place as usize];
+            let found = self.places[usize::from(java)][self.key(*place)];
             let found = found.unwrap_or_else(|| self.name(*place, java, sink));
             if found.is_root {
                 stack.clear();
             }
             stack.extend_from_slice(&self.frames[found.start as usize..found.end as usize]);
         }
+    }
+
+    fn key(&self, place: u32) -> usize {
+        if self.by_place { place as usize } else { self.symbols.span(place).start }
     }
 
     fn name(&mut self, place: u32, java: bool, sink: &mut Sink) -> Place {
@@ -181,7 +198,8 @@ impl<'a> Names<'a> {
             self.frames.extend(self.naming.names(&frame, java).iter().map(|name| sink.intern(name)));
         }
         let known = Place { start, end: self.frames.len() as u32, is_root };
-        self.places[usize::from(java)][place as usize] = Some(known);
+        let key = self.key(place);
+        self.places[usize::from(java)][key] = Some(known);
         known
     }
 }

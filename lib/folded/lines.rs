@@ -1,0 +1,196 @@
+//! Blocks of sorted folded text, taken apart line by line.
+//!
+//! Equal prefixes are adjacent in sorted text, so each line is compared with the stack before it. That says how many bytes
+//! both share and proves the order, and only what is not shared needs to be searched for the line's end.
+
+use std::cmp::Ordering;
+
+use super::read::{Kind, Line, parse_line};
+use super::sorted::Step;
+use crate::Error;
+use crate::input::{Block, Blocks, after_last_line};
+use crate::profile::{Weight, Weights};
+
+/// A block and its lines.
+#[derive(Default)]
+pub(super) struct Lines {
+    pub(super) block: Block,
+    pub(super) entries: Vec<Entry>,
+    /// Whether they have one weight or two, once that is known.
+    pub(super) kind: Option<Kind>,
+}
+
+/// What is known of a line that is not blank.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Entry {
+    pub(super) step: Step,
+    /// Its number in the input, from 1.
+    pub(super) number: u64,
+    /// Where its stack stands in the block.
+    pub(super) start: u32,
+    pub(super) length: u32,
+    /// How many bytes it has in common with the stack before it.
+    pub(super) shared: u32,
+    pub(super) weights: Weights,
+}
+
+/// Reads an input and takes its lines apart, up to one that is out of order.
+pub(super) struct Reader {
+    input: Blocks,
+    number: u64,
+    kind: Option<Kind>,
+    /// The last stack.
+    last: Vec<u8>,
+    ended: bool,
+}
+
+impl Reader {
+    /// The input's first line says whether all have one weight or two.
+    pub(super) fn new(input: Blocks) -> Self {
+        Self { input, number: 0, kind: None, last: Vec::new(), ended: false }
+    }
+
+    /// Goes to the next block; `false` at the end.
+    pub(super) fn fill(&mut self, lines: &mut Lines) -> Result<bool, Error> {
+        if self.ended || !self.input.next_into(&mut lines.block, after_last_line)? {
+            return Ok(false);
+        }
+        lines.entries.clear();
+        self.take_apart(&lines.block, &mut lines.entries);
+        lines.kind = self.kind;
+        Ok(true)
+    }
+
+    fn take_apart(&mut self, block: &[u8], entries: &mut Vec<Entry>) {
+        let last = std::mem::take(&mut self.last);
+        let mut last = last.as_slice();
+        let mut start = if self.number == 0 && block.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        while start < block.len() && !self.ended {
+            let rest = &block[start..];
+            // What both share has no line's end, since the stack before has none.
+            let shared = shared_bytes(last, rest);
+            let end = memchr::memchr2(b'\n', b'\r', &rest[shared..]).map_or(rest.len(), |end| shared + end);
+            let returns = rest.get(end) == Some(&b'\r');
+            let line = if returns { whole_line(rest) } else { &rest[..end] };
+            self.number += 1;
+            let judged = self.judge(line, last, shared, returns);
+            if let Some((step, Line { stack, weights }, shared)) = judged {
+                let [start, length, shared] = [start, stack.len(), shared].map(|place| place as u32);
+                entries.push(Entry { step, number: self.number, start, length, shared, weights });
+                self.ended = step == Step::Disorder;
+                last = if step == Step::Stack { stack } else { last };
+            }
+            start += (line.len() + 1).min(rest.len());
+        }
+        self.last = last.to_vec();
+    }
+
+    /// What a line is after the last stack, with which it shares so many bytes, and how many of them are its stack's;
+    /// nothing if it is blank.
+    #[inline]
+    fn judge<'a>(
+        &mut self,
+        line: &'a [u8],
+        last: &[u8],
+        shared: usize,
+        returns: bool,
+    ) -> Option<(Step, Line<'a>, usize)> {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.trim_ascii_end().is_empty() {
+            return None;
+        }
+        let kind = self.kind.unwrap_or_else(|| Kind::of_first_line(line));
+        let usual = (kind == Kind::Plain).then(|| usual_line(line)).flatten();
+        let Some(line) = usual.or_else(|| parse_line(line, kind)) else {
+            return Some((Step::Malformed, Line { stack: b"", weights: Weights::default() }, 0));
+        };
+        self.kind = Some(kind);
+        let shared = shared.min(line.stack.len());
+        let is_less = order(line.stack, last, shared) == Ordering::Less;
+        let is_odd = || ends_like_a_weight(line.stack) || (returns && line.stack.contains(&b'\r'));
+        Some((if is_less || is_odd() { Step::Disorder } else { Step::Stack }, line, shared))
+    }
+}
+
+fn whole_line(rest: &[u8]) -> &[u8] {
+    &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())]
+}
+
+/// Takes apart a line as nearly all are: a stack, a space, and a few digits.
+#[inline]
+pub(super) fn usual_line(line: &[u8]) -> Option<Line<'_>> {
+    const DIGITS: usize = 15;
+    let (mut number, mut place) = (0, 1);
+    for (at, byte) in line.iter().enumerate().rev().take(DIGITS + 1) {
+        match byte {
+            b'0'..=b'9' => number += u64::from(byte - b'0') * place,
+            b' ' if place > 1 && at > 0 && !matches!(line[at - 1], b' ' | b'\t') => {
+                return Some(Line { stack: &line[..at], weights: Weights::plain(Weight::new(number)) });
+            }
+            _ => return None,
+        }
+        place *= 10;
+    }
+    None
+}
+
+/// Whether what follows the stack's last blank reads as a weight: our writer does not leave it so.
+#[inline]
+fn ends_like_a_weight(stack: &[u8]) -> bool {
+    if !stack.last().is_some_and(u8::is_ascii_digit) {
+        return false;
+    }
+    let before = stack.iter().rposition(|byte| !byte.is_ascii_digit() && *byte != b'.');
+    let number = before.filter(|at| matches!(stack[*at], b' ' | b'\t')).map(|at| &stack[at + 1..]);
+    number.and_then(Weight::parse).is_some()
+}
+
+/// The order of two stacks that share so many bytes: by frames, a stack before its extensions.
+#[inline]
+pub(super) fn order(a: &[u8], b: &[u8], shared: usize) -> Ordering {
+    let rank = |stack: &[u8]| stack.get(shared).map(|byte| if *byte == b';' { 0 } else { u16::from(*byte) + 1 });
+    rank(a).cmp(&rank(b))
+}
+
+/// How many bytes two texts have in common at their beginning.
+#[inline]
+pub(crate) fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
+    let mut shared = 0;
+    for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+        let word = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
+        let differs = word(a) ^ word(b);
+        if differs != 0 {
+            return shared + differs.trailing_zeros() as usize / 8;
+        }
+        shared += 8;
+    }
+    shared + a[shared..].iter().zip(&b[shared..]).take_while(|(a, b)| a == b).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Ordering;
+
+    use super::{order, shared_bytes};
+
+    #[test]
+    fn the_order_is_by_frames() {
+        for pair in [
+            "a",
+            "a;b",
+            "a;b;c",
+            "a;b.cold",
+            "a;bb",
+            "a;c",
+            "a b;c",
+            "aa",
+            "long enough for words;x",
+            "long enough for words;y",
+        ]
+        .windows(2)
+        {
+            let (a, b) = (pair[0].as_bytes(), pair[1].as_bytes());
+            assert_eq!(order(a, b, shared_bytes(a, b)), Ordering::Less, "{pair:?}");
+        }
+    }
+}

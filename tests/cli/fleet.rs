@@ -1,0 +1,108 @@
+//! The merge of a fleet's profiles: all of it but Spark, which hands files out and brings results together.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{directory, has, run_command, tool};
+
+/// What Spark does: two files a task, and all that the tasks made of one group for another.
+const SPARK: &str = r#"
+import sys, zlib, merge
+collapse, labels, *files = sys.argv[1:]
+labels, groups = labels.split(","), {}
+for at in range(0, len(files), 2):
+    task = [(path, open(path, "rb").read()) for path in files[at:at + 2]]
+    for group, part in merge.merge_partition(collapse, labels, task):
+        groups.setdefault(group, []).append(part)
+for group in sorted(groups, key=str):
+    content, notes = merge.merge_group(collapse, group, groups[group])
+    print(group, zlib.decompress(content, 31).decode().split("\n")[:-1] if content else None)
+    for is_left_out, note in notes:
+        print("left out" if is_left_out else "said", note)
+"#;
+
+/// Merges files of a folder by labels, and says what came of it.
+fn merged(folder: &Path, labels: &str, files: &[&str]) -> String {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/fleet");
+    let mut python = Command::new("python3");
+    python.current_dir(folder).env("PYTHONPATH", scripts).args(["-B", "-c", SPARK, tool("fg-collapse"), labels]);
+    run_command(
+        {
+            python.args(files);
+            python
+        },
+        b"",
+    )
+    .ok()
+    .text()
+}
+
+fn put(folder: &Path, files: &[(&'static str, &[u8])]) -> Vec<&'static str> {
+    for (path, content) in files {
+        let path = folder.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+    files.iter().map(|(path, _)| *path).collect()
+}
+
+#[test]
+fn groups_are_merged_by_the_names_of_folders_as_they_are() {
+    if !has("python3") {
+        return;
+    }
+    let folder = directory();
+    let files = put(
+        folder.path(),
+        &[
+            ("service=a%2Fb/host=1/x.folded", b"main;a 1\n"),
+            ("service=my web/host=1/service=no.folded", b"main;c 1\n"),
+            ("service=a%2Fb/host=2/x.folded", b"main;b 2\nmain;a 3\n"),
+            ("service=a%2Fb/host=2/core", b"\0\x01"),
+            ("service=a%2Fb/host=2/x.folded.txt", b"not;this 1\n"),
+            ("service=my web/host=3/empty.folded", b""),
+        ],
+    );
+    let expected = "service=a%2Fb ['main;a 4', 'main;b 2']\nservice=my web ['main;c 1']\n";
+    assert_eq!(merged(folder.path(), "service", &files), expected);
+    let by_host = merged(folder.path(), "host,service", &files);
+    assert!(by_host.contains("host=2/service=a%2Fb ['main;a 3', 'main;b 2']\n"), "{by_host}");
+}
+
+#[test]
+fn what_cannot_be_merged_is_left_out_and_said() {
+    if !has("python3") {
+        return;
+    }
+    let folder = directory();
+    let files = put(
+        folder.path(),
+        &[
+            ("service=a/1.folded.gz", b"\x1f\x8bnot gzip"),
+            ("service=a/2.folded", b"main;a 1\nbad\nbad\n"),
+            ("service=a/3.folded", b"main;a 1 2\n"),
+            ("service=a/4.folded", b"main;a 5\n"),
+            ("service=b/5.folded", b"main;b 1\n"),
+            ("service=b/6.folded", b"main;b 1 2\n"),
+            ("service=c/7.folded.zst", b"\x28\xb5\x2f\xfdnot zstd"),
+            ("elsewhere/8.folded", b"main;b 1\n"),
+        ],
+    );
+    let written = "as fg-diff writes them";
+    let (different, mixed) = ("and what was read before has one", "the two do not mix");
+    let different = format!("has two weights a line, {written}, {different}; {mixed}");
+    let expected = format!(
+        "None None\n\
+         left out elsewhere/8.folded: its folders' names do not have service=\n\
+         service=a ['main;a 1']\n\
+         left out service=a/1.folded.gz: the gzip data is cut short or corrupt\n\
+         said service=a/2.folded: 2 malformed lines left out\n\
+         left out service=a/4.folded: has one weight a line, and what was read before has two, {written}; {mixed}\n\
+         left out service=a: {different}\n\
+         service=b ['main;b 1']\n\
+         left out service=b/6.folded: {different}\n\
+         service=c None\n\
+         left out service=c/7.folded.zst: the zstd data is cut short or corrupt\n"
+    );
+    assert_eq!(merged(folder.path(), "service", &files), expected);
+}

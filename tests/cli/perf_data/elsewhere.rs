@@ -1,0 +1,54 @@
+//! Recordings of other machines: their files below a folder, their kernel's symbols in a file.
+
+use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};
+
+use super::collapse;
+use super::handmade::{Handmade, comm, kernel, kernel_sample, mmap, sample_at};
+use crate::support::directory;
+
+#[test]
+fn files_are_found_below_another_root() {
+    let folder = directory();
+    let program = std::env::current_exe().unwrap();
+    let bytes = std::fs::read(&program).unwrap();
+    let elf = object::File::parse(&*bytes).unwrap();
+    let main = elf.symbols().find(|symbol| symbol.name() == Ok("main")).unwrap().address();
+    let holds = |segment: &object::Segment<'_, '_>| main.wrapping_sub(segment.address()) < segment.size();
+    let segment = elf.segments().find(holds).unwrap();
+    let offset = main - segment.address() + segment.file_range().0;
+    let mut file = Handmade::default();
+    file.push(&comm(7, 7, 1, "app"));
+    file.push(&mmap(7, 2, 1 << 32, 1 << 30, "/nowhere/at/all/app", None));
+    file.push(&sample_at(7, 7, 10, 0, 1, (1 << 32) + offset));
+    let path = file.write(folder.path());
+    assert_eq!(collapse(&path, &[]).ok().text(), "app;[app] 1\n");
+    let root = folder.path().join("root");
+    std::fs::create_dir_all(root.join("nowhere/at/all")).unwrap();
+    std::os::unix::fs::symlink(&program, root.join("nowhere/at/all/app")).unwrap();
+    let named = collapse(&path, &["--symfs", root.to_str().unwrap()]).ok();
+    assert_eq!((named.text().as_str(), named.stderr.as_str()), ("app;main 1\n", ""));
+}
+
+#[test]
+fn the_kernel_is_named_by_the_file_that_is_given_wherever_it_stood() {
+    let folder = directory();
+    let kallsyms = folder.path().join("kallsyms");
+    let symbols = "ffffffff81000000 T _text\nffffffff81000100 t do_it\nffffffff81000200 D table\n\
+                   ffffffffc0000000 t mod_fn\t[mod]\n";
+    std::fs::write(&kallsyms, symbols).unwrap();
+    let fold = |shift: u64| {
+        let mut file = Handmade::default();
+        file.push(&kernel(0, "[kernel.kallsyms]_text", 0xffff_ffff_8100_0000 + shift));
+        file.push(&comm(7, 7, 1, "app"));
+        [0xffff_ffff_8100_0104 + shift, 0xffff_ffff_8100_0150 + shift, 0xffff_ffff_c000_0008]
+            .iter()
+            .for_each(|address| file.push(&kernel_sample(7, 10, *address)));
+        let path = file.write(folder.path());
+        let folded = collapse(&path, &["--kernel", "--kallsyms", kallsyms.to_str().unwrap()]).ok();
+        assert_eq!(folded.stderr, "");
+        folded.text()
+    };
+    assert_eq!(fold(0), "app;do_it_[k] 2\napp;mod_fn_[k] 1\n");
+    // Modules are moved each for itself: what lies behind the kernel's last symbol is that one's.
+    assert!(fold(0x20_0000).starts_with("app;do_it_[k] "));
+}

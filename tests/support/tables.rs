@@ -1,0 +1,44 @@
+//! What fg-csv says of a profile, against a slow count by names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::run;
+
+/// The table of a plain profile as the shell-and-Python scripts around perf count it: a function's own weight and, once a
+/// stack, that of all stacks in which it stands; percentages to 4 places, of categories to 2.
+pub fn assert_tables_are_true(name: &str, folded: &[u8]) {
+    let (mut own, mut inclusive, mut total) = (BTreeMap::new(), BTreeMap::new(), 0);
+    for line in folded.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let line = String::from_utf8_lossy(line);
+        let (stack, weight) = line.rsplit_once(' ').unwrap();
+        let weight: u64 = weight.parse().unwrap();
+        let frames: Vec<&str> = stack.split(';').collect();
+        total += weight;
+        *own.entry(frames[frames.len() - 1].to_owned()).or_default() += weight;
+        for frame in frames.into_iter().collect::<BTreeSet<_>>() {
+            *inclusive.entry(frame.to_owned()).or_default() += weight;
+        }
+    }
+    assert!(total > 0, "{name} is empty");
+    let percent = |weight: u64, places: usize| format!("{:.places$}", 100.0 * weight as f64 / total as f64);
+    let mut expected: Vec<(&String, u64)> = inclusive.iter().map(|(function, weight)| (function, *weight)).collect();
+    expected.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
+    let out = run("fg-csv", ["--tsv"], folded).ok().text();
+    let rows: Vec<Vec<&str>> = out.lines().map(|row| row.split('\t').collect()).collect();
+    assert_eq!(rows[0].join(","), "function,self_samples,self_pct,inclusive_samples,inclusive_pct,category");
+    assert_eq!(rows.len() - 1, expected.len(), "{name}");
+    let mut categories: BTreeMap<&str, u64> = BTreeMap::new();
+    for (row, (function, inclusive)) in rows[1..].iter().zip(expected) {
+        let own: u64 = own.get(function).copied().unwrap_or_default();
+        let numbers = [own.to_string(), percent(own, 4), inclusive.to_string(), percent(inclusive, 4)];
+        assert_eq!((row[0], &row[1..5]), (function.as_str(), &numbers.each_ref().map(String::as_str)[..]), "{name}");
+        *categories.entry(row[5]).or_default() += own;
+    }
+    assert_eq!(own.values().sum::<u64>(), total, "{name}");
+    categories.retain(|_, weight| *weight > 0);
+    let out = run("fg-csv", ["--summary"], folded).ok().text();
+    let rows: BTreeSet<&str> = out.lines().skip(1).collect();
+    let expected: Vec<String> =
+        categories.iter().map(|(name, own)| format!("{name},{own},{}", percent(*own, 2))).collect();
+    assert_eq!(rows, expected.iter().map(String::as_str).collect(), "{name}");
+}
