@@ -13,7 +13,7 @@ use fgkit::perf::recording::Location;
 use fgkit::perf::symbolize::{Options, Symbolized, symbolize};
 
 use crate::folded::{Background, Folded, may_record};
-use crate::programs::program;
+use crate::programs::{copy_program, program};
 use crate::support::{Outcome, directory, eventually, has, run_command, skip, tool};
 
 /// Two units that have much in common, and much inlined.
@@ -87,7 +87,7 @@ fn whole() -> &'static Path {
         let folder = directory();
         compile(folder.path(), "");
         let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debug_files");
-        std::fs::copy(folder.path().join("app"), &program).unwrap();
+        copy_program(folder.path().join("app"), &program);
         program
     });
     &PROGRAM

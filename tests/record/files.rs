@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::folded::{Background, Folded, end, may_record, record, recorder};
-use crate::programs::{compiled, program};
+use crate::programs::{compiled, copy_program, program};
 use crate::support::{directory, skip};
 
 #[test]
@@ -21,7 +21,7 @@ fn record_without_file(happens: impl FnOnce(&Path)) {
     let (true, Some(busy)) = (may_record(), program("busy")) else { return };
     let folder = directory();
     let path = folder.path().join("gone");
-    std::fs::copy(busy, &path).unwrap();
+    copy_program(busy, &path);
     let process = Background::start(Command::new(&path).arg("20"));
     happens(&path);
     let outcome = record(["-F", "997", "-d", "300ms", "-p", &process.pid()]).ok();
@@ -37,7 +37,7 @@ fn a_program_that_was_removed_before_is_named() {
 fn a_program_that_was_replaced_before_is_named_by_its_own_symbols() {
     record_without_file(|path| {
         std::fs::remove_file(path).unwrap();
-        std::fs::copy("/bin/sh", path).unwrap();
+        copy_program("/bin/sh", path);
     });
 }
 
@@ -62,7 +62,7 @@ fn a_program_on_a_tmpfs_is_named() {
     let (true, Some(busy)) = (may_record(), program("busy")) else { return };
     let Ok(folder) = tempfile::tempdir_in("/dev/shm") else { return skip("there is no /dev/shm") };
     let copy = folder.path().join("copy");
-    std::fs::copy(busy, &copy).unwrap();
+    copy_program(busy, &copy);
     let outcome = record(["--", copy.to_str().unwrap(), "0.2"]);
     if outcome.code() == 126 {
         return skip("/dev/shm runs no programs");

@@ -208,6 +208,12 @@ pub fn program(name: &str) -> Option<String> {
     Some(compiled()?.join(name).to_str().unwrap().to_owned())
 }
 
+/// Copies a program that is to be run. Another process does it: were the copy open for writing here, what other tests
+/// start meanwhile would inherit that for a moment, and the kernel runs no file that somebody may write.
+pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    assert!(Command::new("cp").args([from.as_ref(), to.as_ref()]).status().unwrap().success());
+}
+
 /// The workload that ships with the project.
 pub fn workload() -> String {
     let path = Path::new(tool("fg-record")).with_file_name("examples").join("workload");

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::folded::{Background, Folded, may_record, record};
-use crate::programs::{compiled, program};
+use crate::programs::{compiled, copy_program, program};
 use crate::support::{Outcome, directory, eventually, has, run_bounded, skip, tool};
 
 const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
@@ -55,7 +55,7 @@ impl Nobody {
         let busy = program("busy").filter(|_| may_record() && has("setpriv"))?;
         let folder = directory();
         for (name, path) in [("busy", &*busy), ("fg-record", tool("fg-record"))] {
-            std::fs::copy(path, folder.path().join(name)).unwrap();
+            copy_program(path, folder.path().join(name));
         }
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
         Some(Self { folder })
@@ -246,20 +246,6 @@ fn without_leave_time_off_the_cpu_is_refused_with_the_reason() {
 }
 
 #[test]
-fn without_leave_probes_and_programs_in_the_kernel_are_refused_with_the_reason() {
-    let Some(nobody) = Nobody::new() else { return };
-    let mut cases = vec![("-e uprobe:./busy:spin", "uprobe:./busy:spin: a probe in a program's code needs root")];
-    if cfg!(feature = "bpf") {
-        cases.push(("--off-cpu --bpf", "--bpf needs root"));
-    }
-    for (options, said) in cases {
-        let outcome = nobody.run(&format!("./fg-record {options} -- ./busy 0.1"));
-        assert_eq!(outcome.code(), 125, "{outcome:?}");
-        assert!(outcome.stderr.starts_with(&format!("fg-record: {said}, or ")), "{outcome:?}");
-    }
-}
-
-#[test]
 fn a_file_that_could_not_be_opened_is_a_name_in_brackets_and_counted() {
     let (Some(nobody), Some(sources)) = (Nobody::new(), compiled()) else { return };
     let compile = |arguments: &[&str]| {
@@ -280,4 +266,18 @@ fn a_file_that_could_not_be_opened_is_a_name_in_brackets_and_counted() {
     let profile = Folded::of(&outcome);
     profile.assert_share(&["main", "[libgone.so (deleted)]"], 0.8);
     assert!(!outcome.stderr.contains(", 0 of"), "{outcome:?}");
+}
+
+#[test]
+fn without_leave_probes_and_programs_in_the_kernel_are_refused_with_the_reason() {
+    let Some(nobody) = Nobody::new() else { return };
+    let mut cases = vec![("-e uprobe:./busy:spin", "uprobe:./busy:spin: a probe in a program's code needs root")];
+    if cfg!(feature = "bpf") {
+        cases.push(("--off-cpu --bpf", "--bpf needs root"));
+    }
+    for (options, said) in cases {
+        let outcome = nobody.run(&format!("./fg-record {options} -- ./busy 0.1"));
+        assert_eq!(outcome.code(), 125, "{outcome:?}");
+        assert!(outcome.stderr.starts_with(&format!("fg-record: {said}, or ")), "{outcome:?}");
+    }
 }

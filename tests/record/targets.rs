@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::folded::{Background, Folded, end, may_record, record, recorder};
-use crate::programs::{compiled, program, workload};
+use crate::programs::{compiled, copy_program, program, workload};
 use crate::support::{directory, eventually, has};
 
 #[test]
@@ -36,7 +36,7 @@ fn children_are_followed_through_fork_and_exec() {
     let (true, Some(busy)) = (may_record(), program("busy")) else { return };
     let folder = directory();
     for name in ["first", "second", "third"] {
-        std::fs::copy(&busy, folder.path().join(name)).unwrap();
+        copy_program(&busy, folder.path().join(name));
     }
     let script = "./first 0.1 & (env A=1 nice ./second 0.1); wait; exec env sh -c 'exec ./third 0.1'";
     let outcome = end(recorder(["--", "sh", "-c", script]).current_dir(&folder).spawn().unwrap()).ok();
