@@ -18,7 +18,7 @@ use std::process::ExitCode;
 pub use choosing::Choosing;
 pub use manual::Entries;
 use options::Shared;
-pub use options::{Color, Common, Reading, parse_duration, positive};
+pub use options::{Color, Common, Reading, parse_duration, parse_percent, positive};
 pub use output::Output;
 #[cfg(unix)]
 pub use signals::Interrupts;

@@ -142,3 +142,12 @@ pub fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
     let duration = std::time::Duration::try_from_secs_f64(number * scale).ok().filter(|duration| !duration.is_zero());
     duration.ok_or_else(|| DURATION.to_owned())
 }
+
+/// Reads a share, in percent.
+///
+/// # Errors
+/// What would be right.
+pub fn parse_percent(text: &str) -> Result<f64, String> {
+    let percent = text.trim_end_matches('%').trim_end().parse().ok();
+    percent.filter(|percent| (0.01..=100.0).contains(percent)).ok_or_else(|| "a share such as 2 or 0.5".to_owned())
+}

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use super::events::Metric;
 use super::quantity::Quantity;
 use crate::Error;
-use crate::perf::event::{Layout, sample_type};
+use crate::perf::event::{Layout, branch_type, sample_type};
 use crate::perf::unwind;
 
 /// How stacks are found.
@@ -13,6 +13,8 @@ use crate::perf::unwind;
 pub enum CallGraph {
     /// By frame pointers, in the kernel.
     FramePointers,
+    /// By the calls that have not returned, which some CPUs keep.
+    BranchRecords,
     /// By unwind information, from a copy of so many bytes of the stack.
     Dwarf(u32),
 }
@@ -21,7 +23,7 @@ impl CallGraph {
     /// The sizes of the ring of samples: the best and the smallest.
     fn ring_sizes(self) -> (u8, u8) {
         match self {
-            Self::FramePointers => (SAMPLE_RING, SMALLEST_RING),
+            Self::FramePointers | Self::BranchRecords => (SAMPLE_RING, SMALLEST_RING),
             Self::Dwarf(bytes) => (STACK_RING, SMALLEST_RING.max((2 * bytes / 4096).next_power_of_two().ilog2() as u8)),
         }
     }
@@ -32,6 +34,10 @@ impl CallGraph {
         let common = bit::TID | bit::TIME | bit::ID | bit::CPU | bit::CALLCHAIN;
         match self {
             Self::FramePointers => Layout::new(common, 0),
+            Self::BranchRecords => {
+                let kind = branch_type::USER | branch_type::CALL_STACK | branch_type::NO_FLAGS | branch_type::NO_CYCLES;
+                Layout { branches: kind, ..Layout::new(common | bit::BRANCH_STACK, 0) }
+            }
             Self::Dwarf(_) => Layout::new(common | bit::REGS_USER | bit::STACK_USER, unwind::REGISTERS),
         }
     }
@@ -40,17 +46,18 @@ impl CallGraph {
 impl FromStr for CallGraph {
     type Err = String;
 
-    /// Reads `fp`, `dwarf` or `dwarf,BYTES`.
+    /// Reads `fp`, `lbr`, `dwarf` or `dwarf,BYTES`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (how, bytes) = text.split_once(',').unwrap_or((text, "16384"));
         match how {
             "fp" => Ok(Self::FramePointers),
+            "lbr" => Ok(Self::BranchRecords),
             // In words of eight bytes, as the kernel copies them.
             "dwarf" => match bytes.parse().map(|bytes: u32| bytes.next_multiple_of(8)) {
                 Ok(bytes @ 8..=LARGEST_COPY) => Ok(Self::Dwarf(bytes)),
                 _ => Err(format!("dwarf,BYTES takes up to {LARGEST_COPY} bytes, such as dwarf,16384")),
             },
-            _ => Err("dwarf, dwarf,BYTES or fp".to_owned()),
+            _ => Err("dwarf, dwarf,BYTES, fp or lbr".to_owned()),
         }
     }
 }
