@@ -8,119 +8,26 @@ use fgkit::cli::{self, Color, Common, Entries, Session, Tool};
 #[cfg(target_os = "linux")]
 mod linux {
     use std::path::PathBuf;
-    use std::thread::{Scope, ScopedJoinHandle};
-    use std::time::{Duration, SystemTime, UNIX_EPOCH};
+    use std::time::Duration;
 
     use fgkit::Error;
-    use fgkit::cli::{Output, Session};
-    use fgkit::diagnostics::{Diagnostics, plural};
-    use fgkit::perf::recording::{Counts, WeightBy};
+    use fgkit::cli::Session;
+    use fgkit::perf::recording::WeightBy;
     use fgkit::perf::symbolize;
     use fgkit::record::events::Metric;
     use fgkit::record::off_cpu::OffCpu;
     use fgkit::record::quantity::Quantity;
-    use fgkit::record::report::{self, Report, Said};
+    use fgkit::record::report::{self, Report};
     use fgkit::record::sampling::{CallGraph, Rate};
-    use fgkit::record::{self, Audience, Recorded, Request, RequestTarget};
+    use fgkit::record::{Request, RequestTarget, performance};
 
     use super::Args;
 
     /// Records, prints, and passes on how the command ended.
-    pub fn run(args: Args, session: &mut Session) -> Result<u8, Error> {
+    pub fn run(args: &Args, session: &mut Session) -> Result<u8, Error> {
         let request = args.request(session.output.is_stdout() && !args.names_files())?;
-        let printer = Printer { report: args.report(request.weight), pattern: args.pattern() };
-        if printer.pattern.is_some() {
-            // Whether files can be written there is known before anything runs; this one is not to appear.
-            Output::create(Some(&printer.file("all", now())))?;
-        }
-        let (mut recorded, printed) = std::thread::scope(|scope| {
-            let diagnostics = &mut session.diagnostics;
-            // Not beside a command, which has the terminal to itself.
-            let watches = args.command.is_empty() && diagnostics.shows_progress();
-            let mut listener = Listener { watches, diagnostics, printer: &printer, scope, printing: None };
-            let recorded = record::record(request, &mut listener)?;
-            listener.finish()?;
-            for note in &recorded.notes {
-                listener.diagnostics.warn(note);
-            }
-            let (said, printed) = printer.print(&recorded, Some(&mut session.output));
-            tell(said, listener.diagnostics);
-            Ok::<_, Error>((recorded, printed))
-        })?;
-        let status = recorded.command.as_mut().map_or(Ok(0), |command| command.wait())?;
-        match printed {
-            // Whoever read our output has gone; the command's own end still counts.
-            Err(error) if error.is_broken_pipe() => Ok(status),
-            result => result.map(|()| status),
-        }
-    }
-
-    /// Prints recordings and parts of them.
-    struct Printer {
-        report: Report,
-        /// The files' names, where there are several.
-        pattern: Option<PathBuf>,
-    }
-
-    impl Printer {
-        fn print(&self, recorded: &Recorded, mut output: Option<&mut Output>) -> (Said, Result<(), Error>) {
-            let time = recorded.began;
-            self.report.print(recorded, |event, write| match (&self.pattern, &mut output) {
-                (None, Some(output)) => write(output),
-                _ => write(&mut Output::create(Some(&self.file(event, time)))?),
-            })
-        }
-
-        fn file(&self, event: &str, time: u64) -> PathBuf {
-            report::file(self.pattern.as_deref().unwrap_or("%e-%t".as_ref()), event, time)
-        }
-    }
-
-    fn now() -> u64 {
-        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
-    }
-
-    fn tell(said: Said, diagnostics: &mut Diagnostics) {
-        said.lines.iter().for_each(|line| diagnostics.warn(line));
-        diagnostics.note(&said.note);
-    }
-
-    /// Shows how far the recording is, and prints its parts beside it.
-    struct Listener<'scope, 'env> {
-        watches: bool,
-        diagnostics: &'env mut Diagnostics,
-        printer: &'env Printer,
-        scope: &'scope Scope<'scope, 'env>,
-        printing: Option<ScopedJoinHandle<'scope, (Said, Result<(), Error>)>>,
-    }
-
-    impl Listener<'_, '_> {
-        /// Waits until the last part is printed.
-        fn finish(&mut self) -> Result<(), Error> {
-            let Some(printing) = self.printing.take() else { return Ok(()) };
-            let (said, result) = printing.join().map_err(|_| Error::Said)?;
-            tell(said, self.diagnostics);
-            result
-        }
-    }
-
-    impl Audience for Listener<'_, '_> {
-        fn watches(&self) -> bool {
-            self.watches
-        }
-
-        fn so_far(&mut self, elapsed: Duration, counts: &Counts) {
-            let (seconds, samples) = (elapsed.as_secs(), plural(counts.samples, "sample"));
-            self.diagnostics.progress(|| format!("{seconds} s, {samples}, {} lost", counts.lost));
-        }
-
-        fn part(&mut self, part: Recorded) -> Result<(), Error> {
-            self.finish()?;
-            part.notes.iter().for_each(|note| self.diagnostics.warn(note));
-            let printer = self.printer;
-            self.printing = Some(self.scope.spawn(move || printer.print(&part, None)));
-            Ok(())
-        }
+        let report = args.report(request.weight);
+        performance::run(request, report, args.pattern(), session)
     }
 
     impl Args {
@@ -219,19 +126,7 @@ mod linux {
 
         fn metrics(&self) -> Result<Vec<Metric>, Error> {
             let wrong = |what: &str| Err(Error::Usage(what.to_owned()));
-            let lists = self.event.iter().map(|events| Metric::list(events));
-            let mut metrics = lists.collect::<Result<Vec<_>, _>>()?.concat();
-            if let Some(field) = &self.weight_field {
-                let [metric] = &mut metrics[..] else {
-                    return wrong("--weight-field is for one tracepoint: -e SUBSYSTEM:EVENT");
-                };
-                metric.quantity = Some(Quantity::field(metric.name(), field)?);
-            }
-            for (number, metric) in metrics.iter().enumerate() {
-                if metrics[..number].iter().any(|other| other.name() == metric.name()) {
-                    return wrong(&format!("-e {} stands there twice", metric.name()));
-                }
-            }
+            let metrics = Metric::lists(&self.event, self.weight_field.as_deref())?;
             if metrics.len() > 1 && !self.script && !self.output().is_some_and(report::names_events) {
                 return wrong(
                     "several events make several profiles: name each file by its event (-o 'app-%e.folded'), \
@@ -239,7 +134,7 @@ mod linux {
                 );
             }
             let is_argument = |metric: &Metric| matches!(metric.quantity, Some(Quantity::Argument(_)));
-            if self.call_graph() == CallGraph::FramePointers && metrics.iter().any(is_argument) {
+            if !matches!(self.call_graph(), CallGraph::Dwarf(_)) && metrics.iter().any(is_argument) {
                 return wrong("only --call-graph dwarf brings a function's arguments");
             }
             Ok(metrics)
@@ -380,12 +275,13 @@ struct Args {
     #[arg(long, value_name = "TIME", value_parser = cli::parse_duration, requires = "off_cpu", hide_short_help = true)]
     max_block: Option<std::time::Duration>,
 
-    /// dwarf[,BYTES] or fp [default: dwarf]
+    /// dwarf[,BYTES], fp or lbr [default: dwarf]
     ///
-    /// dwarf unwinds a copy of the stack (16384 bytes of it, or 8192 of each switch with --off-cpu and --wall, unless said) by the unwind information that compilers leave
-    /// in every program; what lies deeper is read from the thread itself while it runs. Right for programs without frame
-    /// pointers, however deep. fp follows frame pointers, in the kernel: cheaper, but code without them cuts stacks short,
-    /// and nothing can tell that.
+    /// dwarf unwinds a copy of the stack (16384 bytes of it, or 8192 of each switch with --off-cpu and --wall, unless said)
+    /// by the unwind information that compilers leave in every program; what lies deeper is read from the thread itself
+    /// while it runs. Right for programs without frame pointers, however deep. fp follows frame pointers, in the kernel:
+    /// cheaper, but code without them cuts stacks short, and nothing can tell that. lbr takes the calls that have not
+    /// returned from the branch records of the CPU, where it has some: 8 to 32 of them, without any of the program's memory.
     #[arg(long, value_name = "HOW")]
     #[cfg(target_os = "linux")]
     call_graph: Option<fgkit::record::sampling::CallGraph>,
@@ -413,7 +309,7 @@ struct Args {
     ///
     /// And more again when it takes less. Samples weigh their period then, as with --weight period.
     #[arg(long, value_name = "PERCENT", hide_short_help = true)]
-    #[arg(value_parser = parse_percent, conflicts_with = "weight")]
+    #[arg(value_parser = cli::parse_percent, conflicts_with = "weight")]
     max_overhead: Option<f64>,
 
     /// Write a profile every so often, and begin anew: for days
@@ -471,12 +367,6 @@ impl Args {
     }
 }
 
-/// Reads a share, in percent.
-fn parse_percent(text: &str) -> Result<f64, String> {
-    let percent = text.trim_end_matches('%').trim_end().parse().ok();
-    percent.filter(|percent| (0.01..=100.0).contains(percent)).ok_or_else(|| "a share such as 2 or 0.5".to_owned())
-}
-
 impl Tool for Args {
     const EXAMPLES: Entries = &[
         ("fg-record -- ./app | fg-svg > flame.svg", "A program from start to end."),
@@ -515,7 +405,7 @@ impl Tool for Args {
 
     #[cfg(target_os = "linux")]
     fn run(self, session: &mut Session) -> Result<u8, Error> {
-        linux::run(self, session)
+        linux::run(&self, session)
     }
 
     #[cfg(not(target_os = "linux"))]

@@ -120,7 +120,7 @@ impl Rule {
     /// # Errors
     /// [`Error::Malformed`] where a line is no rule.
     pub fn parse_all(text: &str, source: &str) -> Result<Vec<Self>, Error> {
-        let lines = text.lines().zip(1..).map(|(line, number)| (line.trim(), number));
+        let lines = text.trim_start_matches('\u{feff}').lines().zip(1..).map(|(line, number)| (line.trim(), number));
         let rules = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
         rules
             .map(|(line, number)| {
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_file_has_a_rule_a_line() {
-        let rules = Rule::parse_all("# mine\nself ^malloc$=5%\n\n\tgrowth 3\nlost 1%\n", "rules").unwrap();
+        let rules = Rule::parse_all("\u{feff}# mine\r\nself ^malloc$=5%\n\n\tgrowth 3\nlost 1%\n", "rules").unwrap();
         let measures: Vec<_> = rules.iter().map(|rule| rule.measure.name()).collect();
         assert_eq!(measures, ["self", "growth", "lost"]);
         let error = Rule::parse_all("lost 1%\nnothing 3\n", "rules").unwrap_err().to_string();

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 pub use choosing::Choosing;
 pub use manual::Entries;
 use options::Shared;
-pub use options::{Color, Common, Reading, parse_duration, positive};
+pub use options::{Color, Common, Reading, parse_duration, parse_percent, positive};
 pub use output::Output;
 #[cfg(unix)]
 pub use signals::Interrupts;
@@ -95,7 +95,8 @@ pub fn main<T: Tool>() -> ExitCode {
     if let Some(kind) = matches.get_one::<generate::Kind>("generate") {
         return ExitCode::from(usage::print(name, generate::text::<T>(*kind)));
     }
-    let parsed = T::from_arg_matches(&matches).and_then(|tool| Ok((tool, Shared::of(&matches)?)));
+    let shared = Shared::of(&matches, &usage::command::<T>());
+    let parsed = T::from_arg_matches(&matches).and_then(|tool| Ok((tool, shared?)));
     let (tool, shared) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => {

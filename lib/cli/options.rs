@@ -102,13 +102,12 @@ impl Shared {
         command.about(Resettable::from(about)).long_about(Resettable::from(at_length))
     }
 
-    pub(super) fn of(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
-        // In release builds clap does not tell an option that is not there from one that was not given; those of a default
-        // are always given.
-        let has = |id| matches.ids().any(|given| given == id);
+    pub(super) fn of(matches: &clap::ArgMatches, command: &clap::Command) -> Result<Self, clap::Error> {
+        // In release builds the matches do not tell an option that the tool does not have from one that was not given.
+        let has = |id| command.get_arguments().any(|option| option.get_id() == id);
         Ok(Self {
             common: Common::from_arg_matches(matches)?,
-            reading: if has("strict") { Reading::from_arg_matches(matches)? } else { Reading::default() },
+            reading: if has("files") { Reading::from_arg_matches(matches)? } else { Reading::default() },
             color: if has("color") { Color::from_arg_matches(matches)?.color } else { clap::ColorChoice::Auto },
         })
     }
@@ -142,4 +141,13 @@ pub fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
     let number: f64 = number.parse().map_err(|_| DURATION.to_owned())?;
     let duration = std::time::Duration::try_from_secs_f64(number * scale).ok().filter(|duration| !duration.is_zero());
     duration.ok_or_else(|| DURATION.to_owned())
+}
+
+/// Reads a share, in percent.
+///
+/// # Errors
+/// What would be right.
+pub fn parse_percent(text: &str) -> Result<f64, String> {
+    let percent = text.trim_end_matches('%').trim_end().parse().ok();
+    percent.filter(|percent| (0.01..=100.0).contains(percent)).ok_or_else(|| "a share such as 2 or 0.5".to_owned())
 }

@@ -28,7 +28,7 @@ impl Categories {
     /// [`Error::Malformed`] where a line is no rule.
     pub fn parse(text: &str, source: &str) -> Result<Self, Error> {
         let (mut names, mut patterns) = (Vec::new(), Vec::new());
-        for (line, number) in text.lines().zip(1..) {
+        for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
             let rule = line.trim();
             if rule.is_empty() || rule.starts_with('#') {
                 continue;

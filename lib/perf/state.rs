@@ -16,6 +16,8 @@ pub enum State {
     UnsampledBlocked,
     /// Preempted where no sample was taken.
     UnsampledRunnable,
+    /// Blocked since before the recording began.
+    Asleep,
     /// Nobody knows: the kernel dropped what would have told.
     Lost,
 }
@@ -28,13 +30,14 @@ pub const RUNNABLE: &[u8] = b"[runnable]";
 pub const UNSAMPLED: &[u8] = b"[unsampled]";
 
 impl State {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Running,
         Self::Blocked,
         Self::Runnable,
         Self::Unsampled,
         Self::UnsampledBlocked,
         Self::UnsampledRunnable,
+        Self::Asleep,
         Self::Lost,
     ];
 
@@ -45,7 +48,7 @@ impl State {
             Self::Blocked => &[OFF_CPU],
             Self::Runnable => &[RUNNABLE],
             Self::Unsampled => &[UNSAMPLED],
-            Self::UnsampledBlocked => &[UNSAMPLED, OFF_CPU],
+            Self::UnsampledBlocked | Self::Asleep => &[UNSAMPLED, OFF_CPU],
             Self::UnsampledRunnable => &[UNSAMPLED, RUNNABLE],
         }
     }

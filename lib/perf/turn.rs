@@ -95,6 +95,7 @@ mod tests {
             period: 1,
             in_kernel: false,
             raw: &[],
+            branches: Default::default(),
             callchain: Default::default(),
             user: None,
         };

@@ -6,26 +6,20 @@
 use std::fs::File;
 use std::io;
 
-use perf_event_open::config::{Cgroup, Cpu, Opts, Proc};
 use perf_event_open::count::Counter;
-use perf_event_open::event::sw::Software;
 use perf_event_open::sample::Sampler;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::Metric;
-use super::options;
 use super::quantity::Quantity;
-use super::refusal;
-use super::sampling::{Rate, Sampling};
+use super::sampling::Rate;
 use super::sys;
-use super::target::{self, Target};
-use crate::Error;
 use crate::perf::event::{Layout, Sample, sample_type};
 
 /// A counter whose records go to a ring of its own.
 pub struct Ring {
-    counter: Counter,
-    sampler: Sampler,
+    pub(super) counter: Counter,
+    pub(super) sampler: Sampler,
 }
 
 impl Ring {
@@ -62,54 +56,23 @@ pub struct Counters {
     /// The rings, a pair a CPU.
     pub rings: Vec<CpuRings>,
     /// Counters of further threads, which write into the same rings.
-    others: Vec<Counter>,
+    pub(super) others: Vec<Counter>,
     /// For each counter of samples, by its id, what it counts.
-    counted: FxHashMap<u64, Counted>,
+    pub(super) counted: FxHashMap<u64, Counted>,
     /// The threads that have counters of their own.
-    owned: FxHashSet<u32>,
-    enable_by_hand: bool,
+    pub(super) owned: FxHashSet<u32>,
+    pub(super) enable_by_hand: bool,
     /// Whether they count on CPUs, whoever runs there, and not in threads.
-    of_cpus: bool,
+    pub(super) of_cpus: bool,
     /// The layout of all records.
     pub layout: Layout,
     /// For how many of each event a sample stands, and how much each of them is.
-    measures: Vec<(Option<u64>, Option<Quantity>)>,
+    pub(super) measures: Vec<(Option<u64>, Option<Quantity>)>,
     /// What the user should know of how they were opened.
     pub notes: Vec<String>,
 }
 
 impl Counters {
-    /// Opens what the target needs. They count from [`Counters::start`] on, or for a command when its program runs.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] with the reason.
-    pub fn open(target: &Target, sampling: &Sampling) -> Result<Self, Error> {
-        raise_file_limit();
-        sampling.must_fit()?;
-        let (best, smallest) = sampling.ring_sizes();
-        let (mut without_kernel, mut size) = (false, best);
-        loop {
-            match Opener::new(target, sampling, without_kernel, size).open() {
-                Err(Failure::Counter(error, _))
-                    if error.raw_os_error() == Some(libc::EACCES) && !without_kernel && !sampling.switches =>
-                {
-                    without_kernel = true;
-                }
-                Err(Failure::Ring(error)) if error.raw_os_error() == Some(libc::EPERM) && size > smallest => {
-                    size -= 1;
-                }
-                Err(Failure::Counter(error, metric)) => return Err(refusal::counter(&error, target, sampling, metric)),
-                Err(Failure::Ring(error)) => return Err(refusal::rings(&error)),
-                Ok(mut counters) => {
-                    let kernel_left_out = without_kernel.then(refusal::kernel_left_out);
-                    let rings_reduced = (size < best).then(|| refusal::rings_reduced(4 << size));
-                    counters.notes.extend(kernel_left_out.into_iter().chain(rings_reduced));
-                    return Ok(counters);
-                }
-            }
-        }
-    }
-
     /// Starts telling what samples will refer to, unless a command's program will.
     ///
     /// # Errors
@@ -214,207 +177,13 @@ impl Counters {
 }
 
 /// The number of an event that is none: of the counter that only tells of switches.
-const SWITCHES: u32 = u32::MAX;
+pub(super) const SWITCHES: u32 = u32::MAX;
 
 /// What a counter counts.
 #[derive(Clone, Copy, Debug)]
-struct Counted {
+pub(super) struct Counted {
     /// The event's number.
-    event: u32,
+    pub(super) event: u32,
     /// The thread, where each has its own counters.
-    owner: Option<u32>,
-}
-
-/// Why counters could not be opened.
-enum Failure {
-    /// Those of an event, by its number.
-    Counter(io::Error, usize),
-    Ring(io::Error),
-}
-
-struct Opener<'a> {
-    target: &'a Target,
-    sampling: &'a Sampling,
-    /// The events with their options.
-    metrics: Vec<(&'a Metric, Opts)>,
-    side_options: Opts,
-    switch_options: Option<Opts>,
-    sample_ring: u8,
-    cpus: Vec<u32>,
-    counters: Counters,
-}
-
-impl<'a> Opener<'a> {
-    fn new(target: &'a Target, sampling: &'a Sampling, without_kernel: bool, sample_ring: u8) -> Self {
-        let options = |metric: &Metric, rate| options::of_samples(target, sampling, metric, rate, without_kernel);
-        Self {
-            target,
-            sampling,
-            metrics: sampling.metrics.iter().map(|(metric, rate)| (metric, options(metric, *rate))).collect(),
-            side_options: options::of_the_side(target, without_kernel),
-            switch_options: sampling.switches.then(|| options::of_switches(target)),
-            sample_ring,
-            cpus: sampling.cpus.clone().unwrap_or_else(target::online_cpus),
-            counters: Counters {
-                rings: Vec::new(),
-                others: Vec::new(),
-                counted: FxHashMap::default(),
-                owned: FxHashSet::default(),
-                layout: sampling.layout(),
-                measures: sampling.metrics.iter().map(|(m, rate)| (rate.period(), m.quantity.clone())).collect(),
-                enable_by_hand: !matches!(target, Target::Command(_)),
-                of_cpus: matches!(target, Target::System | Target::Cgroup(_)),
-                notes: Vec::new(),
-            },
-        }
-    }
-
-    fn open(mut self) -> Result<Counters, Failure> {
-        match self.target {
-            Target::System => self.open_on_cpus(Whose::Everybody)?,
-            Target::Cgroup(folder) => self.open_on_cpus(Whose::Cgroup(folder))?,
-            Target::Command(pid) => self.open_on_cpus(Whose::Task(*pid))?,
-            Target::Threads(tids) => {
-                for tid in tids {
-                    self.open_thread(*tid)?;
-                }
-            }
-            Target::Processes(pids) => {
-                for pid in pids {
-                    self.open_threads(*pid)?;
-                }
-            }
-        }
-        if self.counters.rings.is_empty() {
-            return Err(Failure::Counter(io::Error::from_raw_os_error(libc::ESRCH), 0));
-        }
-        Ok(self.counters)
-    }
-
-    /// Opens counters for all threads of a process, and for those that it makes meanwhile.
-    fn open_threads(&mut self, pid: u32) -> Result<(), Failure> {
-        loop {
-            let threads = target::threads(pid).unwrap_or_default();
-            let new: Vec<u32> = threads.into_iter().filter(|tid| !self.counters.owned.contains(tid)).collect();
-            if new.is_empty() {
-                return Ok(());
-            }
-            for tid in new {
-                self.open_thread(tid)?;
-            }
-        }
-    }
-
-    fn open_thread(&mut self, tid: u32) -> Result<(), Failure> {
-        self.counters.owned.insert(tid);
-        match self.open_on_cpus(Whose::Thread(tid)) {
-            // It has ended meanwhile.
-            Err(Failure::Counter(error, _)) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
-            result => result,
-        }
-    }
-
-    fn open_on_cpus(&mut self, whose: Whose<'_>) -> Result<(), Failure> {
-        for index in 0..self.cpus.len() {
-            let cpu = self.cpus[index];
-            let side = counter(Software::Dummy, whose.beside(), cpu, &mut self.side_options);
-            let mut side = Some(side.map_err(|error| Failure::Counter(error, 0))?);
-            let mut switches = self.open_switches(index, whose)?;
-            for (event, (metric, options)) in self.metrics.iter_mut().enumerate() {
-                let failed = |error| Failure::Counter(error, event);
-                let samples = counter(*metric, whose, cpu, options).map_err(failed)?;
-                let counted = Counted { event: event as u32, owner: whose.owner() };
-                self.counters.counted.insert(samples.id().map_err(failed)?, counted);
-                match (self.counters.rings.get(index), side.take()) {
-                    (Some(rings), side) => {
-                        if let Some(side) = side {
-                            sys::share_ring(side.file(), rings.side.file()).map_err(failed)?;
-                            self.counters.others.push(side);
-                        }
-                        sys::share_ring(samples.file(), rings.samples.file()).map_err(failed)?;
-                        self.counters.others.push(samples);
-                    }
-                    (None, side) => {
-                        let side = ring(side.expect("the first event's"), self.sampling.side_ring(self.sample_ring))?;
-                        let samples = ring(samples, self.sample_ring)?;
-                        self.counters.rings.push(CpuRings { samples, side, switches: switches.take() });
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Opener<'_> {
-    /// A counter that tells of switches, where they are wanted: the ring of a CPU, or one that shares it.
-    fn open_switches(&mut self, index: usize, whose: Whose<'_>) -> Result<Option<Ring>, Failure> {
-        let failed = |error| Failure::Counter(error, 0);
-        let Some(options) = &mut self.switch_options else { return Ok(None) };
-        let switches = counter(Software::Dummy, whose, self.cpus[index], options).map_err(failed)?;
-        let counted = Counted { event: SWITCHES, owner: whose.owner() };
-        self.counters.counted.insert(switches.id().map_err(failed)?, counted);
-        match self.counters.rings.get(index).and_then(|rings| rings.switches.as_ref()) {
-            None => Ok(Some(ring(switches, self.sampling.switch_ring(self.sample_ring))?)),
-            Some(leader) => {
-                sys::share_ring(switches.file(), leader.file()).map_err(failed)?;
-                self.counters.others.push(switches);
-                Ok(None)
-            }
-        }
-    }
-}
-
-/// Whose events are counted.
-#[derive(Clone, Copy)]
-enum Whose<'a> {
-    Everybody,
-    Cgroup(&'a File),
-    /// A thread's and those of all that it makes.
-    Task(u32),
-    /// A thread's, beside counters of other threads of its process.
-    Thread(u32),
-}
-
-impl Whose<'_> {
-    fn owner(self) -> Option<u32> {
-        if let Self::Thread(tid) = self { Some(tid) } else { None }
-    }
-
-    /// Whose side-band is needed beside samples: a process may enter a cgroup with all that it has mapped.
-    fn beside(self) -> Self {
-        if let Self::Cgroup(_) = self { Self::Everybody } else { self }
-    }
-}
-
-fn ring(counter: Counter, exponent: u8) -> Result<Ring, Failure> {
-    let sampler = counter.sampler(exponent).map_err(Failure::Ring)?;
-    Ok(Ring { counter, sampler })
-}
-
-fn counter(
-    event: impl TryInto<perf_event_open::event::Event, Error = io::Error> + Clone,
-    whose: Whose<'_>,
-    cpu: u32,
-    options: &mut Opts,
-) -> io::Result<Counter> {
-    let open = |options: &Opts| match whose {
-        Whose::Everybody => Counter::new(event.clone(), (Proc::ALL, Cpu(cpu)), options),
-        Whose::Cgroup(folder) => Counter::new(event.clone(), (Cgroup(folder), Cpu(cpu)), options),
-        Whose::Task(task) | Whose::Thread(task) => Counter::new(event.clone(), (Proc(task), Cpu(cpu)), options),
-    };
-    match open(options) {
-        // Before Linux 6.0 a counter does not tell its losses.
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) && options.stat_format.lost_records => {
-            options.stat_format.lost_records = false;
-            open(options)
-        }
-        result => result,
-    }
-}
-
-fn raise_file_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    pub(super) owner: Option<u32>,
 }

@@ -132,11 +132,30 @@ impl Metric {
         Ok(metric)
     }
 
-    /// Several events, with commas between them.
+    /// The events of several lists, each once; with a field that weighs them, where there is one.
     ///
     /// # Errors
-    /// Those of [`Metric::named`].
-    pub fn list(text: &str) -> Result<Vec<Self>, Error> {
+    /// Those of [`Metric::named`] and of the field, [`Error::Usage`].
+    pub fn lists(lists: &[String], field: Option<&str>) -> Result<Vec<Self>, Error> {
+        let lists = lists.iter().map(|events| Self::list(events));
+        let mut metrics = lists.collect::<Result<Vec<_>, _>>()?.concat();
+        if let Some(field) = field {
+            let [metric] = &mut metrics[..] else {
+                let what = "--weight-field is for one tracepoint: -e SUBSYSTEM:EVENT";
+                return Err(Error::Usage(what.to_owned()));
+            };
+            metric.quantity = Some(Quantity::field(metric.name(), field)?);
+        }
+        for (number, metric) in metrics.iter().enumerate() {
+            if metrics[..number].iter().any(|other| other.name() == metric.name()) {
+                return Err(Error::Usage(format!("-e {} stands there twice", metric.name())));
+            }
+        }
+        Ok(metrics)
+    }
+
+    /// Several events, with commas between them.
+    fn list(text: &str) -> Result<Vec<Self>, Error> {
         // A comma between slashes belongs to the event.
         let mut inside = false;
         let comma = |letter: char| {

@@ -1,14 +1,16 @@
 //! Recording live programs with the kernel's perf_event counters. Linux only.
 //!
-//! [`target`] says what is recorded, [`counters`] opens counters and rings for it, [`rings`] reads them in order into a
+//! [`target`] says what is recorded, [`counters`] has counters and rings for it, [`rings`] reads them in order into a
 //! [`Recording`], and [`command`] starts the program that is to be profiled.
 
 pub mod command;
 pub mod counters;
 pub mod events;
 pub mod off_cpu;
+mod opening;
 mod options;
 mod overhead;
+pub mod performance;
 mod pmu;
 pub mod quantity;
 pub mod refusal;
@@ -160,6 +162,7 @@ pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded,
             (Some(frames), CallGraph::FramePointers) => frames.into(),
             _ => refusal::max_stack(),
         },
+        max_branches: refusal::max_branches(),
         addresses: request.each_sample,
         ..Options::default()
     };

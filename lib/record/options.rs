@@ -1,8 +1,8 @@
 //! What is asked of the kernel for each kind of counter.
 
 use perf_event_open::config::{
-    CallChain, Clock, Inherit, OnExecve, Opts, RecordIdFormat, RegsMask, SampleOn, SampleSkid, Size, UseBuildId,
-    WakeUpOn,
+    BranchType, CallChain, Clock, Inherit, Lbr, OnExecve, Opts, RecordIdFormat, RegsMask, SampleOn, SampleSkid, Size,
+    TargetPriv, UseBuildId, WakeUpOn,
 };
 
 use super::events::{Excluded, Metric};
@@ -26,6 +26,7 @@ pub fn of_samples(target: &Target, sampling: &Sampling, metric: &Metric, rate: R
         Rate::Period(events) => SampleOn::Count(events),
     };
     options.stat_format.lost_records = true;
+    options.sample_format.code_addr = sampling.tells_address();
     options.sample_format.period = sampling.tells_period();
     options.sample_format.raw = sampling.brings_fields();
     // Where stacks are unwound, the kernel finds its own part of them alone.
@@ -33,10 +34,17 @@ pub fn of_samples(target: &Target, sampling: &Sampling, metric: &Metric, rate: R
     let max_stack_frames = sampling.max_stack.filter(|_| by_kernel).unwrap_or(0);
     let mut call_chain =
         CallChain { exclude_user: false, exclude_kernel: without_kernel, defer_user: false, max_stack_frames };
-    if let CallGraph::Dwarf(bytes) = sampling.call_graph {
-        call_chain.exclude_user = true;
-        options.sample_format.user_regs = Some(RegsMask(unwind::REGISTERS));
-        options.sample_format.user_stack = Some(Size(bytes));
+    match sampling.call_graph {
+        CallGraph::FramePointers => {}
+        CallGraph::BranchRecords => {
+            call_chain.exclude_user = true;
+            options.sample_format.lbr = Some(calls_in_user_space());
+        }
+        CallGraph::Dwarf(bytes) => {
+            call_chain.exclude_user = true;
+            options.sample_format.user_regs = Some(RegsMask(unwind::REGISTERS));
+            options.sample_format.user_stack = Some(Size(bytes));
+        }
     }
     // The kernel refuses a callchain that leaves both parts out; an empty one does the same.
     call_chain.exclude_kernel &= !call_chain.exclude_user;
@@ -45,6 +53,12 @@ pub fn of_samples(target: &Target, sampling: &Sampling, metric: &Metric, rate: R
         options.wake_up.on = WakeUpOn::Bytes(bytes);
     }
     options
+}
+
+/// The calls that have not returned, without what else is known of them: as `CallGraph::layout` has it.
+fn calls_in_user_space() -> Lbr {
+    let branch_type = BranchType { call_stack: true, ..BranchType::default() };
+    Lbr { target_priv: Some(TargetPriv { user: true, kernel: false, hv: false }), branch_type, ..Lbr::default() }
 }
 
 /// The options of a counter that only tells what samples refer to.

@@ -3,8 +3,9 @@
 use std::fs;
 use std::io;
 
-use super::sampling::{Rate, Sampling};
+use super::sampling::{CallGraph, Rate, Sampling};
 use super::target::{self, Target};
+use crate::diagnostics::plural;
 use crate::{Error, plain};
 
 /// What to say when a counter of an event, by its number, cannot be opened.
@@ -21,9 +22,7 @@ pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: u
         }
         Some(libc::EACCES | libc::EPERM) => permission(target),
         Some(libc::ESRCH) => "the process ended before it could be recorded".to_owned(),
-        Some(libc::EMFILE) => {
-            format!("too many threads for the limit of {} open files; raise it with ulimit -n, or use -a", open_files())
-        }
+        Some(libc::EMFILE) => too_many_files(target, sampling, online.len()),
         Some(libc::ENOSYS) => blocked(),
         Some(libc::EINVAL) if hertz > max_sample_rate() => {
             format!("-F {hertz} is above kernel.perf_event_max_sample_rate={}", max_sample_rate())
@@ -35,6 +34,9 @@ pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: u
             let asked = sampling.max_stack.unwrap_or(0);
             format!("--max-stack {asked} is above kernel.perf_event_max_stack={}", max_stack())
         }
+        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::EINVAL) if sampling.call_graph == CallGraph::BranchRecords => {
+            "this CPU or virtual machine keeps no branch records; use --call-graph dwarf".to_owned()
+        }
         Some(libc::EOPNOTSUPP | libc::EINVAL) if metric.precise > 0 => {
             format!("this machine does not count {name} that precisely; leave out a p")
         }
@@ -45,6 +47,23 @@ pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: u
         _ => format!("cannot count {name}: {}", plain(error)),
     })
 }
+
+/// What to say when each thread needs more counters than files may be open.
+fn too_many_files(target: &Target, sampling: &Sampling, online: usize) -> String {
+    let (threads, cpus) = (target.running().len(), sampling.cpus.as_ref().map_or(online, Vec::len));
+    // One of each event, one of the side-band, one of switches where they are wanted.
+    let each = sampling.metrics.len() + 1 + usize::from(sampling.switches);
+    let needed = threads.max(1) * cpus * each + ALREADY_OPEN;
+    format!(
+        "needs {needed} open files ({} on {}), the limit is {}: raise it with ulimit -n {needed}, or use -a",
+        plural(threads as u64, "thread"),
+        plural(cpus as u64, "CPU"),
+        open_files(),
+    )
+}
+
+/// What is open beside counters: standard streams, and what waits for them and for signals.
+const ALREADY_OPEN: usize = 24;
 
 /// What to say when kernel frames have to be left out.
 pub fn kernel_left_out() -> String {
@@ -139,6 +158,13 @@ fn max_sample_rate() -> u64 {
 /// How many addresses the kernel writes of a stack at most.
 pub fn max_stack() -> usize {
     setting("/proc/sys/kernel/perf_event_max_stack").and_then(|depth| usize::try_from(depth).ok()).unwrap_or(127)
+}
+
+/// How many calls the CPU keeps at most: 32 of today's.
+pub fn max_branches() -> usize {
+    let depth =
+        setting("/sys/bus/event_source/devices/cpu/caps/branches").and_then(|depth| usize::try_from(depth).ok());
+    depth.filter(|depth| *depth > 0).unwrap_or(32)
 }
 
 fn open_files() -> String {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use super::events::Metric;
 use super::quantity::Quantity;
 use crate::Error;
-use crate::perf::event::{Layout, sample_type};
+use crate::perf::event::{Layout, branch_type, sample_type};
 use crate::perf::unwind;
 
 /// How stacks are found.
@@ -13,6 +13,8 @@ use crate::perf::unwind;
 pub enum CallGraph {
     /// By frame pointers, in the kernel.
     FramePointers,
+    /// By the calls that have not returned, which some CPUs keep.
+    BranchRecords,
     /// By unwind information, from a copy of so many bytes of the stack.
     Dwarf(u32),
 }
@@ -21,7 +23,7 @@ impl CallGraph {
     /// The sizes of the ring of samples: the best and the smallest.
     fn ring_sizes(self) -> (u8, u8) {
         match self {
-            Self::FramePointers => (SAMPLE_RING, SMALLEST_RING),
+            Self::FramePointers | Self::BranchRecords => (SAMPLE_RING, SMALLEST_RING),
             Self::Dwarf(bytes) => (STACK_RING, SMALLEST_RING.max((2 * bytes / 4096).next_power_of_two().ilog2() as u8)),
         }
     }
@@ -29,9 +31,13 @@ impl CallGraph {
     /// The layout of the records, but for what other options add.
     fn layout(self) -> Layout {
         use sample_type as bit;
-        let common = bit::IP | bit::TID | bit::TIME | bit::ID | bit::CPU | bit::CALLCHAIN;
+        let common = bit::TID | bit::TIME | bit::ID | bit::CPU | bit::CALLCHAIN;
         match self {
             Self::FramePointers => Layout::new(common, 0),
+            Self::BranchRecords => {
+                let kind = branch_type::USER | branch_type::CALL_STACK | branch_type::NO_FLAGS | branch_type::NO_CYCLES;
+                Layout { branches: kind, ..Layout::new(common | bit::BRANCH_STACK, 0) }
+            }
             Self::Dwarf(_) => Layout::new(common | bit::REGS_USER | bit::STACK_USER, unwind::REGISTERS),
         }
     }
@@ -40,17 +46,18 @@ impl CallGraph {
 impl FromStr for CallGraph {
     type Err = String;
 
-    /// Reads `fp`, `dwarf` or `dwarf,BYTES`.
+    /// Reads `fp`, `lbr`, `dwarf` or `dwarf,BYTES`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (how, bytes) = text.split_once(',').unwrap_or((text, "16384"));
         match how {
             "fp" => Ok(Self::FramePointers),
+            "lbr" => Ok(Self::BranchRecords),
             // In words of eight bytes, as the kernel copies them.
             "dwarf" => match bytes.parse().map(|bytes: u32| bytes.next_multiple_of(8)) {
                 Ok(bytes @ 8..=LARGEST_COPY) => Ok(Self::Dwarf(bytes)),
                 _ => Err(format!("dwarf,BYTES takes up to {LARGEST_COPY} bytes, such as dwarf,16384")),
             },
-            _ => Err("dwarf, dwarf,BYTES or fp".to_owned()),
+            _ => Err("dwarf, dwarf,BYTES, fp or lbr".to_owned()),
         }
     }
 }
@@ -173,6 +180,9 @@ impl Sampling {
     /// The layout of the records.
     pub(super) fn layout(&self) -> Layout {
         let mut layout = self.call_graph.layout();
+        if self.tells_address() {
+            layout.sample_type |= sample_type::IP;
+        }
         if self.tells_period() {
             layout.sample_type |= sample_type::PERIOD;
         }
@@ -182,10 +192,16 @@ impl Sampling {
         layout
     }
 
+    /// Whether samples bring where they were taken. A switch is always at the same place, and there are many: what their
+    /// samples do not need is left out.
+    pub(super) fn tells_address(&self) -> bool {
+        !self.switches
+    }
+
     /// Whether samples bring the event's own count. Where they do, the kernel takes a sample of each software event and
     /// tracepoint, whatever period was asked for (`perf_swevent_event` in its `core.c`).
     pub(super) fn tells_period(&self) -> bool {
-        !self.metrics.iter().any(|(_, rate)| matches!(rate, Rate::Period(events) if *events > 1))
+        !self.switches && !self.metrics.iter().any(|(_, rate)| matches!(rate, Rate::Period(events) if *events > 1))
     }
 
     /// Whether samples bring what tracepoints write.

@@ -30,7 +30,7 @@ pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Ve
         ),
     ];
     lines.extend(recorded.times.as_ref().and_then(sparse));
-    lines.extend(advice(counts, call_graph, recorded.times.is_some()));
+    lines.extend(advice(counts, call_graph, cure(recorded)));
     lines.truncate(5);
     lines
 }
@@ -48,7 +48,12 @@ fn quantities(recorded: &Recorded) -> String {
 fn charged(times: &Times) -> String {
     let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
     let mut parts = Vec::new();
-    for (state, what) in [(State::Blocked, "block"), (State::Runnable, "preemption"), (State::Lost, "lost span")] {
+    for (state, what) in [
+        (State::Blocked, "block"),
+        (State::Asleep, "earlier sleep"),
+        (State::Runnable, "preemption"),
+        (State::Lost, "lost span"),
+    ] {
         let (count, nanoseconds) = times.sum(state);
         if count > 0 || state == State::Blocked {
             parts.push(format!("{} of {:.3} s", plural(count, what), seconds(nanoseconds)));
@@ -78,8 +83,17 @@ pub fn cuts(recorded: &Recorded) -> String {
     )
 }
 
+/// What makes samples fewer or smaller.
+fn cure(recorded: &Recorded) -> &'static str {
+    match recorded.metrics.iter().any(|(_, rate)| rate.period().is_some()) {
+        _ if recorded.times.is_some() => "raise --off-cpu-period",
+        true => "raise -c, or take --call-graph fp",
+        false => "lower -F",
+    }
+}
+
 /// What to change, where something is worth changing; and why stacks were cut.
-fn advice(counts: &Counts, call_graph: CallGraph, of_switches: bool) -> Vec<String> {
+fn advice(counts: &Counts, call_graph: CallGraph, cure: &str) -> Vec<String> {
     let mut advice = Vec::new();
     if counts.samples + counts.lost == 0 {
         advice.push("nothing was recorded: it ran too briefly, or slept all the time".to_owned());
@@ -113,15 +127,14 @@ fn advice(counts: &Counts, call_graph: CallGraph, of_switches: bool) -> Vec<Stri
     if counts.lost > 0 {
         let all = counts.samples + counts.lost;
         let share = share(counts.lost, all);
-        let cure = if of_switches { "raise -m or --off-cpu-period" } else { "raise -m or lower -F" };
-        advice.push(format!("lost {} of {all} samples ({share}); {cure}", counts.lost));
+        advice.push(format!("lost {} of {all} samples ({share}); raise -m or {cure}", counts.lost));
     }
     if counts.lost_side_band > 0 {
         let lost = plural(counts.lost_side_band, "record");
         advice.push(format!("{lost} of new mappings and threads lost: some names may be missing"));
     }
     if counts.throttled > 0 {
-        advice.push(format!("the kernel held sampling back {}; lower -F", plural(counts.throttled, "time")));
+        advice.push(format!("the kernel held sampling back {}; {cure}", plural(counts.throttled, "time")));
     }
     advice
 }

@@ -20,7 +20,7 @@ impl Drawing {
         options: &Options,
         diagnostics: &mut Diagnostics,
     ) -> Result<Option<Self>, Error> {
-        let mut input = Sorted::new(source.open()?);
+        let mut input = Sorted::ahead(source.open()?);
         let (mut pen, mut ends) = (None, Vec::new());
         loop {
             match input.step()? {

@@ -123,13 +123,16 @@ def main():
     options = parser.parse_args()
     labels, collapse = options.by.split(","), options.collapse
 
-    from pyspark import SparkConf, SparkContext
+    from pyspark import SparkConf, SparkContext, StorageLevel
 
     spark = SparkContext(conf=SparkConf().setAppName("fg-fleet"))
     spark._jsc.hadoopConfiguration().set("mapreduce.input.fileinputformat.input.dir.recursive", "true")
     files = spark.binaryFiles(options.profiles, options.partitions)
     merged = files.mapPartitions(lambda read: merge_partition(collapse, labels, read))
     merged = merged.groupByKey().map(lambda group: (group[0], merge_group(collapse, *group)))
+    # All groups at once, and then one after the other to here.
+    merged = merged.persist(StorageLevel.DISK_ONLY)
+    merged.count()
     groups, left_out = 0, 0
     for group, (content, notes) in merged.toLocalIterator():
         for is_left_out, note in notes:

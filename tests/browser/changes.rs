@@ -102,6 +102,28 @@ fn a_function_stands_between_its_callers_and_what_it_calls() {
 }
 
 #[test]
+fn a_caller_is_not_taken_for_a_callee_of_the_same_name() {
+    judge(
+        b"x;f;x 5\nx;f 5\n",
+        &[],
+        "",
+        r##"
+        frame("f").focus();
+        key("b");
+        const [callee, caller] = groups().filter(group => title(group).startsWith("x (")).sort((a, b) => rect(a).top - rect(b).top);
+        click(caller);
+        const link = location.hash;
+        key("Escape");
+        click(groups().find(group => title(group) === title(callee)));
+        check(location.hash !== link, "links of their own");
+        location.hash = link;
+        await until(() => groups().filter(group => title(group).startsWith("x (")).every(group => !group.matches(".parent")), "back");
+        equal(groups().length, 3, "the caller is zoomed to, the callee as before");
+    "##,
+    );
+}
+
+#[test]
 fn hidden_and_chosen_frames_change_the_shares() {
     judge(
         STACKS,
@@ -189,6 +211,9 @@ fn matches_are_gone_through_one_by_one() {
         key("n");
         equal(at(), first, "by key");
         equal(document.activeElement, groups()[first], "which has the focus");
+        key("n");
+        key("N");
+        equal(at(), first, "and back");
     "##,
     );
 }
@@ -254,19 +279,30 @@ fn controls_stay_in_sight() {
 
 #[test]
 fn a_differential_picture_is_coloured_alike_still_and_live() {
+    let stacks = b"main;f;g 10 30\nmain;f;h 20 10\nmain;i 70 60\nmain;gone 9 0\n";
     for arguments in [&["--width", "1200"][..], &["--width", "1200", "--negate", "--delta", "self"]] {
-        judge(
-            b"main;f;g 10 30\nmain;f;h 20 10\nmain;i 70 60\nmain;gone 9 0\n",
-            arguments,
-            "",
+        let still = crate::support::run("fg-svg", arguments, stacks).ok().text();
+        let fill = |name: &str| {
+            let (_, rest) = still.split_once(&format!("<title>{name} (")).unwrap();
+            let hex = &rest.split_once("fill=\"#").unwrap().1[..6];
+            let part = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+            format!("rgb({}, {}, {})", part(0), part(2), part(4))
+        };
+        let test = format!(
             r##"
             check(byId("legend").textContent.includes("grew"), "the legend");
             check(!frame("gone"), "what vanished has no width");
             const fill = name => getComputedStyle(frame(name).querySelector("rect")).fill;
-            check(fill("g") !== fill("h"), "what grew and what shrank differ");
+            equal(fill("g"), "{}", "what grew, or shrank");
+            equal(fill("h"), "{}", "what shrank, or grew");
+            equal(fill("main"), "{}", "their caller");
             check(/; [+-]\d/.test(title(frame("g"))), "the change is told");
         "##,
+            fill("g"),
+            fill("h"),
+            fill("main")
         );
+        judge(stacks, arguments, "", &test);
     }
 }
 

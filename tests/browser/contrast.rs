@@ -68,6 +68,19 @@ fn measure(stacks: &[u8], arguments: &[&str]) {
 }
 
 #[test]
+fn it_is_dark_where_the_reader_prefers_that() {
+    for (hour, is_dark) in [(Hour::Day, false), (Hour::Night, true)] {
+        let test = format!(
+            "const dark = element => getComputedStyle(element).fill.match(/\\d+/g)?.slice(0, 3).every(part => part < 80) ?? false;
+            equal(dark(svg.querySelector('.background')), {is_dark}, 'the background');
+            equal(dark(byId('title')), {}, 'the words');",
+            !is_dark
+        );
+        judge_at(hour, STACKS, &[], "", &test);
+    }
+}
+
+#[test]
 fn labels_can_be_read() {
     // That every colour of every palette has readable labels, a test of the colours shows.
     measure(STACKS, &["--colors", "java"]);

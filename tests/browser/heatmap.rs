@@ -220,6 +220,7 @@ fn two_selections_are_compared_as_fg_diff_does() {
         drag([0, 0], [0, 49]);
         drag([2, 0], [2, 49], true);
         equal(title(frame("burst")), "burst (200 samples, 40.00%; +40.00%)", "what grew");
+        equal(document.querySelectorAll("#frames").length, 1, "the still frames are gone");
         const [swap] = [...document.querySelectorAll("#selections button")].filter(button => button.textContent === "Swap");
         click(swap);
         check(!frame("burst"), "what is not there after is not drawn");

@@ -52,14 +52,19 @@ fn a_click_zooms_and_reset_returns() {
         &[],
         "",
         r##"
-        const before = width("parse");
+        const before = width("parse"), fill = name => getComputedStyle(frame(name).querySelector("rect")).fill;
+        const colours = ["main", "parse"].map(fill), sum = colour => colour.match(/\d+/g).reduce((sum, part) => sum + Number(part), 0);
         click(frame("parse").querySelector("rect"));
+        check(sum(fill("main")) > sum(colours[0]) + 50, "its callers are pale");
+        equal(fill("parse"), colours[1], "it is not");
         equal(width("parse"), width("all"), "the frame over the whole width");
         equal(width("main"), width("all"), "what stands beneath it too");
         check(!frame("idle"), "what is not related is gone");
         equal(width("scan"), Math.round(0.4 * width("all")), "what it calls, in proportion");
         check(frame("main").matches(".parent"), "callers are told apart");
         check(shown(byId("unzoom")), "reset is there");
+        frame("scan").querySelector("rect").dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
+        check(text("details").endsWith(" · 40.00% of its caller · 40.00% of the view"), `details: ${text("details")}`);
         click(byId("unzoom"));
         equal(width("parse"), before, "reset");
         check(!shown(byId("unzoom")), "reset is gone");
@@ -81,6 +86,7 @@ fn the_keyboard_zooms_and_resets() {
         equal(width("write"), width("all"), "Enter zooms");
         key("Escape");
         check(width("write") < width("all"), "Escape resets");
+        check(key("F3").defaultPrevented && document.activeElement === svg.querySelector("input"), "F3 searches");
     "##,
     );
 }
@@ -132,6 +138,9 @@ fn search_tells_the_share_of_the_view() {
         equal(getComputedStyle(frame("parse").querySelector("rect")).fill, "rgb(230, 0, 230)", "a match's colour");
         click(frame("write"));
         equal(text("matched"), "Matched: 20.00% · 1 frame", "share of the zoomed view");
+        click(byId("unzoom"));
+        click(frame("scan"));
+        equal(text("matched"), "Matched: 0.00% · 1 frame", "of what is in view, its caller is not");
         equal(text("search"), "Reset Search", "the button");
         click(byId("search"));
         equal(svg.querySelectorAll(".match").length, 0, "matches after the reset");
@@ -171,8 +180,10 @@ fn a_link_leads_back() {
         click(frame("scan"));
         check(first.length > 1 && location.hash !== first, "each zoom has its link");
         history.back();
-        await until(() => location.hash === first && width("parse") === width("all"), "the way back");
-        check(width("scan") < width("all"), "out of the second zoom");
+        await until(() => width("parse") === width("all") && width("scan") < width("all"), "the way back");
+        equal(location.hash, first, "and its link");
+        history.forward();
+        await until(() => width("scan") === width("all"), "the way forward");
         location.hash = "#zoom=nonsense&search=next";
         await until(() => text("matched") === "Matched: 10.00% · 1 frame", "the search of the link");
         equal(width("main"), Math.round(width("all") / 2), "an unknown place is the whole");
@@ -180,6 +191,118 @@ fn a_link_leads_back() {
         await until(() => width("parse") === width("all"), "the place of the link");
     "##,
     );
+}
+
+#[test]
+fn a_link_leads_to_the_same_place_in_another_picture() {
+    let more = b"a;b 9\nmain;aaa 50\nmain;parse 7\nmain;parse;read 35\nmain;parse;scan;next;deeper 20\nmain;write 40\n";
+    for arguments in [&["--height", "20", "--color", "io"][..], &["--inverted", "--width", "800", "--fontsize", "10"]] {
+        judge(
+            more,
+            arguments,
+            "#zoom=tj01wf.162nk2d&search=next",
+            r##"
+            equal(width("parse"), width("all"), "the place of the link");
+            equal(width("main"), width("all"), "on its callers");
+            equal(text("matched"), "Matched: 32.26% · 1 frame", "and its search");
+        "##,
+        );
+    }
+}
+
+#[test]
+fn labels_fit_into_their_frames() {
+    judge(
+        b"main;a_function_with_a_long_name 10\nmain;another::function::in::namespaces 12\nmain;WWWWWWWWWWWWWW 6\nmain;iiiiiiiiiiiiii 6\n\
+            main;\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad\xe6\x96\x87 4\n",
+        &["--width", "420"],
+        "",
+        r##"
+        const labelled = groups().filter(group => group.querySelector("text"));
+        check(labelled.length > 5, `${labelled.length} labels`);
+        for (const group of labelled) {
+            const { width } = group.querySelector("rect").getBBox(), length = group.querySelector("text").getComputedTextLength();
+            check(length <= width - 3, `${title(group)}: ${length} in ${width}`);
+        }
+        const cut = group => group.querySelector("text").textContent;
+        check(cut(frame("another::function::in::namespaces")).endsWith("namespaces"), "the function stays");
+        check(/^i+$/.test(cut(frame("iiiiiiiiiiiiii"))), "narrow letters need less room");
+        check(/^W+\.\.$/.test(cut(frame("WWWWWWWWWWWWWW"))), "than wide ones");
+    "##,
+    );
+}
+
+#[test]
+fn it_can_be_read_aloud() {
+    judge(
+        STACKS,
+        &["--title", "Where the time goes"],
+        "",
+        r##"
+        const frames = byId("frames");
+        equal(frames.getAttribute("role"), "tree", "the frames' role");
+        equal(frames.getAttribute("aria-label"), "Where the time goes", "and name");
+        for (const [name, level] of [["all", "1"], ["main", "2"], ["parse", "3"]]) {
+            equal(frame(name).getAttribute("role"), "treeitem", "a frame's role");
+            equal(frame(name).getAttribute("aria-level"), level, "and level");
+        }
+        for (const id of ["unzoom", "search", "menu"]) equal(byId(id).getAttribute("role"), "button", id);
+        check(byId("menu").getAttribute("tabindex") === "0", "buttons are stops of the Tab key");
+        byId("menu").focus();
+        key("Enter");
+        check(svg.querySelector(".sheet[role=dialog][aria-label]"), "a button by key, and a dialog with a name");
+        key("Escape");
+        check(svg.querySelector("input").getAttribute("aria-label"), "the search field's name");
+    "##,
+    );
+}
+
+#[test]
+fn states_look_unlike_functions() {
+    judge(
+        b"main;read;[off-cpu] 30\nmain;work 20\n[lost] 9\n",
+        &[],
+        "",
+        r##"
+        const dashes = name => getComputedStyle(frame(name).querySelector("rect")).strokeDasharray;
+        check(dashes("[off-cpu]") !== "none" && dashes("[lost]") !== "none", "states are outlined");
+        equal(dashes("work"), "none", "functions are not");
+        check(byId("legend").textContent.includes("[lost] 15.25%"), "the legend");
+    "##,
+    );
+}
+
+#[test]
+fn without_script_it_is_a_picture() {
+    let svg = run("fg-svg", ["--width", "1200", "--color", "blue"], STACKS).ok().text();
+    let address: String = svg.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let fill = |name: &str| {
+        let (_, rest) = svg.split_once(&format!("<title>{name} (")).unwrap();
+        let attribute = |name: &str| rest.split_once(&format!(" {name}=\"")).unwrap().1.split_once('"').unwrap().0;
+        let place = |name| attribute(name).parse::<f64>().unwrap();
+        (place("x") + place("width") - 3.0, place("y") + 3.0, attribute("fill"))
+    };
+    let mut points = String::new();
+    for name in ["idle", "parse", "read"] {
+        let (x, y, fill) = fill(name);
+        points.push_str(&format!("[{x}, {y}, '{fill}', '{name}'],"));
+    }
+    let test = format!(
+        "const image = document.querySelector('img'), canvas = document.createElement('canvas');
+        await image.decode();
+        [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
+        const context = canvas.getContext('2d');
+        context.drawImage(image, 0, 0);
+        for (const [x, y, fill, name] of [{points}]) {{
+            const seen = [...context.getImageData(x, y, 1, 1).data].slice(0, 3);
+            equal('#' + seen.map(part => part.toString(16).padStart(2, '0')).join(''), fill, name);
+        }}"
+    );
+    let page = format!(
+        "<!DOCTYPE html><body><img src=\"data:image/svg+xml,{address}\"><script>{}</script></body>",
+        script(&test)
+    );
+    judge_page("page.html", &page, "");
 }
 
 #[test]

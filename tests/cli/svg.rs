@@ -122,6 +122,19 @@ fn what_is_too_narrow_is_said_with_a_number() {
 }
 
 #[test]
+fn frames_that_nobody_can_tell_apart_are_strokes_with_titles() {
+    let svg = run("fg-svg", ["--width", "1200"], b"a;b 10000\na;c 1\na;d 2\na;e 9\n").ok().text();
+    assert_eq!(shown(&svg)[2..], ["b 10,000 99.88", "c 1 0.01", "d 2 0.02", "e 9 0.09"]);
+    // A pixel is 8.48 samples.
+    for (name, shape) in
+        [("b", "<rect x=\"10\""), ("c", "<path d=\"M1188.6 "), ("d", "<path d=\"M1188.7 "), ("e", "<rect")]
+    {
+        let (_, rest) = svg.split_once(&format!("<title>{name} (")).unwrap();
+        assert!(rest.split_once("</title>").unwrap().1.starts_with(shape), "{name}: {}", &rest[..90]);
+    }
+}
+
+#[test]
 fn without_stacks_there_is_no_picture() {
     let folder = directory();
     let file = folder.path().join("flame.svg");
@@ -221,6 +234,10 @@ fn a_plain_picture_has_no_script_and_no_packed_profile() {
     assert!(!svg.contains("<script") && !svg.contains("<metadata"));
     let whole = run("fg-svg", [""; 0], STACKS).ok().text();
     assert_eq!(titles(&svg), titles(&whole));
+    // Nothing is fetched: the only addresses are names of namespaces.
+    let addresses = regex::Regex::new(r#"https?://[^\s"'<]*"#).unwrap();
+    let fetched = addresses.find_iter(&whole).find(|address| !address.as_str().starts_with("http://www.w3.org/"));
+    assert_eq!(fetched.map(|address| address.as_str()), None);
 }
 
 #[test]

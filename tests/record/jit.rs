@@ -123,7 +123,16 @@ fn each_sample_has_the_name_of_its_own_time() {
     recording.take(stamp(2), Event::Mmap(mmap));
     for time in [5, 50, 150, 250, 251, 252] {
         let callchain = Callchain::default();
-        let sample = Sample { ip: 0x7004, period: 1, in_kernel: false, callchain, user: None, event: 0, raw: &[] };
+        let sample = Sample {
+            ip: 0x7004,
+            period: 1,
+            in_kernel: false,
+            callchain,
+            user: None,
+            event: 0,
+            raw: &[],
+            branches: Default::default(),
+        };
         recording.take(stamp(time), Event::Sample(sample));
     }
     recording.finish();

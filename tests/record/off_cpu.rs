@@ -165,6 +165,7 @@ fn who_slept_before_the_recording_has_no_stack() {
     let profile = Folded::of(&outcome);
     assert_eq!(profile.0[0].0, ["sleep", "[unsampled]", "[off-cpu]"], "{outcome:?}");
     assert!((300_000..3_000_000).contains(&profile.total()), "{outcome:?}");
+    assert!(outcome.stderr.contains("microseconds: 0 blocks of 0.000 s, 1 earlier sleep of "), "{outcome:?}");
 }
 
 #[test]

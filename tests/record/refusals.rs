@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::folded::{Background, Folded, may_record, record};
-use crate::programs::program;
+use crate::programs::{compiled, program};
 use crate::support::{Outcome, directory, eventually, has, run_bounded, skip, tool};
 
 const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
@@ -201,7 +201,27 @@ fn more_threads_than_files_may_be_open_is_said() {
     command.args(["-c", script, tool("fg-record"), &process.pid()]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let outcome = run_bounded(&mut command);
     assert_eq!(outcome.code(), 125, "{outcome:?}");
-    assert!(outcome.stderr.contains("too many threads for the limit of 64 open files"), "{outcome:?}");
+    assert!(outcome.stderr.contains("the limit is 64: raise it with ulimit -n "), "{outcome:?}");
+    // With as many as it asks for there are enough.
+    let needed = outcome.stderr.split("ulimit -n ").nth(1).and_then(|rest| rest.split(',').next()).unwrap();
+    let script = format!("ulimit -n {needed}; exec \"$0\" -d 0.1 -p \"$1\"");
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, tool("fg-record"), &process.pid()]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    run_bounded(&mut command).ok();
+}
+
+#[test]
+fn branch_records_and_exactness_that_the_machine_lacks_are_said() {
+    if !may_record() {
+        return;
+    }
+    for (arguments, said) in [
+        (["--call-graph", "lbr"], "this CPU or virtual machine keeps no branch records; use --call-graph dwarf"),
+        (["-e", "cycles:ppp"], "this machine "),
+    ] {
+        let outcome = record([arguments[0], arguments[1], "--", "true"]);
+        assert!(outcome.status.success() || outcome.code() == 125 && outcome.stderr.contains(said), "{outcome:?}");
+    }
 }
 
 #[test]
@@ -237,4 +257,27 @@ fn without_leave_probes_and_programs_in_the_kernel_are_refused_with_the_reason()
         assert_eq!(outcome.code(), 125, "{outcome:?}");
         assert!(outcome.stderr.starts_with(&format!("fg-record: {said}, or ")), "{outcome:?}");
     }
+}
+
+#[test]
+fn a_file_that_could_not_be_opened_is_a_name_in_brackets_and_counted() {
+    let (Some(nobody), Some(sources)) = (Nobody::new(), compiled()) else { return };
+    let compile = |arguments: &[&str]| {
+        let compiler = Command::new("cc").args(["-O2", "-g"]).args(arguments).current_dir(nobody.path()).status();
+        assert!(compiler.unwrap().success());
+    };
+    let busy = sources.join("busy.c");
+    std::fs::write(nobody.program("main.c"), "void spin(double); int main(void) { spin(20); return 0; }").unwrap();
+    compile(&["-shared", "-fPIC", "-DNO_MAIN", "-o", "libgone.so", busy.to_str().unwrap()]);
+    compile(&["-o", "main", "main.c", "./libgone.so"]);
+    std::fs::remove_file(nobody.program("main.c")).unwrap();
+    // Of a file that was removed only root may still read what is mapped; but for the program itself.
+    let process = Background::start(&mut nobody.command("exec ./main"));
+    let maps = Path::new("/proc").join(process.pid()).join("maps");
+    assert!(eventually(|| std::fs::read_to_string(&maps).is_ok_and(|maps| maps.contains("libgone.so"))));
+    std::fs::remove_file(nobody.program("libgone.so")).unwrap();
+    let outcome = nobody.run(&format!("./fg-record -F 997 -d 500ms -p {}", process.pid())).ok();
+    let profile = Folded::of(&outcome);
+    profile.assert_share(&["main", "[libgone.so (deleted)]"], 0.8);
+    assert!(!outcome.stderr.contains(", 0 of"), "{outcome:?}");
 }

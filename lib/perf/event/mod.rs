@@ -3,9 +3,11 @@
 //! The layout is that of `perf_event_open(2)`, section "MMAP layout". A record that is shorter than it claims to be is
 //! no event; nothing in one is trusted.
 
+mod branches;
 mod fields;
 mod parse;
 
+pub use branches::Branches;
 pub use fields::Fields;
 pub use parse::parse;
 
@@ -27,6 +29,17 @@ pub mod sample_type {
     pub const REGS_USER: u64 = 1 << 12;
     pub const STACK_USER: u64 = 1 << 13;
     pub const IDENTIFIER: u64 = 1 << 16;
+}
+
+/// The bits of `attr.branch_sample_type` that are understood here.
+pub mod branch_type {
+    #![allow(missing_docs)]
+    pub const USER: u64 = 1 << 0;
+    pub const CALL_STACK: u64 = 1 << 11;
+    pub const NO_FLAGS: u64 = 1 << 14;
+    pub const NO_CYCLES: u64 = 1 << 15;
+    pub const HW_INDEX: u64 = 1 << 17;
+    pub const COUNTERS: u64 = 1 << 19;
 }
 
 /// How the records of an event are laid out.
@@ -153,8 +166,21 @@ pub struct Sample<'a> {
     pub raw: &'a [u8],
     /// The addresses, innermost first, with context markers between kernel and user part.
     pub callchain: Callchain<'a>,
+    /// The calls that have not returned, where the CPU keeps them and that was asked for.
+    pub branches: Branches<'a>,
     /// The program's registers and a copy of its stack, where they are to be unwound.
     pub user: Option<UserState<'a>>,
+}
+
+impl<'a> Sample<'a> {
+    /// The addresses on its stack that need no unwinding, innermost first: those that the kernel found, but of the program
+    /// those that the CPU kept, if it did.
+    pub fn addresses(&self) -> impl Iterator<Item = Address> + 'a {
+        let keeps_user = self.branches.is_empty();
+        let of_user = (!self.in_kernel).then_some(self.ip);
+        let by_kernel = self.callchain.addresses().filter(move |address| address.in_kernel || keeps_user);
+        by_kernel.chain(self.branches.stack(of_user))
+    }
 }
 
 /// A program's state when a sample was taken.

@@ -1,6 +1,8 @@
 //! Taking the records apart.
 
-use super::{Callchain, Event, Fields, Layout, Mmap, Sample, Stamp, UserState, sample_type as bit};
+use super::{
+    Branches, Callchain, Event, Fields, Layout, Mmap, Sample, Stamp, UserState, branch_type, sample_type as bit,
+};
 
 const RECORD_MMAP: u32 = 1;
 const RECORD_LOST: u32 = 2;
@@ -72,6 +74,7 @@ fn sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp
         in_kernel: misc & MISC_CPUMODE == MISC_KERNEL,
         raw: &[],
         callchain: Callchain::default(),
+        branches: Branches::default(),
         user: None,
     };
     if has(bit::IDENTIFIER) {
@@ -113,7 +116,7 @@ fn sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp
         sample.raw = body.take(size)?;
     }
     if has(bit::BRANCH_STACK) {
-        skip_branches(body, layout.branches)?;
+        sample.branches = branches(body, layout.branches)?;
     }
     if has(bit::REGS_USER) && has(bit::STACK_USER) {
         sample.user = user_state(body, layout.user_registers)?;
@@ -130,15 +133,17 @@ fn skip_values(body: &mut Fields<'_>, format: u64) -> Option<()> {
     Some(())
 }
 
-/// The last branches taken: three words each, with a word before them and one behind each where they were asked for.
-fn skip_branches(body: &mut Fields<'_>, branches: u64) -> Option<()> {
-    const HW_INDEX: u64 = 1 << 17;
-    const COUNTERS: u64 = 1 << 19;
+/// The last branches taken: three words each, with a word before them and one behind each where they were asked for. They
+/// are of use only where they are calls that have not returned.
+fn branches<'a>(body: &mut Fields<'a>, kind: u64) -> Option<Branches<'a>> {
+    let has = |bit: u64| kind & bit != 0;
     let count = usize::try_from(body.u64()?).ok()?;
-    let words = if branches & COUNTERS == 0 { 3 } else { 4 };
-    let index = usize::from(branches & HW_INDEX != 0);
-    body.take(count.checked_mul(words)?.checked_add(index)?.checked_mul(8)?)?;
-    Some(())
+    if has(branch_type::HW_INDEX) {
+        body.u64()?;
+    }
+    let words = if has(branch_type::COUNTERS) { 4 } else { 3 };
+    let bytes = body.take(count.checked_mul(words)?.checked_mul(8)?)?;
+    Some(if has(branch_type::CALL_STACK) { Branches::new(bytes, words) } else { Branches::default() })
 }
 
 /// `PERF_SAMPLE_REGS_ABI_64`.
@@ -207,7 +212,7 @@ fn trailing_stamp(mut fields: Fields<'_>, layout: Layout) -> Option<Stamp> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Event, Layout, bit, parse};
+    use super::{Event, Layout, bit, branch_type, parse};
     use crate::perf::event::Address;
 
     const LAYOUT: Layout =
@@ -306,6 +311,22 @@ mod tests {
         let Some((_, Event::Sample(sample))) = parse(&bytes, layout) else { panic!("no sample") };
         assert_eq!(sample.callchain.addresses().count(), 1);
         assert!(parse(&record(9, 2, &body[..body.len() - 8]), layout).is_none());
+    }
+
+    #[test]
+    fn reads_the_calls_that_the_cpu_has_kept() {
+        let branches = branch_type::USER | branch_type::CALL_STACK | branch_type::HW_INDEX;
+        let layout = Layout { branches, ..Layout::new(bit::IP | bit::CALLCHAIN | bit::BRANCH_STACK, 0) };
+        let chain = [4, -128i64 as u64, 0xffff_0001, -512i64 as u64, 0x4444];
+        let body = words(&[&[0xffff_0001][..], &chain, &[2, 0, 0x3000, 0x4000, 0, 0x2000, 0x2800, 0]].concat());
+        let bytes = record(9, 1, &body);
+        let Some((_, Event::Sample(sample))) = parse(&bytes, layout) else { panic!("no sample") };
+        let addresses: Vec<u64> = sample.addresses().map(|address| address.lookup()).collect();
+        assert_eq!(addresses, [0xffff_0001, 0x4000, 0x3000, 0x2000]);
+        // Branches of any other kind are no stack.
+        let layout = Layout { branches: branches & !branch_type::CALL_STACK, ..layout };
+        let Some((_, Event::Sample(sample))) = parse(&bytes, layout) else { panic!("no sample") };
+        assert_eq!(sample.addresses().map(|address| address.lookup()).collect::<Vec<_>>(), [0xffff_0001, 0x4444]);
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct Options {
     pub each_sample: bool,
     /// How many addresses the kernel writes of a stack at most.
     pub max_stack: usize,
+    /// How many calls the CPU keeps at most.
+    pub max_branches: usize,
     /// Whether each place in the code keeps its address in the process.
     pub addresses: bool,
     /// What a stack begins with.
@@ -31,7 +33,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let (weight, thread) = (WeightBy::default(), ThreadBy::default());
-        Self { weight, each_sample: false, max_stack: usize::MAX, addresses: false, thread }
+        Self { weight, each_sample: false, max_stack: usize::MAX, max_branches: usize::MAX, addresses: false, thread }
     }
 }
 

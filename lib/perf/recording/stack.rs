@@ -154,7 +154,7 @@ impl Recording {
     /// Finds the places on a sample's stack, innermost first: what the kernel wrote, and what unwinding finds.
     fn find_stack(&mut self, stamp: Stamp, sample: &Sample<'_>, stack: &mut Vec<u32>) -> End {
         let state = self.processes.state(stamp.pid, stamp.time);
-        for address in sample.callchain.addresses() {
+        for address in sample.addresses() {
             self.counts.user_frames += u64::from(!address.in_kernel);
             self.counts.user_stacks += u64::from(!address.in_kernel && address.exact);
             stack.push(self.recent.get(address, state).unwrap_or_else(|| {
@@ -164,7 +164,8 @@ impl Recording {
                 place
             }));
         }
-        let mut end = if stack.len() >= self.options.max_stack { End::TooDeep } else { End::Root };
+        let is_full = stack.len() >= self.options.max_stack || sample.branches.len() >= self.options.max_branches;
+        let mut end = if is_full { End::TooDeep } else { End::Root };
         self.objects.jit_code.read_dump(stamp.pid);
         if let Some(user) = &sample.user {
             let (processes, objects) = (&self.processes, &self.objects);

@@ -219,7 +219,7 @@ impl Ledger {
             Place::On => thread.ran += nanoseconds,
             // It slept before the recording began, where nobody saw it.
             Place::Somewhere if self.wanted.wall => {
-                self.charge(moment, None, State::UnsampledBlocked, (1, nanoseconds));
+                self.charge(moment, None, State::Asleep, (1, nanoseconds));
             }
             Place::New if self.wanted.wall => self.charge(moment, None, State::Runnable, (1, nanoseconds)),
             Place::Somewhere | Place::New => {}

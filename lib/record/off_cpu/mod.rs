@@ -12,6 +12,8 @@ mod pace;
 
 use std::time::Duration;
 
+use rustc_hash::FxHashMap;
+
 use self::ledger::{Charge, Ledger, Moment, Wanted, What};
 use self::pace::Pace;
 use super::events::Metric;
@@ -90,6 +92,9 @@ impl OffCpu {
 /// How long a record may take from its stamp until it stands in its ring.
 const HOLD_BACK_NS: u64 = 10_000_000;
 
+/// A switch from one thread to another takes no longer.
+const SWITCH_NS: u64 = 5_000;
+
 /// What becomes of all switches.
 #[derive(Debug)]
 pub struct Switches {
@@ -99,6 +104,8 @@ pub struct Switches {
     waiting: Vec<Moment>,
     /// The recorder's own process, whose switches are of no interest.
     own: u32,
+    /// On each CPU, which thread left it last, and when.
+    left: FxHashMap<u32, (u32, u64)>,
     /// Whether threads that are made are recorded too.
     follows: bool,
     pace: Option<Pace>,
@@ -151,6 +158,7 @@ impl Switches {
             roles,
             waiting: Vec::new(),
             own: std::process::id(),
+            left: FxHashMap::default(),
             follows,
             pace,
             times: Times { sparse: asked.period.filter(|period| *period > 1), ..Times::default() },
@@ -175,7 +183,20 @@ impl Switches {
         if let (What::Out { .. }, Some(pace)) = (what, &mut self.pace) {
             pace.count();
         }
+        let stamp = self.as_accounted(stamp, what);
         self.wait(stamp, tid, what);
+    }
+
+    /// The kernel accounts the work of a switch, which is also ours, to the thread that comes: it came when the other left.
+    fn as_accounted(&mut self, stamp: Stamp, what: What) -> Stamp {
+        let left = match what {
+            What::Out { .. } => self.left.insert(stamp.cpu, (stamp.tid, stamp.time)).and(None),
+            What::In => self.left.remove(&stamp.cpu),
+            _ => None,
+        };
+        let just_left = |(tid, time): &(u32, u64)| *tid != stamp.tid && stamp.time.saturating_sub(*time) < SWITCH_NS;
+        let left = left.filter(just_left).map(|(_, time)| time);
+        Stamp { time: left.unwrap_or(stamp.time), ..stamp }
     }
 
     /// Takes in a sample of a counter, by its number.
@@ -245,5 +266,28 @@ impl Switches {
     /// The number of the counter that takes every switch.
     pub(super) fn dense_counter(&self) -> Option<u32> {
         self.roles.iter().position(|role| *role == Role::Every).map(|number| number as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OffCpu, Switches, What};
+    use crate::perf::event::Stamp;
+
+    #[test]
+    fn who_comes_came_when_the_other_left() {
+        let asked = OffCpu { wall: false, period: None, min_block: None, max_block: None, in_kernel: false };
+        let mut switches = Switches::new(&asked, true);
+        let mut time =
+            |time, tid, cpu, what| switches.as_accounted(Stamp { time, tid, cpu, ..Stamp::default() }, what).time;
+        let out = What::Out { preempted: false };
+        assert_eq!((time(1000, 1, 0, out), time(1500, 2, 0, What::In)), (1000, 1000));
+        // On another CPU, after the CPU was idle, and by itself.
+        assert_eq!((time(2000, 2, 0, out), time(2500, 3, 1, What::In)), (2000, 2500));
+        assert_eq!((time(9000, 3, 1, out), time(90_000, 2, 1, What::In)), (9000, 90_000));
+        assert_eq!((time(100_000, 2, 1, out), time(101_000, 2, 1, What::In)), (100_000, 101_000));
+        // Once.
+        assert_eq!((time(200_000, 2, 1, out), time(201_000, 3, 1, What::In)), (200_000, 200_000));
+        assert_eq!(time(201_500, 4, 1, What::In), 201_500);
     }
 }

@@ -174,7 +174,16 @@ impl Aggregation {
         }
         let mut bytes = Vec::new();
         let callchain = Callchain::write(kernel, user, &mut bytes);
-        let sample = Sample { event: 0, ip: 0, period: 0, in_kernel: true, raw: &[], callchain, user: None };
+        let sample = Sample {
+            event: 0,
+            ip: 0,
+            period: 0,
+            in_kernel: true,
+            raw: &[],
+            callchain,
+            branches: Default::default(),
+            user: None,
+        };
         let stack = match name {
             Some(name) => recording.intern_stack_by_name(name, stamp, &sample),
             None => recording.intern_stack(stamp, &sample),

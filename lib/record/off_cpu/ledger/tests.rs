@@ -75,10 +75,9 @@ fn blocks_that_are_too_short_or_too_long_are_left_out() {
 fn a_thread_that_was_found_asleep_is_charged_only_where_lifetimes_are_wanted() {
     let happened = [(100, What::Found), (150, What::In), (180, leaves(1)), (180, BLOCK)];
     assert_eq!(charged(ALL, true, &happened, 200), expect([(Some(1), State::Blocked, 20)]));
-    let expected =
-        expect([(None, State::UnsampledBlocked, 50), (None, State::Unsampled, 30), (Some(1), State::Blocked, 20)]);
+    let expected = expect([(None, State::Asleep, 50), (None, State::Unsampled, 30), (Some(1), State::Blocked, 20)]);
     assert_eq!(charged(WALL, true, &happened, 200), expected);
-    assert_eq!(charged(WALL, true, &[(100, What::Found)], 200), expect([(None, State::UnsampledBlocked, 100)]));
+    assert_eq!(charged(WALL, true, &[(100, What::Found)], 200), expect([(None, State::Asleep, 100)]));
 }
 
 #[test]
