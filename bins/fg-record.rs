@@ -59,8 +59,8 @@ mod linux {
             if !off_cpu && self.off_cpu_period.is_some() {
                 return wrong("--off-cpu-period is for --off-cpu and --wall");
             }
-            if off_cpu && self.cpu.is_some() {
-                return wrong("-C is for samples, not for --off-cpu and --wall: threads run on other CPUs meanwhile");
+            if self.wall && self.cpu.is_some() {
+                return wrong("-C is not for --wall: threads run on other CPUs meanwhile");
             }
             if self.bpf && self.call_graph() != CallGraph::FramePointers {
                 return wrong("--bpf follows frame pointers; it copies no stacks for --call-graph dwarf");
@@ -201,6 +201,8 @@ struct Args {
     all_cpus: bool,
 
     /// Record on these CPUs alone: 0-3,8
+    ///
+    /// With --off-cpu, blocks that began there, wherever they ended.
     #[arg(short = 'C', long, value_name = "LIST", hide_short_help = true)]
     #[cfg(target_os = "linux")]
     cpu: Option<fgkit::record::target::CpuList>,

@@ -6,7 +6,7 @@ use rustc_hash::FxBuildHasher;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::diff::significance::Divisor;
-use crate::folded::{Kind, Target, read_all};
+use crate::folded::{Kind, Target, read_all, read_in_parts};
 use crate::input::Source;
 use crate::profile::{self, FrameId, Frames, Weight, Weights};
 
@@ -61,31 +61,72 @@ pub struct Counts {
     pub rows: Vec<Row>,
 }
 
-/// Counts the stacks of all sources as they come, without keeping them.
+/// Counts the stacks of all sources as they come, without keeping them: of a file, in all cores.
 ///
 /// # Errors
 /// [`Error::Overflow`] if a sum does not fit, and those of [`read_all`].
 pub fn count(sources: &[Source], by: By, diagnostics: &mut Diagnostics) -> Result<Counts, Error> {
-    let counter: Box<dyn Counter> = match by {
-        By::Function => Box::<Functions>::default(),
-        By::Comm => Box::<Commands>::default(),
-        By::Stack => Box::<Stacks>::default(),
-        By::Edge => Box::<Edges>::default(),
-    };
-    let mut intake = Intake { counts: Counts::default(), divisor: Divisor::default(), counter };
+    // Of whole stacks nearly each is counted once, and to join them is as much work as to count them.
+    if let [source] = sources
+        && by != By::Stack
+        && let Some(parts) = read_in_parts(source, || Intake::new(by))
+    {
+        return join(parts);
+    }
+    let mut intake = Intake::new(by);
     read_all(sources, &mut intake, diagnostics)?;
-    let Intake { mut counts, divisor, mut counter } = intake;
-    counts.rows = counter.rows()?;
-    counts.rows.retain(|row| row.weights.iter().any(|weights| *weights != Weights::default()));
-    counts.sample = divisor.sample_weight();
-    Ok(counts)
+    join(vec![intake])
+}
+
+/// Adds up what was counted of parts.
+fn join(parts: Vec<Intake>) -> Result<Counts, Error> {
+    let (mut whole, mut divisor) = (Counts::default(), Divisor::default());
+    let mut places = HashMap::<Vec<FrameId>, usize, FxBuildHasher>::default();
+    let alone = parts.len() == 1;
+    for mut part in parts {
+        let rows = part.counter.rows()?;
+        divisor.join(part.divisor);
+        whole.differential = part.counts.differential;
+        whole.total.add(part.counts.total)?;
+        if alone {
+            (whole.frames, whole.rows) = (part.counts.frames, rows);
+            break;
+        }
+        let ids = whole.frames.intern_all(&part.counts.frames);
+        for Row { frames, weights } in rows {
+            let frames: Vec<FrameId> = frames.iter().map(|frame| ids[frame.index()]).collect();
+            let place = *places.entry(frames).or_insert_with_key(|frames| {
+                let nothing = vec![Weights::default(); weights.len()];
+                whole.rows.push(Row { frames: frames.clone(), weights: nothing });
+                whole.rows.len() - 1
+            });
+            for (sum, weights) in whole.rows[place].weights.iter_mut().zip(weights) {
+                sum.add(weights)?;
+            }
+        }
+    }
+    whole.rows.retain(|row| row.weights.iter().any(|weights| *weights != Weights::default()));
+    whole.sample = divisor.sample_weight();
+    Ok(whole)
 }
 
 /// Gives what is read to a counter.
 struct Intake {
     counts: Counts,
     divisor: Divisor,
-    counter: Box<dyn Counter>,
+    counter: Box<dyn Counter + Send>,
+}
+
+impl Intake {
+    fn new(by: By) -> Self {
+        let counter: Box<dyn Counter + Send> = match by {
+            By::Function => Box::<Functions>::default(),
+            By::Comm => Box::<Commands>::default(),
+            By::Stack => Box::<Stacks>::default(),
+            By::Edge => Box::<Edges>::default(),
+        };
+        Self { counts: Counts::default(), divisor: Divisor::default(), counter }
+    }
 }
 
 impl Target for Intake {

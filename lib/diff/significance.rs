@@ -91,6 +91,13 @@ impl Divisor {
         }
     }
 
+    /// Takes the weights into account that another has seen.
+    pub fn join(&mut self, other: Self) {
+        self.divisor = common_divisor(self.divisor, other.divisor);
+        self.smallest = self.smallest.min(other.smallest);
+        self.number += other.number;
+    }
+
     /// The same, but a weight of 1 where there are too few weights to tell.
     pub fn sample_weight_of_many(&self) -> Option<Weight> {
         if self.number < MANY { Some(Weight::ONE) } else { self.sample_weight() }

@@ -6,12 +6,14 @@
 mod at_once;
 mod lines;
 mod merge;
+mod parts;
 mod read;
 mod scan;
 pub mod sorted;
 mod write;
 
 pub use merge::merge;
+pub use parts::read_in_parts;
 pub use read::{Kind, Line, Target, gather, gather_each, parse_line, read_all, read_into};
 pub use scan::{Scanned, scan};
 pub use write::write;

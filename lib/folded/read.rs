@@ -195,7 +195,7 @@ impl Target for Gathered {
 }
 
 /// Takes lines apart. Neighbours mostly begin alike, in sorted text above all, so only what differs is looked at.
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     target: &'a mut dyn Target,
     kind: Option<Kind>,
     /// Whether the present text's first line was seen.
@@ -214,17 +214,32 @@ impl<'a> Reader<'a> {
         Self { target, kind, begun: false, names, text, stack, ends }
     }
 
+    /// Goes on in the midst of a text.
+    pub(super) fn amid(target: &'a mut dyn Target, kind: Kind) -> Self {
+        Self { begun: true, ..Self::new(target, Some(kind)) }
+    }
+
     fn read(
+        &mut self,
+        name: &str,
+        next: impl FnMut(&mut Block) -> Result<bool, Error>,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<(), Error> {
+        self.begun = false;
+        self.blocks(name, next, diagnostics)
+    }
+
+    /// Reads blocks of whole lines.
+    pub(super) fn blocks(
         &mut self,
         name: &str,
         mut next: impl FnMut(&mut Block) -> Result<bool, Error>,
         diagnostics: &mut Diagnostics,
     ) -> Result<(), Error> {
         let (mut block, mut number) = (Block::default(), 0);
-        self.begun = false;
         while next(&mut block)? {
             let mut rest = &*block;
-            if number == 0 {
+            if number == 0 && !self.begun {
                 rest = rest.strip_prefix(BOM).unwrap_or(rest);
             }
             while !rest.is_empty() {

@@ -141,6 +141,7 @@ pub trait Audience {
 /// [`Error::Refused`], [`Error::Command`], those of the audience.
 pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded, Error> {
     let (held, target) = choose(request.target)?;
+    refusal::absent(request.cpus.as_deref())?;
     let in_kernel = request.off_cpu.filter(|asked| asked.in_kernel);
     let mut aggregation = in_kernel.map(|asked| Aggregation::open(&target, &asked)).transpose()?;
     let sampling = Sampling {
@@ -151,7 +152,8 @@ pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded,
         call_graph: request.call_graph,
         ring: if in_kernel.is_some() { Some(0) } else { request.ring },
         max_stack: request.max_stack,
-        cpus: request.cpus,
+        // A block that begins on one CPU may end on another.
+        cpus: request.cpus.clone().filter(|_| request.off_cpu.is_none()),
         switches: request.off_cpu.is_some() && in_kernel.is_none(),
     };
     let counters = Counters::open(&target, &sampling)?;
@@ -183,7 +185,7 @@ pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded,
     }
     session.aggregation = aggregation;
     session.reader.switches = request.off_cpu.filter(|asked| !asked.in_kernel).map(|asked| {
-        let mut switches = Switches::new(&asked, target.follows());
+        let mut switches = Switches::new(&asked, request.cpus.unwrap_or_default(), target.follows());
         let now = rings::now();
         target.running().into_iter().for_each(|tid| switches.found(tid, now));
         switches

@@ -13,8 +13,6 @@ pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: u
     let (metric, rate) = &sampling.metrics[event];
     let name = metric.name();
     let hertz = if let Rate::Frequency(hertz) = *rate { hertz } else { 0 };
-    let online = target::online_cpus();
-    let missing = sampling.cpus.iter().flatten().find(|cpu| !online.contains(cpu));
     Error::Refused(match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) if sampling.switches && paranoid() > 1 => switches(),
         Some(libc::EACCES | libc::EPERM) if metric.is_call() && !may_probe() => {
@@ -22,13 +20,10 @@ pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: u
         }
         Some(libc::EACCES | libc::EPERM) => permission(target),
         Some(libc::ESRCH) => "the process ended before it could be recorded".to_owned(),
-        Some(libc::EMFILE) => too_many_files(target, sampling, online.len()),
+        Some(libc::EMFILE) => too_many_files(target, sampling, target::online_cpus().len()),
         Some(libc::ENOSYS) => blocked(),
         Some(libc::EINVAL) if hertz > max_sample_rate() => {
             format!("-F {hertz} is above kernel.perf_event_max_sample_rate={}", max_sample_rate())
-        }
-        Some(libc::EINVAL | libc::ENODEV) if missing.is_some() => {
-            format!("CPU {} is not there, or is switched off", missing.unwrap_or(&0))
         }
         Some(libc::EOVERFLOW) => {
             let asked = sampling.max_stack.unwrap_or(0);
@@ -46,6 +41,18 @@ pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: u
         Some(libc::EBUSY) => "another profiler holds the counter".to_owned(),
         _ => format!("cannot count {name}: {}", plain(error)),
     })
+}
+
+/// Refuses CPUs that are not there.
+///
+/// # Errors
+/// [`Error::Refused`].
+pub fn absent(cpus: Option<&[u32]>) -> Result<(), Error> {
+    let online = target::online_cpus();
+    match cpus.unwrap_or_default().iter().find(|cpu| !online.contains(cpu)) {
+        Some(cpu) => Err(Error::Refused(format!("CPU {cpu} is not there, or is switched off"))),
+        None => Ok(()),
+    }
 }
 
 /// What to say when each thread needs more counters than files may be open.

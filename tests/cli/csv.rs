@@ -208,3 +208,33 @@ fn tables_of_real_profiles_are_those_of_a_slow_count() {
         assert_tables_are_true(name, &run("fg-collapse", ["-q".as_ref(), path.as_os_str()], b"").ok().stdout);
     }
 }
+
+#[test]
+fn a_file_is_counted_in_parts_as_a_pipe_is_at_once() {
+    let line = |number: u32| {
+        let random = number.wrapping_mul(2_654_435_761);
+        let frames: Vec<String> =
+            (0..1 + random % 7).map(|depth| format!("f{}", (random >> (depth * 3)) % 40)).collect();
+        format!("comm{};{} {}\n", random % 3, frames.join(";"), 1 + random % 50)
+    };
+    let plain: String = (0..40_000).map(line).collect();
+    assert!(plain.len() > 3 << 18, "several blocks");
+    let differential = plain.replace('\n', " 7\n");
+    let half = plain.lines().count() / 2;
+    let malformed: String = plain
+        .lines()
+        .enumerate()
+        .map(|(at, line)| if at == half { "none\n".to_owned() } else { format!("{line}\n") })
+        .collect();
+    let folder = directory();
+    let file = folder.path().join("profile.folded");
+    for text in [&plain, &differential, &malformed, &plain.replace('\n', "\r\n"), &format!("\n{plain}")] {
+        std::fs::write(&file, text).unwrap();
+        for by in ["--by=function", "--by=comm", "--by=edge", "--by=stack", "--summary"] {
+            let piped = run("fg-csv", [by], text.as_bytes()).ok();
+            let read = run("fg-csv", [by.as_ref(), file.as_os_str()], b"").ok();
+            assert_eq!(read.text(), piped.text(), "{by}");
+            assert_eq!(read.stderr.replace(&*file.to_string_lossy(), "stdin"), piped.stderr, "{by}");
+        }
+    }
+}

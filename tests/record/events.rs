@@ -173,7 +173,6 @@ fn the_recorder_takes_no_more_of_a_cpu_than_it_may() {
 fn what_contradicts_itself_is_refused() {
     for arguments in [
         ["-ecpu-clock,cpu-clock", "-o", "x-%e.folded", "--", "true"],
-        ["--off-cpu", "-C", "0", "--", "true"],
         ["--wall", "-C", "0", "--", "true"],
         ["--off-cpu", "--min-block=2s", "--max-block=1s", "--", "true"],
     ] {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::folded::{Background, Folded, end, may_record, record, recorder, send};
 use crate::programs::program;
-use crate::support::{Outcome, directory, run, skip};
+use crate::support::{Outcome, directory, has, run, skip};
 
 /// Whether this machine lets us record switches; and the program that waits.
 fn waits() -> Option<String> {
@@ -194,6 +194,24 @@ fn blocks_of_a_wrong_length_are_left_out() {
     assert!(weight(&Folded::of(&outcome), &["wait_sleep", "[off-cpu]"]) < 2000.0, "{outcome:?}");
     let outcome = record(["--off-cpu", "--min-block", "2ms", "-d", "300ms", "-p", &process.pid()]).ok();
     Folded::of(&outcome).assert_share(&["wait_sleep", "[off-cpu]"], 0.5);
+}
+
+#[test]
+fn blocks_count_on_the_cpu_where_they_began() {
+    let Some(waits) = waits() else { return };
+    if !has("taskset") {
+        return;
+    }
+    let process = Background::start(Command::new("taskset").args(["-c", "0", &waits, "for-ever"]));
+    std::thread::sleep(Duration::from_millis(100));
+    let slept = |cpu| {
+        let outcome = record(["--off-cpu", "-C", cpu, "-d", "300ms", "-p", &process.pid()]).ok();
+        weight(&Folded::of(&outcome), &["waits", "wait_sleep", "[off-cpu]"])
+    };
+    assert!(slept("0") > 100_000.0);
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
+        assert_eq!(slept("1"), 0.0);
+    }
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub enum What {
     Out {
         /// Though it could have gone on.
         preempted: bool,
+        /// Whether blocks that begin there are wanted.
+        wanted: bool,
     },
     /// It came onto a CPU.
     In,
@@ -94,6 +96,7 @@ enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Block {
     state: State,
+    wanted: bool,
     stack: Option<Leaving>,
 }
 
@@ -192,13 +195,13 @@ impl Ledger {
             What::Leaves { stack, every } => {
                 thread.leaving = thread.leaving.filter(|known| known.every).or(Some(Leaving { stack, every }));
             }
-            What::Out { preempted } => {
+            What::Out { preempted, wanted } => {
                 match thread.place {
                     Place::Somewhere | Place::On => thread.ran += thread.pass(moment.time),
                     Place::New | Place::Off(_) => self.charge_lost(thread, moment),
                 }
                 let state = if preempted { State::Runnable } else { State::Blocked };
-                thread.place = Place::Off(Block { state, stack: thread.leaving.take() });
+                thread.place = Place::Off(Block { state, wanted, stack: thread.leaving.take() });
             }
             What::In => {
                 match thread.place {
@@ -228,7 +231,7 @@ impl Ledger {
     }
 
     fn charge_block(&mut self, thread: &mut Thread, moment: Moment, block: Block, nanoseconds: u64) {
-        if !(self.wanted.min..=self.wanted.max).contains(&nanoseconds) {
+        if !block.wanted || !(self.wanted.min..=self.wanted.max).contains(&nanoseconds) {
             return;
         }
         match block.stack {

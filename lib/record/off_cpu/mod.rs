@@ -106,6 +106,8 @@ pub struct Switches {
     own: u32,
     /// On each CPU, which thread left it last, and when.
     left: FxHashMap<u32, (u32, u64)>,
+    /// The CPUs on which blocks are wanted to begin; none for all.
+    cpus: Vec<u32>,
     /// Whether threads that are made are recorded too.
     follows: bool,
     pace: Option<Pace>,
@@ -148,7 +150,7 @@ impl Times {
 
 impl Switches {
     /// Nothing yet.
-    pub(super) fn new(asked: &OffCpu, follows: bool) -> Self {
+    pub(super) fn new(asked: &OffCpu, cpus: Vec<u32>, follows: bool) -> Self {
         let (min, max) = asked.bounds();
         let wanted = Wanted { wall: asked.wall, min, max };
         let roles = asked.roles();
@@ -159,6 +161,7 @@ impl Switches {
             waiting: Vec::new(),
             own: std::process::id(),
             left: FxHashMap::default(),
+            cpus,
             follows,
             pace,
             times: Times { sparse: asked.period.filter(|period| *period > 1), ..Times::default() },
@@ -173,7 +176,9 @@ impl Switches {
     /// Takes in a record that is no sample.
     pub(super) fn see(&mut self, stamp: Stamp, event: &Event<'_>) {
         let (tid, what) = match *event {
-            Event::Switch { out: true, preempted } => (stamp.tid, What::Out { preempted }),
+            Event::Switch { out: true, preempted } => {
+                (stamp.tid, What::Out { preempted, wanted: self.is_wanted(stamp.cpu) })
+            }
             Event::Switch { .. } => (stamp.tid, What::In),
             Event::Fork { tid, .. } if self.follows => (tid, What::Born),
             Event::Comm { tid, exec: true, .. } => (tid, What::Exec),
@@ -185,6 +190,10 @@ impl Switches {
         }
         let stamp = self.as_accounted(stamp, what);
         self.wait(stamp, tid, what);
+    }
+
+    fn is_wanted(&self, cpu: u32) -> bool {
+        self.cpus.is_empty() || self.cpus.contains(&cpu)
     }
 
     /// The kernel accounts the work of a switch, which is also ours, to the thread that comes: it came when the other left.
@@ -277,10 +286,10 @@ mod tests {
     #[test]
     fn who_comes_came_when_the_other_left() {
         let asked = OffCpu { wall: false, period: None, min_block: None, max_block: None, in_kernel: false };
-        let mut switches = Switches::new(&asked, true);
+        let mut switches = Switches::new(&asked, Vec::new(), true);
         let mut time =
             |time, tid, cpu, what| switches.as_accounted(Stamp { time, tid, cpu, ..Stamp::default() }, what).time;
-        let out = What::Out { preempted: false };
+        let out = What::Out { preempted: false, wanted: true };
         assert_eq!((time(1000, 1, 0, out), time(1500, 2, 0, What::In)), (1000, 1000));
         // On another CPU, after the CPU was idle, and by itself.
         assert_eq!((time(2000, 2, 0, out), time(2500, 3, 1, What::In)), (2000, 2500));

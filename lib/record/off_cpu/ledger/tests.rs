@@ -7,8 +7,8 @@ use crate::perf::state::State;
 
 const ALL: Wanted = Wanted { wall: false, min: 0, max: u64::MAX };
 const WALL: Wanted = Wanted { wall: true, ..ALL };
-const BLOCK: What = What::Out { preempted: false };
-const PREEMPT: What = What::Out { preempted: true };
+const BLOCK: What = What::Out { preempted: false, wanted: true };
+const PREEMPT: What = What::Out { preempted: true, wanted: true };
 
 const fn leaves(stack: u32) -> What {
     What::Leaves { stack, every: true }
@@ -69,6 +69,13 @@ fn blocks_that_are_too_short_or_too_long_are_left_out() {
     ];
     let wanted = Wanted { wall: false, min: 11, max: 999 };
     assert_eq!(charged(wanted, true, &happened, 2000), expect([(Some(2), State::Blocked, 100)]));
+}
+
+#[test]
+fn blocks_that_begin_on_other_cpus_are_left_out() {
+    let elsewhere = What::Out { preempted: false, wanted: false };
+    let happened = [(0, leaves(1)), (0, elsewhere), (10, What::In), (20, leaves(2)), (20, BLOCK), (25, What::In)];
+    assert_eq!(charged(ALL, true, &happened, 50), expect([(Some(2), State::Blocked, 5)]));
 }
 
 #[test]
@@ -170,7 +177,7 @@ fn any_moment() -> impl Strategy<Value = (u64, u32, What)> {
         Just(What::Exec),
         (0..3u32).prop_map(What::Ran),
         (0..3u32, any::<bool>()).prop_map(|(stack, every)| What::Leaves { stack, every }),
-        any::<bool>().prop_map(|preempted| What::Out { preempted }),
+        any::<bool>().prop_map(|preempted| What::Out { preempted, wanted: true }),
         Just(What::In),
     ];
     (0..1000u64, 0..3u32, what)

@@ -1,0 +1,40 @@
+//! One file read by several threads.
+
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
+
+use super::read::{Kind, Reader, Target};
+use crate::diagnostics::Diagnostics;
+use crate::input::{Block, Source, after_last_line};
+
+/// Gives each stack of a file to one of as many targets as there are cores. Nothing if it is no file, which can be read only
+/// once, or if there is anything to say of it: then it is to be read from the beginning, by one, who says it.
+pub fn read_in_parts<T: Target + Send>(source: &Source, target: impl Fn() -> T + Sync) -> Option<Vec<T>> {
+    if *source == Source::Stdin || source.is_live() {
+        return None;
+    }
+    let mut input = source.open().ok()?;
+    let first = input.head().ok()?.split(|byte| *byte == b'\n').next()?;
+    let kind = Kind::of_first_line(first.strip_suffix(b"\r").unwrap_or(first));
+    let is_usual = first.first().is_some_and(u8::is_ascii_graphic);
+    let feed = Mutex::new(input);
+    let read = || {
+        let (mut target, mut diagnostics) = (target(), Diagnostics::silent());
+        diagnostics.set_strict(true);
+        target.begin(kind);
+        let next =
+            |block: &mut Block| feed.lock().unwrap_or_else(PoisonError::into_inner).next_into(block, after_last_line);
+        Reader::amid(&mut target, kind).blocks("", next, &mut diagnostics).ok()?;
+        Some(target)
+    };
+    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    if threads == 1 || !is_usual {
+        return None;
+    }
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(read)).collect();
+        let first = read();
+        let others = others.into_iter().map(|thread| thread.join().unwrap_or(None));
+        [first].into_iter().chain(others).collect()
+    })
+}
