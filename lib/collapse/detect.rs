@@ -16,7 +16,7 @@ const KNOWN: [(&[u8], &str); 7] = [
     ),
     (b"--- contention:", "Go's blocked goroutines as text: fetch them without debug=1"),
     (b"--- mutex:", "Go's mutexes as text: fetch them without debug=1"),
-    (b"hprof", "a Java heap dump: it has objects and no stacks"),
+    (b"JAVA PROFILE", "a Java heap dump: it has objects and no stacks"),
     (b"\x7fELF", "a program, not a profile"),
 ];
 

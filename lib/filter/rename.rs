@@ -32,8 +32,28 @@ impl std::str::FromStr for Rename {
         let divider = rule.rmatch_indices('=').find(|(at, _)| !rule[..*at].ends_with('\\'));
         let (at, _) = divider.ok_or("expected REGEX=TEXT, where an = within is written \\=")?;
         let pattern = Regex::new(&rule[..at].replace("\\=", "=")).map_err(|error| error.to_string())?;
+        if let Some(group) = groups(&rule[at + 1..]).find(|group| !has_group(&pattern, group)) {
+            return Err(format!("there is no group {group}: what follows a group's number goes apart, as in ${{1}}x"));
+        }
         Ok(Self { pattern, text: rule[at + 1..].replace("\\=", "=").into_bytes() })
     }
+}
+
+/// The groups that a replacement names, by number or name.
+fn groups(text: &str) -> impl Iterator<Item = &str> {
+    let parts = text.split("$$").flat_map(|part| part.split('$').skip(1));
+    parts.filter_map(|part| match part.strip_prefix('{') {
+        Some(braced) => braced.split_once('}').map(|(group, _)| group),
+        None => {
+            let is_other = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
+            Some(&part[..part.find(is_other).unwrap_or(part.len())]).filter(|group| !group.is_empty())
+        }
+    })
+}
+
+fn has_group(pattern: &Regex, group: &str) -> bool {
+    let number = group.parse().is_ok_and(|number: usize| number < pattern.captures_len());
+    number || pattern.capture_names().flatten().any(|name| name == group)
 }
 
 /// The name after all rules, in their order.
@@ -115,5 +135,19 @@ mod tests {
         }
         assert!("nothing".parse::<Rename>().is_err());
         assert!("(=x".parse::<Rename>().is_err());
+    }
+
+    #[test]
+    fn a_group_that_is_not_there_is_a_mistake() {
+        for (rule, is_right) in [
+            ("(B)=$1", true),
+            ("(B)=${1}x", true),
+            ("(?P<b>B)=$b ${b} $$1x", true),
+            ("(B)=$1x", false),
+            ("(B)=$2", false),
+            ("(B)=${c}", false),
+        ] {
+            assert_eq!(rule.parse::<Rename>().is_ok(), is_right, "{rule}");
+        }
     }
 }

@@ -22,7 +22,8 @@ impl Folder {
     }
 
     #[cfg(target_os = "linux")]
-    fn open(path: &Path) -> Option<Self> {
+    /// Opens it.
+    pub(in crate::perf) fn open(path: &Path) -> Option<Self> {
         use std::os::fd::AsRawFd as _;
         use std::os::unix::fs::OpenOptionsExt as _;
         let flags = libc::O_PATH | libc::O_DIRECTORY;
@@ -32,7 +33,7 @@ impl Folder {
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn open(_: &Path) -> Option<Self> {
+    pub(in crate::perf) fn open(_: &Path) -> Option<Self> {
         None
     }
 }

@@ -25,6 +25,7 @@ mod field {
     pub const FUNCTION: u32 = 5;
     pub const STRING: u32 = 6;
     pub const TIME: u32 = 9;
+    pub const PERIOD_TYPE: u32 = 11;
     pub const COMMENT: u32 = 13;
     pub const DEFAULT_SAMPLE_TYPE: u32 = 14;
     /// The highest that a profile has: `doc_url`.

@@ -12,6 +12,8 @@ pub struct Pprof<'a> {
     strings: Vec<&'a [u8]>,
     sample_types: Vec<(u64, u64)>,
     default_type: u64,
+    /// How often it says what a period is: once, if it is one profile.
+    periods: u32,
     mappings: FxHashMap<u64, u64>,
     functions: FxHashMap<u64, FunctionNames>,
 }
@@ -95,12 +97,16 @@ impl<'a> Pprof<'a> {
             strings: Vec::new(),
             sample_types: Vec::new(),
             default_type: 0,
+            periods: 0,
             mappings: FxHashMap::default(),
             functions: FxHashMap::default(),
         };
         for found in Fields::new(message) {
             let (number, value) = found.ok_or("a protobuf message that is cut short or damaged")?;
             pprof.take(number, value).ok_or("a protobuf message that is no pprof profile, or is damaged")?;
+        }
+        if pprof.periods > 1 {
+            return Err("several pprof profiles in one file: give each its own");
         }
         if pprof.sample_types.is_empty() {
             return Err("a pprof profile without sample types");
@@ -124,6 +130,7 @@ impl<'a> Pprof<'a> {
                 self.functions.insert(id, FunctionNames { name, system_name, file });
             }
             field::STRING => self.strings.push(value.bytes()?),
+            field::PERIOD_TYPE => self.periods += 1,
             field::DEFAULT_SAMPLE_TYPE => self.default_type = value.number()?,
             field::SAMPLE | field::LOCATION => {
                 let whole = Fields::new(value.bytes()?).all(|found| found.is_some());

@@ -160,6 +160,7 @@ fn what_cannot_be_folded_gets_a_line_that_says_what_to_do() {
 #[test]
 fn of_several_values_one_is_chosen_by_name() {
     let pprof = support::data("collapse/formats/pprof.pb");
+    assert_refused(&std::fs::read(&pprof).unwrap().repeat(2), "several pprof profiles in one file");
     for option in ["--event=samples", "--sample-type=samples", "--event=samples/count"] {
         let folded = run("fg-collapse", [option.as_ref(), pprof.as_os_str()], b"").ok().text();
         assert_eq!(folded, "main.main;[libc.so.6] 1\nmain.main;main.serve;main.inlined 5\n");

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use object::Object as _;
 use rustc_hash::FxHashMap;
@@ -13,12 +14,15 @@ use crate::perf::jitdump::JitDump;
 use crate::perf::mapped_file::{bytes_to_path, is_dump, is_plain_memory, map_file, open_at_once};
 use crate::perf::object::{Bytes, Elf, Object, ObjectId};
 use crate::perf::objects::Objects;
+use crate::perf::view::Folder;
 
 /// Where the files of a recording are.
 #[derive(Debug)]
 pub struct Files {
     /// What is put before every path.
     root: Option<PathBuf>,
+    /// The same, for what belongs to a file.
+    folder: Option<Arc<Folder>>,
     /// `perf`'s own cache.
     cache: Option<PathBuf>,
     /// Which build of a file ran.
@@ -36,7 +40,8 @@ impl Files {
         let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".debug"));
         let cache = std::env::var_os("PERF_BUILDID_DIR").map(PathBuf::from).or_else(home);
         let cache = cache.filter(|_| root.is_none());
-        Self { root, cache, expected: FxHashMap::default() }
+        let folder = root.as_deref().and_then(Folder::open).map(Arc::new);
+        Self { root, folder, cache, expected: FxHashMap::default() }
     }
 
     /// Which build of a file ran.
@@ -140,7 +145,8 @@ impl Objects {
         }
         let elf = files
             .open(mmap)
-            .and_then(|bytes| Elf::parse(path.clone(), bytes).ok_or_else(|| "not an ELF file".to_owned()));
+            .and_then(|bytes| Elf::parse(path.clone(), bytes).ok_or_else(|| "not an ELF file".to_owned()))
+            .map(|elf| elf.below(files.folder.clone()));
         let id = match elf {
             Ok(elf) => self.push(Object::Elf(elf)),
             Err(_) if is_plain_memory(&path) => return self.jit(mmap.pid, true),

@@ -1,10 +1,12 @@
 //! Recordings of other machines: their files below a folder, their kernel's symbols in a file.
 
+use std::process::Command;
+
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};
 
 use super::collapse;
 use super::handmade::{Handmade, comm, kernel, kernel_sample, mmap, sample_at};
-use crate::support::directory;
+use crate::support::{directory, has};
 
 #[test]
 fn files_are_found_below_another_root() {
@@ -27,6 +29,28 @@ fn files_are_found_below_another_root() {
     std::os::unix::fs::symlink(&program, root.join("nowhere/at/all/app")).unwrap();
     let named = collapse(&path, &["--symfs", root.to_str().unwrap()]).ok();
     assert_eq!((named.text().as_str(), named.stderr.as_str()), ("app;main 1\n", ""));
+    // Likewise the debug file of one that was stripped.
+    if !has("objcopy") {
+        return;
+    }
+    let beside = root.join("nowhere/at/all");
+    std::fs::create_dir(beside.join(".debug")).unwrap();
+    std::fs::rename(beside.join("app"), beside.join(".debug/app.debug")).unwrap();
+    let mut strip = Command::new("objcopy");
+    strip.args(["--strip-all", "--add-gnu-debuglink=.debug/app.debug", ".debug/app.debug", "app"]);
+    assert!(strip.current_dir(&beside).status().unwrap().success());
+    let named = collapse(&path, &["--symfs", root.to_str().unwrap(), "--no-inline"]).ok();
+    assert_eq!((named.text().as_str(), named.stderr.as_str()), ("app;main 1\n", ""));
+}
+
+#[test]
+fn a_file_of_kernel_symbols_that_cannot_be_read_is_an_error() {
+    let folder = directory();
+    let mut file = Handmade::default();
+    file.push(&kernel_sample(7, 10, 0xffff_ffff_8100_0104));
+    let outcome = collapse(&file.write(folder.path()), &["--kallsyms", "/nowhere/at/all"]);
+    assert_eq!(outcome.code(), 1, "{outcome:?}");
+    assert!(outcome.stderr.contains("/nowhere/at/all: No such file"), "{outcome:?}");
 }
 
 #[test]

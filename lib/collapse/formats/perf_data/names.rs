@@ -25,7 +25,7 @@ pub(super) fn fold(samples: &mut Samples<'_>, options: &Options, sink: &mut Sink
     let mut remarks = Vec::new();
     let Samples { recording, machine, has_times, .. } = samples;
     let in_kernel = recording.locations().iter().any(|location| location.object == KERNEL);
-    recording.objects.kernel = kernel_names(recording, machine, options, in_kernel, &mut remarks);
+    recording.objects.kernel = kernel_names(recording, machine, options, in_kernel, &mut remarks)?;
     if machine.copies_stacks
         && let Some(arch) = machine.arch.as_ref().filter(|arch| *arch != std::env::consts::ARCH)
     {
@@ -67,10 +67,12 @@ fn kernel_names(
     options: &Options,
     in_kernel: bool,
     remarks: &mut Vec<String>,
-) -> KernelNames {
+) -> Result<KernelNames, Error> {
     let local = KernelNames { reference: machine.reference.clone(), ..KernelNames::default() };
     if let Some(file) = &options.kallsyms {
-        return KernelNames { file: Some(file.clone()), ..local };
+        // Read later: what cannot be is said now.
+        std::fs::read(file).map_err(|error| Error::read(file.display().to_string(), error))?;
+        return Ok(KernelNames { file: Some(file.clone()), ..local });
     }
     let running = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let is_this_one = match (&machine.kernel, &machine.release) {
@@ -79,7 +81,7 @@ fn kernel_names(
         (None, None) => true,
     };
     if is_this_one && options.symfs.is_none() {
-        return local;
+        return Ok(local);
     }
     let cached = machine.kernel.as_ref().and_then(|id| recording.objects.files()?.cached_kernel(id));
     if cached.is_none() && in_kernel {
@@ -87,7 +89,7 @@ fn kernel_names(
         remarks.push(format!("kernel functions have no names: recorded on {release}; --kallsyms FILE names them"));
     }
     let file: Option<PathBuf> = cached;
-    KernelNames { file, ..local }
+    Ok(KernelNames { file, ..local })
 }
 
 /// The files that were run and are not there, each once.
