@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fgkit::Error;
-use fgkit::check::{Finding, Measure, Rule, Style, Verdict, annotation, check, junit, junit_of_error, line};
+use fgkit::check::{BUSY, Finding, Measure, Rule, Style, Verdict, annotation, check, junit, junit_of_error, line};
 use fgkit::cli::{self, Entries, Output, Session, Tool};
 use fgkit::csv::Categories;
 use fgkit::input::Source;
@@ -50,7 +50,7 @@ struct Args {
     ///
     /// Nothing is polling, tracing and what they call of the kernel and the C library, with no function of the program
     /// beneath. It counts only where more than half of all weight is in the runtime.
-    #[arg(long, value_name = "N%", num_args = 0..=1, default_missing_value = "80", require_equals = true)]
+    #[arg(long, value_name = "N%", num_args = 0..=1, default_missing_value = BUSY, require_equals = true)]
     busy_loop: Option<String>,
     /// Read rules from FILE, one a line
     ///

@@ -9,7 +9,7 @@ mod rule;
 mod spin;
 
 pub use report::{Style, annotation, junit, junit_of_error, line};
-pub use rule::{Measure, Rule};
+pub use rule::{BUSY, Measure, Rule};
 
 use std::collections::BTreeMap;
 

@@ -30,6 +30,9 @@ pub enum Measure {
     BusyLoop,
 }
 
+/// How much idle polling is too much, if that is not said.
+pub const BUSY: &str = "80";
+
 /// The names of all rules, which are the options' too.
 const NAMES: [(&str, Measure); 9] = [
     ("self", Measure::SelfShare),
@@ -129,6 +132,8 @@ impl Rule {
                 let known = NAMES.iter().find(|(known, _)| *known == name);
                 let names = || NAMES.map(|(name, _)| name).join(", ");
                 let (_, measure) = known.ok_or_else(|| malformed(format!("expected one of {}", names())))?;
+                // As without a value on the command line.
+                let value = if *measure == Measure::BusyLoop && value.trim().is_empty() { BUSY } else { value };
                 Self::parse(*measure, value.trim()).map_err(malformed)
             })
             .collect()

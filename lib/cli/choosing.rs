@@ -7,7 +7,7 @@ use crate::collapse::{EventChoice, NumberList, OffsetSpan, Options, TimeSpan};
 /// Which samples count: the same for all tools that read samples.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Choosing {
-    /// Take this event or value, or `all` [default: that of the first sample]
+    /// Take this event or value, or `all` [default: first met]
     #[arg(long, aliases = ["event-filter", "sample-type"], value_name = "NAME")]
     event: Option<OsString>,
     /// Take these seconds: 1.5,2 or +0,+1 from the first

@@ -117,7 +117,7 @@ def main():
     parser = argparse.ArgumentParser(description="Merge the profiles of a fleet: one folded file a group.")
     parser.add_argument("--by", default="service,version", help="labels to group by [default: %(default)s]")
     parser.add_argument("--collapse", default="fg-collapse", help="fg-collapse, if not on the workers' PATH")
-    parser.add_argument("--partitions", type=int, help="tasks to read in [default: Spark's]")
+    parser.add_argument("--partitions", type=int, help="tasks to read and to merge in [default: a core each]")
     parser.add_argument("profiles")
     parser.add_argument("output")
     options = parser.parse_args()
@@ -125,11 +125,13 @@ def main():
 
     from pyspark import SparkConf, SparkContext, StorageLevel
 
-    spark = SparkContext(conf=SparkConf().setAppName("fg-fleet"))
+    spark = SparkContext(conf=SparkConf().setAppName("fg-fleet").set("spark.files.openCostInBytes", "1"))
+    # Small files too are spread over all workers.
+    tasks = options.partitions or spark.defaultParallelism
     spark._jsc.hadoopConfiguration().set("mapreduce.input.fileinputformat.input.dir.recursive", "true")
-    files = spark.binaryFiles(options.profiles, options.partitions)
+    files = spark.binaryFiles(options.profiles, tasks)
     merged = files.mapPartitions(lambda read: merge_partition(collapse, labels, read))
-    merged = merged.groupByKey().map(lambda group: (group[0], merge_group(collapse, *group)))
+    merged = merged.groupByKey(tasks).map(lambda group: (group[0], merge_group(collapse, *group)))
     # All groups at once, and then one after the other to here.
     merged = merged.persist(StorageLevel.DISK_ONLY)
     merged.count()

@@ -17,7 +17,9 @@ function commandOf({ dataset }, { samples, part, thread, weighs }) {
         if (tid === undefined) return undefined;
         // What stands for a byte that cannot be shown is no name.
         const isName = !/\\u\{|\ufffd/.test(comm);
-        chosen = [...(isName ? ["--comm", comm] : words("comms")), ...(pid ? ["-p", pid] : words("pids")), "-t", tid];
+        // What begins with a dash would be an option.
+        const named = comm.startsWith("-") ? [`--comm=${comm}`] : ["--comm", comm];
+        chosen = [...(isName ? named : words("comms")), ...(pid ? ["-p", pid] : words("pids")), "-t", tid];
     }
     const options = [...(time ? ["--time", time] : []), ...(offset ? ["--offset", offset] : []), ...words("always"), ...chosen];
     return ["fg-collapse", "--weight", weighs, ...options].map(quoted).join(" ");

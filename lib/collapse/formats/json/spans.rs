@@ -39,7 +39,8 @@ fn span(line: &[u8]) -> Option<Span> {
     let number = |name: &[u8]| std::str::from_utf8(&object.get(name)?.label()?).ok()?.parse::<u64>().ok();
     let (start, end) = (number(b"start")?, number(b"end")?);
     let tid = number(b"tid")?.try_into().ok()?;
-    (start <= end).then_some(Span { name: object.get(b"name")?.text()?.into_owned(), tid, start, end })
+    let name = object.get(b"name")?.text()?.into_owned();
+    (start <= end && !name.is_empty()).then_some(Span { name, tid, start, end })
 }
 
 #[cfg(test)]
@@ -55,6 +56,7 @@ mod tests {
         assert_eq!((read.start, read.end), (1_700_000_000_000_000_001, 1_700_000_000_000_000_002));
         for bad in [
             &br#"{"name":"a","tid":3,"start":2,"end":1}"#[..],
+            br#"{"name":"","tid":3,"start":1,"end":2}"#,
             br#"{"name":"a","tid":3,"start":1.5,"end":2}"#,
             br#"{"name":"a","tid":-3,"start":1,"end":2}"#,
             br#"{"name":7,"tid":3,"start":1,"end":2}"#,
