@@ -33,7 +33,7 @@ mod in_kernel {
     use std::time::{Duration, Instant};
 
     use crate::folded::{Background, Folded, end, record, recorder};
-    use crate::off_cpu::{EDGES, Truth, record_waits, truths, waits_by, weight};
+    use crate::off_cpu::{Truth, edges, record_waits, truths, waits_by, weight};
     use crate::support::{directory, has, skip};
 
     fn waits() -> Option<String> {
@@ -52,7 +52,7 @@ mod in_kernel {
         let profile = Folded::of(&outcome);
         let truths = truths(&outcome);
         assert_eq!(truths.len(), 6, "{outcome:?}");
-        for Truth { name, blocked, most, .. } in truths {
+        for Truth { name, blocked, most, stolen, .. } in truths {
             // Its function is missing where the C library, which keeps no frame pointer, stands above it; so this is the
             // whole thread, which may also be preempted elsewhere.
             let (all, off_cpu) = (of_thread(&profile, &name), weight(&profile, &[&name, "[off-cpu]"]));
@@ -60,10 +60,10 @@ mod in_kernel {
             assert!(all <= most * 1.01, "{said}");
             match &*name {
                 "burn" => assert!(off_cpu < 1000.0, "{said}"),
-                _ => assert!(all >= blocked * 0.98 - EDGES, "{said}"),
+                _ => assert!(all >= blocked * 0.98 - edges(&outcome) - stolen, "{said}"),
             }
             // The mutex's thread also waits for its turn.
-            assert!(["burn", "mutex"].contains(&&*name) || off_cpu <= blocked * 1.02 + EDGES, "{said}");
+            assert!(["burn", "mutex"].contains(&&*name) || off_cpu <= blocked * 1.02 + edges(&outcome), "{said}");
         }
         let leaves = |stack: &[String]| ["[off-cpu]", "[runnable]"].contains(&&**stack.last().unwrap());
         assert!(profile.0.iter().all(|(stack, _)| leaves(stack)), "{profile:?}");

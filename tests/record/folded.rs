@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 
-use crate::support::{Outcome, end_bounded, run, run_bounded, skip, tool};
+use crate::support::{Outcome, end_bounded, eventually, run, run_bounded, skip, tool};
 
 /// What the kernel says to a recording, if it refuses.
 static REFUSAL: LazyLock<Option<String>> = LazyLock::new(|| {
@@ -37,6 +37,14 @@ pub struct Background(Child);
 impl Background {
     pub fn start(command: &mut Command) -> Self {
         Self(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    /// A process that already sleeps, and will for longer than a test lasts.
+    pub fn sleeping() -> Self {
+        let process = Self::start(Command::new("sleep").arg("60"));
+        let stat = format!("/proc/{}/stat", process.pid());
+        assert!(eventually(|| std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains("(sleep) S "))));
+        process
     }
 
     pub fn pid(&self) -> String {

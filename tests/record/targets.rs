@@ -113,7 +113,7 @@ fn a_process_that_sleeps_makes_an_empty_profile() {
     if !may_record() {
         return;
     }
-    let process = Background::start(Command::new("sleep").arg("20"));
+    let process = Background::sleeping();
     let outcome = record(["-d", "200ms", "-p", &process.pid()]).ok();
     assert_eq!(outcome.text(), "");
     assert!(outcome.stderr.contains("nothing was recorded"), "{outcome:?}");
