@@ -162,12 +162,19 @@ fn what_is_not_there_or_another_build_is_said_once() {
         file.push(&sample(7, 7, time, 0, 1));
     }
     file.push(&handmade::sample_at(7, 7, 30, 0, 1, 0x8010));
+    // The program is there again, and of what was removed it is not known whether it was that one.
+    file.push(&mmap(7, 2, 0xc000, 0x1000, "/proc/self/exe (deleted)", None));
+    file.push(&handmade::sample_at(7, 7, 30, 0, 1, 0xc010));
     let folded = collapse(&file.write(folder.path()), &[]).ok();
-    assert_eq!(folded.text(), "app;[app] 10\napp;[exe] 1\n");
+    assert_eq!(folded.text(), "app;[app] 10\napp;[exe (deleted)] 1\napp;[exe] 1\n");
     let said: Vec<&str> = folded.stderr.lines().collect();
-    assert_eq!(said.len(), 2, "{said:?}");
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(
+        said[2].ends_with("no names from /proc/self/exe (deleted): it was removed before it was recorded"),
+        "{said:?}"
+    );
     assert!(said[0].ends_with("no names from /nowhere/app: not found"), "{said:?}");
-    assert!(said[1].ends_with("no names from /proc/self/exe: another build of it ran"), "{said:?}");
+    assert!(said[2].ends_with("no names from /proc/self/exe: another build of it ran"), "{said:?}");
 }
 
 #[test]
