@@ -243,12 +243,16 @@ fn a_plain_picture_has_no_script_and_no_packed_profile() {
 #[test]
 fn states_have_a_legend_with_their_shares() {
     let svg =
-        run("fg-svg", [""; 0], b"[lost] 1\na;[unknown];b 2\na;[libx.so] 1\na;b;[off-cpu] 4\na;c 12\n").ok().text();
+        run("fg-svg", [""; 0], b"[lost] 1\na;[unknown];b 2\na;[libx.so] 1\na;b;[off-cpu] 4\nx;[truncated];c 12\n")
+            .ok()
+            .text();
     let document = roxmltree::Document::parse(&svg).unwrap();
     let legend = document.descendants().find(|node| node.attribute("id") == Some("legend")).unwrap();
     let texts: Vec<_> =
         legend.children().filter_map(|node| node.text()).filter(|text| !text.trim().is_empty()).collect();
-    assert_eq!(texts, ["[off-cpu] 20.00%", "[lost] 5.00%", "[unknown] 15.00%"]);
+    let truncated = "[truncated] in 60.00% of samples";
+    let nameless = "no symbol: self 5.00%, in 15.00% of samples";
+    assert_eq!(texts, ["[off-cpu] 20.00%", "[lost] 5.00%", truncated, nameless]);
     let none = run("fg-svg", [""; 0], b"a;b 1\n").ok().text();
     assert!(!none.contains("id=\"legend\""));
 }
