@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io;
+use std::time::Duration;
 
 use perf_event_open::count::Counter;
 use perf_event_open::sample::Sampler;
@@ -47,7 +48,12 @@ pub struct CpuRings {
 impl CpuRings {
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Ring> {
-        [&self.side, &self.samples].into_iter().chain(&self.switches)
+        self.others().chain([&self.samples])
+    }
+
+    /// All but that of samples.
+    pub fn others(&self) -> impl Iterator<Item = &Ring> {
+        [&self.side].into_iter().chain(&self.switches)
     }
 }
 
@@ -64,6 +70,8 @@ pub struct Counters {
     pub(super) enable_by_hand: bool,
     /// Whether they count on CPUs, whoever runs there, and not in threads.
     pub(super) of_cpus: bool,
+    /// How long samples may wait without filling their rings.
+    pub(super) pause: Option<Duration>,
     /// The layout of all records.
     pub layout: Layout,
     /// For how many of each event a sample stands, and how much each of them is.

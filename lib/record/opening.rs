@@ -86,6 +86,7 @@ impl<'a> Opener<'a> {
                 others: Vec::new(),
                 counted: FxHashMap::default(),
                 owned: FxHashSet::default(),
+                pause: sampling.pause(sample_ring),
                 layout: sampling.layout(),
                 measures: sampling.metrics.iter().map(|(m, rate)| (rate.period(), m.quantity.clone())).collect(),
                 enable_by_hand: !matches!(target, Target::Command(_)),
