@@ -9,7 +9,7 @@ mod stream;
 
 pub use comparison::Comparison;
 pub use scale::{Scaling, multiply_divide};
-pub use stream::diff_if_sorted;
+pub use stream::diff_streams;
 
 use crate::Error;
 use crate::filter::{Rename, Threshold, rename};

@@ -12,6 +12,8 @@ pub use frames::{FrameId, Frames};
 pub use stacks::Stacks;
 pub use weight::Weight;
 
+use std::ops::Range;
+
 use crate::Error;
 
 /// The weights of one stack.
@@ -187,7 +189,8 @@ impl Profile {
     /// # Errors
     /// Those of `weigh`, and [`Error::Overflow`] if the sum does not fit.
     pub fn reweigh(&mut self, mut weigh: impl FnMut(Weights) -> Result<Weights, Error>) -> Result<(), Error> {
-        let order = self.order.take().unwrap_or_else(|| self.sort());
+        self.put_in_order();
+        let order = self.order.take().unwrap_or_default();
         self.total = Weights::default();
         for number in &order {
             let weights = weigh(self.weights(*number))?;
@@ -212,19 +215,35 @@ impl Profile {
         Ok(())
     }
 
+    /// Finds the toolkit's order, which is kept until a stack is added.
+    pub fn put_in_order(&mut self) {
+        if self.order.is_none() {
+            self.order = Some(self.sort());
+        }
+    }
+
     /// Every stack in the toolkit's order: frame by frame, bytewise, a stack before its extensions.
-    pub fn for_each_sorted<E>(&self, mut each: impl FnMut(SortedStack<'_>) -> Result<(), E>) -> Result<(), E> {
+    pub fn for_each_sorted<E>(&self, each: impl FnMut(SortedStack<'_>) -> Result<(), E>) -> Result<(), E> {
+        match &self.order {
+            Some(order) => self.for_each_of(order, each),
+            None => self.for_each_of(&self.sort(), each),
+        }
+    }
+
+    /// The stacks in these places of an order that is known already.
+    pub(crate) fn for_each_in<E>(
+        &self,
+        places: Range<usize>,
+        each: impl FnMut(SortedStack<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let order = self.order.as_deref().unwrap_or_default();
+        self.for_each_of(order.get(places).unwrap_or_default(), each)
+    }
+
+    fn for_each_of<E>(&self, order: &[u32], mut each: impl FnMut(SortedStack<'_>) -> Result<(), E>) -> Result<(), E> {
         let mut frames: Vec<FrameId> = Vec::new();
         let mut row = Vec::new();
         // What stands far away is fetched for many stacks in a row, so that waiting for it overlaps.
-        let sorted;
-        let order = match &self.order {
-            Some(order) => order,
-            None => {
-                sorted = self.sort();
-                &sorted
-            }
-        };
         for numbers in order.chunks(64) {
             row.clear();
             row.extend(numbers.iter().map(|number| (*number, self.stacks.get(*number), self.weights(*number))));
