@@ -1,6 +1,7 @@
 //! `fg-collapse perf.data`: recordings by perf, where perf may record, against perf's own reading of them; and files made
 //! by hand, honest ones and others.
 
+mod agreement;
 mod elsewhere;
 mod handmade;
 mod jit;
@@ -48,36 +49,6 @@ fn weights(folded: &str) -> BTreeMap<String, u64> {
         *weights.entry(plain(stack)).or_default() += weight.parse::<u64>().unwrap();
     }
     weights
-}
-
-/// What perf makes of a file, folded.
-fn by_perf(file: &Path, options: &[&str]) -> BTreeMap<String, u64> {
-    let mut perf = Command::new("perf");
-    perf.args(["script", "--no-inline", "--max-stack", "512", "-i"]).arg(file);
-    let text = run_command(perf, b"").ok().stdout;
-    weights(&run("fg-collapse", options, &text).ok().text())
-}
-
-/// How much of the weight stands in the same stacks.
-fn agreement(ours: &BTreeMap<String, u64>, theirs: &BTreeMap<String, u64>) -> f64 {
-    let same: u64 = theirs.iter().map(|(stack, weight)| *weight.min(ours.get(stack).unwrap_or(&0))).sum();
-    same as f64 / theirs.values().sum::<u64>().max(1) as f64
-}
-
-#[test]
-fn recordings_are_read_as_perf_reads_them() {
-    let folder = directory();
-    for options in
-        [&["-g"][..], &["--call-graph", "dwarf,16384"], &["-g", "-z"], &["-e", "cpu-clock,page-faults", "-g"]]
-    {
-        let Some(file) = record(folder.path(), options) else { return };
-        let mut ours = weights(&collapse(&file, &["--no-inline", "--event", "all"]).ok().text());
-        let theirs = by_perf(&file, &["--event", "all"]);
-        // A busy machine loses samples, of which perf script says nothing.
-        ours.remove("[lost]");
-        assert_eq!(ours.values().sum::<u64>(), theirs.values().sum(), "{options:?}");
-        assert!(agreement(&ours, &theirs) > 0.8, "{options:?}: {}", agreement(&ours, &theirs));
-    }
 }
 
 #[test]
