@@ -38,11 +38,14 @@ pub struct Reshape {
 impl Reshape {
     /// Whether a frame stays in every stack that it stands in, as far as the frame alone tells.
     pub fn keeps(&mut self, frames: &Frames, frame: FrameId) -> bool {
-        let name = || frames.name(frame);
-        !(self.drop_unknown && without_suffix(name()) == b"[unknown]")
-            && !(self.no_delimiters && matches!(name(), b"-" | b"--"))
-            && !self.hide.as_mut().is_some_and(|hide| hide.matches(frames, frame))
-            && self.show.as_mut().is_none_or(|show| show.matches(frames, frame))
+        let name = frames.name(frame);
+        if (self.drop_unknown && without_suffix(name) == b"[unknown]")
+            || (self.no_delimiters && matches!(name, b"-" | b"--"))
+        {
+            return false;
+        }
+        let is_hidden = self.hide.as_mut().is_some_and(|hide| hide.matches(frames, frame));
+        !is_hidden && self.show.as_mut().is_none_or(|show| show.matches(frames, frame))
     }
 
     /// Whether there is more to do to a stack than to leave out frames that do not stay.
