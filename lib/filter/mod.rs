@@ -20,6 +20,8 @@ pub use select::Select;
 pub use threshold::Threshold;
 
 use std::cmp::Reverse;
+use std::num::NonZeroUsize;
+use std::thread::available_parallelism;
 
 use self::select::Verdict;
 use crate::Error;
@@ -140,7 +142,8 @@ impl<'a> Intake<'a> {
 
     fn finish(mut self) -> Result<Filtered, Error> {
         self.kept.add_batch(&mut self.batch)?;
-        let Self { filter, kept, dropped, total, .. } = self;
+        let Self { filter, mut kept, dropped, total, .. } = self;
+        kept.put_in_order(available_parallelism().map_or(1, NonZeroUsize::get));
         let least = filter.min.map_or(Ok(Weight::ZERO), |least| least.of(heavier(total)))?;
         match filter.min.is_some() || filter.top.is_some() {
             true => heaviest(&kept, dropped, least, filter.top.unwrap_or(usize::MAX)),

@@ -42,7 +42,7 @@ fn sorted(source: &Source) -> Option<Ordered> {
         is_whole &= !part.is_fractional;
     }
     let text = |mut part: Part| {
-        part.profile.put_in_order();
+        part.profile.put_in_order(1);
         Blocks::new(source.name(), Box::new(Text::new(part.profile))).ok()
     };
     let texts = std::thread::scope(|scope| {

@@ -189,8 +189,7 @@ impl Profile {
     /// # Errors
     /// Those of `weigh`, and [`Error::Overflow`] if the sum does not fit.
     pub fn reweigh(&mut self, mut weigh: impl FnMut(Weights) -> Result<Weights, Error>) -> Result<(), Error> {
-        self.put_in_order();
-        let order = self.order.take().unwrap_or_default();
+        let order = self.order.take().unwrap_or_else(|| self.sort(1));
         self.total = Weights::default();
         for number in &order {
             let weights = weigh(self.weights(*number))?;
@@ -215,18 +214,11 @@ impl Profile {
         Ok(())
     }
 
-    /// Finds the toolkit's order, which is kept until a stack is added.
-    pub fn put_in_order(&mut self) {
-        if self.order.is_none() {
-            self.order = Some(self.sort());
-        }
-    }
-
     /// Every stack in the toolkit's order: frame by frame, bytewise, a stack before its extensions.
     pub fn for_each_sorted<E>(&self, each: impl FnMut(SortedStack<'_>) -> Result<(), E>) -> Result<(), E> {
         match &self.order {
             Some(order) => self.for_each_of(order, each),
-            None => self.for_each_of(&self.sort(), each),
+            None => self.for_each_of(&self.sort(1), each),
         }
     }
 
@@ -262,7 +254,12 @@ impl Profile {
         Weights { before: self.before.get(number).copied().unwrap_or_default(), after: self.after[number] }
     }
 
-    fn sort(&self) -> Vec<u32> {
-        order::sorted(&self.stacks, &self.frames.ranks())
+    /// Puts the stacks in order beforehand, in as many threads.
+    pub(crate) fn put_in_order(&mut self, threads: usize) {
+        self.order = Some(self.sort(threads));
+    }
+
+    fn sort(&self, threads: usize) -> Vec<u32> {
+        order::sorted(&self.stacks, &self.frames.ranks(), threads)
     }
 }
