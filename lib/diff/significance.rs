@@ -331,7 +331,8 @@ mod tests {
 
     #[test]
     fn small_ones_that_come_in_clumps_say_nothing_of_a_large_one() {
-        let mut evidence: Vec<Evidence> = (0..30).map(|n| counts(f64::from(20 - n % 2 * 15), 10.0)).collect();
+        let mut evidence: Vec<Evidence> =
+            (0..30).map(|n| n % 2 * 15).map(|n| counts(f64::from(10 + n), f64::from(25 - n))).collect();
         evidence.extend([counts(1400.0, 1900.0), counts(2200.0, 1800.0), counts(1100.0, 980.0)]);
         let shares = judged(&evidence, 5000.0);
         assert!(shares[30] <= FALSE_DISCOVERIES, "{}", shares[30]);

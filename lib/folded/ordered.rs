@@ -43,7 +43,7 @@ fn sorted(source: &Source) -> Option<Ordered> {
     }
     let text = |mut part: Part| {
         part.profile.put_in_order(1);
-        Blocks::new(source.name(), Box::new(Text::new(part.profile))).ok()
+        Blocks::new(source.name(), Box::new(Text::new(part.profile)?)).ok()
     };
     let texts = std::thread::scope(|scope| {
         let sorting: Vec<_> = parts.into_iter().map(|part| scope.spawn(|| text(part))).collect();

@@ -59,24 +59,35 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// The text of a profile that was put in order.
-    pub(super) fn new(profile: Profile) -> Self {
-        Self { profile, stacks: 0, text: Vec::new(), taken: 0 }
+    /// The text of a profile that was put in order. Nothing if it begins as what is no plain text does: compressed text, or a
+    /// byte order mark.
+    pub(super) fn new(profile: Profile) -> Option<Self> {
+        let mut text = Self { profile, stacks: 0, text: Vec::new(), taken: 0 };
+        text.go_on();
+        let mut start = text.text.iter().take(4);
+        let is_plain = start.clone().next().is_none_or(u8::is_ascii_graphic)
+            && start.all(|byte| matches!(byte, b' '..=b'~' | b'\n'));
+        is_plain.then_some(text)
+    }
+
+    /// Makes text of more stacks.
+    fn go_on(&mut self) {
+        let Self { profile, stacks, text, taken } = self;
+        let places = *stacks..(*stacks + STACKS).min(profile.len());
+        (*taken, *stacks) = (0, places.end);
+        text.clear();
+        let mut line = Line::default();
+        let Ok(()) = profile.for_each_in::<Infallible>(places, |stack| {
+            text.extend_from_slice(line.of(profile, &stack));
+            Ok(())
+        });
     }
 }
 
 impl Read for Text {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.taken == self.text.len() {
-            let Self { profile, stacks, text, taken } = self;
-            (*taken, *stacks) = (0, *stacks + STACKS);
-            text.clear();
-            let mut line = Line::default();
-            let done = profile.for_each_in::<Infallible>(*stacks - STACKS..(*stacks).min(profile.len()), |stack| {
-                text.extend_from_slice(line.of(profile, &stack));
-                Ok(())
-            });
-            let Ok(()) = done;
+            self.go_on();
         }
         let read = (&self.text[self.taken..]).read(buffer)?;
         self.taken += read;
@@ -121,7 +132,7 @@ mod tests {
             let expected = written(&profile);
             profile.put_in_order(1);
             let mut read = String::new();
-            Text::new(profile).read_to_string(&mut read).unwrap();
+            Text::new(profile).unwrap().read_to_string(&mut read).unwrap();
             assert_eq!(read, expected);
         }
     }
