@@ -12,6 +12,9 @@
 //! - Of several kernel symbols at one address perf names the last: it gives sizes to symbols, none to all but the last, and
 //!   then prefers what has a size. By its further rules, which are ours, it would be `memcpy` and not `__pi_memcpy`.
 
+// What was found is worth reading.
+#![allow(clippy::print_stderr)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -88,7 +91,7 @@ fn kernel_aliases() -> BTreeMap<String, String> {
     let mut at: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
-        if words.len() == 3 && ["T", "t", "W", "w"].contains(&words[1]) && words[0].trim_matches('0') != "" {
+        if words.len() == 3 && ["T", "t", "W", "w"].contains(&words[1]) && !words[0].trim_matches('0').is_empty() {
             at.entry(words[0]).or_default().insert(words[2]);
         }
     }
