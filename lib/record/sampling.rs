@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::events::Metric;
 use super::quantity::Quantity;
+use super::target::Target;
 use crate::Error;
 use crate::perf::event::{Layout, branch_type, sample_type};
 use crate::perf::unwind;
@@ -32,7 +33,7 @@ impl CallGraph {
     /// The layout of the records, but for what other options add.
     fn layout(self) -> Layout {
         use sample_type as bit;
-        let common = bit::TID | bit::TIME | bit::ID | bit::CPU | bit::CALLCHAIN;
+        let common = bit::TID | bit::TIME | bit::CALLCHAIN;
         match self {
             Self::FramePointers => Layout::new(common, 0),
             Self::BranchRecords => {
@@ -181,9 +182,12 @@ impl Sampling {
         SWITCH_RING.min(samples)
     }
 
-    /// The layout of the records.
-    pub(super) fn layout(&self) -> Layout {
+    /// The layout of the records, which may have to name their counter.
+    pub(super) fn layout(&self, names_counter: bool) -> Layout {
         let mut layout = self.call_graph.layout();
+        if names_counter {
+            layout.sample_type |= sample_type::ID;
+        }
         if self.tells_address() {
             layout.sample_type |= sample_type::IP;
         }
@@ -194,6 +198,11 @@ impl Sampling {
             layout.sample_type |= sample_type::RAW;
         }
         layout
+    }
+
+    /// Whether samples must name their counter: several write into one ring.
+    pub(super) fn names_counters(&self, target: &Target) -> bool {
+        target.is_by_thread() || self.metrics.len() > 1
     }
 
     /// Whether samples bring where they were taken. A switch is always at the same place, and there are many: what their
