@@ -197,6 +197,22 @@ fn a_running_process_and_the_whole_system_are_recorded_too() {
 }
 
 #[test]
+fn no_stack_is_told_twice_where_two_recorders_watch() {
+    let Some(waits) = waits() else { return };
+    let process = Background::start(Command::new(&waits).arg("for-ever"));
+    let of = |options: &[&str]| {
+        recorder(["--off-cpu", "--off-cpu-period", "1", "-p", &process.pid()]).args(options).spawn().unwrap()
+    };
+    let unwinding = of(&["-d", "2.5"]);
+    std::thread::sleep(Duration::from_millis(500));
+    let following = end(of(&["--call-graph", "fp", "-d", "1"]));
+    let profile = Folded::of(&end(unwinding).ok());
+    let times = |stack: &[String]| stack.iter().filter(|frame| *frame == "main").count();
+    assert!(profile.0.iter().all(|(stack, _)| times(stack) < 2), "{profile:?}");
+    assert!(following.status.success(), "{following:?}");
+}
+
+#[test]
 fn blocks_of_a_wrong_length_are_left_out() {
     let Some(waits) = waits() else { return };
     let process = Background::start(Command::new(&waits).arg("for-ever"));
