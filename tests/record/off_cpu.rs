@@ -197,7 +197,7 @@ fn a_running_process_and_the_whole_system_are_recorded_too() {
 }
 
 #[test]
-fn no_stack_is_told_twice_where_two_recorders_watch() {
+fn two_recorders_of_the_same_switches_have_each_its_own_samples() {
     let Some(waits) = waits() else { return };
     let process = Background::start(Command::new(&waits).arg("for-ever"));
     let of = |options: &[&str]| {
@@ -209,6 +209,7 @@ fn no_stack_is_told_twice_where_two_recorders_watch() {
     let profile = Folded::of(&end(unwinding).ok());
     let times = |stack: &[String]| stack.iter().filter(|frame| *frame == "main").count();
     assert!(profile.0.iter().all(|(stack, _)| times(stack) < 2), "{profile:?}");
+    assert!(profile.share(&["[lost]"]) < 0.2, "{profile:?}");
     assert!(following.status.success(), "{following:?}");
 }
 
