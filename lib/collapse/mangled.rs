@@ -48,7 +48,7 @@ const SUFFIXES: [(&str, &str); 5] = [
 /// `<int, >` where there are no more arguments, and no qualifiers of a function whose parameters are not shown.
 fn as_others_write(mut name: String) -> String {
     if name.contains(", >") {
-        name = name.replace(">, >", "> >").replace(", >", ">");
+        name = name.replace(", >", ">");
     }
     for (before, behind) in SUFFIXES {
         let mut from = 0;
@@ -106,7 +106,7 @@ mod tests {
                 "_ZN4llvm15AnalysisManagerINS_8FunctionEJEE10invalidateEv",
                 "llvm::AnalysisManager<llvm::Function>::invalidate",
             ),
-            ("_Z1fI1AIiEJEEvv", "f<A<int> >"),
+            ("_Z1fI1AIiJEEJEEvv", "f<A<int>>"),
             ("_Z1fIiLj5ELl5ELm5ELx5ELyn5EEvv", "f<int, 5u, 5l, 5ul, 5ll, -5ull>"),
             ("_Z1fILs5ELc65ELin5ELb1EEvv", "f<(short)5, (char)65, -5, true>"),
             ("_ZN1AcvKiEv", "A::operator int const"),

@@ -25,9 +25,10 @@ const BEGINNINGS: [(&[u8], &str); 15] = [
     (b"%PDF-", "a document (PDF): give the profile that it was made from"),
 ];
 
-const GPROF: &str = "of gprof, which knows who calls whom and no stacks: record with `fg-record` or `perf record -g`";
+const GPROF: &str =
+    "a profile of gprof: functions and their callers but no stacks; record with `fg-record` or `perf record -g`";
 const CPROFILE: &str =
-    "of Python's cProfile, which knows who calls whom and no stacks: record with `py-spy record -f raw`";
+    "a profile of Python's cProfile: functions and their callers but no stacks; record with `py-spy record -f raw`";
 const HEAP: &str =
     "a heap profile of massif or dhat: run valgrind --tool=massif --xtree-memory=full and give its xtmemory.kcg file";
 const PICTURE: &str = "a picture (SVG): give the folded stacks that it was drawn from";

@@ -80,7 +80,12 @@ pub fn parse<'a>(text: &'a [u8], wanted: &[u64]) -> SymbolTable<'a> {
 
 /// There are a hundred thousand of them.
 fn hexadecimal(digits: &[u8]) -> Option<u64> {
-    let digit = |sum: u64, digit: &u8| Some(sum << 4 | u64::from(char::from(*digit).to_digit(16)?));
+    let value = |digit: u8| match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    };
+    let digit = |sum: u64, digit: &u8| Some(sum << 4 | u64::from(value(*digit)?));
     if digits.len() <= 16 { digits.iter().try_fold(0, digit) } else { None }
 }
 

@@ -187,7 +187,7 @@ impl Profile {
     /// # Errors
     /// Those of `weigh`, and [`Error::Overflow`] if the sum does not fit.
     pub fn reweigh(&mut self, mut weigh: impl FnMut(Weights) -> Result<Weights, Error>) -> Result<(), Error> {
-        let order = self.order.take().unwrap_or_else(|| self.sort());
+        let order = self.order.take().unwrap_or_else(|| self.sort(1));
         self.total = Weights::default();
         for number in &order {
             let weights = weigh(self.weights(*number))?;
@@ -221,7 +221,7 @@ impl Profile {
         let order = match &self.order {
             Some(order) => order,
             None => {
-                sorted = self.sort();
+                sorted = self.sort(1);
                 &sorted
             }
         };
@@ -243,7 +243,12 @@ impl Profile {
         Weights { before: self.before.get(number).copied().unwrap_or_default(), after: self.after[number] }
     }
 
-    fn sort(&self) -> Vec<u32> {
-        order::sorted(&self.stacks, &self.frames.ranks())
+    /// Puts the stacks in order beforehand, in as many threads.
+    pub(crate) fn put_in_order(&mut self, threads: usize) {
+        self.order = Some(self.sort(threads));
+    }
+
+    fn sort(&self, threads: usize) -> Vec<u32> {
+        order::sorted(&self.stacks, &self.frames.ranks(), threads)
     }
 }

@@ -272,8 +272,8 @@ fn what_is_no_stacks_gets_a_line_that_says_what_to_do() {
         (b"desc: --a\ncmd: ./m\ntime_unit: i\n#-----------\nsnapshot=0\n", "--xtree-memory=full"),
         (b"{\"dhatFileVersion\":2\n,\"mode\":\"heap\"", "--xtree-memory=full"),
         (b"File: p\nType: cpu\nShowing nodes accounting for 30ms, 100% of 30ms total\n flat  flat%\n", "-traces"),
-        (b"gmon\x01\0\0\0\0\0\0\0", "of gprof"),
-        (b"Flat profile:\n\nEach sample counts as 0.01 seconds.\n", "of gprof"),
+        (b"gmon\x01\0\0\0\0\0\0\0", "a profile of gprof: "),
+        (b"Flat profile:\n\nEach sample counts as 0.01 seconds.\n", "a profile of gprof: "),
         (b"\xfb\xa9\x03\xfa\x04a.py", "py-spy record -f raw"),
         (b"1\n         4 function calls in 0.005 seconds\n\n", "py-spy record -f raw"),
         (b"PK\x03\x04\x14\0", "unzip -p"),
@@ -361,7 +361,16 @@ fn two_reports_in_one_file_are_added_up() {
 
 #[test]
 fn a_report_that_is_cut_is_said_to_be() {
-    for file in ["ghc-prof.txt", "javacore.txt", "procstack.txt", "v8-prof.txt", "vsprof.csv", "wcp.txt"] {
+    for file in [
+        "ghc-prof.txt",
+        "javacore.txt",
+        "procstack.txt",
+        "simpleperf.txt",
+        "v8-prof.txt",
+        "vsprof.csv",
+        "vtune.csv",
+        "wcp.txt",
+    ] {
         let format = format!("--format={}", file.split('.').next().unwrap());
         let text = std::fs::read(folder().join(file)).unwrap();
         for end in (2..text.len()).step_by(11).filter(|end| text[end - 1] != b'\n') {

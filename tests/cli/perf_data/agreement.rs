@@ -88,7 +88,7 @@ fn kernel_aliases() -> BTreeMap<String, String> {
     let mut at: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
-        if words.len() == 3 && ["T", "t", "W", "w"].contains(&words[1]) && words[0].trim_matches('0') != "" {
+        if words.len() == 3 && ["T", "t", "W", "w"].contains(&words[1]) && !words[0].trim_matches('0').is_empty() {
             at.entry(words[0]).or_default().insert(words[2]);
         }
     }
@@ -159,7 +159,7 @@ fn assert_agreement(kind: &str, options: &[&str], command: &[&str], at_least: f6
     let (ours, theirs) = (normal(&ours, &aliases), normal(&fold(&without_next_functions(&script)), &aliases));
     let named = agreement(ours.clone(), &theirs);
     let samples = script.lines().filter(|line| line.is_empty()).count();
-    eprintln!("{kind}: {samples} samples, equal {:.2} %, but for what is named {:.2} %", 100.0 * raw, 100.0 * named);
+    println!("{kind}: {samples} samples, equal {:.2} %, but for what is named {:.2} %", 100.0 * raw, 100.0 * named);
     let differ = |these: &Weights, others: &Weights| {
         let differ = these.iter().filter(|(stack, weight)| others.get(*stack) != Some(weight));
         differ.map(|(stack, weight)| format!("{} {weight}\n", stack.join(";"))).collect::<String>()
