@@ -21,19 +21,19 @@ use fgkit::{Error, folded};
 #[command(name = "fg-diff")]
 struct Args {
     /// The profile before; `-` is standard input
-    #[arg(value_name = "BEFORE", required_unless_present = "before")]
+    #[arg(value_name = "BEFORE", required_unless_present_any = ["before", "after"])]
     file_before: Option<PathBuf>,
 
     /// The profile after; `-` is standard input
-    #[arg(value_name = "AFTER", required_unless_present = "after")]
+    #[arg(value_name = "AFTER", required_unless_present_any = ["before", "after"])]
     file_after: Option<PathBuf>,
 
     /// A run before, for several of them
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["file_before", "file_after"])]
+    #[arg(long, value_name = "FILE", requires = "after", conflicts_with_all = ["file_before", "file_after"])]
     before: Vec<PathBuf>,
 
     /// A run after, for several of them
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["file_before", "file_after"])]
+    #[arg(long, value_name = "FILE", requires = "before", conflicts_with_all = ["file_before", "file_after"])]
     after: Vec<PathBuf>,
 
     /// Scale BEFORE to the total of AFTER
@@ -43,7 +43,8 @@ struct Args {
     normalize: bool,
 
     /// Scale BEFORE by a factor
-    #[arg(long, hide_short_help = true, value_name = "FACTOR", conflicts_with = "normalize", value_parser = cli::positive)]
+    #[arg(long, hide_short_help = true, value_name = "FACTOR", conflicts_with = "normalize", value_parser = cli::positive,
+          allow_hyphen_values = true)]
     scale: Option<Weight>,
 
     /// Make every 0x address in a frame `0x...`
@@ -59,7 +60,7 @@ struct Args {
     /// Flatten smaller differences (0.5% is of AFTER)
     ///
     /// BEFORE becomes AFTER there.
-    #[arg(long, value_name = "WEIGHT|%")]
+    #[arg(long, value_name = "WEIGHT|%", allow_hyphen_values = true)]
     min_change: Option<Threshold>,
 
     /// Flatten differences that noise explains
@@ -155,6 +156,11 @@ impl Tool for Args {
                 comparison
             }
         };
+        if let (true, Some(side)) = (self.normalize, comparison.empty_side()) {
+            session
+                .diagnostics
+                .warn(&format!("{side} is empty: there is no total to scale to, the other side is as it was read"));
+        }
         report(&comparison, &mut session.diagnostics);
         Ok(u8::from(self.exit_code && comparison.different > 0))
     }

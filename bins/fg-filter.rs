@@ -93,7 +93,7 @@ struct Args {
     collapse_recursion: Option<Recursion>,
 
     /// Drop stacks that weigh less, like 250 or 0.5% of all read
-    #[arg(long, hide_short_help = true, value_name = "WEIGHT|%")]
+    #[arg(long, hide_short_help = true, value_name = "WEIGHT|%", allow_hyphen_values = true)]
     min: Option<Threshold>,
 
     /// Keep the heaviest N stacks

@@ -19,11 +19,11 @@ use fgkit::{Error, folded};
 #[command(name = "fg-pprof")]
 struct Args {
     /// What was counted
-    #[arg(long = "type", value_name = "NAME", default_value = "samples")]
+    #[arg(long = "type", value_name = "NAME", default_value = "samples", value_parser = named)]
     sample_type: String,
 
     /// What a weight of 1 means: count, nanoseconds, microseconds, bytes, …
-    #[arg(long, value_name = "UNIT", default_value = "count")]
+    #[arg(long, value_name = "UNIT", default_value = "count", value_parser = named)]
     unit: String,
 
     /// When it was recorded, in seconds since 1970, as `date +%s` says it [default: not said]
@@ -33,6 +33,11 @@ struct Args {
     /// Add a comment, which `pprof -comments` shows; may be repeated
     #[arg(long, value_name = "TEXT")]
     comment: Vec<String>,
+}
+
+fn named(text: &str) -> Result<String, &'static str> {
+    let named = !text.trim().is_empty();
+    named.then(|| text.to_owned()).ok_or("expected a name")
 }
 
 /// Nanoseconds.

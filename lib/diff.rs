@@ -16,7 +16,7 @@ use crate::filter::{Rename, Threshold, rename};
 use crate::profile::{Profile, Weight, Weights};
 use runs::Told;
 use scale::Ratio;
-use significance::FALSE_DISCOVERIES;
+use significance::{FALSE_DISCOVERIES, Noise};
 
 /// How two profiles are compared.
 #[derive(Debug, Default)]
@@ -126,6 +126,7 @@ fn join(mut both: Profile, before: &[Profile], after: &[Profile]) -> Result<Prof
 /// For each stack, in sorted order, whether its difference is more than noise.
 fn significant(told: &Told, totals: Weights, ratio: Ratio) -> Vec<bool> {
     let samples = (totals.before.as_f64() + totals.after.as_f64()) / 2.0 / told.sample.as_f64();
-    let shares = significance::adjusted(&told.evidence, ratio.as_f64(), samples);
+    let noise = Noise::of(&told.evidence, ratio.as_f64(), samples);
+    let shares = significance::adjusted(&told.evidence, noise);
     shares.iter().map(|share| *share <= FALSE_DISCOVERIES).collect()
 }

@@ -17,7 +17,7 @@ use self::spin::Spin;
 use crate::Error;
 use crate::csv::{Categories, charged, is_state};
 use crate::diagnostics::Diagnostics;
-use crate::diff::significance::{self, Divisor, Evidence, FALSE_DISCOVERIES};
+use crate::diff::significance::{Differences, Divisor, FALSE_DISCOVERIES};
 use crate::folded::{Kind, Target, read_all};
 use crate::input::Source;
 use crate::profile::{FrameId, Frames, Weight, Weights};
@@ -106,8 +106,9 @@ impl Tally {
 struct Intake<'a> {
     rules: &'a [Rule],
     frames: Frames,
-    /// For each frame whether it is a state, and for each rule whether the rule is about it.
+    /// For each frame whether it is a state, its self weight, and for each rule whether the rule is about it.
     is_state: Vec<bool>,
+    alone: Vec<Weights>,
     concerns: Vec<Vec<bool>>,
     /// How many stacks there were, and for each frame the number of the last in which it stood.
     stacks: u64,
@@ -139,6 +140,9 @@ impl Target for Intake<'_> {
         self.spin.add(&self.frames, stack, weights.after)?;
         self.note_distinct(stack);
         let charged = charged(stack, |frame| self.is_state[frame.index()]);
+        if let Some(frame) = charged {
+            self.alone[frame.index()].add(weights)?;
+        }
         for (number, rule) in self.rules.iter().enumerate() {
             let (concerns, tallies) = (&self.concerns[number], &mut self.tallies[number]);
             let weigh = rule.measure.contribution();
@@ -173,6 +177,7 @@ impl<'a> Intake<'a> {
             rules,
             frames: Frames::new(),
             is_state: Vec::new(),
+            alone: Vec::new(),
             concerns: vec![Vec::new(); rules.len()],
             stacks: 0,
             last_stack: Vec::new(),
@@ -191,6 +196,7 @@ impl<'a> Intake<'a> {
         for index in self.is_state.len()..self.frames.len() {
             let name = self.frames.name(FrameId::from_index(index as u32));
             self.is_state.push(is_state(name));
+            self.alone.push(Weights::default());
             self.last_stack.push(0);
             for (rule, concerns) in self.rules.iter().zip(&mut self.concerns) {
                 concerns.push(rule.concerns(name, self.categories));
@@ -210,7 +216,9 @@ impl<'a> Intake<'a> {
     }
 
     fn findings(mut self) -> Vec<Finding> {
-        let sample = self.divisor.sample_weight_of_many().map(Weight::as_f64).filter(|_| self.differential);
+        let sample = self.divisor.sample_weight_of_many().filter(|_| self.differential);
+        // Self weights, since no sample is in two of them.
+        let differences = sample.map(|sample| Differences::new(self.alone.iter().copied(), sample, self.total));
         let tallies = std::mem::take(&mut self.tallies);
         let mut findings = Vec::new();
         for (number, (rule, mut tallies)) in self.rules.iter().zip(tallies).enumerate() {
@@ -221,12 +229,15 @@ impl<'a> Intake<'a> {
             if tallies.is_empty() {
                 tallies.entry(None).or_default();
             }
-            let noise = noise(&tallies, sample.filter(|_| rule.measure.is_growth()), self.total);
+            let chances = match differences.as_ref().filter(|_| rule.measure.is_growth()) {
+                Some(differences) => differences.chances(tallies.values().map(|tally| tally.weights)),
+                None => vec![0.0; tallies.len()],
+            };
             let is_met = !rule.has_pattern() || self.concerns[number].contains(&true);
-            let found = tallies.into_iter().zip(noise).map(|((frame, tally), is_noise)| {
+            let found = tallies.into_iter().zip(chances).map(|((frame, tally), chance)| {
                 let percent = rule.measure.percent(tally.weights, self.total);
                 let verdict = match percent > rule.limit {
-                    true if is_noise => Verdict::Excused,
+                    true if chance > FALSE_DISCOVERIES => Verdict::Excused,
                     true => Verdict::Broken,
                     false if is_met => Verdict::Kept,
                     false => Verdict::Unmet,
@@ -250,17 +261,4 @@ impl<'a> Intake<'a> {
     fn text(&self, stack: &[FrameId]) -> Vec<u8> {
         stack.iter().map(|frame| self.frames.name(*frame)).collect::<Vec<_>>().join(&b';')
     }
-}
-
-/// For each of them whether its growth may be noise; where the weights are no counts nothing is.
-fn noise(tallies: &BTreeMap<Option<FrameId>, Tally>, sample: Option<f64>, total: Weights) -> Vec<bool> {
-    let Some(sample) = sample else { return vec![false; tallies.len()] };
-    let evidence = |tally: &Tally| Evidence {
-        before: tally.weights.before.as_f64() / sample,
-        after: tally.weights.after.as_f64() / sample,
-        spread: None,
-    };
-    let evidence: Vec<Evidence> = tallies.values().map(evidence).collect();
-    let samples = (total.before.as_f64() + total.after.as_f64()) / 2.0 / sample;
-    significance::adjusted(&evidence, 1.0, samples).into_iter().map(|chance| chance > FALSE_DISCOVERIES).collect()
 }

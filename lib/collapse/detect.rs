@@ -2,23 +2,9 @@
 
 use super::formats::Reading;
 use super::formats::folded;
-use super::{FORMATS, Format, Options};
+use super::{FORMATS, Format, Options, refused};
 use crate::Error;
 use crate::input::Blocks;
-
-/// What is known by its first bytes but cannot be folded, and what to do about it.
-const KNOWN: [(&[u8], &str); 7] = [
-    (b"FLR\0", "a Java Flight Recorder file: convert it with async-profiler, `jfrconv -o collapsed FILE FILE.folded`"),
-    (b"MOJ", "a binary file of Austin: convert it, `mojo2austin FILE OUTPUT`"),
-    (
-        b"heap profile:",
-        "a heap profile as text: fetch Go's without debug=1, convert gperftools', `pprof -raw PROGRAM FILE`",
-    ),
-    (b"--- contention:", "Go's blocked goroutines as text: fetch them without debug=1"),
-    (b"--- mutex:", "Go's mutexes as text: fetch them without debug=1"),
-    (b"JAVA PROFILE", "a Java heap dump: it has objects and no stacks"),
-    (b"\x7fELF", "a program, not a profile"),
-];
 
 /// The input's format, told or given; `None` if there is nothing but blanks.
 ///
@@ -34,8 +20,8 @@ pub(super) fn format(input: &mut Blocks, options: &Options) -> Result<Option<&'s
         return Ok(options.format);
     }
     let unreadable = |what: String| Err(Error::Unreadable { name, what });
-    if let Some((_, what)) = KNOWN.iter().find(|(magic, _)| head.starts_with(magic)) {
-        return unreadable((*what).to_owned());
+    if let Some(why) = refused::why(head) {
+        return unreadable(why.to_owned());
     }
     // Names are any bytes, so folded text may hold a zero.
     if folded::is_certain(head) {
@@ -43,11 +29,16 @@ pub(super) fn format(input: &mut Blocks, options: &Options) -> Result<Option<&'s
     }
     let binary = memchr::memchr(0, head).is_some();
     let mut asked = FORMATS.iter().filter(|format| !binary || matches!(format.reading, Reading::Bytes(_)));
-    let what = if binary { "a binary file" } else { "text" };
+    let what = if head.iter().any(is_binary) { "a binary file" } else { "text" };
     match asked.find(|format| (format.recognises)(head)) {
         Some(found) => Ok(Some(found)),
         None => unreadable(format!("{what} of no known format; fg-collapse --list-formats shows those that are")),
     }
+}
+
+/// Whether this is a character that text does not have: a terminal's escapes it may have.
+fn is_binary(byte: &u8) -> bool {
+    byte.is_ascii_control() && !b"\t\n\x0c\r\x1b".contains(byte)
 }
 
 #[cfg(test)]
@@ -55,7 +46,7 @@ mod tests {
     use std::io::Read as _;
     use std::path::{Path, PathBuf};
 
-    use super::{FORMATS, folded};
+    use super::{FORMATS, folded, refused};
     use crate::input::Source;
 
     /// All files below a folder.
@@ -69,6 +60,8 @@ mod tests {
         let special = FORMATS.iter().filter(|format| (format.recognises)(head) && format.name != "folded");
         let special: Vec<_> = special.map(|format| format.name).collect();
         match special.is_empty() {
+            true if refused::why(head).is_some() => vec!["none"],
+            false if refused::why(head).is_some() => [special, vec!["none"]].concat(),
             true if (folded::FORMAT.recognises)(head) => vec!["folded"],
             false if folded::is_certain(head) => [special, vec!["folded"]].concat(),
             _ => special,

@@ -6,6 +6,7 @@ use super::chosen::Events;
 use super::log::Log;
 use super::{Counts, EventChoice, Options, Unit};
 use crate::Error;
+use crate::diagnostics::plural;
 use crate::input::{Block, Blocks, Source, after_last_line};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -24,14 +25,14 @@ pub(super) struct Document<'a> {
     block: Block,
     taken: usize,
     line: u64,
-    /// How many lines were malformed.
-    complaints: u64,
+    /// Whether the last line has no end.
+    torn: bool,
 }
 
 impl<'a> Document<'a> {
     pub(super) fn new(source: &'a Source, input: Blocks, options: &'a Options, log: Log<'a>) -> Self {
         let (counts, events) = (Counts::default(), Events::new(options.event.clone()));
-        Self { options, counts, events, source, input, log, block: Block::default(), taken: 0, line: 0, complaints: 0 }
+        Self { options, counts, events, source, input, log, block: Block::default(), taken: 0, line: 0, torn: false }
     }
 
     /// Where the input comes from, for formats that jump about in a file.
@@ -61,6 +62,7 @@ impl<'a> Document<'a> {
         let text = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
         line.clear();
         line.extend_from_slice(text);
+        self.torn = end == rest.len();
         self.taken += rest.len().min(end + 1);
         self.line += 1;
         Ok(true)
@@ -76,15 +78,16 @@ impl<'a> Document<'a> {
 
     /// As [`malformed`](Self::malformed), for a reader that counts the lines itself.
     pub(super) fn malformed_at(&mut self, line: u64, what: &str) -> Result<(), Error> {
-        self.complaints += 1;
         self.log.malformed(line, what)
     }
 
     /// Says that no stacks were found, unless it was said why.
-    pub(super) fn tell_nothing(&mut self) {
-        if self.complaints == 0 && self.events.seen().is_empty() && self.counts.events.is_empty() {
-            self.log.warn("there are no stacks in it");
-        }
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if all must be well-formed.
+    pub(super) fn tell_nothing(&mut self) -> Result<(), Error> {
+        let said = !self.events.seen().is_empty() || !self.counts.events.is_empty();
+        if said { Ok(()) } else { self.log.tell_nothing() }
     }
 
     /// The input as a whole cannot be read further, and why.
@@ -109,12 +112,33 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
+    /// Says of how many things something is wrong, and what was done with them, if there are any.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if all must be well-formed.
+    pub(super) fn amiss(&mut self, count: u64, thing: &str, what: &str) -> Result<(), Error> {
+        self.log.complain(count);
+        match count {
+            0 => Ok(()),
+            _ => self.damaged(&format!("{} {what}", plural(count, thing)), false),
+        }
+    }
+
     /// Says that the input is cut short, unless it has the end that all of its kind have.
     ///
     /// # Errors
     /// [`Error::Unreadable`] if all must be well-formed.
     pub(super) fn ends(&mut self, whole: bool, end: &str) -> Result<(), Error> {
         if whole { Ok(()) } else { self.damaged(&format!("cut short: the input ends before {end}"), false) }
+    }
+
+    /// Says that the input is cut short if its last line has no end: for formats that only programs write, and that have
+    /// no other end. All lines must have been taken.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if all must be well-formed.
+    pub(super) fn ends_with_a_line(&mut self) -> Result<(), Error> {
+        self.ends(!self.torn, "its last line does")
     }
 
     /// Something worth knowing.

@@ -175,6 +175,19 @@ fn read(
 }
 
 fn read_samples(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) -> Result<(), Error> {
+    let seen = |first: &Worker, others: &[Worker]| {
+        let all = std::iter::once(first).chain(others);
+        all.map(|worker| worker.seen(shared.format)).fold(0, u64::saturating_add)
+    };
+    let before = seen(first, others);
+    first.sink.begin();
+    others.iter_mut().for_each(|worker| worker.sink.begin());
+    read_blocks(shared, first, others)?;
+    let idle = first.sink.is_idle() && others.iter().all(|worker| worker.sink.is_idle());
+    if idle && seen(first, others) == before { lock(&shared.log).tell_nothing() } else { Ok(()) }
+}
+
+fn read_blocks(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) -> Result<(), Error> {
     while !others.is_empty() && !first.share(shared, others) {
         if !first.step(shared)? {
             return Ok(());
@@ -194,14 +207,20 @@ fn read_samples(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) 
 impl Worker {
     /// Reads a whole document and returns what it counted.
     fn read(&mut self, reader: Reader, mut document: Document<'_>) -> Result<Counts, Error> {
-        let (result, nothing) = self.sink.adds_nothing(|sink| reader(&mut document, sink));
-        if nothing && result.is_ok() {
-            document.tell_nothing();
-        }
+        self.sink.begin();
+        let result = reader(&mut document, &mut self.sink);
+        let idle = self.sink.is_idle();
+        let result = result.and_then(|()| if idle { document.tell_nothing() } else { Ok(()) });
         self.sink.flush()?;
         let (counts, mut log) = document.finish();
         log.add(0, Remarks::default(), self.sink.take_runs())?;
         result.map(|()| counts)
+    }
+
+    /// How many samples its parser of a format knows of, those that were not taken and the lost ones too.
+    fn seen(&self, format: &str) -> u64 {
+        let Some(counts) = self.parsers.get(format).map(|parser| parser.counts()) else { return 0 };
+        counts.events.iter().map(|event| event.samples).fold(counts.lost, u64::saturating_add)
     }
 
     /// Gives all others a parser, if this one has seen enough for that.

@@ -15,6 +15,8 @@ pub(super) struct Log<'a> {
     read: usize,
     lines: u64,
     next: u64,
+    /// How many lines or other things were malformed.
+    complaints: u64,
     waiting: BTreeMap<u64, (Remarks, Option<Runs>)>,
     diagnostics: &'a mut Diagnostics,
     in_order: Option<&'a mut dyn TakesRuns>,
@@ -28,7 +30,7 @@ trait TakesRuns: Send {
 impl<'a> Log<'a> {
     pub(super) fn new(name: String, diagnostics: &'a mut Diagnostics, in_order: Option<&'a mut InOrder<'_>>) -> Self {
         let in_order = in_order.map(|in_order| in_order as &mut dyn TakesRuns);
-        Self { name, read: 0, lines: 0, next: 0, waiting: BTreeMap::new(), diagnostics, in_order }
+        Self { name, read: 0, lines: 0, next: 0, complaints: 0, waiting: BTreeMap::new(), diagnostics, in_order }
     }
 
     /// Tells how much of the input was parsed so far, to whoever watches.
@@ -40,7 +42,29 @@ impl<'a> Log<'a> {
 
     /// A line, by its number, that is not of the format's form.
     pub(super) fn malformed(&mut self, line: u64, what: &str) -> Result<(), Error> {
+        self.complaints += 1;
         self.diagnostics.malformed(&self.name, line, what)
+    }
+
+    /// So many other things are wrong, of which the caller tells.
+    pub(super) fn complain(&mut self, count: u64) {
+        self.complaints += count;
+    }
+
+    /// Says that the input has no stacks, unless it was said why.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if all must be well-formed.
+    pub(super) fn tell_nothing(&mut self) -> Result<(), Error> {
+        let what = "there are no stacks in it";
+        if self.complaints > 0 {
+            return Ok(());
+        }
+        if self.is_strict() {
+            return Err(Error::Unreadable { name: self.name.clone(), what: what.to_owned() });
+        }
+        self.warn(what);
+        Ok(())
     }
 
     /// Whether the first thing that is wrong is to be an error.
@@ -63,7 +87,7 @@ impl<'a> Log<'a> {
         self.waiting.insert(number, (remarks, runs));
         while let Some((remarks, runs)) = self.waiting.remove(&self.next) {
             for (line, what) in remarks.malformed {
-                self.diagnostics.malformed(&self.name, self.lines + line, what)?;
+                self.malformed(self.lines + line, what)?;
             }
             if let (Some(in_order), Some(runs)) = (&mut self.in_order, runs) {
                 in_order.take(&runs)?;

@@ -32,7 +32,44 @@ fn cpp(name: &[u8]) -> Option<Vec<u8>> {
     let mut text = Bounded::default();
     let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
     symbol.structured_demangle(&mut text, &options).ok()?;
-    Some(text.0.into_bytes())
+    Some(as_others_write(text.0).into_bytes())
+}
+
+/// How a literal's type is shown behind it.
+const SUFFIXES: [(&str, &str); 5] = [
+    ("(unsigned int)", "u"),
+    ("(unsigned long)", "ul"),
+    ("(unsigned long long)", "ull"),
+    ("(long)", "l"),
+    ("(long long)", "ll"),
+];
+
+/// A C++ name spelled as GNU's demangler does, and with it perf and gdb: `5u` and not `(unsigned int)5`, `<int>` and not
+/// `<int, >` where there are no more arguments, and no qualifiers of a function whose parameters are not shown.
+fn as_others_write(mut name: String) -> String {
+    if name.contains(", >") {
+        name = name.replace(", >", ">");
+    }
+    for (before, behind) in SUFFIXES {
+        let mut from = 0;
+        while let Some(at) = name[from..].find(before).map(|at| from + at) {
+            from = at + before.len();
+            let is_digit = |byte: &u8| *byte == b'-' || byte.is_ascii_digit();
+            let digits = name.as_bytes()[from..].iter().take_while(|byte| is_digit(byte)).count();
+            if digits > 0 {
+                name.insert_str(from + digits, behind);
+                name.replace_range(at..from, "");
+                from = at;
+            }
+        }
+    }
+    // `operator int const` is a name.
+    if !name.contains("operator ") {
+        while let Some(rest) = [" const", " volatile", " &", " &&"].iter().find_map(|last| name.strip_suffix(last)) {
+            name.truncate(rest.len());
+        }
+    }
+    name
 }
 
 /// `…::h` and sixteen hexadecimal digits.
@@ -57,5 +94,27 @@ impl fmt::Write for Bounded {
         }
         self.0.push_str(text);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_in_cpp_are_spelled_as_by_others() {
+        for (mangled, expected) in [
+            (
+                "_ZN4llvm15AnalysisManagerINS_8FunctionEJEE10invalidateEv",
+                "llvm::AnalysisManager<llvm::Function>::invalidate",
+            ),
+            ("_Z1fI1AIiJEEJEEvv", "f<A<int>>"),
+            ("_Z1fIiLj5ELl5ELm5ELx5ELyn5EEvv", "f<int, 5u, 5l, 5ul, 5ll, -5ull>"),
+            ("_Z1fILs5ELc65ELin5ELb1EEvv", "f<(short)5, (char)65, -5, true>"),
+            ("_ZN1AcvKiEv", "A::operator int const"),
+            ("_ZNVKO1A1fEv", "A::f"),
+            ("_ZNKR1A1fEv", "A::f"),
+            ("_ZZNK1A1fEvENKUlvE_clEv", "A::f() const::{lambda()#1}::operator()"),
+        ] {
+            assert_eq!(String::from_utf8(super::demangled(mangled.as_bytes()).unwrap()).unwrap(), expected);
+        }
     }
 }

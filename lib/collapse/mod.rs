@@ -17,6 +17,7 @@ mod log;
 pub(crate) mod mangled;
 mod merge;
 mod origin;
+mod refused;
 mod select;
 mod sink;
 mod spans;

@@ -11,6 +11,7 @@ pub(super) struct Sink {
     batch: Batch,
     keeping: Keeping,
     empty: bool,
+    idle: bool,
 }
 
 /// What is kept of the samples besides their sums.
@@ -52,7 +53,7 @@ impl Sink {
             Keep::Order => Keeping::Order(Runs::default()),
             Keep::Times => Keeping::Times(Box::default()),
         };
-        Self { profile: Profile::default(), batch: Batch::default(), keeping, empty: true }
+        Self { profile: Profile::default(), batch: Batch::default(), keeping, empty: true, idle: true }
     }
 
     pub(super) fn frames(&self) -> &Frames {
@@ -101,6 +102,7 @@ impl Sink {
     #[inline]
     pub(super) fn add_at(&mut self, stack: &[FrameId], weights: Weights, moment: Option<Moment>) -> Result<(), Error> {
         self.empty = false;
+        self.idle = false;
         // A frame without a name that stands alone would be no stack.
         let nameless = matches!(stack, [only] if self.frames().name(*only).trim_ascii().is_empty());
         let unknown = if nameless { Some([self.intern(UNKNOWN)]) } else { None };
@@ -125,13 +127,14 @@ impl Sink {
         matches!(self.keeping, Keeping::Order(_))
     }
 
-    /// Does some work and says whether it has added no sample.
-    pub(super) fn adds_nothing<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> (R, bool) {
-        let before = std::mem::replace(&mut self.empty, true);
-        let result = work(self);
-        let nothing = self.empty;
-        self.empty &= before;
-        (result, nothing)
+    /// An input begins.
+    pub(super) fn begin(&mut self) {
+        self.idle = true;
+    }
+
+    /// Whether no sample was added of the present input.
+    pub(super) fn is_idle(&self) -> bool {
+        self.idle
     }
 
     /// Whether no sample was added.

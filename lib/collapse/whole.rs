@@ -12,9 +12,21 @@ use crate::{Error, plain};
 /// it.
 const LARGEST: usize = 1 << 30;
 
-/// The deepest stack that is written out from formats in which stacks share what they have in common: else a small file
-/// could hold a great many frames. Of deeper ones the leaves' end is kept.
+/// The deepest stack that is written out as a whole from formats in which stacks share what they have in common: else a
+/// small file could hold a great many frames. Of deeper ones the leaves' end is kept.
 pub(super) const DEEPEST: usize = 1024;
+
+/// So many frames are kept of the very deepest.
+const LEAST: usize = 16;
+
+/// How many frames next to the root are left out of a stack that is so deep. Twice as deep, half as many are kept: a chain
+/// of calls, each of which is the leaf of a stack, takes memory that grows little faster than the chain.
+pub(super) fn left_out(depth: usize) -> usize {
+    match depth {
+        ..=DEEPEST => 0,
+        _ => depth - (DEEPEST >> (depth / DEEPEST).ilog2()).max(LEAST),
+    }
+}
 
 pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
 pub(super) const UNKNOWN: &[u8] = b"[unknown]";
@@ -43,14 +55,26 @@ pub(super) fn weighs(options: &Options) -> bool {
 
 /// Adds a stack, root first, below a thread's frame if there is one. What weighs nothing is no sample.
 pub(super) fn add(thread: Option<FrameId>, frames: &[FrameId], weight: Weight, sink: &mut Sink) -> Result<(), Error> {
+    let left_out = left_out(frames.len());
+    add_part(thread, left_out == 0, &frames[left_out..], weight, sink)
+}
+
+/// As [`add`], of a stack that was cut already unless it has its root.
+pub(super) fn add_part(
+    thread: Option<FrameId>,
+    has_root: bool,
+    frames: &[FrameId],
+    weight: Weight,
+    sink: &mut Sink,
+) -> Result<(), Error> {
     if weight.is_zero() {
         return Ok(());
     }
     let mut stack: Vec<FrameId> = thread.into_iter().collect();
-    if frames.len() > DEEPEST {
+    if !has_root {
         stack.push(sink.intern(TRUNCATED));
     }
-    stack.extend_from_slice(&frames[frames.len().saturating_sub(DEEPEST)..]);
+    stack.extend_from_slice(frames);
     if stack.is_empty() {
         stack.push(sink.intern(UNKNOWN));
     }

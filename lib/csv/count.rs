@@ -5,7 +5,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::diff::significance::Divisor;
+use crate::diff::significance::{Differences, Divisor};
 use crate::folded::{Kind, Target, read_all, read_in_parts};
 use crate::input::Source;
 use crate::profile::{self, FrameId, Frames, Weight, Weights};
@@ -59,6 +59,15 @@ pub struct Counts {
     pub sample: Option<Weight>,
     /// What was counted; what weighs nothing is left out.
     pub rows: Vec<Row>,
+}
+
+impl Counts {
+    /// What judges the differences of a differential profile whose weights are counts. Of functions their self weights tell
+    /// what noise is, since no sample is in two of them.
+    pub(super) fn differences(&self) -> Option<Differences> {
+        let sample = self.sample.filter(|_| self.differential)?;
+        Some(Differences::new(self.rows.iter().map(|row| row.weights[0]), sample, self.total))
+    }
 }
 
 /// Counts the stacks of all sources as they come, without keeping them: of a file, in all cores.

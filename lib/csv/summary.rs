@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::categories::Categories;
 use super::count::Counts;
-use super::table::{Cell, delta, percent};
+use super::table::{Cell, chance, delta, percent};
 use crate::Error;
 use crate::profile::Weights;
 
@@ -29,17 +29,20 @@ pub fn summary<'a>(
     let number = |text: String| Cell::Number(text);
     if counts.differential {
         sums.sort_unstable_by_key(|(name, sum)| (Reverse(sum.difference()), *name));
-        let cells = |(name, sum): (&'a str, Weights)| {
+        let differences = counts.differences();
+        let chances = differences.map(|differences| differences.chances(sums.iter().map(|(_, sum)| *sum)));
+        let cells = |(row, (name, sum)): (usize, (&'a str, Weights))| {
             vec![
                 Cell::Category(name),
                 number(sum.before.to_string()),
                 number(sum.after.to_string()),
                 number(delta(sum)),
+                chances.as_ref().map_or(Cell::Nothing, |chances| chance(chances[row])),
             ]
         };
         return Ok((
-            vec!["category", "self_before", "self_after", "self_delta"],
-            sums.into_iter().map(cells).collect(),
+            vec!["category", "self_before", "self_after", "self_delta", "self_chance"],
+            sums.into_iter().enumerate().map(cells).collect(),
         ));
     }
     sums.sort_unstable_by_key(|(name, sum)| (Reverse(sum.after), *name));

@@ -5,7 +5,6 @@ use std::cmp::{Ordering, Reverse};
 use super::categories::Categories;
 use super::count::{By, Counts, Row};
 use crate::Error;
-use crate::diff::significance::{self, Evidence};
 use crate::profile::{Weight, Weights};
 
 /// A column. The number says of which weight: a function has two, its own and with what it calls.
@@ -114,7 +113,7 @@ impl<'a> Table<'a> {
             Column::Delta(which) => Cell::Number(delta(counted.weights[which])),
             Column::Percent(which) => Cell::Number(percent(counted.weights[which].after, self.counts.total.after, 4)),
             Column::Chance(which) => match self.chances.get(which) {
-                Some(chances) => Cell::Number(format!("{:.4}", chances[row])),
+                Some(chances) => chance(chances[row]),
                 None => Cell::Nothing,
             },
             Column::Category => Cell::Category(self.category(counted)),
@@ -162,17 +161,9 @@ impl<'a> Table<'a> {
 
     /// The chances of all differences, where the weights are counts.
     fn judge(&self) -> Vec<Vec<f64>> {
-        let sample = self.counts.sample.filter(|_| self.counts.differential);
-        let Some(sample) = sample.map(Weight::as_f64) else { return Vec::new() };
+        let Some(differences) = self.counts.differences() else { return Vec::new() };
         let kinds = self.rows.first().map_or(0, |row| row.weights.len());
-        let evidence = |which: usize| {
-            self.rows.iter().map(move |row| {
-                let Weights { before, after } = row.weights[which];
-                Evidence { before: before.as_f64() / sample, after: after.as_f64() / sample, spread: None }
-            })
-        };
-        let samples = (self.counts.total.before.as_f64() + self.counts.total.after.as_f64()) / 2.0 / sample;
-        (0..kinds).map(|which| significance::adjusted(&evidence(which).collect::<Vec<_>>(), 1.0, samples)).collect()
+        (0..kinds).map(|which| differences.chances(self.rows.iter().map(|row| row.weights[which]))).collect()
     }
 }
 
@@ -202,6 +193,10 @@ fn columns(by: By, is_differential: bool, categories: Option<&Categories>) -> Ve
         columns.push(("category".to_owned(), Column::Category));
     }
     columns
+}
+
+pub(super) fn chance(chance: f64) -> Cell<'static> {
+    Cell::Number(format!("{chance:.4}"))
 }
 
 pub(super) fn delta(weights: Weights) -> String {

@@ -84,7 +84,7 @@ fn json<'a>(header: &[&str], rows: impl Iterator<Item = Vec<Cell<'a>>>, out: &mu
             match cell {
                 Cell::Number(number) => out.write_all(number.as_bytes())?,
                 Cell::Nothing => out.write_all(b"null")?,
-                text => string(&text.bytes().to_str_lossy(), out)?,
+                text => string(text.bytes(), out)?,
             }
         }
         out.write_all(b"}")?;
@@ -93,14 +93,20 @@ fn json<'a>(header: &[&str], rows: impl Iterator<Item = Vec<Cell<'a>>>, out: &mu
     out.write_all(if before == "[\n" { b"[]\n" } else { b"\n]\n" })
 }
 
-/// A JSON string; line separators that JavaScript does not take in one are escaped too.
-fn string(text: &str, out: &mut impl Write) -> io::Result<()> {
+/// A JSON string; line separators that JavaScript does not take in one are escaped too. A byte that is no text is spelled
+/// out, as `\xff`, so that names which differ in it do so here.
+fn string(text: &[u8], out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\"")?;
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => write!(out, "\\{character}")?,
-            '\0'..='\u{1f}' | '\u{7f}' | '\u{2028}' | '\u{2029}' => write!(out, "\\u{:04x}", u32::from(character))?,
-            _ => write!(out, "{character}")?,
+    for chunk in text.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '"' | '\\' => write!(out, "\\{character}")?,
+                '\0'..='\u{1f}' | '\u{7f}' | '\u{2028}' | '\u{2029}' => write!(out, "\\u{:04x}", u32::from(character))?,
+                _ => write!(out, "{character}")?,
+            }
+        }
+        for byte in chunk.invalid() {
+            write!(out, "\\\\x{byte:02x}")?;
         }
     }
     out.write_all(b"\"")

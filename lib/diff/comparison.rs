@@ -45,6 +45,15 @@ impl Comparison {
         })
     }
 
+    /// The side that weighs nothing, if the other one does.
+    pub fn empty_side(&self) -> Option<&'static str> {
+        match (self.totals.before.is_zero(), self.totals.after.is_zero()) {
+            (true, false) => Some("before"),
+            (false, true) => Some("after"),
+            _ => None,
+        }
+    }
+
     /// The weights that are written for the next stack in order: the one before scaled, or where the difference is no
     /// real one or too small, equal to the one after.
     ///

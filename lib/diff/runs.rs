@@ -31,8 +31,8 @@ pub fn evidence(joined: &Profile, before: &[Profile], after: &[Profile], options
     let mut evidence = Vec::with_capacity(joined.len());
     joined.for_each_sorted::<Error>(|stack| {
         let is_lost = stack.frames.len() == 1 && joined.frames.name(stack.frames[0]) == LOST;
-        let Weights { before, after } = if is_lost { Weights::default() } else { stack.weights };
-        evidence.push(Evidence { before: before.as_f64() / sample, after: after.as_f64() / sample, spread: None });
+        let weights = if is_lost { Weights::default() } else { stack.weights };
+        evidence.push(Evidence::counted(weights, sample));
         Ok(())
     })?;
     if repeated {

@@ -14,7 +14,7 @@
 //! (Benjamini and Hochberg, 1995), of which those too rare to be ever found do not count (Tarone, 1990; Gilbert, 2005).
 
 use super::beta;
-use crate::profile::Weight;
+use crate::profile::{Weight, Weights};
 
 /// A stack with so many samples tells how much the usual one differs, if as many stacks have them.
 const TELLING: f64 = 20.0;
@@ -48,6 +48,11 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// Weights as counts of what one sample weighs.
+    pub fn counted(weights: Weights, sample: f64) -> Self {
+        Self { before: weights.before.as_f64() / sample, after: weights.after.as_f64() / sample, spread: None }
+    }
+
     /// With the counts worth so many fewer, unless several runs tell more.
     fn divided(self, by: f64) -> Self {
         match self.spread {
@@ -118,10 +123,50 @@ fn common_divisor(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
+/// What noise is taken to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Noise {
+    /// How many samples are expected after for one before.
+    ratio: f64,
+    /// How much more than counts the usual stack or function differs.
+    excess: f64,
+}
+
+impl Noise {
+    /// What `disjoint` tells of it; `ratio` is how many samples are expected after for one before, `samples` how many a run
+    /// has in all.
+    ///
+    /// No sample may be in two of `disjoint`. Functions with what they call would be witnesses that repeat each other: main
+    /// and its like, which never differ, and the dozen frames of an interrupt, which all differ as one does.
+    pub fn of(disjoint: &[Evidence], ratio: f64, samples: f64) -> Self {
+        Self { ratio, excess: excess(disjoint, ratio).max(1.0 + samples / ONE_RUN) }
+    }
+}
+
+/// The differences of what is counted in one profile with two weights.
+#[derive(Clone, Copy, Debug)]
+pub struct Differences {
+    sample: f64,
+    noise: Noise,
+}
+
+impl Differences {
+    /// What the weights in `disjoint` tell of noise, as [`Noise::of`] has it; `sample` is what one sample weighs.
+    pub fn new(disjoint: impl Iterator<Item = Weights>, sample: Weight, total: Weights) -> Self {
+        let sample = sample.as_f64();
+        let evidence: Vec<Evidence> = disjoint.map(|weights| Evidence::counted(weights, sample)).collect();
+        let samples = (total.before.as_f64() + total.after.as_f64()) / 2.0 / sample;
+        Self { sample, noise: Noise::of(&evidence, 1.0, samples) }
+    }
+
+    /// For each, the chance of such a difference by noise alone, adjusted for how many there are.
+    pub fn chances(&self, weights: impl Iterator<Item = Weights>) -> Vec<f64> {
+        adjusted(&weights.map(|weights| Evidence::counted(weights, self.sample)).collect::<Vec<_>>(), self.noise)
+    }
+}
+
 /// For each, the least share of false discoveries at which it is one; significant if at most [`FALSE_DISCOVERIES`].
-/// `ratio` is how many samples are expected after for one before, `samples` how many a run has in all.
-pub fn adjusted(evidence: &[Evidence], ratio: f64, samples: f64) -> Vec<f64> {
-    let excess = excess(evidence, ratio).max(1.0 + samples / ONE_RUN);
+pub fn adjusted(evidence: &[Evidence], Noise { ratio, excess }: Noise) -> Vec<f64> {
     let evidence: Vec<Evidence> = evidence.iter().map(|one| one.divided(excess)).collect();
     let chance = ratio / (1.0 + ratio);
     let mut best: Vec<f64> = evidence.iter().map(|one| best_possible(one.before + one.after, chance)).collect();
@@ -189,10 +234,14 @@ fn best_possible(samples: f64, chance: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Evidence, FALSE_DISCOVERIES, Spread, adjusted, p_value};
+    use super::{Evidence, FALSE_DISCOVERIES, Noise, Spread, adjusted, p_value};
 
     fn counts(before: f64, after: f64) -> Evidence {
         Evidence { before, after, spread: None }
+    }
+
+    fn judged(evidence: &[Evidence], samples: f64) -> Vec<f64> {
+        adjusted(evidence, Noise::of(evidence, 1.0, samples))
     }
 
     #[test]
@@ -220,7 +269,7 @@ mod tests {
     fn among_many_equal_ones_a_large_change_is_found_alone() {
         let mut evidence = vec![counts(20.0, 22.0); 2000];
         evidence.extend([counts(500.0, 800.0), counts(1.0, 0.0)]);
-        let shares = adjusted(&evidence, 1.0, 0.0);
+        let shares = judged(&evidence, 0.0);
         let found: Vec<usize> = (0..shares.len()).filter(|i| shares[*i] <= FALSE_DISCOVERIES).collect();
         assert_eq!(found, [2000]);
     }
@@ -229,7 +278,7 @@ mod tests {
     fn where_everything_differs_nothing_stands_out() {
         let evidence: Vec<Evidence> = (0..100).map(|n| counts(1000.0 + f64::from(n % 2 * 200), 1100.0)).collect();
         assert!(p_value(evidence[0], 1.0) < 0.04);
-        let shares = adjusted(&evidence, 1.0, 0.0);
+        let shares = judged(&evidence, 0.0);
         assert!(shares.iter().all(|share| *share > FALSE_DISCOVERIES), "{shares:?}");
     }
 
@@ -237,7 +286,7 @@ mod tests {
     fn a_longer_run_tells_no_more_of_a_program() {
         let share = |scale: f64| {
             let evidence = [counts(20.0 * scale, 30.0 * scale), counts(980.0 * scale, 970.0 * scale)];
-            adjusted(&evidence, 1.0, 1000.0 * scale)[0]
+            judged(&evidence, 1000.0 * scale)[0]
         };
         // Half as much again of two per cent is what processes differ by; twice as much of ten is not.
         assert!(
@@ -247,19 +296,19 @@ mod tests {
             share(1000.0)
         );
         let evidence = [counts(2000.0, 4000.0), counts(18_000.0, 16_000.0)];
-        assert!(adjusted(&evidence, 1.0, 20_000.0)[0] <= FALSE_DISCOVERIES);
+        assert!(judged(&evidence, 20_000.0)[0] <= FALSE_DISCOVERIES);
         // Several runs have shown how much they vary.
         let spread = Some(Spread { dispersion: 1.0, freedom: 8.0 });
         let evidence = [(20_000.0, 30_000.0), (980_000.0, 970_000.0)];
         let evidence = evidence.map(|(before, after)| Evidence { spread, ..counts(before, after) });
-        assert!(adjusted(&evidence, 1.0, 1e6)[0] <= FALSE_DISCOVERIES);
+        assert!(judged(&evidence, 1e6)[0] <= FALSE_DISCOVERIES);
     }
 
     #[test]
     fn rare_stacks_do_not_hide_a_change() {
         let mut evidence = vec![counts(1.0, 0.0); 100_000];
         evidence.push(counts(10.0, 40.0));
-        let shares = adjusted(&evidence, 1.0, 0.0);
+        let shares = judged(&evidence, 0.0);
         assert!(shares[100_000] <= FALSE_DISCOVERIES, "{}", shares[100_000]);
     }
 }

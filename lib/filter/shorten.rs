@@ -51,8 +51,8 @@ fn without_arguments(name: &[u8]) -> Vec<u8> {
     let mut is_operator = false;
     while let Some(first) = rest.first() {
         let taken = match first {
-            b'<' | b'(' => match group(rest) {
-                Some(length) if is_operator || is_attached(&out) => {
+            b'<' | b'(' | b'[' => match group(rest) {
+                Some(length) if is_operator || is_attached(&out, *first) => {
                     let turbofish = out.ends_with(b"::");
                     out.truncate(out.len() - if turbofish { 2 } else { 0 });
                     rest = &rest[length..];
@@ -74,28 +74,32 @@ fn without_arguments(name: &[u8]) -> Vec<u8> {
 
 const ANONYMOUS: &[u8] = b"(anonymous namespace)";
 
-/// Whether what comes next belongs to a name: there is one, and it is no `::(anonymous namespace)` nor Go's `.(*Type)`.
-fn is_attached(out: &[u8]) -> bool {
-    out.last().is_some_and(|byte| is_word(*byte) || matches!(byte, b'>' | b')' | b']' | b'}')) || out.ends_with(b"::")
+/// Whether the group that comes next belongs to a name: there is one, and it is no `::(anonymous namespace)` nor Go's
+/// `.(*Type)`. Square brackets are Go's type arguments right after a word, and else a type, `[T]`.
+fn is_attached(out: &[u8], bracket: u8) -> bool {
+    let after = |byte: &u8| is_word(*byte) || (bracket != b'[' && matches!(byte, b'>' | b')' | b']' | b'}'));
+    out.last().is_some_and(after) || (bracket != b'[' && out.ends_with(b"::"))
 }
 
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
 
-/// The length of the bracketed group at the start, if it is closed and not the anonymous namespace.
+/// The length of the bracketed group at the start, if it is closed and no part of the name: the anonymous namespace, an
+/// empty `[]`, GCC's `[abi:cxx11]`.
 fn group(text: &[u8]) -> Option<usize> {
-    if text.starts_with(ANONYMOUS) {
+    if [ANONYMOUS, b"[]", b"[abi:"].iter().any(|part| text.starts_with(part)) {
         return None;
     }
+    // In Go's type arguments the others are arrows of channels.
+    let (opening, closing): (&[u8], &[u8]) = if text.starts_with(b"[") { (b"[", b"]") } else { (b"<(", b">)") };
     let mut depth = 0usize;
     for (at, byte) in text.iter().enumerate() {
-        match byte {
-            b'<' | b'(' => depth += 1,
+        if opening.contains(byte) {
+            depth += 1;
+        } else if closing.contains(byte) {
             // Not the arrow of a function's type.
-            b'>' if at > 0 && text[at - 1] == b'-' => {}
-            b'>' | b')' => depth = depth.saturating_sub(1),
-            _ => continue,
+            depth = depth.saturating_sub(usize::from(!text[..at].ends_with(b"-") || *byte != b'>'));
         }
         if depth == 0 {
             return Some(at + 1);
@@ -126,9 +130,10 @@ fn without_packages(name: &[u8]) -> Vec<u8> {
     let is_path = |byte: &u8| is_word(*byte) || matches!(byte, b':' | b'.' | b'{' | b'}' | b'#');
     for piece in path.chunk_by(|a, b| is_path(a) == is_path(b)) {
         let separator: &[u8] = if memchr::memmem::find(piece, b"::").is_some() { b"::" } else { b"." };
-        let kept = memchr::memmem::rfind(piece, separator)
-            .and_then(|last| memchr::memmem::rfind(&piece[..last], separator))
-            .map_or(0, |at| at + separator.len());
+        let goes_on = !out.is_empty() && piece.starts_with(separator);
+        let last = memchr::memmem::rfind(piece, separator).filter(|_| !goes_on);
+        let kept =
+            last.and_then(|last| memchr::memmem::rfind(&piece[..last], separator)).map_or(0, |at| at + separator.len());
         out.extend_from_slice(&piece[kept..]);
     }
     out
@@ -172,6 +177,20 @@ mod tests {
             ("org.apache.Foo.bar", ["org.apache.Foo.bar", "org.apache.Foo.bar", "Foo.bar"]),
             ("A$$Lambda$14/0x00000008c03000.run", ["A$$Lambda.run", "A$$Lambda.run", "A$$Lambda.run"]),
             ("github.com/x/y.(*T).Do", ["github.com/x/y.(*T).Do", "github.com/x/y.(*T).Do", "y.(*T).Do"]),
+            ("main.Map[...]", ["main.Map[...]", "main.Map", "main.Map"]),
+            (
+                "example.com/x/y.(*List[go.shape.struct { C <-chan []int }]).Push.func1",
+                [
+                    "example.com/x/y.(*List[go.shape.struct { C <-chan []int }]).Push.func1",
+                    "example.com/x/y.(*List).Push.func1",
+                    "y.(*List).Push.func1",
+                ],
+            ),
+            ("slices.Sort[go.shape.[]int,a/b.T]", ["slices.Sort[go.shape.[]int,a/b.T]", "slices.Sort", "slices.Sort"]),
+            ("<a::b::T>::c::d", ["<a::b::T>::c::d", "<a::b::T>::c::d", "<b::T>::c::d"]),
+            ("<[T]>::sort", ["<[T]>::sort", "<[T]>::sort", "<[T]>::sort"]),
+            ("a::f[abi:cxx11](int)", ["a::f[abi:cxx11](int)", "a::f[abi:cxx11]", "a::f[abi:cxx11]"]),
+            ("operator delete[](void*)", ["operator delete[](void*)", "operator delete[]", "operator delete[]"]),
             ("[libc.so.6]", ["[libc.so.6]", "[libc.so.6]", "[libc.so.6]"]),
             ("f(", ["f(", "f(", "f("]),
             ("operator new(unsigned long)", ["operator new(unsigned long)", "operator new", "operator new"]),

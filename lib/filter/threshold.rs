@@ -39,6 +39,6 @@ impl std::str::FromStr for Threshold {
         };
         Weight::parse(number.as_bytes())
             .map(kind)
-            .ok_or_else(|| "expected a weight or a share, like 250 or 0.5%".into())
+            .ok_or_else(|| "expected a weight or a share that is not negative, like 250 or 0.5%".into())
     }
 }

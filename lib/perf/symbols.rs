@@ -49,27 +49,37 @@ pub struct Selection<'a, 'w> {
     wanted: &'w [u64],
     /// For each of these, the last symbol that starts there or, if so, between it and the one before.
     last: Vec<Option<Entry<'a>>>,
+    /// Where among these the symbol stands that was added last.
+    first: usize,
     has_seen_any: bool,
 }
 
 impl<'a, 'w> Selection<'a, 'w> {
     /// For these addresses, in ascending order.
     pub fn new(wanted: &'w [u64]) -> Self {
-        Self { wanted, last: vec![None; wanted.len()], has_seen_any: false }
+        Self { wanted, last: vec![None; wanted.len()], first: 0, has_seen_any: false }
     }
 
     /// Takes in a symbol that starts at an address; what else there is to it is asked for only if that matters. `None` if
     /// it is no symbol after all.
     #[inline]
     pub fn add(&mut self, address: u64, entry: impl FnOnce() -> Option<Entry<'a>>) {
-        let first = self.wanted.partition_point(|wanted| *wanted < address);
+        let is_first = |at: usize| {
+            let (before, after) = self.wanted.split_at(at);
+            before.last().is_none_or(|last| *last < address) && after.first().is_none_or(|first| *first >= address)
+        };
+        // Tables are in order, or nearly so.
+        if !is_first(self.first) {
+            self.first = self.wanted.partition_point(|wanted| *wanted < address);
+        }
+        let first = self.first;
         let matters = self.last.get(first).is_some_and(|last| last.is_none_or(|last| last.address <= address));
         if (matters || !self.has_seen_any)
             && let Some(entry) = entry()
         {
             self.has_seen_any = true;
             if let Some(last) = self.last.get_mut(first).filter(|_| matters)
-                && last.is_none_or(|last| last.address < address || is_better(&entry, &last))
+                && last.is_none_or(|last| last.address < address || merit(&entry) > merit(&last))
             {
                 *last = Some(entry);
             }
@@ -110,13 +120,13 @@ impl<'a> SymbolTable<'a> {
     }
 }
 
-/// Which of several names for one place is taken, whatever their order.
-fn is_better(entry: &Entry<'_>, than: &Entry<'_>) -> bool {
-    merit(entry).cmp(&merit(than)).then_with(|| than.name.cmp(entry.name)).is_gt()
-}
-
-/// What makes one of several names for one place the better: perf's rules (`choose_best_symbol` in its `symbol.c`): with a size,
-/// not weak, global, fewer leading underscores, longer.
+/// What makes one of several names for one place the better: perf's rules (`choose_best_symbol` in its `symbol.c`), so that
+/// a function has the same name here and there: with a size, not weak, global, fewer leading underscores, longer. Of equals
+/// the first in the table stays.
+///
+/// Two names are not perf's. It gives a size to the last of several kernel symbols at one address alone, before these rules
+/// are asked: `__pi_memcpy`, which is `memcpy` here. And it prints the version that a linker wrote behind a name in `.symtab`,
+/// `free@@GLIBC_2.2.5`: here all versions of a function are one frame.
 fn merit(entry: &Entry<'_>) -> (bool, bool, bool, usize, usize) {
     let underscores = entry.name.iter().take_while(|byte| **byte == b'_').count();
     (
@@ -167,5 +177,12 @@ mod tests {
             ],
         );
         assert_eq!(table.find(105).unwrap().name, b"free");
+        let locals = ["__GI___openat", "__libc_openat64", "__openat64", "__GI___openat64"];
+        let locals = locals.map(|name| entry(100, 10, name, Visibility::Local));
+        let weak = [entry(100, 10, "openat64", Visibility::Weak)];
+        assert_eq!(
+            SymbolTable::of(&WANTED, locals.into_iter().chain(weak)).find(105).unwrap().name,
+            b"__libc_openat64"
+        );
     }
 }

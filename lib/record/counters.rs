@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io;
+use std::time::Duration;
 
 use perf_event_open::count::Counter;
 use perf_event_open::sample::Sampler;
@@ -14,18 +15,28 @@ use super::events::Metric;
 use super::quantity::Quantity;
 use super::sampling::Rate;
 use super::sys;
-use crate::perf::event::{Layout, Sample, sample_type};
+use crate::perf::event::{self, Event, Layout, Sample, Stamp};
 
 /// A counter whose records go to a ring of its own.
 pub struct Ring {
     pub(super) counter: Counter,
     pub(super) sampler: Sampler,
+    pub(super) cpu: u32,
+    /// The counter's id, where no other writes into the ring and records do not name theirs.
+    pub(super) only: Option<u64>,
+    pub(super) layout: Layout,
 }
 
 impl Ring {
     /// The ring's records.
     pub fn sampler(&self) -> &Sampler {
         &self.sampler
+    }
+
+    /// Reads one of the ring's records, and adds what all of them would say.
+    pub fn parse<'a>(&self, record: &'a [u8]) -> Option<(Stamp, Event<'a>)> {
+        let (stamp, event) = event::parse(record, self.layout)?;
+        Some((Stamp { cpu: self.cpu, id: self.only.unwrap_or(stamp.id), ..stamp }, event))
     }
 
     /// The file to wait for.
@@ -47,7 +58,12 @@ pub struct CpuRings {
 impl CpuRings {
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Ring> {
-        [&self.side, &self.samples].into_iter().chain(&self.switches)
+        self.others().chain([&self.samples])
+    }
+
+    /// All but that of samples.
+    pub fn others(&self) -> impl Iterator<Item = &Ring> {
+        [&self.side].into_iter().chain(&self.switches)
     }
 }
 
@@ -64,8 +80,10 @@ pub struct Counters {
     pub(super) enable_by_hand: bool,
     /// Whether they count on CPUs, whoever runs there, and not in threads.
     pub(super) of_cpus: bool,
-    /// The layout of all records.
-    pub layout: Layout,
+    /// Whether samples bring the event's own count.
+    pub(super) tells_period: bool,
+    /// How long samples may wait without filling their rings.
+    pub(super) pause: Option<Duration>,
     /// For how many of each event a sample stands, and how much each of them is.
     pub(super) measures: Vec<(Option<u64>, Option<Quantity>)>,
     /// What the user should know of how they were opened.
@@ -155,7 +173,7 @@ impl Counters {
         let (period, quantity) = &self.measures[event as usize];
         match quantity {
             Some(quantity) => quantity.of(sample).saturating_mul(period.unwrap_or(sample.period)),
-            None if self.layout.sample_type & sample_type::PERIOD != 0 => sample.period,
+            None if self.tells_period => sample.period,
             None => period.unwrap_or(1),
         }
     }

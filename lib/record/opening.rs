@@ -17,6 +17,7 @@ use super::sampling::Sampling;
 use super::sys;
 use super::target::{self, Target};
 use crate::Error;
+use crate::perf::event::{Layout, sample_type};
 
 impl Counters {
     /// Opens what the target needs. They count from [`Counters::start`] on, or for a command when its program runs.
@@ -66,6 +67,8 @@ struct Opener<'a> {
     side_options: Opts,
     switch_options: Option<Opts>,
     sample_ring: u8,
+    /// The layout of samples, and of all else.
+    layouts: (Layout, Layout),
     cpus: Vec<u32>,
     counters: Counters,
 }
@@ -80,13 +83,15 @@ impl<'a> Opener<'a> {
             side_options: options::of_the_side(target, without_kernel),
             switch_options: sampling.switches.then(|| options::of_switches(target)),
             sample_ring,
+            layouts: (sampling.layout(sampling.names_counters(target)), sampling.layout(target.is_by_thread())),
             cpus: sampling.cpus.clone().unwrap_or_else(target::online_cpus),
             counters: Counters {
                 rings: Vec::new(),
                 others: Vec::new(),
                 counted: FxHashMap::default(),
                 owned: FxHashSet::default(),
-                layout: sampling.layout(),
+                tells_period: sampling.tells_period(),
+                pause: sampling.pause(sample_ring),
                 measures: sampling.metrics.iter().map(|(m, rate)| (rate.period(), m.quantity.clone())).collect(),
                 enable_by_hand: !matches!(target, Target::Command(_)),
                 of_cpus: matches!(target, Target::System | Target::Cgroup(_)),
@@ -161,8 +166,9 @@ impl<'a> Opener<'a> {
                         self.counters.others.push(samples);
                     }
                     (None, side) => {
-                        let side = ring(side.expect("the first event's"), self.sampling.side_ring(self.sample_ring))?;
-                        let samples = ring(samples, self.sample_ring)?;
+                        let side = side.expect("the first event's");
+                        let side = ring(side, self.sampling.side_ring(self.sample_ring), cpu, self.layouts.1)?;
+                        let samples = ring(samples, self.sample_ring, cpu, self.layouts.0)?;
                         self.counters.rings.push(CpuRings { samples, side, switches: switches.take() });
                     }
                 }
@@ -181,7 +187,10 @@ impl Opener<'_> {
         let counted = Counted { event: SWITCHES, owner: whose.owner() };
         self.counters.counted.insert(switches.id().map_err(failed)?, counted);
         match self.counters.rings.get(index).and_then(|rings| rings.switches.as_ref()) {
-            None => Ok(Some(ring(switches, self.sampling.switch_ring(self.sample_ring))?)),
+            None => {
+                let size = self.sampling.switch_ring(self.sample_ring);
+                Ok(Some(ring(switches, size, self.cpus[index], self.layouts.1)?))
+            }
             Some(leader) => {
                 sys::share_ring(switches.file(), leader.file()).map_err(failed)?;
                 self.counters.others.push(switches);
@@ -213,9 +222,11 @@ impl Whose<'_> {
     }
 }
 
-fn ring(counter: Counter, exponent: u8) -> Result<Ring, Failure> {
+fn ring(counter: Counter, exponent: u8, cpu: u32, layout: Layout) -> Result<Ring, Failure> {
+    let id = counter.id().map_err(|error| Failure::Counter(error, 0))?;
+    let only = (layout.sample_type & sample_type::ID == 0).then_some(id);
     let sampler = counter.sampler(exponent).map_err(Failure::Ring)?;
-    Ok(Ring { counter, sampler })
+    Ok(Ring { counter, sampler, cpu, only, layout })
 }
 
 fn counter(

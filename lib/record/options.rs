@@ -13,7 +13,7 @@ use crate::perf::unwind;
 pub fn of_samples(target: &Target, sampling: &Sampling, metric: &Metric, rate: Rate, without_kernel: bool) -> Opts {
     let Excluded { user, kernel } = metric.excluded;
     let without_kernel = without_kernel || kernel;
-    let mut options = common(target, without_kernel);
+    let mut options = common(target, without_kernel, sampling.names_counters(target));
     options.exclude.user = user;
     options.sample_skid = match metric.precise {
         0 => SampleSkid::Arbitrary,
@@ -63,7 +63,7 @@ fn calls_in_user_space() -> Lbr {
 
 /// The options of a counter that only tells what samples refer to.
 pub fn of_the_side(target: &Target, without_kernel: bool) -> Opts {
-    let mut options = common(target, without_kernel);
+    let mut options = common(target, without_kernel, target.is_by_thread());
     options.stat_format.lost_records = true;
     options.extra_record.task = true;
     options.extra_record.comm = true;
@@ -75,12 +75,13 @@ pub fn of_the_side(target: &Target, without_kernel: bool) -> Opts {
 
 /// The options of a counter that only tells of switches.
 pub fn of_switches(target: &Target) -> Opts {
-    let mut options = common(target, false);
+    let mut options = common(target, false, target.is_by_thread());
     options.extra_record.ctx_switch = true;
     options
 }
 
-fn common(target: &Target, without_kernel: bool) -> Opts {
+/// What all counters share. A ring is one CPU's, so that no record need say which.
+fn common(target: &Target, without_kernel: bool, names_counter: bool) -> Opts {
     let mut options = Opts::default();
     options.exclude.hv = true;
     options.exclude.idle = true;
@@ -93,7 +94,8 @@ fn common(target: &Target, without_kernel: bool) -> Opts {
     }
     options.sample_format.code_addr = true;
     options.record_id_all = true;
-    options.record_id_format = RecordIdFormat { id: true, stream_id: false, cpu: true, task: true, time: true };
+    options.record_id_format =
+        RecordIdFormat { id: names_counter, task: true, time: true, ..RecordIdFormat::default() };
     options.timer = Some(Clock::Monotonic);
     options
 }

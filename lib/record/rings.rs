@@ -8,10 +8,10 @@
 
 use rustix::time::ClockId;
 
-use super::counters::{Counters, Ring};
+use super::counters::{Counters, CpuRings, Ring};
 use super::off_cpu::Switches;
 use super::target;
-use crate::perf::event::{self, Event, Sample};
+use crate::perf::event::{Event, Sample, Stamp};
 use crate::perf::recording::Recording;
 use crate::perf::script::Clock;
 
@@ -32,8 +32,8 @@ pub struct Reader {
     horizon: u64,
     /// Up to when was forgotten what nobody will ask for.
     forgotten: u64,
-    /// Side-band records that are newer than the horizon.
-    waiting: Vec<(u64, Vec<u8>)>,
+    /// Side-band records that are newer than the horizon: when they were written, into which of the rings.
+    waiting: Vec<(u64, usize, Vec<u8>)>,
 }
 
 impl Default for Reader {
@@ -69,7 +69,8 @@ impl Reader {
             let Some(records) = rings.samples.sampler().iter() else { continue };
             let mut records = records.into_cow();
             while let Some(record) = records.lending_next() {
-                let time = self.take_sample(record.as_raw().as_bytes(), counters, recording);
+                let record = rings.samples.parse(record.as_raw().as_bytes());
+                let time = self.take_sample(record, counters, recording);
                 if time > until {
                     break;
                 }
@@ -108,7 +109,7 @@ impl Reader {
     fn read_switches(&mut self, counters: &Counters, recording: &mut Recording) {
         let Some(switches) = &mut self.switches else { return };
         for ring in counters.rings.iter().filter_map(|rings| rings.switches.as_ref()) {
-            each_record(ring, |record| match event::parse(record, counters.layout) {
+            each_record(ring, |record| match ring.parse(record) {
                 Some((_, Event::Lost(count))) => recording.counts.lost_switches += count,
                 Some((stamp, event)) if counters.event(stamp.tid, stamp.id).is_some() => switches.see(stamp, &event),
                 Some(_) => {}
@@ -118,8 +119,13 @@ impl Reader {
     }
 
     /// Takes a record in, and says when it was written.
-    fn take_sample(&mut self, record: &[u8], counters: &Counters, recording: &mut Recording) -> u64 {
-        let Some((stamp, event)) = event::parse(record, counters.layout) else {
+    fn take_sample(
+        &mut self,
+        record: Option<(Stamp, Event<'_>)>,
+        counters: &Counters,
+        recording: &mut Recording,
+    ) -> u64 {
+        let Some((stamp, event)) = record else {
             recording.counts.malformed += 1;
             return 0;
         };
@@ -159,10 +165,10 @@ impl Reader {
 
     fn read_side_band(&mut self, counters: &Counters, recording: &mut Recording) {
         self.horizon = now();
-        for rings in &counters.rings {
-            each_record(&rings.side, |bytes| match event::parse(bytes, counters.layout) {
+        for (number, CpuRings { side, .. }) in counters.rings.iter().enumerate() {
+            each_record(side, |bytes| match side.parse(bytes) {
                 Some((_, Event::Lost(count))) => recording.counts.lost_side_band += count,
-                Some((stamp, _)) => self.waiting.push((stamp.time, bytes.to_vec())),
+                Some((stamp, _)) => self.waiting.push((stamp.time, number, bytes.to_vec())),
                 None => recording.counts.malformed += 1,
             });
         }
@@ -173,10 +179,10 @@ impl Reader {
         if self.waiting.is_empty() {
             return;
         }
-        self.waiting.sort_by_key(|(time, _)| *time);
-        let ready = self.waiting.partition_point(|(time, _)| *time <= self.horizon);
-        for (_, record) in self.waiting.drain(..ready) {
-            if let Some((stamp, event)) = event::parse(&record, counters.layout) {
+        self.waiting.sort_by_key(|(time, ..)| *time);
+        let ready = self.waiting.partition_point(|(time, ..)| *time <= self.horizon);
+        for (_, number, record) in self.waiting.drain(..ready) {
+            if let Some((stamp, event)) = counters.rings[number].side.parse(&record) {
                 if let Some(switches) = &mut self.switches {
                     switches.see(stamp, &event);
                 }

@@ -29,6 +29,11 @@ impl Target {
         !matches!(self, Self::Threads(_))
     }
 
+    /// Whether each thread that runs already has counters of its own, beside those of the others.
+    pub(super) fn is_by_thread(&self) -> bool {
+        matches!(self, Self::Threads(_) | Self::Processes(_))
+    }
+
     /// The threads that run already.
     pub fn running(&self) -> Vec<u32> {
         let of_all = |pids: &[u32]| pids.iter().flat_map(|pid| threads(*pid).unwrap_or_default()).collect();

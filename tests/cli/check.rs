@@ -71,6 +71,29 @@ fn each_function_may_grow_with_what_it_calls() {
     assert_eq!(twice, (1, each.repeat(2)));
 }
 
+/// One run a side of a program with three functions, on a machine that interrupts it now more and now less.
+fn gated(parse: (u32, u32), render: (u32, u32), store: (u32, u32)) -> String {
+    let start = "app;_start;__libc_start_main;__libc_start_call_main;main";
+    let clock = "clock_gettime;__vdso_clock_gettime;entry_SYSCALL_64;do_syscall_64;__x64_sys_clock_gettime;\
+                 posix_cpu_clock_get;task_sched_runtime";
+    let interrupt = "asm_sysvec_apic_timer_interrupt;irqentry_exit_to_user_mode;exit_to_user_mode_loop;schedule;\
+                     __schedule;finish_task_switch";
+    [("parse", parse), ("render", render), ("store", store), (clock, (44, 25)), (interrupt, (27, 8))]
+        .map(|(frames, (before, after))| format!("{start};{frames} {before} {after}\n"))
+        .concat()
+}
+
+#[test]
+fn one_thing_that_varies_with_all_its_callers_is_no_noise_of_everything() {
+    let slower = gated((1401, 1893), (2223, 1882), (1107, 977));
+    let (code, said) = verdict(&["--inclusive-growth", "3%"], slower.as_bytes());
+    assert_eq!(code, 1, "{}", check(&["--inclusive-growth", "3%"], slower.as_bytes()).stderr);
+    assert!(said.starts_with("inclusive-growth parse: +10.25% of all before (1401 -> 1893), more than 3%"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let same = gated((1401, 1471), (2223, 2192), (1107, 1107));
+    assert_eq!(verdict(&["--inclusive-growth", "0.3%"], same.as_bytes()), (0, String::new()));
+}
+
 #[test]
 fn growth_needs_two_weights() {
     let outcome = check(&["--growth", "2%"], PROFILE);

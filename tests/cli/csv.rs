@@ -143,12 +143,19 @@ fn other_forms_of_the_same_table() {
          {\"comm\": \"ls\", \"samples\": 3, \"pct\": 30.0000}\n]\n"
     );
     let odd = run("fg-csv", ["--json", "--by=stack"], b"a\"\\\x01\xff\t 1.5\n").ok().text();
-    assert_eq!(odd, "[\n {\"stack\": \"a\\\"\\\\\\u0001\u{fffd}\", \"samples\": 1.5, \"pct\": 100.0000}\n]\n");
+    assert_eq!(odd, "[\n {\"stack\": \"a\\\"\\\\\\u0001\\\\xff\", \"samples\": 1.5, \"pct\": 100.0000}\n]\n");
     assert_eq!(run("fg-csv", ["--json"], b"").ok().text(), "[]\n");
     assert_eq!(
         run("fg-csv", ["--tsv", "--by=comm"], b"a\tb;c 1\n").ok().text(),
         "comm\tsamples\tpct\na b\t1\t100.0000\n"
     );
+}
+
+#[test]
+fn names_that_differ_in_what_is_no_text_stay_apart() {
+    let out = run("fg-csv", ["--json", "--by=comm"], b"a\xfe 1\na\xff 1\na\xe2\x82z 1\n").ok().text();
+    let names: Vec<&str> = out.split('"').filter(|part| part.starts_with('a')).collect();
+    assert_eq!(names, [r"a\\xe2\\x82z", r"a\\xfe", r"a\\xff"]);
 }
 
 #[test]
@@ -178,6 +185,13 @@ fn a_change_that_counting_does_not_explain_has_a_small_chance() {
     let rows: Vec<&str> = out.lines().collect();
     assert!(rows[1].starts_with("slow,100,300,200,0.0000,"), "{out}");
     assert!(rows[2].contains(",1.0000,"), "{out}");
+    let summed = run("fg-csv", ["--summary"], b"main;malloc 100 301\nmain;read 500 510\nmain;a 400 190\n").ok().text();
+    let header = "category,self_before,self_after,self_delta,self_chance\n";
+    assert!(
+        summed.starts_with(&format!("{header}other,400,190,-210,0.0000\nallocator,100,301,201,0.0000\n")),
+        "{summed}"
+    );
+    assert!(summed.contains("libc,500,510,10,0.8"), "{summed}");
     // Round counts look like samples of that weight, which -v says and an option corrects.
     let round: String = folded.lines().map(|line| line.replace(' ', "0 ") + "0\n").collect();
     let judged = |options: &[&str]| {

@@ -48,6 +48,34 @@ fn a_profile_from_nothing_or_to_nothing() {
 }
 
 #[test]
+fn what_cannot_be_scaled_is_said() {
+    for (before, after, side) in [("", "a 1\n", "before"), ("a 1\n", "", "after")] {
+        let (_folder, before, after) = files(before, after);
+        let out = run("fg-diff", ["-n".as_ref(), before.as_os_str(), after.as_os_str()], b"").ok();
+        assert!(out.stderr.starts_with(&format!("fg-diff: {side} is empty: ")), "{}", out.stderr);
+        assert_eq!(run("fg-diff", [before, after], b"").ok().stderr, "");
+    }
+}
+
+#[test]
+fn half_a_command_line_is_refused_with_what_is_missing() {
+    for (options, said) in [
+        (&["--before", "a"][..], "--after <FILE>"),
+        (&["--after", "a"], "--before <FILE>"),
+        (
+            &["--min-change", "-5", "a", "b"],
+            "invalid value '-5' for '--min-change <WEIGHT|%>': expected a weight or a share",
+        ),
+        (&["--min-change", "-5%", "a", "b"], "invalid value '-5%'"),
+        (&["--scale", "-2", "a", "b"], "invalid value '-2' for '--scale <FACTOR>'"),
+    ] {
+        let out = run("fg-diff", options, b"");
+        assert_eq!(out.code(), 2);
+        assert!(out.stderr.contains(said) && !out.stderr.contains("<BEFORE>"), "{}", out.stderr);
+    }
+}
+
+#[test]
 fn one_side_may_be_standard_input() {
     let (_folder, before, _) = files("a 1\n", "");
     let out = run("fg-diff", [before.as_os_str(), "-".as_ref()], b"a 2\n").ok();

@@ -20,6 +20,10 @@ fn fold(megabytes: u64, text: &[u8]) -> Outcome {
     run_bounded(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
 }
 
+fn total(folded: &str) -> u64 {
+    folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
+}
+
 /// Fails unless it is refused in one line that holds `what`.
 #[cfg(target_os = "linux")]
 #[track_caller]
@@ -52,18 +56,49 @@ fn json_may_be_nested_a_million_deep() {
 #[cfg(target_os = "linux")]
 #[test]
 fn stacks_that_share_do_not_grow_out_of_bounds() {
-    let events: String = (0..20_000).map(|at| format!("{{\"ph\":\"B\",\"ts\":{at},\"name\":\"f{at}\"}},")).collect();
-    let outcome = fold(512, format!("[{events}").as_bytes()).ok();
-    assert!(outcome.stderr.contains("events inside too many others left out"), "{outcome:?}");
+    let events = |make: &dyn Fn(u32) -> String| format!("[{}", (0..20_000).map(make).collect::<String>());
+    let lasting = |at| format!("{{\"ph\":\"X\",\"ts\":{at},\"dur\":{},\"name\":\"f{at}\"}},", 40_000 - 2 * at);
+    let outcome = fold(MEMORY, events(&lasting).as_bytes()).ok();
+    assert_eq!((total(&outcome.text()), outcome.stderr.lines().count()), (40_000, 1), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("15904 events inside too many others left out"), "{outcome:?}");
+    // What begins and ends in the same order is never left out, however deep.
+    let (begins, ends) = (
+        events(&|at| format!("{{\"ph\":\"B\",\"ts\":{at},\"name\":\"f{at}\"}},")),
+        events(&|at| format!("{{\"ph\":\"E\",\"ts\":{},\"name\":\"f{}\"}},", at + 20_000, 19_999 - at)),
+    );
+    let text = format!("{begins}{}{{\"ph\":\"X\",\"ts\":50000,\"dur\":7,\"name\":\"last\"}}]", &ends[1..]);
+    let outcome = fold(MEMORY, text.as_bytes()).ok();
+    assert_eq!((outcome.stderr.as_str(), total(&outcome.text())), ("", 39_999 + 7));
+    assert!(outcome.text().ends_with("\nlast 7\n"));
     // Each stack's parent is itself, or the other.
     let text = r#"{"meta":{"interval":1},"threads":[{"name":"t","samples":{"stack":[0,1,2]},
         "stackTable":{"prefix":[0,2,1],"frame":[0,0,0]},"frameTable":{"func":[0]},"funcTable":{"name":[0]},
         "stringArray":["f"]}]}"#;
-    let folded = fold(MEMORY, text.as_bytes()).ok().text();
-    assert!(folded.starts_with("t;[truncated];f;f;") && folded.ends_with(" 3\n"), "{folded}");
+    let outcome = fold(MEMORY, text.as_bytes()).ok();
+    assert_eq!(outcome.text(), "t;[truncated];f 2\nt;[truncated];f;f 1\n");
+    assert!(outcome.stderr.contains("calls that are their own callers"), "{outcome:?}");
     let text = r#"{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"parent":1},
         {"id":2,"callFrame":{"functionName":"f"},"parent":1}],"startTime":0,"endTime":3,"samples":[2],"timeDeltas":[0]}"#;
     assert_eq!(fold(MEMORY, text.as_bytes()).ok().text(), "f 3\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn calls_within_calls_take_memory_as_their_number_is() {
+    let node = |id: u32| {
+        let child = if id < 40_000 { (id + 1).to_string() } else { String::new() };
+        format!("{{\"id\":{id},\"callFrame\":{{\"functionName\":\"f{id}\"}},\"children\":[{child}]}}")
+    };
+    let nodes: Vec<String> = (1..=40_000).map(node).collect();
+    let ids: Vec<String> = (1..=40_000).map(|id| id.to_string()).collect();
+    let text = format!(
+        "{{\"nodes\":[{}],\"startTime\":0,\"endTime\":40000,\"samples\":[{}],\"timeDeltas\":[{}]}}",
+        nodes.join(","),
+        ids.join(","),
+        "1,".repeat(39_999) + "1"
+    );
+    let outcome = fold(MEMORY / 2, text.as_bytes()).ok();
+    assert_eq!((outcome.stderr.as_str(), total(&outcome.text())), ("", 40_000));
 }
 
 #[cfg(target_os = "linux")]
@@ -157,6 +192,86 @@ fn what_cannot_be_folded_gets_a_line_that_says_what_to_do() {
     }
 }
 
+/// A document, the one line that is said of it, and what it adds up to.
+const AMISS: [(&str, &str, &str); 10] = [
+    (
+        r#"[{"ph":"B","ts":0,"name":"a"},{"ph":"X","ts":1,"name":"b"},{"ph":"X","ts":1,"dur":-5,"name":"b"},
+            {"ph":"B","name":"b"},{"ph":"X","ts":"x","dur":9,"name":"b"},{"ph":"E","ts":10,"name":"a"}]"#,
+        "4 events without a time or a duration left out",
+        "a 10\n",
+    ),
+    (
+        r#"{"shared":{"frames":[{"name":"a"},{"name":"b"}]},"profiles":[{"type":"sampled","unit":"none",
+            "samples":[[0],[1],[1],[1],[0],[0]],"weights":[2,-1,1e300,null,3]}]}"#,
+        "4 samples whose weight is missing, negative or too large left out",
+        "a 5\n",
+    ),
+    (
+        r#"{"shared":{"frames":[{"name":"a"},{"name":"b"}]},"profiles":[{"type":"evented","startValue":0,"endValue":9,
+            "events":[{"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":1e300},{"type":"C","frame":1,"at":4},
+                {"type":"C","frame":0,"at":9}]}]}"#,
+        "1 time missing, too large or out of order taken as the one before",
+        "a 5\na;b 4\n",
+    ),
+    (
+        r#"{"shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"evented","startValue":0,"endValue":1e300,
+            "events":[{"type":"O","frame":0,"at":0},{"type":"C","frame":0,"at":9}]}]}"#,
+        "1 time missing, too large or out of order taken as the one before",
+        "a 9\n",
+    ),
+    (
+        r#"{"shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"evented","startValue":0,"endValue":9,
+            "events":[{"type":"O","frame":0,"at":0},{"type":"C","frame":0,"at":9},{"type":"C","frame":0,"at":9}]}]}"#,
+        "1 close without an open left out",
+        "a 9\n",
+    ),
+    (
+        r#"{"shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"evented","startValue":0,"endValue":9,
+            "events":[{"type":"O","frame":0,"at":0},{"type":"?","frame":0,"at":5},{"at":6},{"type":"C","frame":0,"at":9}]}]}"#,
+        "2 events of no known type left out",
+        "a 9\n",
+    ),
+    (
+        r#"{"meta":{"interval":1},"threads":[{"name":"t","samples":{"stack":[0,0,0],"weight":[5,-1,1e300]},
+            "stackTable":{"prefix":[null],"frame":[0]},"frameTable":{"func":[0]},"funcTable":{"name":[0]},
+            "stringArray":["f"]}]}"#,
+        "2 samples whose weight is missing, negative or too large left out",
+        "t;f 5\n",
+    ),
+    (
+        r#"{"meta":{"interval":1},"threads":[{"name":"t","samples":{"stack":[1]},
+            "stackTable":{"prefix":[1,0],"frame":[0,1]},"frameTable":{"func":[0,1]},"funcTable":{"name":[0,1]},
+            "stringArray":["f","g"]}]}"#,
+        "calls that are their own callers: their stacks have no root, and are cut",
+        "t;[truncated];g 1\n",
+    ),
+    (
+        r#"{"nodes":[{"id":1,"callFrame":{"functionName":"f"},"parent":2},
+            {"id":2,"callFrame":{"functionName":"g"},"parent":1}],"startTime":0,"endTime":3,"samples":[1],"timeDeltas":[0]}"#,
+        "calls that are their own callers: their stacks have no root, and are cut",
+        "[truncated];g;f 3\n",
+    ),
+    (
+        r#"{"shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"sampled","unit":"none","samples":[],"weights":[]}]}"#,
+        "there are no stacks in it",
+        "",
+    ),
+];
+
+#[test]
+fn what_is_amiss_in_a_document_is_counted_and_said_in_one_line() {
+    for (text, said, folded) in AMISS {
+        let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+        assert_eq!(
+            (outcome.text().as_str(), outcome.stderr),
+            (folded, format!("fg-collapse: stdin: {said}\n")),
+            "{text}"
+        );
+        let strict = run("fg-collapse", ["--strict"], text.as_bytes());
+        assert_eq!((strict.code(), strict.stderr), (1, format!("fg-collapse: stdin: {said}\n")), "{text}");
+    }
+}
+
 #[test]
 fn of_several_values_one_is_chosen_by_name() {
     let pprof = support::data("collapse/formats/pprof.pb");
@@ -214,7 +329,6 @@ fn what_node_writes_is_read_and_adds_up() {
         node(&["-e", &script]).trim().parse::<u64>().unwrap()
     };
     let folded = |file: &str| run("fg-collapse", [folder.path().join(file)], b"").ok().text();
-    let total = |text: &str| text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
     let cpu = folded("cpu");
     assert_eq!(stated("p.endTime - p.startTime", "cpu"), total(&cpu));
     assert!(cpu.contains(";fib;fib;fib"), "{cpu}");

@@ -231,8 +231,6 @@ fn what_is_malformed_is_said_and_counted_and_the_rest_stands() {
 fn choices_that_a_format_has_no_grounds_for_are_said() {
     let outcome = run("fg-collapse", ["--comm=a"], b"a;b 1\nb 2\n").ok();
     assert!(outcome.stderr.contains("stdin: samples have no time, thread or CPU here"), "{outcome:?}");
-    let empty = run("fg-collapse", ["--format=gdb"], b"a text\n").ok();
-    assert_eq!((empty.text().as_str(), &*empty.stderr), ("", "fg-collapse: stdin: there are no stacks in it\n"));
     let refused = run("fg-collapse", ["--event=x"], b"Samples:\na/count b/ns\n1 2: 1\n");
     assert!(
         refused.code() == 1 && refused.stderr.contains("no value is called x; samples have a/count, b/ns"),
@@ -241,14 +239,47 @@ fn choices_that_a_format_has_no_grounds_for_are_said() {
 }
 
 #[test]
+fn a_format_that_finds_nothing_says_so() {
+    for (format, text) in
+        [("gdb", "a text\n"), ("folded", "# a comment\n"), ("perf-script", "# captured on: today\n"), ("wcp", "x\n")]
+    {
+        let outcome = run("fg-collapse", ["--format", format], text.as_bytes()).ok();
+        let said = "fg-collapse: stdin: there are no stacks in it\n";
+        assert_eq!((outcome.text().as_str(), &*outcome.stderr), ("", said), "{format}");
+        let strict = run("fg-collapse", ["--strict", "--format", format], text.as_bytes());
+        assert_eq!((strict.code(), strict.text().as_str(), &*strict.stderr), (1, "", said), "{format}");
+    }
+    // Of two files the one, on however many threads.
+    let folder = support::directory();
+    let (full, empty) = (folder.path().join("full"), folder.path().join("empty"));
+    std::fs::write(&full, "a;b 1\n".repeat(100_000)).unwrap();
+    std::fs::write(&empty, "# mode: cpu\n").unwrap();
+    let files = ["-n2".as_ref(), "--format=folded".as_ref(), full.as_os_str(), empty.as_os_str()];
+    let outcome = run("fg-collapse", files, b"").ok();
+    assert_eq!(outcome.text(), "a;b 100000\n");
+    assert_eq!(outcome.stderr, format!("fg-collapse: {}: there are no stacks in it\n", empty.display()));
+}
+
+#[test]
 fn what_is_no_stacks_gets_a_line_that_says_what_to_do() {
     let waiting = run("fg-collapse", [""; 0], b"\"a\" #1\n java.lang.Thread.State: WAITING\n\tat f(A)\n").ok();
     assert_eq!(waiting.stderr, "fg-collapse: nothing is taken; the input has WAITING (1); --event chooses\n");
-    let texts: [(&[u8], &str); 6] = [
+    let texts: [(&[u8], &str); 17] = [
         (b"# Children      Self  Command  Symbol\n 1.0%  [.] f\n", "give it --no-children"),
         (b"# Overhead  Symbol\n 5.0%  [.] f\n   |\n   ---f\n", "-g folded"),
         (b"heap profile: 1: 2 [ 1: 2] @ heap\n", "pprof -raw"),
         (b"FLR\0\0\x02\0\0", "jfrconv"),
+        (b"desc: --a\ncmd: ./m\ntime_unit: i\n#-----------\nsnapshot=0\n", "--xtree-memory=full"),
+        (b"{\"dhatFileVersion\":2\n,\"mode\":\"heap\"", "--xtree-memory=full"),
+        (b"File: p\nType: cpu\nShowing nodes accounting for 30ms, 100% of 30ms total\n flat  flat%\n", "-traces"),
+        (b"gmon\x01\0\0\0\0\0\0\0", "a profile of gprof: "),
+        (b"Flat profile:\n\nEach sample counts as 0.01 seconds.\n", "a profile of gprof: "),
+        (b"\xfb\xa9\x03\xfa\x04a.py", "py-spy record -f raw"),
+        (b"1\n         4 function calls in 0.005 seconds\n\n", "py-spy record -f raw"),
+        (b"PK\x03\x04\x14\0", "unzip -p"),
+        (b"<?xml version=\"1.0\"?>\n<svg width=\"1\">", "a picture (SVG)"),
+        (b"\n<!DOCTYPE html>\n<html>", "a page (HTML)"),
+        (b"\x01\x02 lying\n", "a binary file of no known format"),
         (b"Attaching 1 probe...\n\n@start: 5\n", "no map in it is keyed by a stack"),
         (b"Samples:\nalloc/count inuse/bytes\n1 2: 1\n", "no value is called"),
     ];
@@ -310,6 +341,55 @@ fn gdb_tells_of_locals_between_frames() {
     let text = "Thread 1 (LWP 42):\n#0  0x00007f10 in poll () from /lib/libc.so.6\nNo locals.\n\
         #1  0x00400512 in wait_io (fd=3) at io.c:10\n        ret = 3\n\nThread 2 (LWP 43):\n#0  main () at a.c:1\n";
     assert_eq!(run("fg-collapse", [""; 0], text.as_bytes()).ok().text(), "main 1\nwait_io;poll 1\n");
+}
+
+#[test]
+fn a_go_thread_of_which_nothing_is_known_is_no_malformed_line() {
+    let text = "threadcreate profile: total 4\n3 @\n#\t0x0\n\n1 @ 0x44b1e5 0x1\n#\t0x44b1e4\truntime.newm+0x4\t/a.go:1\n#\t0x1\n";
+    let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+    assert_eq!((outcome.text().as_str(), &*outcome.stderr), ("[unknown] 3\n[unknown];runtime.newm 1\n", ""));
+}
+
+#[test]
+fn two_reports_in_one_file_are_added_up() {
+    let text = std::fs::read_to_string(folder().join("ghc-prof.txt")).unwrap();
+    for divider in ["", "\n"] {
+        let outcome = run("fg-collapse", ["--event=bytes"], format!("{text}{divider}{text}").as_bytes()).ok();
+        assert_eq!((total(&outcome.text()), &*outcome.stderr), (13_000_000_000, ""));
+    }
+}
+
+#[test]
+fn a_report_that_is_cut_is_said_to_be() {
+    for file in [
+        "ghc-prof.txt",
+        "javacore.txt",
+        "procstack.txt",
+        "simpleperf.txt",
+        "v8-prof.txt",
+        "vsprof.csv",
+        "vtune.csv",
+        "wcp.txt",
+    ] {
+        let format = format!("--format={}", file.split('.').next().unwrap());
+        let text = std::fs::read(folder().join(file)).unwrap();
+        for end in (2..text.len()).step_by(11).filter(|end| text[end - 1] != b'\n') {
+            let outcome = run("fg-collapse", [&*format], &text[..end]);
+            assert!(!outcome.stderr.is_empty(), "{file}, {end} bytes: {outcome:?}");
+            assert_ne!(run("fg-collapse", [&*format, "--strict"], &text[..end]).code(), 0, "{file}, {end} bytes");
+        }
+    }
+    let stacks = "Full stacks (2 unique):\n\n1.0% (3 samples)\n 1: f\n\n";
+    let dump = "0SECTION       TITLE subcomponent dump routine\n3XMTHREADINFO \"a\" x\n4XESTACKTRACE at f(A)\n";
+    for (text, folded, said) in [
+        (stacks, "f 3\n", "cut short: the input ends before the last of its stacks"),
+        (dump, "a;f 1\n", "cut short: the input ends before END OF DUMP"),
+    ] {
+        let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
+        assert_eq!((outcome.text().as_str(), outcome.stderr), (folded, format!("fg-collapse: stdin: {said}\n")));
+    }
+    let dump = format!("{dump}NULL   ---------------------- END OF DUMP -------------------------------------\n");
+    assert_eq!(run("fg-collapse", [""; 0], dump.as_bytes()).ok().stderr, "");
 }
 
 #[test]

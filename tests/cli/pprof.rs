@@ -196,3 +196,14 @@ fn go_tool_pprof_shows_units_time_and_comments() {
     assert!(comments.contains("by hand\ntwice\n"), "{comments}");
     assert!(unpacked(&profile).windows(12).any(|window| window == b"milliseconds"));
 }
+
+#[test]
+fn what_was_counted_has_a_name() {
+    for option in ["--unit", "--type"] {
+        for name in ["", " "] {
+            let outcome = run("fg-pprof", [option, name], b"a 1\n");
+            assert_eq!((outcome.code(), outcome.stdout.len()), (2, 0), "{outcome:?}");
+            assert!(outcome.stderr.contains(option) && outcome.stderr.contains("expected a name"), "{outcome:?}");
+        }
+    }
+}

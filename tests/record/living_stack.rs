@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 
-use fgkit::perf::event::{self, Event, Mmap, Stamp, UserState};
+use fgkit::perf::event::{Event, Mmap, Stamp, UserState};
 use fgkit::perf::objects::Objects;
 use fgkit::perf::process::{Mapping, Processes};
 use fgkit::perf::unwind::{End, Moment, Unwinder};
@@ -53,7 +53,7 @@ impl Comparison {
         for rings in &counters.rings {
             let mut records = rings.side.sampler().iter().unwrap().into_cow();
             while let Some(record) = records.lending_next() {
-                match event::parse(record.as_raw().as_bytes(), counters.layout) {
+                match rings.side.parse(record.as_raw().as_bytes()) {
                     Some((stamp, Event::Mmap(mmap))) => self.map(stamp, &mmap),
                     Some((stamp, Event::Comm { pid, exec: true, .. })) => self.processes.exec(pid, stamp.time),
                     Some((stamp, Event::Fork { pid, tid, parent_pid, parent_tid })) => {
@@ -66,7 +66,7 @@ impl Comparison {
         for rings in &counters.rings {
             let mut records = rings.samples.sampler().iter().unwrap().into_cow();
             while let Some(record) = records.lending_next() {
-                if let Some((stamp, Event::Sample(sample))) = event::parse(record.as_raw().as_bytes(), counters.layout)
+                if let Some((stamp, Event::Sample(sample))) = rings.samples.parse(record.as_raw().as_bytes())
                     && let Some(user) = sample.user
                 {
                     self.compare(stamp, user);

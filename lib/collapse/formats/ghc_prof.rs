@@ -24,8 +24,11 @@ pub(super) static FORMAT: Format =
 const NAMES: [&str; 4] = ["time", "alloc", "ticks", "bytes"];
 
 fn recognises(head: &[u8]) -> bool {
-    text::lines(head).any(|line| columns(line).is_some())
-        || text::lines(head).next().is_some_and(|line| line.contains_str("Time and Allocation Profiling Report"))
+    text::lines(head).any(|line| columns(line).is_some()) || text::lines(head).next().is_some_and(is_title)
+}
+
+fn is_title(line: &[u8]) -> bool {
+    line.contains_str("Time and Allocation Profiling Report")
 }
 
 /// How many columns of numbers the tree has, if this is the line that names them.
@@ -49,9 +52,12 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
             continue;
         };
-        if blank && begun {
-            break;
-        } else if blank {
+        if begun && (blank || is_title(&line)) {
+            // Another report may follow.
+            tree.leave(0, sink)?;
+            (form, begun) = (None, false);
+        }
+        if blank || !begun && is_title(&line) {
             continue;
         }
         begun = true;
@@ -64,7 +70,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         }
     }
-    tree.leave(0, sink)
+    tree.leave(0, sink)?;
+    document.ends_with_a_line()
 }
 
 /// Numbers are taken from the end of the line, since a name may be wider than its column.

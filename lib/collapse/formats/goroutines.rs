@@ -60,13 +60,14 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             weight = begun;
         } else if let Some(frame) = line.strip_prefix(b"#\t") {
             let mut fields = frame.split_str("\t").filter(|field| !field.is_empty());
-            match fields.nth(1).filter(|_| !weight.is_zero()) {
-                Some(name) => {
-                    function = Some(text::without_offset(name).to_vec());
-                    push(&mut function, fields.next().unwrap_or_default(), document, &mut stack, sink);
-                }
-                None => document.malformed("expected an address and a function")?,
+            let address = fields.next().filter(|field| text::is_address(field) && !weight.is_zero());
+            if address.is_none() {
+                document.malformed("expected an address and a function")?;
+                continue;
             }
+            // Without a function where none is known.
+            function = Some(fields.next().map_or(text::UNKNOWN, text::without_offset).to_vec());
+            push(&mut function, fields.next().unwrap_or_default(), document, &mut stack, sink);
         } else if weight.is_zero() || line.starts_with(b"# labels: ") {
             // What the program printed itself, and what it said of the goroutine.
         } else if line.starts_with(b"\t") {

@@ -6,6 +6,8 @@
 //! 4XESTACKTRACE                at java/lang/Thread.run(Thread.java:1)
 //! ```
 
+use bstr::ByteSlice as _;
+
 use super::java;
 use super::{Format, Reading};
 use crate::Error;
@@ -25,6 +27,7 @@ fn recognises(head: &[u8]) -> bool {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut thread) = (Vec::new(), Stack::default(), None);
+    let mut ended = true;
     document.unit("threads, once a dump");
     loop {
         let more = document.line(&mut line)?;
@@ -45,7 +48,12 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         }
         if !more {
-            return Ok(());
+            document.ends(ended, "END OF DUMP")?;
+            return document.ends_with_a_line();
+        } else if tag == b"0SECTION" && rest.starts_with(b"TITLE") {
+            ended = false;
+        } else if rest.contains_str(b"END OF DUMP") {
+            ended = true;
         }
     }
 }

@@ -60,7 +60,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             stack.add_leaf_first(Weight::ONE, sink)?;
         }
         if !more {
-            return Ok(());
+            return document.ends_with_a_line();
         }
         match process(&line) {
             Some(program) => root = program.to_vec(),

@@ -67,7 +67,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             _ => document.malformed("expected a key and a value")?,
         }
     }
-    sample.finish(document, sink)
+    sample.finish(document, sink)?;
+    document.ends_with_a_line()
 }
 
 impl Sample {

@@ -76,7 +76,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             document.malformed("not of the form that a V8 log has here")?;
         }
     }
-    Ok(())
+    document.ends_with_a_line()
 }
 
 fn address(text: &[u8]) -> Option<u64> {

@@ -50,7 +50,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         }
     }
-    tree.leave(0, sink)
+    tree.leave(0, sink)?;
+    document.ends_with_a_line()
 }
 
 /// Where the weight stands.

@@ -53,7 +53,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             document.malformed("expected the names of the columns first")?;
         }
     }
-    tree.leave(0, sink)
+    tree.leave(0, sink)?;
+    document.ends_with_a_line()
 }
 
 fn of_heading(line: &[u8], document: &mut Document<'_>) -> Result<Columns, Error> {

@@ -33,10 +33,16 @@ fn samples(line: &[u8]) -> Option<u64> {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut weight) = (Vec::new(), Stack::default(), None);
+    // How many stacks there are, as the text says itself.
+    let (mut stated, mut found) = (0, 0);
     while document.line(&mut line)? {
         let trimmed = line.trim_ascii();
         let numbered = text::split_once(trimmed, ": ").filter(|(number, _)| text::number(number).is_some());
+        if let Some((_, number)) = text::split_once(trimmed, "Full stacks (") {
+            stated += number.strip_suffix(b" unique):").and_then(text::number).unwrap_or(0);
+        }
         if let Some(count) = samples(trimmed) {
+            found += 1;
             stack.add_leaf_first(weight.replace(Weight::new(count)).unwrap_or_default(), sink)?;
         } else if let Some((_, frame)) = numbered.filter(|_| weight.is_some()) {
             let name = text::split_once(frame, "(at ").filter(|_| !document.options.srcline);
@@ -46,5 +52,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             stack.add_leaf_first(weight.take().unwrap_or_default(), sink)?;
         }
     }
-    stack.add_leaf_first(weight.unwrap_or_default(), sink)
+    stack.add_leaf_first(weight.unwrap_or_default(), sink)?;
+    document.ends(found >= stated, "the last of its stacks")?;
+    document.ends_with_a_line()
 }

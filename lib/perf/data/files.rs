@@ -31,6 +31,8 @@ pub struct Files {
 
 /// Why there is no file.
 const NOT_FOUND: &str = "not found";
+/// Why a file is not looked for: if there is one again of that name, it is another.
+const REMOVED: &str = "it was removed before it was recorded";
 /// Why a file is not used.
 const OTHER_BUILD: &str = "another build of it ran";
 
@@ -63,6 +65,9 @@ impl Files {
     /// Why there is none.
     pub(in crate::perf) fn open(&self, mmap: &Mmap<'_>) -> Result<Bytes, String> {
         let expected = mmap.build_id.or_else(|| self.expected.get(mmap.path).map(|id| &id[..]));
+        if expected.is_none() && mmap.path.ends_with(b" (deleted)") {
+            return Err(REMOVED.to_owned());
+        }
         let mut why = NOT_FOUND.to_owned();
         for path in self.candidates(mmap.path, expected) {
             let Ok(bytes) = open_regular(&path) else { continue };

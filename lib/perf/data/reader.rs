@@ -25,10 +25,15 @@ mod kind {
     pub(super) const COMPRESSED_2: u32 = 83;
 }
 
+/// What is wrong with a file whose end was never written.
+const UNENDED: &str = "perf record was killed: what it had not written yet is missing";
+
 /// A recording that is read.
 pub struct Reader<'a> {
     head: Head,
     stream: Stream<Box<dyn Read + Send + 'a>>,
+    /// Whether it is a file that does not tell how long its records are: that is written at the end.
+    is_unended: bool,
     rest: Rest,
 }
 
@@ -54,7 +59,8 @@ impl<'a> Reader<'a> {
         }
         let (head, data) = Head::of_file(&mut file)?;
         file.seek(SeekFrom::Start(data.offset.min(i64::MAX as u64)))?;
-        Ok(Self::of(head, Box::new(file), (data.size > 0).then_some(data.size)))
+        let size = (data.size > 0).then_some(data.size);
+        Ok(Self { is_unended: size.is_none(), ..Self::of(head, Box::new(file), size) })
     }
 
     /// Reads a stream as it comes. A file that comes as a stream is kept until its end, up to `most` bytes: it says only
@@ -78,7 +84,7 @@ impl<'a> Reader<'a> {
 
     fn of(head: Head, reader: Box<dyn Read + Send + 'a>, size: Option<u64>) -> Self {
         let rest = Rest { window: Window::default(), decompressor: None };
-        Self { head, stream: Stream::new(reader, size), rest }
+        Self { head, stream: Stream::new(reader, size), is_unended: false, rest }
     }
 
     /// What the recording has said of itself so far.
@@ -121,8 +127,10 @@ impl<'a> Reader<'a> {
 
     /// Takes one record; `false` at the end.
     fn step(&mut self, out: &mut Writer) -> Result<bool, Fault> {
-        let Self { head, stream, rest } = self;
-        let Some(record) = stream.next()? else { return Ok(false) };
+        let Self { head, stream, is_unended, rest } = self;
+        let Some(record) = stream.next()? else {
+            return if *is_unended { broken(UNENDED) } else { Ok(false) };
+        };
         let mut body = Fields::new(&record[RECORD_HEADER..]);
         let mut skipped = 0;
         match kind_of(record) {

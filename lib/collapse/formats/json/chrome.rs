@@ -1,7 +1,10 @@
 //! V8's sampled stacks: a tree of calls, and at what time which of its nodes ran.
 
+use std::cell::OnceCell;
+
 use rustc_hash::FxHashMap;
 
+use super::forest::Forest;
 use super::value::Value;
 use crate::Error;
 use crate::collapse::sink::Sink;
@@ -14,12 +17,10 @@ const ROOT: &[u8] = b"(root)";
 /// What the collector interrupted is the sample before.
 const COLLECTOR: &[u8] = b"(garbage collector)";
 
-/// What is said of a tree that is none.
-pub(super) const CYCLIC: &str = "nodes that are their own callers: their stacks have no root, and are cut";
-
 /// A node of a tree of calls.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
+    id: i64,
     frame: Frame,
     parent: Option<i64>,
 }
@@ -53,7 +54,10 @@ pub(super) fn function(node: Value<'_>, options: &Options) -> Vec<u8> {
 pub(super) struct Samples {
     pub(super) start: Option<i128>,
     pub(super) end: Option<i128>,
-    nodes: FxHashMap<i64, Node>,
+    nodes: Vec<Node>,
+    /// Where each stands, by its id.
+    places: FxHashMap<i64, usize>,
+    forest: OnceCell<Forest>,
     parents: FxHashMap<i64, i64>,
     samples: Vec<(i128, i64)>,
     now: Option<i128>,
@@ -92,33 +96,27 @@ impl Samples {
             COLLECTOR => Frame::Collector(sink.intern(&name)),
             _ => Frame::Function(sink.intern(&name)),
         };
-        self.nodes.insert(id, Node { frame, parent });
+        let node = Node { id, frame, parent };
+        let place = *self.places.entry(id).or_insert(self.nodes.len());
+        match self.nodes.get_mut(place) {
+            Some(known) => *known = node,
+            None => self.nodes.push(node),
+        }
     }
 
     /// Whether some node is its own caller, by however many others.
     pub(super) fn is_cyclic(&self) -> bool {
-        // Whether what was seen is known to end.
-        let mut ends: FxHashMap<i64, bool> = FxHashMap::default();
-        self.nodes.keys().any(|start| {
-            let (mut path, mut next) = (Vec::new(), Some(*start));
-            while let Some((id, node)) = next.and_then(|id| Some((id, self.nodes.get(&id)?))) {
-                let known = ends.insert(id, false);
-                if known == Some(false) {
-                    return true;
-                }
-                path.push(id);
-                next = if known == Some(true) { None } else { self.caller(id, node) };
-            }
-            ends.extend(path.into_iter().map(|id| (id, true)));
-            false
-        })
+        self.forest().is_cyclic()
     }
 
-    fn caller(&self, id: i64, node: &Node) -> Option<i64> {
-        match node.frame {
+    /// The nodes' callers; there must be no more nodes to come.
+    fn forest(&self) -> &Forest {
+        let caller = |node: &Node| match node.frame {
             Frame::Root(_) => None,
-            _ => node.parent.or_else(|| self.parents.get(&id).copied()),
-        }
+            _ => node.parent.or_else(|| self.parents.get(&node.id).copied()),
+        };
+        let place = |node: &Node| self.places.get(&caller(node)?).copied();
+        self.forest.get_or_init(|| Forest::new(self.nodes.iter().map(place).collect()))
     }
 
     /// Adds samples, each so long after the one before.
@@ -154,24 +152,24 @@ impl Samples {
             let before = whole::positive(first.saturating_sub(start)).unwrap_or_default();
             whole::add(thread, &[sink.intern(UNSAMPLED)], before, sink)?;
         }
-        let (mut stack, mut interrupted, mut last) = (Vec::new(), Vec::new(), None);
+        let (mut stack, mut has_root, mut interrupted, mut last) = (Vec::new(), true, Vec::new(), None);
         for (index, (time, id)) in self.samples.iter().enumerate() {
             let end = self.samples.get(index + 1).map(|(next, _)| *next).or(self.end).unwrap_or(*time);
             if last != Some(*id) {
-                match self.nodes.get(id).map(|node| node.frame) {
+                match self.places.get(id).map(|place| self.nodes[*place].frame) {
                     Some(Frame::Collector(collector)) => {
                         stack.clone_from(&interrupted);
                         stack.push(collector);
                     }
                     _ => {
-                        self.path(*id, &mut stack);
+                        has_root = self.path(*id, &mut stack);
                         interrupted.clone_from(&stack);
                     }
                 }
                 last = Some(*id);
             }
             let lasts = if weighs { whole::positive(end.saturating_sub(*time)) } else { Some(Weight::ONE) };
-            whole::add(thread, &stack, lasts.unwrap_or_default(), sink)?;
+            whole::add_part(thread, has_root, &stack, lasts.unwrap_or_default(), sink)?;
         }
         Ok(())
     }
@@ -180,25 +178,22 @@ impl Samples {
     pub(super) fn fold_hits(&self, hits: impl Iterator<Item = (i64, i128)>, sink: &mut Sink) -> Result<(), Error> {
         let mut stack = Vec::new();
         for (id, hits) in hits {
-            self.path(id, &mut stack);
-            whole::add(None, &stack, whole::positive(hits).unwrap_or_default(), sink)?;
+            let has_root = self.path(id, &mut stack);
+            whole::add_part(None, has_root, &stack, whole::positive(hits).unwrap_or_default(), sink)?;
         }
         Ok(())
     }
 
-    /// The frames of a node, root first. A chain of parents that bites its tail ends where the deepest stack does.
-    fn path(&self, id: i64, stack: &mut Vec<FrameId>) {
+    /// The frames of a node, root first, and whether the root is among them.
+    fn path(&self, id: i64, stack: &mut Vec<FrameId>) -> bool {
         stack.clear();
-        let mut next = Some(id);
-        for _ in 0..whole::DEEPEST + 2 {
-            let Some((id, node)) = next.and_then(|id| Some((id, self.nodes.get(&id)?))) else { break };
-            match node.frame {
-                Frame::Function(frame) | Frame::Collector(frame) => stack.push(frame),
-                Frame::Root(frame) if stack.is_empty() => stack.push(frame),
-                Frame::Root(_) => {}
-            }
-            next = self.caller(id, node);
-        }
+        let Some(place) = self.places.get(&id) else { return true };
+        let has_root = self.forest().ascend(*place, |node| match self.nodes[node].frame {
+            Frame::Function(frame) | Frame::Collector(frame) => stack.push(frame),
+            Frame::Root(frame) if stack.is_empty() => stack.push(frame),
+            Frame::Root(_) => {}
+        });
         stack.reverse();
+        has_root
     }
 }

@@ -6,7 +6,8 @@
 //! ```
 //! Older ones have a tree under `head` and `timestamps`.
 
-use super::chrome::{CYCLIC, Node, Samples};
+use super::chrome::{Node, Samples};
+use super::forest::CYCLIC;
 use super::value::Value;
 use crate::Error;
 use crate::collapse::document::Document;

@@ -1,14 +1,16 @@
 //! The Firefox profiler's JSON, which samply writes too: tables of stacks, frames and texts, a set for each thread or one
 //! for all. As Firefox records it, a table is rows with a schema; as the profiler saves it, columns.
 
+use super::forest::{CYCLIC, Forest};
 use super::value::Value;
+use super::weights::{WEIGHTLESS, Weights};
 use super::{begins, read};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::formats::{Format, Reading};
 use crate::collapse::sink::Sink;
 use crate::collapse::{Options, whole};
-use crate::profile::{FrameId, Weight};
+use crate::profile::FrameId;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "firefox",
@@ -29,7 +31,7 @@ fn profile_of(root: Value<'_>) -> Value<'_> {
 
 fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let mut profiles = vec![profile_of(root)];
-    let (mut named, mut unnamed) = (0, 0);
+    let (mut named, mut unnamed, mut cyclic, mut weightless) = (0, 0, false, 0);
     let mut unit: Option<Vec<u8>> = None;
     while let Some(profile) = profiles.pop() {
         for thread in profile.get(b"threads").into_iter().flat_map(Value::items) {
@@ -43,30 +45,35 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
             let tables = Tables::new(profile, thread, document.options, sink);
             named += tables.frames.len() - tables.unnamed;
             unnamed += tables.unnamed;
-            fold_thread(thread, &tables, document.options, sink)?;
+            cyclic |= tables.stacks.is_cyclic();
+            weightless += fold_thread(thread, &tables, document.options, sink)?;
         }
         profiles.extend(profile.get(b"processes").into_iter().flat_map(Value::items));
     }
     document.unit(&String::from_utf8_lossy(&unit.unwrap_or_default()));
+    document.amiss(weightless, "sample", WEIGHTLESS)?;
+    if cyclic {
+        document.damaged(CYCLIC, false)?;
+    }
     if unnamed > named {
         document.warn("most functions have no names, only addresses: save it from the profiler with its symbols");
     }
     Ok(())
 }
 
-fn fold_thread(thread: Value<'_>, tables: &Tables, options: &Options, sink: &mut Sink) -> Result<(), Error> {
+/// Returns how many samples have no weight.
+fn fold_thread(thread: Value<'_>, tables: &Tables, options: &Options, sink: &mut Sink) -> Result<u64, Error> {
     let label = |name: &[u8]| thread.get(name).and_then(Value::label).unwrap_or_default();
     let name = whole::thread(&label(b"name"), &label(b"pid"), &label(b"tid"), options);
     let name = sink.intern(&name);
-    let Some(samples) = thread.get(b"samples") else { return Ok(()) };
-    let mut weights = samples.get(b"weight").into_iter().flat_map(Value::items);
+    let Some(samples) = thread.get(b"samples") else { return Ok(0) };
+    let mut weights = Weights::new(samples.get(b"weight"));
     let mut stack = Vec::new();
     for index in column(samples, b"stack") {
-        let weight = weights.next().map_or(Some(Weight::ONE), |weight| whole::positive(weight.millionths()?));
-        tables.path(index, &mut stack);
-        whole::add(Some(name), &stack, weight.unwrap_or_default(), sink)?;
+        let has_root = tables.path(index, &mut stack);
+        whole::add_part(Some(name), has_root, &stack, weights.next(), sink)?;
     }
-    Ok(())
+    Ok(weights.missing)
 }
 
 /// A column of a table, in whichever way the table is written.
@@ -83,8 +90,10 @@ fn column<'t>(table: Value<'t>, name: &'t [u8]) -> Box<dyn Iterator<Item = Optio
 
 /// A thread's stacks.
 struct Tables {
-    /// Of each stack its leaf's frame, and the stack without it.
-    stacks: Vec<(Option<usize>, Option<usize>)>,
+    /// Of each stack its leaf's frame.
+    leaves: Vec<Option<usize>>,
+    /// And the stack without it.
+    stacks: Forest,
     /// The root has none.
     frames: Vec<Option<FrameId>>,
     unnamed: usize,
@@ -124,20 +133,20 @@ impl Tables {
                 locations.iter().map(|location| location_frame(&text(Some(location)), options, sink)).collect()
             }
         };
-        let stacks = rows(stacks, b"frame").into_iter().zip(rows(stacks, b"prefix")).collect();
-        Self { stacks, frames, unnamed }
+        let leaves = rows(stacks, b"frame");
+        let mut prefixes = rows(stacks, b"prefix");
+        prefixes.resize(leaves.len(), None);
+        Self { leaves, stacks: Forest::new(prefixes), frames, unnamed }
     }
 
-    /// The frames of a stack, root first. One that bites its tail ends where the deepest stack does.
-    fn path(&self, stack: Option<usize>, path: &mut Vec<FrameId>) {
+    /// The frames of a stack, root first, and whether the root is among them.
+    fn path(&self, stack: Option<usize>, path: &mut Vec<FrameId>) -> bool {
         path.clear();
-        let mut next = stack;
-        for _ in 0..whole::DEEPEST + 2 {
-            let Some((frame, prefix)) = next.and_then(|stack| self.stacks.get(stack)) else { break };
-            path.extend(frame.and_then(|frame| *self.frames.get(frame)?));
-            next = *prefix;
-        }
+        let Some(stack) = stack else { return true };
+        let has_root =
+            self.stacks.ascend(stack, |stack| path.extend(self.leaves[stack].and_then(|leaf| *self.frames.get(leaf)?)));
         path.reverse();
+        has_root
     }
 }
 

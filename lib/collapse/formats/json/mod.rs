@@ -4,6 +4,7 @@ pub(super) mod bpftrace;
 mod chrome;
 pub(super) mod cpuprofile;
 pub(super) mod firefox;
+mod forest;
 pub(super) mod ghc;
 pub(super) mod heapprofile;
 mod spans;
@@ -14,6 +15,7 @@ mod timeline;
 pub(super) mod trace_event;
 pub(super) mod v8_log;
 mod value;
+mod weights;
 
 use self::tape::{Fault, Tape};
 use self::value::Value;

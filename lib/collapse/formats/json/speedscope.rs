@@ -9,6 +9,7 @@
 
 use super::timeline::Timeline;
 use super::value::Value;
+use super::weights::{WEIGHTLESS, Weights};
 use super::{begins, read};
 use crate::Error;
 use crate::collapse::document::Document;
@@ -16,7 +17,7 @@ use crate::collapse::formats::{Format, Reading};
 use crate::collapse::sink::Sink;
 use crate::collapse::whole;
 use crate::diagnostics::plural;
-use crate::profile::{FrameId, Weight};
+use crate::profile::FrameId;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "speedscope",
@@ -84,19 +85,17 @@ fn sampled(
     profile: Value<'_>,
     frames: &[FrameId],
     thread: Option<FrameId>,
-    document: &Document<'_>,
+    document: &mut Document<'_>,
     sink: &mut Sink,
 ) -> Result<(), Error> {
-    let mut weights = profile.get(b"weights").into_iter().flat_map(Value::items);
+    let mut weights = Weights::new(profile.get(b"weights").filter(|_| whole::weighs(document.options)));
     let mut stack = Vec::new();
     for sample in profile.get(b"samples").into_iter().flat_map(Value::items) {
-        let weight = weights.next().map_or(Some(Weight::ONE), |weight| whole::positive(weight.millionths()?));
-        let weight = if whole::weighs(document.options) { weight.unwrap_or_default() } else { Weight::ONE };
         stack.clear();
         stack.extend(sample.items().map(|index| frame_of(Some(index), frames, sink)));
-        whole::add(thread, &stack, weight, sink)?;
+        whole::add(thread, &stack, weights.next(), sink)?;
     }
-    Ok(())
+    document.amiss(weights.missing, "sample", WEIGHTLESS)
 }
 
 fn evented(
@@ -107,23 +106,40 @@ fn evented(
     document: &mut Document<'_>,
     sink: &mut Sink,
 ) -> Result<(), Error> {
-    let number = |value: Value<'_>, name: &[u8]| value.get(name).and_then(Value::millionths);
+    let mut clock = Clock { now: profile.get(b"startValue").and_then(Value::millionths).unwrap_or(0), amiss: 0 };
     let mut timeline = Timeline::new(thread);
-    timeline.start(number(profile, b"startValue").unwrap_or(0));
-    let mut wrong = 0;
+    timeline.start(clock.now);
+    let (mut unknown, mut unopened) = (0, 0);
     for event in events.items() {
-        timeline.advance(number(event, b"at").unwrap_or(i128::MIN), sink)?;
+        timeline.advance(clock.go_to(event.get(b"at")), sink)?;
         let frame = frame_of(event.get(b"frame"), frames, sink);
-        let fits = match event.get(b"type").and_then(Value::text).as_deref() {
-            Some(b"O") => timeline.begin(frame, None),
-            Some(b"C") => timeline.end(Some(frame)),
-            _ => false,
-        };
-        wrong += u64::from(!fits);
+        match event.get(b"type").and_then(Value::text).as_deref() {
+            Some(b"O") => drop(timeline.begin(frame, None)),
+            Some(b"C") => unopened += u64::from(!timeline.end(Some(frame))),
+            _ => unknown += 1,
+        }
     }
-    timeline.advance(number(profile, b"endValue").unwrap_or(i128::MIN), sink)?;
-    if wrong > 0 {
-        document.warn(&format!("{} that close what is not open left out", plural(wrong, "event")));
+    if let Some(end) = profile.get(b"endValue") {
+        timeline.advance(clock.go_to(Some(end)), sink)?;
     }
-    Ok(())
+    document.amiss(unknown, "event", "of no known type left out")?;
+    document.amiss(unopened, "close", "without an open left out")?;
+    document.amiss(clock.amiss, "time", "missing, too large or out of order taken as the one before")
+}
+
+/// A clock that only goes on.
+struct Clock {
+    now: i128,
+    /// How many times could not be gone to.
+    amiss: u64,
+}
+
+impl Clock {
+    fn go_to(&mut self, time: Option<Value<'_>>) -> i128 {
+        match time.and_then(Value::millionths).filter(|time| *time >= self.now) {
+            Some(time) => self.now = time,
+            None => self.amiss += 1,
+        }
+        self.now
+    }
 }

@@ -5,7 +5,8 @@ use crate::collapse::sink::Sink;
 use crate::collapse::whole;
 use crate::profile::FrameId;
 
-/// How many may run at once. What begins beyond that is left out.
+/// Beyond so many that run at once, what says itself when it ends is left out; and of the others, so many are asked which
+/// of them ends. Else time would grow faster than the input does.
 const MOST: usize = 4 * whole::DEEPEST;
 
 /// The functions that run on a thread, the outermost first. Times are in millionths of the input's unit.
@@ -51,9 +52,10 @@ impl Timeline {
         Ok(())
     }
 
-    /// A function begins now; `end` says when it ends, if that is known. `false` if too many run.
+    /// A function begins now; `end` says when it ends, if that is known. `false`, and it is left out, if it is and too many
+    /// run; what is ended by an event of its own has to be there for that.
     pub(super) fn begin(&mut self, frame: FrameId, end: Option<i128>) -> bool {
-        if self.open.len() == MOST {
+        if self.open.len() >= MOST && end.is_some() {
             return false;
         }
         self.open.push(Open { frame, end });
@@ -66,8 +68,8 @@ impl Timeline {
     /// there is none.
     pub(super) fn end(&mut self, frame: Option<FrameId>) -> bool {
         let fits = |open: &Open| open.end.is_none() && frame.is_none_or(|frame| frame == open.frame);
-        let found = self.open.iter().rposition(fits);
-        found.inspect(|found| self.remove(*found)).is_some()
+        let found = self.open.iter().rev().take(MOST).position(fits);
+        found.inspect(|above| self.remove(self.open.len() - 1 - above)).is_some()
     }
 
     /// When the last of those ends that do.

@@ -9,7 +9,8 @@
 
 use std::collections::BTreeMap;
 
-use super::chrome::{CYCLIC, Samples};
+use super::chrome::Samples;
+use super::forest::CYCLIC;
 use super::timeline::Timeline;
 use super::value::{Items, Value};
 use super::{begins, parse};
@@ -31,7 +32,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let text = whole::read(document)?;
     let tape = parse(&text, document)?;
-    tape.root().map_or(Ok(()), |root| fold(root, document, sink))?;
+    tape.root().map_or(Ok(()), |root| fold(root, tape.torn, document, sink))?;
     document.ends(!tape.torn, "what it began with does")
 }
 
@@ -52,6 +53,8 @@ struct Threads {
     thread_names: BTreeMap<Id, Vec<u8>>,
     events: BTreeMap<Id, Vec<Event>>,
     profiles: BTreeMap<(Vec<u8>, Vec<u8>), (Id, Samples)>,
+    /// How many events do not say when they were.
+    timeless: u64,
 }
 
 /// What begins, ends, or both; without a name if it has none. Times are in millionths of a microsecond.
@@ -69,19 +72,25 @@ enum Kind {
     Lasting(i128),
 }
 
-impl Event {
-    fn duration(&self) -> Option<i128> {
-        match self.kind {
-            Kind::Lasting(duration) => Some(duration),
-            Kind::Begin | Kind::End => None,
+impl Kind {
+    fn duration(self) -> Option<i128> {
+        match self {
+            Self::Lasting(duration) => Some(duration),
+            Self::Begin | Self::End => None,
         }
     }
 }
 
-fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+fn fold(root: Value<'_>, torn: bool, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let mut threads = Threads::default();
+    let mut timeless_before = 0;
     for event in events(root).into_iter().flatten() {
+        timeless_before = threads.timeless;
         threads.take(event, document, sink);
+    }
+    if torn {
+        // The last event lacks what the cut took.
+        threads.timeless = timeless_before;
     }
     if threads.profiles.is_empty() {
         document.unit("microseconds");
@@ -113,11 +122,14 @@ impl Threads {
         let kind = match &phase[..] {
             b"B" => Kind::Begin,
             b"E" => Kind::End,
-            b"X" => Kind::Lasting(number(b"dur").or_else(|| number(b"tdur")).unwrap_or(0).max(0)),
+            b"X" => match number(b"dur").or_else(|| number(b"tdur")).filter(|duration| *duration >= 0) {
+                Some(duration) => Kind::Lasting(duration),
+                None => return self.timeless += 1,
+            },
             b"M" => return self.name(event, id()),
             _ => return self.profile(event, id(), document, sink),
         };
-        let Some(time) = number(b"ts") else { return };
+        let Some(time) = number(b"ts") else { return self.timeless += 1 };
         let name = event.get(b"name").and_then(Value::text);
         let frame = match name {
             Some(name) => Some(sink.intern(&name)),
@@ -174,9 +186,10 @@ impl Threads {
         for (id, mut events) in events {
             events.sort_by_key(|event| event.time);
             // What lasts is often written when it ends: of what begins at once, what lasts longest is outside.
-            let at_once = |a: &Event, b: &Event| a.time == b.time && a.duration().is_some() && b.duration().is_some();
+            let at_once =
+                |a: &Event, b: &Event| a.time == b.time && a.kind.duration().is_some() && b.kind.duration().is_some();
             for events in events.chunk_by_mut(at_once) {
-                events.sort_by_key(|event| std::cmp::Reverse(event.duration()));
+                events.sort_by_key(|event| std::cmp::Reverse(event.kind.duration()));
             }
             let mut timeline = Timeline::new(self.frame(&id, several, document, sink));
             timeline.start(events.first().map_or(0, |event| event.time));
@@ -184,12 +197,11 @@ impl Threads {
                 timeline.advance(*time, sink)?;
                 match (kind, frame) {
                     (Kind::End, frame) => ends += u64::from(!timeline.end(*frame)),
-                    (Kind::Begin, Some(frame)) => too_many += u64::from(!timeline.begin(*frame, None)),
-                    (Kind::Lasting(duration), Some(frame)) => {
-                        let end = time.saturating_add(*duration);
-                        too_many += u64::from(!timeline.begin(*frame, Some(end)));
-                    }
                     (_, None) => {}
+                    (kind, Some(frame)) => {
+                        let end = kind.duration().map(|duration| time.saturating_add(duration));
+                        too_many += u64::from(!timeline.begin(*frame, end));
+                    }
                 }
             }
             if let Some(end) = timeline.last_end() {
@@ -199,9 +211,7 @@ impl Threads {
         if ends > 0 {
             document.warn(&format!("{} without a beginning left out", plural(ends, "end")));
         }
-        if too_many > 0 {
-            document.warn(&format!("{} inside too many others left out", plural(too_many, "event")));
-        }
-        Ok(())
+        document.amiss(too_many, "event", "inside too many others left out")?;
+        document.amiss(self.timeless, "event", "without a time or a duration left out")
     }
 }

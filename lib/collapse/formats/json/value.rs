@@ -28,6 +28,10 @@ impl<'t> Value<'t> {
         self.kind() == b'{'
     }
 
+    pub(super) fn is_array(self) -> bool {
+        self.kind() == b'['
+    }
+
     /// The values in an array.
     pub(super) fn items(self) -> Items<'t> {
         let next = self.tape.nodes[self.node as usize].next;
