@@ -8,6 +8,8 @@
 //!   `_start`. Such an address is the very first of a function, to which nothing returns.
 //! - perf drops a stack wholly if one of its words looks like a mark between kernel and user addresses, as words do that a
 //!   program without frame pointers left where they should be: such a sample has no frames.
+//! - Memory without a file, where programs put code that they make: perf names it by the map that it looked for,
+//!   `[perf-PID.map]`, or by the name that the program gave it, `[memfd:NAME (deleted)]`; ours is `[anon]`.
 //! - `.warm` or `.llvm.1234.warm`, which compilers write behind names, is lost by perf's demangler of Rust.
 //! - What called `execve` is gone when the new program has been mapped: `[unknown]` here, where perf still has its mappings.
 //! - Of several kernel symbols at one address perf names the last: it gives sizes to symbols, none to all but the last, and
@@ -110,6 +112,9 @@ fn normal(weights: &Weights, aliases: &BTreeMap<String, String>) -> Weights {
     let mut normal = Weights::new();
     for (stack, weight) in weights {
         let name = |name: &String| {
+            if name.starts_with("[memfd:") || (name.starts_with("[perf-") && name.ends_with(".map]")) {
+                return "[anon]".to_owned();
+            }
             let name = aliases.get(name).unwrap_or(name).split('@').next().unwrap();
             name.split(".llvm.").next().unwrap().trim_end_matches(".warm").to_owned()
         };
