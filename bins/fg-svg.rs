@@ -238,6 +238,13 @@ impl Args {
         {
             return Ok(drawing);
         }
+        if let [source] = sources
+            && as_it_is
+            && !self.plain
+            && let Some(drawing) = Drawing::of_file(source, options)?
+        {
+            return Ok(drawing);
+        }
         if as_it_is && self.plain {
             return Drawing::of_unsorted(sources, options, diagnostics);
         }

@@ -30,11 +30,15 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// input.
 pub fn collapse(sources: &[Source], options: &Options, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
     let (workers, lost) = read_all(sources, options, diagnostics, Keep::Sums, None)?;
+    let threads = workers.len();
     let mut profile = merged(workers)?;
     let lost = lost.weight;
     if !lost.is_zero() {
         let frame = profile.frames.intern(events::LOST);
         profile.add(&[frame], Weights::plain(lost))?;
+    }
+    if threads > 1 {
+        profile.put_in_order(threads);
     }
     Ok(profile)
 }

@@ -116,7 +116,13 @@ fn sections<'a>(
     search: &'a Search<'_>,
     name: impl Fn(gimli::SectionId) -> &'static str,
 ) -> Option<Dwarf<'a>> {
-    Dwarf::load(|id| Ok::<_, gimli::Error>(section(file, search, name(id)))).ok()
+    use gimli::SectionId::{DebugLoc, DebugLocLists, DebugMacinfo, DebugMacro};
+    let load = |id| match id {
+        // Where variables are, and macros: much, and nobody asks.
+        DebugLoc | DebugLocLists | DebugMacinfo | DebugMacro => empty(file),
+        id => section(file, search, name(id)),
+    };
+    Dwarf::load(|id| Ok::<_, gimli::Error>(load(id))).ok()
 }
 
 fn section<'a>(file: &object::File<'a>, search: &'a Search<'_>, name: &str) -> Reader<'a> {

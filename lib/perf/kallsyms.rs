@@ -1,8 +1,10 @@
 //! The kernel's own list of its symbols, `/proc/kallsyms`.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
-use bstr::ByteSlice as _;
+use bstr::ByteSlice;
 
 use super::symbols::{Entry, SymbolTable, Visibility};
 
@@ -22,10 +24,18 @@ impl Default for KernelNames {
 }
 
 impl KernelNames {
+    /// Where a symbol of the kernel that runs here stands.
+    pub fn place_here(name: &[u8]) -> Option<u64> {
+        place(BufReader::new(File::open(Self::default().file?).ok()?), name)
+    }
+
     /// The text, without what cannot be believed for the recording's kernel; and how much higher the recording's kernel stood.
     pub fn read(&self) -> (Vec<u8>, u64) {
         let text = self.file.as_ref().and_then(|file| std::fs::read(file).ok()).unwrap_or_default();
-        let shift = self.reference.as_ref().and_then(|(name, address)| Some(address.wrapping_sub(place(&text, name)?)));
+        let shift = self
+            .reference
+            .as_ref()
+            .and_then(|(name, address)| Some(address.wrapping_sub(place(text.as_slice(), name)?)));
         match shift {
             None | Some(0) => (text, 0),
             // Modules are moved each for itself.
@@ -37,10 +47,10 @@ impl KernelNames {
     }
 }
 
-/// Where a symbol stands.
-pub fn place(text: &[u8], name: &[u8]) -> Option<u64> {
-    let lines = text.split(|byte| *byte == b'\n');
-    let line = lines.into_iter().find(|line| line.strip_suffix(name).is_some_and(|before| before.ends_with(b" ")))?;
+/// Where a symbol stands. No more is read than up to it: the kernel writes the text while it is read, and it is long.
+pub fn place(text: impl BufRead, name: &[u8]) -> Option<u64> {
+    let mut lines = text.split(b'\n').map_while(Result::ok);
+    let line = lines.find(|line| line.strip_suffix(name).is_some_and(|before| before.ends_with(b" ")))?;
     let address = line.split(|byte| *byte == b' ').next()?;
     u64::from_str_radix(std::str::from_utf8(address).ok()?, 16).ok()
 }
@@ -53,7 +63,7 @@ pub fn is_hidden(text: &[u8]) -> bool {
 /// The functions in the text at some addresses, in ascending order: lines of `ADDRESS TYPE NAME`, with `[MODULE]` behind
 /// those of modules.
 pub fn parse<'a>(text: &'a [u8], wanted: &[u64]) -> SymbolTable<'a> {
-    let entries = text.lines().filter_map(|line| {
+    let entries = ByteSlice::lines(text).filter_map(|line| {
         let (address, rest) = line.split_at(memchr::memchr(b' ', line)?);
         let visibility = match rest.get(1)? {
             b'T' => Visibility::Global,
@@ -70,7 +80,12 @@ pub fn parse<'a>(text: &'a [u8], wanted: &[u64]) -> SymbolTable<'a> {
 
 /// There are a hundred thousand of them.
 fn hexadecimal(digits: &[u8]) -> Option<u64> {
-    let digit = |sum: u64, digit: &u8| Some(sum << 4 | u64::from(char::from(*digit).to_digit(16)?));
+    let value = |digit: u8| match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    };
+    let digit = |sum: u64, digit: &u8| Some(sum << 4 | u64::from(value(*digit)?));
     if digits.len() <= 16 { digits.iter().try_fold(0, digit) } else { None }
 }
 

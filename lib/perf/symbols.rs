@@ -49,20 +49,30 @@ pub struct Selection<'a, 'w> {
     wanted: &'w [u64],
     /// For each of these, the last symbol that starts there or, if so, between it and the one before.
     last: Vec<Option<Entry<'a>>>,
+    /// Where among these the symbol stands that was added last.
+    first: usize,
     has_seen_any: bool,
 }
 
 impl<'a, 'w> Selection<'a, 'w> {
     /// For these addresses, in ascending order.
     pub fn new(wanted: &'w [u64]) -> Self {
-        Self { wanted, last: vec![None; wanted.len()], has_seen_any: false }
+        Self { wanted, last: vec![None; wanted.len()], first: 0, has_seen_any: false }
     }
 
     /// Takes in a symbol that starts at an address; what else there is to it is asked for only if that matters. `None` if
     /// it is no symbol after all.
     #[inline]
     pub fn add(&mut self, address: u64, entry: impl FnOnce() -> Option<Entry<'a>>) {
-        let first = self.wanted.partition_point(|wanted| *wanted < address);
+        let is_first = |at: usize| {
+            let (before, after) = self.wanted.split_at(at);
+            before.last().is_none_or(|last| *last < address) && after.first().is_none_or(|first| *first >= address)
+        };
+        // Tables are in order, or nearly so.
+        if !is_first(self.first) {
+            self.first = self.wanted.partition_point(|wanted| *wanted < address);
+        }
+        let first = self.first;
         let matters = self.last.get(first).is_some_and(|last| last.is_none_or(|last| last.address <= address));
         if (matters || !self.has_seen_any)
             && let Some(entry) = entry()

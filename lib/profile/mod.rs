@@ -12,6 +12,8 @@ pub use frames::{FrameId, Frames};
 pub use stacks::Stacks;
 pub use weight::Weight;
 
+use std::ops::Range;
+
 use crate::Error;
 
 /// The weights of one stack.
@@ -187,7 +189,7 @@ impl Profile {
     /// # Errors
     /// Those of `weigh`, and [`Error::Overflow`] if the sum does not fit.
     pub fn reweigh(&mut self, mut weigh: impl FnMut(Weights) -> Result<Weights, Error>) -> Result<(), Error> {
-        let order = self.order.take().unwrap_or_else(|| self.sort());
+        let order = self.order.take().unwrap_or_else(|| self.sort(1));
         self.total = Weights::default();
         for number in &order {
             let weights = weigh(self.weights(*number))?;
@@ -213,18 +215,27 @@ impl Profile {
     }
 
     /// Every stack in the toolkit's order: frame by frame, bytewise, a stack before its extensions.
-    pub fn for_each_sorted<E>(&self, mut each: impl FnMut(SortedStack<'_>) -> Result<(), E>) -> Result<(), E> {
+    pub fn for_each_sorted<E>(&self, each: impl FnMut(SortedStack<'_>) -> Result<(), E>) -> Result<(), E> {
+        match &self.order {
+            Some(order) => self.for_each_of(order, each),
+            None => self.for_each_of(&self.sort(1), each),
+        }
+    }
+
+    /// The stacks in these places of an order that is known already.
+    pub(crate) fn for_each_in<E>(
+        &self,
+        places: Range<usize>,
+        each: impl FnMut(SortedStack<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let order = self.order.as_deref().unwrap_or_default();
+        self.for_each_of(order.get(places).unwrap_or_default(), each)
+    }
+
+    fn for_each_of<E>(&self, order: &[u32], mut each: impl FnMut(SortedStack<'_>) -> Result<(), E>) -> Result<(), E> {
         let mut frames: Vec<FrameId> = Vec::new();
         let mut row = Vec::new();
         // What stands far away is fetched for many stacks in a row, so that waiting for it overlaps.
-        let sorted;
-        let order = match &self.order {
-            Some(order) => order,
-            None => {
-                sorted = self.sort();
-                &sorted
-            }
-        };
         for numbers in order.chunks(64) {
             row.clear();
             row.extend(numbers.iter().map(|number| (*number, self.stacks.get(*number), self.weights(*number))));
@@ -243,7 +254,12 @@ impl Profile {
         Weights { before: self.before.get(number).copied().unwrap_or_default(), after: self.after[number] }
     }
 
-    fn sort(&self) -> Vec<u32> {
-        order::sorted(&self.stacks, &self.frames.ranks())
+    /// Puts the stacks in order beforehand, in as many threads.
+    pub(crate) fn put_in_order(&mut self, threads: usize) {
+        self.order = Some(self.sort(threads));
+    }
+
+    fn sort(&self, threads: usize) -> Vec<u32> {
+        order::sorted(&self.stacks, &self.frames.ranks(), threads)
     }
 }

@@ -5,53 +5,103 @@ use super::stacks::Stacks;
 /// Up to how many stacks are sorted by two frames at once: that is faster, but takes twice the memory.
 const FEW: usize = 1 << 20;
 
+/// So many stacks are worth a thread.
+const WORTH: usize = 1 << 13;
+
+/// Stacks that have their first frames in common: where they stand in the order, and how many frames that are.
+struct Group {
+    start: usize,
+    end: usize,
+    depth: usize,
+}
+
 /// The numbers of all stacks in the order of their frames, a stack before its extensions; `ranks` is the frames' order.
 ///
 /// Sorted by the first frame, then within each group by the next, and so on: a comparison of whole stacks would fetch each
 /// of them from far memory some twenty times, and this does so but once for every frame or two that it shares with others.
-pub fn sorted(stacks: &Stacks, ranks: &[u32]) -> Vec<u32> {
+/// Each thread sorts the groups in its part of the order.
+pub fn sorted(stacks: &Stacks, ranks: &[u32], threads: usize) -> Vec<u32> {
     let mut order: Vec<u32> = (0..stacks.len() as u32).collect();
-    let rank = |number: u32, depth: usize| stacks.get(number).get(depth).map_or(0, |id| ranks[*id as usize] + 1);
-    let mut waiting = vec![(0, order.len(), 0)];
-    let (mut single, mut double) = (Vec::new(), Vec::new());
-    while let Some((start, end, depth)) = waiting.pop() {
-        let group = &mut order[start..end];
-        if group.len() > FEW {
-            single.clear();
-            single.extend(group.iter().map(|number| (rank(*number, depth), *number)));
-            single.sort_unstable();
-            take(group, start, &single, |key| (key != 0).then_some(depth + 1), &mut waiting);
-            single = Vec::new();
-        } else {
-            double.clear();
-            double.extend(group.iter().map(|number| {
-                let pair = (u64::from(rank(*number, depth)) << 32) | u64::from(rank(*number, depth + 1));
-                (pair, *number)
-            }));
-            double.sort_unstable();
-            take(group, start, &double, |key| (key as u32 != 0).then_some(depth + 2), &mut waiting);
-        }
+    let threads = threads.clamp(1, 1 + order.len() / WORTH);
+    let share = order.len().div_ceil(threads);
+    let mut groups = vec![Group { start: 0, end: order.len(), depth: 0 }];
+    let mut sort = Sort { stacks, ranks, single: Vec::new(), double: Vec::new() };
+    while let Some(large) = groups.iter().position(|group| group.end - group.start > share) {
+        let group = groups.swap_remove(large);
+        sort.divide(&mut order[group.start..group.end], &group, &mut groups);
     }
+    groups.sort_unstable_by_key(|group| group.start);
+    std::thread::scope(|scope| {
+        let (mut rest, mut offset) = (order.as_mut_slice(), 0);
+        for thread in 1..threads {
+            let mine: Vec<Group> =
+                groups.drain(..groups.partition_point(|group| group.start < thread * share)).collect();
+            let end = mine.last().map_or(offset, |group| group.end);
+            let (part, others) = std::mem::take(&mut rest).split_at_mut(end - offset);
+            let mut sort = Sort { stacks, ranks, single: Vec::new(), double: Vec::new() };
+            scope.spawn(move || sort.all(part, offset, mine));
+            (rest, offset) = (others, end);
+        }
+        sort.all(rest, offset, groups);
+    });
     order
 }
 
-/// Takes over the order of a group, and leaves those to be sorted further whose keys are equal.
+/// One thread's sorting.
+struct Sort<'a> {
+    stacks: &'a Stacks,
+    ranks: &'a [u32],
+    single: Vec<(u32, u32)>,
+    double: Vec<(u64, u32)>,
+}
+
+impl Sort<'_> {
+    /// Sorts all groups in a part of the order that begins so far behind its start.
+    fn all(&mut self, part: &mut [u32], offset: usize, mut groups: Vec<Group>) {
+        while let Some(group) = groups.pop() {
+            self.divide(&mut part[group.start - offset..group.end - offset], &group, &mut groups);
+        }
+    }
+
+    /// Sorts a group's stacks by their next frame or two, and leaves those to be sorted further that share these too.
+    fn divide(&mut self, order: &mut [u32], group: &Group, groups: &mut Vec<Group>) {
+        let (stacks, ranks, depth) = (self.stacks, self.ranks, group.depth);
+        let rank = |number: u32, depth: usize| stacks.get(number).get(depth).map_or(0, |id| ranks[*id as usize] + 1);
+        if order.len() > FEW {
+            self.single.clear();
+            self.single.extend(order.iter().map(|number| (rank(*number, depth), *number)));
+            self.single.sort_unstable();
+            take(order, group.start, &self.single, |key| (key != 0).then_some(depth + 1), groups);
+            self.single = Vec::new();
+        } else {
+            self.double.clear();
+            self.double.extend(order.iter().map(|number| {
+                let pair = (u64::from(rank(*number, depth)) << 32) | u64::from(rank(*number, depth + 1));
+                (pair, *number)
+            }));
+            self.double.sort_unstable();
+            take(order, group.start, &self.double, |key| (key as u32 != 0).then_some(depth + 2), groups);
+        }
+    }
+}
+
+/// Takes over the order of a group that starts there, and finds in it the groups whose keys are equal.
 fn take<K: Copy + PartialEq>(
-    group: &mut [u32],
-    start: usize,
+    order: &mut [u32],
+    mut start: usize,
     keyed: &[(K, u32)],
     deeper: impl Fn(K) -> Option<usize>,
-    waiting: &mut Vec<(usize, usize, usize)>,
+    groups: &mut Vec<Group>,
 ) {
-    for (place, (_, number)) in group.iter_mut().zip(keyed) {
+    for (place, (_, number)) in order.iter_mut().zip(keyed) {
         *place = *number;
     }
-    let mut at = start;
     for run in keyed.chunk_by(|a, b| a.0 == b.0) {
+        let end = start + run.len();
         if let Some(depth) = deeper(run[0].0).filter(|_| run.len() > 1) {
-            waiting.push((at, at + run.len(), depth));
+            groups.push(Group { start, end, depth });
         }
-        at += run.len();
+        start = end;
     }
 }
 
@@ -72,7 +122,26 @@ mod tests {
             let ranked = |number: &u32| interned.get(*number).iter().map(|id| ranks[*id as usize]).collect::<Vec<u32>>();
             let mut expected: Vec<u32> = (0..interned.len() as u32).collect();
             expected.sort_by_key(ranked);
-            prop_assert_eq!(super::sorted(&interned, &ranks), expected);
+            prop_assert_eq!(super::sorted(&interned, &ranks, 1), expected);
+        }
+    }
+
+    #[test]
+    fn threads_do_not_change_the_order() {
+        let ranks: Vec<u32> = (0..100).rev().collect();
+        let mut interned = Stacks::default();
+        let mut state = 1u64;
+        for _ in 0..super::WORTH * 4 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            // Most have their first frames in common.
+            let mut stack = if state >> 60 > 2 { vec![7, 8, 9] } else { vec![] };
+            stack.extend((0..state >> 32 & 7).map(|at| (state >> (at * 7) & 63) as u32));
+            interned.intern(&stack);
+        }
+        assert!(interned.len() > super::WORTH * 2);
+        let alone = super::sorted(&interned, &ranks, 1);
+        for threads in [2, 3, 8] {
+            assert_eq!(super::sorted(&interned, &ranks, threads), alone, "{threads} threads");
         }
     }
 }

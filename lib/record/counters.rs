@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io;
+use std::time::Duration;
 
 use perf_event_open::count::Counter;
 use perf_event_open::sample::Sampler;
@@ -57,7 +58,12 @@ pub struct CpuRings {
 impl CpuRings {
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Ring> {
-        [&self.side, &self.samples].into_iter().chain(&self.switches)
+        self.others().chain([&self.samples])
+    }
+
+    /// All but that of samples.
+    pub fn others(&self) -> impl Iterator<Item = &Ring> {
+        [&self.side].into_iter().chain(&self.switches)
     }
 }
 
@@ -76,6 +82,8 @@ pub struct Counters {
     pub(super) of_cpus: bool,
     /// Whether samples bring the event's own count.
     pub(super) tells_period: bool,
+    /// How long samples may wait without filling their rings.
+    pub(super) pause: Option<Duration>,
     /// For how many of each event a sample stands, and how much each of them is.
     pub(super) measures: Vec<(Option<u64>, Option<Quantity>)>,
     /// What the user should know of how they were opened.
@@ -141,7 +149,10 @@ impl Counters {
     /// The number of the event of which counter `id` took a sample in thread `tid`, if it counts: a thread that was born
     /// while counters were opened may have its own and its parent's, of which its own count.
     pub fn event(&self, tid: u32, id: u64) -> Option<u32> {
-        let counted = self.counted.get(&id)?;
+        let Some(counted) = self.counted.get(&id) else {
+            // Where several recorders take samples of a switch, the kernel gives some of them the number of another's.
+            return (self.measures.len() == 1).then_some(0);
+        };
         let counts = !self.owned.contains(&tid) || counted.owner.is_none_or(|owner| owner == tid);
         counts.then_some(counted.event)
     }

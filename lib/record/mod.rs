@@ -22,6 +22,7 @@ pub mod summary;
 mod sys;
 pub mod target;
 pub mod uprobe;
+mod watch;
 
 use std::time::Duration;
 

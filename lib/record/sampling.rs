@@ -1,6 +1,7 @@
 //! What is counted, how often, and how stacks are found.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use super::events::Metric;
 use super::quantity::Quantity;
@@ -99,6 +100,9 @@ pub fn parse_ring(text: &str) -> Result<u8, String> {
 
 /// No ring is larger, in bytes.
 const LARGEST_RING: u64 = 1 << 30;
+
+/// How long samples may wait of which none needs to be read at once.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// How often a sample is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,11 +231,33 @@ impl Sampling {
             _ => None,
         }
     }
+
+    /// How long samples that wake the recorder at once may wait without filling a quarter of their ring, a power of two of
+    /// pages, where that is worth it.
+    pub(super) fn pause(&self, ring: u8) -> Option<Duration> {
+        let each = u64::from(self.wake_after()?) + 1024;
+        let hertz =
+            self.metrics.iter().map(|(_, rate)| if let Rate::Frequency(hertz) = rate { Some(*hertz) } else { None });
+        let meanwhile = hertz.sum::<Option<u64>>()?.saturating_mul(PAUSE.as_millis() as u64).div_ceil(1000);
+        (meanwhile.saturating_mul(each) <= (4096 << ring) / 4).then_some(PAUSE)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CallGraph, parse_ring};
+    use super::{CallGraph, PAUSE, Rate, Sampling, parse_ring};
+    use crate::record::events::Metric;
+
+    #[test]
+    fn samples_wait_only_where_there_is_room_for_more() {
+        let pause = |rate, call_graph, ring| Sampling::of(Metric::cpu_clock(), rate, call_graph).pause(ring);
+        assert_eq!(pause(Rate::Frequency(997), CallGraph::Dwarf(16384), 11), Some(PAUSE));
+        assert_eq!(pause(Rate::Frequency(99_999), CallGraph::Dwarf(16384), 11), None);
+        assert_eq!(pause(Rate::Frequency(997), CallGraph::Dwarf(16384), 5), None);
+        assert_eq!(pause(Rate::Period(1000), CallGraph::Dwarf(16384), 11), None);
+        // These wait until their ring is half full anyway.
+        assert_eq!(pause(Rate::Frequency(997), CallGraph::FramePointers, 11), None);
+    }
 
     #[test]
     fn rings_are_as_large_as_perfs() {

@@ -1,10 +1,10 @@
 //! A recording at work: waiting for rings, the target's end, signals and the clock.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rustix::event::epoll;
+use rustix::event::epoll::EventFlags;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::counters::{Counters, CpuRings, Ring};
@@ -14,6 +14,7 @@ use super::overhead::Overhead;
 use super::rings::{self, Reader};
 use super::sampling::Rate;
 use super::target::{self, Target};
+use super::watch::{SAMPLES, Watch};
 use super::{Audience, Ended, Recorded};
 use crate::cli::Interrupts;
 use crate::perf::recording::Recording;
@@ -34,9 +35,15 @@ pub(super) struct Session {
     /// What was lost in the parts before it.
     lost_before: Vec<u64>,
     side_band_lost_before: u64,
-    epoll: OwnedFd,
+    watch: Watch,
+    /// When the stack of a living thread was read last: how many there were, and how many samples.
+    last_living: (u64, u64),
     /// The processes whose end is the recording's; by number of the file to wait for.
     living: Vec<OwnedFd>,
+    /// How many of them there still are.
+    running: usize,
+    /// Whether a ring's first thread has gone: it wakes nobody any more.
+    is_orphaned: bool,
     interrupts: Interrupts,
     // Its other end wakes the loop when a signal comes.
     _woken: UnixStream,
@@ -45,9 +52,12 @@ pub(super) struct Session {
 /// How often the rings are read where they wake nobody, or somebody watches.
 const RHYTHM: Duration = Duration::from_millis(100);
 
-const RINGS: u64 = 0;
-const WOKEN: u64 = 1;
-const PROCESS: u64 = 2;
+/// Of so many samples none must have needed its thread for the rest of its stack: the next ones can wait.
+const SHALLOW: u64 = 500;
+
+const RINGS: u64 = SAMPLES + 1;
+const WOKEN: u64 = RINGS + 1;
+const PROCESS: u64 = WOKEN + 1;
 
 impl Session {
     pub(super) fn new(
@@ -57,16 +67,13 @@ impl Session {
         metrics: Vec<(Metric, Rate)>,
     ) -> Result<Self, Error> {
         let refused = |error: std::io::Error| Error::Refused(plain(&error));
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| refused(error.into()))?;
-        let watch = |file: &dyn AsFd, data: u64| {
-            let data = epoll::EventData::new_u64(data);
-            epoll::add(&epoll, file.as_fd(), data, epoll::EventFlags::IN).map_err(|error| refused(error.into()))
-        };
+        let watch = Watch::new()?;
         for rings in &counters.rings {
-            rings.all().try_for_each(|ring| watch(ring.file(), RINGS))?;
+            watch.add(rings.samples.file(), SAMPLES)?;
+            rings.others().try_for_each(|ring| watch.add(ring.file(), RINGS))?;
         }
         let (woken, waker) = UnixStream::pair().map_err(refused)?;
-        watch(&woken, WOKEN)?;
+        watch.add(&woken, WOKEN)?;
         let interrupts = Interrupts::listen(move || {
             use std::io::Write as _;
             let _ = (&waker).write_all(b"!");
@@ -74,7 +81,7 @@ impl Session {
         .map_err(refused)?;
         let living = open_living(target);
         for (number, file) in living.iter().enumerate() {
-            watch(file, PROCESS + number as u64)?;
+            watch.add(file, PROCESS + number as u64)?;
         }
         Ok(Self {
             counters,
@@ -86,8 +93,11 @@ impl Session {
             began: Instant::now(),
             lost_before: Vec::new(),
             side_band_lost_before: 0,
-            epoll,
+            watch,
+            last_living: (0, 0),
+            running: living.len(),
             living,
+            is_orphaned: false,
             interrupts,
             _woken: woken,
         })
@@ -115,9 +125,6 @@ impl Session {
     ) -> Result<Ended, Error> {
         let began = Instant::now();
         self.began = began;
-        let mut living = self.living.len();
-        let mut orphaned = false;
-        let mut events = Vec::with_capacity(64);
         loop {
             let left = duration.map(|duration| duration.saturating_sub(began.elapsed()));
             if left.is_some_and(|left| left.is_zero()) {
@@ -130,30 +137,14 @@ impl Session {
                 continue;
             }
             // A ring whose first thread has gone wakes nobody any more; its other threads may still write.
-            let looks = orphaned || audience.watches() || self.reader.switches.is_some() || self.overhead.is_some();
+            let looks =
+                self.is_orphaned || audience.watches() || self.reader.switches.is_some() || self.overhead.is_some();
             let rhythm = if looks { Some(RHYTHM) } else { self.aggregation.is_some().then_some(WINDOW) };
-            let timeout = left.into_iter().chain(until_turn).chain(rhythm).min();
-            let timeout = timeout.and_then(|wait| wait.try_into().ok());
-            events.clear();
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
-                Err(rustix::io::Errno::INTR) | Ok(_) => {}
-                Err(error) => return Err(Error::Refused(plain(&error.into()))),
-            }
-            for event in &events {
-                let flags = event.flags;
-                match event.data.u64() {
-                    RINGS if flags.contains(epoll::EventFlags::HUP) => orphaned |= self.unwatch_dead_rings(),
-                    RINGS | WOKEN => {}
-                    process => {
-                        let _ = epoll::delete(&self.epoll, &self.living[(process - PROCESS) as usize]);
-                        living -= 1;
-                    }
-                }
-            }
+            self.wait(left.into_iter().chain(until_turn).chain(rhythm).min())?;
             if let Some(signal) = self.interrupts.arrived() {
                 return Ok(Ended::Interrupted(signal));
             }
-            if living == 0 && !self.living.is_empty() {
+            if self.running == 0 && !self.living.is_empty() {
                 return Ok(Ended::TargetGone);
             }
             self.read();
@@ -162,6 +153,33 @@ impl Session {
                 audience.so_far(began.elapsed(), &self.recording.counts);
             }
         }
+    }
+
+    /// Waits until there is something to read, or the target ends.
+    fn wait(&mut self, timeout: Option<Duration>) -> Result<(), Error> {
+        let pause = self.pause();
+        let (mut has_hung_up, mut gone) = (false, Vec::new());
+        for event in self.watch.wait(timeout, pause)? {
+            let flags = event.flags;
+            match event.data.u64() {
+                SAMPLES | RINGS => has_hung_up |= flags.contains(EventFlags::HUP),
+                WOKEN => {}
+                process => gone.push((process - PROCESS) as usize),
+            }
+        }
+        self.is_orphaned |= has_hung_up && self.unwatch_dead_rings();
+        self.running -= gone.iter().filter(|process| self.watch.remove(&self.living[**process])).count();
+        Ok(())
+    }
+
+    /// How much longer the samples can wait that there are: until they are read, what is read of their threads' stacks
+    /// grows old.
+    fn pause(&mut self) -> Option<Duration> {
+        let (living, samples) = (self.recording.living_stacks(), self.recording.counts.samples);
+        if living != self.last_living.0 || samples < self.last_living.1 {
+            self.last_living = (living, samples);
+        }
+        self.counters.pause.filter(|_| samples - self.last_living.1 >= SHALLOW)
     }
 
     fn read(&mut self) {
@@ -219,7 +237,7 @@ impl Session {
             let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
             let _ = rustix::event::poll(&mut poll, Some(&now));
             if poll[0].revents().contains(rustix::event::PollFlags::HUP) {
-                found |= epoll::delete(&self.epoll, file).is_ok();
+                found |= self.watch.remove(file);
             }
         }
         found

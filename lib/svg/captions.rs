@@ -44,9 +44,10 @@ impl Picture<'_> {
             (_, _, true) => entries.extend([(red, "shrank".to_owned()), (blue, "grew".to_owned())]),
             (_, _, false) => entries.extend([(red, "grew".to_owned()), (blue, "shrank".to_owned())]),
         }
-        for ((state, colour), weight) in STATES.iter().zip(self.layout.states) {
-            if !weight.is_zero() {
-                entries.push((*colour, format!("{} {}", visible(state), self.share(weight))));
+        let weights = self.layout.states.into_iter().zip(self.layout.leaves);
+        for ((state, colour), (anywhere, leaf)) in STATES.iter().zip(weights) {
+            if !anywhere.is_zero() {
+                entries.push((*colour, self.state_entry(state, anywhere, leaf)));
             }
         }
         if entries.is_empty() {
@@ -66,6 +67,18 @@ impl Picture<'_> {
             x += size * (2.4 + self.options.font_width * words.len() as f64);
         }
         text.extend_from_slice(b"</g>\n");
+    }
+
+    /// What is said of a state that stands in stacks of one weight and ends stacks of another.
+    fn state_entry(&self, state: &[u8], anywhere: Weight, leaf: Weight) -> String {
+        // Frames that have only a module's name count, too.
+        let name = if state == b"[unknown]" { "no symbol".into() } else { visible(state) };
+        let within = format!("in {} of {}", self.share(anywhere), visible(self.options.count_name.as_bytes()));
+        match leaf {
+            Weight::ZERO => format!("{name} {within}"),
+            _ if leaf == anywhere => format!("{name} {}", self.share(leaf)),
+            _ => format!("{name}: self {}, {within}", self.share(leaf)),
+        }
     }
 
     fn share(&self, weight: Weight) -> String {

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::drawing::Drawing;
-use super::layout::{Drawn, Layout, least, state_in};
+use super::layout::{Drawn, Layout, States, least, state_bit};
 use super::options::Options;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
@@ -28,37 +28,44 @@ impl Drawing {
 }
 
 /// Behind a stack's last frame.
-const END: u32 = u32::MAX;
+pub(super) const END: u32 = u32::MAX;
 
 /// The stacks as they come.
 #[derive(Default)]
-struct Heap {
-    frames: Frames,
+pub(super) struct Heap {
+    pub(super) frames: Frames,
     /// Of each frame which state it is, as a bit.
     state_bits: Vec<u8>,
     /// The frames of all stacks, after each an `END`.
-    ids: Vec<u32>,
-    stacks: Vec<Stack>,
+    pub(super) ids: Vec<u32>,
+    /// How many there may be of these, if there is a limit.
+    most: Option<usize>,
+    pub(super) stacks: Vec<Stack>,
     /// Weights that do not fit into a stack.
     others: Vec<Weights>,
-    /// Of each frame of the last stack, which states stand up to it, a bit each.
-    states: Vec<u8>,
+    /// Of each frame of the last stack, which states stand up to it.
+    states: Vec<States>,
     layout: Layout,
-    differential: bool,
+    pub(super) differential: bool,
 }
 
 /// What of a stack is still to be divided.
 #[derive(Clone, Copy, Default)]
-struct Stack {
+pub(super) struct Stack {
     /// Where its next frame stands.
-    at: usize,
+    pub(super) at: usize,
     /// What it weighs, in millionths; or, with the bit `OTHER`, where that stands.
-    weight: u64,
+    pub(super) weight: u64,
 }
 
 const OTHER: u64 = 1 << 63;
 
 impl Heap {
+    /// One that refuses to hold more frames than so many, counting the ends of stacks.
+    pub(super) fn up_to(most: usize) -> Self {
+        Self { most: Some(most), ..Self::default() }
+    }
+
     /// One file is read by several threads.
     fn read(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Self, Error> {
         let mut heap = Self::default();
@@ -86,14 +93,16 @@ impl Heap {
             Stack { at: stack.at + first_id, weight }
         }));
         self.layout.total.add(other.layout.total)?;
-        for (sum, weight) in self.layout.states.iter_mut().zip(other.layout.states) {
+        let Layout { states, leaves, .. } = &mut self.layout;
+        let others = other.layout.states.into_iter().chain(other.layout.leaves);
+        for (sum, weight) in states.iter_mut().chain(leaves).zip(others) {
             *sum = sum.checked_add(weight).ok_or(Error::Overflow)?;
         }
         Ok(())
     }
 
     #[inline]
-    fn weights(&self, stack: Stack) -> Weights {
+    pub(super) fn weights(&self, stack: Stack) -> Weights {
         match stack.weight & OTHER {
             0 => Weights::plain(Weight::from_millionths(stack.weight.into())),
             _ => self.others[(stack.weight & !OTHER) as usize],
@@ -112,8 +121,7 @@ impl Heap {
 
     fn state_bit(&mut self, frame: FrameId) -> u8 {
         for index in self.state_bits.len()..=frame.index() {
-            let state = state_in(self.frames.name(FrameId::from_index(index as u32)));
-            self.state_bits.push(state.map_or(0, |state| 1 << state));
+            self.state_bits.push(state_bit(self.frames.name(FrameId::from_index(index as u32))));
         }
         self.state_bits[frame.index()]
     }
@@ -131,13 +139,17 @@ impl Target for Heap {
     fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
         self.states.truncate(shared);
         for frame in &stack[shared..] {
-            let states = self.state_bit(*frame) | self.states.last().unwrap_or(&0);
+            let below = self.states.last().copied().unwrap_or_default();
+            let states = below.and(self.state_bit(*frame));
             self.states.push(states);
         }
-        self.layout.weigh(weights, self.states.last().copied().unwrap_or(0))?;
+        self.layout.weigh(weights, self.states.last().copied().unwrap_or_default())?;
         let at = self.ids.len();
         self.ids.extend(stack.iter().map(|frame| frame.index() as u32));
         self.ids.push(END);
+        if self.most.is_some_and(|most| self.ids.len() > most) {
+            return Err(Error::Refused("more frames than bytes".to_owned()));
+        }
         let stack = self.stack(at, weights);
         self.stacks.push(stack);
         Ok(())
@@ -283,7 +295,7 @@ mod tests {
             let name = String::from_utf8_lossy(layout.names.name(frame.name));
             shown += &format!("{name} {} {:?} {:?} {:?}\n", frame.depth, frame.start, frame.total, frame.own);
         }
-        shown + &format!("{:?}", layout.states)
+        shown + &format!("{:?} {:?}", layout.states, layout.leaves)
     }
 
     proptest! {

@@ -7,7 +7,7 @@ use super::layout::{Builder, Layout};
 use super::options::Options;
 use super::payload::{Packer, Payload};
 use crate::Error;
-use crate::profile::{Profile, Weights};
+use crate::profile::{FrameId, Profile, Weights};
 
 /// Stacks ready to be drawn.
 #[derive(Debug, Default)]
@@ -29,9 +29,12 @@ impl Drawing {
     /// [`Error::Overflow`].
     pub fn of(profile: &Profile, options: &Options) -> Result<Self, Error> {
         let mut pen = Pen::new(options, profile.is_differential());
+        let name = |frame| profile.frames.name(FrameId::from_index(frame));
+        let mut new = Vec::new();
         profile.for_each_sorted(|stack| {
-            let new = stack.frames[stack.shared..].iter().map(|frame| profile.frames.name(*frame));
-            pen.add(stack.shared, new, stack.weights)
+            new.clear();
+            new.extend(stack.frames[stack.shared..].iter().map(|frame| frame.index() as u32));
+            pen.add_known(stack.shared, &new, name, stack.weights)
         })?;
         pen.finish(options)
     }
@@ -41,6 +44,10 @@ impl Drawing {
 pub(super) struct Pen {
     builder: Builder,
     packer: Option<Packer>,
+    /// The new frames of the present stack, as the packer numbers them.
+    numbers: Vec<u32>,
+    /// Of each known frame the packer's number and one more; 0 if it has none yet.
+    known: Vec<u32>,
     differential: bool,
     stacks: u64,
 }
@@ -48,7 +55,8 @@ pub(super) struct Pen {
 impl Pen {
     pub(super) fn new(options: &Options, differential: bool) -> Self {
         let builder = Builder::new(options.narrowest_share(), options.total);
-        Self { builder, packer: (!options.plain).then(|| Packer::new(differential)), differential, stacks: 0 }
+        let packer = (!options.plain).then(|| Packer::new(differential));
+        Self { builder, packer, numbers: Vec::new(), known: Vec::new(), differential, stacks: 0 }
     }
 
     /// Adds a stack: its first `shared` frames are those of the stack before, the others are `new`.
@@ -59,7 +67,44 @@ impl Pen {
         weights: Weights,
     ) -> Result<(), Error> {
         if let Some(packer) = &mut self.packer {
-            packer.add(shared, new.clone(), weights).map_err(|error| Error::write("memory", error))?;
+            self.numbers.clear();
+            self.numbers.extend(new.clone().map(|name| packer.number(name)));
+        }
+        self.add_numbered(shared, new, weights)
+    }
+
+    /// The same, where the `new` frames have numbers, each a name.
+    pub(super) fn add_known<'a>(
+        &mut self,
+        shared: usize,
+        new: &[u32],
+        name: impl Fn(u32) -> &'a [u8],
+        weights: Weights,
+    ) -> Result<(), Error> {
+        if let Some(packer) = &mut self.packer {
+            self.numbers.clear();
+            for frame in new {
+                let place = *frame as usize;
+                if self.known.len() <= place {
+                    self.known.resize(place + 1, 0);
+                }
+                if self.known[place] == 0 {
+                    self.known[place] = packer.number(name(*frame)) + 1;
+                }
+                self.numbers.push(self.known[place] - 1);
+            }
+        }
+        self.add_numbered(shared, new.iter().map(|frame| name(*frame)), weights)
+    }
+
+    fn add_numbered<'a>(
+        &mut self,
+        shared: usize,
+        new: impl Iterator<Item = &'a [u8]>,
+        weights: Weights,
+    ) -> Result<(), Error> {
+        if let Some(packer) = &mut self.packer {
+            packer.add(shared, &self.numbers, weights).map_err(|error| Error::write("memory", error))?;
         }
         self.stacks += 1;
         self.builder.add(shared, new, weights)

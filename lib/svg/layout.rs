@@ -41,6 +41,8 @@ pub struct Layout {
     pub largest_own_delta: Weight,
     /// For each of [`STATES`] the weight of the stacks that it stands in.
     pub states: [Weight; STATES.len()],
+    /// For each of [`STATES`] the weight of the stacks that end in it.
+    pub leaves: [Weight; STATES.len()],
 }
 
 impl Layout {
@@ -55,11 +57,14 @@ impl Layout {
         self.total.after.saturating_sub(Weight::from_millionths(drawn))
     }
 
-    /// Counts a stack in which some states stand, a bit each.
-    pub(super) fn weigh(&mut self, weights: Weights, states: u8) -> Result<(), Error> {
+    /// Counts a stack in which some states stand.
+    pub(super) fn weigh(&mut self, weights: Weights, states: States) -> Result<(), Error> {
         self.total.add(weights)?;
-        for (state, sum) in self.states.iter_mut().enumerate().filter(|_| states != 0) {
-            if states & 1 << state != 0 {
+        if states == States::default() {
+            return Ok(());
+        }
+        for (sums, bits) in [(&mut self.states, states.anywhere), (&mut self.leaves, states.leaf)] {
+            for (_, sum) in sums.iter_mut().enumerate().filter(|(state, _)| bits & 1 << state != 0) {
                 *sum = sum.checked_add(weights.after).ok_or(Error::Overflow)?;
             }
         }
@@ -69,6 +74,20 @@ impl Layout {
     /// Puts the frames in order.
     pub(super) fn sort(&mut self) {
         self.frames.sort_unstable_by_key(|frame| (frame.start, frame.depth));
+    }
+}
+
+/// Which of [`STATES`] stand in a stack, a bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct States {
+    anywhere: u8,
+    leaf: u8,
+}
+
+impl States {
+    /// Those of this stack with one more frame, which is that state, as a bit, or none.
+    pub(super) fn and(self, leaf: u8) -> Self {
+        Self { anywhere: self.anywhere | leaf, leaf }
     }
 }
 
@@ -112,8 +131,8 @@ struct Open {
     start: Weight,
     total: Weights,
     own: Weights,
-    /// Which states stand in the stack up to here, a bit each.
-    states: u8,
+    /// Which states stand in the stack up to here.
+    states: States,
 }
 
 impl Builder {
@@ -147,10 +166,10 @@ impl Builder {
         self.close(shared);
         let start = self.layout.total.after;
         let (total, own) = Default::default();
-        let mut states = self.open.last().map_or(0, |caller| caller.states);
+        let mut states = self.open.last().map(|caller| caller.states).unwrap_or_default();
         for name in new {
             self.path.extend_from_slice(name);
-            states |= state_in(name).map_or(0, |state| 1 << state);
+            states = states.and(state_bit(name));
             self.open.push(Open { name_end: self.path.len(), start, total, own, states });
         }
         self.layout.weigh(weights, states)?;
@@ -202,10 +221,11 @@ impl Builder {
     }
 }
 
-/// Which of [`STATES`] a frame is. A frame that has only a module's name is unknown, too.
-pub(super) fn state_in(name: &[u8]) -> Option<usize> {
-    let [b'[', .., b']'] = name else { return None };
-    Some(STATES.iter().position(|(state, _)| *state == name).unwrap_or(STATES.len() - 1))
+/// Which of [`STATES`] a frame is, as a bit. A frame that has only a module's name is unknown, too.
+#[inline]
+pub(super) fn state_bit(name: &[u8]) -> u8 {
+    let [b'[', .., b']'] = name else { return 0 };
+    1 << STATES.iter().position(|(state, _)| *state == name).unwrap_or(STATES.len() - 1)
 }
 
 #[cfg(test)]
@@ -277,9 +297,15 @@ mod tests {
 
     #[test]
     fn states_are_weighed_by_the_stacks_that_they_stand_in() {
-        let profile = profile(&[("[lost]", 0, 3), ("a;[unknown];[libc.so.6];b", 0, 5), ("a;[off-cpu]", 0, 7)]);
-        let states = lay_out(&profile, 0.0, Weight::ZERO).states;
-        assert_eq!(states.map(Weight::as_f64), [7.0, 0.0, 0.0, 3.0, 0.0, 5.0]);
+        let profile = profile(&[
+            ("[lost]", 0, 3),
+            ("a;[unknown];[libc.so.6];b", 0, 5),
+            ("a;[libc.so.6]", 0, 5),
+            ("a;[off-cpu]", 0, 7),
+        ]);
+        let Layout { states, leaves, .. } = lay_out(&profile, 0.0, Weight::ZERO);
+        assert_eq!(states.map(Weight::as_f64), [7.0, 0.0, 0.0, 3.0, 0.0, 10.0]);
+        assert_eq!(leaves.map(Weight::as_f64), [7.0, 0.0, 0.0, 3.0, 0.0, 5.0]);
     }
 
     fn stacks() -> impl Strategy<Value = Vec<(Vec<usize>, u64)>> {

@@ -11,6 +11,7 @@ mod drawing;
 mod family;
 mod frames;
 pub mod layout;
+mod merge;
 pub mod name_attributes;
 mod options;
 pub mod palette_map;

@@ -49,35 +49,27 @@ pub struct Packer {
     pending: Option<Weights>,
     names: Frames,
     line: Vec<u8>,
-    numbers: Vec<u8>,
 }
 
 impl Packer {
     /// Packs stacks with one weight or two.
     pub fn new(differential: bool) -> Self {
-        let out = packing();
-        let (line, numbers) = Default::default();
-        Self { out, differential, depth: 0, frames_count: 0, pending: None, names: Frames::new(), line, numbers }
+        let (out, line) = (packing(), Vec::new());
+        Self { out, differential, depth: 0, frames_count: 0, pending: None, names: Frames::new(), line }
     }
 
-    /// Adds a stack: its first `shared` frames are those of the stack before, the others are `new`.
+    /// The number of a name; the next one if it was not seen before.
+    pub fn number(&mut self, name: &[u8]) -> u32 {
+        self.names.intern(name).index() as u32
+    }
+
+    /// Adds a stack: its first `shared` frames are those of the stack before, the others have the numbers `new`.
     ///
     /// # Errors
     /// None that memory does not have.
-    pub fn add<'a>(
-        &mut self,
-        shared: usize,
-        new: impl IntoIterator<Item = &'a [u8]>,
-        weights: Weights,
-    ) -> io::Result<()> {
-        let gone = self.depth - shared;
-        self.depth = shared;
-        self.numbers.clear();
-        for name in new {
-            self.depth += 1;
-            push_number(self.names.intern(name).index() as u128, &mut self.numbers);
-        }
-        let come = self.depth - shared;
+    pub fn add(&mut self, shared: usize, new: &[u32], weights: Weights) -> io::Result<()> {
+        let (gone, come) = (self.depth - shared, new.len());
+        self.depth = shared + come;
         if let Some(pending) = self.pending.as_mut().filter(|_| gone + come == 0) {
             return pending.add(weights).map_err(io::Error::other);
         }
@@ -86,7 +78,9 @@ impl Packer {
         self.line.clear();
         push_number(gone as u128, &mut self.line);
         push_number(come as u128, &mut self.line);
-        self.line.extend_from_slice(&self.numbers);
+        for number in new {
+            push_number(u128::from(*number), &mut self.line);
+        }
         self.pending = Some(weights);
         self.out.write_all(&self.line)
     }
@@ -212,8 +206,8 @@ mod tests {
     fn stacks_say_what_is_new_in_them() {
         let mut packer = Packer::new(false);
         for (shared, new, weight) in [(0, &["m"][..], 1), (1, &["a", "x"], 3), (1, &["b"], 200)] {
-            let new = new.iter().map(|name| name.as_bytes());
-            packer.add(shared, new, Weights::plain(Weight::new(weight))).unwrap();
+            let new: Vec<u32> = new.iter().map(|name| packer.number(name.as_bytes())).collect();
+            packer.add(shared, &new, Weights::plain(Weight::new(weight))).unwrap();
         }
         let payload = packer.finish(&Scheme::default(), &NameAttributes::default()).unwrap();
         // m; m a x; m b: gone, new, names, twice the weight.

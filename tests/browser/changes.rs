@@ -309,9 +309,11 @@ fn a_differential_picture_is_coloured_alike_still_and_live() {
 #[test]
 fn the_live_picture_is_the_still_one() {
     let stacks = b"main;a::b::parse;read_[k] 30\nmain;a::b::parse 3\n[lost] 2\nmain;[off-cpu] 7.25\nx;y;z 1000\n";
-    for arguments in
-        [&["--width", "1200"][..], &["--width", "900", "--inverted", "--colors", "java", "--factor", "2.5"]]
-    {
+    for arguments in [
+        &["--width", "1200"][..],
+        &["--width", "900", "--inverted", "--colors", "java", "--factor", "2.5"],
+        &["--width", "1200", "--colordiffusion"],
+    ] {
         let still = crate::support::run("fg-svg", arguments, stacks).ok().text();
         let document = roxmltree::Document::parse(&still).unwrap();
         let frames = document.descendants().find(|node| node.attribute("id") == Some("frames")).unwrap();

@@ -108,7 +108,7 @@ fn what_is_lost_or_nonsense_is_said() {
     let cyclic = "{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"a\"},\"parent\":2},\
         {\"id\":2,\"callFrame\":{\"functionName\":\"f\"},\"parent\":1}],\"startTime\":0,\"samples\":[2],\"timeDeltas\":[1]}";
     let outcome = fold(cyclic.as_bytes()).ok();
-    assert!(outcome.stderr.contains("nodes that are their own callers"), "{outcome:?}");
+    assert!(outcome.stderr.contains("calls that are their own callers"), "{outcome:?}");
     let entities = "<?xml version=\"1.0\"?><!DOCTYPE t [<!ENTITY e \"boom\">]><trace-query-result><row>\
         <weight id=\"1\">5</weight><backtrace id=\"2\"><frame id=\"3\" name=\"&e;\"/></backtrace></row></trace-query-result>";
     assert_said(entities, "&e: 5\n", "it defines entities, which are left as they are written");

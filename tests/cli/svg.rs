@@ -175,6 +175,26 @@ fn a_sorted_file_is_drawn_as_a_shuffled_one() {
 }
 
 #[test]
+fn a_large_file_is_read_in_parts_and_merged() {
+    const COUNT: usize = 40_000;
+    let line =
+        |number: usize| format!("main;f{:03};the long name of g{:05} {}\n", number / 500, number / 2, number % 3);
+    let folder = directory();
+    let files = [("sorted", 1), ("shuffled", 7919)].map(|(name, step)| {
+        let file = folder.path().join(name);
+        let text: String = (0..COUNT).map(|number| line(number * step % COUNT)).collect();
+        std::fs::write(&file, text).unwrap();
+        file
+    });
+    for options in [&[""; 0][..], &["--plain"]] {
+        let [sorted, shuffled] = files.each_ref().map(|file| {
+            run("fg-svg", options.iter().map(std::ffi::OsStr::new).chain([file.as_os_str()]), b"").ok().text()
+        });
+        assert!(sorted == shuffled, "{options:?}");
+    }
+}
+
+#[test]
 fn order_that_is_promised_must_be_there() {
     let drawn = run("fg-svg", ["--sorted"], b"a;b 1\na;c 2\n").ok();
     assert_eq!(shown(&drawn.text()), shown(&run("fg-svg", [""; 0], b"a;c 2\na;b 1\n").ok().text()));
@@ -243,12 +263,16 @@ fn a_plain_picture_has_no_script_and_no_packed_profile() {
 #[test]
 fn states_have_a_legend_with_their_shares() {
     let svg =
-        run("fg-svg", [""; 0], b"[lost] 1\na;[unknown];b 2\na;[libx.so] 1\na;b;[off-cpu] 4\na;c 12\n").ok().text();
+        run("fg-svg", [""; 0], b"[lost] 1\na;[unknown];b 2\na;[libx.so] 1\na;b;[off-cpu] 4\nx;[truncated];c 12\n")
+            .ok()
+            .text();
     let document = roxmltree::Document::parse(&svg).unwrap();
     let legend = document.descendants().find(|node| node.attribute("id") == Some("legend")).unwrap();
     let texts: Vec<_> =
         legend.children().filter_map(|node| node.text()).filter(|text| !text.trim().is_empty()).collect();
-    assert_eq!(texts, ["[off-cpu] 20.00%", "[lost] 5.00%", "[unknown] 15.00%"]);
+    let truncated = "[truncated] in 60.00% of samples";
+    let nameless = "no symbol: self 5.00%, in 15.00% of samples";
+    assert_eq!(texts, ["[off-cpu] 20.00%", "[lost] 5.00%", truncated, nameless]);
     let none = run("fg-svg", [""; 0], b"a;b 1\n").ok().text();
     assert!(!none.contains("id=\"legend\""));
 }

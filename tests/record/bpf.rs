@@ -67,7 +67,9 @@ mod in_kernel {
         }
         let leaves = |stack: &[String]| ["[off-cpu]", "[runnable]"].contains(&&**stack.last().unwrap());
         assert!(profile.0.iter().all(|(stack, _)| leaves(stack)), "{profile:?}");
-        profile.assert_share(&["pipe", "work", "vfs_read", "schedule", "[off-cpu]"], 0.05);
+        // Of its own blocks: those of the others take as long as the machine makes them.
+        let (read, all) = (["pipe", "work", "vfs_read", "schedule", "[off-cpu]"], ["pipe", "[off-cpu]"]);
+        assert!(weight(&profile, &read) >= weight(&profile, &all) * 0.8, "{profile:?}");
         assert!(weight(&profile, &["__schedule"]) == 0.0, "{profile:?}");
     }
 
@@ -96,7 +98,7 @@ mod in_kernel {
         let process = Background::start(Command::new(&waits).arg("for-ever"));
         std::thread::sleep(Duration::from_millis(50));
         for target in [&["-p", &*process.pid()][..], &["-t", &*process.pid()], &["-a"]] {
-            let mut command = recorder(["--off-cpu", "--bpf", "-d", "1.5"]);
+            let mut command = recorder(["--off-cpu", "--bpf", "-d", "1.5", "--no-inline"]);
             let outcome = end(command.args(target).spawn().unwrap()).ok();
             let profile = Folded::of(&outcome);
             let slept = weight(&profile, &["waits", "do_nanosleep", "[off-cpu]"]);
@@ -119,7 +121,8 @@ mod in_kernel {
         profile.assert_share(&["sleep", "clock_nanosleep", "do_nanosleep", "[off-cpu]"], 0.3);
         // The shell's own program, in this process before the last one.
         profile.assert_share(&["sh", "do_wait", "[off-cpu]"], 0.4);
-        profile.assert_share(&["pong", "[off-cpu]"], 0.001);
+        // However often it came to run in its tenth of a second.
+        assert!(weight(&profile, &["pong", "[off-cpu]"]) > 0.0, "{profile:?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use crate::support::{Outcome, end_bounded, eventually, run, run_bounded, skip, tool};
 
@@ -49,6 +50,15 @@ impl Background {
 
     pub fn pid(&self) -> String {
         self.0.id().to_string()
+    }
+
+    /// The time it has spent on CPUs.
+    pub fn cpu_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        // Behind its name, which may be anything.
+        let ticks = stat.rsplit(')').next().unwrap().split_whitespace().skip(11).take(2);
+        let ticks: u64 = ticks.map(|ticks| ticks.parse::<u64>().unwrap()).sum();
+        Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
     }
 
     pub fn runs(&mut self) -> bool {

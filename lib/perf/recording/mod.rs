@@ -88,6 +88,11 @@ impl Recording {
         self.unwinder.deepest = frames;
     }
 
+    /// How many stacks were followed beyond their copy, in the memory of their threads.
+    pub fn living_stacks(&self) -> u64 {
+        self.unwinder.living_stacks
+    }
+
     /// Takes in what a record says. Of what a sample refers to, everything must have been taken in before it.
     pub fn take(&mut self, stamp: Stamp, event: Event<'_>) {
         match event {

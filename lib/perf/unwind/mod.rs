@@ -19,7 +19,7 @@ use self::arch::{Architecture, Unwound};
 use self::module::Section;
 pub use self::special::SpecialFrames;
 pub use self::stack::Memory;
-use self::stack::Stack;
+use self::stack::{Living, Stack};
 use super::event::{Address, UserState};
 use super::object::{Elf, Object, ObjectId};
 use super::objects::Objects;
@@ -106,10 +106,12 @@ impl Moment<'_> {
 /// Unwinds the stacks of samples.
 pub struct Unwinder {
     framehop: <Native as Architecture>::Unwinder,
-    cache: <<Native as Architecture>::Unwinder as framehop::Unwinder>::Cache,
+    rules: Rules,
     /// For each object: its place in our address space, once it was looked at.
     places: Vec<Option<Place>>,
-    memory: Option<Box<dyn Memory>>,
+    living: Option<Living>,
+    /// How many stacks were followed beyond their copy.
+    pub living_stacks: u64,
     /// No stack is followed further than so many frames.
     pub deepest: usize,
     /// The frames of the stack at hand.
@@ -138,9 +140,10 @@ impl Unwinder {
     pub fn new(memory: Option<Box<dyn Memory>>) -> Self {
         Self {
             framehop: Default::default(),
-            cache: Default::default(),
+            rules: Rules::default(),
             places: Vec::new(),
-            memory,
+            living: memory.map(Living::new),
+            living_stacks: 0,
             deepest: DEEPEST,
             steps: Vec::new(),
         }
@@ -153,7 +156,7 @@ impl Unwinder {
         {
             self.framehop.remove_module(base + start);
             // Its entries are told apart by a short count of such changes, which may come round.
-            self.cache = Default::default();
+            self.rules = Rules::default();
         }
     }
 
@@ -163,13 +166,13 @@ impl Unwinder {
         let registers = Registers::new(user.mask, user.registers);
         let Some((ip, mut regs)) = Native::start(&registers) else { return End::NoUnwindInformation };
         let start = Native::stack_pointer(&regs);
-        let mut memory = self.memory.take();
+        let mut living = self.living.take();
         // If another program runs there by now, its memory tells nothing.
         let is_same_program = !moment.processes.has_execed_since(moment.pid, moment.time);
-        let living = memory.as_deref_mut().filter(|_| is_same_program);
-        let mut stack = Stack::new(start, user.stack, moment.pid, living);
+        let mut stack = Stack::new(start, user.stack, moment.pid, living.as_mut().filter(|_| is_same_program));
         let end = self.climb(moment, ip, &mut regs, &registers, &mut stack);
-        self.memory = memory;
+        self.living_stacks += u64::from(stack.is_in_tail());
+        self.living = living;
         end
     }
 
@@ -298,7 +301,7 @@ impl Unwinder {
             _ => lookup,
         };
         let mut read = |address| stack.read(address).ok_or(());
-        match self.framehop.unwind_frame(lookup, regs, &mut self.cache, &mut read) {
+        match self.framehop.unwind_frame(lookup, regs, self.rules.of(lookup.address_for_lookup()), &mut read) {
             Ok(Some(0)) | Ok(None) | Err(framehop::Error::ReturnAddressIsNull) => Unwound::Root,
             Ok(Some(caller)) => Unwound::Caller(Address { value: caller, in_kernel: false, exact: false }),
             Err(framehop::Error::CouldNotReadStack(_)) if stack.missed_above() => Unwound::Unreadable,
@@ -347,6 +350,26 @@ impl<'a> Code<'a> {
     fn is_entry_point(&self) -> bool {
         let entry = self.elf.entry();
         entry != 0 && self.svma.checked_sub(entry).is_some_and(|behind| behind < 64)
+    }
+}
+
+/// What framehop has learned, of many addresses: one of its caches keeps the rules of 509, each in the place that the
+/// address's remainder names, and a compiler's stacks lead through many times as many.
+struct Rules {
+    caches: [Option<Box<<Native as Architecture>::Cache>>; 64],
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { caches: [const { None }; 64] }
+    }
+}
+
+impl Rules {
+    /// The cache for an address.
+    fn of(&mut self, address: u64) -> &mut <Native as Architecture>::Cache {
+        let cache = (address / 509) as usize % self.caches.len();
+        self.caches[cache].get_or_insert_default()
     }
 }
 

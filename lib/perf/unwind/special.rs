@@ -6,8 +6,8 @@
 //! and frames in them are stepped here by the letter of DWARF 5, section 6.4.
 
 use addr2line::gimli::{
-    self, BaseAddresses, CallFrameInstruction, CfaRule, CieOrFde, EhFrame, EndianSlice, Expression, LittleEndian,
-    Location, RegisterRule, UnwindContext, UnwindSection as _, Value,
+    self, BaseAddresses, CallFrameInstruction, CfaRule, CieOrFde, CommonInformationEntry, EhFrame, EndianSlice,
+    Expression, LittleEndian, Location, RegisterRule, UnwindContext, UnwindSection as _, Value,
 };
 
 use super::arch::{Architecture, Registers, Unwound};
@@ -47,29 +47,29 @@ const DEREF: u8 = 0x06;
 impl SpecialFrames {
     /// Searches the `.eh_frame` section that stands at an address.
     pub(super) fn scan(address: u64, section: &Section, text: u64) -> Self {
-        Self::select(address, section, text, needs_this)
+        Self::select(address, section, text, false)
     }
 
     /// All frames of an `.eh_frame` section that stands at an address.
     pub fn all(address: u64, eh_frame: Vec<u8>, text: u64) -> Self {
-        Self::select(address, &Section::Own(eh_frame.into()), text, |_, _, _| true)
+        Self::select(address, &Section::Own(eh_frame.into()), text, true)
     }
 
-    fn select(
-        address: u64,
-        section: &Section,
-        text: u64,
-        wanted: impl Fn(&EhFrame<Slice<'_>>, &BaseAddresses, &gimli::FrameDescriptionEntry<Slice<'_>>) -> bool,
-    ) -> Self {
+    fn select(address: u64, section: &Section, text: u64, all: bool) -> Self {
         let bases = BaseAddresses::default().set_eh_frame(address).set_text(text);
         let eh_frame = EhFrame::new(section, LittleEndian);
-        let mut frames = Vec::new();
+        let (mut frames, mut shared) = (Vec::new(), None);
         let mut entries = eh_frame.entries(&bases);
         while let Ok(Some(entry)) = entries.next() {
             let CieOrFde::Fde(partial) = entry else { continue };
-            let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { continue };
+            // Nearly all have the same common part.
+            let common = |eh_frame: &EhFrame<_>, bases: &_, offset| match &shared {
+                Some((at, cie)) if *at == offset => Ok(CommonInformationEntry::clone(cie)),
+                _ => Ok(shared.insert((offset, eh_frame.cie_from_offset(bases, offset)?)).1.clone()),
+            };
+            let Ok(fde) = partial.parse(common) else { continue };
             let is_signal = fde.cie().is_signal_trampoline();
-            if is_signal || wanted(&eh_frame, &bases, &fde) {
+            if all || is_signal || (may_need_this(section, &fde) && needs_this(&eh_frame, &bases, &fde)) {
                 let (start, end) = (fde.initial_address(), fde.end_address());
                 frames.push(SpecialFrame { start, end, fde: fde.offset(), is_signal });
             }
@@ -102,6 +102,19 @@ impl SpecialFrames {
             None => Unwound::Lost,
         }
     }
+}
+
+/// Whether any byte of an entry, which lies in a section, may be an instruction that makes it need this: most have none, and
+/// are read no further.
+fn may_need_this(section: &Section, fde: &gimli::FrameDescriptionEntry<Slice<'_>>) -> bool {
+    use gimli::constants::{DW_CFA_def_cfa, DW_CFA_def_cfa_expression, DW_CFA_def_cfa_register, DW_CFA_def_cfa_sf};
+    // Behind its length and the place of the common part; in the long format all is longer.
+    let (start, end) = (fde.offset() + 8, fde.offset().saturating_add(fde.entry_len() + 12));
+    let entry = section.get(start..end.min(section.len())).unwrap_or_default();
+    entry.iter().any(|byte| {
+        let instructions = [DW_CFA_def_cfa, DW_CFA_def_cfa_expression, DW_CFA_def_cfa_register, DW_CFA_def_cfa_sf];
+        instructions.iter().any(|instruction| instruction.0 == *byte)
+    })
 }
 
 fn needs_this(
@@ -232,5 +245,38 @@ impl Recovered {
             Self::Value(value) => value,
             Self::Same | Self::Undefined => other,
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use object::{Object as _, ObjectSection as _};
+
+    use super::*;
+
+    #[test]
+    fn the_quick_look_passes_over_no_frame_that_needs_this() {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let mut files: Vec<&str> = maps.lines().filter_map(|line| line.split_whitespace().nth(5)).collect();
+        files.dedup();
+        let mut found = 0;
+        for bytes in files.iter().filter_map(|file| std::fs::read(file).ok()) {
+            let Ok(file) = object::File::parse(&*bytes) else { continue };
+            let Some(section) = file.section_by_name(".eh_frame") else { continue };
+            let bases = BaseAddresses::default().set_eh_frame(section.address());
+            let section = Section::Own(section.uncompressed_data().unwrap().into());
+            let eh_frame = EhFrame::new(&section, LittleEndian);
+            let mut entries = eh_frame.entries(&bases);
+            while let Ok(Some(entry)) = entries.next() {
+                let CieOrFde::Fde(partial) = entry else { continue };
+                let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { continue };
+                if needs_this(&eh_frame, &bases, &fde) {
+                    assert!(may_need_this(&section, &fde), "{:x}", fde.initial_address());
+                    found += 1;
+                }
+            }
+        }
+        // The frame to which signal handlers return is one.
+        assert!(found > 0 || !maps.contains("/libc.so.6"));
     }
 }

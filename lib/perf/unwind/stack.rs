@@ -16,13 +16,57 @@ const PAGE: u64 = 4096;
 /// How far beyond the copy the living stack is followed.
 const LONGEST_TAIL: u64 = 8 << 20;
 
+/// What living threads have on their stacks.
+pub struct Living {
+    memory: Box<dyn Memory>,
+    /// The process that is read.
+    pid: u32,
+    /// The pieces of its memory that were read, and behind them buffers that stacks before it needed: most need some, and
+    /// memory that is new costs more than what is read into it.
+    pieces: Vec<Piece>,
+    read: usize,
+}
+
+impl Living {
+    /// What `memory` reads.
+    pub fn new(memory: Box<dyn Memory>) -> Self {
+        Self { memory, pid: 0, pieces: Vec::new(), read: 0 }
+    }
+
+    /// What a process has on its stacks now.
+    fn of(&mut self, pid: u32) -> &mut Self {
+        self.pid = pid;
+        self.read = 0;
+        self
+    }
+
+    /// The bytes from an address on, as far as they were read together with it.
+    fn from(&mut self, address: u64) -> Option<&[u8]> {
+        let known = self.pieces[..self.read].iter().position(|piece| piece.from(address).is_some());
+        let piece = known.or_else(|| self.read_piece(address & !(PAGE - 1)))?;
+        self.pieces[piece].from(address)
+    }
+
+    fn read_piece(&mut self, start: u64) -> Option<usize> {
+        if self.read == self.pieces.len() {
+            self.pieces.push(Piece { start, length: 0, bytes: vec![0; PIECE].into() });
+        }
+        let piece = &mut self.pieces[self.read];
+        piece.start = start;
+        piece.length = self.memory.read(self.pid, start, &mut piece.bytes);
+        if piece.length == 0 {
+            return None;
+        }
+        self.read += 1;
+        Some(self.read - 1)
+    }
+}
+
 /// The stack of a sample.
 pub struct Stack<'a> {
     start: u64,
     dump: &'a [u8],
-    pid: u32,
-    memory: Option<&'a mut (dyn Memory + 'static)>,
-    pieces: Vec<Piece>,
+    living: Option<&'a mut Living>,
     /// The highest return address in the copy, and where it stands.
     anchor: Option<(u64, u64)>,
     frames_in_dump: usize,
@@ -33,14 +77,15 @@ pub struct Stack<'a> {
 /// A piece of the living stack.
 struct Piece {
     start: u64,
-    bytes: Vec<u8>,
+    length: usize,
+    bytes: Box<[u8]>,
 }
 
 impl Piece {
     /// What it holds from an address on, if it holds that.
     fn from(&self, address: u64) -> Option<&[u8]> {
         let offset = usize::try_from(address.checked_sub(self.start)?).ok()?;
-        self.bytes.get(offset..).filter(|bytes| !bytes.is_empty())
+        self.bytes[..self.length].get(offset..).filter(|bytes| !bytes.is_empty())
     }
 }
 
@@ -56,19 +101,9 @@ enum Tail {
 
 impl<'a> Stack<'a> {
     /// A copy of the stack that began at `start`, and what reads the rest of it.
-    pub fn new(start: u64, dump: &'a [u8], pid: u32, memory: Option<&'a mut (dyn Memory + 'static)>) -> Self {
-        let tail = Tail::Nothing;
-        Self {
-            start,
-            dump,
-            pid,
-            memory,
-            pieces: Vec::new(),
-            anchor: None,
-            frames_in_dump: 1,
-            tail,
-            missed_above: false,
-        }
+    pub fn new(start: u64, dump: &'a [u8], pid: u32, living: Option<&'a mut Living>) -> Self {
+        let (living, tail) = (living.map(|living| living.of(pid)), Tail::Nothing);
+        Self { start, dump, living, anchor: None, frames_in_dump: 1, tail, missed_above: false }
     }
 
     /// The word at an address.
@@ -128,7 +163,7 @@ impl<'a> Stack<'a> {
     }
 
     fn enter_tail(&mut self) -> Option<()> {
-        self.memory.as_ref()?;
+        self.living.as_ref()?;
         let anchor = self.anchor;
         let holds = anchor.is_some_and(|(slot, caller)| self.read_living(slot) == Some(caller));
         self.tail = if holds { Tail::Anchored } else { Tail::Loose };
@@ -136,39 +171,29 @@ impl<'a> Stack<'a> {
     }
 
     fn read_living(&mut self, address: u64) -> Option<u64> {
+        let living = self.living.as_mut()?;
         let mut word = [0; 8];
-        let known = self.pieces.iter().find_map(|piece| piece.from(address)).filter(|bytes| bytes.len() >= word.len());
-        if let Some(bytes) = known {
-            return Some(u64::from_le_bytes(bytes[..word.len()].try_into().ok()?));
+        if let Some(bytes) = living.from(address)?.get(..word.len()) {
+            word.copy_from_slice(bytes);
+            return Some(u64::from_le_bytes(word));
         }
+        // It goes on in another piece.
         for (index, byte) in word.iter_mut().enumerate() {
-            *byte = self.living_byte(address.checked_add(index as u64)?)?;
+            *byte = *living.from(address.checked_add(index as u64)?)?.first()?;
         }
         Some(u64::from_le_bytes(word))
     }
 
-    fn living_byte(&mut self, address: u64) -> Option<u8> {
-        if let Some(bytes) = self.pieces.iter().find_map(|piece| piece.from(address)) {
-            return Some(bytes[0]);
-        }
-        let mut piece = Piece { start: address & !(PAGE - 1), bytes: vec![0; PIECE] };
-        let read = self.memory.as_mut()?.read(self.pid, piece.start, &mut piece.bytes);
-        piece.bytes.truncate(read);
-        let byte = piece.from(address)?[0];
-        self.pieces.push(piece);
-        Some(byte)
-    }
-
     /// Reads the process's memory anywhere: its code, say.
     pub fn read_process(&mut self, address: u64, into: &mut [u8]) -> Option<()> {
-        let read = self.memory.as_mut()?.read(self.pid, address, into);
-        (read == into.len()).then_some(())
+        let living = self.living.as_mut()?;
+        (living.memory.read(living.pid, address, into) == into.len()).then_some(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Memory, Stack};
+    use super::{Living, Memory, Stack};
 
     /// Memory in which every word holds its own address, but for one.
     struct Words(u64, u64);
@@ -191,7 +216,7 @@ mod tests {
     #[test]
     fn beyond_the_copy_the_living_stack_is_read() {
         let bytes = dump(0x10000, 4);
-        let mut words = Words(0, 0);
+        let mut words = Living::new(Box::new(Words(0, 0)));
         let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words));
         stack.passed(0x10018, 0x10010, 1);
         assert_eq!((stack.read(0x10008), stack.is_in_tail()), (Some(0x10008), false));
@@ -202,7 +227,7 @@ mod tests {
     #[test]
     fn a_stack_that_may_have_changed_is_known() {
         let bytes = dump(0x10000, 4);
-        let mut words = Words(0x10010, 7);
+        let mut words = Living::new(Box::new(Words(0x10010, 7)));
         let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words));
         stack.passed(0x10018, 0x10010, 1);
         assert_eq!((stack.read(0x10020), stack.is_loose()), (Some(0x10020), true));

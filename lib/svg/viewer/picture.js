@@ -24,7 +24,6 @@ class Picture {
         this.bySelf = Boolean(data.self);
         this.diffusion = Boolean(data.diffusion);
         this.label = data.keepLeft ? head : label;
-        this.inverted = Boolean(data.inverted);
         this.fontSize = Number(root.getAttribute("font-size"));
         this.width = Number(root.getAttribute("width"));
         this.height = Number(root.getAttribute("height"));

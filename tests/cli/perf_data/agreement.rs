@@ -169,7 +169,7 @@ fn assert_agreement(kind: &str, options: &[&str], command: &[&str], at_least: f6
     let (ours, theirs) = (normal(&ours, &aliases), normal(&fold(&without_next_functions(&script)), &aliases));
     let named = agreement(ours.clone(), &theirs);
     let samples = script.lines().filter(|line| line.is_empty()).count();
-    eprintln!("{kind}: {samples} samples, equal {:.2} %, but for what is named {:.2} %", 100.0 * raw, 100.0 * named);
+    println!("{kind}: {samples} samples, equal {:.2} %, but for what is named {:.2} %", 100.0 * raw, 100.0 * named);
     let differ = |these: &Weights, others: &Weights| {
         let differ = these.iter().filter(|(stack, weight)| others.get(*stack) != Some(weight));
         differ.map(|(stack, weight)| format!("{} {weight}\n", stack.join(";"))).collect::<String>()

@@ -32,7 +32,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let text = whole::read(document)?;
     let tape = parse(&text, document)?;
-    tape.root().map_or(Ok(()), |root| fold(root, document, sink))?;
+    tape.root().map_or(Ok(()), |root| fold(root, tape.torn, document, sink))?;
     document.ends(!tape.torn, "what it began with does")
 }
 
@@ -81,10 +81,16 @@ impl Kind {
     }
 }
 
-fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+fn fold(root: Value<'_>, torn: bool, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let mut threads = Threads::default();
+    let mut timeless_before = 0;
     for event in events(root).into_iter().flatten() {
+        timeless_before = threads.timeless;
         threads.take(event, document, sink);
+    }
+    if torn {
+        // The last event lacks what the cut took.
+        threads.timeless = timeless_before;
     }
     if threads.profiles.is_empty() {
         document.unit("microseconds");

@@ -28,27 +28,6 @@ impl<'a> Frame<'a> {
 
 pub(in crate::collapse) const UNKNOWN: &[u8] = b"[unknown]";
 
-/// What of a line as perf usually prints it tells a frame's name.
-pub(in crate::collapse) enum Usual<'a> {
-    /// A symbol with an offset and a module.
-    Symbol(&'a [u8]),
-    /// `[unknown] ([unknown])`
-    Unknown,
-}
-
-/// Takes a line apart, if it is one of those that nearly all are.
-#[inline]
-pub(in crate::collapse) fn usual(line: &[u8]) -> Option<Usual<'_>> {
-    let rest = after_columns(line)?;
-    if *rest == *b"[unknown] ([unknown])" {
-        return Some(Usual::Unknown);
-    }
-    let blank = memchr::memrchr(b' ', rest)?;
-    let in_parentheses = rest[blank + 1..].starts_with(b"(") && rest.last() == Some(&b')');
-    let symbol = without_offset(&rest[..blank]).filter(|symbol| in_parentheses && !symbol.is_empty())?;
-    (*symbol != *UNKNOWN).then_some(Usual::Symbol(symbol))
-}
-
 /// Takes a line apart.
 pub(in crate::collapse) fn parse(line: &[u8]) -> Option<Frame<'_>> {
     let (address, rest) = split_address(line)?;
@@ -89,7 +68,7 @@ pub(in crate::collapse) fn source(line: &[u8]) -> Option<&[u8]> {
 
 /// What follows the address as perf prints it: a tab, sixteen columns, a blank.
 #[inline]
-fn after_columns(line: &[u8]) -> Option<&[u8]> {
+pub(super) fn after_columns(line: &[u8]) -> Option<&[u8]> {
     let (columns, rest) = line.split_first_chunk::<18>()?;
     let digits = columns[1..17].iter().fold(true, |all, byte| all & (is_hex_digit(*byte) | (*byte == b' ')));
     (digits && columns[0] == b'\t' && columns[16] != b' ' && columns[17] == b' ').then_some(rest)
@@ -161,7 +140,6 @@ fn matching_open(text: &[u8]) -> Option<usize> {
 }
 
 /// The text without `+0x…` at its end, if that stands there.
-#[inline]
 fn without_offset(text: &[u8]) -> Option<&[u8]> {
     let last = text.iter().rposition(|byte| !is_hex_digit(*byte))?;
     if last + 1 == text.len() { None } else { text[..=last].strip_suffix(b"+0x") }

@@ -88,13 +88,14 @@ fn digits_before(line: &[u8], end: usize) -> usize {
 /// Reads the thread from the end: flags, `[CPU]`, `PID/TID`, and all before is its name.
 fn who(left: &[u8]) -> Header<'_> {
     let (mut rest, mut word) = last_word(left);
-    if !is_pid(word) && !is_cpu(word) && is_flags(word) {
+    let mut cpu = in_brackets(word);
+    if cpu.is_none() && !is_pid(word) && is_flags(word) {
         let (before, previous) = last_word(rest);
-        if is_pid(previous) || is_cpu(previous) {
+        cpu = in_brackets(previous);
+        if cpu.is_some() || is_pid(previous) {
             (rest, word) = (before, previous);
         }
     }
-    let cpu = is_cpu(word).then(|| &word[1..word.len() - 1]);
     if cpu.is_some() {
         (rest, word) = last_word(rest);
     }
@@ -123,9 +124,9 @@ fn without_time(line: &[u8]) -> Option<Line<'_>> {
 
 fn without_time_at(line: &[u8], mut end: usize) -> Option<Line<'_>> {
     let after = line[end..].trim_ascii_start();
-    let cpu = first_word(after);
-    if is_cpu(cpu) {
-        end = line.len() - after.len() + cpu.len();
+    let word = first_word(after);
+    if in_brackets(word).is_some() {
+        end = line.len() - after.len() + word.len();
     }
     let what = What::parse(&line[end..])?;
     let header = who(&line[..end]);
@@ -201,19 +202,26 @@ fn last_word(text: &[u8]) -> (&[u8], &[u8]) {
 
 /// `-?digits[/-?digits]`
 fn is_pid(word: &[u8]) -> bool {
-    let number = |part: &[u8]| {
-        let digits = part.strip_prefix(b"-").unwrap_or(part);
-        !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
-    };
-    match memchr::memchr(b'/', word) {
-        Some(slash) => number(&word[..slash]) && number(&word[slash + 1..]),
-        None => number(word),
-    }
+    after_number(word).is_some_and(|rest| match rest {
+        [] => true,
+        [b'/', tid @ ..] => after_number(tid).is_some_and(<[u8]>::is_empty),
+        _ => false,
+    })
 }
 
-/// `[digits]`
-fn is_cpu(word: &[u8]) -> bool {
-    matches!(word, [b'[', digits @ .., b']'] if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
+/// What follows `-?digits`.
+fn after_number(text: &[u8]) -> Option<&[u8]> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let end = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
+    (end > 0).then_some(&digits[end..])
+}
+
+/// The digits in `[digits]`.
+fn in_brackets(word: &[u8]) -> Option<&[u8]> {
+    match word {
+        [b'[', digits @ .., b']'] if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => Some(digits),
+        _ => None,
+    }
 }
 
 /// Interrupt and context-switch flags, as in `d.h1.` and `U`.

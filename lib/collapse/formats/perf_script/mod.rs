@@ -16,6 +16,7 @@ pub(super) mod name;
 pub(super) mod sched;
 mod selection;
 mod symbols;
+mod usual;
 
 use std::sync::Arc;
 
@@ -116,15 +117,17 @@ impl Parser for PerfScript {
         let mut lines = cut::Lines::new(whole);
         let mut place = Place::Outside;
         let mut usual = Vec::new();
-        while let Some(line) = lines.next() {
-            remarks.lines += 1;
-            if matches!(place, Place::Sample(_))
-                && let Some(key) = self.symbols.usual(line)
-            {
-                usual.push(key);
-                continue;
+        loop {
+            if matches!(place, Place::Sample(_)) {
+                while let Some((key, rest)) = self.symbols.usual(lines.rest()) {
+                    usual.push(key);
+                    lines = cut::Lines::new(rest);
+                }
+                remarks.lines += usual.len() as u64;
+                self.push_all(&mut usual, &mut place, sink);
             }
-            self.push_all(&mut usual, &mut place, sink);
+            let Some(line) = lines.next() else { break };
+            remarks.lines += 1;
             if line.trim_ascii().is_empty() {
                 // A sample without frames stays open: some versions of perf print a blank line before them.
                 if !self.stack.is_empty() {
@@ -134,7 +137,6 @@ impl Parser for PerfScript {
                 self.other(line, lines.rest(), &mut place, sink, remarks)?;
             }
         }
-        self.push_all(&mut usual, &mut place, sink);
         if whole.len() < text.len() {
             remarks.lines += 1;
             remarks.malformed("the input ends within this line: it was cut short");

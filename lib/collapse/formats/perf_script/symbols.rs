@@ -1,8 +1,8 @@
 //! What each symbol is called: found out once, and then found again by its text.
 
-use super::frame::{self, Frame, Usual};
+use super::frame::{self, Frame};
 use super::name::Naming;
-use super::two_parts;
+use super::{two_parts, usual};
 use crate::collapse::memo::{Key, Memo};
 use crate::collapse::sink::Sink;
 use crate::profile::FrameId;
@@ -40,16 +40,14 @@ impl Symbols {
         Self { naming, memos: Default::default(), key: vec![], unknown: None, inlined: vec![] }
     }
 
-    /// The symbol in a frame's line that is as nearly all are; empty for `[unknown]`.
+    /// The symbol in a frame's line that is as nearly all are, empty for `[unknown]`; and what follows the line.
     #[inline]
-    pub(super) fn usual<'a>(&self, line: &'a [u8]) -> Option<Key<'a>> {
+    pub(super) fn usual<'a>(&self, text: &'a [u8]) -> Option<(Key<'a>, &'a [u8])> {
         if !self.naming.by_symbol() {
             return None;
         }
-        match frame::usual(line)? {
-            Usual::Unknown => Some(Key::new(b"")),
-            Usual::Symbol(symbol) => Some(Key::new(symbol)),
-        }
+        let (symbol, rest) = usual::symbol(text)?;
+        Some((Key::new(symbol), rest))
     }
 
     /// The frame of such a symbol, if it was met before and is one frame with callers.

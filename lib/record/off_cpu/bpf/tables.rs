@@ -4,7 +4,7 @@ use aya::Ebpf;
 use aya::maps::{Array, HashMap, MapData, MapError, PerCpuArray};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::perf::kallsyms::{self, KernelNames};
+use crate::perf::kallsyms::KernelNames;
 use crate::record::sys;
 
 /// `struct block`: two stacks by their hashes, a process, and a thread's name in two words.
@@ -112,7 +112,7 @@ impl Tables {
             stacks: table("stacks")?.try_into()?,
             counts: table("counted")?.try_into()?,
             control: table("controls")?.try_into()?,
-            caller: kallsyms::place(&KernelNames::default().read().0, b"__traceiter_sched_switch").unwrap_or(0),
+            caller: KernelNames::place_here(b"__traceiter_sched_switch").unwrap_or(0),
             known: FxHashMap::default(),
             forgotten: 0,
         })
