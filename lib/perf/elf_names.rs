@@ -1,6 +1,6 @@
 //! The names in an object: its symbols, its stubs, and what its debug information says.
 
-use object::{Object as _, ObjectSymbol as _};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 
 use super::debug_file::{Found, Search};
 use super::debug_information::{DebugInformation, Function};
@@ -55,12 +55,12 @@ impl<'a> Names<'a> {
         wanted.extend(plt.own_functions());
         wanted.sort_unstable();
         let mut all = Selection::new(&wanted);
-        add(file.symbols(), &mut all);
+        add(file, file.symbols(), &mut all);
         if let Some(file) = debug_file.filter(|_| all.is_empty()) {
-            add(file.symbols(), &mut all);
+            add(file, file.symbols(), &mut all);
         }
         if all.is_empty() {
-            add(file.dynamic_symbols(), &mut all);
+            add(file, file.dynamic_symbols(), &mut all);
         }
         Self { table: all.finish(), plt, debug: None, demangler: Demangler::default() }
     }
@@ -128,15 +128,18 @@ impl<'a> Names<'a> {
 type Symbolic<'a> = (u64, &'a [u8], &'static [u8]);
 
 /// Adds the functions of an object's table.
-fn add<'a, 'file>(symbols: impl Iterator<Item = object::Symbol<'a, 'file>>, all: &mut Selection<'a, '_>)
-where
+fn add<'a, 'file>(
+    file: &'file object::File<'a>,
+    symbols: impl Iterator<Item = object::Symbol<'a, 'file>>,
+    all: &mut Selection<'a, '_>,
+) where
     'a: 'file,
 {
     for symbol in symbols {
         let kind = symbol.kind();
-        let is_code = matches!(kind, object::SymbolKind::Text | object::SymbolKind::Unknown);
-        let is_here = symbol.is_definition() || (kind == object::SymbolKind::Unknown && !symbol.is_undefined());
-        if !is_code || !is_here {
+        let is_label = kind == object::SymbolKind::Unknown && !symbol.is_undefined();
+        let is_function = kind == object::SymbolKind::Text && symbol.is_definition();
+        if !is_function && !is_label {
             continue;
         }
         let address = symbol.address();
@@ -147,7 +150,18 @@ where
                 (false, true) => Visibility::Global,
                 (false, false) => Visibility::Local,
             };
-            Some(Entry { address, size: symbol.size(), name, visibility })
+            let is_code = is_function || lies_in_code(file, &symbol);
+            is_code.then_some(Entry { address, size: symbol.size(), name, visibility })
         });
     }
+}
+
+/// Whether a label marks code, as `_start` does: there are some in tables too, `GCC_except_table1`, that have no size and
+/// would reach to the first function.
+fn lies_in_code(file: &object::File<'_>, symbol: &object::Symbol<'_, '_>) -> bool {
+    let section = symbol.section_index().and_then(|index| file.section_by_index(index).ok());
+    section.is_some_and(|section| match section.flags() {
+        object::SectionFlags::Elf { sh_flags, .. } => sh_flags.contains(object::elf::SHF_EXECINSTR),
+        _ => false,
+    })
 }

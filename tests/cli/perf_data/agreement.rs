@@ -1,7 +1,7 @@
 //! Recordings of five kinds, made here by perf: what `fg-collapse` reads in them against what perf reads in them.
 //!
 //! Stacks are compared by weight. They are to be equal but for what is named here, each with its reason:
-//! - `[truncated]`: perf does not say that a stack was cut.
+//! - `[truncated]`: perf does not say that a stack was cut. Where a copied stack ends, it adds a caller, `[unknown]`.
 //! - Versions, `free@@GLIBC_2.2.5`: linkers write them into symbol tables, and perf prints what stands there.
 //! - A caller is named by its call, which lies before the address of return. With copied stacks perf does so too; elsewhere it
 //!   names what lies at that address. Behind a call that never returns this is the next function: `_dl_start_user` and not
@@ -119,6 +119,9 @@ fn normal(weights: &Weights, aliases: &BTreeMap<String, String>) -> Weights {
             name.split(".llvm.").next().unwrap().trim_end_matches(".warm").to_owned()
         };
         let mut stack: Vec<String> = stack.iter().map(name).collect();
+        if stack.len() > 2 && stack[1] == "[unknown]" {
+            stack.remove(1);
+        }
         if stack.len() == 1 {
             stack.push(ANY.to_owned());
         }

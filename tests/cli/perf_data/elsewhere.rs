@@ -41,6 +41,12 @@ fn files_are_found_below_another_root() {
     assert!(strip.current_dir(&beside).status().unwrap().success());
     let named = collapse(&path, &["--symfs", root.to_str().unwrap(), "--no-inline"]).ok();
     assert_eq!((named.text().as_str(), named.stderr.as_str()), ("app;main 1\n", ""));
+    // A label in a table before it has no size, and names no code for that.
+    let mut label = Command::new("objcopy");
+    label.args(["--strip-all", "--add-symbol", "table=.dynstr:0,local", ".debug/app.debug", "app"]);
+    assert!(label.current_dir(&beside).status().unwrap().success());
+    let named = collapse(&path, &["--symfs", root.to_str().unwrap(), "--no-inline"]).ok();
+    assert_eq!(named.text(), "app;[app] 1\n");
 }
 
 #[test]
