@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::diagnostics::{Diagnostics, plural};
-use fgkit::diff::{Comparison, Options, Scaling, diff, diff_if_sorted};
+use fgkit::diff::{Comparison, Options, Scaling, diff, diff_streams};
 use fgkit::filter::{Rename, Threshold};
 use fgkit::input::Source;
 use fgkit::profile::{Profile, Weight};
@@ -143,7 +143,7 @@ impl Tool for Args {
         let sources = Source::from_operands(&files)?;
         let options = self.options();
         let streamed = match &sources[..] {
-            [before, after] => diff_if_sorted(before, after, &options, &mut session.output)?,
+            [before, after] => diff_streams(before, after, &options, &mut session.output)?,
             _ => None,
         };
         let comparison = match streamed {

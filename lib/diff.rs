@@ -9,7 +9,7 @@ mod stream;
 
 pub use comparison::Comparison;
 pub use scale::{Scaling, multiply_divide};
-pub use stream::diff_if_sorted;
+pub use stream::diff_streams;
 
 use crate::Error;
 use crate::filter::{Rename, Threshold, rename};
@@ -127,6 +127,6 @@ fn join(mut both: Profile, before: &[Profile], after: &[Profile]) -> Result<Prof
 fn significant(told: &Told, totals: Weights, ratio: Ratio) -> Vec<bool> {
     let samples = (totals.before.as_f64() + totals.after.as_f64()) / 2.0 / told.sample.as_f64();
     let noise = Noise::of(&told.evidence, ratio.as_f64(), samples);
-    let shares = significance::adjusted(&told.evidence, noise);
+    let shares = significance::adjusted(&told.evidence, &noise);
     shares.iter().map(|share| *share <= FALSE_DISCOVERIES).collect()
 }

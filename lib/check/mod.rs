@@ -2,7 +2,7 @@
 //!
 //! Every stack is looked at once, by every rule. A share is of all weight, of a differential profile of that after;
 //! growth is of all weight before, and where the weights are counts it must be more than noise, for which a run counts as
-//! so many samples at most as [`significance::ONE_RUN`] says.
+//! so many samples at most as [`ONE_RUN`](crate::diff::significance::ONE_RUN) says.
 
 mod report;
 mod rule;

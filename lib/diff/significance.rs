@@ -6,7 +6,7 @@
 //! But one process of a program runs differently from the next: its memory lies elsewhere, and so do its branches. The
 //! samples of a process are a cluster, in which `n` are worth `n / (1 + (n - 1) r)` (Kish, Survey Sampling, 1965, section
 //! 5.4; McCullagh and Nelder, Generalized Linear Models, 1989, section 4.5.1): however many there are, at most `1 / r`. So
-//! with one run a side all counts are divided by `1 + n / ONE_RUN`. Where the usual stack differs by more than that, they
+//! with one run a side all counts are divided by `1 + n / ONE_RUN`. Where the usual stack of such a size differs by more, they
 //! are worth so many fewer ("genomic control", Devlin and Roeder, 1999). Several runs a side show how much each stack
 //! varies from run to run instead, and a difference must stand out from that spread too.
 //!
@@ -18,6 +18,9 @@ use crate::profile::{Weight, Weights};
 
 /// A stack with so many samples tells how much the usual one differs, if as many stacks have them.
 const TELLING: f64 = 20.0;
+
+/// One is like those with at least this part of its samples.
+const LIKE: f64 = 8.0;
 
 /// The median of the square of a normally distributed number.
 const MEDIAN_SQUARE: f64 = 0.454_936;
@@ -51,6 +54,10 @@ impl Evidence {
     /// Weights as counts of what one sample weighs.
     pub fn counted(weights: Weights, sample: f64) -> Self {
         Self { before: weights.before.as_f64() / sample, after: weights.after.as_f64() / sample, spread: None }
+    }
+
+    fn samples(self) -> f64 {
+        self.before + self.after
     }
 
     /// With the counts worth so many fewer, unless several runs tell more.
@@ -124,12 +131,14 @@ fn common_divisor(mut a: u128, mut b: u128) -> u128 {
 }
 
 /// What noise is taken to be.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Noise {
     /// How many samples are expected after for one before.
     ratio: f64,
-    /// How much more than counts the usual stack or function differs.
-    excess: f64,
+    /// How much more than counts one run a side differs from the next at least.
+    least: f64,
+    /// How much more than counts the usual one differs, for each [`class`].
+    excess: Vec<f64>,
 }
 
 impl Noise {
@@ -137,14 +146,28 @@ impl Noise {
     /// has in all.
     ///
     /// No sample may be in two of `disjoint`. Functions with what they call would be witnesses that repeat each other: main
-    /// and its like, which never differ, and the dozen frames of an interrupt, which all differ as one does.
+    /// and its like, which never differ, and the dozen frames of an interrupt, which all differ as one does. And each is told
+    /// of by its like: that interrupts come in clumps makes small functions vary, and says nothing of a large one.
     pub fn of(disjoint: &[Evidence], ratio: f64, samples: f64) -> Self {
-        Self { ratio, excess: excess(disjoint, ratio).max(1.0 + samples / ONE_RUN) }
+        let largest = disjoint.iter().map(|one| one.samples()).fold(0.0, f64::max);
+        let classes = 0..=class(largest) as i32;
+        let excess = classes.map(|class| excess(disjoint, ratio, f64::from(class).exp2() / LIKE)).collect();
+        Self { ratio, least: 1.0 + samples / ONE_RUN, excess }
+    }
+
+    /// How much more than counts one with so many samples differs.
+    fn excess(&self, samples: f64) -> f64 {
+        self.excess.get(class(samples)).map_or(self.least, |excess| excess.max(self.least))
     }
 }
 
+/// How many samples there are, by powers of two.
+fn class(samples: f64) -> usize {
+    samples.max(1.0).log2() as usize
+}
+
 /// The differences of what is counted in one profile with two weights.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Differences {
     sample: f64,
     noise: Noise,
@@ -161,13 +184,14 @@ impl Differences {
 
     /// For each, the chance of such a difference by noise alone, adjusted for how many there are.
     pub fn chances(&self, weights: impl Iterator<Item = Weights>) -> Vec<f64> {
-        adjusted(&weights.map(|weights| Evidence::counted(weights, self.sample)).collect::<Vec<_>>(), self.noise)
+        adjusted(&weights.map(|weights| Evidence::counted(weights, self.sample)).collect::<Vec<_>>(), &self.noise)
     }
 }
 
 /// For each, the least share of false discoveries at which it is one; significant if at most [`FALSE_DISCOVERIES`].
-pub fn adjusted(evidence: &[Evidence], Noise { ratio, excess }: Noise) -> Vec<f64> {
-    let evidence: Vec<Evidence> = evidence.iter().map(|one| one.divided(excess)).collect();
+pub fn adjusted(evidence: &[Evidence], noise: &Noise) -> Vec<f64> {
+    let ratio = noise.ratio;
+    let evidence: Vec<Evidence> = evidence.iter().map(|one| one.divided(noise.excess(one.samples()))).collect();
     let chance = ratio / (1.0 + ratio);
     let mut best: Vec<f64> = evidence.iter().map(|one| best_possible(one.before + one.after, chance)).collect();
     let bests = best.clone();
@@ -189,9 +213,10 @@ pub fn adjusted(evidence: &[Evidence], Noise { ratio, excess }: Noise) -> Vec<f6
     shares
 }
 
-/// How much more than counts the usual stack differs; 1 where there are too few to tell.
-fn excess(evidence: &[Evidence], ratio: f64) -> f64 {
-    let telling = evidence.iter().filter(|one| one.before + one.after >= TELLING);
+/// How much more than counts the usual one differs of those with at least so many samples; 1 where there are too few to
+/// tell.
+fn excess(evidence: &[Evidence], ratio: f64, least: f64) -> f64 {
+    let telling = evidence.iter().filter(|one| one.samples() >= least.max(TELLING));
     let mut squares: Vec<f64> = telling.map(|one| square(*one, ratio)).collect();
     if (squares.len() as f64) < TELLING {
         return 1.0;
@@ -241,7 +266,7 @@ mod tests {
     }
 
     fn judged(evidence: &[Evidence], samples: f64) -> Vec<f64> {
-        adjusted(evidence, Noise::of(evidence, 1.0, samples))
+        adjusted(evidence, &Noise::of(evidence, 1.0, samples))
     }
 
     #[test]
@@ -302,6 +327,19 @@ mod tests {
         let evidence = [(20_000.0, 30_000.0), (980_000.0, 970_000.0)];
         let evidence = evidence.map(|(before, after)| Evidence { spread, ..counts(before, after) });
         assert!(judged(&evidence, 1e6)[0] <= FALSE_DISCOVERIES);
+    }
+
+    #[test]
+    fn small_ones_that_come_in_clumps_say_nothing_of_a_large_one() {
+        let mut evidence: Vec<Evidence> =
+            (0..30).map(|n| n % 2 * 15).map(|n| counts(f64::from(10 + n), f64::from(25 - n))).collect();
+        evidence.extend([counts(1400.0, 1900.0), counts(2200.0, 1800.0), counts(1100.0, 980.0)]);
+        let shares = judged(&evidence, 5000.0);
+        assert!(shares[30] <= FALSE_DISCOVERIES, "{}", shares[30]);
+        // But much of one of them.
+        evidence.push(counts(5.0, 25.0));
+        let shares = judged(&evidence, 0.0);
+        assert!(p_value(evidence[33], 1.0) < 0.001 && shares[33] > FALSE_DISCOVERIES, "{}", shares[33]);
     }
 
     #[test]

@@ -1,19 +1,21 @@
-//! Comparing files that are sorted already, without holding them in memory.
+//! Comparing files as sorted streams, without holding the comparison in memory.
 
+use super::scale::Scaling;
 use super::{Comparison, Options, scale};
 use crate::Error;
 use crate::cli::Output;
 use crate::folded::sorted::Sorted;
-use crate::folded::{Kind, merge, scan};
+use crate::folded::{Kind, in_order, merge};
 use crate::input::Source;
 use crate::profile::{Weight, Weights};
 
-/// Compares two files and writes the result, if they are sorted folded files and the options need no look at all stacks
-/// together; else nothing is done. Each is scanned once before the first byte is written.
+/// Compares two files and writes the result, if the options need no look at all stacks together and there is nothing to say
+/// of the files; else nothing is done. Each is read once before the first byte is written, and one that is sorted is not
+/// held in memory.
 ///
 /// # Errors
-/// [`Error::Write`] and [`Error::Overflow`]. What cannot be read is no sorted file.
-pub fn diff_if_sorted(
+/// [`Error::Write`] and [`Error::Overflow`]. What cannot be read is no file to compare so.
+pub fn diff_streams(
     before: &Source,
     after: &Source,
     options: &Options,
@@ -22,25 +24,27 @@ pub fn diff_if_sorted(
     if options.significant || options.strip_hex || !options.renames.is_empty() {
         return Ok(None);
     }
-    let sources = [before.clone(), after.clone()];
-    let Some(scanned) = scan(&sources, |_| true) else { return Ok(None) };
-    let [before, after] = scanned[..] else { return Ok(None) };
-    if [before.kind, after.kind].contains(&Some(Kind::Differential)) {
+    let Some(Ok([before, after])) = in_order(&[before.clone(), after.clone()]).map(<[_; 2]>::try_from) else {
+        return Ok(None);
+    };
+    let is_whole = before.is_whole && after.is_whole;
+    let is_own_text = before.texts.len() == 1 && after.texts.len() == 1;
+    // Fractions of one stack may add up to a whole number.
+    if !is_whole && !is_own_text && !matches!(options.scaling, Scaling::Runs) {
         return Ok(None);
     }
     let totals = Weights { before: before.total.after, after: after.total.after };
-    let unit = scale::unit(before.is_whole && after.is_whole);
-    let mut comparison = Comparison::new(totals, options.ratio(totals, 1, 1), unit, options)?;
-    let inputs = sources.iter().map(Source::open).collect::<Result<_, _>>()?;
-    let step = |side, input: &mut Sorted| {
+    let mut comparison = Comparison::new(totals, options.ratio(totals, 1, 1), scale::unit(is_whole), options)?;
+    let first_after = before.texts.len();
+    let step = |number, input: &mut Sorted| {
         let more = input.step_on()?;
-        if side == 0 {
+        if number < first_after {
             input.set_weights(Weights { before: input.weights().after, after: Weight::ZERO });
         }
         Ok(more)
     };
     let name = output.name().to_owned();
     let each = |weights| comparison.weigh(weights, true);
-    merge(inputs, step, each, Some(Kind::Differential), &name, output)?;
+    merge(before.texts.into_iter().chain(after.texts).collect(), step, each, Some(Kind::Differential), &name, output)?;
     Ok(Some(comparison))
 }

@@ -36,20 +36,25 @@ pub struct Reshape {
 }
 
 impl Reshape {
-    /// Takes frames out of a stack. Whether anything is left of it; if not, the stack is dropped.
-    pub fn apply(&mut self, frames: &Frames, stack: &mut Vec<FrameId>) -> bool {
-        if self.drop_unknown {
-            stack.retain(|frame| without_suffix(frames.name(*frame)) != b"[unknown]");
+    /// Whether a frame stays in every stack that it stands in, as far as the frame alone tells.
+    pub fn keeps(&mut self, frames: &Frames, frame: FrameId) -> bool {
+        let name = frames.name(frame);
+        if (self.drop_unknown && without_suffix(name) == b"[unknown]")
+            || (self.no_delimiters && matches!(name, b"-" | b"--"))
+        {
+            return false;
         }
-        if self.no_delimiters {
-            stack.retain(|frame| !matches!(frames.name(*frame), b"-" | b"--"));
-        }
-        if let Some(hide) = &mut self.hide {
-            stack.retain(|frame| !hide.matches(frames, *frame));
-        }
-        if let Some(show) = &mut self.show {
-            stack.retain(|frame| show.matches(frames, *frame));
-        }
+        let is_hidden = self.hide.as_mut().is_some_and(|hide| hide.matches(frames, frame));
+        !is_hidden && self.show.as_mut().is_none_or(|show| show.matches(frames, frame))
+    }
+
+    /// Whether there is more to do to a stack than to leave out frames that do not stay.
+    pub fn cuts(&self) -> bool {
+        self.show_from.is_some() || self.prune_from.is_some() || self.recursion.is_some()
+    }
+
+    /// Cuts a stack of frames that stay.
+    pub fn cut(&mut self, frames: &Frames, stack: &mut Vec<FrameId>) {
         if let Some(from) = &mut self.show_from {
             let first = stack.iter().position(|frame| from.matches(frames, *frame));
             stack.drain(..first.unwrap_or(stack.len()));
@@ -67,6 +72,5 @@ impl Reshape {
             }
             None => {}
         }
-        !stack.is_empty()
     }
 }

@@ -20,6 +20,8 @@ pub use select::Select;
 pub use threshold::Threshold;
 
 use std::cmp::Reverse;
+use std::num::NonZeroUsize;
+use std::thread::available_parallelism;
 
 use self::select::Verdict;
 use crate::Error;
@@ -86,8 +88,10 @@ struct Intake<'a> {
     read: Frames,
     /// For each frame read, what it is called now.
     ids: Vec<FrameId>,
-    /// The last stack's frames as they are called now, with what they say of it.
-    path: Vec<(FrameId, Verdict)>,
+    /// What the last stack's frames say of it, and how many of those up to there stay.
+    path: Vec<(Verdict, usize)>,
+    /// Those that stay, as they are called now.
+    staying: Vec<FrameId>,
     stack: Vec<FrameId>,
     batch: Batch,
     kept: Profile,
@@ -102,6 +106,7 @@ impl<'a> Intake<'a> {
             read: Frames::new(),
             ids: Vec::new(),
             path: Vec::new(),
+            staying: Vec::new(),
             stack: Vec::new(),
             batch: Batch::default(),
             kept: Profile::default(),
@@ -120,9 +125,25 @@ impl<'a> Intake<'a> {
         if is_root { self.filter.names.rename_root(&mut self.kept.frames, frame) } else { frame }
     }
 
+    /// Keeps what is left of the present stack; `false` if nothing is.
+    fn keep(&mut self, weights: Weights) -> Result<bool, Error> {
+        let mut stack = &self.staying;
+        if self.filter.reshape.cuts() {
+            self.stack.clone_from(&self.staying);
+            self.filter.reshape.cut(&self.kept.frames, &mut self.stack);
+            stack = &self.stack;
+        }
+        self.batch.push(stack, weights, &self.kept.frames);
+        if self.batch.is_full() {
+            self.kept.add_batch(&mut self.batch)?;
+        }
+        Ok(!stack.is_empty())
+    }
+
     fn finish(mut self) -> Result<Filtered, Error> {
         self.kept.add_batch(&mut self.batch)?;
-        let Self { filter, kept, dropped, total, .. } = self;
+        let Self { filter, mut kept, dropped, total, .. } = self;
+        kept.put_in_order(available_parallelism().map_or(1, NonZeroUsize::get));
         let least = filter.min.map_or(Ok(Weight::ZERO), |least| least.of(heavier(total)))?;
         match filter.min.is_some() || filter.top.is_some() {
             true => heaviest(&kept, dropped, least, filter.top.unwrap_or(usize::MAX)),
@@ -143,19 +164,18 @@ impl Target for Intake<'_> {
     fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
         self.total.add(weights)?;
         self.path.truncate(shared);
+        self.staying.truncate(self.path.last().map_or(0, |(_, staying)| *staying));
         for frame in &stack[shared..] {
-            let before = self.path.last().map(|(_, verdict)| *verdict);
+            let before = self.path.last().map(|(verdict, _)| *verdict);
             let frame = self.renamed(*frame, before.is_none());
             let verdict = self.filter.select.judge(&self.kept.frames, before, frame);
-            self.path.push((frame, verdict));
-        }
-        if self.path.last().is_some_and(|(_, verdict)| verdict.keeps()) {
-            self.stack.clear();
-            self.stack.extend(self.path.iter().map(|(frame, _)| *frame));
-            if self.filter.reshape.apply(&self.kept.frames, &mut self.stack) {
-                self.batch.push(&self.stack, weights, &self.kept.frames);
-                return if self.batch.is_full() { self.kept.add_batch(&mut self.batch) } else { Ok(()) };
+            if self.filter.reshape.keeps(&self.kept.frames, frame) {
+                self.staying.push(frame);
             }
+            self.path.push((verdict, self.staying.len()));
+        }
+        if self.path.last().is_some_and(|(verdict, _)| verdict.keeps()) && self.keep(weights)? {
+            return Ok(());
         }
         self.dropped.add(weights)
     }

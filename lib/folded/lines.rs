@@ -155,22 +155,16 @@ pub(super) fn order(a: &[u8], b: &[u8], shared: usize) -> Ordering {
 /// How many bytes two texts have in common at their beginning.
 #[inline]
 pub(crate) fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
-    let shared = shared_chunks::<32>(a, b);
-    let (a, b) = (&a[shared..], &b[shared..]);
-    let words = shared_chunks::<8>(a, b);
-    let (a, b) = (&a[words..], &b[words..]);
-    let bytes = match (a.first_chunk(), b.first_chunk()) {
-        (Some(a), Some(b)) => (u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b)).trailing_zeros() as usize / 8,
-        _ => a.iter().zip(b).take_while(|(a, b)| a == b).count(),
-    };
-    shared + words + bytes
-}
-
-/// The length of the chunks that both texts begin with.
-#[inline]
-fn shared_chunks<const SIZE: usize>(a: &[u8], b: &[u8]) -> usize {
-    let pairs = a.as_chunks::<SIZE>().0.iter().zip(b.as_chunks::<SIZE>().0);
-    pairs.take_while(|(a, b)| a == b).count() * SIZE
+    let mut shared = 0;
+    for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+        let word = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
+        let differs = word(a) ^ word(b);
+        if differs != 0 {
+            return shared + differs.trailing_zeros() as usize / 8;
+        }
+        shared += 8;
+    }
+    shared + a[shared..].iter().zip(&b[shared..]).take_while(|(a, b)| a == b).count()
 }
 
 #[cfg(test)]

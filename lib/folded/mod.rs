@@ -6,6 +6,7 @@
 mod at_once;
 mod lines;
 mod merge;
+mod ordered;
 mod parts;
 mod read;
 mod scan;
@@ -13,6 +14,7 @@ pub mod sorted;
 mod write;
 
 pub use merge::merge;
+pub use ordered::{Ordered, in_order};
 pub use parts::read_in_parts;
 pub use read::{Kind, Line, Target, gather, gather_each, parse_line, read_all, read_into};
 pub use scan::{Scanned, scan};

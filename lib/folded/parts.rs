@@ -25,6 +25,7 @@ pub fn read_in_parts<T: Target + Send>(source: &Source, target: impl Fn() -> T +
         let next =
             |block: &mut Block| feed.lock().unwrap_or_else(PoisonError::into_inner).next_into(block, after_last_line);
         Reader::amid(&mut target, kind).blocks("", next, &mut diagnostics).ok()?;
+        target.end().ok()?;
         Some(target)
     };
     let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);

@@ -95,6 +95,14 @@ pub trait Target {
     /// # Errors
     /// Those of the target; reading ends with it.
     fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error>;
+
+    /// Says that the last stack of its part was taken, where a file is read in parts.
+    ///
+    /// # Errors
+    /// Those of the target.
+    fn end(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// Gives every stack of all sources to a target. A source that cannot be read, or has not as many weights a line as those

@@ -24,7 +24,8 @@ pub fn scan(sources: &[Source], is_folded: impl Fn(&mut Blocks) -> bool + Sync) 
     at_once(sources, |source| scan_one(source, &is_folded).ok().flatten())
 }
 
-fn scan_one(source: &Source, is_folded: impl Fn(&mut Blocks) -> bool) -> Result<Option<Scanned>, Error> {
+/// Looks through one file.
+pub(super) fn scan_one(source: &Source, is_folded: impl Fn(&mut Blocks) -> bool) -> Result<Option<Scanned>, Error> {
     let mut input = source.open()?;
     if !is_folded(&mut input) {
         return Ok(None);

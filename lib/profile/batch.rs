@@ -57,7 +57,6 @@ impl Profile {
         let stacks = &self.stacks;
         let mut candidates = std::mem::take(&mut batch.candidates);
         candidates.extend(batch.stacks.iter().map(|waiting| stacks.candidate(waiting.hash)));
-        candidates.iter_mut().flatten().for_each(|candidate| stacks.measure(candidate));
         for (found, (waiting, ids)) in candidates.drain(..).zip(batch.iter()) {
             let number = found.and_then(|candidate| self.stacks.confirm(candidate, ids));
             let number = number.unwrap_or_else(|| self.stacks.intern_hashed(waiting.hash, ids));

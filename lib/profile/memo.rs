@@ -75,7 +75,7 @@ impl<V: Copy + Default> Memo<V> {
     #[inline]
     fn holds(&self, slot: &Slot<V>, text: &[u8]) -> bool {
         match text.split_at_checked(INLINE) {
-            None => same(&slot.start[..text.len()], text),
+            None => slot.start[..text.len()] == *text,
             Some((start, tail)) => slot.start == *start && self.tails[slot.tail..][..tail.len()] == *tail,
         }
     }
@@ -110,17 +110,6 @@ impl<V: Copy + Default> Memo<V> {
             at = (at + 1) & mask;
         }
         self.slots[at] = slot;
-    }
-}
-
-/// Whether two texts of the same length are equal: for short ones, to compare words here is quicker than a call.
-#[inline]
-fn same(a: &[u8], b: &[u8]) -> bool {
-    match (a.split_last_chunk::<8>(), b.split_last_chunk::<8>()) {
-        (Some((_, last)), Some((_, other))) => {
-            last == other && a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0).all(|(a, b)| a == b)
-        }
-        _ => a.iter().eq(b),
     }
 }
 

@@ -12,6 +12,8 @@ pub use frames::{FrameId, Frames};
 pub use stacks::Stacks;
 pub use weight::Weight;
 
+use std::ops::Range;
+
 use crate::Error;
 
 /// The weights of one stack.
@@ -213,18 +215,27 @@ impl Profile {
     }
 
     /// Every stack in the toolkit's order: frame by frame, bytewise, a stack before its extensions.
-    pub fn for_each_sorted<E>(&self, mut each: impl FnMut(SortedStack<'_>) -> Result<(), E>) -> Result<(), E> {
+    pub fn for_each_sorted<E>(&self, each: impl FnMut(SortedStack<'_>) -> Result<(), E>) -> Result<(), E> {
+        match &self.order {
+            Some(order) => self.for_each_of(order, each),
+            None => self.for_each_of(&self.sort(1), each),
+        }
+    }
+
+    /// The stacks in these places of an order that is known already.
+    pub(crate) fn for_each_in<E>(
+        &self,
+        places: Range<usize>,
+        each: impl FnMut(SortedStack<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let order = self.order.as_deref().unwrap_or_default();
+        self.for_each_of(order.get(places).unwrap_or_default(), each)
+    }
+
+    fn for_each_of<E>(&self, order: &[u32], mut each: impl FnMut(SortedStack<'_>) -> Result<(), E>) -> Result<(), E> {
         let mut frames: Vec<FrameId> = Vec::new();
         let mut row = Vec::new();
         // What stands far away is fetched for many stacks in a row, so that waiting for it overlaps.
-        let sorted;
-        let order = match &self.order {
-            Some(order) => order,
-            None => {
-                sorted = self.sort(1);
-                &sorted
-            }
-        };
         for numbers in order.chunks(64) {
             row.clear();
             row.extend(numbers.iter().map(|number| (*number, self.stacks.get(*number), self.weights(*number))));

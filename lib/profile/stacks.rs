@@ -33,7 +33,6 @@ const FREE: usize = usize::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     number: u32,
-    length: u32,
     start: usize,
 }
 
@@ -60,21 +59,13 @@ impl Stacks {
     #[inline]
     pub(crate) fn candidate(&self, hash: u32) -> Option<Candidate> {
         let slot = self.slots.get(hash as usize & self.slots.len().wrapping_sub(1))?;
-        let candidate = Candidate { number: slot.number, length: 0, start: slot.start };
-        (slot.start != FREE && slot.hash == hash).then_some(candidate)
+        (slot.start != FREE && slot.hash == hash).then_some(Candidate { number: slot.number, start: slot.start })
     }
 
-    /// Looks up how long the candidate is.
-    #[inline]
-    pub(crate) fn measure(&self, candidate: &mut Candidate) {
-        candidate.length = self.ids[candidate.start];
-    }
-
-    /// The number of the candidate, which was measured, if it is the stack.
+    /// The number of the candidate, if it is the stack.
     #[inline]
     pub(crate) fn confirm(&self, candidate: Candidate, stack: &[u32]) -> Option<u32> {
-        let Candidate { number, length, start } = candidate;
-        (length as usize == stack.len() && self.ids[start + 1..][..stack.len()] == *stack).then_some(number)
+        (stack_at(&self.ids, candidate.start) == stack).then_some(candidate.number)
     }
 
     pub(crate) fn intern_hashed(&mut self, hash: u32, stack: &[u32]) -> u32 {

@@ -276,6 +276,9 @@ fn states_look_unlike_functions() {
         check(dashes("[off-cpu]") !== "none" && dashes("[lost]") !== "none", "states are outlined");
         equal(dashes("work"), "none", "functions are not");
         check(byId("legend").textContent.includes("[lost] 15.25%"), "the legend");
+        svg.style.width = "220px", window.dispatchEvent(new Event("resize"));
+        const [first, last] = [...svg.querySelectorAll("#legend text")].map(text => text.getBoundingClientRect());
+        check(last.right <= 220 && last.top > first.bottom && last.bottom < rect(frame("[off-cpu]")).top, "in two lines");
     "##,
     );
 }

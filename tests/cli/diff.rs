@@ -246,3 +246,18 @@ fn sorted_files_are_compared_as_they_come_with_the_same_result() {
         }
     }
 }
+
+#[test]
+fn names_that_begin_as_compressed_text_does_are_names() {
+    let folder = directory();
+    let [before, after] = ["before", "after"].map(|name| folder.path().join(name));
+    std::fs::write(&before, "main;b 1\nmain;a 2\n").unwrap();
+    for name in [&b"\x1f\x8b\x08"[..], b"(\xb5/\xfd", b"\xef\xbb\xbfmain;a", b"\xff\xfea", b" a", b""] {
+        let text = [b"main;b 1\nmain;a 2\n", name, b";x 3\n"].concat();
+        std::fs::write(&after, &text).unwrap();
+        let file = run("fg-diff", [&before, &after], b"").ok();
+        let pipe = run("fg-diff", [before.as_os_str(), "-".as_ref()], &text).ok();
+        assert_eq!(file.stdout, pipe.stdout, "{}", name.escape_ascii());
+        assert!(file.stdout.windows(name.len() + 6).any(|part| part == [name, b";x 0 3"].concat()), "{}", file.text());
+    }
+}

@@ -192,6 +192,28 @@ fn what_cannot_be_folded_gets_a_line_that_says_what_to_do() {
     }
 }
 
+#[test]
+fn a_format_that_finds_nothing_says_so() {
+    for (format, text) in
+        [("gdb", "a text\n"), ("folded", "# a comment\n"), ("perf-script", "# captured on: today\n"), ("wcp", "x\n")]
+    {
+        let outcome = run("fg-collapse", ["--format", format], text.as_bytes()).ok();
+        let said = "fg-collapse: stdin: there are no stacks in it\n";
+        assert_eq!((outcome.text().as_str(), &*outcome.stderr), ("", said), "{format}");
+        let strict = run("fg-collapse", ["--strict", "--format", format], text.as_bytes());
+        assert_eq!((strict.code(), strict.text().as_str(), &*strict.stderr), (1, "", said), "{format}");
+    }
+    // Of two files the one, on however many threads.
+    let folder = support::directory();
+    let (full, empty) = (folder.path().join("full"), folder.path().join("empty"));
+    std::fs::write(&full, "a;b 1\n".repeat(100_000)).unwrap();
+    std::fs::write(&empty, "# mode: cpu\n").unwrap();
+    let files = ["-n2".as_ref(), "--format=folded".as_ref(), full.as_os_str(), empty.as_os_str()];
+    let outcome = run("fg-collapse", files, b"").ok();
+    assert_eq!(outcome.text(), "a;b 100000\n");
+    assert_eq!(outcome.stderr, format!("fg-collapse: {}: there are no stacks in it\n", empty.display()));
+}
+
 /// A document, the one line that is said of it, and what it adds up to.
 const AMISS: [(&str, &str, &str); 10] = [
     (

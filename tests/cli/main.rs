@@ -1,6 +1,6 @@
 //! The programs as processes: their manners and their results.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 #[path = "../support/mod.rs"]
 mod support;

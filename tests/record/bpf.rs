@@ -121,7 +121,8 @@ mod in_kernel {
         profile.assert_share(&["sleep", "clock_nanosleep", "do_nanosleep", "[off-cpu]"], 0.3);
         // The shell's own program, in this process before the last one.
         profile.assert_share(&["sh", "do_wait", "[off-cpu]"], 0.4);
-        profile.assert_share(&["pong", "[off-cpu]"], 0.001);
+        // However often it came to run in its tenth of a second.
+        assert!(weight(&profile, &["pong", "[off-cpu]"]) > 0.0, "{profile:?}");
     }
 
     #[test]

@@ -197,6 +197,23 @@ fn a_running_process_and_the_whole_system_are_recorded_too() {
 }
 
 #[test]
+fn two_recorders_of_the_same_switches_have_each_its_own_samples() {
+    let Some(waits) = waits() else { return };
+    let process = Background::start(Command::new(&waits).arg("for-ever"));
+    let of = |options: &[&str]| {
+        recorder(["--off-cpu", "--off-cpu-period", "1", "-p", &process.pid()]).args(options).spawn().unwrap()
+    };
+    let unwinding = of(&["-d", "2.5"]);
+    std::thread::sleep(Duration::from_millis(500));
+    let following = end(of(&["--call-graph", "fp", "-d", "1"]));
+    let profile = Folded::of(&end(unwinding).ok());
+    let times = |stack: &[String]| stack.iter().filter(|frame| *frame == "main").count();
+    assert!(profile.0.iter().all(|(stack, _)| times(stack) < 2), "{profile:?}");
+    assert!(profile.share(&["[lost]"]) < 0.2, "{profile:?}");
+    assert!(following.status.success(), "{following:?}");
+}
+
+#[test]
 fn blocks_of_a_wrong_length_are_left_out() {
     let Some(waits) = waits() else { return };
     let process = Background::start(Command::new(&waits).arg("for-ever"));

@@ -154,7 +154,10 @@ impl Recording {
     /// Finds the places on a sample's stack, innermost first: what the kernel wrote, and what unwinding finds.
     fn find_stack(&mut self, stamp: Stamp, sample: &Sample<'_>, stack: &mut Vec<u32>) -> End {
         let state = self.processes.state(stamp.pid, stamp.time);
-        for address in sample.addresses() {
+        // Where several recorders take samples of a switch, the kernel gives some of them the callchain of another's, in
+        // which all stands that is unwound here.
+        let is_wanted = |address: &Address| address.in_kernel || sample.user.is_none();
+        for address in sample.addresses().filter(is_wanted) {
             self.counts.user_frames += u64::from(!address.in_kernel);
             self.counts.user_stacks += u64::from(!address.in_kernel && address.exact);
             stack.push(self.recent.get(address, state).unwrap_or_else(|| {

@@ -80,6 +80,7 @@ class Viewer {
     draw() {
         const { picture, root, texts } = this;
         const current = this.current?.node, { described } = this, focused = picture.frames.contains(document.activeElement);
+        this.placeLegend();
         picture.draw();
         root.classList.toggle("differential", picture.profile.differential);
         root.setAttribute("height", picture.height);
@@ -93,6 +94,22 @@ class Viewer {
         if (focused) this.current?.group.focus({ preventScroll: true });
         this.describe(picture.drawn.find(box => box.node === described && !box.folded));
         this.stick();
+    }
+
+    // Breaks the legend where the window ends, and makes room for its lines.
+    placeLegend() {
+        const { picture, root } = this, { fontSize } = picture;
+        let x = SIDE, lines = 0;
+        for (const text of root.querySelectorAll("#legend text")) {
+            const width = text.getComputedTextLength() + 1.4 * fontSize;
+            if (x > SIDE && x + width > picture.width - SIDE) [x, lines] = [SIDE, lines + 1];
+            for (const [part, left] of [[text.previousElementSibling, x], [text, x + 1.4 * fontSize]]) {
+                part.setAttribute("x", left);
+                part.setAttribute("transform", `translate(0 ${1.5 * lines * fontSize})`);
+            }
+            x += width + fontSize;
+        }
+        picture.top = Number(root.dataset.top) + 1.5 * lines * fontSize;
     }
 
     // Keeps the controls within the part of the graph that is in sight.
