@@ -41,10 +41,11 @@ fn wrong(stack: &[String]) -> Option<&'static str> {
     if (has("call_a") && has("in_b")) || (has("call_b") && has("in_a")) {
         return Some("the other library's function");
     }
-    // In the midst of an exec the old program is gone, and its registers are not.
-    let known = |name: &str| {
-        (!name.starts_with("[unknown]") && name != "[anon]") || frames.iter().any(|frame| frame.contains("exec"))
-    };
+    // In the midst of an exec the old program is gone, and its registers are not. The kernel cannot follow its own stack from
+    // within a thunk: then nothing tells whether there is one.
+    let may_exec = frames.iter().any(|frame| frame.contains("exec"))
+        || matches!(frames, [.., below, leaf] if below == "[unknown]" && leaf.contains("_indirect_thunk_"));
+    let known = |name: &str| may_exec || (!name.starts_with("[unknown]") && name != "[anon]");
     (!frames.iter().all(|frame| known(frame))).then_some("code that belongs to nothing")
 }
 

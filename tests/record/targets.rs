@@ -70,7 +70,8 @@ fn hundreds_of_short_lives_are_followed() {
     assert_eq!(outcome.code(), 6, "{outcome:?}");
     let profile = Folded::of(&outcome);
     profile.assert_share(&["true"], 0.1);
-    assert!(profile.0.iter().all(|(stack, _)| ["sh", "true"].contains(&&*stack[0])), "{profile:?}");
+    // On a busy machine the kernel drops some of so many, and says so.
+    assert!(profile.0.iter().all(|(stack, _)| ["sh", "true", "[lost]"].contains(&&*stack[0])), "{profile:?}");
 }
 
 #[test]
