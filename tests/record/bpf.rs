@@ -56,7 +56,7 @@ mod in_kernel {
             // Its function is missing where the C library, which keeps no frame pointer, stands above it; so this is the
             // whole thread, which may also be preempted elsewhere.
             let (all, off_cpu) = (of_thread(&profile, &name), weight(&profile, &[&name, "[off-cpu]"]));
-            let said = format!("{name}: {off_cpu} of {all} and not {blocked}: {outcome:?}");
+            let said = format!("{name}: {off_cpu} of {all} and not {blocked}, {stolen} stolen: {}", outcome.stderr);
             assert!(all <= most * 1.01, "{said}");
             match &*name {
                 "burn" => assert!(off_cpu < 1000.0, "{said}"),
