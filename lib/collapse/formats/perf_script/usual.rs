@@ -1,10 +1,13 @@
-//! The lines that nearly all are, taken apart the short way: `\t         ADDRESS SYMBOL+0xOFFSET (MODULE)`, and
+//! The lines that nearly all are, taken apart in one pass: `\t         ADDRESS SYMBOL+0xOFFSET (MODULE)`, and
 //! `[unknown] ([unknown])` for the symbol and the module.
 
 use super::frame::{UNKNOWN, after_columns};
 
+/// So many bytes are looked at together.
+const WINDOW: usize = 32;
+
 /// The symbol in the line that a text begins with, empty for `[unknown]`, and what follows the line; nothing if it is not
-/// such a line with its end.
+/// such a line, or too near the text's end to be sure.
 #[inline]
 pub(super) fn symbol(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let named = after_columns(text)?;
@@ -12,8 +15,7 @@ pub(super) fn symbol(text: &[u8]) -> Option<(&[u8], &[u8])> {
         return Some((b"", rest));
     }
     let columns = text.len() - named.len();
-    let end = memchr::memchr(b'\n', named)?;
-    let blank = memchr::memrchr(b' ', &named[..end])?;
+    let (blank, end) = last_blank_and_end(named)?;
     if named[end - 1] != b')' || named[blank + 1] != b'(' {
         return None;
     }
@@ -41,6 +43,54 @@ fn hex_digits(bytes: u64) -> u64 {
     let at_least = |byte: u8| ascii + ONES * u64::from(128 - byte);
     let digits = at_least(b'0') & !at_least(b'9' + 1) | at_least(b'a') & !at_least(b'f' + 1);
     ((digits & !bytes & HIGH) >> 7) * 255
+}
+
+/// Where the last blank stands in the line that a text begins with, and where the line ends.
+#[inline]
+fn last_blank_and_end(text: &[u8]) -> Option<(usize, usize)> {
+    let mut last = None;
+    for (number, window) in text.as_chunks::<WINDOW>().0.iter().enumerate() {
+        let (blanks, ends) = marks(window);
+        // Those before the first end.
+        let blanks = blanks & (ends.wrapping_sub(1) & !ends);
+        if blanks != 0 {
+            last = Some(number * WINDOW + blanks.ilog2() as usize);
+        }
+        if ends != 0 {
+            return Some((last?, number * WINDOW + ends.trailing_zeros() as usize));
+        }
+    }
+    None
+}
+
+/// In which places the blanks and the ends of lines stand: a bit each.
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+#[inline]
+fn marks(window: &[u8; WINDOW]) -> (u32, u32) {
+    use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
+
+    #[target_feature(enable = "sse2")]
+    fn places(halves: [__m128i; 2], byte: u8) -> u32 {
+        let [low, high] = halves.map(|half| _mm_movemask_epi8(_mm_cmpeq_epi8(half, _mm_set1_epi8(byte as i8))) as u32);
+        high << 16 | low
+    }
+
+    #[target_feature(enable = "sse2")]
+    fn both(window: &[u8; WINDOW]) -> (u32, u32) {
+        let word = |at: usize| window[at..].first_chunk().map_or(0, |word| i64::from_le_bytes(*word));
+        let halves = [_mm_set_epi64x(word(8), word(0)), _mm_set_epi64x(word(24), word(16))];
+        (places(halves, b' '), places(halves, b'\n'))
+    }
+
+    // SAFETY: every processor of this architecture has SSE2.
+    unsafe { both(window) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn marks(window: &[u8; WINDOW]) -> (u32, u32) {
+    let places = |byte| (0..WINDOW).fold(0, |places, at| places | u32::from(window[at] == byte) << at);
+    (places(b' '), places(b'\n'))
 }
 
 #[cfg(test)]
