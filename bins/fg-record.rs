@@ -133,6 +133,9 @@ mod linux {
                      or print them all with --script",
                 );
             }
+            if self.frequency.is_some() && metrics.iter().any(|metric| metric.quantity.is_some()) {
+                return wrong("-F takes samples by time, and a sum needs each event, or with -c every Nth");
+            }
             let is_argument = |metric: &Metric| matches!(metric.quantity, Some(Quantity::Argument(_)));
             if !matches!(self.call_graph(), CallGraph::Dwarf(_)) && metrics.iter().any(is_argument) {
                 return wrong("only --call-graph dwarf brings a function's arguments");

@@ -9,7 +9,7 @@ use crate::profile::{FrameId, Weight, Weights};
 const DEEPEST: usize = 1024;
 
 /// So many frames one stack may have: a packed file of any length can be one stack.
-const LONGEST: usize = 1 << 20;
+pub(super) const LONGEST: usize = 1 << 20;
 
 /// The frame of a name, which may be missing.
 pub(super) fn frame(name: &[u8], sink: &mut Sink) -> FrameId {

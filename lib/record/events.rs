@@ -156,13 +156,17 @@ impl Metric {
 
     /// Several events, with commas between them.
     fn list(text: &str) -> Result<Vec<Self>, Error> {
-        // A comma between slashes belongs to the event.
-        let mut inside = false;
-        let comma = |letter: char| {
-            inside ^= letter == '/';
-            letter == ',' && !inside
-        };
-        text.split(comma).map(Self::named).collect()
+        let (mut events, mut start, mut inside) = (Vec::new(), 0, false);
+        for (at, letter) in text.char_indices() {
+            // A comma between slashes belongs to the event, but for those of a path.
+            inside ^= letter == '/' && !text[start..].starts_with("uprobe:");
+            if letter == ',' && !inside {
+                events.push(&text[start..at]);
+                start = at + 1;
+            }
+        }
+        events.push(&text[start..]);
+        events.into_iter().map(Self::named).collect()
     }
 
     fn without_modifiers(name: &str) -> Result<Self, Error> {

@@ -30,6 +30,7 @@ pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Ve
         ),
     ];
     lines.extend(recorded.times.as_ref().and_then(sparse));
+    lines.extend(nothing(recorded));
     lines.extend(advice(counts, call_graph, cure(recorded)));
     lines.truncate(5);
     lines
@@ -92,12 +93,24 @@ fn cure(recorded: &Recorded) -> &'static str {
     }
 }
 
+/// Why there is no sample. Of time off the CPU the sums have said it.
+fn nothing(recorded: &Recorded) -> Option<String> {
+    let counts = &recorded.recording.counts;
+    if counts.samples + counts.lost > 0 || recorded.times.is_some() {
+        return None;
+    }
+    let [first, ..] = &recorded.metrics[..] else { return None };
+    let name = first.0.name();
+    let is_time = ["clock", "cycles", "instructions"].iter().any(|time| name.contains(time));
+    Some(match is_time || recorded.metrics.len() > 1 {
+        true => "nothing was recorded: it ran too briefly, or slept all the time".to_owned(),
+        false => format!("nothing was recorded: no {name} happened"),
+    })
+}
+
 /// What to change, where something is worth changing; and why stacks were cut.
 fn advice(counts: &Counts, call_graph: CallGraph, cure: &str) -> Vec<String> {
     let mut advice = Vec::new();
-    if counts.samples + counts.lost == 0 {
-        advice.push("nothing was recorded: it ran too briefly, or slept all the time".to_owned());
-    }
     let cut = &counts.truncated;
     let often = |part: u64| part * 20 > counts.samples;
     if often(cut.dump_too_small + cut.stale_tail)

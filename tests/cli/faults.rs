@@ -79,6 +79,10 @@ fn what_looks_like_another_format_is_told_from_it() {
             "lto a;irq;wake;g++ 1146\n",
         ),
         ("@[x];bar 4\n", "@[x];bar 4\n"),
+        (
+            "java.lang.Error: a\n\tat a.A.b(A.java:3) ~[a.jar:1.0]\n\tat a.B.c(B.java:3) [classes/:?]\n",
+            "a.B.c;a.A.b 1\n",
+        ),
         ("@[a]: x 4\n", "@[a]: x 4\n"),
         ("@[\n    f\n]: 4\n", "f 4\n"),
         ("\"a \"b\" c\" #1 prio=5\n java.lang.Thread.State: RUNNABLE\n\tat f(A)\n", "a \"b\" c;f 1\n"),

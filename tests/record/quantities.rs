@@ -47,6 +47,10 @@ fn sizes_that_were_asked_for_are_a_functions_argument() {
     let profile = Folded::of(&outcome);
     assert_eq!(numbers(&outcome), [profile.total()], "{outcome:?}");
     profile.assert_share(&["main", "grab"], 1.0);
+    let by_time = record(["-F", "100", "-e", &event, "--", &sizes, "grab"]);
+    assert!(by_time.code() == 2 && by_time.stderr.contains("a sum needs each event"), "{by_time:?}");
+    let both = record(["-e", &format!("{event},{event}"), "--", &sizes, "grab"]);
+    assert!(both.stderr.contains("stands there twice"), "{both:?}");
     // Without an argument it is calls that are counted.
     let outcome = record(["-e", &format!("uprobe:{sizes}:grab"), "--", &sizes, "grab"]).ok();
     assert_eq!(Folded::of(&outcome).total(), 100, "{outcome:?}");

@@ -23,7 +23,7 @@ pub(super) static FORMAT: Format =
     Format { name: "java-exceptions", about: "Java exceptions in a log", recognises, reading: Reading::Lines(read) };
 
 fn recognises(head: &[u8]) -> bool {
-    let frame = |line: &[u8]| line.starts_with(b"\tat ") && line.ends_with(b")") && line.contains(&b'(');
+    let frame = |line: &[u8]| line.starts_with(b"\tat ") && java::call(line).is_some();
     text::lines(head).any(frame)
         && !text::lines(head).any(|line| line.trim_ascii_start().starts_with(b"java.lang.Thread.State: "))
 }

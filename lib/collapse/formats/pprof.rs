@@ -7,6 +7,7 @@ use super::{Format, Reading};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
+use crate::collapse::stack::LONGEST;
 use crate::collapse::{Options, whole};
 use crate::pprof::{BASE_LABEL, Location, Pprof, Sample, Unit, is_begin};
 use crate::profile::{FrameId, Weight, Weights};
@@ -106,7 +107,7 @@ impl Stacks {
                 continue;
             };
             inlined += range.len() - 1;
-            if inlined > whole::DEEPEST {
+            if inlined > whole::DEEPEST || self.stack.len() >= LONGEST {
                 self.stack.push(sink.intern(whole::TRUNCATED));
                 break;
             }

@@ -57,6 +57,9 @@ fn a_file_of_kernel_symbols_that_cannot_be_read_is_an_error() {
     let outcome = collapse(&file.write(folder.path()), &["--kallsyms", "/nowhere/at/all"]);
     assert_eq!(outcome.code(), 1, "{outcome:?}");
     assert!(outcome.stderr.contains("/nowhere/at/all: No such file"), "{outcome:?}");
+    std::fs::write(folder.path().join("text"), "no symbols at all\n").unwrap();
+    let outcome = collapse(&file.write(folder.path()), &["--kallsyms", folder.path().join("text").to_str().unwrap()]);
+    assert!(outcome.code() == 1 && outcome.stderr.contains("no list of kernel symbols"), "{outcome:?}");
 }
 
 #[test]

@@ -60,6 +60,13 @@ pub(super) fn fold(samples: &mut Samples<'_>, options: &Options, sink: &mut Sink
     Ok(remarks)
 }
 
+/// Whether a line is one of `/proc/kallsyms`: an address, a letter, and a name.
+fn is_symbol(line: &[u8]) -> bool {
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let (address, kind) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    address.len() >= 8 && address.iter().all(u8::is_ascii_hexdigit) && kind.len() == 1 && words.next().is_some()
+}
+
 /// Where the kernel's names are: in the file that was named, else in this kernel if it is the one, else in `perf`'s cache.
 fn kernel_names(
     recording: &mut Recording,
@@ -71,7 +78,11 @@ fn kernel_names(
     let local = KernelNames { reference: machine.reference.clone(), ..KernelNames::default() };
     if let Some(file) = &options.kallsyms {
         // Read later: what cannot be is said now.
-        std::fs::read(file).map_err(|error| Error::read(file.display().to_string(), error))?;
+        let name = file.display().to_string();
+        let symbols = std::fs::read(file).map_err(|error| Error::read(&name, error))?;
+        if !symbols.split(|byte| *byte == b'\n').any(is_symbol) {
+            return Err(Error::Unreadable { name, what: "no list of kernel symbols".to_owned() });
+        }
         return Ok(KernelNames { file: Some(file.clone()), ..local });
     }
     let running = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
