@@ -14,7 +14,7 @@ use fgkit::input::Source;
 /// Reads folded stacks, plain or differential, and writes a line for each limit that is broken, with the stack that
 /// contributes most. Shares are of all weight, of a differential profile of that after. Growth is of all weight before,
 /// and where the weights are counts it must be more than noise. How much a program varies from run to run cannot be seen
-/// in one run each, so each counts as at most 1000 samples; to find less, give fg-diff several runs and --significant.
+/// in one run each, so each counts as at most 2000 samples; to find less, give fg-diff several runs and --significant.
 ///
 /// In RE=N% the last = divides; RE is a regular expression, searched for anywhere in a frame's name.
 #[derive(clap::Parser)]

@@ -17,7 +17,7 @@ use fgkit::profile::Weight;
 ///
 /// Of a differential profile, as fg-diff writes it, the table shows before, after and delta, and where the weights are
 /// counts the chance of such a difference by noise alone, adjusted for the number of rows: up to 0.05 it is significant. For
-/// that a run counts as at most 1000 samples, since one run of a program varies from the next: see fg-diff --significant.
+/// that a run counts as at most 2000 samples, since one run of a program varies from the next: see fg-diff --significant.
 /// The largest change comes first.
 #[derive(clap::Parser)]
 #[command(name = "fg-csv")]
