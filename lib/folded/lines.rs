@@ -29,9 +29,37 @@ pub(super) struct Entry {
     /// Where its stack stands in the block.
     pub(super) start: u32,
     pub(super) length: u32,
-    /// How many bytes it has in common with the stack before it.
-    pub(super) shared: u32,
+    /// How it follows the stack before it.
+    pub(super) following: Following,
     pub(super) weights: Weights,
+}
+
+/// How a stack follows another one, as a number: of two stacks that follow the same one, that with the lower number comes
+/// first; if the numbers are equal, both are the same up to the byte behind what they share with it, that byte included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Following(u64);
+
+impl Following {
+    /// That of no stack: it comes last.
+    pub(super) const END: Self = Self(u64::MAX);
+
+    /// That of a stack which has so many bytes in common with the other one.
+    #[inline]
+    pub(super) fn new(stack: &[u8], shared: usize) -> Self {
+        Self(u64::from(u32::MAX - shared as u32) << 16 | u64::from(rank(stack, shared)))
+    }
+
+    /// How many bytes both have in common.
+    #[inline]
+    pub(super) fn shared(self) -> usize {
+        (u32::MAX - (self.0 >> 16) as u32) as usize
+    }
+}
+
+impl Default for Following {
+    fn default() -> Self {
+        Self::END
+    }
 }
 
 /// Reads an input and takes its lines apart, up to one that is out of order.
@@ -48,6 +76,11 @@ impl Reader {
     /// The input's first line says whether all have one weight or two.
     pub(super) fn new(input: Blocks) -> Self {
         Self { input, number: 0, kind: None, last: Vec::new(), ended: false }
+    }
+
+    /// Goes on in the midst of a text.
+    pub(super) fn amid(input: Blocks, kind: Kind) -> Self {
+        Self { number: 1, kind: Some(kind), ..Self::new(input) }
     }
 
     /// Goes to the next block; `false` at the end.
@@ -75,8 +108,9 @@ impl Reader {
             self.number += 1;
             let judged = self.judge(line, last, shared, returns);
             if let Some((step, Line { stack, weights }, shared)) = judged {
-                let [start, length, shared] = [start, stack.len(), shared].map(|place| place as u32);
-                entries.push(Entry { step, number: self.number, start, length, shared, weights });
+                let [start, length] = [start, stack.len()].map(|place| place as u32);
+                let following = Following::new(stack, shared);
+                entries.push(Entry { step, number: self.number, start, length, following, weights });
                 self.ended = step == Step::Disorder;
                 last = if step == Step::Stack { stack } else { last };
             }
@@ -148,15 +182,22 @@ fn ends_like_a_weight(stack: &[u8]) -> bool {
 /// The order of two stacks that share so many bytes: by frames, a stack before its extensions.
 #[inline]
 pub(super) fn order(a: &[u8], b: &[u8], shared: usize) -> Ordering {
-    let rank = |stack: &[u8]| stack.get(shared).map(|byte| if *byte == b';' { 0 } else { u16::from(*byte) + 1 });
-    rank(a).cmp(&rank(b))
+    rank(a, shared).cmp(&rank(b, shared))
+}
+
+/// Where a stack comes by what stands at this place: its end, a frame's end, or a byte.
+#[inline]
+fn rank(stack: &[u8], place: usize) -> u16 {
+    stack.get(place).map_or(0, |byte| if *byte == b';' { 1 } else { u16::from(*byte) + 2 })
 }
 
 /// How many bytes two texts have in common at their beginning.
 #[inline]
 pub(crate) fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
-    let mut shared = 0;
-    for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+    const WIDE: usize = 32;
+    let same = a.chunks_exact(WIDE).zip(b.chunks_exact(WIDE)).take_while(|(a, b)| a == b).count() * WIDE;
+    let mut shared = same;
+    for (a, b) in a[same..].chunks_exact(8).zip(b[same..].chunks_exact(8)) {
         let word = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
         let differs = word(a) ^ word(b);
         if differs != 0 {
