@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use crate::Error;
 
 /// How much of its part a thread holds until the parts before it are written.
-const HELD: usize = 4 << 20;
+const HELD: usize = 8 << 20;
 
 /// The output, and whose turn it is.
 pub(super) struct Turns<'a> {

@@ -13,7 +13,7 @@ use crate::Error;
 use crate::input::Section;
 
 /// How much a range holds of the file that has most left.
-const SPAN: u64 = 1 << 20;
+const SPAN: u64 = 2 << 20;
 
 /// How much is read at once where a stack is looked for.
 const PIECE: usize = 4096;
