@@ -31,6 +31,11 @@ fn controls_stay_in_sight() {
         const bar = svg.querySelector(".bar").getBoundingClientRect(), legend = byId("legend").getBoundingClientRect();
         check(inSight("legend") && legend.top > byId("search").getBoundingClientRect().bottom, "and what the colours mean");
         check(legend.bottom <= bar.bottom, "on a bar");
+        window.dispatchEvent(new Event("beforeprint"));
+        const top = id => byId(id).getBoundingClientRect().top;
+        check(top("legend") < rect(frame("f199")).top && top("details") > rect(frame("all")).top, "on paper around the whole");
+        window.dispatchEvent(new Event("afterprint"));
+        check(inSight("legend") && inSight("details"), "then as before");
         key("f", { ctrlKey: true });
         const input = svg.querySelector("input").getBoundingClientRect();
         check(input.top >= 0 && input.bottom < 40, "the search field too");
