@@ -46,7 +46,7 @@ struct Args {
     categories: Option<PathBuf>,
 
     /// Print the rules of categories and end
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, hide_short_help = true, conflicts_with = "categories")]
     print_categories: bool,
 
     /// Keep the first N rows
