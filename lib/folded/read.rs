@@ -124,7 +124,9 @@ pub fn read_all(sources: &[Source], target: &mut dyn Target, diagnostics: &mut D
         }
     }
     if reader.kind.is_none() && diagnostics.skipped() > 0 {
-        return Err(Error::Refused("no line of the input is a folded stack: frame;frame;… WEIGHT".to_owned()));
+        let what =
+            "no line of the input is a folded stack: frame;frame;… WEIGHT; try fg-collapse on what a profiler wrote";
+        return Err(Error::Refused(what.to_owned()));
     }
     Ok(())
 }

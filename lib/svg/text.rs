@@ -60,14 +60,19 @@ pub fn head(name: &str, room: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}..", &name[..end]))
 }
 
+/// Types that tell nothing but what is in them.
+const WRAPPERS: [&str; 5] = ["GenFuture", "Pin", "Box", "AssertUnwindSafe", "Instrumented"];
+
 /// A name without what is told least by: a Rust name's hash, the trait in `<Type as Trait>::method`, the type parameters
-/// of all but its last part.
+/// of all but its last part. What is in a wrapper stands for it, and a closure in one for its only method, too.
 fn short(name: &str) -> String {
     let mut name = Cow::Borrowed(without_hash(name));
     // Types within types: a few are enough, and a name may be a megabyte of brackets.
     for _ in 0..4 {
         let Some((of, rest)) = qualified(&name) else { break };
-        name = Cow::Owned(format!("{of}{rest}"));
+        let inner = inside(of);
+        let rest = if inner.len() < of.len() && inner.ends_with('}') && !rest.contains('{') { "" } else { rest };
+        name = Cow::Owned(format!("{inner}{rest}"));
     }
     let starts = parts(&name);
     let mut short = String::with_capacity(name.len());
@@ -101,6 +106,30 @@ fn qualified(name: &str) -> Option<(&str, &str)> {
     None
 }
 
+/// What is in a wrapper such as `Pin<&mut T, A>`, by its full name; otherwise the type itself.
+fn inside(of: &str) -> &str {
+    let mut found = of;
+    for _ in 0..4 {
+        let Some((wrapper, arguments)) = found.strip_suffix('>').and_then(|found| found.split_once('<')) else { break };
+        let mut depth = 0;
+        let end = arguments.bytes().position(|byte| {
+            match byte {
+                b'<' | b'(' | b'[' => depth += 1,
+                b'>' | b')' | b']' => depth -= 1,
+                _ => {}
+            }
+            byte == b',' && depth == 0
+        });
+        let first = arguments[..end.unwrap_or(arguments.len())].trim_start_matches('&').trim_start_matches("mut ");
+        let is_wrapper = wrapper.rsplit(':').next().is_some_and(|name| WRAPPERS.contains(&name));
+        if !is_wrapper || !first.contains("::") || first.starts_with("dyn ") {
+            break;
+        }
+        found = first;
+    }
+    found
+}
+
 /// Without the hash at the end of a Rust name: `::h` and sixteen digits.
 fn without_hash(name: &str) -> &str {
     match name.rsplit_once("::h") {
@@ -109,7 +138,8 @@ fn without_hash(name: &str) -> &str {
     }
 }
 
-/// Where the parts of a qualified name begin, outside of all brackets. A closure belongs to the part before it.
+/// Where the parts of a qualified name begin, outside of all brackets. A closure belongs to the part before it, and a C++
+/// lambda's operator to the lambda.
 fn parts(name: &str) -> Vec<usize> {
     let bytes = name.as_bytes();
     let dots = !name.contains("::") && name.bytes().filter(|byte| *byte == b'.').count() >= 2 && !name.contains('/');
@@ -135,6 +165,7 @@ fn parts(name: &str) -> Vec<usize> {
             _ => false,
         };
         let rest = &bytes[at + 1..];
+        let ends_part = ends_part && !(before.ends_with(b"}:") && rest.starts_with(b"operator()"));
         if depth == 0 && ends_part && !rest.is_empty() && !rest.starts_with(b"{") && !rest.starts_with(b":") {
             starts.push(at + 1);
         }

@@ -27,8 +27,11 @@ function head(name, fits) {
     return low > 0 ? characters.slice(0, low).join("") + ".." : "";
 }
 
+// Types that tell nothing but what is in them.
+const WRAPPERS = ["GenFuture", "Pin", "Box", "AssertUnwindSafe", "Instrumented"];
+
 // A name without what is told least by: a Rust name's hash, the trait in `<Type as Trait>::method`, the type parameters
-// of all but its last part.
+// of all but its last part. What is in a wrapper stands for it, and a closure in one for its only method, too.
 function short(name) {
     name = name.replace(/::h[0-9a-f]{16}$/i, "");
     // Types within types: a few are enough, and a name may be a megabyte of brackets.
@@ -50,12 +53,32 @@ function withoutTrait(name) {
         if (character === " " && depth === 1 && type < 0 && name.startsWith(" as ", at)) type = at;
         if ("<([".includes(character)) depth++;
         if (")]".includes(character) || (character === ">" && name[at - 1] !== "-")) depth--;
-        if (depth === 0) return name.slice(1, type < 0 ? at : type) + name.slice(at + 1);
+        if (depth > 0) continue;
+        const of = name.slice(1, type < 0 ? at : type), inner = inside(of), rest = name.slice(at + 1);
+        return inner !== of && inner.endsWith("}") && !rest.includes("{") ? inner : inner + rest;
     }
     return name;
 }
 
-// Where the parts of a qualified name begin, outside of all brackets. A closure belongs to the part before it.
+// What is in a wrapper such as `Pin<&mut T, A>`, by its full name; otherwise the type itself.
+function inside(type) {
+    for (let times = 0; times < 4; times++) {
+        const open = type.indexOf("<"), wrapper = type.slice(0, Math.max(open, 0)).split(":").at(-1);
+        if (!type.endsWith(">") || !WRAPPERS.includes(wrapper)) return type;
+        let end = open + 1;
+        for (let depth = 0; end < type.length - 1 && (type[end] !== "," || depth > 0); end++) {
+            if ("<([".includes(type[end])) depth++;
+            if (">)]".includes(type[end])) depth--;
+        }
+        const first = type.slice(open + 1, end).replace(/^&*(mut )*/, "");
+        if (!first.includes("::") || first.startsWith("dyn ")) return type;
+        type = first;
+    }
+    return type;
+}
+
+// Where the parts of a qualified name begin, outside of all brackets. A closure belongs to the part before it, and a C++
+// lambda's operator to the lambda.
 function parts(name) {
     const dots = !name.includes("::") && !name.includes("/") && name.split(".").length > 2 && /(^|\.)[A-Z]/.test(name);
     const starts = [0], lastDot = name.lastIndexOf(".");
@@ -70,7 +93,8 @@ function parts(name) {
         // A type that is returned, as in `int Counter.next`.
         const isType = character === " " && at < lastDot && !name.endsWith("operator", at) && !"[(".includes(next);
         const ends = character === "/" || (character === ":" && afterColon) || (character === "." && (dots || afterColon)) || isType;
-        if (depth === 0 && ends && next !== undefined && next !== "{" && next !== ":") starts.push(at + 1);
+        const isOfLambda = name.startsWith("}::operator()", at - 2);
+        if (depth === 0 && ends && !isOfLambda && next !== undefined && next !== "{" && next !== ":") starts.push(at + 1);
     }
     return starts;
 }
