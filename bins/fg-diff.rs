@@ -67,7 +67,7 @@ struct Args {
     ///
     /// BEFORE becomes AFTER there. Of the differences that remain, at most one of twenty is expected to be noise. Samples
     /// are counts, whose noise is known. A program also varies from run to run. With one run a side that cannot be seen, so
-    /// a run counts as at most 2000 samples, however many it has: a stack that grew from 5 to 10 % of the time is found,
+    /// a run counts as at most 1000 samples, however many it has: a stack that grew from 5 to 10 % of the time is found,
     /// one that grew from 5 to 6 % needs several runs a side (--before, --after; three are a good start), which show how
     /// much each stack varies. What was lost, `[lost]`, is never judged.
     #[arg(long)]

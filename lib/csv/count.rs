@@ -5,7 +5,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::diff::significance::{Differences, Divisor};
+use crate::diff::significance::{Differences, Divisor, Runs};
 use crate::folded::{Kind, Target, read_all, read_in_parts};
 use crate::input::Source;
 use crate::profile::{self, FrameId, Frames, Weight, Weights};
@@ -57,6 +57,8 @@ pub struct Counts {
     pub total: Weights,
     /// What one sample weighs after, if the weights are counts.
     pub sample: Option<Weight>,
+    /// How many runs each of two weights adds up.
+    pub runs: Runs,
     /// What was counted; what weighs nothing is left out.
     pub rows: Vec<Row>,
 }
@@ -66,7 +68,7 @@ impl Counts {
     /// what noise is, since no sample is in two of them.
     pub(super) fn differences(&self) -> Option<Differences> {
         let sample = self.sample.filter(|_| self.differential)?;
-        Some(Differences::new(self.rows.iter().map(|row| row.weights[0]), sample, self.total))
+        Some(Differences::new(self.rows.iter().map(|row| row.weights[0]), sample, self.total, self.runs))
     }
 }
 

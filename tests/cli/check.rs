@@ -58,6 +58,19 @@ fn growth_is_of_all_before_and_more_than_noise() {
 }
 
 #[test]
+fn several_runs_tell_more_of_a_program_than_one() {
+    let diff = b"main;a 5000 5051\nmain;b 4000 4400\nmain;c 11000 10549\n";
+    assert_eq!(verdict(&["--growth", "1%"], diff).0, 0);
+    assert_eq!(verdict(&["--growth", "1%", "--runs", "20"], diff).0, 1);
+    assert_eq!(check(&["--growth", "1%", "--runs", "0"], diff).code(), 2);
+    let chances = |options: &[&str]| {
+        let table = run("fg-csv", options.iter().copied(), diff).ok().text();
+        table.lines().find(|line| line.starts_with("b,")).unwrap().to_owned()
+    };
+    assert_ne!(chances(&[]), chances(&["--runs", "20"]));
+}
+
+#[test]
 fn each_function_may_grow_with_what_it_calls() {
     // Nothing by itself, all in what is called, or was put into it, from two places; and it recurs.
     let diff = b"main;parse;fold;wrap 5000 6000\nmain;parse;next 5000 6000\nmain;parse;parse;next 0 500\nmain;read 9000 6500\n";
