@@ -49,7 +49,7 @@ pub fn label(name: &str, room: usize) -> Cow<'_, str> {
         if length(own) + inner_length <= room {
             let start = starts.take_while(|start| length(*start) + inner_length <= room).last().unwrap_or(own);
             shown = Some((start, Cow::Borrowed(&*inner)));
-        } else if length(own) + 6 < room {
+        } else if length(own) + 10 < room {
             shown = Some((own, head(&inner, room - length(own) - 2)));
         }
         if let Some((start, inner)) = shown {
@@ -105,7 +105,7 @@ fn short(name: &str) -> Short {
         short.push_str(&part[separator..]);
     }
     short.push_str(&name[starts.last().copied().unwrap_or(0)..]);
-    let inner = if inner.contains("::") { without_bounds(&without_std(inner)) } else { String::new() };
+    let inner = if inner.contains("::") { telling(&without_bounds(&without_std(inner))) } else { String::new() };
     Short { text: short, inner, at }
 }
 
@@ -145,21 +145,41 @@ fn without_bounds(types: &str) -> String {
     while let Some(at) = rest.find("dyn ") {
         let name = rest[at + 4..].find(|next| !is_word(next) && next != ':').map_or(rest.len(), |end| at + 4 + end);
         text.push_str(&rest[..name]);
-        let (mut depth, mut last) = (0, b' ');
-        let end = rest[name..].bytes().position(|byte| {
-            let before = std::mem::replace(&mut last, byte);
-            match byte {
-                b'>' if before == b'-' => {}
-                b'>' | b')' | b']' | b',' if depth == 0 => return true,
-                b'<' | b'(' | b'[' => depth += 1,
-                b'>' | b')' | b']' => depth -= 1,
-                _ => {}
-            }
-            false
-        });
-        rest = &rest[end.map_or(rest.len(), |end| name + end)..];
+        rest = &rest[name + end_of_argument(&rest[name..])..];
     }
     text + rest
+}
+
+/// Types that are set apart by commas, of which some have a path: those that have none tell nothing.
+fn telling(types: &str) -> String {
+    let (mut all, mut rest) = (Vec::new(), types);
+    while !rest.is_empty() {
+        let end = end_of_argument(rest);
+        all.push(rest[..end].trim());
+        rest = rest.get(end + 1..).unwrap_or_default();
+    }
+    let tells = |of: &str| of.contains("::");
+    if all.iter().any(|of| tells(of)) {
+        all.iter_mut().filter(|of| !tells(of)).for_each(|of| *of = "_");
+    }
+    all.join(", ")
+}
+
+/// Where the first type ends: at a comma or bracket that is not within it.
+fn end_of_argument(types: &str) -> usize {
+    let (mut depth, mut last) = (0, b' ');
+    let end = types.bytes().position(|byte| {
+        let before = std::mem::replace(&mut last, byte);
+        match byte {
+            b'>' if before == b'-' => {}
+            b'>' | b')' | b']' | b',' if depth == 0 => return true,
+            b'<' | b'(' | b'[' => depth += 1,
+            b'>' | b')' | b']' => depth -= 1,
+            _ => {}
+        }
+        false
+    });
+    end.unwrap_or(types.len())
 }
 
 /// `<Type as Trait>::method` as `Type` and `::method`.
@@ -186,16 +206,7 @@ fn inside(of: &str) -> &str {
     let mut found = of;
     for _ in 0..4 {
         let Some((wrapper, arguments)) = found.strip_suffix('>').and_then(|found| found.split_once('<')) else { break };
-        let mut depth = 0;
-        let end = arguments.bytes().position(|byte| {
-            match byte {
-                b'<' | b'(' | b'[' => depth += 1,
-                b'>' | b')' | b']' => depth -= 1,
-                _ => {}
-            }
-            byte == b',' && depth == 0
-        });
-        let first = arguments[..end.unwrap_or(arguments.len())].trim_start_matches('&').trim_start_matches("mut ");
+        let first = arguments[..end_of_argument(arguments)].trim_start_matches('&').trim_start_matches("mut ");
         let is_wrapper = wrapper.rsplit(':').next().is_some_and(|name| WRAPPERS.contains(&name));
         if !is_wrapper || !first.contains("::") || first.starts_with("dyn ") {
             break;

@@ -13,7 +13,7 @@ function label(name, fits) {
     const last = starts.length - 1, type = starts.findLastIndex(start => start < at);
     const detailed = inner && longest(type, inner);
     const cut = inner && !detailed ? head(inner, cut => fits(tail(starts[type], cut))) : "";
-    return detailed || (cut.length > 4 ? tail(starts[type], cut) : longest(last) || head(text.slice(starts[last]), fits));
+    return detailed || (cut.length > 8 ? tail(starts[type], cut) : longest(last) || head(text.slice(starts[last]), fits));
 }
 
 // The beginning of a name, as much of it as fits.
@@ -51,7 +51,8 @@ function short(name) {
     return { text: text + name.slice(starts[last]), inner: inner.includes("::") ? plain(inner) : "", at };
 }
 
-// Types without the paths of the standard library, and of `dyn Trait<A> + B` only the trait.
+// Types without the paths of the standard library, and of `dyn Trait<A> + B` only the trait. Where some have a path then,
+// those that have none tell nothing.
 function plain(types) {
     types = types.replace(/\b(core|alloc|std)::(\w+::)*(?=\w)/g, "");
     let text = "", at = 0;
@@ -59,15 +60,32 @@ function plain(types) {
         let end = found + 4;
         while (end < types.length && /[\w:]/.test(types[end])) end++;
         text += types.slice(at, end);
-        let depth = 0;
-        for (at = end; at < types.length; at++) {
-            if (types[at] === ">" && types[at - 1] === "-") continue;
-            if (depth === 0 && ">)],".includes(types[at])) break;
-            if ("<([".includes(types[at])) depth++;
-            if (">)]".includes(types[at])) depth--;
-        }
+        at = endOfArgument(types, end);
     }
-    return text + types.slice(at);
+    const all = argumentsOf(text + types.slice(at)), tells = type => type.includes("::");
+    return all.map(type => (tells(type) || !all.some(tells) ? type : "_")).join(", ");
+}
+
+// Types that are set apart by commas.
+function argumentsOf(types) {
+    const all = [];
+    for (let at = 0; at < types.length;) {
+        const end = endOfArgument(types, at);
+        all.push(types.slice(at, end).trim());
+        at = end + 1;
+    }
+    return all;
+}
+
+// Where a type ends: at a comma or bracket that is not within it.
+function endOfArgument(types, at) {
+    for (let depth = 0; at < types.length; at++) {
+        if (types[at] === ">" && types[at - 1] === "-") continue;
+        if (depth === 0 && ">)],".includes(types[at])) break;
+        if ("<([".includes(types[at])) depth++;
+        if (">)]".includes(types[at])) depth--;
+    }
+    return at;
 }
 
 // `<Type as Trait>::method` as `Type::method`.
@@ -90,12 +108,7 @@ function inside(type) {
     for (let times = 0; times < 4; times++) {
         const open = type.indexOf("<"), wrapper = type.slice(0, Math.max(open, 0)).split(":").at(-1);
         if (!type.endsWith(">") || !WRAPPERS.includes(wrapper)) return type;
-        let end = open + 1;
-        for (let depth = 0; end < type.length - 1 && (type[end] !== "," || depth > 0); end++) {
-            if ("<([".includes(type[end])) depth++;
-            if (">)]".includes(type[end])) depth--;
-        }
-        const first = type.slice(open + 1, end).replace(/^&*(mut )*/, "");
+        const first = type.slice(open + 1, endOfArgument(type, open + 1)).replace(/^&*(mut )*/, "");
         if (!first.includes("::") || first.startsWith("dyn ")) return type;
         type = first;
     }
