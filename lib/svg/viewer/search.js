@@ -107,7 +107,7 @@ class Search {
         const frames = counts.reduce((sum, { frames }) => sum + frames, 0), at = this.at > 0 ? `${this.at} of ` : "";
         const told = count => `${picture.counts.format(count)} ${count === 1 ? "frame" : "frames"}`;
         const share = ({ weight }) => picture.percent(weight, picture.weight(view));
-        if (view !== 0) return `Matched in the view: ${share(here)} · ${told(frames)} (${at}${this.found().length} in all)`;
+        if (view !== 0) return `Matched in the view: ${share(here)} · ${told(frames)} (${at}${picture.counts.format(this.found().length)} in all)`;
         return `Matched: ${share(here)}${callers ? ` of callees, ${share(callers)} of callers` : ""} · ${at}${told(frames)}`;
     }
 }
