@@ -40,8 +40,9 @@ struct Args {
     inclusive_growth: Vec<String>,
     /// Each side of the differential adds up N runs
     ///
-    /// As fg-diff does with runs that are given it by name. Three runs a side find changes that one hides: each counts for itself.
-    #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
+    /// As fg-diff does with those that are given it by name. Several find changes that one hides, if they vary as runs do;
+    /// how much they vary only fg-diff --significant sees.
+    #[arg(long, value_name = "N", default_value = "1", hide_default_value = true, hide_short_help = true)]
     runs: Runs,
     /// Lost samples, at most
     #[arg(long, value_name = "N%")]

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use fgkit::Error;
 use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::csv::{By, Categories, DEFAULT_CATEGORIES, Format, Table, count, summary, write};
+use fgkit::diff::samples::Weighed;
 use fgkit::diff::significance::Runs;
 use fgkit::profile::Weight;
 
@@ -66,7 +67,8 @@ struct Args {
 
     /// Each side of a differential profile adds up N runs
     ///
-    /// For the chances: several runs tell more of a program than one.
+    /// For the chances: several runs tell more of a program than one, if they vary as runs do; how much they vary only fg-diff
+    /// --significant sees.
     #[arg(long, hide_short_help = true, value_name = "N", default_value = "1", hide_default_value = true)]
     runs: Runs,
 
@@ -110,11 +112,13 @@ impl Tool for Args {
         let mut counts = count(&session.sources, self.by, &mut session.diagnostics)?;
         if counts.differential {
             counts.runs = self.runs;
-            counts.sample = self.per_sample.or(counts.sample);
-            let said = counts
-                .sample
-                .map_or_else(|| "the weights are no counts".to_owned(), |sample| format!("one sample weighs {sample}"));
-            session.diagnostics.note(&said);
+            counts.weighed = self.per_sample.map_or(counts.weighed, Weighed::Counts);
+            if let Some(doubt) = counts.weighed.doubt(self.runs) {
+                session.diagnostics.warn(doubt);
+            }
+            if let Some(sample) = counts.weighed.sample() {
+                session.diagnostics.note(&format!("one sample weighs {sample}"));
+            }
         }
         let format = self.format(session.output.is_terminal());
         if self.summary {

@@ -13,7 +13,7 @@
 //! Testing thousands of stacks finds some by chance; so at most one of twenty found is let be false, over all stacks
 //! (Benjamini and Hochberg, 1995), of which those too rare to be ever found do not count (Tarone, 1990; Gilbert, 2005).
 
-use std::num::{NonZeroU32, ParseIntError};
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use super::beta;
@@ -33,9 +33,6 @@ const LIKE: f64 = 8.0;
 
 /// The median of the square of a normally distributed number.
 const MEDIAN_SQUARE: f64 = 0.454_936;
-
-/// With so many weights none of which is near their common divisor, they are no counts.
-const MANY: u128 = 20;
 
 /// So many samples tell of a program as much as one run of it, however long.
 ///
@@ -58,11 +55,18 @@ impl Default for Runs {
     }
 }
 
-impl FromStr for Runs {
-    type Err = ParseIntError;
+impl Runs {
+    /// Whether they can have shown how much they vary.
+    pub fn are_several(self) -> bool {
+        self.0.get() > 1
+    }
+}
 
-    fn from_str(text: &str) -> Result<Self, ParseIntError> {
-        text.parse().map(Self)
+impl FromStr for Runs {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        text.parse().map(Self).map_err(|_| "expected a number from 1 on")
     }
 }
 
@@ -103,58 +107,6 @@ pub struct Spread {
     pub dispersion: f64,
     /// On how much it rests.
     pub freedom: f64,
-}
-
-/// The common divisor of weights, which of counts is one sample's.
-#[derive(Clone, Copy, Debug)]
-pub struct Divisor {
-    divisor: u128,
-    smallest: u128,
-    number: u128,
-}
-
-impl Default for Divisor {
-    fn default() -> Self {
-        Self { divisor: 0, smallest: u128::MAX, number: 0 }
-    }
-}
-
-impl Divisor {
-    /// Takes a weight into account.
-    pub fn add(&mut self, weight: Weight) {
-        let weight = weight.millionths();
-        if weight > 0 {
-            self.divisor = common_divisor(self.divisor, weight);
-            self.smallest = self.smallest.min(weight);
-            self.number += 1;
-        }
-    }
-
-    /// Takes the weights into account that another has seen.
-    pub fn join(&mut self, other: Self) {
-        self.divisor = common_divisor(self.divisor, other.divisor);
-        self.smallest = self.smallest.min(other.smallest);
-        self.number += other.number;
-    }
-
-    /// The same, but a weight of 1 where there are too few weights to tell.
-    pub fn sample_weight_of_many(&self) -> Option<Weight> {
-        if self.number < MANY { Some(Weight::ONE) } else { self.sample_weight() }
-    }
-
-    /// What one sample weighs; `None` if the weights look like durations.
-    pub fn sample_weight(&self) -> Option<Weight> {
-        let divisor = self.divisor.max(1);
-        let is_counts = self.number < MANY || self.smallest / divisor < MANY;
-        is_counts.then(|| Weight::from_millionths(divisor))
-    }
-}
-
-fn common_divisor(mut a: u128, mut b: u128) -> u128 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// What noise is taken to be.

@@ -71,6 +71,15 @@ fn several_runs_tell_more_of_a_program_than_one() {
 }
 
 #[test]
+fn counts_without_a_small_one_are_noisy_too_and_durations_are_said() {
+    let counts: String = (0..30).map(|n| format!("main;f{n} {} {}\n", 1000 + n % 7 * 5, 1000 + n % 5 * 9)).collect();
+    let outcome = check(&["--growth", "0.05%"], counts.as_bytes()).ok();
+    assert!(outcome.stderr.contains("if they are durations") && outcome.stderr.contains("may be noise"), "{outcome:?}");
+    let durations = check(&["--growth", "2%"], b"main;a;[off-cpu] 5000 9000\nmain;b;[off-cpu] 5 5\n");
+    assert!(durations.code() == 1 && durations.stderr.contains("the weights are durations"), "{durations:?}");
+}
+
+#[test]
 fn each_function_may_grow_with_what_it_calls() {
     // Nothing by itself, all in what is called, or was put into it, from two places; and it recurs.
     let diff = b"main;parse;fold;wrap 5000 6000\nmain;parse;next 5000 6000\nmain;parse;parse;next 0 500\nmain;read 9000 6500\n";
