@@ -20,6 +20,8 @@ class Sight {
             root.setAttribute("width", "100%");
             picture.width = Math.max(root.getBoundingClientRect().width, 200);
         }
+        // Kept: to ask for it after a change has the browser lay everything out.
+        this.room = [innerWidth, innerHeight];
         picture.bottom = picture.fontSize * (this.isNarrow ? 3.3 : 2) + 10;
         return picture.width !== before;
     }
@@ -57,14 +59,14 @@ class Sight {
 
     // Takes its place on the page. Where a few pixels do not fit into the window, it does without some of its margin.
     place() {
-        const { root, picture: { width, height } } = this;
+        const { root, room: [roomAcross, roomDown], picture: { width, height } } = this, isFluid = root.dataset.fluid;
         const over = (size, room, most) => (this.isAlone && size > room && size <= room + most ? size - room : 0);
         // A scroll bar takes room from the other direction.
-        root.setAttribute("height", height);
-        const x = root.dataset.fluid ? 0 : over(width, height > innerHeight + SIDE ? root.clientWidth : innerWidth, 1.6 * SIDE);
-        const y = over(height, width - x > innerWidth ? root.clientHeight : innerHeight, SIDE);
+        if (!isFluid) root.setAttribute("height", height);
+        const x = isFluid ? 0 : over(width, height > roomDown + SIDE ? root.clientWidth : roomAcross, 1.6 * SIDE);
+        const y = over(height, width - x > roomAcross ? root.clientHeight : roomDown, SIDE);
         this.cut = [x, y];
-        if (!root.dataset.fluid) root.setAttribute("width", width - x);
+        if (!isFluid) root.setAttribute("width", width - x);
         root.setAttribute("height", height - y);
         root.setAttribute("viewBox", `${x / 2} ${y} ${width - x} ${height - y}`);
     }
