@@ -145,11 +145,13 @@ fn without_stacks_there_is_no_picture() {
         (b"junk\n", "no line of the input is a folded stack"),
         (script, "try fg-collapse"),
     ] {
-        let mut command = std::process::Command::new(tool("fg-svg"));
-        command.arg("-o").arg(&file);
-        let outcome = run_command(command, input);
-        assert_eq!(outcome.code(), 1);
-        assert!(outcome.stderr.contains(message) && !file.exists(), "{}", outcome.stderr);
+        for way in [&[][..], &["--plain"], &["--sorted"], &["--flamechart"], &["--reverse"]] {
+            let mut command = std::process::Command::new(tool("fg-svg"));
+            command.arg("-o").arg(&file).args(way);
+            let outcome = run_command(command, input);
+            assert_eq!(outcome.code(), 1);
+            assert!(outcome.stderr.contains(message) && !file.exists(), "{way:?}: {}", outcome.stderr);
+        }
     }
 }
 
