@@ -112,6 +112,7 @@ pub trait Target {
 /// Those of the target, and with strict diagnostics the first malformed line.
 pub fn read_all(sources: &[Source], target: &mut dyn Target, diagnostics: &mut Diagnostics) -> Result<(), Error> {
     let mut reader = Reader::new(target, None);
+    let skipped_before = diagnostics.skipped();
     for source in sources {
         let result = source.open().and_then(|mut input| {
             let name = input.name().to_owned();
@@ -123,8 +124,9 @@ pub fn read_all(sources: &[Source], target: &mut dyn Target, diagnostics: &mut D
             other => other?,
         }
     }
-    if reader.kind.is_none() && diagnostics.skipped() > 0 {
-        return Err(Error::Refused("no line of the input is a folded stack: frame;frame;… WEIGHT".to_owned()));
+    if reader.kind.is_none() && diagnostics.skipped() > skipped_before {
+        let what = "no line of the input is a folded stack: frame;… WEIGHT; try fg-collapse on what a profiler wrote";
+        return Err(Error::Refused(what.to_owned()));
     }
     Ok(())
 }

@@ -86,7 +86,8 @@ impl<'a> Picture<'a> {
     fn new(drawing: &'a Drawing, options: &'a Options) -> Self {
         let Drawing { layout, payload, differential, .. } = drawing;
         let size = options.font_size;
-        let has_legend = *differential || layout.states.iter().any(|weight| !weight.is_zero());
+        let tells_states = options.scheme.palette.on_cpu().is_some();
+        let has_legend = *differential || tells_states || layout.states.iter().any(|weight| !weight.is_zero());
         let lines = usize::from(options.subtitle.is_some()) + usize::from(has_legend);
         let top = size * (3.0 + 2.0 * lines as f64);
         let bottom = size * 2.0 + 10.0;

@@ -10,9 +10,18 @@ function listen(viewer) {
     listenToPointer(viewer, frames, event => viewer.picture.groups.get(event.target.closest?.("#frames > *")));
     root.addEventListener("keydown", event => takeKey(viewer, event));
     window.addEventListener("keydown", event => takeKeyFromPage(viewer, event));
-    window.addEventListener("hashchange", () => viewer.follow());
+    window.addEventListener("hashchange", () => {
+        viewer.follow();
+        viewer.showBase();
+    });
     window.addEventListener("scroll", () => viewer.stick(), { passive: true });
     window.addEventListener("resize", () => viewer.refit());
+    for (const [event, isPrinted] of [["beforeprint", true], ["afterprint", false]]) {
+        window.addEventListener(event, () => {
+            viewer.isPrinted = isPrinted;
+            viewer.stick();
+        });
+    }
     new ResizeObserver(() => viewer.refit()).observe(root);
 }
 

@@ -7,6 +7,7 @@ class Viewer {
     constructor(root, profile) {
         root.querySelector("#folded")?.remove();
         root.append(element("g", { id: "frames" }));
+        this.legend = root.querySelector("#legend");
         // The still frames stand behind the script, and may be still to come.
         const removeStill = () => root.querySelector(":scope > .still")?.remove();
         document.addEventListener("DOMContentLoaded", removeStill);
@@ -25,9 +26,11 @@ class Viewer {
         this.picture.frames.after(...this.bars);
         this.addText("menu", "Menu", () => this.toggleSheet());
         this.addText("changes", " ");
+        this.addText("undrawn", " ");
         this.makeButton(this.texts.unzoom, () => this.goTo(undefined, 0));
         this.makeButton(this.texts.search, () => (this.search.pattern ? this.search.close() : this.openSearch()));
         this.sheet = element("foreignObject", { class: "hide" });
+        if (this.legend) this.bars[1].after(this.legend);
         this.bars[1].after(...Object.values(this.texts).filter(text => text && !/title/.test(text.id)));
         root.append(this.search.place, this.sheet);
         listen(this);
@@ -57,24 +60,54 @@ class Viewer {
 
     // Takes the width of the window, if it is to. Tells whether that changed.
     measure() {
-        const { picture, root } = this;
-        if (!root.dataset.fluid) return false;
-        root.setAttribute("width", "100%");
-        const width = Math.max(root.getBoundingClientRect().width, 200), before = picture.width;
-        picture.width = width;
-        return width !== before;
+        const { picture, root } = this, before = picture.width;
+        if (root.dataset.fluid) {
+            root.setAttribute("width", "100%");
+            picture.width = Math.max(root.getBoundingClientRect().width, 200);
+        }
+        picture.bottom = picture.fontSize * (this.isNarrow ? 3.3 : 2) + 10;
+        return picture.width !== before;
     }
 
-    // Where the page is nothing but the graph, it opens at the root: of a deep graph the top is all but empty.
-    showRoot() {
-        if (document.documentElement !== this.root || this.picture.inverted) return;
-        window.scrollTo(0, this.picture.height);
+    // Whether the page is nothing but the graph.
+    get isAlone() {
+        return document.documentElement === this.root;
+    }
+
+    // Where the page is nothing but the graph, it opens at the base: of a deep graph the top is all but empty.
+    showBase() {
+        if (this.isAlone) this.reveal();
+    }
+
+    // Scrolls as little as it takes to see a box; to the middle of the window where it has others on both sides.
+    reveal(box = this.baseBox()) {
+        if (!box) return;
+        const { top, bottom } = box.group.getBoundingClientRect(), [first, last] = [this.upperHeight, innerHeight - this.picture.bottom];
+        if (top >= first - 1 && bottom <= last + 1) return;
+        const isBetween = this.picture.tree.lower && box.node === 1;
+        window.scrollBy(0, isBetween ? (top + bottom - first - last) / 2 : top < first ? top - first : bottom - last);
         this.stick();
     }
 
     // Adapts to the window.
     refit() {
-        if (this.measure()) this.draw(); else this.stick();
+        if (this.measure()) return this.draw();
+        this.place();
+        this.stick();
+    }
+
+    // Takes its place on the page. Where a few pixels do not fit into the window, it does without some of its margin.
+    place() {
+        const { root, picture: { width, height } } = this;
+        const over = (size, room, most) => (this.isAlone && size > room && size <= room + most ? size - room : 0);
+        // A scroll bar takes room from the other direction.
+        root.setAttribute("height", height);
+        const x = root.dataset.fluid ? 0 : over(width, height > innerHeight + SIDE ? root.clientWidth : innerWidth, 1.6 * SIDE);
+        const y = over(height, width - x > innerWidth ? root.clientHeight : innerHeight, SIDE);
+        this.cut = [x, y];
+        if (!root.dataset.fluid) root.setAttribute("width", width - x);
+        root.setAttribute("height", height - y);
+        root.setAttribute("viewBox", `${x / 2} ${y} ${width - x} ${height - y}`);
     }
 
     draw() {
@@ -83,13 +116,13 @@ class Viewer {
         this.placeLegend();
         picture.draw();
         root.classList.toggle("differential", picture.profile.differential);
-        root.setAttribute("height", picture.height);
-        root.setAttribute("viewBox", `0 0 ${picture.width} ${picture.height}`);
+        this.place();
         for (const id of ["title", "subtitle"]) texts[id]?.setAttribute("x", picture.width / 2);
         texts.unzoom.classList.toggle("hide", picture.view === 0);
         texts.matched.textContent = this.search.report();
         texts.search.textContent = this.search.pattern ? "Reset Search" : "Search";
         texts.changes.textContent = this.told();
+        texts.undrawn.textContent = picture.undrawnNote();
         this.current = picture.drawn.find(box => box.node === current && !box.folded);
         if (focused) this.current?.group.focus({ preventScroll: true });
         this.describe(picture.drawn.find(box => box.node === described && !box.folded));
@@ -110,24 +143,29 @@ class Viewer {
             x += width + fontSize;
         }
         picture.top = Number(root.dataset.top) + 1.5 * lines * fontSize;
+        this.upperHeight = 2 * fontSize + 10 + (this.legend ? 1.5 * (lines + 1) * fontSize : 0);
     }
 
-    // Keeps the controls within the part of the graph that is in sight.
+    // Keeps the controls and the legend within the part of the graph that is in sight; on paper that is all of it.
     stick() {
-        const { picture, texts } = this, { width, height, fontSize, bottom } = picture;
-        const place = this.root.getBoundingClientRect(), scale = place.width / width || 1;
-        const top = Math.min(Math.max(0, -place.top / scale), height - 4 * fontSize);
-        const low = Math.max(top + 4 * fontSize, Math.min(height, (innerHeight - place.top) / scale));
-        const [upper, lower] = this.bars, line = top + 2 * fontSize;
-        // In a narrow window what was found stands above what is told of a frame.
-        const last = low - (this.isNarrow ? fontSize / 2 : bottom / 2), above = this.isNarrow ? last - 1.3 * fontSize : last;
-        for (const [bar, y, shown] of [[upper, top, top > 0], [lower, low - bottom, low < height]]) {
-            for (const [key, value] of Object.entries({ y, width, height: bottom })) bar.setAttribute(key, value);
+        const { picture, texts, upperHeight } = this, { width, height, fontSize, bottom } = picture;
+        const place = this.root.getBoundingClientRect(), scale = place.width / (width - this.cut[0]) || 1;
+        const top = this.isPrinted ? 0 : Math.min(Math.max(0, -place.top / scale), height - 4 * fontSize);
+        const inSight = this.isPrinted ? height : Math.min(height, (innerHeight - place.top) / scale + this.cut[1]);
+        const low = Math.max(top + 4 * fontSize, inSight), [upper, lower] = this.bars, line = top + 2 * fontSize;
+        // In a narrow window each has a line of its own: what was found, what is left out, what is told of a frame.
+        const isNoted = texts.undrawn.textContent !== " ", undrawn = low - fontSize * (this.isNarrow ? 1.8 : 0.45);
+        const last = low - (this.isNarrow ? fontSize / 2 : isNoted ? 1.75 * fontSize : bottom / 2);
+        const above = this.isNarrow ? undrawn - 1.3 * fontSize : last;
+        for (const [bar, y, tall, shown] of [[upper, top, upperHeight, top > 0], [lower, low - bottom, bottom, low < height]]) {
+            for (const [key, value] of Object.entries({ y, width, height: tall })) bar.setAttribute(key, value);
             bar.classList.toggle("hide", !shown);
         }
+        const below = Math.max(0, line + 1.6 * fontSize - (Number(this.root.dataset.top) - 1.2 * fontSize));
+        this.legend?.setAttribute("transform", `translate(0 ${top > 0 ? below : 0})`);
         const left = texts.unzoom.classList.contains("hide") ? SIDE : SIDE + 7 * fontSize;
         const places = { unzoom: [SIDE, line], changes: [left, line], search: [width - SIDE - 4.5 * fontSize, line],
-            menu: [width - SIDE, line], details: [SIDE, last], matched: [width - SIDE, above] };
+            menu: [width - SIDE, line], details: [SIDE, last], matched: [width - SIDE, above], undrawn: [width - SIDE, undrawn] };
         for (const id in places) {
             texts[id].setAttribute("x", places[id][0]);
             texts[id].setAttribute("y", places[id][1]);
@@ -157,18 +195,24 @@ class Viewer {
             // In a sandwich the function is what everything stands on.
             picture.view = picture.tree.lower && node === 1 ? 0 : node;
             this.search.at = 0;
+            this.isStale = false;
             this.draw();
             this.remember(true);
         }
         this.focus(box ? node : picture.base);
+        this.reveal(box);
     }
 
     focus(node) {
-        this.picture.drawn.find(box => box.node === node && !box.folded)?.group.focus({ preventScroll: true });
+        this.boxOf(node)?.group.focus({ preventScroll: true });
     }
 
     baseBox() {
-        return this.picture.drawn.find(box => box.node === this.picture.base);
+        return this.boxOf(this.picture.base);
+    }
+
+    boxOf(node) {
+        return this.picture.drawn.find(box => box.node === node && !box.folded);
     }
 
     goBack() {
@@ -184,13 +228,18 @@ class Viewer {
         this.search.input.select();
     }
 
-    // Goes to the next match, or to the one before.
+    // Goes to the next match, or to the one before; where it is too narrow to be seen, by zooming.
     step(by) {
-        const box = this.search.step(by), typing = document.activeElement === this.search.input;
-        this.texts.matched.textContent = this.search.report();
-        if (!box) return;
-        box.group.focus({ preventScroll: false });
-        if (typing) this.search.input.focus();
+        const { picture, search } = this, node = search.step(by), typing = document.activeElement === search.input;
+        if (node === undefined) return;
+        const { at } = search, view = picture.viewOf(node);
+        if (view !== picture.view) this.goTo(undefined, view);
+        search.at = at;
+        this.texts.matched.textContent = search.report();
+        const box = this.boxOf(node);
+        box.group.focus({ preventScroll: true });
+        if (typing) search.input.focus({ preventScroll: true });
+        this.reveal(box);
         this.current = box;
         for (const other of this.picture.drawn) other.group.classList.toggle("at", other === box);
     }
@@ -235,8 +284,6 @@ class Viewer {
     lookAt(kind, box) {
         if (box.node === 0) return;
         this.change({ callers: "", callees: "", between: "", [kind]: this.nameOf(box) });
-        this.baseBox()?.group.scrollIntoView({ block: "nearest" });
-        this.stick();
     }
 
     addTo(name, box) {
@@ -246,10 +293,12 @@ class Viewer {
     // Changes what is shown: another tree, order or direction. The zoom stays where that is possible.
     change(changes) {
         const { picture } = this, zoom = picture.view === 0 ? "" : picture.link(picture.view);
+        this.isStale = false;
         this.apply(changes, zoom);
         this.draw();
         this.remember(true);
         this.focus(picture.base);
+        this.reveal();
     }
 
     apply(changes, zoom) {
@@ -282,7 +331,7 @@ class Viewer {
     // What was changed, in words.
     told() {
         const { callers, callees, between, only, hide, recursion, sort } = this.state;
-        const words = [];
+        const words = this.isStale ? ["The link leads to a frame that is not in this picture"] : [];
         if (only) words.push(`only through ${lines(only).join(" and ")}`);
         if (hide) words.push(`without ${lines(hide).join(", ")}`);
         if (callers) words.push(`callers of ${callers}`);
@@ -363,7 +412,11 @@ class Viewer {
         if (pattern) search.open();
         search.input.value = pattern;
         search.compile(pattern);
-        this.apply(Object.fromEntries(CHANGES.map(name => [name, value(name)])), value("zoom"));
+        const { picture } = this, known = new Set(picture.profile.names), zoom = value("zoom");
+        // A function that is not there any more cannot be looked at.
+        const isKnown = name => !["callers", "callees", "between", "only"].includes(name) || lines(value(name)).every(line => known.has(line));
+        this.apply(Object.fromEntries(CHANGES.map(name => [name, isKnown(name) ? value(name) : ""])), zoom);
+        this.isStale = !CHANGES.every(isKnown) || Boolean(zoom && picture.view === 0);
         this.draw();
     }
 }
