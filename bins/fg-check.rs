@@ -7,6 +7,7 @@ use fgkit::Error;
 use fgkit::check::{BUSY, Finding, Measure, Rule, Style, Verdict, annotation, check, junit, junit_of_error, line};
 use fgkit::cli::{self, Entries, Output, Session, Tool};
 use fgkit::csv::Categories;
+use fgkit::diff::significance::Runs;
 use fgkit::input::Source;
 
 /// Check a profile against limits: a gate for CI
@@ -14,7 +15,7 @@ use fgkit::input::Source;
 /// Reads folded stacks, plain or differential, and writes a line for each limit that is broken, with the stack that
 /// contributes most. Shares are of all weight, of a differential profile of that after. Growth is of all weight before,
 /// and where the weights are counts it must be more than noise. How much a program varies from run to run cannot be seen
-/// in one run each, so each counts as at most 2000 samples; to find less, give fg-diff several runs and --significant.
+/// in one run each, so each counts as at most 1000 samples: to find less, add up several with fg-diff, and say how many with --runs.
 ///
 /// In RE=N% the last = divides; RE is a regular expression, searched for anywhere in a frame's name.
 #[derive(clap::Parser)]
@@ -37,6 +38,12 @@ struct Args {
     /// RE=N%, too. It also finds what became slower in functions that are called, or that the compiler put in their place.
     #[arg(long, value_name = "N%")]
     inclusive_growth: Vec<String>,
+    /// Each side of the differential adds up N runs
+    ///
+    /// As fg-diff does with those that are given it by name. Several find changes that one hides, if they vary as runs do;
+    /// how much they vary only fg-diff --significant sees.
+    #[arg(long, value_name = "N", default_value = "1", hide_default_value = true, hide_short_help = true)]
+    runs: Runs,
     /// Lost samples, at most
     #[arg(long, value_name = "N%")]
     lost: Option<String>,
@@ -117,7 +124,7 @@ impl Args {
 
     fn judge(&self, session: &mut Session) -> Result<(Vec<Rule>, Vec<Finding>), Error> {
         let (rules, categories) = (self.rules()?, Categories::load(self.categories.as_deref())?);
-        let findings = check(&session.sources, &rules, &categories, &mut session.diagnostics)?;
+        let findings = check(&session.sources, &rules, &categories, self.runs, &mut session.diagnostics)?;
         Ok((rules, findings))
     }
 

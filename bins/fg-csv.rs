@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use fgkit::Error;
 use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::csv::{By, Categories, DEFAULT_CATEGORIES, Format, Table, count, summary, write};
+use fgkit::diff::samples::Weighed;
+use fgkit::diff::significance::Runs;
 use fgkit::profile::Weight;
 
 /// Count what each function weighs, alone and with what it calls
@@ -17,7 +19,7 @@ use fgkit::profile::Weight;
 ///
 /// Of a differential profile, as fg-diff writes it, the table shows before, after and delta, and where the weights are
 /// counts the chance of such a difference by noise alone, adjusted for the number of rows: up to 0.05 it is significant. For
-/// that a run counts as at most 2000 samples, since one run of a program varies from the next: see fg-diff --significant.
+/// that a run counts as at most 1000 samples, since one run of a program varies from the next: see fg-diff --significant.
 /// The largest change comes first.
 #[derive(clap::Parser)]
 #[command(name = "fg-csv")]
@@ -45,7 +47,7 @@ struct Args {
     categories: Option<PathBuf>,
 
     /// Print the rules of categories and end
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, hide_short_help = true, conflicts_with = "categories")]
     print_categories: bool,
 
     /// Keep the first N rows
@@ -62,6 +64,13 @@ struct Args {
     /// large, and the chances with it; -v says what it is.
     #[arg(long, hide_short_help = true, value_name = "WEIGHT", value_parser = cli::positive)]
     per_sample: Option<Weight>,
+
+    /// Each side of a differential profile adds up N runs
+    ///
+    /// For the chances: several runs tell more of a program than one, if they vary as runs do; how much they vary only fg-diff
+    /// --significant sees.
+    #[arg(long, hide_short_help = true, value_name = "N", default_value = "1", hide_default_value = true)]
+    runs: Runs,
 
     /// Divide values by tabs
     #[arg(long, conflicts_with = "json")]
@@ -102,11 +111,14 @@ impl Tool for Args {
         let categories = Categories::load(self.categories.as_deref())?;
         let mut counts = count(&session.sources, self.by, &mut session.diagnostics)?;
         if counts.differential {
-            counts.sample = self.per_sample.or(counts.sample);
-            let said = counts
-                .sample
-                .map_or_else(|| "the weights are no counts".to_owned(), |sample| format!("one sample weighs {sample}"));
-            session.diagnostics.note(&said);
+            counts.runs = self.runs;
+            counts.weighed = self.per_sample.map_or(counts.weighed, Weighed::Counts);
+            if let Some(doubt) = counts.weighed.doubt(self.runs) {
+                session.diagnostics.warn(doubt);
+            }
+            if let Some(sample) = counts.weighed.sample() {
+                session.diagnostics.note(&format!("one sample weighs {sample}"));
+            }
         }
         let format = self.format(session.output.is_terminal());
         if self.summary {

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::diagnostics::{Diagnostics, plural};
+use fgkit::diff::samples::Weighed;
+use fgkit::diff::significance::Runs;
 use fgkit::diff::{Comparison, Options, Scaling, diff, diff_streams};
 use fgkit::filter::{Rename, Threshold};
 use fgkit::input::Source;
@@ -67,7 +69,7 @@ struct Args {
     ///
     /// BEFORE becomes AFTER there. Of the differences that remain, at most one of twenty is expected to be noise. Samples
     /// are counts, whose noise is known. A program also varies from run to run. With one run a side that cannot be seen, so
-    /// a run counts as at most 2000 samples, however many it has: a stack that grew from 5 to 10 % of the time is found,
+    /// a run counts as at most 1000 samples, however many it has: a stack that grew from 5 to 10 % of the time is found,
     /// one that grew from 5 to 6 % needs several runs a side (--before, --after; three are a good start), which show how
     /// much each stack varies. What was lost, `[lost]`, is never judged.
     #[arg(long)]
@@ -178,10 +180,14 @@ fn read(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Vec<Profile
 
 /// What was compared, for those who asked.
 fn report(comparison: &Comparison, diagnostics: &mut Diagnostics) {
-    let Comparison { totals, factor, stacks, only, different, flattened, sample, .. } = comparison;
+    let Comparison { totals, factor, stacks, only, different, flattened, weighed, .. } = comparison;
     let scaled = if *factor == 1.0 { String::new() } else { format!(" (scaled by {factor:.6})") };
+    let sample = weighed.and_then(Weighed::sample);
     let judged = sample.map_or_else(String::new, |sample| format!("; one sample weighs {sample}"));
     let flattened = if *flattened == 0 { String::new() } else { format!(", {flattened} differences flattened") };
+    if let Some(doubt) = weighed.and_then(|weighed| weighed.doubt(Runs::default())) {
+        diagnostics.warn(doubt);
+    }
     diagnostics.note(&format!(
         "before {}{scaled}, after {}; {}: {} only before, {} only after, {different} different{flattened}{judged}",
         totals.before,

@@ -15,7 +15,8 @@ use fgkit::{Error, folded};
 ///
 /// The options are applied in the order in which they stand here, whatever their order on the command line: names first,
 /// then which stacks are kept, then which of their frames, then the weights of what became of them. What is kept and
-/// what is dropped add up to the whole; -v says both.
+/// what is dropped add up to the whole; -v says both. Of an option that stands there twice the last counts: `--focus 'a|b'`
+/// keeps stacks with either.
 #[derive(clap::Parser)]
 #[command(name = "fg-filter")]
 struct Args {

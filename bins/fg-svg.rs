@@ -30,15 +30,15 @@ struct Args {
     subtitle: Option<String>,
 
     /// The picture's width in pixels [default: the window's]
-    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(100..=1_000_000), allow_negative_numbers = true)]
     width: Option<u32>,
 
-    /// A frame's height in pixels
-    #[arg(long, value_name = "PIXELS", default_value = "16", value_parser = clap::value_parser!(u32).range(2..=1_000), hide_short_help = true)]
-    height: u32,
+    /// A frame's height in pixels [default: 16, or what the font needs]
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(2..=1_000), allow_negative_numbers = true, hide_short_help = true)]
+    height: Option<u32>,
 
     /// The narrowest frame drawn, pixels or % [default: 0.1]
-    #[arg(long, value_name = "PIXELS", default_value = "0.1", hide_default_value = true)]
+    #[arg(long, value_name = "PIXELS", default_value = "0.1", hide_default_value = true, allow_hyphen_values = true)]
     minwidth: MinWidth,
 
     /// The font, as CSS names it
@@ -46,11 +46,11 @@ struct Args {
     fonttype: String,
 
     /// The font's size in pixels
-    #[arg(long, value_name = "PIXELS", default_value = "12", value_parser = positive, hide_short_help = true)]
+    #[arg(long, value_name = "PIXELS", default_value = "12", value_parser = positive, allow_negative_numbers = true, hide_short_help = true)]
     fontsize: f64,
 
     /// The average width of a character, by the font's size
-    #[arg(long, value_name = "SHARE", default_value = "0.59", value_parser = positive, hide_short_help = true)]
+    #[arg(long, value_name = "SHARE", default_value = "0.59", value_parser = positive, allow_negative_numbers = true, hide_short_help = true)]
     fontwidth: f64,
 
     /// What is counted
@@ -64,8 +64,8 @@ struct Args {
     /// The palette: hot (default), io, java, rust, …
     ///
     /// Also --color. hot (the default), mem, io, red, green, blue, yellow, purple, aqua and orange are one range of
-    /// colours; java, js, perl, python and rust tell kinds of frames apart by their names; wakeup and chain are for
-    /// wakeup stacks.
+    /// colours; java, js, perl, python and rust tell kinds of frames apart by their names; states tells functions, which are on
+    /// the CPU, from the time off it and the time runnable; wakeup and chain are for wakeup stacks.
     #[arg(
         short,
         long,
@@ -94,11 +94,11 @@ struct Args {
     negate: bool,
 
     /// Multiply the counts that are shown
-    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = positive, hide_short_help = true)]
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = positive, allow_negative_numbers = true, hide_short_help = true)]
     factor: f64,
 
     /// What the whole width stands for, if that is more than the total
-    #[arg(long, value_name = "WEIGHT", value_parser = weight, hide_short_help = true)]
+    #[arg(long, value_name = "WEIGHT", value_parser = weight, allow_negative_numbers = true, hide_short_help = true)]
     total: Option<Weight>,
 
     /// A comment in the file
@@ -137,7 +137,7 @@ struct Args {
     #[arg(long, value_name = "NUMBER", hide_short_help = true)]
     seed: Option<u64>,
 
-    /// Titles, links and attributes for frames: lines of NAME and, after tabs, key=value (title, href, target, id, class)
+    /// Titles, links and attributes for frames: lines of NAME and, after tabs, key=value
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     nameattr: Option<PathBuf>,
 
@@ -172,6 +172,10 @@ struct Args {
     /// Accepted: the output is always so
     #[arg(long, hide = true, alias = "pretty-xml")]
     deterministic: bool,
+
+    /// Accepted: the output is always UTF-8
+    #[arg(long, value_name = "NAME", hide = true)]
+    encoding: Option<String>,
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -193,7 +197,8 @@ impl Args {
             title: self.title.clone().or(chart),
             subtitle: self.subtitle.clone(),
             width: self.width,
-            frame_height: self.height,
+            // Words and a third as much again.
+            frame_height: self.height.unwrap_or((self.fontsize * 4.0 / 3.0).ceil().clamp(16.0, 1000.0) as u32),
             min_width: self.minwidth,
             font_family: self.fonttype.clone(),
             font_size: self.fontsize,
@@ -265,6 +270,49 @@ impl Args {
     }
 }
 
+/// What the reader of a picture can do.
+const VIEWER: Entries = &[
+    ("Enter, click", "Zoom to a frame. What was too narrow to draw is drawn where it gets wide enough."),
+    ("Escape", "Go back: close the search, undo the zoom, then whatever else was changed."),
+    ("Arrows, Tab", "Choose a frame: what it calls, its caller, its neighbours."),
+    ("/, Ctrl-F, F3", "Search by a regular expression, ignoring case; all frames count, drawn or not."),
+    (
+        "n, N",
+        "Next and previous match, zooming where it is too narrow to be seen; in the search field Enter and Shift-Enter.",
+    ),
+    ("c", "Only the chosen function and its callers, all together."),
+    ("e", "Only the chosen function and what it calls, all together."),
+    ("b", "The function between its callers and what it calls."),
+    ("o, h", "Only stacks through the chosen function, or only those without it; shares are those of the rest."),
+    ("r", "Merge recursion, or not."),
+    ("s", "Sort by weight, or by name."),
+    ("i", "Turn upside down: flame or icicle."),
+    ("y, Y", "Copy the name, or the whole stack."),
+    ("?", "List all this; the Menu button does, too."),
+    ("Back, Forward", "Each step has a link of its own, which leads to the same place in a picture made anew."),
+];
+
+/// The lines of a file for `--nameattr`.
+const NAME_ATTRIBUTES: Entries = &[
+    ("title", "The title in the place of name, count and share."),
+    (
+        "href, target",
+        "Makes the frame a link (http, https, file, mailto or relative), followed by a click; Ctrl-click zooms.",
+    ),
+    ("id, class", "Attributes of the frame's element."),
+    ("g_extra, a_extra", "More attributes, as key=\"value\", of a frame that is no link, or is one."),
+];
+
+/// Options that others have.
+const ACCEPTED: Entries = &[
+    ("--color, --no-sort, --no-javascript", "Other names of --colors, --sorted, --plain."),
+    (
+        "--deterministic, --pretty-xml, --encoding",
+        "Without effect: colours depend on the name alone, the output is UTF-8.",
+    ),
+    ("Abbreviations", "Long options can be cut short where no other begins alike, as --inv."),
+];
+
 impl Tool for Args {
     const EXAMPLES: Entries = &[
         ("fg-record -- ./app | fg-collapse | fg-svg > flame.svg", "What a program does."),
@@ -275,15 +323,22 @@ impl Tool for Args {
         ),
     ];
 
+    fn sections() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
+        let all = [("THE PICTURE", VIEWER), ("NAME ATTRIBUTES", NAME_ATTRIBUTES), ("OPTIONS OF OTHERS", ACCEPTED)];
+        all.map(|(heading, entries)| (heading, entries.to_vec())).into()
+    }
+
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         let Session { sources, output, diagnostics } = session;
         let known = if self.cp { PaletteMap::load(PALETTE_MAP.as_ref(), diagnostics)? } else { PaletteMap::default() };
         let named = self.nameattr.as_ref().map(|path| NameAttributes::load(path, diagnostics)).transpose()?;
         let mut options = self.options(known, named.unwrap_or_default());
+        let skipped = diagnostics.skipped();
         let drawing = self.draw(sources, &options, diagnostics)?;
         match drawing.stacks {
             0 if diagnostics.failed() => return Err(Error::Said),
-            0 => return Err(Error::Refused("no stacks to draw, so no picture".to_owned())),
+            0 if diagnostics.skipped() > skipped => return Err(Error::Refused(folded::NO_STACK.to_owned())),
+            0 => return Err(Error::Refused("no stacks to draw: the input is empty".to_owned())),
             _ => {}
         }
         if self.total.is_some_and(|total| total < drawing.layout.total.after) {

@@ -3,6 +3,7 @@
 mod beta;
 mod comparison;
 mod runs;
+pub mod samples;
 mod scale;
 pub mod significance;
 mod stream;
@@ -38,8 +39,8 @@ pub struct Options {
 /// Compares the runs before, added up, with those after. A stack that stands on one side only weighs nothing on the other.
 ///
 /// # Errors
-/// [`Error::Overflow`] if a sum does not fit; [`Error::Refused`] if the significance of weights is asked for that are
-/// no counts.
+/// [`Error::Overflow`] if a sum does not fit; [`Error::Refused`] if the significance of durations is asked for with one
+/// run a side.
 ///
 /// # Example
 /// ```
@@ -99,7 +100,7 @@ fn compare(mut before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> 
     };
     let real = told.as_ref().map(|told| significant(told, totals, ratio));
     let mut comparison = Comparison::new(totals, ratio, unit, options)?;
-    comparison.sample = told.map(|told| told.sample);
+    comparison.weighed = told.map(|told| told.weighed);
     let mut number = 0;
     both.reweigh(|weights| {
         number += 1;

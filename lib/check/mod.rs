@@ -17,7 +17,8 @@ use self::spin::Spin;
 use crate::Error;
 use crate::csv::{Categories, charged, is_state};
 use crate::diagnostics::Diagnostics;
-use crate::diff::significance::{Differences, Divisor, FALSE_DISCOVERIES};
+use crate::diff::samples::{Divisor, Weighed};
+use crate::diff::significance::{Differences, FALSE_DISCOVERIES, Runs};
 use crate::folded::{Kind, Target, read_all};
 use crate::input::Source;
 use crate::profile::{FrameId, Frames, Weight, Weights};
@@ -52,7 +53,7 @@ pub struct Finding {
     pub worst: Option<(Vec<u8>, Weights)>,
 }
 
-/// Checks all rules.
+/// Checks all rules; each side of a differential profile adds up so many runs.
 ///
 /// # Errors
 /// [`Error::Overflow`], those of [`read_all`], [`Error::Said`] if a source could not be read, and [`Error::Refused`] if a
@@ -62,6 +63,7 @@ pub fn check(
     sources: &[Source],
     rules: &[Rule],
     categories: &Categories,
+    runs: Runs,
     diagnostics: &mut Diagnostics,
 ) -> Result<Vec<Finding>, Error> {
     rules.iter().try_for_each(|rule| rule.knows_its_category(categories))?;
@@ -82,7 +84,13 @@ pub fn check(
             "rules about growth need a profile of two weights a line, as fg-diff writes it".to_owned(),
         ));
     }
-    Ok(intake.findings())
+    let weighed = intake.differential.then(|| intake.divisor.weighed_if_many(&intake.frames));
+    if let Some(doubt) =
+        weighed.filter(|_| rules.iter().any(|rule| rule.measure.is_growth())).and_then(|it| it.doubt(runs))
+    {
+        diagnostics.warn(doubt);
+    }
+    Ok(intake.findings(weighed, runs))
 }
 
 /// What one rule, or one function under a rule for each, has gathered.
@@ -215,10 +223,10 @@ impl<'a> Intake<'a> {
         }
     }
 
-    fn findings(mut self) -> Vec<Finding> {
-        let sample = self.divisor.sample_weight_of_many().filter(|_| self.differential);
+    fn findings(mut self, weighed: Option<Weighed>, runs: Runs) -> Vec<Finding> {
+        let sample = weighed.and_then(Weighed::sample);
         // Self weights, since no sample is in two of them.
-        let differences = sample.map(|sample| Differences::new(self.alone.iter().copied(), sample, self.total));
+        let differences = sample.map(|sample| Differences::new(self.alone.iter().copied(), sample, self.total, runs));
         let tallies = std::mem::take(&mut self.tallies);
         let mut findings = Vec::new();
         for (number, (rule, mut tallies)) in self.rules.iter().zip(tallies).enumerate() {

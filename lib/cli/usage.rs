@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::options::Shared;
 use super::{Tool, manual};
@@ -39,7 +39,7 @@ pub(super) fn no_input<T: Tool>(name: &'static str) -> u8 {
 
 /// Prints what was asked for, or says what is wrong. The exit status is returned.
 pub(super) fn answer(name: &'static str, error: &clap::Error, arguments: &[OsString]) -> u8 {
-    let text = error.render().to_string();
+    let text = below_zero(error).unwrap_or_else(|| error.render().to_string());
     match error.kind() {
         ErrorKind::DisplayHelp => print(name, Ok(text.into_bytes())),
         ErrorKind::DisplayVersion if wants_details(arguments) => print(name, Ok((text + &details()).into_bytes())),
@@ -50,6 +50,15 @@ pub(super) fn answer(name: &'static str, error: &clap::Error, arguments: &[OsStr
             2
         }
     }
+}
+
+/// A number below zero looks like an option, and the parser would have it written behind `--`, where commands and files
+/// stand.
+fn below_zero(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return None };
+    let is_number = argument.strip_prefix('-')?.starts_with(|first: char| first.is_ascii_digit());
+    (error.kind() == ErrorKind::UnknownArgument && is_number)
+        .then(|| format!("{argument} stands for nothing: no value here is below zero"))
 }
 
 /// Prints to standard output, where a full disk is a failure and a closed pipe is none. The exit status is returned.

@@ -5,10 +5,11 @@ use rustc_hash::FxBuildHasher;
 
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::diff::significance::{Differences, Divisor};
+use crate::diff::samples::{Divisor, Weighed};
+use crate::diff::significance::{Differences, Runs};
 use crate::folded::{Kind, Target, read_all, read_in_parts};
 use crate::input::Source;
-use crate::profile::{self, FrameId, Frames, Weight, Weights};
+use crate::profile::{self, FrameId, Frames, Weights};
 
 /// Leaves that are states of a thread and not functions.
 const STATES: [&[u8]; 3] = [b"[off-cpu]", b"[runnable]", b"[unsampled]"];
@@ -55,8 +56,10 @@ pub struct Counts {
     pub differential: bool,
     /// What all stacks weigh.
     pub total: Weights,
-    /// What one sample weighs after, if the weights are counts.
-    pub sample: Option<Weight>,
+    /// What the weights after are.
+    pub weighed: Weighed,
+    /// How many runs each of two weights adds up.
+    pub runs: Runs,
     /// What was counted; what weighs nothing is left out.
     pub rows: Vec<Row>,
 }
@@ -65,8 +68,8 @@ impl Counts {
     /// What judges the differences of a differential profile whose weights are counts. Of functions their self weights tell
     /// what noise is, since no sample is in two of them.
     pub(super) fn differences(&self) -> Option<Differences> {
-        let sample = self.sample.filter(|_| self.differential)?;
-        Some(Differences::new(self.rows.iter().map(|row| row.weights[0]), sample, self.total))
+        let sample = self.weighed.sample().filter(|_| self.differential)?;
+        Some(Differences::new(self.rows.iter().map(|row| row.weights[0]), sample, self.total, self.runs))
     }
 }
 
@@ -115,7 +118,7 @@ fn join(parts: Vec<Intake>) -> Result<Counts, Error> {
         }
     }
     whole.rows.retain(|row| row.weights.iter().any(|weights| *weights != Weights::default()));
-    whole.sample = divisor.sample_weight();
+    whole.weighed = divisor.weighed(&whole.frames);
     Ok(whole)
 }
 

@@ -1,6 +1,7 @@
 //! What becomes of one stack's weights, and what that adds up to.
 
 use super::Options;
+use super::samples::Weighed;
 use super::scale::{Ratio, Scale};
 use crate::Error;
 use crate::profile::{Weight, Weights};
@@ -20,8 +21,8 @@ pub struct Comparison {
     pub different: u64,
     /// How many differences were flattened.
     pub flattened: u64,
-    /// What one sample weighs, where differences were judged by it.
-    pub sample: Option<Weight>,
+    /// What the weights are, where differences were judged by it.
+    pub weighed: Option<Weighed>,
     scale: Scale,
     least: Weight,
 }
@@ -39,7 +40,7 @@ impl Comparison {
             only: (0, 0),
             different: 0,
             flattened: 0,
-            sample: None,
+            weighed: None,
             scale: Scale::new(ratio, unit),
             least: options.min_change.map_or(Ok(Weight::ZERO), |least| least.of(totals.after))?,
         })

@@ -1,8 +1,9 @@
 //! What several runs tell of a profile: its counts, and how much they vary.
 
 use super::Options;
+use super::samples::{Divisor, Weighed};
 use super::scale::Scaling;
-use super::significance::{Divisor, Evidence, Spread};
+use super::significance::{Evidence, Runs, Spread};
 use crate::Error;
 use crate::profile::{Profile, Weight, Weights};
 
@@ -18,33 +19,47 @@ pub struct Told {
     pub evidence: Vec<Evidence>,
     /// What one sample weighs.
     pub sample: Weight,
+    /// What the weights are.
+    pub weighed: Weighed,
 }
 
 /// The evidence on each stack of `joined`.
 pub fn evidence(joined: &Profile, before: &[Profile], after: &[Profile], options: &Options) -> Result<Told, Error> {
     let repeated = before.len() > 1 || after.len() > 1;
-    let sample_weight = match options.per_sample {
-        Some(weight) => weight,
-        None => sample_weight(before.iter().chain(after), repeated)?,
+    let weighed = match options.per_sample {
+        Some(weight) => Weighed::Counts(weight),
+        None => weighed(joined, before.iter().chain(after))?,
     };
-    let sample = sample_weight.as_f64();
+    let sample = match weighed.sample() {
+        Some(sample) => sample,
+        // The spread will tell.
+        None if repeated => Weight::from_millionths(1),
+        None => {
+            let doubt = weighed.doubt(Runs::default()).unwrap_or_default();
+            return Err(Error::Refused(format!(
+                "{doubt} (--before, --after), or say one sample's weight (--per-sample)"
+            )));
+        }
+    };
+    // Several runs show how much they vary, whatever they weigh.
+    let weighed = if repeated { Weighed::Counts(sample) } else { weighed };
     let mut evidence = Vec::with_capacity(joined.len());
     joined.for_each_sorted::<Error>(|stack| {
         let is_lost = stack.frames.len() == 1 && joined.frames.name(stack.frames[0]) == LOST;
         let weights = if is_lost { Weights::default() } else { stack.weights };
-        evidence.push(Evidence::counted(weights, sample));
+        evidence.push(Evidence::counted(weights, sample.as_f64()));
         Ok(())
     })?;
     if repeated {
-        let sides = [before, after].map(|runs| columns(joined, runs, sample, options.scaling));
+        let sides = [before, after].map(|runs| columns(joined, runs, sample.as_f64(), options.scaling));
         let [before, after] = sides;
         set_spread(&mut evidence, &[before?, after?]);
     }
-    Ok(Told { evidence, sample: sample_weight })
+    Ok(Told { evidence, sample, weighed })
 }
 
-/// What one sample weighs, as far as the weights tell.
-fn sample_weight<'a>(runs: impl Iterator<Item = &'a Profile>, repeated: bool) -> Result<Weight, Error> {
+/// What the weights are, as far as they and the frames tell.
+fn weighed<'a>(joined: &Profile, runs: impl Iterator<Item = &'a Profile>) -> Result<Weighed, Error> {
     let mut divisor = Divisor::default();
     for profile in runs {
         profile.for_each::<Error>(|_, weights| {
@@ -52,16 +67,7 @@ fn sample_weight<'a>(runs: impl Iterator<Item = &'a Profile>, repeated: bool) ->
             Ok(())
         })?;
     }
-    match divisor.sample_weight() {
-        Some(weight) => Ok(weight),
-        // The spread will tell.
-        None if repeated => Ok(Weight::from_millionths(1)),
-        None => Err(Error::Refused(
-            "the weights look like durations and not like counts of samples, so one run each does not tell what is \
-             noise: give several runs (--before, --after), or one sample's weight (--per-sample)"
-                .to_owned(),
-        )),
-    }
+    Ok(divisor.weighed(&joined.frames))
 }
 
 /// For each run the samples of every stack of `joined`, in sorted order; if totals are compared, of runs of one length.

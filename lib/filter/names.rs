@@ -9,9 +9,9 @@ use super::rename::{self, Rename};
 use super::shorten::shorten;
 use crate::profile::{FrameId, Frames};
 
-/// A thread's number in its name: `worker-12`, `java-123/124`, `GC Thread#3`, `kworker/0:1`.
+/// A thread's number in its name: `worker-12`, `java-123/124`, `GC Thread#3`, `kworker/0:1`; but nothing of `x86_64`.
 static THREAD_NUMBER: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?-u)([-/#:_ ])(\?|[0-9]+\b)").expect("a valid pattern"));
+    LazyLock::new(|| Regex::new(r"(?-u)([/#: ]|(?:^|[^0-9])[-_])(\?|[0-9]+\b)").expect("a valid pattern"));
 
 /// How frames are renamed. The order is that of the fields.
 #[derive(Debug, Default)]
@@ -90,6 +90,10 @@ mod tests {
             ("GC Thread#3", "GC Thread#*"),
             ("kworker/0:1", "kworker/*:*"),
             ("x264", "x264"),
+            ("qemu-system-x86_64", "qemu-system-x86_64"),
+            ("ld-linux-x86-64", "ld-linux-x86-64"),
+            ("worker_12", "worker_*"),
+            ("-1", "-*"),
             ("python3.11", "python3.11"),
             ("tokio-4shared", "tokio-4shared"),
         ] {

@@ -19,6 +19,6 @@ pub use merge::merge;
 pub use ordered::{Ordered, in_order};
 pub use parts::read_in_parts;
 pub(crate) use ranges::merge_in_ranges;
-pub use read::{Kind, Line, Target, gather, gather_each, parse_line, read_all, read_into};
+pub use read::{Kind, Line, NO_STACK, Target, gather, gather_each, parse_line, read_all, read_into};
 pub use scan::{Scanned, scan};
 pub use write::write;

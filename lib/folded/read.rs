@@ -81,6 +81,10 @@ fn trim_blanks(line: &[u8]) -> &[u8] {
     &line[..end]
 }
 
+/// What is said where every line is malformed.
+pub const NO_STACK: &str =
+    "no line of the input is a folded stack: frame;… WEIGHT; try fg-collapse on what a profiler wrote";
+
 /// What takes stacks as they are read.
 pub trait Target {
     /// Where the frames' names are kept.
@@ -112,6 +116,7 @@ pub trait Target {
 /// Those of the target, and with strict diagnostics the first malformed line.
 pub fn read_all(sources: &[Source], target: &mut dyn Target, diagnostics: &mut Diagnostics) -> Result<(), Error> {
     let mut reader = Reader::new(target, None);
+    let skipped_before = diagnostics.skipped();
     for source in sources {
         let result = source.open().and_then(|mut input| {
             let name = input.name().to_owned();
@@ -123,8 +128,8 @@ pub fn read_all(sources: &[Source], target: &mut dyn Target, diagnostics: &mut D
             other => other?,
         }
     }
-    if reader.kind.is_none() && diagnostics.skipped() > 0 {
-        return Err(Error::Refused("no line of the input is a folded stack: frame;frame;… WEIGHT".to_owned()));
+    if reader.kind.is_none() && diagnostics.skipped() > skipped_before {
+        return Err(Error::Refused(NO_STACK.to_owned()));
     }
     Ok(())
 }

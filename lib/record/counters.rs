@@ -124,17 +124,25 @@ impl Counters {
     /// How many samples of each event the kernel says it dropped, where it can say.
     pub fn lost(&self) -> Option<Vec<u64>> {
         let mut lost = Vec::new();
-        let leaders = self.rings.iter().map(|rings| &rings.samples.counter);
-        for counter in leaders.chain(&self.others) {
-            let Some(counted) = self.counted.get(&counter.id().ok()?).filter(|counted| counted.event != SWITCHES)
-            else {
-                continue;
-            };
-            let event = counted.event as usize;
+        for (event, counter) in self.of_samples() {
             lost.resize(lost.len().max(event + 1), 0);
             lost[event] += counter.stat().ok()?.lost_records?;
         }
         Some(lost)
+    }
+
+    /// How much was counted in the threads that are recorded, whether or not samples were taken of it.
+    pub fn counted(&self) -> Option<u64> {
+        (!self.of_cpus).then(|| self.of_samples().map(|(_, counter)| Some(counter.stat().ok()?.count)).sum()).flatten()
+    }
+
+    /// The counters that samples are taken of, each with its event's number.
+    fn of_samples(&self) -> impl Iterator<Item = (usize, &Counter)> {
+        let leaders = self.rings.iter().map(|rings| &rings.samples.counter);
+        leaders.chain(&self.others).filter_map(|counter| {
+            let counted = self.counted.get(&counter.id().ok()?).filter(|counted| counted.event != SWITCHES)?;
+            Some((counted.event as usize, counter))
+        })
     }
 
     /// How many records of what samples refer to the kernel says it dropped, where it can say.

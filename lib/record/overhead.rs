@@ -51,6 +51,12 @@ impl Overhead {
     }
 }
 
+/// What the user should know where samples stand for less than half of what was counted.
+pub fn sparse(sampled: u128, counted: u64) -> Option<String> {
+    let share = sampled as f64 / counted as f64;
+    (share < 0.5).then(|| format!("samples stand for {:.1} % of what was counted: the rest is missing", share * 100.0))
+}
+
 /// The next rate, where the share is so many times the limit: down at once, up by steps that do not overshoot.
 fn next(one_in: u32, times: f64) -> u32 {
     if times > 1.0 {
@@ -64,7 +70,7 @@ fn next(one_in: u32, times: f64) -> u32 {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{FEWEST, Overhead, next};
+    use super::{FEWEST, Overhead, next, sparse};
 
     #[test]
     fn fewer_samples_are_taken_above_the_limit_and_more_below_it() {
@@ -89,5 +95,12 @@ mod tests {
         assert_eq!(look(2000, 545), Some(2));
         assert_eq!(look(3000, 562), None);
         assert!(overhead.note().unwrap().contains("one in 3, to stay below 2 %"));
+    }
+
+    #[test]
+    fn samples_that_stand_for_little_are_told_of() {
+        assert!(sparse(3, 200).unwrap().contains("1.5 %"));
+        assert_eq!(sparse(150, 200), None);
+        assert_eq!(sparse(0, 0), None);
     }
 }

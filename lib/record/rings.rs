@@ -131,7 +131,10 @@ impl Reader {
         };
         match event {
             Event::Sample(sample) => {
-                if let Some(number) = counters.event(stamp.tid, stamp.id).filter(|event| self.is_kept(*event)) {
+                let number = counters.event(stamp.tid, stamp.id);
+                let kept = number.filter(|event| self.is_kept(*event));
+                recording.counts.passed_over += u64::from(number.is_some() && kept.is_none());
+                if let Some(number) = kept {
                     if stamp.time > self.horizon {
                         self.read_side_band(counters, recording);
                     }

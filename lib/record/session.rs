@@ -10,7 +10,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::counters::{Counters, CpuRings, Ring};
 use super::events::Metric;
 use super::off_cpu::bpf::{Aggregation, WINDOW};
-use super::overhead::Overhead;
+use super::overhead::{self, Overhead};
 use super::rings::{self, Reader};
 use super::sampling::Rate;
 use super::target::{self, Target};
@@ -35,6 +35,8 @@ pub(super) struct Session {
     /// What was lost in the parts before it.
     lost_before: Vec<u64>,
     side_band_lost_before: u64,
+    /// What was counted in them.
+    counted_before: u64,
     watch: Watch,
     /// When the stack of a living thread was read last: how many there were, and how many samples.
     last_living: (u64, u64),
@@ -93,6 +95,7 @@ impl Session {
             began: Instant::now(),
             lost_before: Vec::new(),
             side_band_lost_before: 0,
+            counted_before: 0,
             watch,
             last_living: (0, 0),
             running: living.len(),
@@ -224,8 +227,17 @@ impl Session {
         let began = SystemTime::now().checked_sub(elapsed).and_then(|began| began.duration_since(UNIX_EPOCH).ok());
         let began = began.unwrap_or_default().as_secs();
         let metrics = self.metrics.clone();
-        let notes = std::mem::take(&mut self.counters.notes);
+        let sparse = self.sparse(&recording);
+        let notes = self.counters.notes.drain(..).chain(sparse).collect();
         Recorded { recording, metrics, times: None, began, elapsed, command: None, notes }
+    }
+
+    /// What the user should know of samples that were to be fewer: they may be nearly none.
+    fn sparse(&mut self, recording: &Recording) -> Option<String> {
+        let counted = self.overhead.as_ref().and_then(|_| self.counters.counted())?;
+        let counted = counted - std::mem::replace(&mut self.counted_before, counted);
+        let sampled = (0..self.metrics.len()).map(|event| recording.total_period(event as u32)).sum();
+        if recording.counts.samples == 0 { None } else { overhead::sparse(sampled, counted) }
     }
 
     /// A ring whose own thread has ended would wake us for ever.

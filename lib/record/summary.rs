@@ -99,6 +99,10 @@ fn nothing(recorded: &Recorded) -> Option<String> {
     if counts.samples + counts.lost > 0 || recorded.times.is_some() {
         return None;
     }
+    if counts.passed_over > 0 {
+        let all = plural(counts.passed_over, "sample");
+        return Some(format!("nothing was recorded: passed over {all}, for fewer were to be taken"));
+    }
     let [first, ..] = &recorded.metrics[..] else { return None };
     let name = first.0.name();
     let is_time = ["clock", "cycles", "instructions"].iter().any(|time| name.contains(time));

@@ -34,8 +34,94 @@ pub fn set_period(counter: &File, period: u64) {
 pub fn wait_for_cpus() {
     const GLOBAL: libc::c_int = 1; // MEMBARRIER_CMD_GLOBAL
     // SAFETY: takes three numbers and no address.
-    unsafe { libc::syscall(libc::SYS_membarrier, GLOBAL, 0, 0) };
+    let result = unsafe { libc::syscall(libc::SYS_membarrier, GLOBAL, 0, 0) };
+    if result < 0 {
+        // Where CPUs run without a clock's tick the kernel does not wait for them; a switch takes no longer than this.
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
 }
+
+/// What `bpf` is told of a batch: the part of `union bpf_attr` of that name.
+#[cfg(feature = "bpf")]
+#[repr(C)]
+struct Batch {
+    from: *const u32,
+    to: *mut u32,
+    keys: *mut libc::c_void,
+    values: *mut libc::c_void,
+    count: u32,
+    table: RawFd,
+    element_flags: u64,
+    flags: u64,
+}
+
+/// Reads all of a hash table in the kernel, and takes it out if that is wanted: many entries a call, where to go from key
+/// to key takes three calls an entry. What was read before a failure is among the entries. Keys and values must be as large
+/// as the table's.
+#[cfg(feature = "bpf")]
+pub fn read_table<K: aya::Pod, V: aya::Pod>(
+    table: std::os::fd::BorrowedFd<'_>,
+    takes: bool,
+    entries: &mut Vec<(K, V)>,
+) -> io::Result<()> {
+    let (mut room, mut place, mut refusals) = (512, None, 0);
+    loop {
+        let before = entries.len();
+        let read = read_batch(table, takes, (room, &mut place), entries);
+        refusals = if entries.len() > before { 0 } else { refusals };
+        match read.map_err(|error| (error.raw_os_error(), error)) {
+            Ok(()) => {}
+            Err((Some(libc::ENOENT), _)) => return Ok(()),
+            // Entries of one hash are read at once.
+            Err((Some(libc::ENOSPC), _)) => room *= 2,
+            // Somebody holds the lock of these entries, or seems to.
+            Err((Some(libc::EBUSY | libc::EDEADLK | libc::ETIMEDOUT), _)) if refusals < 100 => refusals += 1,
+            Err((_, error)) => return Err(error),
+        }
+    }
+}
+
+/// Reads no more entries than so many from a place on, and moves the place.
+#[cfg(feature = "bpf")]
+fn read_batch<K: aya::Pod, V: aya::Pod>(
+    table: std::os::fd::BorrowedFd<'_>,
+    takes: bool,
+    (room, place): (usize, &mut Option<u32>),
+    entries: &mut Vec<(K, V)>,
+) -> io::Result<()> {
+    const LOOKUP: libc::c_int = 24; // BPF_MAP_LOOKUP_BATCH; the next is BPF_MAP_LOOKUP_AND_DELETE_BATCH
+    let (mut keys, mut values) = (Vec::<K>::with_capacity(room), Vec::<V>::with_capacity(room));
+    let mut to = place.unwrap_or(0);
+    let mut batch = Batch {
+        from: place.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
+        to: &mut to,
+        keys: keys.as_mut_ptr().cast(),
+        values: values.as_mut_ptr().cast(),
+        count: room as u32,
+        table: table.as_raw_fd(),
+        element_flags: 0,
+        flags: 0,
+    };
+    let command = LOOKUP + libc::c_int::from(takes);
+    // SAFETY: the file is open and all places are ours; there is room for as many keys and values as is said.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, &mut batch, size_of::<Batch>()) };
+    let read = if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
+    let has_begun = |error: &io::Error| error.raw_os_error().is_some_and(|code| WHILE_READING.contains(&code));
+    if read.as_ref().err().is_none_or(has_begun) {
+        // SAFETY: the kernel wrote so many of each, no more than there is room for, and any bytes make one.
+        unsafe {
+            keys.set_len(batch.count as usize);
+            values.set_len(batch.count as usize);
+        }
+        entries.extend(keys.into_iter().zip(values));
+        *place = Some(to);
+    }
+    read
+}
+
+/// With these the kernel ends reading when it has begun: at the end, for want of room, and where it does not get a lock.
+#[cfg(feature = "bpf")]
+const WHILE_READING: [libc::c_int; 5] = [libc::ENOENT, libc::ENOSPC, libc::EBUSY, libc::EDEADLK, libc::ETIMEDOUT];
 
 /// The time that this process has spent on the CPU.
 pub fn own_cpu_time() -> std::time::Duration {

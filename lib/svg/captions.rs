@@ -1,6 +1,6 @@
 //! The words around the frames: headings, legend, controls.
 
-use super::colour::{self, Colour, STATES};
+use super::colour::{self, Colour, OFF_CPU, STATES};
 use super::options::{MinWidth, SIDE};
 use super::text::{escape, visible};
 use super::write::Picture;
@@ -43,6 +43,11 @@ impl Picture<'_> {
             (_, true, negate) => entries.push((if negate { red } else { blue }, "vanished".to_owned())),
             (_, _, true) => entries.extend([(red, "shrank".to_owned()), (blue, "grew".to_owned())]),
             (_, _, false) => entries.extend([(red, "grew".to_owned()), (blue, "shrank".to_owned())]),
+        }
+        if let Some(colour) = self.options.scheme.palette.on_cpu().filter(|_| !self.differential) {
+            let others = self.layout.leaves.iter().take(OFF_CPU).map(|weight| weight.millionths()).sum();
+            let on_cpu = self.layout.total.after.saturating_sub(Weight::from_millionths(others));
+            entries.push((colour, format!("on CPU {}", self.share(on_cpu))));
         }
         let weights = self.layout.states.into_iter().zip(self.layout.leaves);
         for ((state, colour), (anywhere, leaf)) in STATES.iter().zip(weights) {

@@ -97,6 +97,15 @@ pub enum Palette {
     Wakeup,
     /// Wakers aqua, others blue.
     Chain,
+    /// Functions red, which is on the CPU where nothing stands on them; states as always: waiting blue, runnable yellow.
+    States,
+}
+
+impl Palette {
+    /// The colour that stands for its functions in the legend, where only functions and states are told apart.
+    pub fn on_cpu(self) -> Option<Colour> {
+        (self == Self::States).then(|| Ramp::Red.at([0.5; 3]))
+    }
 }
 
 /// A stretch of related colours.
@@ -210,6 +219,9 @@ pub const STATES: [(&[u8], Colour); 6] = [
     (b"[unknown]", Colour(189, 189, 189)),
 ];
 
+/// How many of [`STATES`], from the first on, end stacks of time that was not seen on a CPU.
+pub const OFF_CPU: usize = 4;
+
 /// Whether the frame is one of [`STATES`].
 pub fn is_state(name: &[u8]) -> bool {
     STATES.iter().any(|(state, _)| *state == name)
@@ -228,7 +240,7 @@ fn ramp(palette: Palette, name: &[u8]) -> Ramp {
         Palette::Hot => Ramp::Hot,
         Palette::Mem => Ramp::Mem,
         Palette::Io => Ramp::Io,
-        Palette::Red => Ramp::Red,
+        Palette::Red | Palette::States => Ramp::Red,
         Palette::Green => Ramp::Green,
         Palette::Blue => Ramp::Blue,
         Palette::Yellow => Ramp::Yellow,

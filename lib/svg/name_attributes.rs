@@ -42,11 +42,12 @@ impl Element {
         self.attributes.get("class").map(String::as_str)
     }
 
-    /// Takes a field of a line; false if it is none.
-    fn take(&mut self, field: &str) -> bool {
-        let Some((key, value)) = field.split_once('=') else { return false };
+    /// Takes a field of a line, or says what is wrong with it.
+    fn take(&mut self, field: &str) -> Result<(), &'static str> {
+        let (key, value) = field.split_once('=').ok_or(FIELDS)?;
         match key {
             "title" => self.title = Some(value.to_owned()),
+            "href" if !is_address(value) => return Err(ADDRESS),
             "href" => {
                 self.is_link = true;
                 self.attributes.entry("target".to_owned()).or_insert_with(|| "_top".to_owned());
@@ -54,13 +55,13 @@ impl Element {
             }
             "target" | "id" | "class" => self.set(key, value),
             "g_extra" | "a_extra" => return self.take_raw(value),
-            _ => return false,
+            _ => return Err(FIELDS),
         }
-        true
+        Ok(())
     }
 
     /// `key="value" key='value' key=value`.
-    fn take_raw(&mut self, mut rest: &str) -> bool {
+    fn take_raw(&mut self, mut rest: &str) -> Result<(), &'static str> {
         while let Some((key, after)) = rest.trim_start().split_once('=') {
             let quote = after.chars().next().filter(|quote| matches!(quote, '"' | '\''));
             let (value, next) = match quote {
@@ -69,17 +70,31 @@ impl Element {
             };
             let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
             if !key.bytes().all(is_name) || !key.starts_with(|first: char| first.is_ascii_alphabetic()) {
-                return false;
+                return Err(FIELDS);
+            }
+            if key.eq_ignore_ascii_case("href") && !is_address(value) {
+                return Err(ADDRESS);
             }
             self.set(key, value);
             rest = next;
         }
-        rest.trim().is_empty()
+        if rest.trim().is_empty() { Ok(()) } else { Err(FIELDS) }
     }
 
     fn set(&mut self, key: &str, value: &str) {
         self.attributes.insert(key.to_owned(), value.to_owned());
     }
+}
+
+const FIELDS: &str = "expected NAME, and after tabs title=, href=, target=, id=, class=, g_extra= or a_extra=";
+const ADDRESS: &str = "no link: expected an address of a page (http, https, file, mailto, or without a scheme)";
+
+/// Whether a link may lead there: to what is loaded, not to a script that is run.
+fn is_address(address: &str) -> bool {
+    let scheme = address.trim().split(['/', '?', '#']).next().and_then(|start| start.split_once(':'));
+    scheme.is_none_or(|(scheme, _)| {
+        ["http", "https", "file", "mailto"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
+    })
 }
 
 impl NameAttributes {
@@ -94,12 +109,11 @@ impl NameAttributes {
         for (number, line) in (1..).zip(text.lines().filter(|line| !line.is_empty())) {
             let mut fields = line.split(|byte| *byte == b'\t');
             let element = all.0.entry(fields.next().unwrap_or_default().to_vec()).or_default();
-            let mut good = true;
+            let mut fault = None;
             for field in fields {
-                good &= element.take(&visible(field));
+                fault = fault.or(element.take(&visible(field)).err());
             }
-            if !good {
-                let what = "expected NAME, and after tabs title=, href=, target=, id=, class=, g_extra= or a_extra=";
+            if let Some(what) = fault {
                 diagnostics.malformed(&name, number, what)?;
             }
         }
@@ -119,20 +133,34 @@ impl NameAttributes {
 
 #[cfg(test)]
 mod tests {
-    use super::Element;
+    use super::{ADDRESS, Element, FIELDS, is_address};
 
     #[test]
     fn raw_attributes_are_taken_apart() {
         let mut element = Element::default();
-        assert!(element.take("g_extra=onclick=\"a('x')\" style='b: \"c\"' rel=d"));
-        assert!(element.take("href=https://x/?a=1&b=2"));
+        assert_eq!(element.take("g_extra=onclick=\"a('x')\" style='b: \"c\"' rel=d"), Ok(()));
+        assert_eq!(element.take("href=https://x/?a=1&b=2"), Ok(()));
         let mut text = Vec::new();
         assert_eq!(element.push_attributes(&mut text), None);
         let expected = " onclick=\"a(&#39;x&#39;)\" rel=\"d\" style=\"b: &quot;c&quot;\" target=\"_top\" \
                         xlink:href=\"https://x/?a=1&amp;b=2\"";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
         for bad in ["title", "colour=red", "g_extra=a b=c", "g_extra=><x=1"] {
-            assert!(!element.take(bad), "{bad}");
+            assert_eq!(element.take(bad), Err(FIELDS), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_link_leads_to_a_page_and_runs_nothing() {
+        for good in ["#there", "a/b.html", "HTTPS://x/", "//x/y", "file:///x", "mailto:a@b", "?a=b:c", "/a:b"] {
+            assert!(is_address(good), "{good}");
+        }
+        for bad in
+            ["javascript:x()", " JavaScript:x()", "java\u{1}script:x()", "data:text/html,x", "vbscript:x", "a b:c"]
+        {
+            assert!(!is_address(bad), "{bad}");
+            assert_eq!(Element::default().take(&format!("href={bad}")), Err(ADDRESS), "{bad}");
+            assert_eq!(Element::default().take(&format!("a_extra=href=\"{bad}\"")), Err(ADDRESS), "{bad}");
         }
     }
 }

@@ -164,7 +164,7 @@ impl Background {
         match palette {
             Palette::Mem => Self::Green,
             Palette::Io | Palette::Wakeup | Palette::Chain => Self::Blue,
-            Palette::Red | Palette::Green | Palette::Blue => Self::Grey,
+            Palette::Red | Palette::Green | Palette::Blue | Palette::States => Self::Grey,
             Palette::Aqua | Palette::Yellow | Palette::Purple | Palette::Orange => Self::Grey,
             _ => Self::Yellow,
         }

@@ -30,7 +30,8 @@ pub fn escape(text: &str, out: &mut Vec<u8>) {
 }
 
 /// What of a name fits into a number of characters: all of it, else its last parts (the function rather than its
-/// namespaces) with `..` before them, else the beginning of its last part. Nothing in fewer than three characters.
+/// namespaces) with `..` before them, else the beginning of its last part. What is in a type comes before the namespaces
+/// that the type is in. Nothing in fewer than three characters.
 pub fn label(name: &str, room: usize) -> Cow<'_, str> {
     if room < 3 {
         return Cow::Borrowed("");
@@ -38,9 +39,25 @@ pub fn label(name: &str, room: usize) -> Cow<'_, str> {
     if name.len() <= room || name.chars().count() <= room {
         return Cow::Borrowed(name);
     }
-    let short = short(name);
+    let Short { text: short, inner, at } = short(name);
     let parts = parts(&short);
-    let fits = |start: usize| short[start..].chars().count() + if start > 0 { 2 } else { 0 } <= room;
+    let length = |start: usize| short[start..].chars().count() + if start > 0 { 2 } else { 0 };
+    if !inner.is_empty() {
+        let inner_length = inner.chars().count() + 2;
+        let (mut starts, mut shown) = (parts.iter().rev().copied().skip_while(|start| *start >= at), None);
+        let own = starts.next().unwrap_or(0);
+        if length(own) + inner_length <= room {
+            let start = starts.take_while(|start| length(*start) + inner_length <= room).last().unwrap_or(own);
+            shown = Some((start, Cow::Borrowed(&*inner)));
+        } else if length(own) + 10 < room {
+            shown = Some((own, head(&inner, room - length(own) - 2)));
+        }
+        if let Some((start, inner)) = shown {
+            let before = if start > 0 { ".." } else { "" };
+            return Cow::Owned(format!("{before}{}<{inner}>{}", &short[start..at], &short[at..]));
+        }
+    }
+    let fits = |start: usize| length(start) <= room;
     match parts.iter().rev().take_while(|start| fits(**start)).last() {
         Some(0) => Cow::Owned(short),
         Some(start) => Cow::Owned(format!("..{}", &short[*start..])),
@@ -60,26 +77,109 @@ pub fn head(name: &str, room: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}..", &name[..end]))
 }
 
+/// Types that tell nothing but what is in them.
+const WRAPPERS: [&str; 5] = ["GenFuture", "Pin", "Box", "AssertUnwindSafe", "Instrumented"];
+
 /// A name without what is told least by: a Rust name's hash, the trait in `<Type as Trait>::method`, the type parameters
-/// of all but its last part.
-fn short(name: &str) -> String {
-    let mut name = Cow::Borrowed(without_hash(name));
+/// of all but its last part. What is in a wrapper stands for it, and a closure in one for its only method, too.
+fn short(name: &str) -> Short {
+    let whole = without_hash(name);
+    let mut name = Cow::Borrowed(whole);
     // Types within types: a few are enough, and a name may be a megabyte of brackets.
     for _ in 0..4 {
         let Some((of, rest)) = qualified(&name) else { break };
-        name = Cow::Owned(format!("{of}{rest}"));
+        let inner = inside(of);
+        let rest = if inner.len() < of.len() && inner.ends_with('}') && !rest.contains('{') { "" } else { rest };
+        name = Cow::Owned(format!("{inner}{rest}"));
     }
     let starts = parts(&name);
-    let mut short = String::with_capacity(name.len());
+    let (mut short, mut inner, mut at) = (String::with_capacity(name.len()), "", 0);
     for pair in starts.windows(2) {
         let part = &name[pair[0]..pair[1]];
         let separator = part.trim_end_matches([':', '/', '.', ' ']).len();
         let plain = part[..separator].find('<').filter(|at| *at > 0 && !part.starts_with("operator"));
         short.push_str(&part[..plain.unwrap_or(separator)]);
+        if let Some(parameters) = plain.filter(|_| Some(&pair[1]) == starts.last() && name != whole) {
+            (inner, at) = (&part[parameters + 1..separator - 1], short.len());
+        }
         short.push_str(&part[separator..]);
     }
     short.push_str(&name[starts.last().copied().unwrap_or(0)..]);
-    short
+    let inner = if inner.contains("::") { telling(&without_bounds(&without_std(inner))) } else { String::new() };
+    Short { text: short, inner, at }
+}
+
+/// A shortened name; of a trait's method also what was in the type, if that tells anything, and where.
+struct Short {
+    text: String,
+    inner: String,
+    at: usize,
+}
+
+fn is_word(character: char) -> bool {
+    character.is_ascii_alphanumeric() || character == '_'
+}
+
+/// Types without the paths of the standard library.
+fn without_std(types: &str) -> String {
+    let split = |text: &str| text.find(|next| !is_word(next)).unwrap_or(text.len());
+    let (mut text, mut rest) = (String::with_capacity(types.len()), types);
+    while !rest.is_empty() {
+        let (mut word, mut after) = rest.split_at(split(rest));
+        if matches!(word, "core" | "alloc" | "std") {
+            while let Some(next) = after.strip_prefix("::").filter(|next| next.starts_with(is_word)) {
+                (word, after) = next.split_at(split(next));
+            }
+        }
+        text.push_str(word);
+        let mut after = after.chars();
+        text.extend(after.next());
+        rest = after.as_str();
+    }
+    text
+}
+
+/// Types, and of `dyn Trait<A> + B` only the trait.
+fn without_bounds(types: &str) -> String {
+    let (mut text, mut rest) = (String::with_capacity(types.len()), types);
+    while let Some(at) = rest.find("dyn ") {
+        let name = rest[at + 4..].find(|next| !is_word(next) && next != ':').map_or(rest.len(), |end| at + 4 + end);
+        text.push_str(&rest[..name]);
+        rest = &rest[name + end_of_argument(&rest[name..])..];
+    }
+    text + rest
+}
+
+/// Types that are set apart by commas, of which some have a path: those that have none tell nothing.
+fn telling(types: &str) -> String {
+    let (mut all, mut rest) = (Vec::new(), types);
+    while !rest.is_empty() {
+        let end = end_of_argument(rest);
+        all.push(rest[..end].trim());
+        rest = rest.get(end + 1..).unwrap_or_default();
+    }
+    let tells = |of: &str| of.contains("::");
+    if all.iter().any(|of| tells(of)) {
+        all.iter_mut().filter(|of| !tells(of)).for_each(|of| *of = "_");
+    }
+    all.join(", ")
+}
+
+/// Where the first type ends: at a comma or bracket that is not within it.
+fn end_of_argument(types: &str) -> usize {
+    let (mut depth, mut last) = (0, b' ');
+    let end = types.bytes().position(|byte| {
+        let before = std::mem::replace(&mut last, byte);
+        match byte {
+            b'>' if before == b'-' => {}
+            b'>' | b')' | b']' | b',' if depth == 0 => return true,
+            b'<' | b'(' | b'[' => depth += 1,
+            b'>' | b')' | b']' => depth -= 1,
+            _ => {}
+        }
+        false
+    });
+    end.unwrap_or(types.len())
 }
 
 /// `<Type as Trait>::method` as `Type` and `::method`.
@@ -101,6 +201,21 @@ fn qualified(name: &str) -> Option<(&str, &str)> {
     None
 }
 
+/// What is in a wrapper such as `Pin<&mut T, A>`, by its full name; otherwise the type itself.
+fn inside(of: &str) -> &str {
+    let mut found = of;
+    for _ in 0..4 {
+        let Some((wrapper, arguments)) = found.strip_suffix('>').and_then(|found| found.split_once('<')) else { break };
+        let first = arguments[..end_of_argument(arguments)].trim_start_matches('&').trim_start_matches("mut ");
+        let is_wrapper = wrapper.rsplit(':').next().is_some_and(|name| WRAPPERS.contains(&name));
+        if !is_wrapper || !first.contains("::") || first.starts_with("dyn ") {
+            break;
+        }
+        found = first;
+    }
+    found
+}
+
 /// Without the hash at the end of a Rust name: `::h` and sixteen digits.
 fn without_hash(name: &str) -> &str {
     match name.rsplit_once("::h") {
@@ -109,7 +224,8 @@ fn without_hash(name: &str) -> &str {
     }
 }
 
-/// Where the parts of a qualified name begin, outside of all brackets. A closure belongs to the part before it.
+/// Where the parts of a qualified name begin, outside of all brackets. A closure belongs to the part before it, and a C++
+/// lambda's operator to the lambda.
 fn parts(name: &str) -> Vec<usize> {
     let bytes = name.as_bytes();
     let dots = !name.contains("::") && name.bytes().filter(|byte| *byte == b'.').count() >= 2 && !name.contains('/');
@@ -135,6 +251,7 @@ fn parts(name: &str) -> Vec<usize> {
             _ => false,
         };
         let rest = &bytes[at + 1..];
+        let ends_part = ends_part && !(before.ends_with(b"}:") && rest.starts_with(b"operator()"));
         if depth == 0 && ends_part && !rest.is_empty() && !rest.starts_with(b"{") && !rest.starts_with(b":") {
             starts.push(at + 1);
         }

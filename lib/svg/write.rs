@@ -15,7 +15,7 @@ use crate::Error;
 use crate::profile::Weight;
 
 const STYLE: &str = include_str!("viewer/viewer.css");
-const SCRIPT: [&str; 8] = [
+const SCRIPT: [&str; 9] = [
     include_str!("viewer/profile.js"),
     include_str!("viewer/transform.js"),
     include_str!("viewer/label.js"),
@@ -23,6 +23,7 @@ const SCRIPT: [&str; 8] = [
     include_str!("viewer/search.js"),
     include_str!("viewer/actions.js"),
     include_str!("viewer/listen.js"),
+    include_str!("viewer/sight.js"),
     include_str!("viewer/viewer.js"),
 ];
 
@@ -86,7 +87,8 @@ impl<'a> Picture<'a> {
     fn new(drawing: &'a Drawing, options: &'a Options) -> Self {
         let Drawing { layout, payload, differential, .. } = drawing;
         let size = options.font_size;
-        let has_legend = *differential || layout.states.iter().any(|weight| !weight.is_zero());
+        let tells_states = options.scheme.palette.on_cpu().is_some();
+        let has_legend = *differential || tells_states || layout.states.iter().any(|weight| !weight.is_zero());
         let lines = usize::from(options.subtitle.is_some()) + usize::from(has_legend);
         let top = size * (3.0 + 2.0 * lines as f64);
         let bottom = size * 2.0 + 10.0;

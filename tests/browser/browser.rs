@@ -51,7 +51,25 @@ fn judge_file(hour: Hour, name: &str, page: &str, fragment: &str) {
     assert_eq!(verdict, "fine");
 }
 
+/// How many pages a picture takes on paper, if there is a browser.
+pub fn pages(svg: &str) -> Option<usize> {
+    let folder = directory();
+    let (file, paper) = (folder.path().join("graph.svg"), folder.path().join("paper.pdf"));
+    std::fs::write(&file, svg).unwrap();
+    let print = format!("--print-to-pdf={}", paper.display());
+    open(Hour::Day, folder.path(), &[&print], &format!("file://{}", file.display()))?;
+    let text = std::fs::read(paper).unwrap();
+    let pages = regex::bytes::Regex::new(r"/Type\s*/Page\b").unwrap().find_iter(&text).count();
+    assert!(pages > 0, "no page was printed");
+    Some(pages)
+}
+
 fn visit(hour: Hour, folder: &Path, address: &str) -> Option<String> {
+    open(hour, folder, &["--virtual-time-budget=20000", "--dump-dom"], address)
+}
+
+/// What the browser says of a page.
+fn open(hour: Hour, folder: &Path, arguments: &[&str], address: &str) -> Option<String> {
     let Some(browser) = browser() else {
         skip("no Chromium is installed");
         return None;
@@ -62,7 +80,8 @@ fn visit(hour: Hour, folder: &Path, address: &str) -> Option<String> {
         .args(["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1220,800"])
         .arg(format!("--blink-settings=preferredColorScheme={}", u8::from(matches!(hour, Hour::Day))))
         .arg(format!("--user-data-dir={}", folder.join("profile").display()))
-        .args(["--virtual-time-budget=20000", "--dump-dom", address])
+        .args(arguments)
+        .arg(address)
         .stdin(Stdio::null())
         .stdout(std::fs::File::create(&output).unwrap())
         .stderr(Stdio::null())

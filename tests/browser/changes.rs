@@ -187,38 +187,6 @@ fn the_arrows_go_from_frame_to_frame() {
 }
 
 #[test]
-fn matches_are_gone_through_one_by_one() {
-    judge(
-        STACKS,
-        &[],
-        "",
-        r##"
-        key("/");
-        type("read");
-        equal(text("matched"), "Matched: 30.00% · 3 frames", "all");
-        const at = () => groups().findIndex(group => group.matches(".at"));
-        key("Enter");
-        equal(text("matched"), "Matched: 30.00% · 1 of 3 frames", "the first");
-        const first = at();
-        equal(document.activeElement, svg.querySelector("input"), "typing goes on");
-        key("Enter");
-        check(at() !== first && at() >= 0, "the next");
-        key("Enter", { shiftKey: true });
-        equal(at(), first, "the one before");
-        key("Enter", { shiftKey: true });
-        equal(text("matched"), "Matched: 30.00% · 3 of 3 frames", "round");
-        frame("main").focus();
-        key("n");
-        equal(at(), first, "by key");
-        equal(document.activeElement, groups()[first], "which has the focus");
-        key("n");
-        key("N");
-        equal(at(), first, "and back");
-    "##,
-    );
-}
-
-#[test]
 fn the_sheet_lists_and_does_everything() {
     judge(
         STACKS,
@@ -245,34 +213,6 @@ fn the_sheet_lists_and_does_everything() {
         click(byId("menu"));
         click(rows().find(row => row.textContent.includes("turn upside down")));
         check(rect(frame("main")).top > rect(frame("all")).top, "done");
-    "##,
-    );
-}
-
-#[test]
-fn controls_stay_in_sight() {
-    let mut deep = (0..200).map(|depth| format!("f{depth}")).collect::<Vec<_>>().join(";").into_bytes();
-    deep.extend_from_slice(b" 1\n");
-    judge(
-        &deep,
-        &[],
-        "",
-        r##"
-        check(document.documentElement.getBoundingClientRect().height > 3000, "a tall picture");
-        const inSight = id => { const place = byId(id).getBoundingClientRect(); return place.top >= 0 && place.bottom <= innerHeight; };
-        const base = frame("all").getBoundingClientRect();
-        check(base.top >= 0 && base.bottom <= innerHeight, "it opens at the root");
-        check(inSight("search") && inSight("menu"), "at the root");
-        frame("f199").focus();
-        scrollTo(0, 0);
-        window.dispatchEvent(new Event("scroll"));
-        check(inSight("search") && inSight("details"), "at the top");
-        scrollTo(0, 1000);
-        window.dispatchEvent(new Event("scroll"));
-        check(inSight("search") && inSight("details") && inSight("menu"), "after scrolling");
-        key("f", { ctrlKey: true });
-        const input = svg.querySelector("input").getBoundingClientRect();
-        check(input.top >= 0 && input.bottom < 40, "the search field too");
     "##,
     );
 }
@@ -363,6 +303,35 @@ fn names_with_attributes_keep_them_and_links_are_followed() {
         const before = link.getBoundingClientRect().width;
         check(!click({ ctrlKey: true }), "with Ctrl it is ours");
         check(svg.querySelector("#frames > a").getBoundingClientRect().width > before, "and zooms");
+    "##,
+    );
+}
+
+#[test]
+fn a_link_to_what_is_not_there_any_more_says_so() {
+    judge(
+        STACKS,
+        &[],
+        "#zoom=1a2b.3c4d",
+        r##"
+        equal(text("changes"), "The link leads to a frame that is not in this picture", "a frame");
+        click(frame("main"));
+        equal(text("changes"), "", "until something is done");
+        for (const kind of ["callers", "callees", "between", "only"]) {
+            location.hash = `#${kind}=gone&search=read`;
+            await until(() => text("matched") && text("changes"), kind);
+            equal(text("changes"), "The link leads to a frame that is not in this picture", kind);
+            check(frame("idle") && frame("main"), "and all is shown");
+            location.hash = "#sort=weight";
+            await until(() => text("changes") === "by weight", "another link");
+        }
+        click(frame("write"));
+        const link = location.hash;
+        location.hash = "";
+        await until(() => frame("idle"), "the whole");
+        location.hash = link;
+        await until(() => width("write") === width("all"), "a frame that is there");
+        equal(text("changes"), "by weight", "is not complained of");
     "##,
     );
 }

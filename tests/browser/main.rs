@@ -10,4 +10,6 @@ mod changes;
 mod contrast;
 mod heatmap;
 mod hostile;
+mod search;
+mod sight;
 mod viewer;

@@ -123,53 +123,6 @@ fn a_finger_zooms_by_a_tap_and_asks_by_resting() {
 }
 
 #[test]
-fn search_tells_the_share_of_the_view() {
-    judge(
-        STACKS,
-        &[],
-        "",
-        r##"
-        check(key("f", { ctrlKey: true }).defaultPrevented, "Ctrl-F is ours");
-        equal(document.activeElement, svg.querySelector("input"), "the input has the focus");
-        check(!key("f", { ctrlKey: true }).defaultPrevented, "a second Ctrl-F is the browser's");
-        type("^READ$|parse");
-        equal(svg.querySelectorAll(".match").length, 3, "matches, case ignored");
-        equal(text("matched"), "Matched: 30.00% · 3 frames", "nested matches count once");
-        equal(getComputedStyle(frame("parse").querySelector("rect")).fill, "rgb(230, 0, 230)", "a match's colour");
-        click(frame("write"));
-        equal(text("matched"), "Matched: 20.00% · 1 frame", "share of the zoomed view");
-        check(location.hash.includes("search=%5EREAD"), "the search is in the link");
-        click(byId("unzoom"));
-        click(frame("scan"));
-        equal(text("matched"), "Matched: 0.00% · 1 frame", "of what is in view, its caller is not");
-        equal(text("search"), "Reset Search", "the button");
-        click(byId("search"));
-        equal(svg.querySelectorAll(".match").length, 0, "matches after the reset");
-        equal(text("matched"), "", "share after the reset");
-    "##,
-    );
-}
-
-#[test]
-fn an_invalid_pattern_is_told_and_breaks_nothing() {
-    judge(
-        STACKS,
-        &[],
-        "#search=ba%5B",
-        r##"
-        check(text("matched").startsWith("Not a pattern"), `told: ${text("matched")}`);
-        click(frame("parse"));
-        equal(width("parse"), width("all"), "zoom still works");
-        type("scan");
-        equal(text("matched"), "Matched: 40.00% · 1 frame", "and so does search");
-        type("*");
-        check(text("matched").startsWith("Not a pattern"), "told again");
-        equal(svg.querySelectorAll(".match").length, 0, "nothing matches it");
-    "##,
-    );
-}
-
-#[test]
 fn a_link_leads_back() {
     judge(
         STACKS,
@@ -205,7 +158,7 @@ fn a_link_leads_to_the_same_place_in_another_picture() {
             r##"
             equal(width("parse"), width("all"), "the place of the link");
             equal(width("main"), width("all"), "on its callers");
-            equal(text("matched"), "Matched: 32.26% · 1 frame", "and its search");
+            equal(text("matched"), "Matched in the view: 32.26% · 1 frame (1 in all)", "and its search");
         "##,
         );
     }
@@ -291,12 +244,12 @@ fn without_script_it_is_a_picture() {
         let (_, rest) = svg.split_once(&format!("<title>{name} (")).unwrap();
         let attribute = |name: &str| rest.split_once(&format!(" {name}=\"")).unwrap().1.split_once('"').unwrap().0;
         let place = |name| attribute(name).parse::<f64>().unwrap();
-        (place("x") + place("width") - 3.0, place("y") + 3.0, attribute("fill"))
+        (place("x"), place("x") + place("width") - 3.0, place("y") + 3.0, attribute("fill"))
     };
     let mut points = String::new();
     for name in ["idle", "parse", "read"] {
-        let (x, y, fill) = fill(name);
-        points.push_str(&format!("[{x}, {y}, '{fill}', '{name}'],"));
+        let (left, x, y, fill) = fill(name);
+        points.push_str(&format!("[{left}, {x}, {y}, '{fill}', '{name}'],"));
     }
     let test = format!(
         "const image = document.querySelector('img'), canvas = document.createElement('canvas');
@@ -304,9 +257,13 @@ fn without_script_it_is_a_picture() {
         [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
         const context = canvas.getContext('2d');
         context.drawImage(image, 0, 0);
-        for (const [x, y, fill, name] of [{points}]) {{
+        for (const [left, x, y, fill, name] of [{points}]) {{
             const seen = [...context.getImageData(x, y, 1, 1).data].slice(0, 3);
             equal('#' + seen.map(part => part.toString(16).padStart(2, '0')).join(''), fill, name);
+            // Its label, which is dark on light or light on dark.
+            const row = context.getImageData(left + 2, y, 30, 10).data;
+            const unlike = row.filter((part, at) => at % 4 === 1 && Math.abs(part - seen[1]) > 60).length;
+            check(unlike > 20, `${{name}} has words: ${{unlike}}`);
         }}"
     );
     let page = format!(
@@ -314,27 +271,6 @@ fn without_script_it_is_a_picture() {
         script(&test)
     );
     judge_page("page.html", &page, "");
-}
-
-#[test]
-fn zooming_reveals_what_was_too_narrow_to_draw() {
-    let mut stacks = b"main;wide 100000\n".to_vec();
-    for narrow in 0..50 {
-        stacks.extend_from_slice(format!("main;many;narrow{narrow:02} 1\n").as_bytes());
-    }
-    judge(
-        &stacks,
-        &["--width", "1200"],
-        "",
-        r##"
-        const folded = svg.querySelector("#frames .folded");
-        equal(title(folded), "50 frames too narrow to draw (50 samples, 0.05%)", "folded");
-        check(!byId("folded"), "what is said of the still picture does not stand in the live one");
-        click(folded);
-        equal(width("many"), width("all"), "the caller of the folded frames");
-        equal(width("narrow07"), Math.round(width("all") / 50), "revealed");
-    "##,
-    );
 }
 
 #[test]

@@ -58,6 +58,28 @@ fn growth_is_of_all_before_and_more_than_noise() {
 }
 
 #[test]
+fn several_runs_tell_more_of_a_program_than_one() {
+    let diff = b"main;a 5000 5051\nmain;b 4000 4400\nmain;c 11000 10549\n";
+    assert_eq!(verdict(&["--growth", "1%"], diff).0, 0);
+    assert_eq!(verdict(&["--growth", "1%", "--runs", "20"], diff).0, 1);
+    assert_eq!(check(&["--growth", "1%", "--runs", "0"], diff).code(), 2);
+    let chances = |options: &[&str]| {
+        let table = run("fg-csv", options.iter().copied(), diff).ok().text();
+        table.lines().find(|line| line.starts_with("b,")).unwrap().to_owned()
+    };
+    assert_ne!(chances(&[]), chances(&["--runs", "20"]));
+}
+
+#[test]
+fn counts_without_a_small_one_are_noisy_too_and_durations_are_said() {
+    let counts: String = (0..30).map(|n| format!("main;f{n} {} {}\n", 1000 + n % 7 * 5, 1000 + n % 5 * 9)).collect();
+    let outcome = check(&["--growth", "0.05%"], counts.as_bytes()).ok();
+    assert!(outcome.stderr.contains("if they are durations") && outcome.stderr.contains("may be noise"), "{outcome:?}");
+    let durations = check(&["--growth", "2%"], b"main;a;[off-cpu] 5000 9000\nmain;b;[off-cpu] 5 5\n");
+    assert!(durations.code() == 1 && durations.stderr.contains("the weights are durations"), "{durations:?}");
+}
+
+#[test]
 fn each_function_may_grow_with_what_it_calls() {
     // Nothing by itself, all in what is called, or was put into it, from two places; and it recurs.
     let diff = b"main;parse;fold;wrap 5000 6000\nmain;parse;next 5000 6000\nmain;parse;parse;next 0 500\nmain;read 9000 6500\n";

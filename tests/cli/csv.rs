@@ -200,11 +200,13 @@ fn a_change_that_counting_does_not_explain_has_a_small_chance() {
     let (taken, said) = (judged(&[]), judged(&["--per-sample=1"]));
     assert_eq!(taken.stderr, "fg-csv: one sample weighs 10\n");
     assert_eq!(said.stderr, "fg-csv: one sample weighs 1\n");
-    // Durations are no counts.
+    // Durations are no counts; what may be some is judged.
     let durations: String =
         (0..30).map(|number| format!("f{number} {} {}\n", 10_007 + 3 * number, 10_009 + number)).collect();
-    let out = run("fg-csv", ["--top=1"], durations.as_bytes()).ok().text();
-    assert!(out.lines().nth(1).unwrap().contains(",,"), "{out}");
+    let out = run("fg-csv", ["--top=1"], durations.as_bytes()).ok();
+    assert!(!out.text().contains(",,") && out.stderr.contains("if they are durations"), "{out:?}");
+    let out = run("fg-csv", ["--top=1"], (durations + "f;[off-cpu] 3 4\n").as_bytes());
+    assert!(out.text().contains(",,") && out.stderr.contains("are durations"), "{out:?}");
 }
 
 #[test]

@@ -150,14 +150,31 @@ fn only_what_noise_does_not_explain_remains() {
 }
 
 #[test]
+fn an_empty_side_is_no_malformed_one() {
+    let (_folder, before, after) = files("main;a 10\nmain;a 5\nc\n", "");
+    let out = run("fg-diff", [&before, &after], b"").ok();
+    assert_eq!(out.text(), "main;a 15 0\n");
+    assert!(out.stderr.contains("before:3") && out.stderr.contains("1 malformed"), "{}", out.stderr);
+}
+
+#[test]
 fn several_runs_tell_what_varies() {
-    // Durations: one run each does not tell what is noise.
+    // Durations: one run each does not tell what is noise. A few short ones do not make counts of them.
     let durations: Vec<u32> = (0..40).map(|number| 10_007 + 1003 * number).collect();
     let longer: Vec<u32> = durations.iter().map(|weight| weight + 401).collect();
+    let judged = |state: &str| {
+        let text = |weights: &[u32]| counts(weights) + &format!("short{state} 3\n");
+        let (_folder, before, after) = files(&text(&durations), &text(&longer));
+        run("fg-diff", ["--significant".as_ref(), before.as_os_str(), after.as_os_str()], b"")
+    };
+    let refused = judged(";[off-cpu]");
+    assert_eq!((refused.code(), refused.text().as_str()), (2, ""));
+    assert!(refused.stderr.contains("are durations") && refused.stderr.contains("--per-sample"), "{}", refused.stderr);
+    assert_eq!(judged("").ok().stderr, "");
+    // What only may be durations is judged, with a warning.
     let (_folder, before, after) = files(&counts(&durations), &counts(&longer));
-    let out = run("fg-diff", ["--significant".as_ref(), before.as_os_str(), after.as_os_str()], b"");
-    assert_eq!((out.code(), out.text().as_str()), (2, ""));
-    assert!(out.stderr.contains("--per-sample"), "{}", out.stderr);
+    let warned = run("fg-diff", ["--significant".as_ref(), before.as_os_str(), after.as_os_str()], b"").ok();
+    assert!(warned.stderr.contains("if they are durations"), "{}", warned.stderr);
 
     let folder = directory();
     let write = |name: &str, shift: &dyn Fn(u32) -> u32| {

@@ -138,12 +138,20 @@ fn frames_that_nobody_can_tell_apart_are_strokes_with_titles() {
 fn without_stacks_there_is_no_picture() {
     let folder = directory();
     let file = folder.path().join("flame.svg");
-    for (input, message) in [(&b""[..], "no stacks"), (b"a;b 0\n", "nothing to draw"), (b"junk\n", "no line")] {
-        let mut command = std::process::Command::new(tool("fg-svg"));
-        command.arg("-o").arg(&file);
-        let outcome = run_command(command, input);
-        assert_eq!(outcome.code(), 1);
-        assert!(outcome.stderr.contains(message) && !file.exists(), "{}", outcome.stderr);
+    let script = b"app 1 1.0: 1 cycles:\n\tffff main (/bin/app)\n\n";
+    for (input, message) in [
+        (&b""[..], "no stacks to draw: the input is empty"),
+        (b"a;b 0\n", "nothing to draw: no stack weighs anything"),
+        (b"junk\n", "no line of the input is a folded stack"),
+        (script, "try fg-collapse"),
+    ] {
+        for way in [&[][..], &["--plain"], &["--sorted"], &["--flamechart"], &["--reverse"]] {
+            let mut command = std::process::Command::new(tool("fg-svg"));
+            command.arg("-o").arg(&file).args(way);
+            let outcome = run_command(command, input);
+            assert_eq!(outcome.code(), 1);
+            assert!(outcome.stderr.contains(message) && !file.exists(), "{way:?}: {}", outcome.stderr);
+        }
     }
 }
 

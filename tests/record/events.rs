@@ -170,6 +170,22 @@ fn the_recorder_takes_no_more_of_a_cpu_than_it_may() {
 }
 
 #[test]
+fn a_recording_that_was_starved_says_so() {
+    if may_record() {
+        // The kernel takes a sample of its clock every 10 microseconds at most, and says that each is worth one.
+        let outcome = record(["--max-overhead", "1", "-c", "1000", "--call-graph", "fp", "--", "true"]).ok();
+        assert!(outcome.stderr.contains(" % of what was counted: the rest is missing"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_value_below_zero_is_refused_in_one_line() {
+    let outcome = record(["--interval", "-5", "-o", "x-%t.folded", "--", "true"]);
+    assert_eq!(outcome.stderr, "fg-record: -5 stands for nothing: no value here is below zero\n");
+    assert_eq!(outcome.code(), 2);
+}
+
+#[test]
 fn what_contradicts_itself_is_refused() {
     for arguments in [
         ["-ecpu-clock,cpu-clock", "-o", "x-%e.folded", "--", "true"],

@@ -27,26 +27,63 @@ fn compile(folder: &Path) {
     }
 }
 
-/// What is wrong with a stack.
-fn wrong(stack: &[String]) -> Option<&'static str> {
-    let (thread, frames) = stack.split_first()?;
-    let has = |name: &str| frames.iter().any(|frame| frame == name);
-    let others = (0..PROGRAMS).map(|number| format!("p{number}")).filter(|program| program != thread);
-    if thread.starts_with(':') {
+/// A sample, as `perf script` prints it.
+struct Sample<'a> {
+    thread: &'a str,
+    /// Innermost first: address, name, object.
+    frames: Vec<(u64, &'a str, &'a str)>,
+}
+
+impl<'a> Sample<'a> {
+    fn all(text: &'a str) -> Vec<Self> {
+        text.split_terminator("\n\n").map(Self::parse).collect()
+    }
+
+    fn parse(text: &'a str) -> Self {
+        let (head, frames) = text.split_once('\n').unwrap_or((text, ""));
+        let frame = |line: &'a str| {
+            let (address, name) = line.trim_start().split_once(' ').unwrap();
+            let (name, object) = name.split_once(" (").unwrap();
+            let name = name.split_once("+0x").map_or(name, |(name, _)| name);
+            (u64::from_str_radix(address, 16).unwrap(), name, object.trim_end_matches(')'))
+        };
+        Self { thread: head.split_whitespace().next().unwrap(), frames: frames.lines().map(frame).collect() }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.frames.iter().any(|(_, its, _)| *its == name)
+    }
+
+    /// Code that belongs to nothing.
+    fn unknown(&self) -> Option<u64> {
+        let is_unknown = |name: &str, object: &str| name == "[unknown]" && matches!(object, "[unknown]" | "//anon");
+        self.frames.iter().find(|(_, name, object)| is_unknown(name, object)).map(|(address, ..)| *address)
+    }
+}
+
+/// Where in a page the system call that runs another program returns to.
+fn returns_of_exec(samples: &[Sample<'_>]) -> Vec<u64> {
+    let frames = samples.iter().flat_map(|sample| &sample.frames);
+    let returns = frames.filter(|(_, name, object)| name.ends_with("execve") && object.contains("libc.so"));
+    returns.map(|(address, ..)| address % 4096).collect()
+}
+
+/// What is wrong with a sample.
+fn wrong(sample: &Sample<'_>, returns_of_exec: &[u64]) -> Option<&'static str> {
+    let others = (0..PROGRAMS).map(|number| format!("p{number}")).filter(|program| program != sample.thread);
+    if sample.thread.starts_with(':') {
         return Some("no process");
     }
-    if thread.starts_with('p') && others.map(|other| format!("in_{other}")).any(|other| has(&other)) {
+    if sample.thread.starts_with('p') && others.map(|other| format!("in_{other}")).any(|other| sample.has(&other)) {
         return Some("another program's function");
     }
-    if (has("call_a") && has("in_b")) || (has("call_b") && has("in_a")) {
+    if (sample.has("call_a") && sample.has("in_b")) || (sample.has("call_b") && sample.has("in_a")) {
         return Some("the other library's function");
     }
-    // In the midst of an exec the old program is gone, and its registers are not. The kernel cannot follow its own stack from
-    // within a thunk: then nothing tells whether there is one.
-    let may_exec = frames.iter().any(|frame| frame.contains("exec"))
-        || matches!(frames, [.., below, leaf] if below == "[unknown]" && leaf.contains("_indirect_thunk_"));
-    let known = |name: &str| may_exec || (!name.starts_with("[unknown]") && name != "[anon]");
-    (!frames.iter().all(|frame| known(frame))).then_some("code that belongs to nothing")
+    // In the midst of an exec the old program is gone, and its registers are not: they stand where its last system call
+    // would have returned to. The kernel's own frames tell less of it, for within a thunk it cannot follow its stack.
+    let in_exec = |address: u64| returns_of_exec.contains(&(address % 4096));
+    sample.unknown().filter(|address| !in_exec(*address)).map(|_| "code that belongs to nothing")
 }
 
 /// Records storms; how many of their samples met programs and libraries.
@@ -57,7 +94,7 @@ fn storms(ends_with_command: bool) -> u64 {
     let mut met = 0;
     for run in 0..runs {
         // Of all CPUs, who takes samples that often takes none in time.
-        let mut command = recorder(["--no-inline", "-F", if ends_with_command { "9973" } else { "1999" }]);
+        let mut command = recorder(["--script", "--no-inline", "-F", if ends_with_command { "9973" } else { "1999" }]);
         command.current_dir(&folder);
         let outcome = if ends_with_command {
             end(command.args(["--", "./p0", "6"]).spawn().unwrap())
@@ -69,11 +106,13 @@ fn storms(ends_with_command: bool) -> u64 {
             return u64::MAX;
         }
         let outcome = outcome.ok();
-        let profile = Folded::of(&outcome);
-        let ours = profile.0.iter().filter(|(stack, _)| ends_with_command || is_ours(&stack[0]));
-        for (stack, weight) in ours.filter(|(stack, _)| stack[0] != "[lost]") {
-            assert_eq!(wrong(stack), None, "run {run}: {weight} {}\n{}", stack.join(";"), outcome.stderr);
-            met += if stack.iter().any(|frame| frame.starts_with("in_")) { *weight } else { 0 };
+        let text = outcome.text();
+        let samples = Sample::all(&text);
+        let returns = returns_of_exec(&samples);
+        for sample in samples.iter().filter(|sample| ends_with_command || is_ours(sample.thread)) {
+            let (thread, frames) = (sample.thread, &sample.frames);
+            assert_eq!(wrong(sample, &returns), None, "run {run}: {thread} {frames:x?}\n{}", outcome.stderr);
+            met += u64::from(frames.iter().any(|(_, name, _)| name.starts_with("in_")));
         }
     }
     met

@@ -9,6 +9,8 @@ pub struct Counts {
     pub samples: u64,
     /// Samples that the kernel dropped.
     pub lost: u64,
+    /// Samples that others stand for, since they were to be fewer.
+    pub passed_over: u64,
     /// Samples whose stack was cut before its root.
     pub truncated: Truncated,
     /// Stacks of programs that the kernel followed, and how many frames they have.

@@ -10,10 +10,19 @@ function listen(viewer) {
     listenToPointer(viewer, frames, event => viewer.picture.groups.get(event.target.closest?.("#frames > *")));
     root.addEventListener("keydown", event => takeKey(viewer, event));
     window.addEventListener("keydown", event => takeKeyFromPage(viewer, event));
-    window.addEventListener("hashchange", () => viewer.follow());
-    window.addEventListener("scroll", () => viewer.stick(), { passive: true });
-    window.addEventListener("resize", () => viewer.refit());
-    new ResizeObserver(() => viewer.refit()).observe(root);
+    window.addEventListener("hashchange", () => {
+        viewer.follow();
+        viewer.sight.showBase();
+    });
+    window.addEventListener("scroll", () => viewer.sight.stick(), { passive: true });
+    window.addEventListener("resize", () => viewer.sight.refit());
+    for (const [event, isPrinted] of [["beforeprint", true], ["afterprint", false]]) {
+        window.addEventListener(event, () => {
+            viewer.sight.isPrinted = isPrinted;
+            viewer.sight.stick();
+        });
+    }
+    new ResizeObserver(() => viewer.sight.refit()).observe(root);
 }
 
 // A click or a tap zooms. A finger that rests tells about a frame, as pointing does.

@@ -3,6 +3,9 @@
 
 const SVG = "http://www.w3.org/2000/svg", SIDE = 10, TOO_NARROW = 0.5;
 
+// How wide a frame gets that is led to, in pixels.
+const EASILY_SEEN = 20;
+
 function element(name, attributes, ...children) {
     const made = document.createElementNS(SVG, name);
     for (const key in attributes) made.setAttribute(key, attributes[key]);
@@ -119,7 +122,42 @@ class Picture {
         return children;
     }
 
+    // The nodes from left to right, a caller before what it calls, in a sandwich the callers last; without those that
+    // weigh nothing.
+    inOrder() {
+        const { parent, total, lower } = this.tree, nodes = [];
+        if (!this.byWeight) {
+            for (let node = 1; node < parent.length; node++) if (total[node] > 0) nodes.push(node);
+            return nodes;
+        }
+        const waiting = lower ? this.children(1, -1).reverse() : [];
+        for (let node = 0; node !== undefined; node = waiting.pop()) {
+            if (node > 0) nodes.push(node);
+            for (const child of this.children(node, 1).reverse()) waiting.push(child);
+        }
+        return nodes;
+    }
+
+    // The present view if a frame can be seen there, or the one nearest to the whole.
+    viewOf(node) {
+        if (this.drawn.some(box => box.node === node && !box.folded)) return this.view;
+        const scale = (this.width - 2 * SIDE) * this.tree.total[node], narrowest = Math.max(this.narrowest, EASILY_SEEN);
+        return this.path(node).find(view => scale / this.weight(view) >= narrowest) ?? node;
+    }
+
+    // How many frames there are from a node up to another that weigh anything.
+    framesBetween(first, last) {
+        const { tree } = this;
+        if (!tree.before) {
+            // Of each node how many such frames come before it.
+            tree.before = new Uint32Array(tree.parent.length + 1);
+            for (let node = 0; node < tree.parent.length; node++) tree.before[node + 1] = tree.before[node] + (tree.total[node] > 0);
+        }
+        return tree.before[last] - tree.before[first];
+    }
+
     draw() {
+        this.undrawn = { frames: 0, weight: 0 };
         this.drawn = this.tree.lower ? this.sandwich() : this.half(this.view, 1);
         const rows = this.drawn.reduce((most, box) => Math.max(most, box.row + 1), 0);
         const height = Math.ceil(rows * this.rowHeight + this.top + this.bottom);
@@ -168,6 +206,10 @@ class Picture {
         for (const child of children) {
             const box = { node: child, row: row + towards, x: at, width: this.tree.total[child] * scale };
             at += box.width;
+            if (box.width < this.narrowest) {
+                this.undrawn.frames += this.framesBetween(child, this.tree.end[child]);
+                this.undrawn.weight += this.tree.total[child];
+            }
             if (box.width >= this.narrowest) {
                 boxes.push(box);
                 folded = null;
@@ -232,8 +274,20 @@ class Picture {
 
     foldedTitle({ folded }) {
         const weight = folded.reduce((sum, node) => sum + this.tree.total[node], 0);
-        const frames = folded.reduce((sum, node) => sum + this.tree.end[node] - node, 0);
-        return `${this.counts.format(frames)} frames too narrow to draw (${this.count(weight)}, ${this.percent(weight)})`;
+        const frames = folded.reduce((sum, node) => sum + this.framesBetween(node, this.tree.end[node]), 0);
+        return `${this.tooNarrow(frames)} (${this.count(weight)}, ${this.percent(weight)})`;
+    }
+
+    tooNarrow(frames) {
+        return `${this.counts.format(frames)} ${frames === 1 ? "frame" : "frames"} too narrow to draw`;
+    }
+
+    // How many frames are too narrow to draw, and which share of the view they are; of a sandwich's halves there is no one share.
+    undrawnNote() {
+        const { frames, weight } = this.undrawn, share = this.percent(weight, this.weight(this.view));
+        if (frames === 0) return " ";
+        if (this.tree.lower) return this.tooNarrow(frames);
+        return `${this.tooNarrow(frames)} (${share === "0.00%" ? "<0.01%" : share}${this.view === 0 ? "" : " of the view"})`;
     }
 
     // A frame's colour, and whether it asks for white text. What stands above the view is pale.

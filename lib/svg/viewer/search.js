@@ -49,7 +49,8 @@ class Search {
         try {
             if (pattern) expression = new RegExp(pattern, "i");
         } catch (error) {
-            this.fault = error.message.replace(/^Invalid regular expression: /, "");
+            // Browsers put the pattern before the reason.
+            this.fault = error.message.slice(error.message.lastIndexOf(": ") + 1).trim();
         }
         this.input.setCustomValidity(this.fault);
         this.pattern = pattern;
@@ -57,41 +58,57 @@ class Search {
         picture.matches = expression && Uint8Array.from(picture.profile.names, name => expression.test(name));
     }
 
-    // The share of the view that is in matching frames; what stands on a match is counted with it.
-    share() {
-        const { picture } = this.viewer, { tree, view, matches } = picture;
-        let sum = 0, node = Math.max(view, 1);
-        const end = tree.end[view];
-        while (node < end) {
-            const matching = matches[tree.name[node]];
-            if (matching) sum += tree.total[node];
-            node = matching ? tree.end[node] : node + 1;
+    // The nodes that are looked through, from and up to: those of the view; of a sandwich without zoom both halves.
+    spans() {
+        const { tree, view } = this.viewer.picture, { lower, end, parent } = tree;
+        return view === 0 && lower ? [[1, lower], [lower, parent.length]] : [[Math.max(view, 1), end[view]]];
+    }
+
+    // How many frames of a span match, drawn or not, and how much they weigh; what stands on a match weighs with it.
+    count([first, last]) {
+        const { tree, matches } = this.viewer.picture;
+        let frames = 0, weight = 0;
+        for (let node = first, within = first; node < last; node++) {
+            if (!matches[tree.name[node]] || tree.total[node] <= 0) continue;
+            frames++;
+            if (node < within) continue;
+            weight += tree.total[node];
+            within = tree.end[node];
         }
-        return picture.percent(sum, picture.weight(view));
+        return { frames, weight };
     }
 
-    // The drawn frames that match, from the left, a caller before what it calls.
+    // All frames that match, drawn or not, from the left, a caller before what it calls.
     found() {
-        const { tree, matches, drawn } = this.viewer.picture;
-        if (!matches) return [];
-        return drawn.filter(box => !box.folded && box.node > 0 && matches[tree.name[box.node]])
-            .sort((a, b) => a.x - b.x || a.row - b.row);
+        const { picture } = this.viewer, { tree, matches, byWeight } = picture;
+        const known = this.list, now = [tree, matches, byWeight];
+        if (known && now.every((part, at) => part === known.of[at])) return known.nodes;
+        const nodes = picture.inOrder().filter(node => matches?.[tree.name[node]]);
+        this.list = { of: now, nodes };
+        return nodes;
     }
 
-    // The next match, or the one before.
+    // The next match, or the one before. The first one is the first of the view, if there is one.
     step(by) {
-        const found = this.found();
+        const found = this.found(), [[first, last]] = this.spans();
         if (found.length === 0) return undefined;
-        this.at = this.at === 0 && by < 0 ? found.length : (this.at - 1 + by + found.length) % found.length + 1;
+        const isInView = node => node >= first && node < last;
+        if (this.at > 0) this.at = (this.at - 1 + by + found.length) % found.length + 1;
+        else this.at = 1 + Math.max(0, by > 0 ? found.findIndex(isInView) : found.findLastIndex(isInView));
         return found[this.at - 1];
     }
 
-    // What is to be told of it.
+    // What is to be told of it: all of the view.
     report() {
+        const { picture } = this.viewer, { view } = picture;
         if (this.fault) return `Not a pattern: ${this.fault}`;
-        if (!this.viewer.picture.matches) return " ";
-        const count = this.found().length, frames = count === 1 ? "1 frame" : `${count} frames`;
-        return `Matched: ${this.share()} · ${this.at > 0 && count > 0 ? `${this.at} of ` : ""}${frames}`;
+        if (!picture.matches) return " ";
+        const counts = this.spans().map(span => this.count(span)), [here, callers] = counts;
+        const frames = counts.reduce((sum, { frames }) => sum + frames, 0), at = this.at > 0 ? `${this.at} of ` : "";
+        const told = count => `${picture.counts.format(count)} ${count === 1 ? "frame" : "frames"}`;
+        const share = ({ weight }) => picture.percent(weight, picture.weight(view));
+        if (view !== 0) return `Matched in the view: ${share(here)} · ${told(frames)} (${at}${picture.counts.format(this.found().length)} in all)`;
+        return `Matched: ${share(here)}${callers ? ` of callees, ${share(callers)} of callers` : ""} · ${at}${told(frames)}`;
     }
 }
 

@@ -21,17 +21,17 @@ class Viewer {
             this.texts[id] = root.querySelector(`#${id}`);
         }
         this.search = new Search(this);
-        this.bars = [element("rect", { class: "bar hide" }), element("rect", { class: "bar hide" })];
-        this.picture.frames.after(...this.bars);
+        this.sight = new Sight(this);
         this.addText("menu", "Menu", () => this.toggleSheet());
         this.addText("changes", " ");
+        this.addText("undrawn", " ");
         this.makeButton(this.texts.unzoom, () => this.goTo(undefined, 0));
         this.makeButton(this.texts.search, () => (this.search.pattern ? this.search.close() : this.openSearch()));
         this.sheet = element("foreignObject", { class: "hide" });
-        this.bars[1].after(...Object.values(this.texts).filter(text => text && !/title/.test(text.id)));
+        this.sight.raise(Object.values(this.texts).filter(text => text && !/title/.test(text.id)));
         root.append(this.search.place, this.sheet);
         listen(this);
-        this.measure();
+        this.sight.measure();
         this.follow();
     }
 
@@ -55,90 +55,23 @@ class Viewer {
         });
     }
 
-    // Takes the width of the window, if it is to. Tells whether that changed.
-    measure() {
-        const { picture, root } = this;
-        if (!root.dataset.fluid) return false;
-        root.setAttribute("width", "100%");
-        const width = Math.max(root.getBoundingClientRect().width, 200), before = picture.width;
-        picture.width = width;
-        return width !== before;
-    }
-
-    // Where the page is nothing but the graph, it opens at the root: of a deep graph the top is all but empty.
-    showRoot() {
-        if (document.documentElement !== this.root || this.picture.inverted) return;
-        window.scrollTo(0, this.picture.height);
-        this.stick();
-    }
-
-    // Adapts to the window.
-    refit() {
-        if (this.measure()) this.draw(); else this.stick();
-    }
-
     draw() {
         const { picture, root, texts } = this;
         const current = this.current?.node, { described } = this, focused = picture.frames.contains(document.activeElement);
-        this.placeLegend();
+        this.sight.placeLegend();
         picture.draw();
         root.classList.toggle("differential", picture.profile.differential);
-        root.setAttribute("height", picture.height);
-        root.setAttribute("viewBox", `0 0 ${picture.width} ${picture.height}`);
+        this.sight.place();
         for (const id of ["title", "subtitle"]) texts[id]?.setAttribute("x", picture.width / 2);
         texts.unzoom.classList.toggle("hide", picture.view === 0);
         texts.matched.textContent = this.search.report();
         texts.search.textContent = this.search.pattern ? "Reset Search" : "Search";
         texts.changes.textContent = this.told();
+        texts.undrawn.textContent = picture.undrawnNote();
         this.current = picture.drawn.find(box => box.node === current && !box.folded);
         if (focused) this.current?.group.focus({ preventScroll: true });
         this.describe(picture.drawn.find(box => box.node === described && !box.folded));
-        this.stick();
-    }
-
-    // Breaks the legend where the window ends, and makes room for its lines.
-    placeLegend() {
-        const { picture, root } = this, { fontSize } = picture;
-        let x = SIDE, lines = 0;
-        for (const text of root.querySelectorAll("#legend text")) {
-            const width = text.getComputedTextLength() + 1.4 * fontSize;
-            if (x > SIDE && x + width > picture.width - SIDE) [x, lines] = [SIDE, lines + 1];
-            for (const [part, left] of [[text.previousElementSibling, x], [text, x + 1.4 * fontSize]]) {
-                part.setAttribute("x", left);
-                part.setAttribute("transform", `translate(0 ${1.5 * lines * fontSize})`);
-            }
-            x += width + fontSize;
-        }
-        picture.top = Number(root.dataset.top) + 1.5 * lines * fontSize;
-    }
-
-    // Keeps the controls within the part of the graph that is in sight.
-    stick() {
-        const { picture, texts } = this, { width, height, fontSize, bottom } = picture;
-        const place = this.root.getBoundingClientRect(), scale = place.width / width || 1;
-        const top = Math.min(Math.max(0, -place.top / scale), height - 4 * fontSize);
-        const low = Math.max(top + 4 * fontSize, Math.min(height, (innerHeight - place.top) / scale));
-        const [upper, lower] = this.bars, line = top + 2 * fontSize;
-        // In a narrow window what was found stands above what is told of a frame.
-        const last = low - (this.isNarrow ? fontSize / 2 : bottom / 2), above = this.isNarrow ? last - 1.3 * fontSize : last;
-        for (const [bar, y, shown] of [[upper, top, top > 0], [lower, low - bottom, low < height]]) {
-            for (const [key, value] of Object.entries({ y, width, height: bottom })) bar.setAttribute(key, value);
-            bar.classList.toggle("hide", !shown);
-        }
-        const left = texts.unzoom.classList.contains("hide") ? SIDE : SIDE + 7 * fontSize;
-        const places = { unzoom: [SIDE, line], changes: [left, line], search: [width - SIDE - 4.5 * fontSize, line],
-            menu: [width - SIDE, line], details: [SIDE, last], matched: [width - SIDE, above] };
-        for (const id in places) {
-            texts[id].setAttribute("x", places[id][0]);
-            texts[id].setAttribute("y", places[id][1]);
-            texts[id].setAttribute("text-anchor", places[id][0] > width / 2 ? "end" : "start");
-        }
-        this.search.place.setAttribute("x", width - SIDE - 4 * fontSize - 204);
-        this.search.place.setAttribute("y", line - 1.3 * fontSize);
-        this.sheet.setAttribute("x", Math.max(SIDE, width - 400 - SIDE));
-        this.sheet.setAttribute("y", line + fontSize);
-        this.sheet.setAttribute("width", Math.min(400, width - 2 * SIDE));
-        this.sheet.setAttribute("height", Math.max(low - line - fontSize, 100));
+        this.sight.stick();
     }
 
     // Opens a drawn box: a frame is zoomed to, folded frames are by zooming to their caller or the widest of them.
@@ -157,18 +90,24 @@ class Viewer {
             // In a sandwich the function is what everything stands on.
             picture.view = picture.tree.lower && node === 1 ? 0 : node;
             this.search.at = 0;
+            this.isStale = false;
             this.draw();
             this.remember(true);
         }
         this.focus(box ? node : picture.base);
+        this.sight.reveal(box);
     }
 
     focus(node) {
-        this.picture.drawn.find(box => box.node === node && !box.folded)?.group.focus({ preventScroll: true });
+        this.boxOf(node)?.group.focus({ preventScroll: true });
     }
 
     baseBox() {
-        return this.picture.drawn.find(box => box.node === this.picture.base);
+        return this.boxOf(this.picture.base);
+    }
+
+    boxOf(node) {
+        return this.picture.drawn.find(box => box.node === node && !box.folded);
     }
 
     goBack() {
@@ -184,13 +123,18 @@ class Viewer {
         this.search.input.select();
     }
 
-    // Goes to the next match, or to the one before.
+    // Goes to the next match, or to the one before; where it is too narrow to be seen, by zooming.
     step(by) {
-        const box = this.search.step(by), typing = document.activeElement === this.search.input;
-        this.texts.matched.textContent = this.search.report();
-        if (!box) return;
-        box.group.focus({ preventScroll: false });
-        if (typing) this.search.input.focus();
+        const { picture, search } = this, node = search.step(by), typing = document.activeElement === search.input;
+        if (node === undefined) return;
+        const { at } = search, view = picture.viewOf(node);
+        if (view !== picture.view) this.goTo(undefined, view);
+        search.at = at;
+        this.texts.matched.textContent = search.report();
+        const box = this.boxOf(node);
+        box.group.focus({ preventScroll: true });
+        if (typing) search.input.focus({ preventScroll: true });
+        this.sight.reveal(box);
         this.current = box;
         for (const other of this.picture.drawn) other.group.classList.toggle("at", other === box);
     }
@@ -235,8 +179,6 @@ class Viewer {
     lookAt(kind, box) {
         if (box.node === 0) return;
         this.change({ callers: "", callees: "", between: "", [kind]: this.nameOf(box) });
-        this.baseBox()?.group.scrollIntoView({ block: "nearest" });
-        this.stick();
     }
 
     addTo(name, box) {
@@ -246,10 +188,12 @@ class Viewer {
     // Changes what is shown: another tree, order or direction. The zoom stays where that is possible.
     change(changes) {
         const { picture } = this, zoom = picture.view === 0 ? "" : picture.link(picture.view);
+        this.isStale = false;
         this.apply(changes, zoom);
         this.draw();
         this.remember(true);
         this.focus(picture.base);
+        this.sight.reveal();
     }
 
     apply(changes, zoom) {
@@ -282,7 +226,7 @@ class Viewer {
     // What was changed, in words.
     told() {
         const { callers, callees, between, only, hide, recursion, sort } = this.state;
-        const words = [];
+        const words = this.isStale ? ["The link leads to a frame that is not in this picture"] : [];
         if (only) words.push(`only through ${lines(only).join(" and ")}`);
         if (hide) words.push(`without ${lines(hide).join(", ")}`);
         if (callers) words.push(`callers of ${callers}`);
@@ -304,17 +248,13 @@ class Viewer {
         const { picture, texts, root } = this;
         if (box.folded) return picture.foldedTitle(box);
         const name = picture.name(box.node), numbers = picture.title(box.node).slice(name.length) + this.shares(box.node);
-        const room = picture.width - 3 * SIDE - (this.isNarrow ? 0 : texts.matched.getBBox().width);
+        const room = picture.width - 3 * SIDE - (this.sight.isNarrow ? 0 : texts.matched.getBBox().width);
         const whole = (cut, told) => `${root.dataset.nameType} ${cut}${told}`;
         for (const told of [numbers, numbers.split(" · ")[0]]) {
             const cut = label(name, cut => picture.fits(whole(cut, told), room));
             if (cut) return whole(cut, told);
         }
         return whole(name, numbers);
-    }
-
-    get isNarrow() {
-        return this.picture.width < 640;
     }
 
     shares(node) {
@@ -363,7 +303,11 @@ class Viewer {
         if (pattern) search.open();
         search.input.value = pattern;
         search.compile(pattern);
-        this.apply(Object.fromEntries(CHANGES.map(name => [name, value(name)])), value("zoom"));
+        const { picture } = this, known = new Set(picture.profile.names), zoom = value("zoom");
+        // A function that is not there any more cannot be looked at.
+        const isKnown = name => !["callers", "callees", "between", "only"].includes(name) || lines(value(name)).every(line => known.has(line));
+        this.apply(Object.fromEntries(CHANGES.map(name => [name, isKnown(name) ? value(name) : ""])), zoom);
+        this.isStale = !CHANGES.every(isKnown) || Boolean(zoom && picture.view === 0);
         this.draw();
     }
 }

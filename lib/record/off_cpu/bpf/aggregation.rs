@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use aya::maps::MapError;
-use aya::programs::BtfTracePoint;
-use aya::{Btf, Ebpf, EbpfLoader};
+use aya::programs::RawTracePoint;
+use aya::{Ebpf, EbpfLoader};
 
 use super::tables::{Counts, Place, Tables};
 use super::{WINDOW, refusal};
@@ -34,7 +34,7 @@ pub struct Aggregation {
     tables: Tables,
     bounds: (u64, u64),
     /// The window that is open: they take turns.
-    window: u64,
+    window: usize,
     since: Instant,
     counts: Counts,
     times: Times,
@@ -44,7 +44,7 @@ pub struct Aggregation {
 
 /// A window to which nothing is added any more.
 #[derive(Debug)]
-pub struct Closed(u64);
+pub struct Closed(usize);
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -57,10 +57,15 @@ impl Aggregation {
         if let Target::Cgroup(_) = target {
             return Err(Error::Refused("--bpf does not know cgroups: use -a or -p".to_owned()));
         }
-        Self::load(target, asked).map_err(|failure| refusal::of(&*failure))
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        if let Some(refusal) = refusal::of_release(&release) {
+            return Err(refusal);
+        }
+        Self::load(target, asked, std::process::id()).map_err(|failure| refusal::of(&*failure))
     }
 
-    fn load(target: &Target, asked: &OffCpu) -> Result<Self, Failure> {
+    /// Loads it, for all but this process.
+    fn load(target: &Target, asked: &OffCpu, own: u32) -> Result<Self, Failure> {
         let (scope, chosen): (u64, &[u32]) = match target {
             Target::Command(pid) => (1, std::slice::from_ref(pid)),
             Target::Processes(pids) => (1, pids),
@@ -68,16 +73,14 @@ impl Aggregation {
             Target::Cgroup(_) | Target::System => (0, &[]),
         };
         let bounds = asked.bounds();
-        let btf = Btf::from_sys_fs()?;
         let mut program = EbpfLoader::new()
-            .btf(Some(&btf))
             .override_global("scope", &scope, true)
-            .override_global("own", &u64::from(std::process::id()), true)
+            .override_global("own", &u64::from(own), true)
             .override_global("shortest", &bounds.0, true)
             .override_global("longest", &bounds.1, true)
             .load(OBJECT)?;
-        for (name, place) in PROGRAMS {
-            part(&mut program, name)?.load(place, &btf)?;
+        for (name, _) in PROGRAMS {
+            part(&mut program, name)?.load()?;
         }
         let mut tables = Tables::of(&mut program)?;
         for number in chosen {
@@ -93,8 +96,8 @@ impl Aggregation {
     /// [`Error::Refused`].
     pub fn start(&mut self) -> Result<(), Error> {
         // Switches last: by then whatever a process makes is known.
-        for (name, _) in PROGRAMS.iter().rev() {
-            let attached = part(&mut self.program, name).and_then(|part| Ok(part.attach()?));
+        for (name, place) in PROGRAMS.iter().rev() {
+            let attached = part(&mut self.program, name).and_then(|part| Ok(part.attach(place)?));
             attached.map_err(|failure| refusal::of(&*failure))?;
         }
         self.since = Instant::now();
@@ -117,8 +120,9 @@ impl Aggregation {
 
     /// Charges what was added up in a window.
     pub fn take(&mut self, Closed(window): Closed, recording: &mut Recording) {
-        let sums = self.tables.take(window);
-        for sum in self.sound(sums) {
+        let (sums, result) = self.tables.take(window);
+        self.sound(result);
+        for sum in sums {
             let stamp = Stamp { pid: sum.place.pid, time: sum.last, ..Stamp::default() };
             self.charge(stamp, Some(sum.comm()), sum.place, (sum.blocks, sum.nanoseconds), recording);
         }
@@ -143,8 +147,9 @@ impl Aggregation {
         sys::wait_for_cpus();
         self.take(Closed(self.window ^ 1), recording);
         self.take(Closed(self.window), recording);
-        let absences = self.tables.absences();
-        for absence in self.sound(absences) {
+        let (absences, result) = self.tables.absences();
+        self.sound(result);
+        for absence in absences {
             let nanoseconds = time.saturating_sub(absence.since);
             if (self.bounds.0.max(1)..=self.bounds.1).contains(&nanoseconds) {
                 let stamp = Stamp { pid: absence.place.pid, tid: absence.tid, time, ..Stamp::default() };
@@ -220,6 +225,45 @@ impl Aggregation {
 }
 
 /// A part of the program, by its name.
-fn part<'a>(program: &'a mut Ebpf, name: &str) -> Result<&'a mut BtfTracePoint, Failure> {
+fn part<'a>(program: &'a mut Ebpf, name: &str) -> Result<&'a mut RawTracePoint, Failure> {
     Ok(program.program_mut(name).ok_or("the program lacks a part")?.try_into()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use aya::TestRun as _;
+    use aya::programs::RawTracePointRunOptions;
+
+    use super::{Aggregation, part};
+    use crate::perf::recording::{Options, Recording};
+    use crate::perf::state::State;
+    use crate::record::off_cpu::OffCpu;
+    use crate::record::target::Target;
+
+    /// The kernel may keep the switches of some threads from being traced: who runs after them is not seen coming back, only
+    /// leaving again. The program is not attached here; it is told of what it is to know of this thread.
+    #[test]
+    fn a_return_that_nothing_was_told_of_is_charged_when_the_thread_leaves_again() {
+        let asked = OffCpu { wall: false, period: None, min_block: None, max_block: None, in_kernel: true };
+        // Needs root.
+        let Ok(mut aggregation) = Aggregation::load(&Target::System, &asked, 0) else { return };
+        let leave = |aggregation: &mut Aggregation| {
+            // Leaves its CPU for nobody, blocked.
+            let mut switch = RawTracePointRunOptions::new();
+            switch.args[3] = 1;
+            part(&mut aggregation.program, "on_switch").unwrap().test_run(switch).unwrap();
+        };
+        let began = Instant::now();
+        leave(&mut aggregation);
+        std::thread::sleep(Duration::from_millis(80));
+        leave(&mut aggregation);
+        let most = began.elapsed().as_nanos() as u64;
+        let mut recording = Recording::new(Options::default(), None);
+        let (times, notes) = aggregation.finish(0, &mut recording);
+        let (blocks, nanoseconds) = times.sum(State::Blocked);
+        assert_eq!((blocks, notes), (1, Vec::<String>::new()));
+        assert!((80_000_000..most).contains(&nanoseconds), "{nanoseconds} of {most}");
+    }
 }

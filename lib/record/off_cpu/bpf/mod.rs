@@ -12,6 +12,8 @@ mod aggregation;
 #[cfg(feature = "bpf")]
 mod refusal;
 #[cfg(feature = "bpf")]
+mod table;
+#[cfg(feature = "bpf")]
 mod tables;
 
 use std::time::Duration;

@@ -12,10 +12,14 @@ typedef __u64 u64;
 struct signal_struct {
     struct { int counter; } live;
 } __attribute__((preserve_access_index));
+struct sched_entity {
+    u64 sum_exec_runtime, prev_sum_exec_runtime;
+} __attribute__((preserve_access_index));
 struct task_struct {
     int pid, tgid;
     char comm[16];
     struct signal_struct *signal;
+    struct sched_entity se;
 } __attribute__((preserve_access_index));
 
 enum { DEAD = 0x80 };                     // TASK_DEAD
@@ -47,7 +51,9 @@ struct control { u64 window; };
 
 MAP(chosen, BPF_MAP_TYPE_HASH, 65536, u32, u32);
 MAP(absences, BPF_MAP_TYPE_HASH, 65536, u32, struct absence);
-MAP(blocks, BPF_MAP_TYPE_HASH, 32768, struct block, struct sum);
+// Blocks of the two windows, which take turns.
+MAP(even, BPF_MAP_TYPE_HASH, 32768, struct block, struct sum);
+MAP(odd, BPF_MAP_TYPE_HASH, 32768, struct block, struct sum);
 MAP(stacks, BPF_MAP_TYPE_HASH, 16384, u64, struct stack);
 MAP(scratch, BPF_MAP_TYPE_PERCPU_ARRAY, 1, u32, struct stack);
 MAP(counted, BPF_MAP_TYPE_PERCPU_ARRAY, 1, u32, struct counts);
@@ -60,8 +66,8 @@ static const u32 only = 0;
         if (counts) counts->what += (more); \
     } while (0)
 
-static __always_inline int is_wanted(struct task_struct *task) {
-    u32 number = scope == THREADS ? task->pid : task->tgid;
+static __always_inline int is_wanted(u32 process, u32 thread) {
+    u32 number = scope == THREADS ? thread : process;
     if (scope == EVERYBODY) return 1;
     u32 *state = bpf_map_lookup_elem(&chosen, &number);
     return state && *state == WANTED;
@@ -87,78 +93,101 @@ static __always_inline u64 keep_stack(void *context, u64 flags) {
     return hash;
 }
 
-static __always_inline void leave(void *context, struct task_struct *task, int is_preempted, u64 now) {
-    u32 tid = task->pid;
-    struct absence absence = {
-        .since = now,
-        .process = (u64)task->tgid << 32 | (is_preempted ? PREEMPTED : BLOCKED),
-        .kernel = keep_stack(context, 0),
-        .user = keep_stack(context, BPF_F_USER_STACK),
-    };
-    if (bpf_map_update_elem(&absences, &tid, &absence, BPF_ANY)) COUNT(absences, 1);
-}
-
-static __always_inline void come(struct task_struct *task, u64 now) {
-    u32 tid = task->pid;
-    struct absence *absence = bpf_map_lookup_elem(&absences, &tid);
-    struct control *control = bpf_map_lookup_elem(&controls, &only);
-    if (!absence || !absence->since || !control) return;
-    u64 nanoseconds = now - absence->since;
-    absence->since = 0;
-    if (nanoseconds < shortest || nanoseconds > longest) return;
-    struct block block = {absence->user, absence->kernel, absence->process | (control->window & 1) << 8};
-    bpf_core_read(block.comm, sizeof block.comm, &task->comm);
-    struct sum *sum = bpf_map_lookup_elem(&blocks, &block);
+static __always_inline int add(void *blocks, struct block *block, u64 nanoseconds, u64 now) {
+    struct sum *sum = bpf_map_lookup_elem(blocks, block);
     if (!sum) {
         struct sum none = {};
-        bpf_map_update_elem(&blocks, &block, &none, BPF_NOEXIST);
-        sum = bpf_map_lookup_elem(&blocks, &block);
+        bpf_map_update_elem(blocks, block, &none, BPF_NOEXIST);
+        sum = bpf_map_lookup_elem(blocks, block);
     }
-    if (!sum) {
-        COUNT(blocks, 1);
-        COUNT(nanoseconds, nanoseconds);
-        return;
-    }
+    if (!sum) return 0;
     __sync_fetch_and_add(&sum->blocks, 1);
     __sync_fetch_and_add(&sum->nanoseconds, nanoseconds);
     sum->last = now;
+    return 1;
 }
 
-SEC("tp_btf/sched_switch")
+static __always_inline void come(struct task_struct *task, struct absence *absence, u64 now) {
+    struct control *control = bpf_map_lookup_elem(&controls, &only);
+    if (!control) return;
+    u64 nanoseconds = now - absence->since;
+    absence->since = 0;
+    if (nanoseconds < shortest || nanoseconds > longest) return;
+    struct block block = {absence->user, absence->kernel, absence->process};
+    bpf_core_read(block.comm, sizeof block.comm, &task->comm);
+    int is_added = control->window ? add(&odd, &block, nanoseconds, now) : add(&even, &block, nanoseconds, now);
+    if (!is_added) {
+        COUNT(blocks, 1);
+        COUNT(nanoseconds, nanoseconds);
+    }
+}
+
+// When a thread came to its CPU that leaves it now, where nothing was told of that: a kernel may keep the switches of some
+// threads from being traced, and who comes after one of them was not seen coming.
+static __always_inline u64 since_when(struct task_struct *task, u64 earliest, u64 now) {
+    u64 runs = BPF_CORE_READ(task, se.sum_exec_runtime) - BPF_CORE_READ(task, se.prev_sum_exec_runtime);
+    return runs < now - earliest ? now - runs : now;
+}
+
+static __always_inline void leave(void *context, struct absence *kept, u64 numbers, int is_preempted, u64 now) {
+    u32 thread = numbers;
+    struct absence absence = {
+        .since = now,
+        .process = numbers >> 32 << 32 | (is_preempted ? PREEMPTED : BLOCKED),
+        .kernel = keep_stack(context, 0),
+        .user = keep_stack(context, BPF_F_USER_STACK),
+    };
+    if (kept)
+        *kept = absence;
+    else if (bpf_map_update_elem(&absences, &thread, &absence, BPF_ANY))
+        COUNT(absences, 1);
+}
+
+// The thread that leaves its CPU is the one that runs here.
+SEC("raw_tp/sched_switch")
 int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state) {
-    u64 now = bpf_ktime_get_ns();
-    u32 tid = prev->pid;
-    if (next->pid) come(next, now);
+    u64 now = bpf_ktime_get_ns(), numbers = bpf_get_current_pid_tgid();
+    u32 process = numbers >> 32, thread = numbers, coming = BPF_CORE_READ(next, pid);
+    struct absence *absence = coming ? bpf_map_lookup_elem(&absences, &coming) : 0;
+    if (absence && absence->since) come(next, absence, now);
+    absence = thread ? bpf_map_lookup_elem(&absences, &thread) : 0;
+    if (absence && absence->since) {
+        struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+        come(task, absence, since_when(task, absence->since, now));
+    }
     if (state & DEAD) {
-        bpf_map_delete_elem(&absences, &tid);
-    } else if (tid && prev->tgid != own && is_wanted(prev)) {
-        leave(ctx, prev, preempt || !state, now);
+        bpf_map_delete_elem(&absences, &thread);
+    } else if (thread && process != own && is_wanted(process, thread)) {
+        leave(ctx, absence, numbers, preempt || !state, now);
     }
     return 0;
 }
 
 // A process that a wanted one makes is wanted too; its threads are by its number.
-SEC("tp_btf/sched_process_fork")
+SEC("raw_tp/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
-    u32 number = child->tgid, wanted = WANTED;
-    if (scope == PROCESSES && child->pid == child->tgid && is_wanted(parent) &&
+    u64 numbers = bpf_get_current_pid_tgid();
+    u32 number = BPF_CORE_READ(child, tgid), wanted = WANTED;
+    if (scope == PROCESSES && BPF_CORE_READ(child, pid) == number && is_wanted(numbers >> 32, numbers) &&
         bpf_map_update_elem(&chosen, &number, &wanted, BPF_ANY))
         COUNT(processes, 1);
     return 0;
 }
 
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *task) {
-    u32 number = task->tgid, wanted = WANTED;
+SEC("raw_tp/sched_process_exec")
+int BPF_PROG(on_exec) {
+    u32 number = bpf_get_current_pid_tgid() >> 32, wanted = WANTED;
     if (scope == PROCESSES) bpf_map_update_elem(&chosen, &number, &wanted, BPF_EXIST);
     return 0;
 }
 
 // The number may soon be another's.
-SEC("tp_btf/sched_process_exit")
+SEC("raw_tp/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task) {
-    u32 number = scope == THREADS ? task->pid : task->tgid;
-    if (scope == THREADS || (scope == PROCESSES && !task->signal->live.counter)) bpf_map_delete_elem(&chosen, &number);
+    u64 numbers = bpf_get_current_pid_tgid();
+    u32 number = scope == THREADS ? numbers : numbers >> 32;
+    if (scope == THREADS || (scope == PROCESSES && !BPF_CORE_READ(task, signal, live.counter)))
+        bpf_map_delete_elem(&chosen, &number);
     return 0;
 }
 

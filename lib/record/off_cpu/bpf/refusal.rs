@@ -6,6 +6,13 @@ use std::path::Path;
 
 use crate::Error;
 
+/// Whether a kernel is too old: before Linux 5.18 a switch does not tell whether the thread could have gone on.
+pub fn of_release(release: &str) -> Option<Error> {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map_while(|number| number.parse().ok());
+    let version: (u32, u32) = (numbers.next()?, numbers.next()?);
+    (version < (5, 18)).then(|| Error::Refused(format!("--bpf needs Linux 5.18, and this is {}", release.trim_end())))
+}
+
 /// What to say of a failure.
 pub fn of<'a>(failure: &'a (dyn StdError + 'static)) -> Error {
     let causes = || std::iter::successors(Some(failure), |error: &&'a (dyn StdError + 'static)| (*error).source());
@@ -21,4 +28,18 @@ pub fn of<'a>(failure: &'a (dyn StdError + 'static)) -> Error {
             format!("--bpf needs Linux 5.18; this kernel does not take its program: {what}")
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn old_kernels_are_told_by_their_release() {
+        let refused = |release| super::of_release(release).map(|error| error.to_string());
+        for new in ["5.18", "5.18.0-rc1\n", "6.1.0-44-amd64", "unreadable", ""] {
+            assert_eq!(refused(new), None);
+        }
+        for old in ["4.19.0", "5.17.15-generic\n"] {
+            assert_eq!(refused(old).unwrap(), format!("--bpf needs Linux 5.18, and this is {}", old.trim_end()));
+        }
+    }
 }

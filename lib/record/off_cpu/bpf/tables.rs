@@ -1,9 +1,10 @@
 //! The tables that the program in the kernel fills, and reading them.
 
 use aya::Ebpf;
-use aya::maps::{Array, HashMap, MapData, MapError, PerCpuArray};
+use aya::maps::{Array, MapData, MapError, PerCpuArray};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::table::{self, Table};
 use crate::perf::kallsyms::KernelNames;
 use crate::record::sys;
 
@@ -50,6 +51,13 @@ pub struct Sum {
 }
 
 impl Sum {
+    fn of(([user, kernel, process, comm @ ..], [blocks, nanoseconds, last]): (BlockWords, SumWords)) -> Self {
+        let mut name = [0; 16];
+        name[..8].copy_from_slice(&comm[0].to_ne_bytes());
+        name[8..].copy_from_slice(&comm[1].to_ne_bytes());
+        Self { place: place(process, [kernel, user]), comm: name, blocks, nanoseconds, last }
+    }
+
     /// The thread's name.
     pub fn comm(&self) -> &[u8] {
         self.comm.split(|byte| *byte == 0).next().unwrap_or_default()
@@ -86,10 +94,11 @@ pub struct Counts {
 
 /// All of them.
 pub struct Tables {
-    chosen: HashMap<MapData, u32, u32>,
-    absences: HashMap<MapData, u32, AbsenceWords>,
-    blocks: HashMap<MapData, BlockWords, SumWords>,
-    stacks: HashMap<MapData, u64, StackWords>,
+    chosen: Table<u32, u32>,
+    absences: Table<u32, AbsenceWords>,
+    /// Of each of the two windows, which take turns.
+    blocks: [Table<BlockWords, SumWords>; 2],
+    stacks: Table<u64, StackWords>,
     counts: PerCpuArray<MapData, CountWords>,
     control: Array<MapData, u64>,
     /// The function by which the kernel calls several programs at a switch.
@@ -103,15 +112,13 @@ pub struct Tables {
 impl Tables {
     /// Those of a program that is loaded.
     pub fn of(program: &mut Ebpf) -> Result<Self, MapError> {
-        let mut table =
-            |name: &str| program.take_map(name).ok_or_else(|| MapError::InvalidName { name: name.to_owned() });
         Ok(Self {
-            chosen: table("chosen")?.try_into()?,
-            absences: table("absences")?.try_into()?,
-            blocks: table("blocks")?.try_into()?,
-            stacks: table("stacks")?.try_into()?,
-            counts: table("counted")?.try_into()?,
-            control: table("controls")?.try_into()?,
+            chosen: Table::of(program, "chosen")?,
+            absences: Table::of(program, "absences")?,
+            blocks: [Table::of(program, "even")?, Table::of(program, "odd")?],
+            stacks: Table::of(program, "stacks")?,
+            counts: table::map(program, "counted")?.try_into()?,
+            control: table::map(program, "controls")?.try_into()?,
             caller: KernelNames::place_here(b"__traceiter_sched_switch").unwrap_or(0),
             known: FxHashMap::default(),
             forgotten: 0,
@@ -120,50 +127,39 @@ impl Tables {
 
     /// Chooses a process or thread; one that is held, only once it runs its program.
     pub fn choose(&mut self, number: u32, is_held: bool) -> Result<(), MapError> {
-        self.chosen.insert(number, u32::from(!is_held), 0)
+        self.chosen.entries.insert(number, u32::from(!is_held), 0)
     }
 
-    /// Has blocks added up in this window from now on.
-    pub fn open_window(&mut self, window: u64) -> Result<(), MapError> {
-        self.control.set(0, window, 0)
+    /// Has blocks added up in this window from now on: 0 or 1.
+    pub fn open_window(&mut self, window: usize) -> Result<(), MapError> {
+        self.control.set(0, window as u64, 0)
     }
 
-    /// Takes out what was added up in a window to which nothing is added any more.
-    pub fn take(&mut self, window: u64) -> Result<Vec<Sum>, MapError> {
-        let is_of_window = |found: &Result<(BlockWords, SumWords), MapError>| {
-            found.as_ref().map_or(true, |(block, _)| block[2] >> 8 & 1 == window)
-        };
-        let found = self.blocks.iter().filter(is_of_window).collect::<Result<Vec<_>, _>>()?;
-        let mut sums = Vec::with_capacity(found.len());
-        for (block, [blocks, nanoseconds, last]) in found {
-            self.blocks.remove(&block)?;
-            let [user, kernel, process, comm @ ..] = block;
-            let mut name = [0; 16];
-            name[..8].copy_from_slice(&comm[0].to_ne_bytes());
-            name[8..].copy_from_slice(&comm[1].to_ne_bytes());
-            sums.push(Sum { place: place(process, [kernel, user]), comm: name, blocks, nanoseconds, last });
-        }
+    /// Takes out what was added up in a window to which nothing is added any more; what could be read, if not all could.
+    pub fn take(&mut self, window: usize) -> (Vec<Sum>, Result<(), MapError>) {
+        let (found, result) = self.blocks[window].take();
+        let mut sums: Vec<Sum> = found.into_iter().map(Sum::of).collect();
         // The table's order is not the same each time.
         sums.sort_unstable_by_key(|sum| (sum.place.pid, sum.comm, sum.place.stacks, sum.place.preempted));
-        Ok(sums)
+        (sums, result)
     }
 
-    /// The threads that are off their CPUs.
-    pub fn absences(&self) -> Result<Vec<Absence>, MapError> {
+    /// The threads that are off their CPUs; those that could be read, if not all could.
+    pub fn absences(&self) -> (Vec<Absence>, Result<(), MapError>) {
+        let (found, result) = self.absences.read();
         let absence = |(tid, [since, user, kernel, process]): (u32, AbsenceWords)| {
             (since > 0).then_some(Absence { tid, since, place: place(process, [kernel, user]) })
         };
-        let found = self.absences.iter().filter_map(|found| found.map(absence).transpose());
-        let mut found = found.collect::<Result<Vec<_>, _>>()?;
-        found.sort_unstable_by_key(|absence| absence.tid);
-        Ok(found)
+        let mut absences: Vec<Absence> = found.into_iter().filter_map(absence).collect();
+        absences.sort_unstable_by_key(|absence| absence.tid);
+        (absences, result)
     }
 
     /// The addresses of the stacks of a place, innermost first, no more than so many in all; `None` if one did not fit.
     pub fn stacks(&mut self, place: Place, most: usize) -> Option<(&[u64], &[u64])> {
         for hash in place.stacks {
             if hash != 0 && !self.known.contains_key(&hash) {
-                let stack = self.stacks.get(&hash, 0).ok()?;
+                let stack = self.stacks.entries.get(&hash, 0).ok()?;
                 self.known.insert(hash, addresses(&stack));
             }
         }
@@ -196,17 +192,21 @@ impl Tables {
             return Ok(());
         }
         self.forgotten = kept;
-        let all = self.stacks.iter().collect::<Result<Vec<_>, _>>()?;
+        let (all, result) = self.stacks.take();
         for (hash, stack) in &all {
             self.known.entry(*hash).or_insert_with(|| addresses(stack));
-            self.stacks.remove(hash)?;
         }
+        result?;
         // Who found its stack in the table has said by then that it is in it.
         sys::wait_for_cpus();
         let mut used = FxHashSet::default();
-        used.extend(self.absences()?.iter().flat_map(|absence| absence.place.stacks));
-        for block in self.blocks.keys() {
-            used.extend(block?[..2].iter().copied());
+        let (absences, result) = self.absences();
+        result?;
+        used.extend(absences.iter().flat_map(|absence| absence.place.stacks));
+        for table in &self.blocks {
+            let (blocks, result) = table.read();
+            result?;
+            used.extend(blocks.iter().flat_map(|(block, _)| [block[0], block[1]]));
         }
         self.known.retain(|hash, _| used.contains(hash));
         Ok(())
