@@ -73,8 +73,10 @@ struct Args {
     /// Of the CPU: cycles, instructions, cache-misses, branches and the like, L1-dcache-load-misses and the like, rNNN by
     /// its number, cpu/event=0xNN,umask=0xNN/ by the words that the kernel lists; most virtual machines count none of them.
     /// Of the kernel: cpu-clock, task-clock, page-faults, context-switches and the like, and tracepoints such as
-    /// sched:sched_switch; but for the clocks every one is sampled, unless -F or -c says otherwise. Of a program: calls of a function, uprobe:PATH:SYMBOL, which are sampled
-    /// too, or with :NUMBER behind it the sum of that argument, such as malloc's first. Behind a colon: u, in programs alone; k, in the kernel alone; p, pp, ppp,
+    /// sched:sched_switch; but for the clocks every one is sampled, unless -F or -c says otherwise. Of a program: calls
+    /// of a function, uprobe:PATH:SYMBOL, by its name in the file, as pictures show it or as 0xADDRESS, which are sampled
+    /// too, or with :NUMBER behind it the sum of that argument, such as malloc's first: an int that is below zero counts
+    /// as the large number that it is without its sign. Behind a colon: u, in programs alone; k, in the kernel alone; p, pp, ppp,
     /// as near to the cause as the CPU can. Several, with commas between them or -e again, make several profiles: name the
     /// files by event, as in -o 'app-%e.folded', or print them all with --script.
     #[arg(short, long, value_name = "EVENT")]
@@ -142,7 +144,8 @@ struct Args {
 
     /// Follow no stack further than this many frames
     ///
-    /// With --call-graph fp the kernel follows 127 of them, unless kernel.perf_event_max_stack says otherwise.
+    /// With --call-graph fp the kernel follows 127 of them, its own among them, unless kernel.perf_event_max_stack says
+    /// otherwise. With dwarf only the program's count.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
     max_stack: Option<u16>,
 

@@ -30,7 +30,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// input.
 pub fn collapse(sources: &[Source], options: &Options, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
     let (workers, lost) = read_all(sources, options, diagnostics, Keep::Sums, None)?;
-    let threads = workers.len();
+    let threads = working(options);
     let mut profile = merged(workers)?;
     let lost = lost.weight;
     if !lost.is_zero() {
@@ -105,7 +105,7 @@ fn read_all(
     keep: Keep,
     mut in_order: Option<&mut InOrder<'_>>,
 ) -> Result<(Vec<Worker>, Lost), Error> {
-    let threads = options.threads.map_or_else(|| usual_threads(sources), NonZeroUsize::get);
+    let threads = options.threads.map_or_else(|| parsing(sources), NonZeroUsize::get);
     let worker = || Worker { sink: Sink::new(keep), ..Worker::default() };
     let mut workers: Vec<Worker> = (0..threads).map(|_| worker()).collect();
     let (mut failed, mut counts, mut kind) = (0, Vec::new(), None);
@@ -133,10 +133,19 @@ fn read_all(
     Ok((workers, lost))
 }
 
-/// All cores, but one is left to a program that writes what we read.
-fn usual_threads(sources: &[Source]) -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    if sources.iter().any(Source::is_live) { (cores - 1).max(1) } else { cores }
+/// How many threads parse, if nothing is asked for: one a core, but for that which decompresses or writes what we read.
+fn parsing(sources: &[Source]) -> usize {
+    let is_made = |source: &Source| source.is_live() || source.is_compressed();
+    if sources.iter().any(is_made) { (cores() - 1).max(1) } else { cores() }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// How many threads work on what was read.
+pub(super) fn working(options: &Options) -> usize {
+    options.threads.map_or_else(cores, NonZeroUsize::get)
 }
 
 /// Reads one source, which must have as many weights a stack as those before it. What a document counts is returned;

@@ -1,13 +1,14 @@
 //! Folded files that are sorted already: merged without holding them in memory.
 
+use super::driver::working;
 use super::formats::folded;
 use super::{Options, detect};
 use crate::Error;
 use crate::cli::Output;
 use crate::diagnostics::Diagnostics;
-use crate::folded::sorted::{Sorted, Step};
-use crate::folded::{merge, scan};
-use crate::input::{Blocks, Source};
+use crate::folded::sorted::{Sorted, Step, sorted};
+use crate::folded::{merge, merge_in_ranges, scan};
+use crate::input::{Blocks, Section, Source};
 
 /// Merges all sources, if they are sorted folded files of which nothing is asked that they do not tell, and says whether
 /// they are. Each is scanned once before the first
@@ -27,7 +28,10 @@ pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Outpu
         return Ok(false);
     }
     let name = output.name().to_owned();
-    merge(open(sources)?, |_, input| input.step_on(), Ok, None, &name, output)?;
+    match plain_files(sources)?.zip(first) {
+        Some((files, kind)) => merge_in_ranges(files, kind, working(options), &name, output)?,
+        None => merge(open(sources)?, |_, input| input.step_on(), Ok, None, &name, output)?,
+    }
     Ok(true)
 }
 
@@ -53,8 +57,13 @@ pub fn merge_promised(sources: &[Source], diagnostics: &mut Diagnostics, output:
     merge(open(sources)?, step, Ok, None, &name, output)
 }
 
-fn open(sources: &[Source]) -> Result<Vec<Blocks>, Error> {
-    sources.iter().map(Source::open).collect()
+fn open(sources: &[Source]) -> Result<Vec<Sorted>, Error> {
+    Ok(sorted(sources.iter().map(Source::open).collect::<Result<Vec<_>, _>>()?))
+}
+
+/// The files, if none is compressed.
+fn plain_files(sources: &[Source]) -> Result<Option<Vec<Section>>, Error> {
+    sources.iter().map(Section::whole).collect()
 }
 
 fn is_folded(input: &mut Blocks, options: &Options) -> bool {

@@ -4,7 +4,7 @@ use super::scale::Scaling;
 use super::{Comparison, Options, scale};
 use crate::Error;
 use crate::cli::Output;
-use crate::folded::sorted::Sorted;
+use crate::folded::sorted::{Sorted, sorted};
 use crate::folded::{Kind, in_order, merge};
 use crate::input::Source;
 use crate::profile::{Weight, Weights};
@@ -45,6 +45,7 @@ pub fn diff_streams(
     };
     let name = output.name().to_owned();
     let each = |weights| comparison.weigh(weights, true);
-    merge(before.texts.into_iter().chain(after.texts).collect(), step, each, Some(Kind::Differential), &name, output)?;
+    let texts = sorted(before.texts.into_iter().chain(after.texts));
+    merge(texts, step, each, Some(Kind::Differential), &name, output)?;
     Ok(Some(comparison))
 }

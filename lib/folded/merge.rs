@@ -1,23 +1,19 @@
 //! Merging sorted folded text, in memory that does not grow with it.
 //!
-//! Of each input is known how many bytes its stack shares with the last one written. The one that shares most comes next,
-//! so that mostly these numbers are compared and not the stacks; and one that shares all is the same stack.
+//! Of each input is known how its stack follows the last one written: how many bytes both share, and what comes then. The
+//! one that shares most comes next, so that mostly numbers are compared and not the stacks; and one that shares all is the
+//! same stack.
 
-use std::cmp::Ordering;
 use std::io::{self, Write};
 
-use super::lines::{order, shared_bytes};
+use super::lines::{Following, shared_bytes};
 use super::read::Kind;
 use super::sorted::Sorted;
 use crate::Error;
-use crate::input::Blocks;
 use crate::profile::Weights;
 
 /// How much is written at once.
 const BLOCK: usize = 256 * 1024;
-
-/// So many inputs are read ahead, each in a thread of its own.
-const FEW: usize = 16;
 
 /// Merges sorted inputs and writes the result. All have one weight or two, as the first line of each says, and as many are
 /// written, unless `written` says otherwise. `step` goes to the next stack of an input, `false` at its end; `each` gets
@@ -27,33 +23,33 @@ const FEW: usize = 16;
 /// Those of `step` and of `out`, which are named `name`, [`Error::Overflow`], and [`Error::Unreadable`] if one input has
 /// not as many weights as another.
 pub fn merge(
-    inputs: Vec<Blocks>,
+    inputs: Vec<Sorted>,
     mut step: impl FnMut(usize, &mut Sorted) -> Result<bool, Error>,
     mut each: impl FnMut(Weights) -> Result<Weights, Error>,
     written: Option<Kind>,
     name: &str,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let sorted = if inputs.len() <= FEW { Sorted::ahead } else { Sorted::new };
     let mut kind = None;
     let mut tournament = Tournament::new(inputs.len());
     let mut heads = Vec::with_capacity(inputs.len());
-    for (number, input) in inputs.into_iter().enumerate() {
-        let mut input = sorted(input);
-        let shared = step(number, &mut input)?.then_some(0);
+    for (number, mut input) in inputs.into_iter().enumerate() {
+        let is_stack = step(number, &mut input)?;
+        let following = if is_stack { Following::new(input.stack(), 0) } else { Following::END };
         if let Some(found) = input.kind() {
             found.agrees(kind, input.name())?;
             kind = Some(found);
         }
         heads.push(input);
-        tournament.play(Head { number, shared }, &heads);
+        tournament.play(Head { number, following }, &heads);
     }
     let mut lines = Lines { kind: written.or(kind), text: Vec::with_capacity(BLOCK + BLOCK / 8), name, out };
     // The stack that is being added up: its length in the text, and what it weighs so far.
     let mut present: Option<(usize, Weights)> = None;
-    while let Head { number, shared: Some(shared) } = tournament.winner {
+    while tournament.winner.following != Following::END {
+        let Head { number, following } = tournament.winner;
         let input = &mut heads[number];
-        let length = input.stack().len();
+        let (length, shared) = (input.stack().len(), following.shared());
         match &mut present {
             Some((same, sum)) if shared == *same && length == *same => sum.add(input.weights())?,
             _ => {
@@ -64,8 +60,8 @@ pub fn merge(
                 present = Some((length, input.weights()));
             }
         }
-        let shared = step(number, input)?.then(|| input.shared());
-        tournament.play(Head { number, shared }, &heads);
+        let following = if step(number, input)? { input.following() } else { Following::END };
+        tournament.play(Head { number, following }, &heads);
     }
     if let Some((_, sum)) = present {
         lines.end(each(sum)?)?;
@@ -73,15 +69,15 @@ pub fn merge(
     lines.write()
 }
 
-/// An input, and how many bytes its stack shares with the last winner's; nothing at its end.
+/// An input, and how its stack follows the last winner's.
 #[derive(Clone, Copy)]
 struct Head {
     number: usize,
-    shared: Option<usize>,
+    following: Following,
 }
 
 /// A tree of matches, in which each match keeps its loser, so that after a win only those on the winner's way are played
-/// again. All of them were lost, directly or not, to that winner, so they know what they share with it.
+/// again. All of them were lost, directly or not, to that winner, so they know how they follow it.
 struct Tournament {
     losers: Vec<Option<Head>>,
     winner: Head,
@@ -89,7 +85,7 @@ struct Tournament {
 
 impl Tournament {
     fn new(inputs: usize) -> Self {
-        Self { losers: vec![None; inputs], winner: Head { number: 0, shared: None } }
+        Self { losers: vec![None; inputs], winner: Head { number: 0, following: Following::END } }
     }
 
     /// Plays one input's matches from its first on; while some have not come yet, up to the one where it waits for them.
@@ -100,19 +96,17 @@ impl Tournament {
                 self.losers[place] = Some(head);
                 return;
             };
-            let order = match other.shared.cmp(&head.shared) {
-                Ordering::Equal => {
-                    let known = head.shared.unwrap_or_default();
-                    let (a, b) = (inputs[other.number].stack(), inputs[head.number].stack());
-                    let shared = if head.shared.is_some() { known + shared_bytes(&a[known..], &b[known..]) } else { 0 };
-                    let order = order(a, b, shared);
-                    let loser = if order == Ordering::Less { &mut head } else { &mut *other };
-                    loser.shared = loser.shared.map(|_| shared);
-                    order
+            if other.following == head.following && head.following != Following::END {
+                // What they share with the last winner, and the byte behind it.
+                let known = head.following.shared();
+                let (a, b) = (inputs[other.number].stack(), inputs[head.number].stack());
+                let shared = known + shared_bytes(&a[known..], &b[known..]);
+                let [theirs, ours] = [a, b].map(|stack| Following::new(stack, shared));
+                if theirs < ours {
+                    std::mem::swap(other, &mut head);
                 }
-                more => more.reverse(),
-            };
-            if order == Ordering::Less {
+                other.following = theirs.max(ours);
+            } else if other.following < head.following {
                 std::mem::swap(other, &mut head);
             }
             place /= 2;
@@ -153,6 +147,7 @@ impl Lines<'_> {
 mod tests {
     use proptest::prelude::*;
 
+    use crate::folded::sorted::Sorted;
     use crate::input::Blocks;
 
     fn merged(texts: &[String]) -> String {
@@ -160,7 +155,7 @@ mod tests {
             let input = Box::new(std::io::Cursor::new(text.as_bytes().to_vec()));
             Blocks::new("t".to_owned(), input).unwrap()
         };
-        let inputs = texts.iter().map(input).collect();
+        let inputs = texts.iter().map(|text| Sorted::new(input(text))).collect();
         let mut out = Vec::new();
         super::merge(inputs, |_, input| input.step_on(), Ok, None, "out", &mut out).unwrap();
         String::from_utf8(out).unwrap()

@@ -4,10 +4,12 @@
 //! specification. Output is sorted frame by frame, bytewise, a stack before its extensions, and each stack stands once.
 
 mod at_once;
+mod in_turn;
 mod lines;
 mod merge;
 mod ordered;
 mod parts;
+mod ranges;
 mod read;
 mod scan;
 pub mod sorted;
@@ -16,6 +18,7 @@ mod write;
 pub use merge::merge;
 pub use ordered::{Ordered, in_order};
 pub use parts::read_in_parts;
-pub use read::{Kind, Line, Target, gather, gather_each, parse_line, read_all, read_into};
+pub(crate) use ranges::merge_in_ranges;
+pub use read::{Kind, Line, NO_STACK, Target, gather, gather_each, parse_line, read_all, read_into};
 pub use scan::{Scanned, scan};
 pub use write::write;

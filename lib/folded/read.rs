@@ -81,6 +81,10 @@ fn trim_blanks(line: &[u8]) -> &[u8] {
     &line[..end]
 }
 
+/// What is said where every line is malformed.
+pub const NO_STACK: &str =
+    "no line of the input is a folded stack: frame;… WEIGHT; try fg-collapse on what a profiler wrote";
+
 /// What takes stacks as they are read.
 pub trait Target {
     /// Where the frames' names are kept.
@@ -125,8 +129,7 @@ pub fn read_all(sources: &[Source], target: &mut dyn Target, diagnostics: &mut D
         }
     }
     if reader.kind.is_none() && diagnostics.skipped() > skipped_before {
-        let what = "no line of the input is a folded stack: frame;… WEIGHT; try fg-collapse on what a profiler wrote";
-        return Err(Error::Refused(what.to_owned()));
+        return Err(Error::Refused(NO_STACK.to_owned()));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Sorted folded text as a stream, read in memory that does not grow with it.
 
-use super::lines::{Entry, Lines, Reader};
+use super::lines::{Entry, Following, Lines, Reader};
 use super::read::Kind;
 use crate::Error;
 use crate::input::{Ahead, Blocks};
@@ -18,6 +18,16 @@ pub struct Sorted {
 enum Reading {
     Here(Reader),
     Ahead(Ahead<Lines, Error>),
+}
+
+/// So many inputs are read ahead, each in a thread of its own.
+const FEW: usize = 16;
+
+/// Reads all inputs at once, ahead if they are few.
+pub fn sorted(inputs: impl IntoIterator<Item = Blocks>) -> Vec<Sorted> {
+    let inputs: Vec<_> = inputs.into_iter().collect();
+    let sorted = if inputs.len() <= FEW { Sorted::ahead } else { Sorted::new };
+    inputs.into_iter().map(sorted).collect()
 }
 
 /// What the next line of an input is.
@@ -38,6 +48,11 @@ impl Sorted {
     /// Reads an input; its first line says whether all have one weight or two.
     pub fn new(input: Blocks) -> Self {
         Self::reading(input.name().to_owned(), Reading::Here(Reader::new(input)))
+    }
+
+    /// Goes on in the midst of a text.
+    pub(crate) fn amid(input: Blocks, kind: Kind) -> Self {
+        Self::reading(input.name().to_owned(), Reading::Here(Reader::amid(input, kind)))
     }
 
     /// The same, read ahead in a thread of its own.
@@ -84,7 +99,12 @@ impl Sorted {
 
     /// How many bytes it has in common with the stack before it.
     pub fn shared(&self) -> usize {
-        self.present.shared as usize
+        self.present.following.shared()
+    }
+
+    /// How it follows the stack before it.
+    pub(super) fn following(&self) -> Following {
+        self.present.following
     }
 
     /// Goes to the next line that is not blank.
@@ -99,6 +119,7 @@ impl Sorted {
                 Reading::Ahead(ahead) => ahead.next(&mut self.lines)?,
             };
             if !filled {
+                self.present = Entry::default();
                 return Ok(Step::End);
             }
             self.next = 0;

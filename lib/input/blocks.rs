@@ -54,6 +54,8 @@ impl Deref for Block {
 pub struct Blocks {
     name: String,
     reader: Box<dyn Read + Send>,
+    /// How much of it is read at once.
+    size: usize,
     /// What was read and not handed out yet.
     ahead: Block,
     /// How much of that was read since.
@@ -73,7 +75,12 @@ impl Blocks {
         let start = io::Cursor::new(magic[..read].to_vec());
         let reader = compressed::decompress(&magic[..read], Box::new(start.chain(raw)));
         let reader = utf16::decode(reader).map_err(|error| Error::read(&name, error))?;
-        Ok(Self { name, reader, ahead: Block::default(), taken: 0, block: Block::default(), ended: false })
+        Ok(Self::plain(name, reader, BLOCK))
+    }
+
+    /// Reads text as it is, so much at once.
+    pub(super) fn plain(name: String, reader: Box<dyn Read + Send>, size: usize) -> Self {
+        Self { name, reader, size, ahead: Block::default(), taken: 0, block: Block::default(), ended: false }
     }
 
     /// The name for messages.
@@ -125,7 +132,7 @@ impl Blocks {
         let mut searched = 0;
         loop {
             while !self.ended && (block.len() <= searched || block.len() < searched * 2) {
-                let read = block.read(&mut *self.reader, BLOCK);
+                let read = block.read(&mut *self.reader, self.size);
                 self.ended = !read.map_err(|error| Error::read(&self.name, error))?;
             }
             if self.ended {

@@ -13,6 +13,11 @@ const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 type Reader = Box<dyn Read + Send>;
 
+/// Whether a text's first bytes say that it is compressed.
+pub(super) fn is_compressed(start: &[u8]) -> bool {
+    start.starts_with(GZIP) || start.starts_with(ZSTD)
+}
+
 /// What `raw` decompresses to if `start`, its first bytes, says that it is compressed; else `raw` itself.
 pub(super) fn decompress(start: &[u8], raw: Reader) -> Reader {
     if start.starts_with(GZIP) {

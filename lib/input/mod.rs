@@ -4,6 +4,7 @@ mod ahead;
 mod blocks;
 mod compressed;
 mod pipe;
+mod section;
 mod utf16;
 
 use std::fs::File;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use ahead::Ahead;
 pub use blocks::{Block, Blocks, after_last_line};
+pub(crate) use section::Section;
 
 use crate::Error;
 
@@ -53,6 +55,13 @@ impl Source {
             Self::Stdin => !is_regular(Path::new("/dev/stdin")),
             Self::File(path) => !is_regular(path),
         }
+    }
+
+    /// Whether it is a compressed file, which is decompressed in a thread of its own.
+    pub fn is_compressed(&self) -> bool {
+        let mut start = Vec::with_capacity(4);
+        let read = self.regular_file().map(|file| file.take(4).read_to_end(&mut start));
+        read.is_some_and(|read| read.is_ok()) && compressed::is_compressed(&start)
     }
 
     /// The file itself, opened once more, where there is one in which one can jump about.

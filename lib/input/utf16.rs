@@ -6,6 +6,11 @@ use super::blocks::{BLOCK, read_full};
 
 type Reader = Box<dyn Read + Send>;
 
+/// Whether a text begins with a byte-order mark of UTF-16.
+pub(super) fn is_marked(start: &[u8]) -> bool {
+    start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff])
+}
+
 /// The text as UTF-8 if it begins with a byte-order mark of UTF-16; else as it is.
 pub(super) fn decode(mut raw: Reader) -> io::Result<Reader> {
     let mut mark = [0; 2];

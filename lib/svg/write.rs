@@ -15,7 +15,7 @@ use crate::Error;
 use crate::profile::Weight;
 
 const STYLE: &str = include_str!("viewer/viewer.css");
-const SCRIPT: [&str; 8] = [
+const SCRIPT: [&str; 9] = [
     include_str!("viewer/profile.js"),
     include_str!("viewer/transform.js"),
     include_str!("viewer/label.js"),
@@ -23,6 +23,7 @@ const SCRIPT: [&str; 8] = [
     include_str!("viewer/search.js"),
     include_str!("viewer/actions.js"),
     include_str!("viewer/listen.js"),
+    include_str!("viewer/sight.js"),
     include_str!("viewer/viewer.js"),
 ];
 

@@ -430,9 +430,12 @@ fn sorted_files_are_merged_as_they_come() {
         (vec![&one, &odd], "a 1\na;b 1\na;b;c 2\na;line_12 1\nz 1\n"),
         (vec![&malformed, &one], "a 1\na;b 1\na;b;c 2\nb 1\nz 1\n"),
         (vec![&differential, &differential], "a;b 2 4\n"),
+        (vec![&one; 20], "a;b 20\na;b;c 40\nz 20\n"),
     ] {
         assert_eq!(run("fg-collapse", files.clone(), b"").ok().text(), expected, "{files:?}");
     }
+    let many = [vec!["--sorted".as_ref(), "-".as_ref()], vec![one.as_os_str(); 20]].concat();
+    assert_eq!(run("fg-collapse", many, b"a;b 1\n").ok().text(), "a;b 21\na;b;c 40\nz 20\n");
     let mut command = Command::new(support::tool("fg-collapse"));
     command.stdin(std::fs::File::open(&one).unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
     assert_eq!(support::run_bounded(&mut command).ok().text(), "a;b 1\na;b;c 2\nz 1\n");

@@ -27,3 +27,4 @@ mod pprof;
 #[cfg(target_os = "linux")]
 mod signals;
 mod svg;
+mod svg_options;

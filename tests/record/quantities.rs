@@ -57,6 +57,27 @@ fn sizes_that_were_asked_for_are_a_functions_argument() {
 }
 
 #[test]
+fn a_function_that_only_the_debug_file_names_is_found_by_it() {
+    let Some(sizes) = program("sizes") else { return };
+    if !may_count(&format!("uprobe:{sizes}:grab")) {
+        return;
+    }
+    if !has("objcopy") {
+        return skip("needs objcopy");
+    }
+    let folder = directory();
+    let make = |words: &str| {
+        let status = Command::new("sh").args(["-c", words]).current_dir(&folder).status();
+        assert!(status.unwrap().success(), "{words}");
+    };
+    make(&format!("objcopy --only-keep-debug {sizes} sizes.debug"));
+    make(&format!("objcopy --strip-all --add-gnu-debuglink=sizes.debug {sizes} sizes"));
+    let stripped = folder.path().join("sizes").display().to_string();
+    let outcome = record(["-e", &format!("uprobe:{stripped}:grab:2"), "--", &stripped, "grab"]).ok();
+    assert_eq!(numbers(&outcome), [Folded::of(&outcome).total()], "{outcome:?}");
+}
+
+#[test]
 fn what_a_program_asked_of_the_disk_is_what_it_wrote() {
     // Of the kernel's queue: it is filled by who writes, while what is issued may be by its own threads.
     let (true, true) = (may_count("block:block_bio_queue"), has("dd")) else { return };

@@ -12,17 +12,17 @@ function listen(viewer) {
     window.addEventListener("keydown", event => takeKeyFromPage(viewer, event));
     window.addEventListener("hashchange", () => {
         viewer.follow();
-        viewer.showBase();
+        viewer.sight.showBase();
     });
-    window.addEventListener("scroll", () => viewer.stick(), { passive: true });
-    window.addEventListener("resize", () => viewer.refit());
+    window.addEventListener("scroll", () => viewer.sight.stick(), { passive: true });
+    window.addEventListener("resize", () => viewer.sight.refit());
     for (const [event, isPrinted] of [["beforeprint", true], ["afterprint", false]]) {
         window.addEventListener(event, () => {
-            viewer.isPrinted = isPrinted;
-            viewer.stick();
+            viewer.sight.isPrinted = isPrinted;
+            viewer.sight.stick();
         });
     }
-    new ResizeObserver(() => viewer.refit()).observe(root);
+    new ResizeObserver(() => viewer.sight.refit()).observe(root);
 }
 
 // A click or a tap zooms. A finger that rests tells about a frame, as pointing does.

@@ -7,7 +7,6 @@ class Viewer {
     constructor(root, profile) {
         root.querySelector("#folded")?.remove();
         root.append(element("g", { id: "frames" }));
-        this.legend = root.querySelector("#legend");
         // The still frames stand behind the script, and may be still to come.
         const removeStill = () => root.querySelector(":scope > .still")?.remove();
         document.addEventListener("DOMContentLoaded", removeStill);
@@ -22,19 +21,17 @@ class Viewer {
             this.texts[id] = root.querySelector(`#${id}`);
         }
         this.search = new Search(this);
-        this.bars = [element("rect", { class: "bar hide" }), element("rect", { class: "bar hide" })];
-        this.picture.frames.after(...this.bars);
+        this.sight = new Sight(this);
         this.addText("menu", "Menu", () => this.toggleSheet());
         this.addText("changes", " ");
         this.addText("undrawn", " ");
         this.makeButton(this.texts.unzoom, () => this.goTo(undefined, 0));
         this.makeButton(this.texts.search, () => (this.search.pattern ? this.search.close() : this.openSearch()));
         this.sheet = element("foreignObject", { class: "hide" });
-        if (this.legend) this.bars[1].after(this.legend);
-        this.bars[1].after(...Object.values(this.texts).filter(text => text && !/title/.test(text.id)));
+        this.sight.raise(Object.values(this.texts).filter(text => text && !/title/.test(text.id)));
         root.append(this.search.place, this.sheet);
         listen(this);
-        this.measure();
+        this.sight.measure();
         this.follow();
     }
 
@@ -58,65 +55,13 @@ class Viewer {
         });
     }
 
-    // Takes the width of the window, if it is to. Tells whether that changed.
-    measure() {
-        const { picture, root } = this, before = picture.width;
-        if (root.dataset.fluid) {
-            root.setAttribute("width", "100%");
-            picture.width = Math.max(root.getBoundingClientRect().width, 200);
-        }
-        picture.bottom = picture.fontSize * (this.isNarrow ? 3.3 : 2) + 10;
-        return picture.width !== before;
-    }
-
-    // Whether the page is nothing but the graph.
-    get isAlone() {
-        return document.documentElement === this.root;
-    }
-
-    // Where the page is nothing but the graph, it opens at the base: of a deep graph the top is all but empty.
-    showBase() {
-        if (this.isAlone) this.reveal();
-    }
-
-    // Scrolls as little as it takes to see a box; to the middle of the window where it has others on both sides.
-    reveal(box = this.baseBox()) {
-        if (!box) return;
-        const { top, bottom } = box.group.getBoundingClientRect(), [first, last] = [this.upperHeight, innerHeight - this.picture.bottom];
-        if (top >= first - 1 && bottom <= last + 1) return;
-        const isBetween = this.picture.tree.lower && box.node === 1;
-        window.scrollBy(0, isBetween ? (top + bottom - first - last) / 2 : top < first ? top - first : bottom - last);
-        this.stick();
-    }
-
-    // Adapts to the window.
-    refit() {
-        if (this.measure()) return this.draw();
-        this.place();
-        this.stick();
-    }
-
-    // Takes its place on the page. Where a few pixels do not fit into the window, it does without some of its margin.
-    place() {
-        const { root, picture: { width, height } } = this;
-        const over = (size, room, most) => (this.isAlone && size > room && size <= room + most ? size - room : 0);
-        // A scroll bar takes room from the other direction.
-        root.setAttribute("height", height);
-        const x = root.dataset.fluid ? 0 : over(width, height > innerHeight + SIDE ? root.clientWidth : innerWidth, 1.6 * SIDE);
-        const y = over(height, width - x > innerWidth ? root.clientHeight : innerHeight, SIDE);
-        this.cut = [x, y];
-        if (!root.dataset.fluid) root.setAttribute("width", width - x);
-        root.setAttribute("height", height - y);
-        root.setAttribute("viewBox", `${x / 2} ${y} ${width - x} ${height - y}`);
-    }
-
     draw() {
         const { picture, root, texts } = this;
         const current = this.current?.node, { described } = this, focused = picture.frames.contains(document.activeElement);
-        this.placeLegend();
+        this.sight.placeLegend();
         picture.draw();
         root.classList.toggle("differential", picture.profile.differential);
-        this.place();
+        this.sight.place();
         for (const id of ["title", "subtitle"]) texts[id]?.setAttribute("x", picture.width / 2);
         texts.unzoom.classList.toggle("hide", picture.view === 0);
         texts.matched.textContent = this.search.report();
@@ -126,57 +71,7 @@ class Viewer {
         this.current = picture.drawn.find(box => box.node === current && !box.folded);
         if (focused) this.current?.group.focus({ preventScroll: true });
         this.describe(picture.drawn.find(box => box.node === described && !box.folded));
-        this.stick();
-    }
-
-    // Breaks the legend where the window ends, and makes room for its lines.
-    placeLegend() {
-        const { picture, root } = this, { fontSize } = picture;
-        let x = SIDE, lines = 0;
-        for (const text of root.querySelectorAll("#legend text")) {
-            const width = text.getComputedTextLength() + 1.4 * fontSize;
-            if (x > SIDE && x + width > picture.width - SIDE) [x, lines] = [SIDE, lines + 1];
-            for (const [part, left] of [[text.previousElementSibling, x], [text, x + 1.4 * fontSize]]) {
-                part.setAttribute("x", left);
-                part.setAttribute("transform", `translate(0 ${1.5 * lines * fontSize})`);
-            }
-            x += width + fontSize;
-        }
-        picture.top = Number(root.dataset.top) + 1.5 * lines * fontSize;
-        this.upperHeight = 2 * fontSize + 10 + (this.legend ? 1.5 * (lines + 1) * fontSize : 0);
-    }
-
-    // Keeps the controls and the legend within the part of the graph that is in sight; on paper that is all of it.
-    stick() {
-        const { picture, texts, upperHeight } = this, { width, height, fontSize, bottom } = picture;
-        const place = this.root.getBoundingClientRect(), scale = place.width / (width - this.cut[0]) || 1;
-        const top = this.isPrinted ? 0 : Math.min(Math.max(0, -place.top / scale), height - 4 * fontSize);
-        const inSight = this.isPrinted ? height : Math.min(height, (innerHeight - place.top) / scale + this.cut[1]);
-        const low = Math.max(top + 4 * fontSize, inSight), [upper, lower] = this.bars, line = top + 2 * fontSize;
-        // In a narrow window each has a line of its own: what was found, what is left out, what is told of a frame.
-        const isNoted = texts.undrawn.textContent !== " ", undrawn = low - fontSize * (this.isNarrow ? 1.8 : 0.45);
-        const last = low - (this.isNarrow ? fontSize / 2 : isNoted ? 1.75 * fontSize : bottom / 2);
-        const above = this.isNarrow ? undrawn - 1.3 * fontSize : last;
-        for (const [bar, y, tall, shown] of [[upper, top, upperHeight, top > 0], [lower, low - bottom, bottom, low < height]]) {
-            for (const [key, value] of Object.entries({ y, width, height: tall })) bar.setAttribute(key, value);
-            bar.classList.toggle("hide", !shown);
-        }
-        const below = Math.max(0, line + 1.6 * fontSize - (Number(this.root.dataset.top) - 1.2 * fontSize));
-        this.legend?.setAttribute("transform", `translate(0 ${top > 0 ? below : 0})`);
-        const left = texts.unzoom.classList.contains("hide") ? SIDE : SIDE + 7 * fontSize;
-        const places = { unzoom: [SIDE, line], changes: [left, line], search: [width - SIDE - 4.5 * fontSize, line],
-            menu: [width - SIDE, line], details: [SIDE, last], matched: [width - SIDE, above], undrawn: [width - SIDE, undrawn] };
-        for (const id in places) {
-            texts[id].setAttribute("x", places[id][0]);
-            texts[id].setAttribute("y", places[id][1]);
-            texts[id].setAttribute("text-anchor", places[id][0] > width / 2 ? "end" : "start");
-        }
-        this.search.place.setAttribute("x", width - SIDE - 4 * fontSize - 204);
-        this.search.place.setAttribute("y", line - 1.3 * fontSize);
-        this.sheet.setAttribute("x", Math.max(SIDE, width - 400 - SIDE));
-        this.sheet.setAttribute("y", line + fontSize);
-        this.sheet.setAttribute("width", Math.min(400, width - 2 * SIDE));
-        this.sheet.setAttribute("height", Math.max(low - line - fontSize, 100));
+        this.sight.stick();
     }
 
     // Opens a drawn box: a frame is zoomed to, folded frames are by zooming to their caller or the widest of them.
@@ -200,7 +95,7 @@ class Viewer {
             this.remember(true);
         }
         this.focus(box ? node : picture.base);
-        this.reveal(box);
+        this.sight.reveal(box);
     }
 
     focus(node) {
@@ -239,7 +134,7 @@ class Viewer {
         const box = this.boxOf(node);
         box.group.focus({ preventScroll: true });
         if (typing) search.input.focus({ preventScroll: true });
-        this.reveal(box);
+        this.sight.reveal(box);
         this.current = box;
         for (const other of this.picture.drawn) other.group.classList.toggle("at", other === box);
     }
@@ -298,7 +193,7 @@ class Viewer {
         this.draw();
         this.remember(true);
         this.focus(picture.base);
-        this.reveal();
+        this.sight.reveal();
     }
 
     apply(changes, zoom) {
@@ -353,17 +248,13 @@ class Viewer {
         const { picture, texts, root } = this;
         if (box.folded) return picture.foldedTitle(box);
         const name = picture.name(box.node), numbers = picture.title(box.node).slice(name.length) + this.shares(box.node);
-        const room = picture.width - 3 * SIDE - (this.isNarrow ? 0 : texts.matched.getBBox().width);
+        const room = picture.width - 3 * SIDE - (this.sight.isNarrow ? 0 : texts.matched.getBBox().width);
         const whole = (cut, told) => `${root.dataset.nameType} ${cut}${told}`;
         for (const told of [numbers, numbers.split(" · ")[0]]) {
             const cut = label(name, cut => picture.fits(whole(cut, told), room));
             if (cut) return whole(cut, told);
         }
         return whole(name, numbers);
-    }
-
-    get isNarrow() {
-        return this.picture.width < 640;
     }
 
     shares(node) {
