@@ -7,7 +7,7 @@ use crate::perf::object::Object;
 use crate::perf::objects::{KERNEL, UNKNOWN};
 use crate::perf::process::{CommId, Mapping};
 use crate::perf::state::State;
-use crate::perf::unwind::{End, Moment, Step};
+use crate::perf::unwind::{End, Moment};
 use crate::profile::FrameId;
 use crate::profile::stacks::{Candidate, hash_ids};
 
@@ -176,12 +176,8 @@ impl Recording {
             let unwound = self.unwinder.unwind(moment, user);
             end = if end == End::Root { unwound } else { end };
             for index in 0..self.unwinder.steps.len() {
-                let Step { address, mapping } = self.unwinder.steps[index];
-                stack.push(self.recent.get(address, state).unwrap_or_else(|| {
-                    let place = self.locate(stamp.pid, address, mapping);
-                    self.recent.put(address, state, place);
-                    place
-                }));
+                let step = self.unwinder.steps[index];
+                stack.push(self.locate(stamp.pid, step.address, step.mapping));
             }
         }
         if stack.is_empty() && sample.ip != 0 {
