@@ -134,6 +134,11 @@ fn offset_of(file: &object::File<'_>, address: u64) -> Option<u64> {
 mod tests {
     use super::{Uprobe, find};
 
+    #[inline(never)]
+    fn probed(number: u32) -> u32 {
+        std::hint::black_box(number) + 721
+    }
+
     #[test]
     fn a_function_is_found_in_its_file() {
         let own = std::env::current_exe().unwrap().display().to_string();
@@ -143,7 +148,9 @@ mod tests {
         let refusal = |text: &str| Uprobe::parse(text).unwrap_err().to_string();
         assert!(refusal(&format!("{own}:no_such")).ends_with("has no function no_such"));
         assert!(refusal(&format!("{own}:main:7")).contains("arguments are 1 to 6"));
-        let demangled = format!("{own}:fgkit::record::uprobe::offset_of:1");
+        let probed: fn(u32) -> u32 = probed;
+        assert_eq!(std::hint::black_box(probed)(2), 723);
+        let demangled = format!("{own}:fgkit::record::uprobe::tests::probed:1");
         assert!(Uprobe::parse(&demangled).unwrap().offset > 0);
         assert!(refusal("/no/such:main").contains("/no/such: "));
         assert!(refusal("main").contains("PATH:SYMBOL") && refusal("/x:").contains("PATH:SYMBOL"));
