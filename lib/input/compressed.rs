@@ -22,7 +22,7 @@ pub(super) fn is_compressed(start: &[u8]) -> bool {
 pub(super) fn decompress(start: &[u8], raw: Reader) -> Reader {
     if start.starts_with(GZIP) {
         let raw = BufReader::with_capacity(BLOCK, raw);
-        Box::new(ReadAhead::new(Decompressed { format: "gzip", reader: flate2::read::MultiGzDecoder::new(raw) }))
+        Box::new(ReadAhead::new(Decompressed { format: "gzip", reader: flate2::bufread::MultiGzDecoder::new(raw) }))
     } else if start.starts_with(ZSTD) {
         let raw = BufReader::with_capacity(BLOCK, raw);
         let reader = ZstdFrames { raw, decoder: Box::default(), within: false };
