@@ -23,7 +23,7 @@ use crate::profile::{Weight, Weights};
 const TELLING: f64 = 20.0;
 
 /// So many of them are needed, or a true difference would be among those that tell what noise is.
-const WITNESSES: usize = 8;
+const WITNESSES: usize = 12;
 
 /// What is known of runs in general counts like so many of them: a few stacks know the usual difference badly.
 const LENT: f64 = 20.0;
@@ -37,9 +37,9 @@ const MEDIAN_SQUARE: f64 = 0.454_936;
 /// So many samples tell of a program as much as one run of it, however long.
 ///
 /// Measured with 48 runs of one C program with 400 stacks, 22,000 samples each, in four groups at different times of a busy
-/// machine, of which all pairs were compared: of 264 within a group 3 had a stack that differed significantly, with 2000 a
-/// pair of 30; of 432 between groups 18. A function of 5.7 % that took twice as long was found in 142 of 144 pairs of one
-/// time. What varied most was what depends on memory: one function of 13 % by a fifth.
+/// machine, of which all pairs were compared: of 264 within a group 5 had a stack that differed significantly. A function of
+/// 5.7 % that took twice as long was found in 142 of 144 pairs of one time, and in all 16 on a quiet machine. What varied
+/// most was what depends on memory: one function of 13 % by a fifth.
 pub const ONE_RUN: f64 = 1000.0;
 
 /// The share of false ones among the differences found.
