@@ -14,7 +14,7 @@ use super::{Counts, Options, Parser, Remarks, detect, events};
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::folded::Kind;
-use crate::input::{Block, Blocks, Source};
+use crate::input::{Block, NextBlock, Source};
 use crate::profile::{Profile, Weights};
 
 /// Formats whose samples have a time, a thread and a CPU.
@@ -86,14 +86,13 @@ pub(super) struct Worker {
 /// What the threads share while they read one input.
 struct Shared<'a> {
     format: &'static str,
-    cut: fn(&[u8]) -> Option<usize>,
     feed: Mutex<Feed>,
     log: Mutex<Log<'a>>,
 }
 
 /// Where the blocks come from, one after the other.
 struct Feed {
-    input: Blocks,
+    next: NextBlock,
     handed_out: u64,
     ended: bool,
 }
@@ -158,7 +157,7 @@ fn read(
     diagnostics: &mut Diagnostics,
     in_order: Option<&mut InOrder<'_>>,
 ) -> Result<Option<Counts>, Error> {
-    let mut input = source.open()?;
+    let mut input = source.open_here()?;
     let Some(format) = detect::format(&mut input, options)? else { return Ok(None) };
     let is_folded = std::ptr::eq(format, &folded::FORMAT);
     if let Some(found) = if is_folded { folded::kind(input.head()?) } else { Some(Kind::Plain) } {
@@ -174,11 +173,11 @@ fn read(
     match format.reading {
         Reading::Samples { cut, parser } => {
             first.parsers.entry(format.name).or_insert_with(|| parser(options));
-            let feed = Mutex::new(Feed { input, handed_out: 0, ended: false });
-            read_samples(&Shared { format: format.name, cut, feed, log: Mutex::new(log) }, first, others).map(|()| None)
+            let feed = Mutex::new(Feed { next: input.each(cut), handed_out: 0, ended: false });
+            read_samples(&Shared { format: format.name, feed, log: Mutex::new(log) }, first, others).map(|()| None)
         }
         Reading::Lines(reader) | Reading::Bytes(reader) => {
-            first.read(reader, Document::new(source, input, options, log)).map(Some)
+            first.read(reader, Document::new(source, input.read_ahead(), options, log)).map(Some)
         }
     }
 }
@@ -252,7 +251,7 @@ impl Worker {
 
     /// Parses one block; `false` at the end.
     fn step(&mut self, shared: &Shared<'_>) -> Result<bool, Error> {
-        let Some(number) = lock(&shared.feed).next(&mut self.block, shared.cut)? else { return Ok(false) };
+        let Some(number) = lock(&shared.feed).next(&mut self.block)? else { return Ok(false) };
         let text = self.block.strip_prefix(BOM).filter(|_| number == 0).unwrap_or(&self.block);
         let mut remarks = Remarks::default();
         if let Some(parser) = self.parsers.get_mut(shared.format) {
@@ -268,8 +267,8 @@ impl Worker {
 
 impl Feed {
     /// Fills the buffer with the next block and says its number.
-    fn next(&mut self, block: &mut Block, cut: fn(&[u8]) -> Option<usize>) -> Result<Option<u64>, Error> {
-        if self.ended || !self.input.next_into(block, cut)? {
+    fn next(&mut self, block: &mut Block) -> Result<Option<u64>, Error> {
+        if self.ended || !(self.next)(block)? {
             return Ok(None);
         }
         self.handed_out += 1;

@@ -118,7 +118,7 @@ pub fn read_all(sources: &[Source], target: &mut dyn Target, diagnostics: &mut D
     let mut reader = Reader::new(target, None);
     let skipped_before = diagnostics.skipped();
     for source in sources {
-        let result = source.open().and_then(|mut input| {
+        let result = source.open_here().and_then(|mut input| {
             let name = input.name().to_owned();
             let mut blocks = Ahead::new(move |block: &mut Block| input.next_into(block, after_last_line));
             reader.read(&name, |block| blocks.next(block), diagnostics)

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 const PIECES: usize = 2;
 
 /// How much of what is decompressed is handed over at once.
-const PIECE: usize = 1 << 20;
+pub(super) const PIECE: usize = 1 << 20;
 
 /// Pieces that a thread of its own fills. It ends with this.
 pub(crate) struct Ahead<T, E> {

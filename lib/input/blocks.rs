@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::ops::Deref;
 
+use super::ahead::{Ahead, PIECE, ReadAhead};
 use super::{compressed, utf16};
 use crate::Error;
 
@@ -42,6 +43,9 @@ impl Block {
     }
 }
 
+/// Exchanges a block for the next one; `false` at the end.
+pub(crate) type NextBlock = Box<dyn FnMut(&mut Block) -> Result<bool, Error> + Send>;
+
 impl Deref for Block {
     type Target = [u8];
 
@@ -56,12 +60,16 @@ pub struct Blocks {
     reader: Box<dyn Read + Send>,
     /// How much of it is read at once.
     size: usize,
+    /// Whether reading it is work.
+    is_compressed: bool,
     /// What was read and not handed out yet.
     ahead: Block,
     /// How much of that was read since.
     taken: usize,
     block: Block,
     ended: bool,
+    /// Why it ended early, until what was read before is handed out.
+    failure: Option<io::Error>,
 }
 
 impl Blocks {
@@ -73,14 +81,34 @@ impl Blocks {
         let mut magic = [0; 4];
         let read = read_full(&mut *raw, &mut magic).map_err(|error| Error::read(&name, error))?;
         let start = io::Cursor::new(magic[..read].to_vec());
+        let is_compressed = compressed::is_compressed(&magic[..read]);
         let reader = compressed::decompress(&magic[..read], Box::new(start.chain(raw)));
         let reader = utf16::decode(reader).map_err(|error| Error::read(&name, error))?;
-        Ok(Self::plain(name, reader, BLOCK))
+        Ok(Self { is_compressed, ..Self::plain(name, reader, BLOCK) })
     }
 
     /// Reads text as it is, so much at once.
     pub(super) fn plain(name: String, reader: Box<dyn Read + Send>, size: usize) -> Self {
-        Self { name, reader, size, ahead: Block::default(), taken: 0, block: Block::default(), ended: false }
+        Self {
+            name,
+            reader,
+            size,
+            is_compressed: false,
+            ahead: Block::default(),
+            taken: 0,
+            block: Block::default(),
+            ended: false,
+            failure: None,
+        }
+    }
+
+    /// Decompresses, if there is anything to decompress, in a thread of its own.
+    #[must_use]
+    pub fn read_ahead(mut self) -> Self {
+        if std::mem::take(&mut self.is_compressed) {
+            self.reader = Box::new(ReadAhead::new(self.reader));
+        }
+        self
     }
 
     /// The name for messages.
@@ -103,14 +131,31 @@ impl Blocks {
                 wanted += BLOCK;
             }
             let rest = wanted - self.ahead.len();
-            let read = self.ahead.read(&mut *self.reader, rest);
-            self.ended = !read.map_err(|error| Error::read(&self.name, error))?;
+            let mut ahead = std::mem::take(&mut self.ahead);
+            self.read_into(&mut ahead, rest);
+            self.ahead = ahead;
+        }
+        if self.ahead.len() == self.taken {
+            self.told()?;
         }
         Ok(&self.ahead[self.taken..])
     }
 
+    /// Reads once, at most `size` bytes. Where that fails it is the end, and is told when all that came before is taken.
+    fn read_into(&mut self, block: &mut Block, size: usize) {
+        match block.read(&mut *self.reader, size) {
+            Ok(more) => self.ended = !more,
+            Err(error) => (self.ended, self.failure) = (true, Some(error)),
+        }
+    }
+
+    fn told(&mut self) -> Result<(), Error> {
+        self.failure.take().map_or(Ok(()), |error| Err(Error::read(&self.name, error)))
+    }
+
     /// The next block of whole records. `cut` finds where the last whole record in some text ends, if there is one;
-    /// what stands behind it comes first in the next block. The input's end is an end of a record.
+    /// what stands behind it comes first in the next block. The input's end is an end of a record, unless it could not be
+    /// read to its end.
     ///
     /// # Errors
     /// [`Error::Read`], also where a single record is longer than 64 MiB.
@@ -132,10 +177,9 @@ impl Blocks {
         let mut searched = 0;
         loop {
             while !self.ended && (block.len() <= searched || block.len() < searched * 2) {
-                let read = block.read(&mut *self.reader, self.size);
-                self.ended = !read.map_err(|error| Error::read(&self.name, error))?;
+                self.read_into(block, self.size);
             }
-            if self.ended {
+            if self.ended && self.failure.is_none() {
                 return Ok(!block.is_empty());
             }
             if let Some(end) = cut(block).filter(|end| *end > 0) {
@@ -143,12 +187,23 @@ impl Blocks {
                 block.filled = end;
                 return Ok(true);
             }
+            self.told()?;
             searched = block.len();
             if searched > LONGEST {
                 let error = io::Error::new(io::ErrorKind::InvalidData, "a single record is longer than 64 MiB");
                 return Err(Error::read(&self.name, error));
             }
         }
+    }
+
+    /// All blocks that [`next_into`](Self::next_into) gives: from a thread of its own if they are decompressed.
+    pub(crate) fn each(mut self, cut: fn(&[u8]) -> Option<usize>) -> NextBlock {
+        if !self.is_compressed {
+            return Box::new(move |block| self.next_into(block, cut));
+        }
+        self.size = PIECE;
+        let mut ahead = Ahead::new(move |block: &mut Block| self.next_into(block, cut));
+        Box::new(move |block| ahead.next(block))
     }
 
     /// Everything that is left.
@@ -158,10 +213,12 @@ impl Blocks {
     pub fn rest(&mut self) -> Result<&[u8], Error> {
         self.block.set(&self.ahead[self.taken..]);
         (self.ahead.filled, self.taken) = (0, 0);
+        let mut block = std::mem::take(&mut self.block);
         while !self.ended {
-            let read = self.block.read(&mut *self.reader, BLOCK);
-            self.ended = !read.map_err(|error| Error::read(&self.name, error))?;
+            self.read_into(&mut block, BLOCK);
         }
+        self.block = block;
+        self.told()?;
         Ok(&self.block)
     }
 }
@@ -171,7 +228,11 @@ impl Read for Blocks {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.taken == self.ahead.len() {
             (self.ahead.filled, self.taken) = (0, 0);
-            return if self.ended { Ok(0) } else { self.reader.read(buffer) };
+            return match self.failure.take() {
+                Some(error) => Err(error),
+                None if self.ended => Ok(0),
+                None => self.reader.read(buffer),
+            };
         }
         let rest = &self.ahead[self.taken..];
         let read = rest.len().min(buffer.len());
@@ -258,5 +319,26 @@ mod tests {
             seen.extend_from_slice(&piece[..read]);
         }
         assert!(seen == text);
+    }
+
+    #[test]
+    fn what_was_read_before_a_failure_is_handed_out() {
+        let text = b"one\ntwo\nthr";
+        let failing = || std::io::Read::chain(&text[..], Failing);
+        let mut input = Blocks::new("test".to_owned(), Box::new(failing())).unwrap();
+        assert_eq!(input.head().unwrap(), text);
+        assert_eq!(input.next(after_last_line).unwrap().unwrap(), b"one\ntwo\n", "half a record is none");
+        assert!(input.next(after_last_line).is_err());
+        assert!(input.next(after_last_line).unwrap().is_none());
+        let mut input = Blocks::new("test".to_owned(), Box::new(failing())).unwrap();
+        assert!(input.rest().is_err(), "a document is whole or none");
+    }
+
+    struct Failing;
+
+    impl std::io::Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::InvalidData.into())
+        }
     }
 }

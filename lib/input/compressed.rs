@@ -5,7 +5,6 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use super::ahead::ReadAhead;
 use super::blocks::BLOCK;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
@@ -22,11 +21,11 @@ pub(super) fn is_compressed(start: &[u8]) -> bool {
 pub(super) fn decompress(start: &[u8], raw: Reader) -> Reader {
     if start.starts_with(GZIP) {
         let raw = BufReader::with_capacity(BLOCK, raw);
-        Box::new(ReadAhead::new(Decompressed { format: "gzip", reader: flate2::bufread::MultiGzDecoder::new(raw) }))
+        Box::new(Decompressed { format: "gzip", reader: flate2::bufread::MultiGzDecoder::new(raw) })
     } else if start.starts_with(ZSTD) {
         let raw = BufReader::with_capacity(BLOCK, raw);
         let reader = ZstdFrames { raw, decoder: Box::default(), within: false };
-        Box::new(ReadAhead::new(Decompressed { format: "zstd", reader }))
+        Box::new(Decompressed { format: "zstd", reader })
     } else {
         raw
     }

@@ -12,6 +12,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 pub(crate) use ahead::Ahead;
+pub(crate) use blocks::NextBlock;
 pub use blocks::{Block, Blocks, after_last_line};
 pub(crate) use section::Section;
 
@@ -75,11 +76,19 @@ impl Source {
         if is_regular(path) { File::open(path).ok() } else { None }
     }
 
-    /// Opens it and, by its first bytes, decompresses gzip and zstd.
+    /// Opens it and, by its first bytes, decompresses gzip and zstd, in a thread of its own.
     ///
     /// # Errors
     /// [`Error::Read`].
     pub fn open(&self) -> Result<Blocks, Error> {
+        self.open_here().map(Blocks::read_ahead)
+    }
+
+    /// The same, but decompressed by whoever reads.
+    ///
+    /// # Errors
+    /// [`Error::Read`].
+    pub fn open_here(&self) -> Result<Blocks, Error> {
         let name = self.name();
         let raw: Box<dyn Read + Send> = match self {
             Self::Stdin => match pipe::enlarge_stdin() {

@@ -84,9 +84,9 @@ fn compression_is_seen_in_the_content() {
 
 #[test]
 fn broken_compressed_input_is_one_clear_line() {
-    let text: String = (0..5_000).map(|number| format!("main;f{number} {number}\n")).collect();
     for program in READERS {
         let place = Place::of(program);
+        let text = program.profile.repeat(10_000);
         for (format, packed) in [("gzip", gzip(text.as_bytes())), ("zstd", zstd(text.as_bytes()))] {
             let mut changed = packed.clone();
             changed[packed.len() / 2] ^= 0x55;
@@ -97,6 +97,17 @@ fn broken_compressed_input_is_one_clear_line() {
                 assert_eq!(outcome.stderr, expected);
             }
         }
+    }
+}
+
+#[test]
+fn what_stands_before_a_cut_of_compressed_input_counts() {
+    let text: String = (0..50_000).map(|number| format!("main;f{number:05} {}\n", number + 1)).collect();
+    for packed in [gzip(text.as_bytes()), zstd(text.as_bytes())] {
+        let outcome = crate::support::run("fg-collapse", ["-q"], &packed[..packed.len() - 1]);
+        assert_eq!(outcome.code(), 1, "{outcome:?}");
+        let kept = outcome.stdout.len();
+        assert!(kept > 0 && text.as_bytes().starts_with(&outcome.stdout), "{kept} bytes of {}", text.len());
     }
 }
 
