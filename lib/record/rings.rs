@@ -65,6 +65,7 @@ impl Reader {
         let begin = now();
         let until = if is_last { u64::MAX } else { begin };
         self.read_side_band(counters, recording);
+        recording.look_again();
         for rings in &counters.rings {
             let Some(records) = rings.samples.sampler().iter() else { continue };
             let mut records = records.into_cow();

@@ -63,6 +63,7 @@ impl Comparison {
                 }
             }
         }
+        self.small.look_again();
         for rings in &counters.rings {
             let mut records = rings.samples.sampler().iter().unwrap().into_cow();
             while let Some(record) = records.lending_next() {
@@ -121,7 +122,8 @@ fn the_living_stack_is_the_one_that_was_sampled() {
     let mut comparison = Comparison::new();
     while !waiter.is_finished() {
         comparison.read(&counters);
-        std::thread::sleep(std::time::Duration::from_micros(500));
+        // As long as a recorder's samples wait, in the mean.
+        std::thread::sleep(std::time::Duration::from_millis(3));
     }
     comparison.read(&counters);
     let Comparison { samples, rooted, both, different, .. } = comparison;

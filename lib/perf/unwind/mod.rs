@@ -149,6 +149,13 @@ impl Unwinder {
         }
     }
 
+    /// What was read of living threads is old.
+    pub fn look_again(&mut self) {
+        if let Some(living) = &mut self.living {
+            living.forget();
+        }
+    }
+
     /// An object's number will be given to another one.
     pub fn forget(&mut self, object: ObjectId) {
         if let Some(place) = self.places.get_mut(object.index()).and_then(Option::take)
@@ -185,8 +192,8 @@ impl Unwinder {
         stack: &mut Stack<'_>,
     ) -> End {
         let mut address = Address { value: ip, in_kernel: false, exact: true };
+        let mut mapping = moment.find(address);
         loop {
-            let mapping = moment.find(address);
             self.steps.push(Step { address, mapping });
             if self.steps.len() >= self.deepest {
                 return End::TooDeep;
@@ -209,27 +216,32 @@ impl Unwinder {
                 Unwound::Lost => return self.lost(stack),
                 Unwound::Caller(next) => next,
             };
-            match self.check(moment, next, stack) {
-                Ok(()) => address = next,
+            let same = mapping.filter(|mapping| (mapping.start..mapping.end).contains(&next.lookup()));
+            (address, mapping) = match self.check(moment, next, same.or_else(|| moment.find(next)), stack) {
+                Ok(mapping) => (next, Some(mapping)),
                 Err(end) => return end,
-            }
+            };
             stack.passed(Native::stack_pointer(regs), next.value, self.steps.len());
         }
     }
 
-    /// Whether the next address is one to which a call returns.
-    fn check(&mut self, moment: Moment<'_>, next: Address, stack: &mut Stack<'_>) -> Result<(), End> {
-        let mapping = moment.find(next);
-        let plausible = match mapping {
-            None => false,
-            Some(mapping) if next.exact || !stack.is_in_tail() => mapping.end > next.value - 1,
-            Some(mapping) => {
-                let mut code = [0; Native::LONGEST_CALL];
-                moment.read_before(mapping, next.value, &mut code, stack).is_none_or(|()| Native::follows_call(&code))
+    /// What is mapped at the next address, if a call returns there.
+    fn check(
+        &mut self,
+        moment: Moment<'_>,
+        next: Address,
+        mapping: Option<Mapping>,
+        stack: &mut Stack<'_>,
+    ) -> Result<Mapping, End> {
+        let follows_call = |mapping: &Mapping| {
+            if next.exact || !stack.is_in_tail() {
+                return mapping.end > next.value - 1;
             }
+            let mut code = [0; Native::LONGEST_CALL];
+            moment.read_before(*mapping, next.value, &mut code, stack).is_none_or(|()| Native::follows_call(&code))
         };
-        if plausible {
-            return Ok(());
+        if let Some(mapping) = mapping.filter(follows_call) {
+            return Ok(mapping);
         }
         Err(if stack.is_in_tail() { self.discard_tail(stack) } else { End::NoUnwindInformation })
     }
@@ -356,12 +368,12 @@ impl<'a> Code<'a> {
 /// What framehop has learned, of many addresses: one of its caches keeps the rules of 509, each in the place that the
 /// address's remainder names, and a compiler's stacks lead through many times as many.
 struct Rules {
-    caches: [Option<Box<<Native as Architecture>::Cache>>; 64],
+    caches: [Option<Box<<Native as Architecture>::Cache>>; 256],
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { caches: [const { None }; 64] }
+        Self { caches: [const { None }; 256] }
     }
 }
 

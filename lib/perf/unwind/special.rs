@@ -5,9 +5,11 @@
 //! They are few (5 in glibc, 84 in OpenSSL, 16 in rustc), so an object's unwind information is searched for them once,
 //! and frames in them are stepped here by the letter of DWARF 5, section 6.4.
 
+use std::ops::Range;
+
 use addr2line::gimli::{
-    self, BaseAddresses, CallFrameInstruction, CfaRule, CieOrFde, CommonInformationEntry, EhFrame, EndianSlice,
-    Expression, LittleEndian, Location, RegisterRule, UnwindContext, UnwindSection as _, Value,
+    self, BaseAddresses, CallFrameInstruction, CfaRule, CommonInformationEntry, EhFrame, EndianSlice, Expression,
+    LittleEndian, Location, RegisterRule, UnwindContext, UnwindSection as _, Value,
 };
 
 use super::arch::{Architecture, Registers, Unwound};
@@ -58,20 +60,22 @@ impl SpecialFrames {
     fn select(address: u64, section: &Section, text: u64, all: bool) -> Self {
         let bases = BaseAddresses::default().set_eh_frame(address).set_text(text);
         let eh_frame = EhFrame::new(section, LittleEndian);
-        let (mut frames, mut shared) = (Vec::new(), None);
-        let mut entries = eh_frame.entries(&bases);
-        while let Ok(Some(entry)) = entries.next() {
-            let CieOrFde::Fde(partial) = entry else { continue };
+        let (mut frames, mut shared) = (Vec::new(), None::<(usize, CommonInformationEntry<_>)>);
+        for (entry, common) in entries(section) {
             // Nearly all have the same common part.
-            let common = |eh_frame: &EhFrame<_>, bases: &_, offset| match &shared {
-                Some((at, cie)) if *at == offset => Ok(CommonInformationEntry::clone(cie)),
-                _ => Ok(shared.insert((offset, eh_frame.cie_from_offset(bases, offset)?)).1.clone()),
-            };
-            let Ok(fde) = partial.parse(common) else { continue };
-            let is_signal = fde.cie().is_signal_trampoline();
-            if all || is_signal || (may_need_this(section, &fde) && needs_this(&eh_frame, &bases, &fde)) {
+            if shared.as_ref().is_none_or(|(at, _)| *at != common) {
+                shared = eh_frame.cie_from_offset(&bases, common.into()).ok().map(|cie| (common, cie));
+            }
+            let Some((_, cie)) = &shared else { continue };
+            let is_signal = cie.is_signal_trampoline();
+            if !all && !is_signal && !may_need_this(&section[entry.clone()], cie) {
+                continue;
+            }
+            let known = |_: &EhFrame<_>, _: &BaseAddresses, _| Ok(CommonInformationEntry::clone(cie));
+            let Ok(fde) = eh_frame.fde_from_offset(&bases, entry.start.into(), known) else { continue };
+            if all || is_signal || needs_this(&eh_frame, &bases, &fde) {
                 let (start, end) = (fde.initial_address(), fde.end_address());
-                frames.push(SpecialFrame { start, end, fde: fde.offset(), is_signal });
+                frames.push(SpecialFrame { start, end, fde: entry.start, is_signal });
             }
         }
         frames.sort_unstable_by_key(|frame| frame.start);
@@ -104,17 +108,47 @@ impl SpecialFrames {
     }
 }
 
-/// Whether any byte of an entry, which lies in a section, may be an instruction that makes it need this: most have none, and
-/// are read no further.
-fn may_need_this(section: &Section, fde: &gimli::FrameDescriptionEntry<Slice<'_>>) -> bool {
-    use gimli::constants::{DW_CFA_def_cfa, DW_CFA_def_cfa_expression, DW_CFA_def_cfa_register, DW_CFA_def_cfa_sf};
-    // Behind its length and the place of the common part; in the long format all is longer.
-    let (start, end) = (fde.offset() + 8, fde.offset().saturating_add(fde.entry_len() + 12));
-    let entry = section.get(start..end.min(section.len())).unwrap_or_default();
-    entry.iter().any(|byte| {
-        let instructions = [DW_CFA_def_cfa, DW_CFA_def_cfa_expression, DW_CFA_def_cfa_register, DW_CFA_def_cfa_sf];
-        instructions.iter().any(|instruction| instruction.0 == *byte)
+/// The functions' entries of an `.eh_frame` section, each with the place of its common part: a length, of 4 bytes or of 8
+/// behind 4 set ones, then how far back the common part begins, which itself has 0 there.
+fn entries(section: &[u8]) -> impl Iterator<Item = (Range<usize>, usize)> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let start = next;
+            let (body, length) = match number(section, start, 4)? {
+                0xffff_ffff => (start + 12, number(section, start + 4, 8)?),
+                length => (start + 4, length),
+            };
+            next = body.checked_add(length)?;
+            if length < 4 {
+                continue;
+            }
+            let back = number(section, body, 4)?;
+            if back > 0 && next <= section.len() {
+                return Some((start..next, body.checked_sub(back)?));
+            }
+        }
     })
+}
+
+/// A number of so many bytes.
+fn number(section: &[u8], at: usize, size: usize) -> Option<usize> {
+    let mut bytes = [0; 8];
+    bytes[..size].copy_from_slice(section.get(at..at.checked_add(size)?)?);
+    usize::try_from(u64::from_le_bytes(bytes)).ok()
+}
+
+/// Whether any byte of an entry may be an instruction that makes it need this: most have none, and are read no further.
+fn may_need_this(entry: &[u8], cie: &CommonInformationEntry<Slice<'_>>) -> bool {
+    use gimli::constants::{
+        DW_CFA_def_cfa, DW_CFA_def_cfa_expression, DW_CFA_def_cfa_register, DW_CFA_def_cfa_sf, DW_EH_PE_sdata4,
+    };
+    // Behind its length and the place of the common part, and behind the function's place and size if these are short.
+    let is_short = cie.fde_address_encoding().is_some_and(|encoding| encoding.format() == DW_EH_PE_sdata4);
+    let instructions = entry.get(if is_short { 16 } else { 8 }..).unwrap_or_default();
+    memchr::memchr3(DW_CFA_def_cfa.0, DW_CFA_def_cfa_expression.0, DW_CFA_def_cfa_register.0, instructions)
+        .or_else(|| memchr::memchr(DW_CFA_def_cfa_sf.0, instructions))
+        .is_some()
 }
 
 fn needs_this(
@@ -250,6 +284,7 @@ impl Recovered {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use gimli::CieOrFde;
     use object::{Object as _, ObjectSection as _};
 
     use super::*;
@@ -266,15 +301,19 @@ mod tests {
             let bases = BaseAddresses::default().set_eh_frame(section.address());
             let section = Section::Own(section.uncompressed_data().unwrap().into());
             let eh_frame = EhFrame::new(&section, LittleEndian);
-            let mut entries = eh_frame.entries(&bases);
-            while let Ok(Some(entry)) = entries.next() {
+            let mut ours = entries(&section).map(|(entry, _)| entry);
+            let mut theirs = eh_frame.entries(&bases);
+            while let Ok(Some(entry)) = theirs.next() {
                 let CieOrFde::Fde(partial) = entry else { continue };
-                let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { continue };
+                let fde = partial.parse(EhFrame::cie_from_offset).unwrap();
+                let entry = ours.next().unwrap();
+                assert_eq!(entry.start, fde.offset());
                 if needs_this(&eh_frame, &bases, &fde) {
-                    assert!(may_need_this(&section, &fde), "{:x}", fde.initial_address());
+                    assert!(may_need_this(&section[entry], fde.cie()), "{:x}", fde.initial_address());
                     found += 1;
                 }
             }
+            assert_eq!(ours.next(), None);
         }
         // The frame to which signal handlers return is one.
         assert!(found > 0 || !maps.contains("/libc.so.6"));
