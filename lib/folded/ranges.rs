@@ -16,7 +16,7 @@ use crate::input::Section;
 const SPAN: u64 = 2 << 20;
 
 /// How much is read at once where a stack is looked for.
-const PIECE: usize = 4096;
+const PIECE: u64 = 4096;
 
 /// Merges sorted files of one kind and writes the result, which is named `name`.
 ///
@@ -68,7 +68,7 @@ impl Ranges {
     fn next(&mut self) -> Result<Option<(usize, Vec<Section>)>, Error> {
         let longest = self.files.iter().max_by_key(|file| file.end - file.start);
         let Some(longest) = longest.filter(|file| file.start < file.end) else { return Ok(None) };
-        let last = stack_from(longest, longest.start + self.span, self.kind)?;
+        let last = stacks_from(longest, longest.start + self.span, self.kind).next().transpose()?;
         let end = |file: &Section| match &last {
             Some((_, stack)) => place(file, stack, self.span, self.kind),
             None => Ok(file.end),
@@ -86,47 +86,51 @@ impl Ranges {
 
 /// Where the first line begins whose stack comes after this one.
 fn place(file: &Section, stack: &[u8], span: u64, kind: Kind) -> Result<u64, Error> {
+    let is_after = |other: &[u8]| order(other, stack, shared_bytes(other, stack)) == Ordering::Greater;
     let (mut low, mut high, mut found) = (file.start, file.end, file.end);
-    while low < high {
+    while high - low > PIECE {
         // Mostly all files are alike.
         let middle = low + span.min((high - low) / 2);
-        match stack_from(file, middle, kind)?.filter(|(at, _)| *at < high) {
-            Some((at, other)) if order(&other, stack, shared_bytes(&other, stack)) != Ordering::Greater => {
-                low = at + 1;
-            }
+        match stacks_from(file, middle, kind).next().transpose()?.filter(|(at, _)| *at < high) {
+            Some((at, other)) if !is_after(&other) => low = at + 1,
             other => {
                 found = other.map_or(found, |(at, _)| at);
                 high = middle;
             }
         }
     }
+    for next in stacks_from(file, low, kind) {
+        let (at, other) = next?;
+        if at >= high || is_after(&other) {
+            return Ok(if at < high { at } else { found });
+        }
+    }
     Ok(found)
 }
 
-/// The first line that begins at this place or behind it: where, and its stack.
-fn stack_from(file: &Section, place: u64, kind: Kind) -> Result<Option<(u64, Vec<u8>)>, Error> {
-    let mut at = place;
-    let mut text = BufReader::with_capacity(PIECE, file.within(place.saturating_sub(1)..file.end));
+/// The stacks of the lines that begin at this place or behind it, and where these begin.
+fn stacks_from(file: &Section, place: u64, kind: Kind) -> impl Iterator<Item = Result<(u64, Vec<u8>), Error>> {
+    // What stands there up to the end of a line began before it.
+    let (mut at, mut is_amid) = (place.saturating_sub(1), place > 0);
+    let mut text = BufReader::with_capacity(PIECE as usize, file.within(at..file.end));
     let mut line = Vec::new();
-    let mut next_line = |line: &mut Vec<u8>| -> Result<u64, Error> {
-        line.clear();
-        let read = text.read_until(b'\n', line).map_err(|error| Error::read(file.name(), error))?;
-        Ok(read as u64)
-    };
-    if place > 0 {
-        at = place - 1 + next_line(&mut line)?;
-    }
-    loop {
-        let read = next_line(&mut line)?;
-        if read == 0 {
-            return Ok(None);
+    std::iter::from_fn(move || {
+        loop {
+            line.clear();
+            let start = at;
+            match text.read_until(b'\n', &mut line) {
+                Ok(0) => return None,
+                Ok(read) => at += read as u64,
+                Err(error) => return Some(Err(Error::read(file.name(), error))),
+            }
+            // Blank lines hold none.
+            if !std::mem::take(&mut is_amid)
+                && let Some(line) = parse_line(line.trim_ascii_end(), kind)
+            {
+                return Some(Ok((start, line.stack.to_vec())));
+            }
         }
-        // Blank lines hold none.
-        if let Some(line) = parse_line(line.trim_ascii_end(), kind) {
-            return Ok(Some((at, line.stack.to_vec())));
-        }
-        at += read;
-    }
+    })
 }
 
 #[cfg(test)]
@@ -159,8 +163,12 @@ mod tests {
         fn ranges_make_up_the_whole(
             inputs in prop::collection::vec(prop::collection::vec((0..300usize, 1..9u64, 0..3usize), 0..60), 0..20),
             span in 1..200u64,
+            width in 0..200usize,
         ) {
-            let stack = |number: usize| format!("{}main;f{}", ["", "\u{feff}", "a;", "a.cold;"][number % 4], number / 4);
+            let stack = |number: usize| {
+                let start = ["", "\u{feff}", "a;", "a.cold;"][number % 4];
+                format!("{start}main;f{};{:x>width$}", number / 4, "x")
+            };
             let key = |stack: &str| stack.split(';').map(str::to_owned).collect::<Vec<_>>();
             let mut sums = BTreeMap::<Vec<String>, u64>::new();
             let mut texts = Vec::new();
