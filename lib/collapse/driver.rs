@@ -158,7 +158,12 @@ fn read(
     in_order: Option<&mut InOrder<'_>>,
 ) -> Result<Option<Counts>, Error> {
     let mut input = source.open_here()?;
-    let Some(format) = detect::format(&mut input, options)? else { return Ok(None) };
+    let found = detect::format(&mut input, options);
+    let Ok(Some(format)) = found else {
+        // Of what cannot be read further there may be too little.
+        input.told()?;
+        return found.map(|_| None);
+    };
     let is_folded = std::ptr::eq(format, &folded::FORMAT);
     if let Some(found) = if is_folded { folded::kind(input.head()?) } else { Some(Kind::Plain) } {
         found.agrees(*kind, input.name())?;

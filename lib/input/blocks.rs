@@ -149,7 +149,8 @@ impl Blocks {
         }
     }
 
-    fn told(&mut self) -> Result<(), Error> {
+    /// Says why the input ended early, if it did and it was not said.
+    pub(crate) fn told(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), |error| Err(Error::read(&self.name, error)))
     }
 
@@ -247,7 +248,7 @@ pub fn after_last_line(text: &[u8]) -> Option<usize> {
     memchr::memrchr(b'\n', text).map(|end| end + 1)
 }
 
-fn read_some(reader: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+pub(super) fn read_some(reader: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match reader.read(buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

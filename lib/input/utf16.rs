@@ -2,7 +2,7 @@
 
 use std::io::{self, Cursor, Read};
 
-use super::blocks::{BLOCK, read_full};
+use super::blocks::{BLOCK, read_full, read_some};
 
 type Reader = Box<dyn Read + Send>;
 
@@ -34,11 +34,11 @@ struct Utf16 {
 }
 
 impl Utf16 {
-    /// Decodes the next piece; what is no character becomes the one that says so.
-    fn fill(&mut self) -> io::Result<()> {
+    /// Decodes the next piece; what is no character becomes the one that says so. `false` at the end.
+    fn fill(&mut self) -> io::Result<bool> {
         let kept = self.bytes.len();
         self.bytes.resize(kept + BLOCK, 0);
-        let read = read_full(&mut *self.raw, &mut self.bytes[kept..])?;
+        let read = read_some(&mut *self.raw, &mut self.bytes[kept..])?;
         self.bytes.truncate(kept + read);
         let mut units: Vec<u16> = self.bytes.chunks_exact(2).map(|pair| (self.unit)([pair[0], pair[1]])).collect();
         // The first half of a pair waits for the second.
@@ -51,15 +51,14 @@ impl Utf16 {
             self.text.extend_from_slice("\u{fffd}".as_bytes());
             self.bytes.clear();
         }
-        Ok(())
+        Ok(read > 0)
     }
 }
 
 impl Read for Utf16 {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.taken == self.text.len() {
-            self.fill()?;
-        }
+        // A piece may hold no whole character.
+        while self.taken == self.text.len() && self.fill()? {}
         let rest = &self.text[self.taken..];
         let read = rest.len().min(buffer.len());
         buffer[..read].copy_from_slice(&rest[..read]);
@@ -74,7 +73,9 @@ mod tests {
 
     fn decoded(bytes: Vec<u8>) -> String {
         let mut text = String::new();
-        super::decode(Box::new(Cursor::new(bytes))).unwrap().read_to_string(&mut text).unwrap();
+        let (first, second) = bytes.split_at(bytes.len().min(bytes.len() / 2 | 1));
+        let halves = Cursor::new(first.to_vec()).chain(Cursor::new(second.to_vec()));
+        super::decode(Box::new(halves)).unwrap().read_to_string(&mut text).unwrap();
         text
     }
 

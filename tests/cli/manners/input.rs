@@ -101,6 +101,16 @@ fn broken_compressed_input_is_one_clear_line() {
 }
 
 #[test]
+fn a_cut_is_said_where_too_little_came_before_it() {
+    for text in ["\n\n  \n", "{ \"cut\": ", "\u{1}\u{2}"] {
+        let packed = gzip(text.as_bytes());
+        let outcome = crate::support::run("fg-collapse", [""; 0], &packed[..packed.len() - 4]);
+        assert_eq!(outcome.code(), 1, "{outcome:?}");
+        assert_eq!(outcome.stderr, "fg-collapse: stdin: the gzip data is cut short or corrupt\n");
+    }
+}
+
+#[test]
 fn what_stands_before_a_cut_of_compressed_input_counts() {
     let text: String = (0..50_000).map(|number| format!("main;f{number:05} {}\n", number + 1)).collect();
     for packed in [gzip(text.as_bytes()), zstd(text.as_bytes())] {
