@@ -73,7 +73,7 @@ mod tests {
 
     fn decoded(bytes: Vec<u8>) -> String {
         let mut text = String::new();
-        let (first, second) = bytes.split_at(bytes.len().min(bytes.len() / 2 | 1));
+        let (first, second) = bytes.split_at(bytes.len().min((bytes.len() / 2) | 1));
         let halves = Cursor::new(first.to_vec()).chain(Cursor::new(second.to_vec()));
         super::decode(Box::new(halves)).unwrap().read_to_string(&mut text).unwrap();
         text

@@ -75,11 +75,11 @@ struct Opener<'a> {
 
 impl<'a> Opener<'a> {
     fn new(target: &'a Target, sampling: &'a Sampling, without_kernel: bool, sample_ring: u8) -> Self {
-        let options = |metric| options::of_samples(target, sampling, metric, without_kernel, sample_ring);
+        let options = |metric: &Metric, rate| options::of_samples(target, sampling, metric, rate, without_kernel);
         Self {
             target,
             sampling,
-            metrics: sampling.metrics.iter().map(|(metric, rate)| (metric, options((metric, *rate)))).collect(),
+            metrics: sampling.metrics.iter().map(|(metric, rate)| (metric, options(metric, *rate))).collect(),
             side_options: options::of_the_side(target, without_kernel),
             switch_options: sampling.switches.then(|| options::of_switches(target)),
             sample_ring,

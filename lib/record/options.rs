@@ -10,13 +10,7 @@ use super::sampling::{CallGraph, Rate, Sampling};
 use super::target::Target;
 use crate::perf::unwind;
 /// The options of a counter that takes samples.
-pub fn of_samples(
-    target: &Target,
-    sampling: &Sampling,
-    (metric, rate): (&Metric, Rate),
-    without_kernel: bool,
-    ring: u8,
-) -> Opts {
+pub fn of_samples(target: &Target, sampling: &Sampling, metric: &Metric, rate: Rate, without_kernel: bool) -> Opts {
     let Excluded { user, kernel } = metric.excluded;
     let without_kernel = without_kernel || kernel;
     let mut options = common(target, without_kernel, sampling.names_counters(target));
@@ -55,7 +49,7 @@ pub fn of_samples(
     // The kernel refuses a callchain that leaves both parts out; an empty one does the same.
     call_chain.exclude_kernel &= !call_chain.exclude_user;
     options.sample_format.call_chain = Some(call_chain);
-    if let Some(bytes) = sampling.wake_after(ring) {
+    if let Some(bytes) = sampling.wake_after() {
         options.wake_up.on = WakeUpOn::Bytes(bytes);
     }
     options

@@ -138,6 +138,7 @@ impl Reader {
                 if let Some(number) = kept {
                     if stamp.time > self.horizon {
                         self.read_side_band(counters, recording);
+                        recording.look_again();
                     }
                     // Of whom nothing was heard, though it should have been: the kernel may drop that too.
                     if !recording.knows_thread(stamp.tid) {

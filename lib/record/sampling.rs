@@ -101,12 +101,7 @@ pub fn parse_ring(text: &str) -> Result<u8, String> {
 /// No ring is larger, in bytes.
 const LARGEST_RING: u64 = 1 << 30;
 
-/// How long a sample may wait whose stack is read to its end while its thread runs on. To be woken costs a third of what a
-/// sample costs that is read at once; but the later, the more threads have left the functions in which they were. Of a
-/// compiler's stacks, copied to 16 KiB at 997 Hz, 1.3 % are cut if each is read at once, and 4.5 % after four.
-const DELAY: Duration = Duration::from_millis(4);
-
-/// How long samples may wait of which none needs to be read soon.
+/// How long samples may wait of which none needs to be read at once.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// How often a sample is taken.
@@ -227,42 +222,25 @@ impl Sampling {
         self.metrics.iter().any(|(metric, _)| matches!(metric.quantity, Some(Quantity::Field(_))))
     }
 
-    /// How much a sample brings whose thread runs on while the rest of its stack is to be read. A thread that leaves its
-    /// CPU does not run on, and who would be woken by each switch would switch itself.
-    fn living_copy(&self) -> Option<u32> {
+    /// After how many bytes samples wake the recorder: half a ring, but where stacks are unwound while their threads run
+    /// on, so soon that the rest of a stack can still be read. A thread that leaves its CPU does not run on, and who would
+    /// be woken by each switch would switch itself.
+    pub(super) fn wake_after(&self) -> Option<u32> {
         match self.call_graph {
             CallGraph::Dwarf(bytes) if !self.switches => Some(bytes),
             _ => None,
         }
     }
 
-    /// After how many bytes samples wake the recorder, into a ring of a power of two of pages: half a ring, but where
-    /// stacks are unwound while their threads run on, so soon that the rest of a stack can still be read.
-    pub(super) fn wake_after(&self, ring: u8) -> Option<u32> {
-        let copy = self.living_copy()?;
-        let meanwhile = u32::try_from(self.expected(DELAY).unwrap_or(0)).unwrap_or(u32::MAX);
-        let quarter = u32::try_from(ring_bytes(ring) / 4).unwrap_or(u32::MAX);
-        Some(copy.saturating_mul(meanwhile).min(quarter).max(copy))
-    }
-
-    /// How long samples that wake the recorder soon may wait without filling a quarter of their ring, a power of two of
+    /// How long samples that wake the recorder at once may wait without filling a quarter of their ring, a power of two of
     /// pages, where that is worth it.
     pub(super) fn pause(&self, ring: u8) -> Option<Duration> {
-        let each = u64::from(self.living_copy()?) + 1024;
-        let meanwhile = self.expected(DELAY + PAUSE)?;
-        (meanwhile.saturating_mul(each) <= ring_bytes(ring) / 4).then_some(PAUSE)
+        let each = u64::from(self.wake_after()?) + 1024;
+        let hertz =
+            self.metrics.iter().map(|(_, rate)| if let Rate::Frequency(hertz) = rate { Some(*hertz) } else { None });
+        let meanwhile = hertz.sum::<Option<u64>>()?.saturating_mul(PAUSE.as_millis() as u64).div_ceil(1000);
+        (meanwhile.saturating_mul(each) <= (4096 << ring) / 4).then_some(PAUSE)
     }
-
-    /// How many samples a CPU takes in a time, at most; `None` if their rate is not known.
-    fn expected(&self, time: Duration) -> Option<u64> {
-        let hertz = |(_, rate): &(_, Rate)| if let Rate::Frequency(hertz) = rate { Some(*hertz) } else { None };
-        let hertz = self.metrics.iter().map(hertz).sum::<Option<u64>>()?;
-        Some(hertz.saturating_mul(time.as_millis() as u64).div_ceil(1000))
-    }
-}
-
-fn ring_bytes(ring: u8) -> u64 {
-    4096 << ring
 }
 
 #[cfg(test)]
@@ -279,17 +257,6 @@ mod tests {
         assert_eq!(pause(Rate::Period(1000), CallGraph::Dwarf(16384), 11), None);
         // These wait until their ring is half full anyway.
         assert_eq!(pause(Rate::Frequency(997), CallGraph::FramePointers, 11), None);
-    }
-
-    #[test]
-    fn samples_wake_the_recorder_soon_and_not_each_of_them() {
-        let wake = |rate, ring| Sampling::of(Metric::cpu_clock(), rate, CallGraph::Dwarf(16384)).wake_after(ring);
-        assert_eq!(wake(Rate::Frequency(99), 11), Some(16384));
-        assert_eq!(wake(Rate::Frequency(997), 11), Some(4 * 16384));
-        // Never later than when a quarter of the ring is full, but then with the first sample.
-        assert_eq!(wake(Rate::Frequency(997), 5), Some(32768));
-        assert_eq!(wake(Rate::Frequency(997), 0), Some(16384));
-        assert_eq!(wake(Rate::Period(1000), 11), Some(16384));
     }
 
     #[test]

@@ -122,8 +122,7 @@ fn the_living_stack_is_the_one_that_was_sampled() {
     let mut comparison = Comparison::new();
     while !waiter.is_finished() {
         comparison.read(&counters);
-        // As long as a recorder's samples wait, in the mean.
-        std::thread::sleep(std::time::Duration::from_millis(3));
+        std::thread::sleep(std::time::Duration::from_micros(500));
     }
     comparison.read(&counters);
     let Comparison { samples, rooted, both, different, .. } = comparison;
