@@ -11,11 +11,11 @@ const BUSY: &str = r"
     #include <stdlib.h>
     #include <time.h>
     static volatile unsigned long sink;
-    static inline __attribute__((always_inline)) void step(unsigned long n) { sink += n * n; }
+    static inline __attribute__((always_inline)) void step(unsigned long n) { sink += n * n; sink ^= n; sink += n; sink ^= n; }
     __attribute__((noinline)) void spin(double seconds) {
         struct timespec t;
         do {
-            for (unsigned long n = 0; n < 200000; n++) step(n);
+            for (unsigned long n = 0; n < 50000; n++) step(n);
             clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
         } while (t.tv_sec + 1e-9 * t.tv_nsec < seconds);
     }
