@@ -11,7 +11,9 @@ const BUSY: &str = r"
     #include <stdlib.h>
     #include <time.h>
     static volatile unsigned long sink;
-    static inline __attribute__((always_inline)) void step(unsigned long n) { sink += n * n; sink ^= n; sink += n; sink ^= n; }
+    static inline __attribute__((always_inline)) void step(unsigned long n) {
+        sink = sink * 3 + n; sink += n / (sink | 1); sink += n / (sink | 3);
+    }
     __attribute__((noinline)) void spin(double seconds) {
         struct timespec t;
         do {
