@@ -101,8 +101,11 @@ fn place(file: &Section, stack: &[u8], span: u64, kind: Kind) -> Result<u64, Err
     }
     for next in stacks_from(file, low, kind) {
         let (at, other) = next?;
-        if at >= high || is_after(&other) {
-            return Ok(if at < high { at } else { found });
+        if at >= high {
+            break;
+        }
+        if is_after(&other) {
+            return Ok(at);
         }
     }
     Ok(found)

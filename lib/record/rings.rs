@@ -65,7 +65,6 @@ impl Reader {
         let begin = now();
         let until = if is_last { u64::MAX } else { begin };
         self.read_side_band(counters, recording);
-        recording.look_again();
         for rings in &counters.rings {
             let Some(records) = rings.samples.sampler().iter() else { continue };
             let mut records = records.into_cow();
@@ -138,7 +137,6 @@ impl Reader {
                 if let Some(number) = kept {
                     if stamp.time > self.horizon {
                         self.read_side_band(counters, recording);
-                        recording.look_again();
                     }
                     // Of whom nothing was heard, though it should have been: the kernel may drop that too.
                     if !recording.knows_thread(stamp.tid) {

@@ -63,7 +63,6 @@ impl Comparison {
                 }
             }
         }
-        self.small.look_again();
         for rings in &counters.rings {
             let mut records = rings.samples.sampler().iter().unwrap().into_cow();
             while let Some(record) = records.lending_next() {

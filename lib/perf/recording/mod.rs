@@ -93,11 +93,6 @@ impl Recording {
         self.unwinder.living_stacks
     }
 
-    /// What was read of living threads is old: samples that were taken since are to follow.
-    pub fn look_again(&mut self) {
-        self.unwinder.look_again();
-    }
-
     /// Takes in what a record says. Of what a sample refers to, everything must have been taken in before it.
     pub fn take(&mut self, stamp: Stamp, event: Event<'_>) {
         match event {

@@ -149,13 +149,6 @@ impl Unwinder {
         }
     }
 
-    /// What was read of living threads is old.
-    pub fn look_again(&mut self) {
-        if let Some(living) = &mut self.living {
-            living.forget();
-        }
-    }
-
     /// An object's number will be given to another one.
     pub fn forget(&mut self, object: ObjectId) {
         if let Some(place) = self.places.get_mut(object.index()).and_then(Option::take)

@@ -16,11 +16,7 @@ const PAGE: u64 = 4096;
 /// How far beyond the copy the living stack is followed.
 const LONGEST_TAIL: u64 = 8 << 20;
 
-/// So many pieces serve the next stack too.
-const MOST_KEPT: usize = 16;
-
-/// What living threads have on their stacks. What was read for one sample serves those that are unwound together with it,
-/// which mostly come from the same thread.
+/// What living threads have on their stacks.
 pub struct Living {
     memory: Box<dyn Memory>,
     /// The process that is read.
@@ -37,18 +33,11 @@ impl Living {
         Self { memory, pid: 0, pieces: Vec::new(), read: 0 }
     }
 
-    /// What a process has on its stacks now, or had when it was read.
+    /// What a process has on its stacks now.
     fn of(&mut self, pid: u32) -> &mut Self {
-        if self.pid != pid || self.read >= MOST_KEPT {
-            self.forget();
-        }
         self.pid = pid;
-        self
-    }
-
-    /// What was read is old.
-    pub fn forget(&mut self) {
         self.read = 0;
+        self
     }
 
     /// The bytes from an address on, as far as they were read together with it.
@@ -242,19 +231,6 @@ mod tests {
         let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words));
         stack.passed(0x10018, 0x10010, 1);
         assert_eq!((stack.read(0x10020), stack.is_loose()), (Some(0x10020), true));
-    }
-
-    #[test]
-    fn samples_that_are_unwound_together_share_what_was_read() {
-        let bytes = dump(0x10000, 4);
-        let mut words = Living::new(Box::new(Words(0x10028, 7)));
-        let read = |words: &mut Living, pid| Stack::new(0x10000, &bytes, pid, Some(words)).read(0x10028);
-        assert_eq!(read(&mut words, 1), Some(7));
-        words.memory = Box::new(Words(0x10028, 8));
-        assert_eq!((read(&mut words, 1), read(&mut words, 2)), (Some(7), Some(8)));
-        words.memory = Box::new(Words(0x10028, 9));
-        words.forget();
-        assert_eq!(read(&mut words, 2), Some(9));
     }
 
     #[test]
