@@ -168,6 +168,7 @@ impl Reader {
 
     fn read_side_band(&mut self, counters: &Counters, recording: &mut Recording) {
         self.horizon = now();
+        recording.look_again(self.horizon);
         for (number, CpuRings { side, .. }) in counters.rings.iter().enumerate() {
             each_record(side, |bytes| match side.parse(bytes) {
                 Some((_, Event::Lost(count))) => recording.counts.lost_side_band += count,

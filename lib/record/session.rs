@@ -38,8 +38,6 @@ pub(super) struct Session {
     /// What was counted in them.
     counted_before: u64,
     watch: Watch,
-    /// When the stack of a living thread was read last: how many there were, and how many samples.
-    last_living: (u64, u64),
     /// The processes whose end is the recording's; by number of the file to wait for.
     living: Vec<OwnedFd>,
     /// How many of them there still are.
@@ -53,9 +51,6 @@ pub(super) struct Session {
 
 /// How often the rings are read where they wake nobody, or somebody watches.
 const RHYTHM: Duration = Duration::from_millis(100);
-
-/// Of so many samples none must have needed its thread for the rest of its stack: the next ones can wait.
-const SHALLOW: u64 = 500;
 
 const RINGS: u64 = SAMPLES + 1;
 const WOKEN: u64 = RINGS + 1;
@@ -97,7 +92,6 @@ impl Session {
             side_band_lost_before: 0,
             counted_before: 0,
             watch,
-            last_living: (0, 0),
             running: living.len(),
             living,
             is_orphaned: false,
@@ -175,14 +169,9 @@ impl Session {
         Ok(())
     }
 
-    /// How much longer the samples can wait that there are: until they are read, what is read of their threads' stacks
-    /// grows old.
-    fn pause(&mut self) -> Option<Duration> {
-        let (living, samples) = (self.recording.living_stacks(), self.recording.counts.samples);
-        if living != self.last_living.0 || samples < self.last_living.1 {
-            self.last_living = (living, samples);
-        }
-        self.counters.pause.filter(|_| samples - self.last_living.1 >= SHALLOW)
+    /// How long to wait before there is any use in looking for samples.
+    fn pause(&self) -> Option<Duration> {
+        Some(self.counters.pause?.min(self.recording.patience()?))
     }
 
     fn read(&mut self) {

@@ -44,15 +44,18 @@ impl Watch {
         epoll::delete(&self.all, file.as_fd()).is_ok() || was_urgent
     }
 
-    /// Waits until a file has something to tell; once there are samples so much longer, unless anything else comes.
+    /// Waits until a file has something to tell, but so long at least if it is samples.
     ///
     /// # Errors
     /// [`Error::Refused`].
     pub fn wait(&mut self, timeout: Option<Duration>, pause: Option<Duration>) -> Result<&[Event], Error> {
-        wait(&self.all, &mut self.events, timeout)?;
-        let can_wait = |event: &Event| event.data.u64() == SAMPLES && !{ event.flags }.contains(EventFlags::HUP);
-        if pause.is_some() && !self.events.is_empty() && self.events.iter().all(can_wait) {
-            wait(&self.urgent, &mut self.events, timeout.into_iter().chain(pause).min())?;
+        let pause = pause.map(|pause| timeout.map_or(pause, |timeout| pause.min(timeout)));
+        if let Some(pause) = pause {
+            wait(&self.urgent, &mut self.events, Some(pause))?;
+        }
+        if pause.is_none() || self.events.is_empty() {
+            let left = timeout.map(|timeout| timeout.saturating_sub(pause.unwrap_or_default()));
+            wait(&self.all, &mut self.events, left)?;
         }
         Ok(&self.events)
     }

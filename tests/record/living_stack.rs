@@ -4,6 +4,7 @@
 //! `FG_TAIL_COMMAND='cargo build --release' cargo test --test record living -- --nocapture` measures another command.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use fgkit::perf::event::{Event, Mmap, Stamp, UserState};
 use fgkit::perf::objects::Objects;
@@ -13,6 +14,7 @@ use fgkit::record::ProcessMemory;
 use fgkit::record::command::Held;
 use fgkit::record::counters::Counters;
 use fgkit::record::events::Metric;
+use fgkit::record::rings::now;
 use fgkit::record::sampling::{CallGraph, Rate, Sampling};
 use fgkit::record::target::Target;
 
@@ -63,6 +65,7 @@ impl Comparison {
                 }
             }
         }
+        self.small.look_again(now());
         for rings in &counters.rings {
             let mut records = rings.samples.sampler().iter().unwrap().into_cow();
             while let Some(record) = records.lending_next() {
@@ -84,7 +87,13 @@ impl Comparison {
     }
 
     fn compare(&mut self, stamp: Stamp, user: UserState<'_>) {
-        let moment = Moment { pid: stamp.pid, time: stamp.time, processes: &self.processes, objects: &self.objects };
+        let moment = Moment {
+            pid: stamp.pid,
+            tid: stamp.tid,
+            time: stamp.time,
+            processes: &self.processes,
+            objects: &self.objects,
+        };
         let short = UserState { stack: &user.stack[..user.stack.len().min(SMALL)], ..user };
         // The living stack first, as a recorder would.
         let small = self.small.unwind(moment, &short);
@@ -121,7 +130,7 @@ fn the_living_stack_is_the_one_that_was_sampled() {
     let mut comparison = Comparison::new();
     while !waiter.is_finished() {
         comparison.read(&counters);
-        std::thread::sleep(std::time::Duration::from_micros(500));
+        std::thread::sleep(comparison.small.patience().unwrap_or(Duration::from_micros(100)));
     }
     comparison.read(&counters);
     let Comparison { samples, rooted, both, different, .. } = comparison;

@@ -87,6 +87,7 @@ const UNWOUND: &str = r#"
     #include <stdlib.h>
     #include <string.h>
     #include <sys/time.h>
+    #include <time.h>
     static volatile unsigned long sink;
     static void work(unsigned rounds) { for (unsigned n = 0; n < rounds; n++) sink += n * sink; }
     __attribute__((noinline)) unsigned long deep(int depth) {
@@ -112,7 +113,41 @@ const UNWOUND: &str = r#"
         for (int n = 0; n < 400000; n++) numbers[n] = rand();
         qsort(numbers, 400000, sizeof *numbers, compare);
     }
+    static void work_for_ms(double ms) {
+        double now, end = 0;
+        do {
+            struct timespec t;
+            work(3000);
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+            now = t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
+            if (!end) end = now + ms * (0.5 + rand() / (double) RAND_MAX);
+        } while (now < end);
+    }
+    __attribute__((noinline)) void odd(double ms) { work_for_ms(ms); }
+    __attribute__((noinline)) void even(double ms) { work_for_ms(ms); __asm__(""); }
+    __attribute__((noinline)) int serve(void (*how)(double)) {
+        volatile char frame[20000];
+        frame[0] = rand();
+        how(10);
+        return frame[0];
+    }
+    __attribute__((noinline)) int odd_request(void) { return serve(odd) + 1; }
+    __attribute__((noinline)) int even_request(void) { return serve(even) + 2; }
+    __attribute__((noinline)) int odd_call(int depth) {
+        volatile char frame[2000];
+        frame[0] = depth;
+        if (!depth) odd(4);
+        return (depth ? odd_call(depth - 1) : 0) + frame[0];
+    }
+    __attribute__((noinline)) int even_call(int depth) {
+        volatile char frame[2000];
+        frame[0] = depth;
+        if (!depth) even(4);
+        return (depth ? even_call(depth - 1) : 0) + frame[0] + 1;
+    }
     int main(int count, char **words) {
+        if (!strcmp(words[1], "requests")) for (int n = 0; n < 80; n++) sink += odd_request() + even_request();
+        if (!strcmp(words[1], "turns")) for (int n = 0; n < 200; n++) sink += odd_call(30) + even_call(30);
         if (!strcmp(words[1], "deep")) for (int n = 0; n < 15000; n++) deep(200);
         if (!strcmp(words[1], "wide")) for (int n = 0; n < 40; n++) wide(7, n);
         if (!strcmp(words[1], "alarmed")) sort();

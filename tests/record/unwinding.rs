@@ -34,6 +34,32 @@ fn frames_larger_than_the_copy_are_followed_in_the_living_stack() {
     }
 }
 
+/// Records a thread that is now in the odd functions, now in the even ones, in the same places of its stack: of its stacks,
+/// the share in which both are.
+fn mixed(way: &str) -> f64 {
+    let outcome = record(["-F", "997", "--", &program("unwound").unwrap(), way]);
+    let profile = Folded::of(&outcome.ok());
+    let has = |stack: &[String], what: &str| stack.iter().any(|frame| frame.starts_with(what));
+    let (mut all, mut mixed) = (0, 0);
+    for (stack, weight) in &profile.0 {
+        let (odd, even) = (has(stack, "odd"), has(stack, "even"));
+        all += if odd || even { *weight } else { 0 };
+        mixed += if odd && even { *weight } else { 0 };
+    }
+    assert!(all > 500, "{all} samples");
+    mixed as f64 / all as f64
+}
+
+#[test]
+fn what_a_thread_does_next_is_no_caller_of_what_it_did() {
+    if may_record() && program("unwound").is_some() {
+        for way in ["requests", "turns"] {
+            let share = mixed(way);
+            assert!(share < 0.05, "{way}: {share}");
+        }
+    }
+}
+
 #[test]
 fn a_signal_handler_stands_above_what_it_interrupted() {
     if may_record() && program("unwound").is_some() {

@@ -6,6 +6,8 @@ mod places;
 mod reuse;
 mod stack;
 
+use std::time::Duration;
+
 use rustc_hash::FxHashMap;
 
 pub use self::counts::{Counts, Tally, Truncated};
@@ -88,9 +90,14 @@ impl Recording {
         self.unwinder.deepest = frames;
     }
 
-    /// How many stacks were followed beyond their copy, in the memory of their threads.
-    pub fn living_stacks(&self) -> u64 {
-        self.unwinder.living_stacks
+    /// What is read of living threads from now on is of this time.
+    pub fn look_again(&mut self, time: u64) {
+        self.unwinder.look_again(time);
+    }
+
+    /// How long samples can wait for the rest of their stacks; `None` if each is to be taken at once.
+    pub fn patience(&self) -> Option<Duration> {
+        self.unwinder.patience()
     }
 
     /// Takes in what a record says. Of what a sample refers to, everything must have been taken in before it.

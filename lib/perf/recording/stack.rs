@@ -172,7 +172,7 @@ impl Recording {
         self.objects.jit_code.read_dump(stamp.pid);
         if let Some(user) = &sample.user {
             let (processes, objects) = (&self.processes, &self.objects);
-            let moment = Moment { pid: stamp.pid, time: stamp.time, processes, objects };
+            let moment = Moment { pid: stamp.pid, tid: stamp.tid, time: stamp.time, processes, objects };
             let unwound = self.unwinder.unwind(moment, user);
             end = if end == End::Root { unwound } else { end };
             for index in 0..self.unwinder.steps.len() {

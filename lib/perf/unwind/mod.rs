@@ -8,9 +8,12 @@
 mod aarch64;
 mod arch;
 mod module;
+mod patience;
 mod special;
 mod stack;
 mod x86_64;
+
+use std::time::Duration;
 
 use framehop::{FrameAddress, Unwinder as _};
 
@@ -19,7 +22,7 @@ use self::arch::{Architecture, Unwound};
 use self::module::Section;
 pub use self::special::SpecialFrames;
 pub use self::stack::Memory;
-use self::stack::{Living, Stack};
+use self::stack::{Living, Stack, Tail};
 use super::event::{Address, UserState};
 use super::object::{Elf, Object, ObjectId};
 use super::objects::Objects;
@@ -64,6 +67,14 @@ pub struct Step {
     pub address: Address,
     /// What is mapped there.
     pub mapping: Option<Mapping>,
+    /// Where the stack of its callee ends.
+    stack_pointer: u64,
+}
+
+impl Step {
+    fn frame(&self) -> (u64, u64) {
+        (self.address.value, self.stack_pointer)
+    }
 }
 
 /// A process at a time, and all that is known of it.
@@ -71,6 +82,8 @@ pub struct Step {
 pub struct Moment<'a> {
     /// The process.
     pub pid: u32,
+    /// The thread.
+    pub tid: u32,
     /// The time.
     pub time: u64,
     /// What is mapped where.
@@ -110,8 +123,6 @@ pub struct Unwinder {
     /// For each object: its place in our address space, once it was looked at.
     places: Vec<Option<Place>>,
     living: Option<Living>,
-    /// How many stacks were followed beyond their copy.
-    pub living_stacks: u64,
     /// No stack is followed further than so many frames.
     pub deepest: usize,
     /// The frames of the stack at hand.
@@ -143,10 +154,21 @@ impl Unwinder {
             rules: Rules::default(),
             places: Vec::new(),
             living: memory.map(Living::new),
-            living_stacks: 0,
             deepest: DEEPEST,
             steps: Vec::new(),
         }
+    }
+
+    /// What is read of living threads from now on is of this time.
+    pub fn look_again(&mut self, time: u64) {
+        if let Some(living) = &mut self.living {
+            living.look_again(time);
+        }
+    }
+
+    /// How long samples can wait for the rest of their stacks; `None` if each is to be read at once.
+    pub fn patience(&self) -> Option<Duration> {
+        self.living.as_ref().map_or(Some(Duration::MAX), |living| living.patience.wait())
     }
 
     /// An object's number will be given to another one.
@@ -157,6 +179,9 @@ impl Unwinder {
             self.framehop.remove_module(base + start);
             // Its entries are told apart by a short count of such changes, which may come round.
             self.rules = Rules::default();
+        }
+        if let Some(living) = &mut self.living {
+            living.patience.forget();
         }
     }
 
@@ -170,8 +195,11 @@ impl Unwinder {
         // If another program runs there by now, its memory tells nothing.
         let is_same_program = !moment.processes.has_execed_since(moment.pid, moment.time);
         let mut stack = Stack::new(start, user.stack, moment.pid, living.as_mut().filter(|_| is_same_program));
-        let end = self.climb(moment, ip, &mut regs, &registers, &mut stack);
-        self.living_stacks += u64::from(stack.is_in_tail());
+        let mut end = self.climb(moment, ip, &mut regs, &registers, &mut stack);
+        let (copied, tail) = (stack.frames_in_dump(), stack.tail());
+        if let Some(living) = &mut living {
+            end = living.patience.judge(moment, &mut self.steps, (copied, tail), end);
+        }
         self.living = living;
         end
     }
@@ -187,7 +215,7 @@ impl Unwinder {
         let mut address = Address { value: ip, in_kernel: false, exact: true };
         let mut mapping = moment.find(address);
         loop {
-            self.steps.push(Step { address, mapping });
+            self.steps.push(Step { address, mapping, stack_pointer: Native::stack_pointer(regs) });
             if self.steps.len() >= self.deepest {
                 return End::TooDeep;
             }
@@ -227,7 +255,7 @@ impl Unwinder {
         stack: &mut Stack<'_>,
     ) -> Result<Mapping, End> {
         let follows_call = |mapping: &Mapping| {
-            if next.exact || !stack.is_in_tail() {
+            if next.exact || stack.tail() == Tail::Unread {
                 return mapping.end > next.value - 1;
             }
             let mut code = [0; Native::LONGEST_CALL];
@@ -236,15 +264,18 @@ impl Unwinder {
         if let Some(mapping) = mapping.filter(follows_call) {
             return Ok(mapping);
         }
-        Err(if stack.is_in_tail() { self.discard_tail(stack) } else { End::NoUnwindInformation })
+        Err(self.lost(stack))
     }
 
     fn cut(&mut self, stack: &Stack<'_>) -> End {
-        if stack.is_loose() { self.discard_tail(stack) } else { End::DumpTooSmall }
+        match stack.tail() {
+            Tail::Unread | Tail::Anchored => End::DumpTooSmall,
+            Tail::Adrift | Tail::Gone => self.discard_tail(stack),
+        }
     }
 
     fn lost(&mut self, stack: &Stack<'_>) -> End {
-        if stack.is_in_tail() { self.discard_tail(stack) } else { End::NoUnwindInformation }
+        if stack.tail() == Tail::Unread { End::NoUnwindInformation } else { self.discard_tail(stack) }
     }
 
     /// Forgets the frames that were found in the part of the stack that did not stand the checks.

@@ -1,8 +1,9 @@
 //! The stack of a sample: the copy that came with it and, where that ends, the thread's own memory.
 //!
-//! The thread has run on since. What it has on its stack beyond the copy is believed only as long as every return address
-//! in it follows a call; and unless the highest return address in the copy still stands where it stood, only if it leads
-//! to the root.
+//! The thread has run on since. What it has on its stack beyond the copy is the sample's only if the highest return address
+//! in the copy (the anchor) still stands where it stood; and every return address in it must follow a call.
+
+use super::patience::Patience;
 
 /// Reads the memory of living processes.
 pub trait Memory: Send {
@@ -16,9 +17,15 @@ const PAGE: u64 = 4096;
 /// How far beyond the copy the living stack is followed.
 const LONGEST_TAIL: u64 = 8 << 20;
 
-/// What living threads have on their stacks.
+/// So many pieces serve the next stack too.
+const MOST_KEPT: usize = 16;
+
+/// What living threads have on their stacks. What was read for one sample serves those that are unwound together with it,
+/// which mostly come from the same thread.
 pub struct Living {
     memory: Box<dyn Memory>,
+    /// How long it can wait to be read.
+    pub patience: Patience,
     /// The process that is read.
     pid: u32,
     /// The pieces of its memory that were read, and behind them buffers that stacks before it needed: most need some, and
@@ -30,14 +37,26 @@ pub struct Living {
 impl Living {
     /// What `memory` reads.
     pub fn new(memory: Box<dyn Memory>) -> Self {
-        Self { memory, pid: 0, pieces: Vec::new(), read: 0 }
+        Self { memory, patience: Patience::default(), pid: 0, pieces: Vec::new(), read: 0 }
     }
 
-    /// What a process has on its stacks now.
+    /// What a process has on its stacks now, or had when it was read.
     fn of(&mut self, pid: u32) -> &mut Self {
+        if self.pid != pid || self.read >= MOST_KEPT {
+            self.forget();
+        }
         self.pid = pid;
-        self.read = 0;
         self
+    }
+
+    /// What was read is old: what is read from now on is of this time.
+    pub fn look_again(&mut self, time: u64) {
+        self.forget();
+        self.patience.look_again(time);
+    }
+
+    fn forget(&mut self) {
+        self.read = 0;
     }
 
     /// The bytes from an address on, as far as they were read together with it.
@@ -89,20 +108,23 @@ impl Piece {
     }
 }
 
-/// What was read beyond the copy.
+/// The part of a stack that is beyond the copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tail {
-    Nothing,
-    /// The stack of a thread that has not returned from the frames in the copy.
+pub enum Tail {
+    /// Nothing was asked of it.
+    Unread,
+    /// That of a thread that has not returned from the frames in the copy, as its anchor tells.
     Anchored,
-    /// The stack of a thread that may have.
-    Loose,
+    /// That of a thread of which nothing tells: in the copy was no return address.
+    Adrift,
+    /// That of a thread that has returned from them: it tells nothing.
+    Gone,
 }
 
 impl<'a> Stack<'a> {
     /// A copy of the stack that began at `start`, and what reads the rest of it.
     pub fn new(start: u64, dump: &'a [u8], pid: u32, living: Option<&'a mut Living>) -> Self {
-        let (living, tail) = (living.map(|living| living.of(pid)), Tail::Nothing);
+        let (living, tail) = (living.map(|living| living.of(pid)), Tail::Unread);
         Self { start, dump, living, anchor: None, frames_in_dump: 1, tail, missed_above: false }
     }
 
@@ -118,10 +140,10 @@ impl<'a> Stack<'a> {
         if offset > self.dump.len() as u64 + LONGEST_TAIL {
             return None;
         }
-        if self.tail == Tail::Nothing {
+        if self.tail == Tail::Unread {
             self.enter_tail()?;
         }
-        self.read_living(address)
+        if self.tail == Tail::Gone { None } else { self.read_living(address) }
     }
 
     /// Whether something was asked for that lies beyond the copy.
@@ -129,14 +151,9 @@ impl<'a> Stack<'a> {
         self.missed_above
     }
 
-    /// Whether what was read last may come from the living thread.
-    pub fn is_in_tail(&self) -> bool {
-        self.tail != Tail::Nothing
-    }
-
-    /// Whether the thread may have returned from the frames in the copy before the rest was read.
-    pub fn is_loose(&self) -> bool {
-        self.tail == Tail::Loose
+    /// What was read beyond the copy.
+    pub fn tail(&self) -> Tail {
+        self.tail
     }
 
     /// How many frames the copy alone vouches for.
@@ -146,7 +163,7 @@ impl<'a> Stack<'a> {
 
     /// A frame was passed: the stack pointer is now here, and its caller's address was read just below.
     pub fn passed(&mut self, stack_pointer: u64, caller: u64, frames: usize) {
-        if self.tail != Tail::Nothing {
+        if self.tail != Tail::Unread {
             return;
         }
         self.frames_in_dump = frames + 1;
@@ -165,8 +182,11 @@ impl<'a> Stack<'a> {
     fn enter_tail(&mut self) -> Option<()> {
         self.living.as_ref()?;
         let anchor = self.anchor;
-        let holds = anchor.is_some_and(|(slot, caller)| self.read_living(slot) == Some(caller));
-        self.tail = if holds { Tail::Anchored } else { Tail::Loose };
+        self.tail = match anchor {
+            None => Tail::Adrift,
+            Some((slot, caller)) if self.read_living(slot) == Some(caller) => Tail::Anchored,
+            Some(_) => Tail::Gone,
+        };
         Some(())
     }
 
@@ -193,7 +213,7 @@ impl<'a> Stack<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Living, Memory, Stack};
+    use super::{Living, Memory, Stack, Tail};
 
     /// Memory in which every word holds its own address, but for one.
     struct Words(u64, u64);
@@ -219,24 +239,45 @@ mod tests {
         let mut words = Living::new(Box::new(Words(0, 0)));
         let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words));
         stack.passed(0x10018, 0x10010, 1);
-        assert_eq!((stack.read(0x10008), stack.is_in_tail()), (Some(0x10008), false));
-        assert_eq!((stack.read(0x10020), stack.is_in_tail()), (Some(0x10020), true));
+        assert_eq!((stack.read(0x10008), stack.tail()), (Some(0x10008), Tail::Unread));
+        assert_eq!((stack.read(0x10020), stack.tail()), (Some(0x10020), Tail::Anchored));
         assert_eq!(stack.frames_in_dump(), 2);
     }
 
     #[test]
-    fn a_stack_that_may_have_changed_is_known() {
+    fn a_thread_that_has_returned_tells_nothing() {
         let bytes = dump(0x10000, 4);
         let mut words = Living::new(Box::new(Words(0x10010, 7)));
         let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words));
         stack.passed(0x10018, 0x10010, 1);
-        assert_eq!((stack.read(0x10020), stack.is_loose()), (Some(0x10020), true));
+        assert_eq!((stack.read(0x10020), stack.tail()), (None, Tail::Gone));
+    }
+
+    #[test]
+    fn a_frame_larger_than_the_copy_has_no_anchor() {
+        let bytes = dump(0x10000, 4);
+        let mut words = Living::new(Box::new(Words(0, 0)));
+        let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words));
+        assert_eq!((stack.read(0x10020), stack.tail()), (Some(0x10020), Tail::Adrift));
+    }
+
+    #[test]
+    fn samples_that_are_unwound_together_share_what_was_read() {
+        let bytes = dump(0x10000, 4);
+        let mut words = Living::new(Box::new(Words(0x10028, 7)));
+        let read = |words: &mut Living, pid| Stack::new(0x10000, &bytes, pid, Some(words)).read(0x10028);
+        assert_eq!(read(&mut words, 1), Some(7));
+        words.memory = Box::new(Words(0x10028, 8));
+        assert_eq!((read(&mut words, 1), read(&mut words, 2)), (Some(7), Some(8)));
+        words.memory = Box::new(Words(0x10028, 9));
+        words.look_again(1);
+        assert_eq!(read(&mut words, 2), Some(9));
     }
 
     #[test]
     fn without_memory_the_copy_is_all() {
         let bytes = dump(0x10000, 4);
         let mut stack = Stack::new(0x10000, &bytes, 1, None);
-        assert_eq!((stack.read(0x10020), stack.missed_above(), stack.is_in_tail()), (None, true, false));
+        assert_eq!((stack.read(0x10020), stack.missed_above(), stack.tail()), (None, true, Tail::Unread));
     }
 }

@@ -1,0 +1,212 @@
+//! How long samples can wait for the rest of their stacks.
+//!
+//! To be woken for each sample is most of what a recorder costs. But the longer it waits, the more often a thread has
+//! returned from what it was called from. Mostly that shows: another return address stands where the copy of its stack
+//! ends (the anchor). It need not: where the same function was called again, from elsewhere, the same address stands
+//! there, and what follows is another call's. How far anchors can be trusted is measured all the time: a thread's stack at
+//! the last look had one too, and if it still stands in the next stack, the same callers must follow. By how often they do
+//! not, or the rest of a stack is gone, is waited longer or shorter: programs that serve a request every few milliseconds
+//! are looked at for each sample, a compiler deep in its work every few milliseconds.
+//!
+//! What is gone at this look may have been seen at the last one: the thread was there before the sample, and at it.
+
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use super::stack::Tail;
+use super::{End, Moment, Step};
+
+/// So soon after a sample a thread is believed to be where it was, whatever its anchors are worth.
+const FRESH_NS: u64 = 500_000;
+/// The longest wait, and the one below which none is worth while.
+const LONGEST: Duration = Duration::from_millis(20);
+const SHORTEST: Duration = Duration::from_millis(1);
+/// What each stack does to the wait: one that is sound lengthens it by 1.4 %, so that one lost in 17 or one false in 100
+/// keep it as it is.
+const SOUND: (u32, u32) = (507, 500);
+const LOST: (u32, u32) = (4, 5);
+const FALSE: (u32, u32) = (1, 4);
+/// Of more threads nothing is kept.
+const MOST_THREADS: usize = 4096;
+
+/// What was on the stacks of threads at the last looks at them.
+#[derive(Debug)]
+pub struct Patience {
+    threads: FxHashMap<u32, Looks>,
+    /// The number of the look at hand, and its time.
+    look: u64,
+    time: u64,
+    wait: Duration,
+}
+
+/// The last two looks at a thread.
+#[derive(Debug, Default)]
+struct Looks {
+    last: u64,
+    now: Seen,
+    before: Seen,
+}
+
+/// A stack.
+#[derive(Debug, Default)]
+struct Seen {
+    steps: Vec<Step>,
+    /// How many of its frames stood in the copy.
+    copied: usize,
+    /// Whether it led to its root.
+    is_whole: bool,
+}
+
+impl Seen {
+    fn is(&mut self, steps: &[Step], copied: usize, is_whole: bool) {
+        self.steps.clear();
+        self.steps.extend_from_slice(steps);
+        (self.copied, self.is_whole) = (copied, is_whole);
+    }
+
+    /// What is above a frame, if that is on this stack too.
+    fn above(&self, frame: Step) -> Option<&[Step]> {
+        let at = self.steps.iter().rposition(|step| step.frame() == frame.frame())?;
+        self.is_whole.then_some(&self.steps[at + 1..])
+    }
+
+    /// Whether its anchor still stands in the next stack of its thread, but with other callers.
+    fn lied(&self, next: &Self) -> bool {
+        let Some((anchor, rest)) = self.steps.get(self.copied.wrapping_sub(1)).zip(self.steps.get(self.copied..))
+        else {
+            return false;
+        };
+        let same = |next: &[Step]| next.iter().map(Step::frame).eq(rest.iter().map(Step::frame));
+        self.is_whole && !rest.is_empty() && next.above(*anchor).is_some_and(|next| !same(next))
+    }
+}
+
+impl Patience {
+    /// How long samples can wait; `None` if each is to be read at once.
+    pub fn wait(&self) -> Option<Duration> {
+        Some(self.wait).filter(|wait| *wait >= SHORTEST)
+    }
+
+    /// What is read from now on is of this time.
+    pub fn look_again(&mut self, time: u64) {
+        self.look += 1;
+        self.time = time;
+    }
+
+    /// All places have changed their meaning.
+    pub fn forget(&mut self) {
+        self.threads.clear();
+    }
+
+    /// Judges a sample's stack, of which so many frames stood in the copy: leaves what can be believed of it, and says how
+    /// it ends.
+    pub fn judge(&mut self, sample: Moment<'_>, steps: &mut Vec<Step>, (copied, tail): (usize, Tail), end: End) -> End {
+        if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&sample.tid) {
+            self.threads.clear();
+        }
+        let looks = self.threads.entry(sample.tid).or_default();
+        if looks.last != self.look {
+            looks.last = self.look;
+            std::mem::swap(&mut looks.now, &mut looks.before);
+        }
+        looks.now.is(steps, copied, end == End::Root);
+        let is_fresh = self.time.saturating_sub(sample.time) < FRESH_NS;
+        let is_false = looks.before.lied(&looks.now);
+        let is_cut = matches!(end, End::StaleTail | End::DumpTooSmall);
+        let is_doubtful = !is_fresh && (is_false || tail == Tail::Adrift);
+        let above = if is_cut { steps[..copied].last().and_then(|anchor| looks.before.above(*anchor)) } else { None };
+        let is_lost = above.is_none() && (is_cut || is_doubtful);
+        let (by, of) = if is_false {
+            FALSE
+        } else if is_lost {
+            LOST
+        } else {
+            SOUND
+        };
+        self.wait = (self.wait * by / of).clamp(SHORTEST / 2, LONGEST);
+        if is_doubtful || above.is_some() {
+            steps.truncate(copied);
+            steps.extend_from_slice(above.unwrap_or_default());
+        }
+        match above {
+            Some(_) => End::Root,
+            None if is_doubtful => End::StaleTail,
+            None => end,
+        }
+    }
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { threads: FxHashMap::default(), look: 0, time: 0, wait: SHORTEST / 2 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::{End, Moment, Step, Tail};
+    use super::{LONGEST, Patience};
+    use crate::perf::event::Address;
+    use crate::perf::objects::Objects;
+    use crate::perf::process::Processes;
+
+    const MS: u64 = 1_000_000;
+
+    /// Looks at a thread: a stack by its return addresses, innermost first, of which two stood in the copy, and how the way
+    /// up it ended. What is left of it, and how it ends then.
+    struct Looking(Patience, Processes, Objects);
+
+    impl Looking {
+        fn new() -> Self {
+            Self(Patience::default(), Processes::default(), Objects::default())
+        }
+
+        fn at(&mut self, time: u64, sampled: u64, stack: &[u64], end: End) -> (Vec<u64>, End) {
+            let step = |(at, value): (usize, &u64)| Step {
+                address: Address { value: *value, in_kernel: false, exact: false },
+                mapping: None,
+                stack_pointer: 0x1000 + at as u64,
+            };
+            let mut steps: Vec<Step> = stack.iter().enumerate().map(step).collect();
+            let sample = Moment { pid: 1, tid: 1, time: sampled, processes: &self.1, objects: &self.2 };
+            self.0.look_again(time);
+            let tail = if end == End::StaleTail { Tail::Gone } else { Tail::Anchored };
+            let end = self.0.judge(sample, &mut steps, (2, tail), end);
+            (steps.iter().map(|step| step.address.value).collect(), end)
+        }
+    }
+
+    #[test]
+    fn a_thread_that_stays_where_it_was_is_waited_for() {
+        let mut looking = Looking::new();
+        assert_eq!(looking.0.wait(), None);
+        for at in 0..300 {
+            looking.at(at * MS, at * MS, &[1, 2, 3], End::Root);
+        }
+        assert_eq!(looking.0.wait(), Some(LONGEST));
+        looking.at(400 * MS, 400 * MS, &[7, 8], End::StaleTail);
+        assert_eq!(looking.0.wait(), Some(LONGEST * 4 / 5));
+    }
+
+    #[test]
+    fn an_anchor_that_has_new_callers_proves_nothing_of_what_is_old() {
+        let mut looking = Looking::new();
+        assert_eq!(looking.at(0, 0, &[1, 2, 3, 4], End::Root), (vec![1, 2, 3, 4], End::Root));
+        assert_eq!(looking.at(9 * MS, 5 * MS, &[1, 2, 5, 4], End::Root), (vec![1, 2], End::StaleTail));
+        // Of now it is, but such a program is to be looked at more often.
+        let wait = looking.0.wait;
+        assert_eq!(looking.at(20 * MS, 20 * MS, &[1, 2, 3, 4], End::Root), (vec![1, 2, 3, 4], End::Root));
+        assert!(looking.0.wait <= wait && looking.0.wait >= Duration::from_micros(500));
+    }
+
+    #[test]
+    fn callers_that_were_there_before_stand_for_those_that_are_gone() {
+        let mut looking = Looking::new();
+        looking.at(0, 0, &[1, 2, 3, 4], End::Root);
+        assert_eq!(looking.at(9 * MS, 5 * MS, &[9, 2], End::StaleTail), (vec![9, 2, 3, 4], End::Root));
+        assert_eq!(looking.at(19 * MS, 15 * MS, &[9, 2], End::StaleTail), (vec![9, 2], End::StaleTail));
+    }
+}
