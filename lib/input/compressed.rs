@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead as _, BufReader, Read};
 
+use flate2::bufread::GzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
@@ -21,10 +22,10 @@ pub(super) fn is_compressed(start: &[u8]) -> bool {
 pub(super) fn decompress(start: &[u8], raw: Reader) -> Reader {
     if start.starts_with(GZIP) {
         let raw = BufReader::with_capacity(BLOCK, raw);
-        Box::new(Decompressed { format: "gzip", reader: flate2::bufread::MultiGzDecoder::new(raw) })
+        Box::new(Decompressed { format: "gzip", reader: GzipMembers { member: Some(GzDecoder::new(raw)) } })
     } else if start.starts_with(ZSTD) {
         let raw = BufReader::with_capacity(BLOCK, raw);
-        let reader = ZstdFrames { raw, decoder: Box::default(), within: false };
+        let reader = ZstdFrames { raw, decoder: Box::default(), within: false, cut: None };
         Box::new(Decompressed { format: "zstd", reader })
     } else {
         raw
@@ -49,12 +50,46 @@ impl<R: Read> Read for Decompressed<R> {
     }
 }
 
+/// All gzip members of a stream, one after the other; zeros may fill it up behind them.
+struct GzipMembers {
+    member: Option<GzDecoder<BufReader<Reader>>>,
+}
+
+impl Read for GzipMembers {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let read = member.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            let raw = member.get_mut();
+            loop {
+                let start = raw.fill_buf()?;
+                let zeros = start.iter().take_while(|byte| **byte == 0).count();
+                if zeros == 0 {
+                    break;
+                }
+                raw.consume(zeros);
+            }
+            let is_over = raw.fill_buf()?.is_empty();
+            self.member = self.member.take().filter(|_| !is_over).map(|member| GzDecoder::new(member.into_inner()));
+        }
+        Ok(0)
+    }
+}
+
 /// All zstd frames of a stream, one after the other; frames that are to be skipped stand between them.
 struct ZstdFrames {
     raw: BufReader<Reader>,
     decoder: Box<FrameDecoder>,
     within: bool,
+    /// What is amiss with the frame at hand: said when all that came before is handed out.
+    cut: Option<io::Error>,
 }
+
+/// The last block of a frame, an empty one, and a checksum. With it the decoder hands out what it keeps of a frame that is
+/// cut short: that might still be referred to.
+const LAST_BLOCK: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
 
 impl Read for ZstdFrames {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -68,12 +103,19 @@ impl Read for ZstdFrames {
             }
             while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
                 let one = BlockDecodingStrategy::UptoBlocks(1);
-                self.decoder.decode_blocks(&mut self.raw, one).map_err(io::Error::other)?;
+                if let Err(error) = self.decoder.decode_blocks(&mut self.raw, one) {
+                    self.cut = Some(io::Error::other(error));
+                    if !self.raw.fill_buf()?.is_empty() {
+                        break;
+                    }
+                    self.decoder.decode_blocks(LAST_BLOCK, BlockDecodingStrategy::All).map_err(io::Error::other)?;
+                }
             }
             let read = self.decoder.read(buffer)?;
             if read > 0 {
                 return Ok(read);
             }
+            self.cut.take().map_or(Ok(()), Err)?;
             self.end()?;
         }
     }
@@ -129,6 +171,24 @@ mod tests {
         let skipped = [0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, b'a', b'b', b'c'];
         assert_eq!(read(&[gzip(b"a 1\n"), gzip(b"b 2\n")].concat()).unwrap(), b"a 1\nb 2\n");
         assert_eq!(read(&[&zstd(b"a 1\n")[..], &skipped, &zstd(b"b 2\n")].concat()).unwrap(), b"a 1\nb 2\n");
+    }
+
+    #[test]
+    fn zeros_may_fill_up_what_is_behind_a_member() {
+        assert_eq!(read(&[&gzip(b"a 1\n")[..], &[0; 70_000]].concat()).unwrap(), b"a 1\n");
+        assert_eq!(read(&[&gzip(b"a 1\n")[..], &[0; 9], &gzip(b"b 2\n")].concat()).unwrap(), b"a 1\nb 2\n");
+        assert!(read(&[&gzip(b"a 1\n")[..], b"\0more"].concat()).is_err());
+    }
+
+    #[test]
+    fn what_came_before_a_cut_is_handed_out() {
+        let text: Vec<u8> = (0..400_000).flat_map(|n| format!("main;f{n} {n}\n").into_bytes()).collect();
+        for packed in [gzip(&text), zstd(&text)] {
+            let mut all = Vec::new();
+            let cut = packed[..packed.len() / 2].to_vec();
+            super::decompress(&packed[..4], Box::new(Cursor::new(cut))).read_to_end(&mut all).unwrap_err();
+            assert!(text.starts_with(&all) && all.len() > text.len() / 3, "{}", all.len());
+        }
     }
 
     #[test]

@@ -145,7 +145,26 @@ const UNWOUND: &str = r#"
         if (!depth) even(4);
         return (depth ? even_call(depth - 1) : 0) + frame[0] + 1;
     }
+    #ifdef __x86_64__
+    /* Its frame address is in rbx, which the function that it calls saves and changes. */
+    void realigned(void);
+    void saver(void) {
+        __asm__ volatile("xor %%ebx, %%ebx" ::: "rbx");
+        work(20000000);
+        __asm__ volatile("" ::: "rbx");
+    }
+    __asm__(
+        ".text\n.globl realigned\n.type realigned, @function\nrealigned:\n.cfi_startproc\n"
+        "push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset rbx, -16\nmov %rsp, %rbx\n.cfi_def_cfa_register rbx\n"
+        "and $-64, %rsp\nsub $256, %rsp\ncall saver\n"
+        "mov %rbx, %rsp\n.cfi_def_cfa_register rsp\npop %rbx\n.cfi_def_cfa_offset 8\nret\n"
+        ".cfi_endproc\n.size realigned, . - realigned\n");
+    #else
+    void saver(void) { work(20000000); }
+    void realigned(void) { saver(); __asm__(""); }
+    #endif
     int main(int count, char **words) {
+        if (!strcmp(words[1], "realigned")) for (int n = 0; n < 20; n++) realigned();
         if (!strcmp(words[1], "requests")) for (int n = 0; n < 80; n++) sink += odd_request() + even_request();
         if (!strcmp(words[1], "turns")) for (int n = 0; n < 200; n++) sink += odd_call(30) + even_call(30);
         if (!strcmp(words[1], "deep")) for (int n = 0; n < 15000; n++) deep(200);

@@ -61,6 +61,14 @@ fn what_a_thread_does_next_is_no_caller_of_what_it_did() {
 }
 
 #[test]
+fn a_frame_whose_address_is_in_a_register_is_passed_above_one_that_saved_it() {
+    if may_record() && program("unwound").is_some() {
+        let share = rooted("realigned", "saver");
+        assert!(share > 0.9, "{share}");
+    }
+}
+
+#[test]
 fn a_signal_handler_stands_above_what_it_interrupted() {
     if may_record() && program("unwound").is_some() {
         let share = rooted("alarmed", "alarmed");

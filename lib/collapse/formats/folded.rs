@@ -37,11 +37,12 @@ pub(in crate::collapse) fn is_certain(head: &[u8]) -> bool {
     !fits.is_empty() && fits.iter().all(|fits| *fits) && !text::lines(head).take(TELLING).any(other)
 }
 
-/// Whether a line says something of the profile: `# mode: wall`. One that reads as a stack of several frames, or as a
-/// frame and its weight, is one.
+/// Whether a line says something of the profile: `# mode: wall`, or `# captured on    : Thu Nov 19 22:10:03 2026` as perf
+/// does. One that reads as a stack of several frames, or as a frame and its weight, is one.
 fn is_comment(line: &[u8]) -> bool {
+    let says = |stack: &[u8]| stack.ends_with(b":") || memchr::memmem::find(stack, b" : ").is_some();
     let stack = || parse_line(line, Kind::Plain).map(|line| line.stack);
-    line.starts_with(b"# ") && !line.contains(&b';') && stack().is_none_or(|stack| stack.ends_with(b":"))
+    line.starts_with(b"# ") && !line.contains(&b';') && stack().is_none_or(says)
 }
 
 /// Whether lines have one weight or two, if any of the first ones is a stack.

@@ -7,6 +7,7 @@
 
 mod aarch64;
 mod arch;
+mod code;
 mod module;
 mod patience;
 mod special;
@@ -15,18 +16,20 @@ mod x86_64;
 
 use std::time::Duration;
 
+use addr2line::gimli;
 use framehop::{FrameAddress, Unwinder as _};
 
 pub use self::arch::Registers;
 use self::arch::{Architecture, Unwound};
+use self::code::Code;
+pub use self::code::Moment;
 use self::module::Section;
 pub use self::special::SpecialFrames;
 pub use self::stack::Memory;
 use self::stack::{Living, Stack, Tail};
 use super::event::{Address, UserState};
-use super::object::{Elf, Object, ObjectId};
-use super::objects::Objects;
-use super::process::{Mapping, Processes};
+use super::object::ObjectId;
+use super::process::Mapping;
 
 #[cfg(target_arch = "aarch64")]
 use self::aarch64::Aarch64 as Native;
@@ -74,45 +77,6 @@ pub struct Step {
 impl Step {
     fn frame(&self) -> (u64, u64) {
         (self.address.value, self.stack_pointer)
-    }
-}
-
-/// A process at a time, and all that is known of it.
-#[derive(Clone, Copy, Debug)]
-pub struct Moment<'a> {
-    /// The process.
-    pub pid: u32,
-    /// The thread.
-    pub tid: u32,
-    /// The time.
-    pub time: u64,
-    /// What is mapped where.
-    pub processes: &'a Processes,
-    /// And what that is.
-    pub objects: &'a Objects,
-}
-
-impl Moment<'_> {
-    fn find(&self, address: Address) -> Option<Mapping> {
-        self.processes.find(self.pid, address.lookup(), self.time)
-    }
-
-    /// How to unwind the code at an address, if it was made at run time and whoever made it told.
-    fn own_unwinding(&self, address: u64) -> Option<&SpecialFrames> {
-        self.objects.jit_code.dump(self.pid)?.find(address, self.time)?.unwinding()
-    }
-
-    /// Reads the code before an address, from its file or from the process. `None` if that cannot be done.
-    fn read_before(&self, mapping: Mapping, address: u64, into: &mut [u8], stack: &mut Stack<'_>) -> Option<()> {
-        let start = address.checked_sub(into.len() as u64)?;
-        match self.objects.get(mapping.object) {
-            Object::Elf(elf) => {
-                let offset = usize::try_from(start.checked_sub(mapping.start)?.wrapping_add(mapping.offset)).ok()?;
-                into.copy_from_slice(elf.bytes().get(offset..)?.get(..into.len())?);
-                Some(())
-            }
-            _ => stack.read_process(start, into),
-        }
     }
 }
 
@@ -223,13 +187,13 @@ impl Unwinder {
             if code.as_ref().is_some_and(Code::is_entry_point) {
                 return End::Root;
             }
-            let first = self.steps.len() == 1;
             let own = if code.is_none() { moment.own_unwinding(address.lookup()) } else { None };
             let unwound = match own.and_then(|special| special.find(address.lookup()).map(|frame| (special, frame))) {
                 Some((special, frame)) => {
-                    special.step::<Native>(frame, address.lookup(), regs, first.then_some(registers), stack)
+                    let other = |register, stack: &mut Stack<'_>| self.other(moment, register, registers, stack);
+                    special.step::<Native>(frame, address.lookup(), regs, &other, stack)
                 }
-                None => self.step(address, code.as_ref(), regs, registers, first, stack),
+                None => self.step(moment, address, code.as_ref(), regs, registers, stack),
             };
             let next = match unwound {
                 Unwound::Root => return End::Root,
@@ -284,25 +248,45 @@ impl Unwinder {
         End::StaleTail
     }
 
+    /// What a register that framehop does not follow holds in the last frame: what it held in the first, unless one of
+    /// those between has saved that.
+    fn other(
+        &self,
+        moment: Moment<'_>,
+        register: gimli::Register,
+        registers: &Registers<'_>,
+        stack: &mut Stack<'_>,
+    ) -> Option<u64> {
+        let mut value = registers.get(Native::bit(register)?)?;
+        for (step, caller) in self.steps.iter().zip(&self.steps[1..]) {
+            let code = Code::at(step.mapping?, step.address.lookup(), moment.objects)?;
+            let Place::At(_, _, special) = self.place(&code)? else { return None };
+            if let Some(offset) = special.saves(register, code.svma)? {
+                value = stack.read(caller.stack_pointer.wrapping_add_signed(offset))?;
+            }
+        }
+        Some(value)
+    }
+
     fn step(
         &mut self,
+        moment: Moment<'_>,
         address: Address,
         code: Option<&Code<'_>>,
         regs: &mut <Native as Architecture>::Regs,
         registers: &Registers<'_>,
-        first: bool,
         stack: &mut Stack<'_>,
     ) -> Unwound {
         let mut lookup = FrameAddress::from_instruction_pointer(0);
         match code {
             Some(code) => {
+                self.give_place(code);
                 let Some(Place::At(base, _, special)) = self.place(code) else {
                     return self.step_by_framehop(lookup, address, regs, stack);
                 };
-                let base = *base;
                 if let Some(frame) = special.find(code.svma) {
-                    let registers = first.then_some(registers);
-                    let unwound = special.step::<Native>(frame, code.svma, regs, registers, stack);
+                    let other = |register, stack: &mut Stack<'_>| self.other(moment, register, registers, stack);
+                    let unwound = special.step::<Native>(frame, code.svma, regs, &other, stack);
                     if let Some(step) = self.steps.last_mut().filter(|_| frame.is_signal()) {
                         step.address.exact = true;
                     }
@@ -345,47 +329,28 @@ impl Unwinder {
         }
     }
 
-    /// The object's place in our address space; given now if this is the first frame in it.
-    fn place(&mut self, code: &Code<'_>) -> Option<&Place> {
+    /// The object's place in our address space, if it has one yet.
+    fn place(&self, code: &Code<'_>) -> Option<&Place> {
+        self.places.get(code.object.index())?.as_ref()
+    }
+
+    /// Gives the object its place, if this is the first frame in it.
+    fn give_place(&mut self, code: &Code<'_>) {
         let index = code.object.index();
         if self.places.len() <= index {
             self.places.resize_with(index + 1, || None);
         }
-        if self.places[index].is_none() {
-            let base = (index as u64 + 1) << PLACE_BITS;
-            let place = match module::load(code.elf, base, 1 << PLACE_BITS) {
-                Some((start, module, special)) => {
-                    self.framehop.add_module(module);
-                    Place::At(base, start, Box::new(special))
-                }
-                None => Place::Nowhere,
-            };
-            self.places[index] = Some(place);
+        if self.places[index].is_some() {
+            return;
         }
-        self.places[index].as_ref()
-    }
-}
-
-/// Some code of an object.
-struct Code<'a> {
-    object: ObjectId,
-    elf: &'a Elf,
-    /// Its address, as the object counts.
-    svma: u64,
-}
-
-impl<'a> Code<'a> {
-    fn at(mapping: Mapping, address: u64, objects: &'a Objects) -> Option<Self> {
-        let Object::Elf(elf) = objects.get(mapping.object) else { return None };
-        let svma = elf.address_of((address - mapping.start).wrapping_add(mapping.offset))?;
-        Some(Self { object: mapping.object, elf, svma })
-    }
-
-    /// Whether it is the first function of a program or of the dynamic linker: nobody called it, and not all of them
-    /// say so in their unwind information.
-    fn is_entry_point(&self) -> bool {
-        let entry = self.elf.entry();
-        entry != 0 && self.svma.checked_sub(entry).is_some_and(|behind| behind < 64)
+        let base = (index as u64 + 1) << PLACE_BITS;
+        self.places[index] = Some(match module::load(code.elf, base, 1 << PLACE_BITS) {
+            Some((start, module, special)) => {
+                self.framehop.add_module(module);
+                Place::At(base, start, Box::new(special))
+            }
+            None => Place::Nowhere,
+        });
     }
 }
 

@@ -49,6 +49,10 @@ pub(super) fn load(elf: &Elf, base: u64, size: u64) -> Option<(u64, Module, Spec
         SpecialFrames::scan(svma.start, eh_frame, file.section_by_name(".text").map_or(0, |text| text.address()))
     });
     let eh_frame_hdr = section(&file, elf, ".eh_frame_hdr");
+    let special = match &eh_frame_hdr {
+        Some((svma, index)) => special.with_index(svma.start, index.clone()),
+        None => special,
+    };
     let debug_frame = if eh_frame.is_none() { section(&file, elf, ".debug_frame") } else { None };
     if eh_frame.is_none() && debug_frame.is_none() {
         return None;

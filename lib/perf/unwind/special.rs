@@ -3,16 +3,17 @@
 //! register that framehop does not follow.
 //!
 //! They are few (5 in glibc, 84 in OpenSSL, 16 in rustc), so an object's unwind information is searched for them once,
-//! and frames in them are stepped here by the letter of DWARF 5, section 6.4.
+//! and frames in them are stepped here by the letter of DWARF 5, section 6.4. What a register that framehop does not follow
+//! held in such a frame is told by the frames below it: one of them has saved it, or nobody touched it.
 
 use std::ops::Range;
 
 use addr2line::gimli::{
-    self, BaseAddresses, CallFrameInstruction, CfaRule, CommonInformationEntry, EhFrame, EndianSlice, Expression,
-    LittleEndian, Location, RegisterRule, UnwindContext, UnwindSection as _, Value,
+    self, BaseAddresses, CallFrameInstruction, CfaRule, CommonInformationEntry, EhFrame, EhFrameHdr, EndianSlice,
+    Expression, LittleEndian, Location, RegisterRule, UnwindContext, UnwindSection as _, Value,
 };
 
-use super::arch::{Architecture, Registers, Unwound};
+use super::arch::{Architecture, Unwound};
 use super::module::Section;
 use super::stack::Stack;
 use crate::perf::event::Address;
@@ -23,6 +24,8 @@ type Slice<'a> = EndianSlice<'a, LittleEndian>;
 #[derive(Clone, Debug, Default)]
 pub struct SpecialFrames {
     eh_frame: Section,
+    /// Where the entry of any function is, in order (`.eh_frame_hdr`).
+    index: Section,
     bases: BaseAddresses,
     frames: Vec<SpecialFrame>,
 }
@@ -79,7 +82,25 @@ impl SpecialFrames {
             }
         }
         frames.sort_unstable_by_key(|frame| frame.start);
-        Self { eh_frame: section.clone(), bases, frames }
+        Self { eh_frame: section.clone(), index: Section::default(), bases, frames }
+    }
+
+    /// With the `.eh_frame_hdr` section that stands at an address.
+    pub(super) fn with_index(self, address: u64, index: Section) -> Self {
+        Self { index, bases: self.bases.set_eh_frame_hdr(address), ..self }
+    }
+
+    /// How far from its frame address the code at an address has saved a register: `Some(None)` if it left that alone.
+    pub(super) fn saves(&self, register: gimli::Register, address: u64) -> Option<Option<i64>> {
+        let header = EhFrameHdr::new(&self.index, LittleEndian).parse(&self.bases, 8).ok()?;
+        let (eh_frame, mut context) = (EhFrame::new(&self.eh_frame, LittleEndian), UnwindContext::new());
+        let cie = EhFrame::cie_from_offset;
+        let row = header.table()?.unwind_info_for_address(&eh_frame, &self.bases, &mut context, address, cie).ok()?;
+        match row.register(register) {
+            None | Some(RegisterRule::SameValue) => Some(None),
+            Some(RegisterRule::Offset(offset)) => Some(Some(offset)),
+            Some(_) => None,
+        }
     }
 
     /// The frame that holds an address.
@@ -89,16 +110,16 @@ impl SpecialFrames {
         (address < frame.end).then_some(frame)
     }
 
-    /// Steps to the caller of the code at an address. `registers` are all of them, known only in the first frame.
+    /// Steps to the caller of the code at an address. `other` tells what framehop does not follow.
     pub(super) fn step<A: Architecture>(
         &self,
         frame: SpecialFrame,
         address: u64,
         regs: &mut A::Regs,
-        registers: Option<&Registers<'_>>,
+        other: OtherRegister<'_>,
         stack: &mut Stack<'_>,
     ) -> Unwound {
-        let mut frame_of = FrameState::<A> { regs, registers, stack };
+        let mut frame_of = FrameState::<A> { regs, other, stack };
         match frame_of.caller(self, frame, address) {
             Some(Some(caller)) => Unwound::Caller(Address { value: caller, in_kernel: false, exact: frame.is_signal }),
             Some(None) => Unwound::Root,
@@ -181,14 +202,17 @@ fn is_followed(register: gimli::Register) -> bool {
     followed.contains(&register)
 }
 
+/// What a register holds that framehop does not follow, in the frame that is being stepped.
+pub(super) type OtherRegister<'a> = &'a dyn Fn(gimli::Register, &mut Stack<'_>) -> Option<u64>;
+
 /// A frame that is being stepped.
-struct FrameState<'f, 's, 'r, A: Architecture> {
+struct FrameState<'f, 's, A: Architecture> {
     regs: &'f mut A::Regs,
-    registers: Option<&'f Registers<'r>>,
+    other: OtherRegister<'f>,
     stack: &'f mut Stack<'s>,
 }
 
-impl<A: Architecture> FrameState<'_, '_, '_, A> {
+impl<A: Architecture> FrameState<'_, '_, A> {
     /// Moves to the caller and tells its address; `Some(None)` if there is none, `None` if that cannot be told.
     fn caller(&mut self, frames: &SpecialFrames, frame: SpecialFrame, address: u64) -> Option<Option<u64>> {
         let eh_frame = EhFrame::new(&frames.eh_frame, LittleEndian);
@@ -230,8 +254,8 @@ impl<A: Architecture> FrameState<'_, '_, '_, A> {
         Some((ip != 0).then_some(ip))
     }
 
-    fn get(&self, register: gimli::Register) -> Option<u64> {
-        A::get(self.regs, register).or_else(|| self.registers?.get(A::bit(register)?))
+    fn get(&mut self, register: gimli::Register) -> Option<u64> {
+        A::get(self.regs, register).or_else(|| (self.other)(register, self.stack))
     }
 
     fn evaluate(
