@@ -213,6 +213,9 @@ fn a_format_that_finds_nothing_says_so() {
     let outcome = run("fg-collapse", files, b"").ok();
     assert_eq!(outcome.text(), "a;b 100000\n");
     assert_eq!(outcome.stderr, format!("fg-collapse: {}: there are no stacks in it\n", empty.display()));
+    // What perf script begins with, cut before its first sample: the year is no weight.
+    let cut = "# ========\n# captured on    : Sat Nov 21 20:29:43 2026\n# header version : 1\n";
+    assert_eq!(run("fg-collapse", [""; 0], cut.as_bytes()).ok().text(), "");
 }
 
 /// A document, the one line that is said of it, and what it adds up to.
