@@ -14,7 +14,8 @@ mod request;
 /// Stacks are unwound by the information that compilers leave in every program, as they are sampled; nothing goes to
 /// disk. They are named from symbol tables and debug information; inlined calls are frames of their own. Threads and
 /// children are followed. While the profile goes to standard output, what the command prints there goes to standard
-/// error. Ctrl-C ends the recording and prints what there is; the command's exit status is passed on.
+/// error. Ctrl-C ends the recording and prints what there is; the command's exit status is passed on. A SIGINT to
+/// fg-record alone leaves the command running and waits for its end; a SIGTERM is passed on to it.
 ///
 /// In each thread and child the kernel counts from the start: one that ends before its first sample is due has none.
 /// Where many live that short, use a higher frequency, or -a, which counts on CPUs.
