@@ -117,15 +117,19 @@ fn advice(counts: &Counts, call_graph: CallGraph, cure: &str) -> Vec<String> {
     let mut advice = Vec::new();
     let cut = &counts.truncated;
     let often = |part: u64| part * 20 > counts.samples;
-    if often(cut.dump_too_small + cut.stale_tail)
-        && let CallGraph::Dwarf(bytes) = call_graph
-    {
-        let share = share(cut.dump_too_small + cut.stale_tail, counts.samples);
+    if let CallGraph::Dwarf(bytes) = call_graph {
         let cure = match (bytes * 2).min(LARGEST_COPY) {
             LARGEST_COPY if bytes == LARGEST_COPY => String::new(),
             more => format!("; try --call-graph dwarf,{more}"),
         };
-        advice.push(format!("{share} of stacks are cut at the copy of {bytes} bytes{cure}"));
+        if often(cut.dump_too_small + cut.stale_tail) {
+            let share = share(cut.dump_too_small + cut.stale_tail, counts.samples);
+            advice.push(format!("{share} of stacks are cut at the copy of {bytes} bytes{cure}"));
+        }
+        if often(counts.new_callers) {
+            let change = "callers beyond it change within milliseconds and may be another call's";
+            advice.push(format!("of stacks larger than the copy of {bytes} bytes, {change}{cure}"));
+        }
     }
     if often(cut.no_unwind_information) {
         let share = share(cut.no_unwind_information, counts.samples);

@@ -13,6 +13,9 @@ pub struct Counts {
     pub passed_over: u64,
     /// Samples whose stack was cut before its root.
     pub truncated: Truncated,
+    /// Samples whose callers beyond the copy of the stack were others than just before, though what the copy ends with
+    /// was the same.
+    pub new_callers: u64,
     /// Stacks of programs that the kernel followed, and how many frames they have.
     pub user_stacks: u64,
     /// See there.

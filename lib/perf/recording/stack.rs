@@ -174,6 +174,7 @@ impl Recording {
             let (processes, objects) = (&self.processes, &self.objects);
             let moment = Moment { pid: stamp.pid, tid: stamp.tid, time: stamp.time, processes, objects };
             let unwound = self.unwinder.unwind(moment, user);
+            self.counts.new_callers += u64::from(self.unwinder.has_new_callers());
             end = if end == End::Root { unwound } else { end };
             for index in 0..self.unwinder.steps.len() {
                 let step = self.unwinder.steps[index];

@@ -135,6 +135,12 @@ impl Unwinder {
         self.living.as_ref().map_or(Some(Duration::MAX), |living| living.patience.wait())
     }
 
+    /// Whether the last stack and the one before it of its thread have the same highest return address in their copies,
+    /// but other callers: of such stacks some may be taken for each other.
+    pub fn has_new_callers(&self) -> bool {
+        self.living.as_ref().is_some_and(|living| living.patience.has_new_callers)
+    }
+
     /// An object's number will be given to another one.
     pub fn forget(&mut self, object: ObjectId) {
         if let Some(place) = self.places.get_mut(object.index()).and_then(Option::take)

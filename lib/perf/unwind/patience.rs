@@ -38,6 +38,8 @@ pub struct Patience {
     look: u64,
     time: u64,
     wait: Duration,
+    /// Whether the last stack showed that the anchor of the one before it was worth nothing.
+    pub has_new_callers: bool,
 }
 
 /// The last two looks at a thread.
@@ -124,6 +126,7 @@ impl Patience {
         } else {
             SOUND
         };
+        self.has_new_callers = is_false;
         self.wait = (self.wait * by / of).clamp(SHORTEST / 2, LONGEST);
         if is_doubtful || above.is_some() {
             steps.truncate(copied);
@@ -139,7 +142,7 @@ impl Patience {
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { threads: FxHashMap::default(), look: 0, time: 0, wait: SHORTEST / 2 }
+        Self { threads: FxHashMap::default(), look: 0, time: 0, wait: SHORTEST / 2, has_new_callers: false }
     }
 }
 
