@@ -8,7 +8,9 @@
 //! not, or the rest of a stack is gone, is waited longer or shorter: programs that serve a request every few milliseconds
 //! are looked at for each sample, a compiler deep in its work every few milliseconds.
 //!
-//! What is gone at this look may have been seen at the last one: the thread was there before the sample, and at it.
+//! What is gone at this look may have been seen at the last one: the thread was there before the sample, and at it. What
+//! is looked at later than is waited for is not believed. And where a quarter of the anchors have new callers a millisecond
+//! later, calls may be shorter than it takes to look: then nothing beyond the copies is believed.
 
 use std::time::Duration;
 
@@ -17,16 +19,21 @@ use rustc_hash::FxHashMap;
 use super::stack::Tail;
 use super::{End, Moment, Step};
 
-/// So soon after a sample a thread is believed to be where it was, whatever its anchors are worth.
-const FRESH_NS: u64 = 500_000;
+/// So soon after a sample a thread is believed to be where it was, if any is.
+const FRESH: Duration = Duration::from_micros(500);
 /// The longest wait, and the one below which none is worth while.
-const LONGEST: Duration = Duration::from_millis(20);
+const LONGEST: Duration = Duration::from_millis(60);
 const SHORTEST: Duration = Duration::from_millis(1);
 /// What each stack does to the wait: one that is sound lengthens it by 1.4 %, so that one lost in 17 or one false in 100
 /// keep it as it is.
 const SOUND: (u32, u32) = (507, 500);
 const LOST: (u32, u32) = (4, 5);
 const FALSE: (u32, u32) = (1, 4);
+/// How many anchors make up their share of late, and the share from which on none is believed.
+const TESTS: f32 = 64.0;
+const MOST_FALSE: f32 = 0.25;
+/// So close are samples of which different callers show that calls are short.
+const CLOSE_NS: u64 = 2_000_000;
 /// Of more threads nothing is kept.
 const MOST_THREADS: usize = 4096;
 
@@ -38,6 +45,8 @@ pub struct Patience {
     look: u64,
     time: u64,
     wait: Duration,
+    /// The share of anchors with new callers, of late.
+    falsehood: f32,
     /// Whether the last stack showed that the anchor of the one before it was worth nothing.
     pub has_new_callers: bool,
 }
@@ -58,13 +67,15 @@ struct Seen {
     copied: usize,
     /// Whether it led to its root.
     is_whole: bool,
+    /// When its sample was taken.
+    time: u64,
 }
 
 impl Seen {
-    fn is(&mut self, steps: &[Step], copied: usize, is_whole: bool) {
+    fn is(&mut self, time: u64, steps: &[Step], copied: usize, is_whole: bool) {
         self.steps.clear();
         self.steps.extend_from_slice(steps);
-        (self.copied, self.is_whole) = (copied, is_whole);
+        (self.time, self.copied, self.is_whole) = (time, copied, is_whole);
     }
 
     /// What is above a frame, if that is on this stack too.
@@ -73,14 +84,18 @@ impl Seen {
         self.is_whole.then_some(&self.steps[at + 1..])
     }
 
-    /// Whether its anchor still stands in the next stack of its thread, but with other callers.
-    fn lied(&self, next: &Self) -> bool {
-        let Some((anchor, rest)) = self.steps.get(self.copied.wrapping_sub(1)).zip(self.steps.get(self.copied..))
-        else {
-            return false;
-        };
-        let same = |next: &[Step]| next.iter().map(Step::frame).eq(rest.iter().map(Step::frame));
-        self.is_whole && !rest.is_empty() && next.above(*anchor).is_some_and(|next| !same(next))
+    /// If its anchor still stands in the next stack of its thread: whether it has other callers there.
+    fn lied(&self, next: &Self) -> Option<bool> {
+        let (anchor, rest) = self.steps.get(self.copied.checked_sub(1)?).zip(self.steps.get(self.copied..))?;
+        let callers = next.above(*anchor).filter(|_| self.is_whole && !rest.is_empty())?;
+        Some(!callers.iter().map(Step::frame).eq(rest.iter().map(Step::frame)))
+    }
+
+    /// Whether the stack before it of its thread ends with what was read beyond the copy.
+    fn ends_as(&self, before: &Self) -> bool {
+        let rest = self.steps[self.copied..].iter().map(Step::frame);
+        let same = before.steps.len().checked_sub(rest.len()).map(|at| &before.steps[at..]);
+        same.is_some_and(|same| same.iter().map(Step::frame).eq(rest))
     }
 }
 
@@ -112,19 +127,28 @@ impl Patience {
             looks.last = self.look;
             std::mem::swap(&mut looks.now, &mut looks.before);
         }
-        looks.now.is(steps, copied, end == End::Root);
-        let is_fresh = self.time.saturating_sub(sample.time) < FRESH_NS;
-        let is_false = looks.before.lied(&looks.now);
+        looks.now.is(sample.time, steps, copied, end == End::Root);
+        let lied = match tail {
+            Tail::Adrift if looks.now.is_whole => Some(!looks.now.ends_as(&looks.before)),
+            _ => looks.before.lied(&looks.now),
+        };
+        // Of samples that are far apart, different callers tell nothing of so short a time.
+        if let Some(lied) = lied.filter(|_| sample.time.saturating_sub(looks.before.time) < CLOSE_NS) {
+            self.falsehood += (f32::from(u8::from(lied)) - self.falsehood) / TESTS;
+        }
+        let is_false = lied == Some(true);
+        let age = Duration::from_nanos(self.time.saturating_sub(sample.time));
         let is_cut = matches!(end, End::StaleTail | End::DumpTooSmall);
-        let is_doubtful = !is_fresh && (is_false || tail == Tail::Adrift);
-        let above = if is_cut { steps[..copied].last().and_then(|anchor| looks.before.above(*anchor)) } else { None };
-        let is_lost = above.is_none() && (is_cut || is_doubtful);
-        let (by, of) = if is_false {
-            FALSE
-        } else if is_lost {
-            LOST
-        } else {
-            SOUND
+        let is_untrue = self.falsehood > MOST_FALSE || age > FRESH.max(2 * self.wait);
+        let is_doubtful = copied < steps.len() && (is_untrue || (is_false && age > FRESH));
+        let above = match steps[..copied].last() {
+            Some(anchor) if is_cut && !is_untrue => looks.before.above(*anchor),
+            _ => None,
+        };
+        let (by, of) = match (is_false, is_cut && above.is_none()) {
+            (true, _) => FALSE,
+            (false, true) => LOST,
+            (false, false) => SOUND,
         };
         self.has_new_callers = is_false;
         self.wait = (self.wait * by / of).clamp(SHORTEST / 2, LONGEST);
@@ -142,14 +166,19 @@ impl Patience {
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { threads: FxHashMap::default(), look: 0, time: 0, wait: SHORTEST / 2, has_new_callers: false }
+        Self {
+            threads: FxHashMap::default(),
+            look: 0,
+            time: 0,
+            wait: SHORTEST / 2,
+            falsehood: 0.0,
+            has_new_callers: false,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::{End, Moment, Step, Tail};
     use super::{LONGEST, Patience};
     use crate::perf::event::Address;
@@ -165,6 +194,13 @@ mod tests {
     impl Looking {
         fn new() -> Self {
             Self(Patience::default(), Processes::default(), Objects::default())
+        }
+
+        /// The same stack for long.
+        fn calm(&mut self, stack: &[u64]) {
+            for at in 0..400 {
+                self.at(at * MS, at * MS, stack, End::Root);
+            }
         }
 
         fn at(&mut self, time: u64, sampled: u64, stack: &[u64], end: End) -> (Vec<u64>, End) {
@@ -186,9 +222,7 @@ mod tests {
     fn a_thread_that_stays_where_it_was_is_waited_for() {
         let mut looking = Looking::new();
         assert_eq!(looking.0.wait(), None);
-        for at in 0..300 {
-            looking.at(at * MS, at * MS, &[1, 2, 3], End::Root);
-        }
+        looking.calm(&[1, 2, 3]);
         assert_eq!(looking.0.wait(), Some(LONGEST));
         looking.at(400 * MS, 400 * MS, &[7, 8], End::StaleTail);
         assert_eq!(looking.0.wait(), Some(LONGEST * 4 / 5));
@@ -197,18 +231,32 @@ mod tests {
     #[test]
     fn an_anchor_that_has_new_callers_proves_nothing_of_what_is_old() {
         let mut looking = Looking::new();
-        assert_eq!(looking.at(0, 0, &[1, 2, 3, 4], End::Root), (vec![1, 2, 3, 4], End::Root));
+        looking.calm(&[1, 2, 3, 4]);
         assert_eq!(looking.at(9 * MS, 5 * MS, &[1, 2, 5, 4], End::Root), (vec![1, 2], End::StaleTail));
         // Of now it is, but such a program is to be looked at more often.
         let wait = looking.0.wait;
         assert_eq!(looking.at(20 * MS, 20 * MS, &[1, 2, 3, 4], End::Root), (vec![1, 2, 3, 4], End::Root));
-        assert!(looking.0.wait <= wait && looking.0.wait >= Duration::from_micros(500));
+        assert_eq!(looking.0.wait, wait / 4);
+        // And if that goes on, not even what is read at once.
+        for at in 0..40 {
+            looking.at((100 + at) * MS, (100 + at) * MS, &[1, 2, 5 + at, 4], End::Root);
+        }
+        assert_eq!(looking.at(150 * MS, 150 * MS, &[1, 2, 3, 4], End::Root), (vec![1, 2], End::StaleTail));
+    }
+
+    #[test]
+    fn what_is_read_later_than_is_waited_for_is_not_believed() {
+        let mut looking = Looking::new();
+        assert_eq!(looking.at(5 * MS, 4 * MS, &[1, 2, 3], End::Root), (vec![1, 2, 3], End::Root));
+        assert_eq!(looking.at(15 * MS, 10 * MS, &[1, 2, 3], End::Root), (vec![1, 2], End::StaleTail));
+        looking.calm(&[1, 2, 3]);
+        assert_eq!(looking.at(15 * MS, 10 * MS, &[1, 2, 3], End::Root), (vec![1, 2, 3], End::Root));
     }
 
     #[test]
     fn callers_that_were_there_before_stand_for_those_that_are_gone() {
         let mut looking = Looking::new();
-        looking.at(0, 0, &[1, 2, 3, 4], End::Root);
+        looking.calm(&[1, 2, 3, 4]);
         assert_eq!(looking.at(9 * MS, 5 * MS, &[9, 2], End::StaleTail), (vec![9, 2, 3, 4], End::Root));
         assert_eq!(looking.at(19 * MS, 15 * MS, &[9, 2], End::StaleTail), (vec![9, 2], End::StaleTail));
     }
