@@ -94,8 +94,8 @@ pub fn parse_ring(text: &str) -> Result<u8, String> {
 /// No ring is larger, in bytes.
 const LARGEST_RING: u64 = 1 << 30;
 
-/// What comes in so long must fit in the ring, where that is known: so late a recorder may be that has to share its CPU. A
-/// ring that is larger than the caches slows down who writes into it: a build, by 8 % with 8 MiB and by 5 % with 2 MiB.
+/// What comes in so long must fit in the ring, where that is known: so late a recorder may be that has to share its CPU.
+/// But a ring that is larger than the caches slows down who writes into it.
 const LATE: Duration = Duration::from_millis(100);
 /// How long samples may wait of which none needs to be read at once.
 const PAUSE: Duration = Duration::from_millis(20);
