@@ -5,11 +5,11 @@
 
 use std::cmp::Ordering;
 
-use super::read::{Kind, Line, parse_line};
+use super::grammar::{Kind, Line, ends_like_a_weight, parse_line};
 use super::sorted::Step;
 use crate::Error;
 use crate::input::{Block, Blocks, after_last_line};
-use crate::profile::{Weight, Weights};
+use crate::profile::Weights;
 
 /// A block and its lines.
 #[derive(Default)]
@@ -137,8 +137,7 @@ impl Reader {
             return None;
         }
         let kind = self.kind.unwrap_or_else(|| Kind::of_first_line(line));
-        let usual = (kind == Kind::Plain).then(|| usual_line(line)).flatten();
-        let Some(line) = usual.or_else(|| parse_line(line, kind)) else {
+        let Some(line) = parse_line(line, kind) else {
             return Some((Step::Malformed, Line { stack: b"", weights: Weights::default() }, 0));
         };
         self.kind = Some(kind);
@@ -151,54 +150,6 @@ impl Reader {
 
 fn whole_line(rest: &[u8]) -> &[u8] {
     &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())]
-}
-
-/// Takes apart a line as nearly all are: a stack, a space, and a few digits.
-#[inline]
-pub(super) fn usual_line(line: &[u8]) -> Option<Line<'_>> {
-    let (before, end) = line.split_last_chunk::<8>()?;
-    let digits = digits(end);
-    let at = before.len() + 7usize.checked_sub(digits)?;
-    let is_usual = digits > 0 && line[at] == b' ' && at > 0 && !matches!(line[at - 1], b' ' | b'\t');
-    is_usual.then(|| Line { stack: &line[..at], weights: Weights::plain(Weight::new(number(end, digits))) })
-}
-
-/// How many digits stand at the end.
-#[inline]
-fn digits(end: &[u8; 8]) -> usize {
-    let values = u64::from_le_bytes(*end) ^ u64::from_le_bytes([b'0'; 8]);
-    // What is more than nine has the highest bit set; no byte carries into the next.
-    let others = ((values & u64::from_le_bytes([0x7f; 8])) + u64::from_le_bytes([0x76; 8])) | values;
-    (others & u64::from_le_bytes([0x80; 8])).leading_zeros() as usize / 8
-}
-
-/// The number of so many digits at the end: one at least, all eight at once.
-#[inline]
-fn number(end: &[u8; 8], digits: usize) -> u64 {
-    let values = u64::from_le_bytes(*end) ^ u64::from_le_bytes([b'0'; 8]);
-    // Where no digit stands is a nought.
-    let ones = values & (u64::MAX << (64 - 8 * digits));
-    let pairs = (ones.wrapping_mul(10 << 8 | 1) >> 8) & 0x00ff_00ff_00ff_00ff;
-    let fours = (pairs.wrapping_mul(100 << 16 | 1) >> 16) & 0x0000_ffff_0000_ffff;
-    fours.wrapping_mul(10_000 << 32 | 1) >> 32
-}
-
-/// Whether what follows the stack's last blank reads as a weight: our writer does not leave it so.
-#[inline]
-fn ends_like_a_weight(stack: &[u8]) -> bool {
-    if !stack.last().is_some_and(u8::is_ascii_digit) {
-        return false;
-    }
-    if let Some(end) = stack.last_chunk::<8>() {
-        // Mostly a name's last digits stand behind another byte of it.
-        let before = 7usize.checked_sub(digits(end)).map(|at| end[at]);
-        if before.is_some_and(|before| !matches!(before, b' ' | b'\t' | b'.')) {
-            return false;
-        }
-    }
-    let before = stack.iter().rposition(|byte| !byte.is_ascii_digit() && *byte != b'.');
-    let number = before.filter(|at| matches!(stack[*at], b' ' | b'\t')).map(|at| &stack[at + 1..]);
-    number.and_then(Weight::parse).is_some()
 }
 
 /// The order of two stacks that share so many bytes: by frames, a stack before its extensions.
@@ -249,8 +200,7 @@ fn first_difference(a: &[u8; 32], b: &[u8; 32]) -> usize {
 mod tests {
     use std::cmp::Ordering;
 
-    use super::{order, shared_bytes, usual_line};
-    use crate::folded::{Kind, parse_line};
+    use super::{order, shared_bytes};
 
     #[test]
     fn the_order_is_by_frames() {
@@ -285,21 +235,5 @@ mod tests {
                 assert_eq!(shared_bytes(&text, &other), place, "{length}");
             }
         }
-    }
-
-    #[test]
-    fn a_usual_line_is_what_any_line_is() {
-        let stacks =
-            ["", "a", "a;b", "a;b.7", "a;bb 12", "abcdefgh 1234567", "x ", "x\t", "/:\u{b9}\u{ff1}", "main;f \0"];
-        let weights =
-            ["", "0", "7", "12", "90", "123", "4567", "98765", "999999", "1234567", "12345678", "1.5", "x", "1x", "-1"];
-        let mut usual = 0;
-        for line in stacks.iter().flat_map(|stack| weights.map(|weight| format!("{stack} {weight}"))) {
-            if let Some(found) = usual_line(line.as_bytes()) {
-                assert_eq!(Some(found), parse_line(line.as_bytes(), Kind::Plain), "{line:?}");
-                usual += 1;
-            }
-        }
-        assert!(usual > 30, "{usual}");
     }
 }

@@ -6,8 +6,8 @@
 
 use std::io::{self, Write};
 
+use super::grammar::Kind;
 use super::lines::{Following, shared_bytes};
-use super::read::Kind;
 use super::sorted::Sorted;
 use crate::Error;
 use crate::profile::Weights;

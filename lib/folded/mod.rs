@@ -4,6 +4,7 @@
 //! specification. Output is sorted frame by frame, bytewise, a stack before its extensions, and each stack stands once.
 
 mod at_once;
+mod grammar;
 mod in_turn;
 mod lines;
 mod merge;
@@ -15,10 +16,11 @@ mod scan;
 pub mod sorted;
 mod write;
 
+pub use grammar::{Kind, Line, parse_line};
 pub use merge::merge;
 pub use ordered::{Ordered, in_order};
 pub use parts::read_in_parts;
 pub(crate) use ranges::merge_in_ranges;
-pub use read::{Kind, Line, NO_STACK, Target, gather, gather_each, parse_line, read_all, read_into};
+pub use read::{NO_STACK, Target, gather, gather_each, read_all, read_into};
 pub use scan::{Scanned, scan};
 pub use write::write;

@@ -3,8 +3,9 @@
 //! A file that is sorted is its own sorted text. Any other is read into memory by all cores, each of which sorts its part.
 
 use super::at_once::at_once;
+use super::grammar::Kind;
 use super::parts::read_in_parts;
-use super::read::{Kind, Target};
+use super::read::Target;
 use super::scan::{Scanned, scan_one};
 use super::write::Text;
 use crate::Error;

@@ -3,7 +3,8 @@
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
-use super::read::{Kind, Reader, Target};
+use super::grammar::Kind;
+use super::read::{Reader, Target};
 use crate::diagnostics::Diagnostics;
 use crate::input::{Block, Source, after_last_line};
 

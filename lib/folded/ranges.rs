@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 use std::io::{BufRead as _, BufReader, Write};
 use std::sync::Mutex;
 
+use super::grammar::{Kind, parse_line};
 use super::in_turn::{Turns, lock};
 use super::lines::{order, shared_bytes};
 use super::merge::merge;
-use super::read::{Kind, parse_line};
 use super::sorted::Sorted;
 use crate::Error;
 use crate::input::Section;

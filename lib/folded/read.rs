@@ -1,85 +1,15 @@
 //! Reading folded text.
 
 use super::at_once::at_once;
-use super::lines::{shared_bytes, usual_line};
+use super::grammar::{Kind, Line, expectation, parse_line, trim_blanks};
+use super::lines::shared_bytes;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::input::{Ahead, Block, Blocks, Source, after_last_line};
 use crate::profile::memo::{Key, Memo};
-use crate::profile::{Batch, FrameId, Frames, Profile, Weight, Weights};
+use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
-
-/// One line, taken apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line<'a> {
-    /// The frames with their `;`, root first.
-    pub stack: &'a [u8],
-    /// Its weight, or weights.
-    pub weights: Weights,
-}
-
-/// Whether lines have one weight or two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `stack WEIGHT`.
-    Plain,
-    /// `stack BEFORE AFTER`.
-    Differential,
-}
-
-impl Kind {
-    /// What the first line of a stream says: differential if it ends in two weights.
-    pub fn of_first_line(line: &[u8]) -> Self {
-        match parse_line(line, Self::Differential) {
-            Some(_) => Self::Differential,
-            None => Self::Plain,
-        }
-    }
-
-    /// Checks that a text, by its first line of this kind, is as those before it: a sum of both would mean nothing.
-    ///
-    /// # Errors
-    /// [`Error::Unreadable`].
-    pub fn agrees(self, before: Option<Self>, name: &str) -> Result<(), Error> {
-        if before.is_none_or(|before| before == self) {
-            return Ok(());
-        }
-        let what = match self {
-            Self::Plain => "has one weight a line, and what was read before has two, as fg-diff writes them",
-            Self::Differential => "has two weights a line, as fg-diff writes them, and what was read before has one",
-        };
-        Err(Error::Unreadable { name: name.to_owned(), what: format!("{what}; the two do not mix") })
-    }
-}
-
-/// Takes a line apart: the weight is what follows the last blank. `None` if there is no stack or no weight.
-///
-/// # Example
-/// ```
-/// use fgkit::folded::{Kind, parse_line};
-/// let line = parse_line(b"main;operator new 12", Kind::Plain).expect("well-formed");
-/// assert_eq!(line.stack, b"main;operator new");
-/// ```
-pub fn parse_line(line: &[u8], kind: Kind) -> Option<Line<'_>> {
-    let (stack, after) = split_weight(line)?;
-    let (stack, before) = match kind {
-        Kind::Plain => (stack, Weight::ZERO),
-        Kind::Differential => split_weight(stack)?,
-    };
-    (!stack.is_empty()).then_some(Line { stack, weights: Weights { before, after } })
-}
-
-fn split_weight(line: &[u8]) -> Option<(&[u8], Weight)> {
-    let line = trim_blanks(line);
-    let blank = memchr::memrchr2(b' ', b'\t', line)?;
-    Some((trim_blanks(&line[..blank]), Weight::parse(&line[blank + 1..])?))
-}
-
-fn trim_blanks(line: &[u8]) -> &[u8] {
-    let end = line.iter().rposition(|byte| !matches!(byte, b' ' | b'\t')).map_or(0, |last| last + 1);
-    &line[..end]
-}
 
 /// What is said where every line is malformed.
 pub const NO_STACK: &str =
@@ -279,8 +209,7 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         let kind = self.kind.filter(|_| self.begun).unwrap_or_else(|| Kind::of_first_line(line));
-        let usual = (kind == Kind::Plain).then(|| usual_line(line)).flatten();
-        let Some(Line { stack, weights }) = usual.or_else(|| parse_line(line, kind)) else {
+        let Some(Line { stack, weights }) = parse_line(line, kind) else {
             return diagnostics.malformed(name, number, expectation(line, kind));
         };
         if !std::mem::replace(&mut self.begun, true) {
@@ -334,43 +263,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn expectation(line: &[u8], kind: Kind) -> &'static str {
-    match kind {
-        Kind::Differential => "expected two weights at the end of the line, as in its first: stack BEFORE AFTER",
-        Kind::Plain if memchr::memrchr2(b' ', b'\t', line).is_none() => "expected a weight after the last space",
-        Kind::Plain if split_weight(line).is_some() => "a weight without a stack",
-        Kind::Plain => "what follows the last space is not a weight (digits, or digits.digits; 0.000001 is the least)",
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Line, gather, parse_line};
+    use super::gather;
     use crate::diagnostics::Diagnostics;
     use crate::input::{Block, Blocks, after_last_line};
     use crate::profile::{Profile, Weight, Weights};
-
-    fn plain(text: &str) -> Option<(&str, Weight)> {
-        let Line { stack, weights } = parse_line(text.as_bytes(), Kind::Plain)?;
-        Some((std::str::from_utf8(stack).unwrap(), weights.after))
-    }
-
-    #[test]
-    fn the_weight_is_what_follows_the_last_space() {
-        assert_eq!(plain("a;operator new 12"), Some(("a;operator new", Weight::new(12))));
-        assert_eq!(plain("a;b\t3"), Some(("a;b", Weight::new(3))));
-        assert_eq!(plain(" a 1"), Some((" a", Weight::ONE)));
-        for bad in ["", "a", "a;b", "  60", "a -1", "a 1e3", "a +5"] {
-            assert_eq!(plain(bad), None, "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn the_first_line_decides_for_all() {
-        assert_eq!(Kind::of_first_line(b"a;b 1 2"), Kind::Differential);
-        assert_eq!(Kind::of_first_line(b"a;b 2"), Kind::Plain);
-        assert_eq!(Kind::of_first_line(b"1 2"), Kind::Plain);
-    }
 
     fn read(text: &[u8]) -> (Profile, u64) {
         let mut input = Blocks::new("t".to_owned(), Box::new(std::io::Cursor::new(text.to_vec()))).unwrap();

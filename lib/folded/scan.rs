@@ -1,7 +1,7 @@
 //! A first look at sorted folded files: whether they are, and what they weigh.
 
 use super::at_once::at_once;
-use super::read::Kind;
+use super::grammar::Kind;
 use super::sorted::{Sorted, Step};
 use crate::Error;
 use crate::input::{Blocks, Source};

@@ -1,7 +1,7 @@
 //! Sorted folded text as a stream, read in memory that does not grow with it.
 
+use super::grammar::Kind;
 use super::lines::{Entry, Following, Lines, Reader};
-use super::read::Kind;
 use crate::Error;
 use crate::input::{Ahead, Blocks};
 use crate::profile::Weights;
