@@ -38,6 +38,10 @@ pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: u
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
             format!("this machine cannot count {name} (a virtual one?); -e cpu-clock works everywhere")
         }
+        Some(libc::EBADF) if matches!(target, Target::Cgroup(_)) => {
+            "this cgroup is of a hierarchy without perf_event: --cgroup takes one of cgroup2's, or of perf_event's"
+                .to_owned()
+        }
         Some(libc::EBUSY) => "another profiler holds the counter".to_owned(),
         _ => format!("cannot count {name}: {}", plain(error)),
     })

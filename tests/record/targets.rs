@@ -273,6 +273,10 @@ fn a_cgroup_is_recorded_without_the_others() {
     assert_eq!(pids.len(), 1, "{pids:?}");
     let outcome = record(["--cgroup", "no/such/group"]);
     assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: no such cgroup: no/such/group\n"));
+    let folder = directory();
+    std::fs::write(folder.path().join("cgroup.procs"), "").unwrap();
+    let outcome = record(["--cgroup", folder.path().to_str().unwrap()]);
+    assert!(outcome.stderr.contains("of a hierarchy without perf_event"), "{outcome:?}");
 }
 
 #[test]
