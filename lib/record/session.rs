@@ -137,7 +137,8 @@ impl Session {
             let looks =
                 self.is_orphaned || audience.watches() || self.reader.switches.is_some() || self.overhead.is_some();
             let rhythm = if looks { Some(RHYTHM) } else { self.aggregation.is_some().then_some(WINDOW) };
-            self.wait(left.into_iter().chain(until_turn).chain(rhythm).min())?;
+            let again = self.recording.second_look();
+            self.wait(left.into_iter().chain(until_turn).chain(rhythm).chain(again).min())?;
             if let Some(signal) = self.interrupts.arrived() {
                 return Ok(Ended::Interrupted(signal));
             }

@@ -113,8 +113,13 @@ const UNWOUND: &str = r#"
         for (int n = 0; n < 400000; n++) numbers[n] = rand();
         qsort(numbers, 400000, sizeof *numbers, compare);
     }
+    static int naps;
     static void work_for_ms(double ms) {
         double now, end = 0;
+        if (naps) {
+            nanosleep(&(struct timespec){0, ms * 1e6}, 0);
+            return;
+        }
         do {
             struct timespec t;
             work(3000);
@@ -125,10 +130,11 @@ const UNWOUND: &str = r#"
     }
     __attribute__((noinline)) void odd(double ms) { work_for_ms(ms); }
     __attribute__((noinline)) void even(double ms) { work_for_ms(ms); __asm__(""); }
+    static double length = 10;
     __attribute__((noinline)) int serve(void (*how)(double)) {
         volatile char frame[20000];
         frame[0] = rand();
-        how(10);
+        how(length);
         return frame[0];
     }
     __attribute__((noinline)) int odd_request(void) { return serve(odd) + 1; }
@@ -165,7 +171,9 @@ const UNWOUND: &str = r#"
     #endif
     int main(int count, char **words) {
         if (!strcmp(words[1], "realigned")) for (int n = 0; n < 20; n++) realigned();
-        if (!strcmp(words[1], "requests")) for (int n = 0; n < 80; n++) sink += odd_request() + even_request();
+        naps = !strcmp(words[1], "naps");
+        if (naps || !strcmp(words[1], "requests")) length = atof(words[2]);
+        if (naps || !strcmp(words[1], "requests")) for (int n = 0; n < 800 / length; n++) sink += odd_request() + even_request();
         if (!strcmp(words[1], "turns")) for (int n = 0; n < 200; n++) sink += odd_call(30) + even_call(30);
         if (!strcmp(words[1], "deep")) for (int n = 0; n < 15000; n++) deep(200);
         if (!strcmp(words[1], "wide")) for (int n = 0; n < 40; n++) wide(7, n);

@@ -2,6 +2,7 @@
 
 use crate::folded::{Folded, may_record, record};
 use crate::programs::program;
+use crate::support::Outcome;
 
 /// Records one of the ways of `unwound`: of the stacks that hold `leaf`, the share that begin at the program's first
 /// function and hold `main` too.
@@ -34,31 +35,46 @@ fn frames_larger_than_the_copy_are_followed_in_the_living_stack() {
     }
 }
 
-/// Records a thread that is now in the odd functions, now in the even ones, in the same places of its stack: of its stacks,
-/// the share in which both are; and what is said of it.
-fn mixed(way: &str) -> (f64, String) {
-    let outcome = record(["-F", "997", "--", &program("unwound").unwrap(), way]).ok();
-    let profile = Folded::of(&outcome);
+/// Of stacks of a thread that is now in the odd functions, now in the even ones, in the same places of its stack: the share
+/// in which both are, and of the others the share that is cut.
+fn mixed(outcome: &Outcome) -> (f64, f64) {
+    let profile = Folded::of(outcome);
     let has = |stack: &[String], what: &str| stack.iter().any(|frame| frame.starts_with(what));
-    let (mut all, mut mixed) = (0, 0);
+    let (mut all, mut mixed, mut cut) = (0, 0, 0);
     for (stack, weight) in &profile.0 {
         let (odd, even) = (has(stack, "odd"), has(stack, "even"));
         all += if odd || even { *weight } else { 0 };
         mixed += if odd && even { *weight } else { 0 };
+        cut += if has(stack, "[truncated]") { *weight } else { 0 };
     }
-    assert!(all > 500, "{all} samples");
-    (mixed as f64 / all as f64, outcome.stderr)
+    assert!(all > 200, "{outcome:?}");
+    (mixed as f64 / all as f64, cut as f64 / all as f64)
 }
 
 #[test]
 fn what_a_thread_does_next_is_no_caller_of_what_it_did() {
     if may_record() && program("unwound").is_some() {
-        for way in ["requests", "turns"] {
-            let (share, said) = mixed(way);
-            assert!(share < 0.05, "{way}: {share}");
+        for (hertz, [way, length]) in
+            [("997", ["requests", "10"]), ("997", ["turns", ""]), ("199", ["requests", "0.3"])]
+        {
+            let outcome = record(["-F", hertz, "--", &program("unwound").unwrap(), way, length]).ok();
+            let (share, _) = mixed(&outcome);
+            assert!(share < 0.05, "{way} {length}: {share}");
             // Calls that are the same as before, from elsewhere, cannot all be told from those that last.
-            let is_said = said.contains("callers beyond it change within milliseconds");
-            assert_eq!(is_said, way == "requests", "{way}: {said}");
+            let is_said = outcome.stderr.contains("callers beyond it change within milliseconds");
+            assert_eq!(is_said, way == "requests", "{way} {length}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn a_sleepers_stack_is_what_is_read_until_it_wakes() {
+    if may_record() && program("unwound").is_some() {
+        // The rings are read every tenth of a second.
+        for (length, most_cut) in [("2", 1.0), ("400", 0.4)] {
+            let program = program("unwound").unwrap();
+            let (mixed, cut) = mixed(&record(["--off-cpu", "--", &program, "naps", length]).ok());
+            assert!(mixed == 0.0 && cut <= most_cut, "{length} ms: {mixed} mixed, {cut} cut");
         }
     }
 }

@@ -100,6 +100,11 @@ impl Recording {
         self.unwinder.patience()
     }
 
+    /// How soon living threads are to be looked at again, whether or not there are samples.
+    pub fn second_look(&self) -> Option<Duration> {
+        self.unwinder.second_look()
+    }
+
     /// Takes in what a record says. Of what a sample refers to, everything must have been taken in before it.
     pub fn take(&mut self, stamp: Stamp, event: Event<'_>) {
         match event {

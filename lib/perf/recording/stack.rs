@@ -89,6 +89,25 @@ impl Recording {
         self.intern_stack_of(comm, stamp, sample)
     }
 
+    /// The number of the stack of a thread that leaves its CPU, and of what is left of it should the thread have come back
+    /// before now: some of it may have been read from its living stack.
+    pub fn intern_leaving(&mut self, stamp: Stamp, sample: &Sample<'_>) -> (u32, u32) {
+        self.unwinder.is_leaving = true;
+        let stack = self.intern_stack(stamp, sample);
+        self.unwinder.is_leaving = false;
+        let living = if sample.user.is_some() { self.unwinder.read_of_living } else { 0 };
+        if living == 0 {
+            return (stack, stack);
+        }
+        let mut ids = std::mem::take(&mut self.scratch);
+        let was_cut = ids[1] & CUT != 0;
+        ids.drain(HEAD..HEAD + living);
+        ids[1] |= CUT;
+        let certain = self.stacks.intern(&ids);
+        self.scratch = ids;
+        (if was_cut { certain } else { stack }, certain)
+    }
+
     /// The number of the stack of some thread of that name, whichever.
     pub fn intern_stack_by_name(&mut self, name: &[u8], stamp: Stamp, sample: &Sample<'_>) -> u32 {
         let comm = self.comm_of(name);

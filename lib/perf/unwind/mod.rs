@@ -10,6 +10,7 @@ mod arch;
 mod code;
 mod module;
 mod patience;
+mod second_look;
 mod special;
 mod stack;
 mod x86_64;
@@ -24,6 +25,7 @@ use self::arch::{Architecture, Unwound};
 use self::code::Code;
 pub use self::code::Moment;
 use self::module::Section;
+use self::second_look::LATER;
 pub use self::special::SpecialFrames;
 pub use self::stack::Memory;
 use self::stack::{Living, Stack, Tail};
@@ -89,6 +91,10 @@ pub struct Unwinder {
     living: Option<Living>,
     /// No stack is followed further than so many frames.
     pub deepest: usize,
+    /// Whether the next thread leaves its CPU: all that is read of it is believed, as is told later when it came back.
+    pub is_leaving: bool,
+    /// How many of the frames at hand were read of the living thread.
+    pub read_of_living: usize,
     /// The frames of the stack at hand.
     pub steps: Vec<Step>,
 }
@@ -119,6 +125,8 @@ impl Unwinder {
             places: Vec::new(),
             living: memory.map(Living::new),
             deepest: DEEPEST,
+            is_leaving: false,
+            read_of_living: 0,
             steps: Vec::new(),
         }
     }
@@ -135,10 +143,15 @@ impl Unwinder {
         self.living.as_ref().map_or(Some(Duration::MAX), |living| living.patience.wait())
     }
 
+    /// Whether a thread is to be looked at once more, and how long after the look that was.
+    pub fn second_look(&self) -> Option<Duration> {
+        self.living.as_ref()?.second_look.as_ref().map(|_| LATER)
+    }
+
     /// Whether the last stack and the one before it of its thread have the same highest return address in their copies,
     /// but other callers: of such stacks some may be taken for each other.
     pub fn has_new_callers(&self) -> bool {
-        self.living.as_ref().is_some_and(|living| living.patience.has_new_callers)
+        !self.is_leaving && self.living.as_ref().is_some_and(|living| living.patience.has_new_callers)
     }
 
     /// An object's number will be given to another one.
@@ -167,10 +180,11 @@ impl Unwinder {
         let mut stack = Stack::new(start, user.stack, moment.pid, living.as_mut().filter(|_| is_same_program));
         let mut end = self.climb(moment, ip, &mut regs, &registers, &mut stack);
         let (copied, tail) = (stack.frames_in_dump(), stack.tail());
-        if let Some(living) = &mut living {
-            end = living.patience.judge(moment, &mut self.steps, (copied, tail), end);
+        if let Some(living) = living.as_mut().filter(|_| !self.is_leaving) {
+            end = living.judge(moment, &mut self.steps, (copied, tail), end);
         }
         self.living = living;
+        self.read_of_living = self.steps.len().saturating_sub(copied);
         end
     }
 

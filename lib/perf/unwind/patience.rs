@@ -10,7 +10,8 @@
 //!
 //! What is gone at this look may have been seen at the last one: the thread was there before the sample, and at it. What
 //! is looked at later than is waited for is not believed. And where a quarter of the anchors have new callers a millisecond
-//! later, calls may be shorter than it takes to look: then nothing beyond the copies is believed.
+//! later (as the next sample tells, or a second look), calls may be shorter than it takes to look: then nothing beyond the
+//! copies is believed.
 
 use std::time::Duration;
 
@@ -29,11 +30,11 @@ const SHORTEST: Duration = Duration::from_millis(1);
 const SOUND: (u32, u32) = (507, 500);
 const LOST: (u32, u32) = (4, 5);
 const FALSE: (u32, u32) = (1, 4);
-/// How many anchors make up their share of late, and the share from which on none is believed.
+/// How many anchors make up the share of false ones, of late, and the share from which on none is believed.
 const TESTS: f32 = 64.0;
 const MOST_FALSE: f32 = 0.25;
 /// So close are samples of which different callers show that calls are short.
-const CLOSE_NS: u64 = 2_000_000;
+pub const CLOSE_NS: u64 = 2_000_000;
 /// Of more threads nothing is kept.
 const MOST_THREADS: usize = 4096;
 
@@ -43,12 +44,35 @@ pub struct Patience {
     threads: FxHashMap<u32, Looks>,
     /// The number of the look at hand, and its time.
     look: u64,
-    time: u64,
+    pub time: u64,
     wait: Duration,
-    /// The share of anchors with new callers, of late.
-    falsehood: f32,
+    pub trust: Trust,
     /// Whether the last stack showed that the anchor of the one before it was worth nothing.
     pub has_new_callers: bool,
+}
+
+/// How far anchors can be trusted.
+#[derive(Debug)]
+pub struct Trust {
+    /// The share of those that had new callers within a millisecond or two, of so many.
+    falsehood: f32,
+    tests: f32,
+    /// When one was last seen to have them or not.
+    tested: u64,
+}
+
+impl Trust {
+    /// An anchor had new callers, or the same.
+    pub fn learn(&mut self, has_new_callers: bool, time: u64) {
+        self.tests = (self.tests + 1.0).min(TESTS);
+        self.falsehood += (f32::from(u8::from(has_new_callers)) - self.falsehood) / self.tests;
+        self.tested = time;
+    }
+
+    /// Whether it is long ago that something was learned.
+    pub fn is_untested(&self, time: u64) -> bool {
+        time.saturating_sub(self.tested) > 4 * CLOSE_NS
+    }
 }
 
 /// The last two looks at a thread.
@@ -134,12 +158,12 @@ impl Patience {
         };
         // Of samples that are far apart, different callers tell nothing of so short a time.
         if let Some(lied) = lied.filter(|_| sample.time.saturating_sub(looks.before.time) < CLOSE_NS) {
-            self.falsehood += (f32::from(u8::from(lied)) - self.falsehood) / TESTS;
+            self.trust.learn(lied, sample.time);
         }
         let is_false = lied == Some(true);
         let age = Duration::from_nanos(self.time.saturating_sub(sample.time));
         let is_cut = matches!(end, End::StaleTail | End::DumpTooSmall);
-        let is_untrue = self.falsehood > MOST_FALSE || age > FRESH.max(2 * self.wait);
+        let is_untrue = self.trust.falsehood > MOST_FALSE || age > FRESH.max(2 * self.wait);
         let is_doubtful = copied < steps.len() && (is_untrue || (is_false && age > FRESH));
         let above = match steps[..copied].last() {
             Some(anchor) if is_cut && !is_untrue => looks.before.above(*anchor),
@@ -171,7 +195,8 @@ impl Default for Patience {
             look: 0,
             time: 0,
             wait: SHORTEST / 2,
-            falsehood: 0.0,
+            // As good as four tests, of which one was false: the next leads either way.
+            trust: Trust { falsehood: MOST_FALSE, tests: 1.0 / MOST_FALSE, tested: 0 },
             has_new_callers: false,
         }
     }

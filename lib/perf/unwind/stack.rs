@@ -4,6 +4,8 @@
 //! in the copy (the anchor) still stands where it stood; and every return address in it must follow a call.
 
 use super::patience::Patience;
+use super::second_look::SecondLook;
+use super::{End, Moment, Step};
 
 /// Reads the memory of living processes.
 pub trait Memory: Send {
@@ -26,6 +28,8 @@ pub struct Living {
     memory: Box<dyn Memory>,
     /// How long it can wait to be read.
     pub patience: Patience,
+    /// What is to be looked at again.
+    pub second_look: Option<SecondLook>,
     /// The process that is read.
     pid: u32,
     /// The pieces of its memory that were read, and behind them buffers that stacks before it needed: most need some, and
@@ -37,7 +41,7 @@ pub struct Living {
 impl Living {
     /// What `memory` reads.
     pub fn new(memory: Box<dyn Memory>) -> Self {
-        Self { memory, patience: Patience::default(), pid: 0, pieces: Vec::new(), read: 0 }
+        Self { memory, patience: Patience::default(), second_look: None, pid: 0, pieces: Vec::new(), read: 0 }
     }
 
     /// What a process has on its stacks now, or had when it was read.
@@ -53,10 +57,40 @@ impl Living {
     pub fn look_again(&mut self, time: u64) {
         self.forget();
         self.patience.look_again(time);
+        if let Some(look) = self.second_look.take_if(|look| look.is_due(time))
+            && let Some(lied) = look.lied(time, |place| self.of(look.pid).word(place))
+        {
+            self.patience.trust.learn(lied, time);
+        }
+    }
+
+    /// Judges a sample's stack, of which so many frames stood in the copy: leaves what can be believed of it, and says how
+    /// it ends.
+    pub fn judge(&mut self, sample: Moment<'_>, steps: &mut Vec<Step>, (copied, tail): (usize, Tail), end: End) -> End {
+        if self.second_look.is_none() && end == End::Root && self.patience.trust.is_untested(sample.time) {
+            let first = (sample.pid, self.patience.time);
+            let parts = (copied, tail == Tail::Anchored);
+            self.second_look = SecondLook::at(first, steps, parts, |place| self.of(sample.pid).word(place));
+        }
+        self.patience.judge(sample, steps, (copied, tail), end)
     }
 
     fn forget(&mut self) {
         self.read = 0;
+    }
+
+    /// The word at an address.
+    fn word(&mut self, address: u64) -> Option<u64> {
+        let mut word = [0; 8];
+        if let Some(bytes) = self.from(address)?.get(..word.len()) {
+            word.copy_from_slice(bytes);
+            return Some(u64::from_le_bytes(word));
+        }
+        // It goes on in another piece.
+        for (index, byte) in word.iter_mut().enumerate() {
+            *byte = *self.from(address.checked_add(index as u64)?)?.first()?;
+        }
+        Some(u64::from_le_bytes(word))
     }
 
     /// The bytes from an address on, as far as they were read together with it.
@@ -143,7 +177,7 @@ impl<'a> Stack<'a> {
         if self.tail == Tail::Unread {
             self.enter_tail()?;
         }
-        if self.tail == Tail::Gone { None } else { self.read_living(address) }
+        if self.tail == Tail::Gone { None } else { self.living.as_mut()?.word(address) }
     }
 
     /// Whether something was asked for that lies beyond the copy.
@@ -180,28 +214,13 @@ impl<'a> Stack<'a> {
     }
 
     fn enter_tail(&mut self) -> Option<()> {
-        self.living.as_ref()?;
-        let anchor = self.anchor;
-        self.tail = match anchor {
+        let living = self.living.as_mut()?;
+        self.tail = match self.anchor {
             None => Tail::Adrift,
-            Some((slot, caller)) if self.read_living(slot) == Some(caller) => Tail::Anchored,
+            Some((slot, caller)) if living.word(slot) == Some(caller) => Tail::Anchored,
             Some(_) => Tail::Gone,
         };
         Some(())
-    }
-
-    fn read_living(&mut self, address: u64) -> Option<u64> {
-        let living = self.living.as_mut()?;
-        let mut word = [0; 8];
-        if let Some(bytes) = living.from(address)?.get(..word.len()) {
-            word.copy_from_slice(bytes);
-            return Some(u64::from_le_bytes(word));
-        }
-        // It goes on in another piece.
-        for (index, byte) in word.iter_mut().enumerate() {
-            *byte = *living.from(address.checked_add(index as u64)?)?.first()?;
-        }
-        Some(u64::from_le_bytes(word))
     }
 
     /// Reads the process's memory anywhere: its code, say.

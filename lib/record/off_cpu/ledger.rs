@@ -25,8 +25,8 @@ pub enum What {
     Ran(u32),
     /// It is about to leave its CPU, with this stack: taken at every switch, or else at one of several.
     Leaves {
-        /// The stack's number.
-        stack: u32,
+        /// Which.
+        stack: Leaving,
         /// Whether stacks are taken at every switch.
         every: bool,
     },
@@ -41,6 +41,17 @@ pub enum What {
     In,
     /// It ended.
     Gone,
+}
+
+/// A stack at a switch, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaving {
+    /// That which was found.
+    pub stack: u32,
+    /// What is left of it if the thread was back when the rest was read.
+    pub certain: u32,
+    /// Before this time.
+    pub read: u64,
 }
 
 /// What happened, when, to which thread.
@@ -97,15 +108,7 @@ enum Place {
 struct Block {
     state: State,
     wanted: bool,
-    stack: Option<Leaving>,
-}
-
-/// A stack at a switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Leaving {
-    stack: u32,
-    /// Whether stacks were taken at every switch.
-    every: bool,
+    stack: Option<(Leaving, bool)>,
 }
 
 /// Blocks of one state and of about one length.
@@ -122,8 +125,8 @@ struct Thread {
     place: Place,
     /// Since when it is there.
     since: u64,
-    /// The stack of the switch that is to come.
-    leaving: Option<Leaving>,
+    /// The stack of the switch that is to come, and whether stacks are taken at every switch.
+    leaving: Option<(Leaving, bool)>,
     ran: u64,
     /// How many samples fell where while it ran.
     samples: FxHashMap<u32, u64>,
@@ -141,12 +144,14 @@ pub struct Ledger {
     /// Threads that ended, whose last switch may still be told.
     gone: FxHashSet<u32>,
     charges: Vec<Charge>,
+    /// How many stacks were cut since they were asked for, as their threads were back too soon.
+    cut: u64,
 }
 
 impl Ledger {
     /// No thread yet. With `every`, a stack is taken at each switch.
     pub fn new(wanted: Wanted, every: bool) -> Self {
-        Self { wanted, every, threads: FxHashMap::default(), gone: FxHashSet::default(), charges: Vec::new() }
+        Self { wanted, every, threads: FxHashMap::default(), gone: FxHashSet::default(), charges: Vec::new(), cut: 0 }
     }
 
     /// From now on stacks are not taken at every switch.
@@ -157,6 +162,11 @@ impl Ledger {
     /// What is to be charged since the last call.
     pub fn charges(&mut self) -> Vec<Charge> {
         std::mem::take(&mut self.charges)
+    }
+
+    /// How many stacks were cut since the last call, as their threads were back too soon.
+    pub fn take_cut(&mut self) -> u64 {
+        std::mem::take(&mut self.cut)
     }
 
     /// Takes in what happened next.
@@ -193,7 +203,7 @@ impl Ledger {
             What::Ran(stack) => *thread.samples.entry(stack).or_default() += 1,
             // Of two counters that see the same switch, the one that sees them all is believed.
             What::Leaves { stack, every } => {
-                thread.leaving = thread.leaving.filter(|known| known.every).or(Some(Leaving { stack, every }));
+                thread.leaving = thread.leaving.filter(|(_, every)| *every).or(Some((stack, every)));
             }
             What::Out { preempted, wanted } => {
                 match thread.place {
@@ -234,19 +244,29 @@ impl Ledger {
         if !block.wanted || !(self.wanted.min..=self.wanted.max).contains(&nanoseconds) {
             return;
         }
-        match block.stack {
-            Some(Leaving { stack, every: true }) => self.charge(moment, Some(stack), block.state, (1, nanoseconds)),
+        let stack = block.stack.map(|(leaving, every)| (self.stack_until(leaving, moment.time), every));
+        match stack {
+            Some((stack, true)) => self.charge(moment, Some(stack), block.state, (1, nanoseconds)),
             None if self.every => self.charge(moment, None, State::Lost, (1, nanoseconds)),
             stack => {
                 let alike = thread.blocks.entry((block.state, nanoseconds.max(1).ilog2() / 2)).or_default();
                 alike.count += 1;
                 alike.nanoseconds += nanoseconds;
-                if let Some(Leaving { stack, .. }) = stack {
+                if let Some((stack, _)) = stack {
                     let sampled = alike.sampled.entry(stack).or_default();
                     *sampled = (sampled.0 + 1, sampled.1 + nanoseconds);
                 }
             }
         }
+    }
+
+    /// The stack of a thread that came back at this time.
+    fn stack_until(&mut self, leaving: Leaving, time: u64) -> u32 {
+        if time > leaving.read || leaving.stack == leaving.certain {
+            return leaving.stack;
+        }
+        self.cut += 1;
+        leaving.certain
     }
 
     /// Two switches the same way: what was between them was not told.

@@ -14,9 +14,10 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use self::ledger::{Charge, Ledger, Moment, Wanted, What};
+use self::ledger::{Charge, Leaving, Ledger, Moment, Wanted, What};
 use self::pace::Pace;
 use super::events::Metric;
+use super::rings;
 use super::sampling::Rate;
 use crate::perf::event::{Event, Sample, Stamp};
 use crate::perf::recording::Recording;
@@ -214,11 +215,12 @@ impl Switches {
             return;
         }
         let role = self.roles.get(sample.event as usize).copied().unwrap_or(Role::Running);
-        let stack = recording.intern_stack(stamp, &Sample { event: 0, ..*sample });
-        let what = match role {
-            Role::Every => What::Leaves { stack, every: true },
-            Role::Some => What::Leaves { stack, every: false },
-            Role::Running => What::Ran(stack),
+        let sample = Sample { event: 0, ..*sample };
+        let what = if role == Role::Running {
+            What::Ran(recording.intern_stack(stamp, &sample))
+        } else {
+            let (stack, certain) = recording.intern_leaving(stamp, &sample);
+            What::Leaves { stack: Leaving { stack, certain, read: rings::now() }, every: role == Role::Every }
         };
         self.wait(stamp, stamp.tid, what);
     }
@@ -254,6 +256,7 @@ impl Switches {
     }
 
     fn charge(&mut self, recording: &mut Recording) {
+        recording.counts.truncated.stale_tail += self.ledger.take_cut();
         for Charge { tid, time, stack, state, count, nanoseconds } in self.ledger.charges() {
             let stack = stack.unwrap_or_else(|| recording.intern_bare(tid, time));
             self.times.charge(recording, stack, state, (count, nanoseconds));

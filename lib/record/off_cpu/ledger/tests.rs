@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{Ledger, Moment, Wanted, What};
+use super::{Leaving, Ledger, Moment, Wanted, What};
 use crate::perf::state::State;
 
 const ALL: Wanted = Wanted { wall: false, min: 0, max: u64::MAX };
@@ -10,12 +10,17 @@ const WALL: Wanted = Wanted { wall: true, ..ALL };
 const BLOCK: What = What::Out { preempted: false, wanted: true };
 const PREEMPT: What = What::Out { preempted: true, wanted: true };
 
+/// A stack that stood in the copy.
+const fn leaving(stack: u32) -> Leaving {
+    Leaving { stack, certain: stack, read: 0 }
+}
+
 const fn leaves(stack: u32) -> What {
-    What::Leaves { stack, every: true }
+    What::Leaves { stack: leaving(stack), every: true }
 }
 
 const fn may_leave(stack: u32) -> What {
-    What::Leaves { stack, every: false }
+    What::Leaves { stack: leaving(stack), every: false }
 }
 
 type Totals = BTreeMap<(Option<u32>, State), u64>;
@@ -47,6 +52,27 @@ fn a_block_lasts_from_the_switch_out_to_the_switch_in_and_a_preemption_is_apart(
     let happened = [(10, leaves(7)), (11, BLOCK), (111, What::In), (200, leaves(8)), (201, PREEMPT), (231, What::In)];
     let expected = expect([(Some(7), State::Blocked, 100), (Some(8), State::Runnable, 30)]);
     assert_eq!(charged(ALL, true, &happened, 300), expected);
+}
+
+#[test]
+fn what_was_read_of_a_stack_is_believed_if_its_thread_had_not_come_back() {
+    let leaves = |read| What::Leaves { stack: Leaving { stack: 7, certain: 1, read }, every: true };
+    let mut ledger = Ledger::new(ALL, true);
+    let happened = [
+        (10, leaves(50)),
+        (11, BLOCK),
+        (51, What::In),
+        (60, leaves(80)),
+        (61, BLOCK),
+        (80, What::In),
+        (90, leaves(120)),
+    ];
+    for (time, what) in happened.into_iter().chain([(91, BLOCK)]) {
+        ledger.take(Moment { time, tid: 1, what });
+    }
+    ledger.finish(121);
+    assert_eq!(totals(&mut ledger), expect([(Some(7), State::Blocked, 70), (Some(1), State::Blocked, 19)]));
+    assert_eq!((ledger.take_cut(), ledger.take_cut()), (1, 0));
 }
 
 #[test]
@@ -176,7 +202,7 @@ fn any_moment() -> impl Strategy<Value = (u64, u32, What)> {
         Just(What::Found),
         Just(What::Exec),
         (0..3u32).prop_map(What::Ran),
-        (0..3u32, any::<bool>()).prop_map(|(stack, every)| What::Leaves { stack, every }),
+        (0..3u32, any::<bool>()).prop_map(|(stack, every)| What::Leaves { stack: leaving(stack), every }),
         any::<bool>().prop_map(|preempted| What::Out { preempted, wanted: true }),
         Just(What::In),
     ];
