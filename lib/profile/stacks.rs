@@ -98,18 +98,18 @@ impl Stacks {
         stack_at(&self.ids, self.starts[number as usize])
     }
 
+    /// Makes the table twice as large; not beside the old one, as all that it holds can be found again.
     fn grow(&mut self) {
-        let free = Slot { hash: 0, number: 0, start: FREE };
         let size = (self.slots.len() * 2).max(64);
-        for slot in std::mem::replace(&mut self.slots, vec![free; size]) {
-            if slot.start == FREE {
-                continue;
-            }
-            let mut at = slot.hash as usize & (size - 1);
+        self.slots = Vec::new();
+        self.slots = vec![Slot { hash: 0, number: 0, start: FREE }; size];
+        for (number, start) in (0..).zip(&self.starts) {
+            let hash = hash_ids(stack_at(&self.ids, *start));
+            let mut at = hash as usize & (size - 1);
             while self.slots[at].start != FREE {
                 at = (at + 1) & (size - 1);
             }
-            self.slots[at] = slot;
+            self.slots[at] = Slot { hash, number, start: *start };
         }
     }
 }
