@@ -291,7 +291,7 @@ fn merged(workers: Vec<Worker>) -> Result<Profile, Error> {
         if whole.is_empty() {
             whole = profile;
         } else {
-            whole.merge(&profile)?;
+            whole.absorb(profile)?;
         }
     }
     Ok(whole)

@@ -177,6 +177,15 @@ impl Profile {
         self.add_batch(&mut batch)
     }
 
+    /// The same of one that is no longer needed; what finds its stacks goes first.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit.
+    pub fn absorb(&mut self, mut other: Self) -> Result<(), Error> {
+        other.stacks.forget_table();
+        self.merge(&other)
+    }
+
     /// The same profile as the side before of a differential one.
     pub fn into_before(self) -> Self {
         let total = Weights { before: self.total.after, after: Weight::ZERO };

@@ -98,9 +98,14 @@ impl Stacks {
         stack_at(&self.ids, self.starts[number as usize])
     }
 
-    /// Makes the table twice as large; not beside the old one, as all that it holds can be found again.
+    /// Gives up the table until a stack is added.
+    pub(super) fn forget_table(&mut self) {
+        self.slots = Vec::new();
+    }
+
+    /// Makes the table large enough; not beside the old one, as all that it holds can be found again.
     fn grow(&mut self) {
-        let size = (self.slots.len() * 2).max(64);
+        let size = ((self.len() + 1) * 4 / 3 + 1).next_power_of_two().max(64);
         self.slots = Vec::new();
         self.slots = vec![Slot { hash: 0, number: 0, start: FREE }; size];
         for (number, start) in (0..).zip(&self.starts) {
@@ -127,4 +132,24 @@ pub(crate) fn hash_ids(stack: &[u32]) -> u32 {
     }
     let hash = hasher.finish();
     (hash ^ (hash >> 32)) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Stacks;
+
+    #[test]
+    fn each_stack_has_its_number_however_often_the_table_is_made_anew() {
+        let mut stacks = Stacks::default();
+        let stack = |number: u32| [number % 7, number, number / 3];
+        for number in 0..10_000 {
+            assert_eq!(stacks.intern(&stack(number)), number);
+            if number % 1000 == 0 {
+                stacks.forget_table();
+            }
+            assert_eq!(stacks.intern(&stack(number / 2)), number / 2);
+        }
+        assert_eq!(stacks.len(), 10_000);
+        assert!((0..10_000).all(|number| stacks.get(number) == stack(number)));
+    }
 }

@@ -156,6 +156,7 @@ pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded,
         // A block that begins on one CPU may end on another.
         cpus: request.cpus.clone().filter(|_| request.off_cpu.is_none()),
         switches: request.off_cpu.is_some() && in_kernel.is_none(),
+        live_tail: request.live_tail,
     };
     let counters = Counters::open(&target, &sampling)?;
     let options = Options {

@@ -141,12 +141,15 @@ pub struct Sampling {
     pub cpus: Option<Vec<u32>>,
     /// Whether all switches are to be told of too.
     pub switches: bool,
+    /// Whether what a copy of the stack misses is read from the living thread.
+    pub live_tail: bool,
 }
 
 impl Sampling {
     /// Samples of one event, and all else as it is best.
     pub fn of(metric: Metric, rate: Rate, call_graph: CallGraph) -> Self {
-        Self { metrics: vec![(metric, rate)], call_graph, ring: None, max_stack: None, cpus: None, switches: false }
+        let (ring, max_stack, cpus) = (None, None, None);
+        Self { metrics: vec![(metric, rate)], call_graph, ring, max_stack, cpus, switches: false, live_tail: true }
     }
 
     /// The sizes of the ring of samples, as powers of two of pages: the best and the smallest.
@@ -241,7 +244,7 @@ impl Sampling {
     /// be woken by each switch would switch itself.
     pub(super) fn wake_after(&self) -> Option<u32> {
         match self.call_graph {
-            CallGraph::Dwarf(bytes) if !self.switches => Some(bytes),
+            CallGraph::Dwarf(bytes) if self.live_tail && !self.switches => Some(bytes),
             _ => None,
         }
     }

@@ -52,3 +52,51 @@ impl SecondLook {
         is_there.then(|| !self.callers.iter().all(stands))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Step;
+    use super::SecondLook;
+    use crate::perf::event::Address;
+
+    const MS: u64 = 1_000_000;
+
+    /// A stack by its return addresses, each where its call left it.
+    fn steps(stack: [u64; 4]) -> Vec<Step> {
+        let step = |(at, value): (usize, u64)| Step {
+            address: Address { value, in_kernel: false, exact: false },
+            mapping: None,
+            stack_pointer: 8 * (at as u64 + 1),
+        };
+        stack.into_iter().enumerate().map(step).collect()
+    }
+
+    /// Of which two stood in the copy.
+    fn look(is_anchored: bool) -> SecondLook {
+        SecondLook::at((1, MS), &steps([1, 2, 3, 4]), (2, is_anchored), |place| Some(place / 8 + 1)).unwrap()
+    }
+
+    #[test]
+    fn other_callers_above_the_same_anchor_are_a_lie() {
+        let look = look(true);
+        assert!(!look.is_due(2 * MS - 1) && look.is_due(2 * MS));
+        let lied = |stack: [u64; 4]| look.lied(2 * MS, |place| Some(stack[place as usize / 8]));
+        assert_eq!(lied([9, 2, 3, 4]), Some(false));
+        assert_eq!(lied([1, 2, 3, 9]), Some(true));
+        assert_eq!(lied([1, 9, 3, 4]), None);
+        assert_eq!(look.lied(2 * MS, |_| None), None);
+        assert_eq!(look.lied(4 * MS, |place| Some(place / 8 + 1)), None);
+    }
+
+    #[test]
+    fn without_an_anchor_every_change_is_one() {
+        let look = look(false);
+        assert_eq!(look.lied(2 * MS, |place| Some([9, 9, 3, 4][place as usize / 8])), Some(false));
+        assert_eq!(look.lied(2 * MS, |place| Some([1, 2, 9, 4][place as usize / 8])), Some(true));
+    }
+
+    #[test]
+    fn there_is_nothing_to_look_for_where_calls_leave_no_addresses() {
+        assert!(SecondLook::at((1, MS), &steps([1, 2, 3, 4]), (2, true), |_| Some(7)).is_none());
+    }
+}
