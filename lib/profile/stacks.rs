@@ -12,9 +12,10 @@ use rustc_hash::FxHasher;
 /// Every distinct stack, once, under a dense number.
 #[derive(Debug, Default)]
 pub struct Stacks {
-    /// Of each stack how many ids it has, then the ids.
+    /// Of each stack its number, how many ids it has, and the ids.
     ids: Vec<u32>,
-    starts: Vec<usize>,
+    /// Where each stands in `ids`.
+    starts: Vec<u32>,
     /// A power of two of them, or none.
     slots: Vec<Slot>,
 }
@@ -22,19 +23,15 @@ pub struct Stacks {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     hash: u32,
-    number: u32,
     /// Where the stack starts in `ids`; `FREE` if there is none.
-    start: usize,
+    start: u32,
 }
 
-const FREE: usize = usize::MAX;
+const FREE: u32 = u32::MAX;
 
 /// A stack that may be the one that is looked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Candidate {
-    number: u32,
-    start: usize,
-}
+pub(crate) struct Candidate(u32);
 
 impl Stacks {
     /// How many distinct stacks there are.
@@ -50,7 +47,7 @@ impl Stacks {
     /// The stack's number; the next one if it was not seen before.
     ///
     /// # Panics
-    /// After 2³² distinct stacks.
+    /// After 2³² ids of distinct stacks.
     pub fn intern(&mut self, stack: &[u32]) -> u32 {
         self.intern_hashed(hash_ids(stack), stack)
     }
@@ -59,13 +56,13 @@ impl Stacks {
     #[inline]
     pub(crate) fn candidate(&self, hash: u32) -> Option<Candidate> {
         let slot = self.slots.get(hash as usize & self.slots.len().wrapping_sub(1))?;
-        (slot.start != FREE && slot.hash == hash).then_some(Candidate { number: slot.number, start: slot.start })
+        (slot.start != FREE && slot.hash == hash).then_some(Candidate(slot.start))
     }
 
     /// The number of the candidate, if it is the stack.
     #[inline]
     pub(crate) fn confirm(&self, candidate: Candidate, stack: &[u32]) -> Option<u32> {
-        (stack_at(&self.ids, candidate.start) == stack).then_some(candidate.number)
+        (stack_at(&self.ids, candidate.0) == stack).then(|| self.ids[candidate.0 as usize])
     }
 
     pub(crate) fn intern_hashed(&mut self, hash: u32, stack: &[u32]) -> u32 {
@@ -80,16 +77,17 @@ impl Stacks {
                 break;
             }
             if slot.hash == hash && stack_at(&self.ids, slot.start) == stack {
-                return slot.number;
+                return self.ids[slot.start as usize];
             }
             at = (at + 1) & mask;
         }
-        let number = u32::try_from(self.starts.len()).expect("fewer than 2^32 distinct stacks");
-        let start = self.ids.len();
-        self.ids.push(u32::try_from(stack.len()).expect("a stack of fewer than 2^32 frames"));
+        let end = u32::try_from(self.ids.len() + stack.len() + 2).expect("fewer than 2^32 ids");
+        let (number, length) = (self.starts.len() as u32, stack.len() as u32);
+        let start = end - length - 2;
+        self.ids.extend([number, length]);
         self.ids.extend_from_slice(stack);
         self.starts.push(start);
-        self.slots[at] = Slot { hash, number, start };
+        self.slots[at] = Slot { hash, start };
         number
     }
 
@@ -107,21 +105,22 @@ impl Stacks {
     fn grow(&mut self) {
         let size = ((self.len() + 1) * 4 / 3 + 1).next_power_of_two().max(64);
         self.slots = Vec::new();
-        self.slots = vec![Slot { hash: 0, number: 0, start: FREE }; size];
-        for (number, start) in (0..).zip(&self.starts) {
+        self.slots = vec![Slot { hash: 0, start: FREE }; size];
+        for start in &self.starts {
             let hash = hash_ids(stack_at(&self.ids, *start));
             let mut at = hash as usize & (size - 1);
             while self.slots[at].start != FREE {
                 at = (at + 1) & (size - 1);
             }
-            self.slots[at] = Slot { hash, number, start: *start };
+            self.slots[at] = Slot { hash, start: *start };
         }
     }
 }
 
 #[inline]
-fn stack_at(ids: &[u32], start: usize) -> &[u32] {
-    &ids[start + 1..][..ids[start] as usize]
+fn stack_at(ids: &[u32], start: u32) -> &[u32] {
+    let start = start as usize;
+    &ids[start + 2..][..ids[start + 1] as usize]
 }
 
 #[inline]
