@@ -235,9 +235,11 @@ fn blocks_count_on_the_cpu_where_they_began() {
     std::thread::sleep(Duration::from_millis(100));
     let slept = |cpu| {
         let outcome = record(["--off-cpu", "-C", cpu, "-d", "300ms", "-p", &process.pid()]).ok();
-        weight(&Folded::of(&outcome), &["waits", "wait_sleep", "[off-cpu]"])
+        // Or waited for its CPU, where others run too.
+        weight(&Folded::of(&outcome), &["waits", "wait_sleep"])
     };
-    assert!(slept("0") > 100_000.0);
+    let slept_there = slept("0");
+    assert!(slept_there > 200_000.0, "{slept_there}");
     if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
         assert_eq!(slept("1"), 0.0);
     }

@@ -41,9 +41,13 @@ impl Drop for Setting {
     }
 }
 
+/// One test at a time records as nobody: all recordings of a user share the memory that it may lock.
+static NOBODY: Mutex<()> = Mutex::new(());
+
 /// A folder that nobody may use too, with what it records and records with.
 struct Nobody {
     folder: tempfile::TempDir,
+    _alone: MutexGuard<'static, ()>,
 }
 
 impl Nobody {
@@ -58,7 +62,7 @@ impl Nobody {
             copy_program(path, folder.path().join(name));
         }
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
-        Some(Self { folder })
+        Some(Self { folder, _alone: NOBODY.lock().unwrap_or_else(PoisonError::into_inner) })
     }
 
     fn path(&self) -> &Path {
