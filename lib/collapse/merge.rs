@@ -28,9 +28,14 @@ pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Outpu
         return Ok(false);
     }
     let name = output.name().to_owned();
-    match plain_files(sources)?.zip(first) {
+    // More files than may be open at once are read one after the other.
+    let Ok(files) = plain_files(sources) else { return Ok(false) };
+    match files.zip(first) {
         Some((files, kind)) => merge_in_ranges(files, kind, working(options), &name, output)?,
-        None => merge(open(sources)?, |_, input| input.step_on(), Ok, None, &name, output)?,
+        None => {
+            let Ok(inputs) = open(sources) else { return Ok(false) };
+            merge(inputs, |_, input| input.step_on(), Ok, None, &name, output)?;
+        }
     }
     Ok(true)
 }

@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use super::grammar::{Kind, Line, ends_like_a_weight, parse_line};
+use super::grammar::{Kind, Line, ends_like_a_weight, is_comment, parse_line};
 use super::sorted::Step;
 use crate::Error;
 use crate::input::{Block, Blocks, after_last_line};
@@ -137,13 +137,15 @@ impl Reader {
             return None;
         }
         let kind = self.kind.unwrap_or_else(|| Kind::of_first_line(line));
+        let whole = line;
         let Some(line) = parse_line(line, kind) else {
             return Some((Step::Malformed, Line { stack: b"", weights: Weights::default() }, 0));
         };
         self.kind = Some(kind);
         let shared = shared.min(line.stack.len());
         let is_less = order(line.stack, last, shared) == Ordering::Less;
-        let is_odd = || ends_like_a_weight(line.stack) || (returns && line.stack.contains(&b'\r'));
+        // What our writer does not write so is not for those who read only that.
+        let is_odd = || ends_like_a_weight(line.stack) || is_comment(whole) || (returns && line.stack.contains(&b'\r'));
         Some((if is_less || is_odd() { Step::Disorder } else { Step::Stack }, line, shared))
     }
 }

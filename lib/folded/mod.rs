@@ -16,7 +16,7 @@ mod scan;
 pub mod sorted;
 mod write;
 
-pub use grammar::{Kind, Line, parse_line};
+pub use grammar::{Kind, Line, is_comment, parse_line};
 pub use merge::merge;
 pub use ordered::{Ordered, in_order};
 pub use parts::read_in_parts;

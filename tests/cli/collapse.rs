@@ -49,6 +49,15 @@ fn recordings_equal_the_truth() {
 }
 
 #[test]
+fn the_place_of_an_inlined_function_is_a_place() {
+    let text = b"cc 26598 86.5:    2004008 cpu-clock:ppp: \n\t            1854 inner\n  c.cc:9 (inlined)\n\
+        \t            1854 outer+0xa4 (/tmp/cc)\n  c.cc:12\n\n";
+    let placed = run("fg-collapse", ["--strict", "--srcline"], text).ok().text();
+    assert_eq!(placed, "cc;outer:c.cc:12;inner:c.cc:9 2004008\n");
+    assert_eq!(run("fg-collapse", ["--strict"], text).ok().text(), "cc;outer;inner 2004008\n");
+}
+
+#[test]
 fn every_odd_form_is_read() {
     const FRAME: &str = "\t            7f00 f+0x1 (/x)\n";
     let framed = |header: &str| format!("{header}\n{FRAME}\n");

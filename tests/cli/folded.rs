@@ -58,3 +58,34 @@ fn plain_and_differential_stacks_do_not_mix() {
         }
     }
 }
+
+#[test]
+fn what_others_write_before_their_stacks_is_none_wherever_it_is_read_from() {
+    let text = "# captured on    : Thu Nov 19 22:10:03 2026\n# interval: 100\n# foo;bar 3\na 1\nb 1\n";
+    let folder = directory();
+    let file = folder.path().join("sorted");
+    std::fs::write(&file, text).unwrap();
+    let expected = "# foo;bar 3\na 1\nb 1\n";
+    assert_eq!(run("fg-collapse", [&file], b"").ok().text(), expected);
+    assert_eq!(run("fg-collapse", [""; 0], text.as_bytes()).ok().text(), expected);
+}
+
+#[test]
+fn more_files_than_may_be_open_are_merged() {
+    let folder = directory();
+    for number in 100..160 {
+        std::fs::write(folder.path().join(number.to_string()), format!("a;b{number} 1\n")).unwrap();
+    }
+    let script = "ulimit -n 40; exec \"$0\" 1*";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", script]).arg(tool("fg-collapse")).current_dir(folder.path());
+    let outcome = command.output().unwrap();
+    assert_eq!(outcome.stdout.split(|byte| *byte == b'\n').count(), 61, "{outcome:?}");
+}
+
+#[test]
+fn two_weights_have_no_order_of_their_own() {
+    let outcome = run("fg-collapse", ["--in-order"], b"b 1 2\na 2 3\n");
+    assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{outcome:?}");
+    assert!(outcome.stderr.contains("--in-order takes stacks of one weight"), "{outcome:?}");
+}

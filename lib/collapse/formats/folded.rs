@@ -5,7 +5,7 @@ use crate::Error;
 use crate::collapse::sink::Sink;
 use crate::collapse::text;
 use crate::collapse::{Format, Parser, Reading, Remarks};
-use crate::folded::{Kind, Line, parse_line};
+use crate::folded::{Kind, Line, is_comment, parse_line};
 use crate::input::after_last_line;
 use crate::profile::{FrameId, Weight, Weights};
 
@@ -35,14 +35,6 @@ pub(in crate::collapse) fn is_certain(head: &[u8]) -> bool {
     let fits = first_lines(head);
     let other = |line: &[u8]| bpftrace::is_entry(line) || goroutines::is_table(line);
     !fits.is_empty() && fits.iter().all(|fits| *fits) && !text::lines(head).take(TELLING).any(other)
-}
-
-/// Whether a line says something of the profile: `# mode: wall`, or `# captured on    : Thu Nov 19 22:10:03 2026` as perf
-/// does. One that reads as a stack of several frames, or as a frame and its weight, is one.
-fn is_comment(line: &[u8]) -> bool {
-    let says = |stack: &[u8]| stack.ends_with(b":") || memchr::memmem::find(stack, b" : ").is_some();
-    let stack = || parse_line(line, Kind::Plain).map(|line| line.stack);
-    line.starts_with(b"# ") && !line.contains(&b';') && stack().is_none_or(says)
 }
 
 /// Whether lines have one weight or two, if any of the first ones is a stack.
@@ -104,6 +96,10 @@ impl Folded {
             return Ok(());
         };
         self.kind = Some(kind);
+        if kind == Kind::Differential && sink.is_in_order() {
+            let what = "--in-order takes stacks of one weight, and these have two, as fg-diff writes them";
+            return Err(Error::Refused(what.to_owned()));
+        }
         if kind == Kind::Differential && !sink.is_differential() {
             sink.make_differential();
         }

@@ -48,7 +48,7 @@ pub(in crate::collapse) fn is_indented(text: &[u8]) -> bool {
 /// Whether a line in a sample says something about the frame before it: its place in the source, the branches taken,
 /// registers, instructions. Such lines are left out.
 pub(in crate::collapse) fn is_annotation(line: &[u8]) -> bool {
-    let text = line.trim_ascii();
+    let text = without_inlined(line.trim_ascii());
     let word = text.split(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
     let after = |mark| memchr::memrchr(mark, text).map(|at| &text[at + 1..]);
     let in_source = || after(b':').is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit));
@@ -60,10 +60,15 @@ pub(in crate::collapse) fn is_annotation(line: &[u8]) -> bool {
 
 /// The `FILE:LINE` in a line that follows a frame; perf prints `??:0` or a module and an address where it does not know.
 pub(in crate::collapse) fn source(line: &[u8]) -> Option<&[u8]> {
-    let text = line.strip_prefix(b"  ")?.trim_ascii();
+    let text = without_inlined(line.strip_prefix(b"  ")?.trim_ascii());
     let (file, number) = text.split_at(memchr::memrchr(b':', text)?);
     let known = number.len() > 1 && number[1..].iter().all(u8::is_ascii_digit) && file != b"??";
     (known && !is_frame(line)).then_some(text)
+}
+
+/// A place in the source without the mark that perf gives it where the function was inlined.
+fn without_inlined(place: &[u8]) -> &[u8] {
+    place.strip_suffix(b" (inlined)").unwrap_or(place)
 }
 
 /// What follows the address as perf prints it: a tab, sixteen columns, a blank.
