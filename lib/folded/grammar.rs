@@ -128,8 +128,9 @@ pub(super) fn ends_like_a_weight(stack: &[u8]) -> bool {
     number.and_then(Weight::parse).is_some()
 }
 
-/// Whether a line says something of the profile, as other programs have it: `# mode: wall`, or `# captured on    : Thu Nov 19 22:10:03 2026` as perf
-/// does. One that reads as a stack of several frames, or as a frame and its weight, is one.
+/// Whether a line says something of the profile, as other programs have it: `# mode: wall`, or
+/// `# captured on    : Thu Nov 19 22:10:03 2026`. One that reads as a stack of several frames, or as a frame and its
+/// weight, is one.
 #[inline]
 pub fn is_comment(line: &[u8]) -> bool {
     let says = |stack: &[u8]| stack.ends_with(b":") || memchr::memmem::find(stack, b" : ").is_some();

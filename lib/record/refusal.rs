@@ -29,6 +29,11 @@ pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: u
             let asked = sampling.max_stack.unwrap_or(0);
             format!("--max-stack {asked} is above kernel.perf_event_max_stack={}", max_stack())
         }
+        // What is no cgroup, and one of another controller alone: the kernel does not tell that from what it cannot count.
+        Some(libc::EBADF | libc::ENOENT) if matches!(target, Target::Cgroup(_)) => format!(
+            "cannot count {name} in this cgroup: it is of a hierarchy without perf_event (--cgroup takes one of cgroup2's, \
+             or of perf_event's), or the machine does not count that"
+        ),
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::EINVAL) if sampling.call_graph == CallGraph::BranchRecords => {
             "this CPU or virtual machine keeps no branch records; use --call-graph dwarf".to_owned()
         }
@@ -37,10 +42,6 @@ pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: u
         }
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
             format!("this machine cannot count {name} (a virtual one?); -e cpu-clock works everywhere")
-        }
-        Some(libc::EBADF) if matches!(target, Target::Cgroup(_)) => {
-            "this cgroup is of a hierarchy without perf_event: --cgroup takes one of cgroup2's, or of perf_event's"
-                .to_owned()
         }
         Some(libc::EBUSY) => "another profiler holds the counter".to_owned(),
         _ => format!("cannot count {name}: {}", plain(error)),

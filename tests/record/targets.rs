@@ -275,8 +275,12 @@ fn a_cgroup_is_recorded_without_the_others() {
     assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: no such cgroup: no/such/group\n"));
     let folder = directory();
     std::fs::write(folder.path().join("cgroup.procs"), "").unwrap();
-    let outcome = record(["--cgroup", folder.path().to_str().unwrap()]);
-    assert!(outcome.stderr.contains("of a hierarchy without perf_event"), "{outcome:?}");
+    // Another controller's hierarchy, where each has its own.
+    let of_cpu = std::path::Path::new("/sys/fs/cgroup/cpu");
+    for other in [Some(folder.path()), of_cpu.join("cpu.shares").exists().then_some(of_cpu)].into_iter().flatten() {
+        let outcome = record(["-d", "1", "--cgroup", other.to_str().unwrap()]);
+        assert!(outcome.stderr.contains("of a hierarchy without perf_event"), "{outcome:?}");
+    }
 }
 
 #[test]
