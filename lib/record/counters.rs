@@ -82,8 +82,8 @@ pub struct Counters {
     pub(super) of_cpus: bool,
     /// Whether samples bring the event's own count.
     pub(super) tells_period: bool,
-    /// How long samples may wait without filling their rings.
-    pub(super) pause: Option<Duration>,
+    /// How long a sample may wait before it is read; `None` if until its ring is half full.
+    pub(super) longest_wait: Option<Duration>,
     /// For how many of each event a sample stands, and how much each of them is.
     pub(super) measures: Vec<(Option<u64>, Option<Quantity>)>,
     /// What the user should know of how they were opened.
@@ -134,6 +134,11 @@ impl Counters {
     /// How much was counted in the threads that are recorded, whether or not samples were taken of it.
     pub fn counted(&self) -> Option<u64> {
         (!self.of_cpus).then(|| self.of_samples().map(|(_, counter)| Some(counter.stat().ok()?.count)).sum()).flatten()
+    }
+
+    /// The files of those that samples are taken of.
+    pub(super) fn files_of_samples(&self) -> impl Iterator<Item = &File> {
+        self.of_samples().map(|(_, counter)| counter.file())
     }
 
     /// The counters that samples are taken of, each with its event's number.

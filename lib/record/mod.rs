@@ -3,6 +3,7 @@
 //! [`target`] says what is recorded, [`counters`] has counters and rings for it, [`rings`] reads them in order into a
 //! [`Recording`], and [`command`] starts the program that is to be profiled.
 
+mod bell;
 pub mod command;
 pub mod counters;
 pub mod events;

@@ -91,7 +91,7 @@ impl<'a> Opener<'a> {
                 counted: FxHashMap::default(),
                 owned: FxHashSet::default(),
                 tells_period: sampling.tells_period(),
-                pause: sampling.pause(sample_ring),
+                longest_wait: sampling.longest_wait(sample_ring),
                 measures: sampling.metrics.iter().map(|(m, rate)| (rate.period(), m.quantity.clone())).collect(),
                 enable_by_hand: !matches!(target, Target::Command(_)),
                 of_cpus: matches!(target, Target::System | Target::Cgroup(_)),

@@ -49,9 +49,6 @@ pub fn of_samples(target: &Target, sampling: &Sampling, metric: &Metric, rate: R
     // The kernel refuses a callchain that leaves both parts out; an empty one does the same.
     call_chain.exclude_kernel &= !call_chain.exclude_user;
     options.sample_format.call_chain = Some(call_chain);
-    if let Some(bytes) = sampling.wake_after() {
-        options.wake_up.on = WakeUpOn::Bytes(bytes);
-    }
     options
 }
 

@@ -52,23 +52,25 @@ impl Default for Reader {
 
 impl Reader {
     /// Reads all that stands in the rings, but of each ring no more than one record that came meanwhile: who writes faster
-    /// than we read would keep us from hearing of anything else.
-    pub fn read(&mut self, counters: &Counters, recording: &mut Recording) {
-        self.read_all(false, counters, recording);
+    /// than we read would keep us from hearing of anything else. Says whether something stood in those of samples.
+    pub fn read(&mut self, counters: &Counters, recording: &mut Recording) -> bool {
+        self.read_all(false, counters, recording)
     }
 
-    fn read_all(&mut self, is_last: bool, counters: &Counters, recording: &mut Recording) {
+    fn read_all(&mut self, is_last: bool, counters: &Counters, recording: &mut Recording) -> bool {
         let past = now().saturating_sub(STRAGGLERS_NS).min(self.asked_since);
         // Now: whoever runs no more has no sample but those that are about to be read.
         let is_due = past > self.forgotten + STRAGGLERS_NS;
         let over = is_due.then(|| recording.over_before(past, target::is_there));
         let begin = now();
         let until = if is_last { u64::MAX } else { begin };
+        let mut found = false;
         self.read_side_band(counters, recording);
         for rings in &counters.rings {
             let Some(records) = rings.samples.sampler().iter() else { continue };
             let mut records = records.into_cow();
             while let Some(record) = records.lending_next() {
+                found = true;
                 let record = rings.samples.parse(record.as_raw().as_bytes());
                 let time = self.take_sample(record, counters, recording);
                 if time > until {
@@ -90,6 +92,7 @@ impl Reader {
             recording.forget_before(past, over);
             self.forgotten = past;
         }
+        found
     }
 
     /// Reads all that is left, when nothing more will come.

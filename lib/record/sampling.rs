@@ -97,7 +97,7 @@ const LARGEST_RING: u64 = 1 << 30;
 /// What comes in so long must fit in the ring, where that is known: so late a recorder may be that has to share its CPU.
 /// But a ring that is larger than the caches slows down who writes into it.
 const LATE: Duration = Duration::from_millis(100);
-/// How long samples may wait of which none needs to be read at once.
+/// How long samples may wait of which the stacks are read while their threads run on.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// How often a sample is taken.
@@ -239,38 +239,29 @@ impl Sampling {
         self.metrics.iter().any(|(metric, _)| matches!(metric.quantity, Some(Quantity::Field(_))))
     }
 
-    /// After how many bytes samples wake the recorder: half a ring, but where stacks are unwound while their threads run
-    /// on, so soon that the rest of a stack can still be read. A thread that leaves its CPU does not run on, and who would
-    /// be woken by each switch would switch itself.
-    pub(super) fn wake_after(&self) -> Option<u32> {
-        match self.call_graph {
-            CallGraph::Dwarf(bytes) if self.live_tail && !self.switches => Some(bytes),
-            _ => None,
-        }
-    }
-
-    /// How long samples that wake the recorder at once may wait without filling a quarter of their ring, a power of two of
-    /// pages, where that is worth it.
-    pub(super) fn pause(&self, ring: u8) -> Option<Duration> {
-        self.wake_after()?;
-        (self.bytes_in(PAUSE)? <= (4096 << ring) / 4).then_some(PAUSE)
+    /// How long a sample may wait at most before it is read, in rings of a power of two of pages; `None` if until one is half
+    /// full. Where stacks are unwound while their threads run on, it is to be read so soon that the rest of a stack can
+    /// still be. A thread that leaves its CPU does not run on, and who would be woken by each switch would switch itself.
+    pub(super) fn longest_wait(&self, ring: u8) -> Option<Duration> {
+        let reads_living = matches!(self.call_graph, CallGraph::Dwarf(_)) && self.live_tail && !self.switches;
+        let fits = |bytes| bytes <= (4096 << ring) / 4;
+        reads_living.then(|| self.bytes_in(PAUSE).filter(|bytes| fits(*bytes)).map_or(Duration::ZERO, |_| PAUSE))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CallGraph, PAUSE, Rate, Sampling, parse_ring};
+    use super::{CallGraph, Duration, PAUSE, Rate, Sampling, parse_ring};
     use crate::record::events::Metric;
 
     #[test]
     fn samples_wait_only_where_there_is_room_for_more() {
-        let pause = |rate, call_graph, ring| Sampling::of(Metric::cpu_clock(), rate, call_graph).pause(ring);
-        assert_eq!(pause(Rate::Frequency(997), CallGraph::Dwarf(16384), 11), Some(PAUSE));
-        assert_eq!(pause(Rate::Frequency(99_999), CallGraph::Dwarf(16384), 11), None);
-        assert_eq!(pause(Rate::Frequency(997), CallGraph::Dwarf(16384), 5), None);
-        assert_eq!(pause(Rate::Period(1000), CallGraph::Dwarf(16384), 11), None);
-        // These wait until their ring is half full anyway.
-        assert_eq!(pause(Rate::Frequency(997), CallGraph::FramePointers, 11), None);
+        let wait = |rate, call_graph, ring| Sampling::of(Metric::cpu_clock(), rate, call_graph).longest_wait(ring);
+        assert_eq!(wait(Rate::Frequency(997), CallGraph::Dwarf(16384), 11), Some(PAUSE));
+        assert_eq!(wait(Rate::Frequency(99_999), CallGraph::Dwarf(16384), 11), Some(Duration::ZERO));
+        assert_eq!(wait(Rate::Frequency(997), CallGraph::Dwarf(16384), 5), Some(Duration::ZERO));
+        assert_eq!(wait(Rate::Period(1000), CallGraph::Dwarf(16384), 11), Some(Duration::ZERO));
+        assert_eq!(wait(Rate::Frequency(997), CallGraph::FramePointers, 11), None);
     }
 
     #[test]

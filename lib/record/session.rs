@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::event::epoll::EventFlags;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use super::bell::Bell;
 use super::counters::{Counters, CpuRings, Ring};
 use super::events::Metric;
 use super::off_cpu::bpf::{Aggregation, WINDOW};
@@ -38,6 +39,8 @@ pub(super) struct Session {
     /// What was counted in them.
     counted_before: u64,
     watch: Watch,
+    /// What samples ring that are wanted at once.
+    bell: Option<Bell>,
     /// The processes whose end is the recording's; by number of the file to wait for.
     living: Vec<OwnedFd>,
     /// How many of them there still are.
@@ -69,6 +72,11 @@ impl Session {
             watch.add(rings.samples.file(), SAMPLES)?;
             rings.others().try_for_each(|ring| watch.add(ring.file(), RINGS))?;
         }
+        let bell =
+            counters.longest_wait.map(|_| Bell::hang(counters.files_of_samples())).transpose().map_err(refused)?;
+        if let Some(bell) = &bell {
+            watch.add(bell.file(), SAMPLES)?;
+        }
         let (woken, waker) = UnixStream::pair().map_err(refused)?;
         watch.add(&woken, WOKEN)?;
         let interrupts = Interrupts::listen(move || {
@@ -92,6 +100,7 @@ impl Session {
             side_band_lost_before: 0,
             counted_before: 0,
             watch,
+            bell,
             running: living.len(),
             living,
             is_orphaned: false,
@@ -156,6 +165,9 @@ impl Session {
     /// Waits until there is something to read, or the target ends.
     fn wait(&mut self, timeout: Option<Duration>) -> Result<(), Error> {
         let pause = self.pause();
+        let is_silent = self.bell.as_ref().is_some_and(|bell| !bell.rings());
+        let (timeout, pause) =
+            if is_silent { (timeout.into_iter().chain(pause).min(), None) } else { (timeout, pause) };
         let (mut has_hung_up, mut gone) = (false, Vec::new());
         for event in self.watch.wait(timeout, pause)? {
             let flags = event.flags;
@@ -172,13 +184,22 @@ impl Session {
 
     /// How long to wait before there is any use in looking for samples.
     fn pause(&self) -> Option<Duration> {
-        Some(self.counters.pause?.min(self.recording.patience()?))
+        let pause = self.counters.longest_wait?.min(self.recording.patience()?);
+        // Whole milliseconds, to which the kernel would round up.
+        Some(Duration::from_millis(pause.as_millis() as u64)).filter(|pause| !pause.is_zero())
     }
 
     fn read(&mut self) {
         let began = rings::now();
         let closed = self.aggregation.as_mut().and_then(Aggregation::close_window);
-        self.reader.read(&self.counters, &mut self.recording);
+        if let Some(bell) = &self.bell {
+            bell.answer();
+        }
+        let found = self.reader.read(&self.counters, &mut self.recording);
+        let can_wait = self.pause().is_some();
+        if let Some(bell) = &mut self.bell {
+            bell.tune(can_wait, found, self.counters.files_of_samples());
+        }
         if let (Some(aggregation), Some(closed)) = (&mut self.aggregation, closed) {
             // By now all is known that the sums refer to.
             aggregation.take(closed, &mut self.recording);

@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -27,6 +27,38 @@ const SET_PERIOD: libc::c_ulong = 0x4008_2404;
 pub fn set_period(counter: &File, period: u64) {
     // SAFETY: the file is open and the request reads eight bytes. A counter whose thread has gone may refuse.
     unsafe { libc::ioctl(counter.as_raw_fd(), SET_PERIOD, &period) };
+}
+
+/// Has this thread's signals of files come through a file instead: readable when one has come. Children that are started
+/// by `Command` begin without what is blocked here.
+pub fn receive_signals_of_files() -> io::Result<OwnedFd> {
+    let mut signals = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the set is ours, and made empty before it is used; what `signalfd` returns belongs to nobody else.
+    unsafe {
+        libc::sigemptyset(signals.as_mut_ptr());
+        libc::sigaddset(signals.as_mut_ptr(), libc::SIGIO);
+        let blocked = libc::pthread_sigmask(libc::SIG_BLOCK, signals.as_ptr(), std::ptr::null_mut());
+        if blocked != 0 {
+            return Err(io::Error::from_raw_os_error(blocked));
+        }
+        match libc::signalfd(-1, signals.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+            failed if failed < 0 => Err(io::Error::last_os_error()),
+            file => Ok(OwnedFd::from_raw_fd(file)),
+        }
+    }
+}
+
+/// So much is read of such a file for each signal.
+pub const SIGNAL_BYTES: usize = size_of::<libc::signalfd_siginfo>();
+
+/// Has a file send its signals to this thread.
+pub fn signal_this_thread(file: &File) -> io::Result<()> {
+    const SET_OWNER: libc::c_int = 15; // F_SETOWN_EX, of `struct f_owner_ex`
+    // SAFETY: takes nothing and cannot fail.
+    let owner: [libc::c_int; 2] = [0, unsafe { libc::gettid() }]; // F_OWNER_TID and the thread
+    // SAFETY: the file is open and the request reads two numbers.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), SET_OWNER, owner.as_ptr()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Waits until no CPU is any more in what it was doing in the kernel without interruption, such as a switch.

@@ -49,8 +49,7 @@ impl Watch {
     /// # Errors
     /// [`Error::Refused`].
     pub fn wait(&mut self, timeout: Option<Duration>, pause: Option<Duration>) -> Result<&[Event], Error> {
-        // Whole milliseconds, to which the kernel would round up.
-        let pause = pause.map(|pause| Duration::from_millis(pause.as_millis() as u64).min(timeout.unwrap_or(pause)));
+        let pause = pause.map(|pause| pause.min(timeout.unwrap_or(pause)));
         if let Some(pause) = pause {
             wait(&self.urgent, &mut self.events, Some(pause))?;
         }
