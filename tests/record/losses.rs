@@ -39,14 +39,20 @@ fn printed_and_lost_samples_are_all_that_the_kernel_counted() {
     let (mut reader, mut recording) = (Reader::default(), Recording::new(options, None));
     let mut running = held.release().unwrap();
     let waiter = std::thread::spawn(move || running.wait());
+    let counted = || beside.iter().map(|counter| counter.stat().unwrap().count).sum::<u64>();
+    let mut before = 0;
     while !waiter.is_finished() {
-        reader.read(&counters, &mut recording);
-        std::thread::sleep(std::time::Duration::from_millis(3));
+        // More than a ring holds.
+        if counted() > before + 300 {
+            before = counted();
+            reader.read(&counters, &mut recording);
+        }
+        std::thread::sleep(std::time::Duration::from_micros(100));
     }
     counters.stop();
     reader.finish(&counters, &mut recording);
     recording.set_lost(counters.lost());
-    let counted: u64 = beside.iter().map(|counter| counter.stat().unwrap().count).sum();
+    let counted = counted();
     let (taken, lost) = (recording.counts.samples, recording.counts.lost);
     assert!(counted > 2000 && taken > 100 && lost > 100, "{counted} {taken} {lost}");
     assert_eq!(taken + lost, counted, "{taken} taken, {lost} lost");
