@@ -8,7 +8,7 @@ use super::{compressed, utf16};
 use crate::Error;
 
 /// How much is read at once. Larger brought nothing (measured from 64 KiB to 4 MiB).
-pub(super) const BLOCK: usize = 256 * 1024;
+pub(super) const BLOCK: usize = 128 * 1024;
 
 /// The longest record that is taken, so that a small compressed file cannot fill the memory.
 const LONGEST: usize = 64 << 20;

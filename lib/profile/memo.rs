@@ -4,28 +4,36 @@ use std::hash::Hasher as _;
 
 use rustc_hash::FxHasher;
 
-/// So much of a key stands in its slot, so that most look-ups touch one cache line. With a value of twelve bytes, a slot
-/// fills the line.
+/// So much of a key stands beside its value, so that most look-ups touch little memory beyond the places. With a value of
+/// twelve bytes, an entry is as long as a cache line; it is not aligned as one, as then the list could only grow by being
+/// copied.
 const INLINE: usize = 36;
 
 /// Values by text. Equality is by bytes and never by hash alone.
 pub(crate) struct Memo<V> {
     /// A power of two of them, or none.
-    slots: Vec<Slot<V>>,
-    used: usize,
-    /// What does not stand in the slots, of long keys.
+    places: Vec<Place>,
+    entries: Vec<Entry<V>>,
+    /// What does not stand in the entries, of long keys.
     tails: Vec<u8>,
 }
 
+/// Where an entry stands, by the hash of its key.
 #[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Slot<V> {
+struct Place {
     hash: u32,
-    /// The key's length and one more; 0 if the slot is free.
+    /// The entry's number; `FREE` if there is none.
+    number: u32,
+}
+
+const FREE: u32 = u32::MAX;
+
+struct Entry<V> {
+    hash: u32,
     length: u32,
+    value: V,
     /// Where the key's rest stands.
     tail: usize,
-    value: V,
     start: [u8; INLINE],
 }
 
@@ -49,73 +57,80 @@ impl<'a> Key<'a> {
         self.text
     }
 
-    /// The length as a slot has it.
+    /// The length as an entry has it.
     fn length(&self) -> u32 {
-        u32::try_from(self.text.len()).map_or(u32::MAX, |length| length.saturating_add(1))
+        u32::try_from(self.text.len()).unwrap_or(u32::MAX)
     }
 }
 
-impl<V: Copy + Default> Memo<V> {
+impl<V: Copy> Memo<V> {
     #[inline]
     pub(crate) fn get(&self, key: Key<'_>) -> Option<V> {
-        let mask = self.slots.len().checked_sub(1)?;
+        let mask = self.places.len().checked_sub(1)?;
         let mut at = key.hash as usize & mask;
         loop {
-            let slot = &self.slots[at];
-            if slot.hash == key.hash && slot.length == key.length() && self.holds(slot, key.text) {
-                return Some(slot.value);
-            }
-            if slot.length == 0 {
+            let place = self.places[at];
+            if place.number == FREE {
                 return None;
+            }
+            if place.hash == key.hash {
+                let entry = &self.entries[place.number as usize];
+                if entry.length == key.length() && self.holds(entry, key.text) {
+                    return Some(entry.value);
+                }
             }
             at = (at + 1) & mask;
         }
     }
 
     #[inline]
-    fn holds(&self, slot: &Slot<V>, text: &[u8]) -> bool {
+    fn holds(&self, entry: &Entry<V>, text: &[u8]) -> bool {
         match text.split_at_checked(INLINE) {
-            None => slot.start[..text.len()] == *text,
-            Some((start, tail)) => slot.start == *start && self.tails[slot.tail..][..tail.len()] == *tail,
+            None => entry.start[..text.len()] == *text,
+            Some((start, tail)) => entry.start == *start && self.tails[entry.tail..][..tail.len()] == *tail,
         }
     }
 
     /// Remembers the value of a key that is not there yet.
+    ///
+    /// # Panics
+    /// After 2³² keys.
     pub(crate) fn insert(&mut self, key: Key<'_>, value: V) {
-        if (self.used + 1) * 4 > self.slots.len() * 3 {
+        if (self.entries.len() + 1) * 4 > self.places.len() * 3 {
             self.grow();
         }
-        let mut slot = Slot { hash: key.hash, length: key.length(), tail: self.tails.len(), value, start: [0; INLINE] };
+        let mut entry =
+            Entry { hash: key.hash, length: key.length(), value, tail: self.tails.len(), start: [0; INLINE] };
         let (start, tail) = key.text.split_at(key.text.len().min(INLINE));
-        slot.start[..start.len()].copy_from_slice(start);
+        entry.start[..start.len()].copy_from_slice(start);
         self.tails.extend_from_slice(tail);
-        self.place(slot);
-        self.used += 1;
+        let number = u32::try_from(self.entries.len()).ok().filter(|number| *number != FREE);
+        put(&mut self.places, Place { hash: key.hash, number: number.expect("fewer than 2^32 keys") });
+        self.entries.push(entry);
     }
 
     fn grow(&mut self) {
-        let free = Slot { hash: 0, length: 0, tail: 0, value: V::default(), start: [0; INLINE] };
-        let size = (self.slots.len() * 2).max(64);
-        for slot in std::mem::replace(&mut self.slots, vec![free; size]) {
-            if slot.length > 0 {
-                self.place(slot);
-            }
+        let size = (self.places.len() * 2).max(64);
+        self.places.clear();
+        self.places.resize(size, Place { hash: 0, number: FREE });
+        for (number, entry) in (0..).zip(&self.entries) {
+            put(&mut self.places, Place { hash: entry.hash, number });
         }
     }
+}
 
-    fn place(&mut self, slot: Slot<V>) {
-        let mask = self.slots.len() - 1;
-        let mut at = slot.hash as usize & mask;
-        while self.slots[at].length > 0 {
-            at = (at + 1) & mask;
-        }
-        self.slots[at] = slot;
+fn put(places: &mut [Place], place: Place) {
+    let mask = places.len() - 1;
+    let mut at = place.hash as usize & mask;
+    while places[at].number != FREE {
+        at = (at + 1) & mask;
     }
+    places[at] = place;
 }
 
 impl<V> Default for Memo<V> {
     fn default() -> Self {
-        Self { slots: Vec::new(), used: 0, tails: Vec::new() }
+        Self { places: Vec::new(), entries: Vec::new(), tails: Vec::new() }
     }
 }
 

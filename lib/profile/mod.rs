@@ -5,6 +5,7 @@ mod frames;
 pub(crate) mod memo;
 mod order;
 pub(crate) mod stacks;
+mod sums;
 mod weight;
 
 pub use batch::Batch;
@@ -14,6 +15,7 @@ pub use weight::Weight;
 
 use std::ops::Range;
 
+use self::sums::Sums;
 use crate::Error;
 
 /// The weights of one stack.
@@ -67,8 +69,8 @@ pub struct Profile {
     /// The frames that the stacks are made of.
     pub frames: Frames,
     stacks: Stacks,
-    after: Vec<Weight>,
-    before: Vec<Weight>,
+    after: Sums,
+    before: Sums,
     differential: bool,
     total: Weights,
     scratch: Vec<u32>,
@@ -146,15 +148,11 @@ impl Profile {
         self.total.add(weights)?;
         if number == self.after.len() {
             self.order = None;
-            self.after.push(Weight::ZERO);
-            if self.differential {
-                self.before.push(Weight::ZERO);
-            }
         }
         // The total did not overflow, so neither does a part of it.
-        self.after[number] = self.after[number].checked_add(weights.after).ok_or(Error::Overflow)?;
+        self.after.add(number, weights.after).ok_or(Error::Overflow)?;
         if self.differential {
-            self.before[number] = self.before[number].checked_add(weights.before).ok_or(Error::Overflow)?;
+            self.before.add(number, weights.before).ok_or(Error::Overflow)?;
         }
         Ok(())
     }
@@ -189,7 +187,7 @@ impl Profile {
     /// The same profile as the side before of a differential one.
     pub fn into_before(self) -> Self {
         let total = Weights { before: self.total.after, after: Weight::ZERO };
-        let after = vec![Weight::ZERO; self.after.len()];
+        let after = Sums::zero(self.after.len());
         Self { before: self.after, after, differential: true, total, ..self }
     }
 
@@ -203,9 +201,9 @@ impl Profile {
         for number in &order {
             let weights = weigh(self.weights(*number))?;
             self.total.add(weights)?;
-            self.after[*number as usize] = weights.after;
+            self.after.put(*number as usize, weights.after);
             if self.differential {
-                self.before[*number as usize] = weights.before;
+                self.before.put(*number as usize, weights.before);
             }
         }
         self.order = Some(order);
@@ -260,7 +258,8 @@ impl Profile {
 
     fn weights(&self, number: u32) -> Weights {
         let number = number as usize;
-        Weights { before: self.before.get(number).copied().unwrap_or_default(), after: self.after[number] }
+        let weight = |sums: &Sums| sums.get(number).unwrap_or_default();
+        Weights { before: weight(&self.before), after: weight(&self.after) }
     }
 
     /// Puts the stacks in order beforehand, in as many threads.

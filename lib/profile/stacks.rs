@@ -104,8 +104,8 @@ impl Stacks {
     /// Makes the table large enough; not beside the old one, as all that it holds can be found again.
     fn grow(&mut self) {
         let size = ((self.len() + 1) * 4 / 3 + 1).next_power_of_two().max(64);
-        self.slots = Vec::new();
-        self.slots = vec![Slot { hash: 0, start: FREE }; size];
+        self.slots.clear();
+        self.slots.resize(size, Slot { hash: 0, start: FREE });
         for start in &self.starts {
             let hash = hash_ids(stack_at(&self.ids, *start));
             let mut at = hash as usize & (size - 1);

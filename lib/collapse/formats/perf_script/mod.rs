@@ -304,9 +304,3 @@ fn two_parts<'a>(text: &'a mut Vec<u8>, first: &[u8], second: &[u8]) -> &'a [u8]
     text.extend_from_slice(second);
     text
 }
-
-impl Default for Root {
-    fn default() -> Self {
-        Self { frame: FrameId::from_index(0), java: false }
-    }
-}

@@ -119,9 +119,3 @@ impl Symbols {
         }
     }
 }
-
-impl Default for Symbol {
-    fn default() -> Self {
-        Self::Frame(FrameId::from_index(0))
-    }
-}

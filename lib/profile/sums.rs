@@ -1,0 +1,96 @@
+//! A sum of weights for each stack.
+
+use super::Weight;
+
+/// Weights by number, in half the memory as long as each of them fits.
+#[derive(Debug)]
+pub(super) enum Sums {
+    /// In millionths: up to five hours in nanoseconds.
+    Narrow(Vec<u64>),
+    Wide(Vec<Weight>),
+}
+
+impl Sums {
+    /// So many that are zero.
+    pub(super) fn zero(count: usize) -> Self {
+        Self::Narrow(vec![0; count])
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Narrow(sums) => sums.len(),
+            Self::Wide(sums) => sums.len(),
+        }
+    }
+
+    pub(super) fn get(&self, number: usize) -> Option<Weight> {
+        match self {
+            Self::Narrow(sums) => sums.get(number).map(|sum| Weight::from_millionths((*sum).into())),
+            Self::Wide(sums) => sums.get(number).copied(),
+        }
+    }
+
+    /// Puts a sum in its place, or behind the last one.
+    pub(super) fn put(&mut self, number: usize, weight: Weight) {
+        match (&mut *self, u64::try_from(weight.millionths())) {
+            (Self::Narrow(sums), Ok(sum)) => set(sums, number, sum),
+            (Self::Wide(sums), _) => set(sums, number, weight),
+            (Self::Narrow(sums), Err(_)) => {
+                *self = Self::Wide(sums.iter().map(|sum| Weight::from_millionths((*sum).into())).collect());
+                self.put(number, weight);
+            }
+        }
+    }
+
+    /// Adds to a sum, the one behind the last being zero, or tells that it does not fit.
+    #[inline]
+    pub(super) fn add(&mut self, number: usize, weight: Weight) -> Option<()> {
+        if let (Self::Narrow(sums), Ok(more)) = (&mut *self, u64::try_from(weight.millionths()))
+            && let Some(sum) = sums.get_mut(number)
+            && let Some(larger) = sum.checked_add(more)
+        {
+            *sum = larger;
+            return Some(());
+        }
+        let sum = self.get(number).unwrap_or_default().checked_add(weight)?;
+        self.put(number, sum);
+        Some(())
+    }
+}
+
+fn set<T>(list: &mut Vec<T>, number: usize, value: T) {
+    match list.get_mut(number) {
+        Some(place) => *place = value,
+        None => list.push(value),
+    }
+}
+
+impl Default for Sums {
+    fn default() -> Self {
+        Self::zero(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sums, Weight};
+
+    #[test]
+    fn sums_are_the_same_in_either_width() {
+        let (mut sums, large) = (Sums::zero(1), Weight::from_millionths(u64::MAX.into()));
+        for (number, weight) in [(0, Weight::ONE), (1, large), (0, Weight::from_millionths(1))] {
+            sums.add(number, weight).unwrap();
+        }
+        assert!(matches!(sums, Sums::Narrow(_)));
+        assert_eq!(sums.get(1), Some(large));
+        sums.add(1, Weight::from_millionths(1)).unwrap();
+        sums.add(2, Weight::ONE).unwrap();
+        assert!(matches!(sums, Sums::Wide(_)));
+        let millionths: Vec<u128> = (0..3).map(|number| sums.get(number).unwrap().millionths()).collect();
+        assert_eq!(millionths, [1_000_001, 1 << 64, 1_000_000]);
+        assert_eq!((sums.len(), sums.get(3)), (3, None));
+        assert_eq!(sums.add(0, Weight::from_millionths(u128::MAX)), None);
+        sums.put(0, Weight::ZERO);
+        assert_eq!(sums.get(0), Some(Weight::ZERO));
+    }
+}
