@@ -4,29 +4,20 @@ use std::hash::Hasher as _;
 
 use rustc_hash::FxHasher;
 
-/// So much of a key stands beside its value, so that most look-ups touch little memory beyond the places. With a value of
+use super::table::Table;
+
+/// So much of a key stands beside its value, so that most look-ups touch little memory beyond the table. With a value of
 /// twelve bytes, an entry is as long as a cache line; it is not aligned as one, as then the list could only grow by being
 /// copied.
 const INLINE: usize = 36;
 
 /// Values by text. Equality is by bytes and never by hash alone.
 pub(crate) struct Memo<V> {
-    /// A power of two of them, or none.
-    places: Vec<Place>,
+    table: Table,
     entries: Vec<Entry<V>>,
     /// What does not stand in the entries, of long keys.
     tails: Vec<u8>,
 }
-
-/// Where an entry stands, by the hash of its key.
-#[derive(Clone, Copy)]
-struct Place {
-    hash: u32,
-    /// The entry's number; `FREE` if there is none.
-    number: u32,
-}
-
-const FREE: u32 = u32::MAX;
 
 struct Entry<V> {
     hash: u32,
@@ -66,21 +57,11 @@ impl<'a> Key<'a> {
 impl<V: Copy> Memo<V> {
     #[inline]
     pub(crate) fn get(&self, key: Key<'_>) -> Option<V> {
-        let mask = self.places.len().checked_sub(1)?;
-        let mut at = key.hash as usize & mask;
-        loop {
-            let place = self.places[at];
-            if place.number == FREE {
-                return None;
-            }
-            if place.hash == key.hash {
-                let entry = &self.entries[place.number as usize];
-                if entry.length == key.length() && self.holds(entry, key.text) {
-                    return Some(entry.value);
-                }
-            }
-            at = (at + 1) & mask;
-        }
+        let number = self.table.find(key.hash, |number| {
+            let entry = &self.entries[number as usize];
+            entry.length == key.length() && self.holds(entry, key.text)
+        })?;
+        Some(self.entries[number as usize].value)
     }
 
     #[inline]
@@ -96,41 +77,22 @@ impl<V: Copy> Memo<V> {
     /// # Panics
     /// After 2³² keys.
     pub(crate) fn insert(&mut self, key: Key<'_>, value: V) {
-        if (self.entries.len() + 1) * 4 > self.places.len() * 3 {
-            self.grow();
-        }
+        let number = u32::try_from(self.entries.len()).ok().filter(|number| *number < u32::MAX);
+        let number = number.expect("fewer than 2^32 keys");
+        self.table.make_room(self.entries.len() + 1, || self.entries.iter().map(|entry| entry.hash).zip(0..));
+        self.table.put(key.hash, number);
         let mut entry =
             Entry { hash: key.hash, length: key.length(), value, tail: self.tails.len(), start: [0; INLINE] };
         let (start, tail) = key.text.split_at(key.text.len().min(INLINE));
         entry.start[..start.len()].copy_from_slice(start);
         self.tails.extend_from_slice(tail);
-        let number = u32::try_from(self.entries.len()).ok().filter(|number| *number != FREE);
-        put(&mut self.places, Place { hash: key.hash, number: number.expect("fewer than 2^32 keys") });
         self.entries.push(entry);
     }
-
-    fn grow(&mut self) {
-        let size = (self.places.len() * 2).max(64);
-        self.places.clear();
-        self.places.resize(size, Place { hash: 0, number: FREE });
-        for (number, entry) in (0..).zip(&self.entries) {
-            put(&mut self.places, Place { hash: entry.hash, number });
-        }
-    }
-}
-
-fn put(places: &mut [Place], place: Place) {
-    let mask = places.len() - 1;
-    let mut at = place.hash as usize & mask;
-    while places[at].number != FREE {
-        at = (at + 1) & mask;
-    }
-    places[at] = place;
 }
 
 impl<V> Default for Memo<V> {
     fn default() -> Self {
-        Self { places: Vec::new(), entries: Vec::new(), tails: Vec::new() }
+        Self { table: Table::default(), entries: Vec::new(), tails: Vec::new() }
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod memo;
 mod order;
 pub(crate) mod stacks;
 mod sums;
+mod table;
 mod weight;
 
 pub use batch::Batch;

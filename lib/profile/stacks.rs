@@ -2,12 +2,14 @@
 //!
 //! The ids are frames in a [`Profile`](super::Profile), addresses in a recording. A stack is kept whole and found by
 //! one look-up, rather than as a path in a tree with a look-up a frame: on real profiles the tree's random accesses cost
-//! more than the few ids that it saves. For the same reason a slot of the table says where the stack's ids stand: memory
+//! more than the few ids that it saves. For the same reason the table has where a stack's ids stand, not its number: memory
 //! that is far away is touched twice a look-up and not five times.
 
 use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
+
+use super::table::Table;
 
 /// Every distinct stack, once, under a dense number.
 #[derive(Debug, Default)]
@@ -16,18 +18,9 @@ pub struct Stacks {
     ids: Vec<u32>,
     /// Where each stands in `ids`.
     starts: Vec<u32>,
-    /// A power of two of them, or none.
-    slots: Vec<Slot>,
+    /// Finds those places.
+    table: Table,
 }
-
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    hash: u32,
-    /// Where the stack starts in `ids`; `FREE` if there is none.
-    start: u32,
-}
-
-const FREE: u32 = u32::MAX;
 
 /// A stack that may be the one that is looked for.
 #[derive(Clone, Copy, Debug)]
@@ -55,8 +48,7 @@ impl Stacks {
     /// Where a stack of this hash may stand, at first sight.
     #[inline]
     pub(crate) fn candidate(&self, hash: u32) -> Option<Candidate> {
-        let slot = self.slots.get(hash as usize & self.slots.len().wrapping_sub(1))?;
-        (slot.start != FREE && slot.hash == hash).then_some(Candidate(slot.start))
+        self.table.first(hash).map(Candidate)
     }
 
     /// The number of the candidate, if it is the stack.
@@ -66,28 +58,18 @@ impl Stacks {
     }
 
     pub(crate) fn intern_hashed(&mut self, hash: u32, stack: &[u32]) -> u32 {
-        if (self.len() + 1) * 4 > self.slots.len() * 3 {
-            self.grow();
-        }
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        loop {
-            let slot = self.slots[at];
-            if slot.start == FREE {
-                break;
-            }
-            if slot.hash == hash && stack_at(&self.ids, slot.start) == stack {
-                return self.ids[slot.start as usize];
-            }
-            at = (at + 1) & mask;
+        let there = || self.starts.iter().map(|start| (hash_ids(stack_at(&self.ids, *start)), *start));
+        self.table.make_room(self.starts.len() + 1, there);
+        if let Some(start) = self.table.find(hash, |start| stack_at(&self.ids, start) == stack) {
+            return self.ids[start as usize];
         }
         let end = u32::try_from(self.ids.len() + stack.len() + 2).expect("fewer than 2^32 ids");
         let (number, length) = (self.starts.len() as u32, stack.len() as u32);
         let start = end - length - 2;
+        self.table.put(hash, start);
         self.ids.extend([number, length]);
         self.ids.extend_from_slice(stack);
         self.starts.push(start);
-        self.slots[at] = Slot { hash, start };
         number
     }
 
@@ -98,22 +80,7 @@ impl Stacks {
 
     /// Gives up the table until a stack is added.
     pub(super) fn forget_table(&mut self) {
-        self.slots = Vec::new();
-    }
-
-    /// Makes the table large enough; not beside the old one, as all that it holds can be found again.
-    fn grow(&mut self) {
-        let size = ((self.len() + 1) * 4 / 3 + 1).next_power_of_two().max(64);
-        self.slots.clear();
-        self.slots.resize(size, Slot { hash: 0, start: FREE });
-        for start in &self.starts {
-            let hash = hash_ids(stack_at(&self.ids, *start));
-            let mut at = hash as usize & (size - 1);
-            while self.slots[at].start != FREE {
-                at = (at + 1) & (size - 1);
-            }
-            self.slots[at] = Slot { hash, start: *start };
-        }
+        self.table = Table::default();
     }
 }
 
