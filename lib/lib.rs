@@ -46,5 +46,6 @@ pub mod profile;
 #[cfg(target_os = "linux")]
 pub mod record;
 pub mod svg;
+mod threads;
 
 pub use error::{Error, plain};

@@ -28,6 +28,8 @@ mod unix {
     use std::io;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicI32, Ordering};
+    use std::sync::mpsc::channel;
+    use std::thread::Builder;
 
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
@@ -35,16 +37,24 @@ mod unix {
     /// Starts the shared handler of a filter. What the parent has us ignore, as nohup does, stays ignored.
     pub(crate) fn install(reads_stdin: bool) {
         let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
-        let Ok(mut signals) = Signals::new(heeded) else { return };
         let mut patient = reads_stdin && stdin_is_pipe();
-        std::thread::spawn(move || {
-            for signal in signals.forever() {
-                if signal == SIGINT && std::mem::take(&mut patient) {
-                    continue;
-                }
+        // Where that fails, signals do what they do to any program.
+        let _ = heed(heeded, move |signal| {
+            if signal != SIGINT || !std::mem::take(&mut patient) {
                 die(signal);
             }
         });
+    }
+
+    /// Calls `arrived` for each of these signals that comes, in a thread of its own.
+    fn heed(signals: impl IntoIterator<Item = i32>, mut arrived: impl FnMut(i32) + Send + 'static) -> io::Result<()> {
+        // Without a thread they would be heeded by none.
+        let (give, given) = channel::<Signals>();
+        Builder::new().spawn(move || {
+            let Ok(mut signals) = given.recv() else { return };
+            signals.forever().for_each(&mut arrived);
+        })?;
+        give.send(Signals::new(signals)?).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     /// Ends the process by the signal itself, so that a shell sees what happened.
@@ -92,17 +102,14 @@ mod unix {
         pub fn listen(wake: impl Fn() + Send + 'static) -> io::Result<Self> {
             let heeded =
                 [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
-            let mut signals = Signals::new(heeded)?;
             let arrived = Arc::new(AtomicI32::new(0));
             let seen = arrived.clone();
-            std::thread::spawn(move || {
-                for signal in signals.forever() {
-                    if seen.swap(signal, Ordering::AcqRel) != 0 {
-                        die(signal);
-                    }
-                    wake();
+            heed(heeded, move |signal| {
+                if seen.swap(signal, Ordering::AcqRel) != 0 {
+                    die(signal);
                 }
-            });
+                wake();
+            })?;
             Ok(Self { arrived })
         }
 

@@ -1,7 +1,6 @@
 //! Reads inputs, spreads them over threads, and merges.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::document::Document;
@@ -16,9 +15,13 @@ use crate::diagnostics::Diagnostics;
 use crate::folded::Kind;
 use crate::input::{Block, NextBlock, Source};
 use crate::profile::{Profile, Weights};
+use crate::threads::{self, cores};
 
 /// Formats whose samples have a time, a thread and a CPU.
 const TIMED: [&str; 2] = ["perf-script", "perf-data"];
+
+/// More threads than any machine has use for; each takes memory.
+const MOST_THREADS: usize = 1024;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -104,7 +107,7 @@ fn read_all(
     keep: Keep,
     mut in_order: Option<&mut InOrder<'_>>,
 ) -> Result<(Vec<Worker>, Lost), Error> {
-    let threads = options.threads.map_or_else(|| parsing(sources), NonZeroUsize::get);
+    let threads = asked_for(options).unwrap_or_else(|| parsing(sources));
     let worker = || Worker { sink: Sink::new(keep), ..Worker::default() };
     let mut workers: Vec<Worker> = (0..threads).map(|_| worker()).collect();
     let (mut failed, mut counts, mut kind) = (0, Vec::new(), None);
@@ -138,13 +141,13 @@ fn parsing(sources: &[Source]) -> usize {
     if sources.iter().any(is_made) { (cores() - 1).max(1) } else { cores() }
 }
 
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
-}
-
 /// How many threads work on what was read.
 pub(super) fn working(options: &Options) -> usize {
-    options.threads.map_or_else(cores, NonZeroUsize::get)
+    asked_for(options).unwrap_or_else(cores)
+}
+
+fn asked_for(options: &Options) -> Option<usize> {
+    options.threads.map(|threads| threads.get().min(MOST_THREADS))
 }
 
 /// Reads one source, which must have as many weights a stack as those before it. What a document counts is returned;
@@ -206,15 +209,9 @@ fn read_blocks(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) -
             return Ok(());
         }
     }
-    std::thread::scope(|scope| {
-        let running: Vec<_> = others.iter_mut().map(|worker| scope.spawn(|| worker.run(shared))).collect();
-        let mut result = first.run(shared);
-        for thread in running {
-            let other = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            result = result.and(other);
-        }
-        result
-    })
+    let threads = 1 + others.len();
+    let workers = std::iter::once(first).chain(others);
+    threads::each(workers, threads, |worker| worker.run(shared)).into_iter().collect()
 }
 
 impl Worker {

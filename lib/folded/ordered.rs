@@ -11,6 +11,7 @@ use super::write::Text;
 use crate::Error;
 use crate::input::{Blocks, Source};
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
+use crate::threads;
 
 /// A file, of one weight a line.
 pub struct Ordered {
@@ -46,10 +47,8 @@ fn sorted(source: &Source) -> Option<Ordered> {
         part.profile.put_in_order(1);
         Blocks::new(source.name(), Box::new(Text::new(part.profile)?)).ok()
     };
-    let texts = std::thread::scope(|scope| {
-        let sorting: Vec<_> = parts.into_iter().map(|part| scope.spawn(|| text(part))).collect();
-        sorting.into_iter().map(|thread| thread.join().ok().flatten()).collect::<Option<_>>()
-    })?;
+    let threads = parts.len();
+    let texts = threads::each(parts, threads, text).into_iter().collect::<Option<_>>()?;
     Some(Ordered { total, is_whole, texts })
 }
 

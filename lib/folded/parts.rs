@@ -1,12 +1,12 @@
 //! One file read by several threads.
 
-use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
 use super::grammar::Kind;
 use super::read::{Reader, Target};
 use crate::diagnostics::Diagnostics;
 use crate::input::{Block, Source, after_last_line};
+use crate::threads::{self, cores};
 
 /// Gives each stack of a file to one of as many targets as there are cores. Nothing if it is no file, which can be read only
 /// once, or if there is anything to say of it: then it is to be read from the beginning, by one, who says it.
@@ -29,14 +29,9 @@ pub fn read_in_parts<T: Target + Send>(source: &Source, target: impl Fn() -> T +
         target.end().ok()?;
         Some(target)
     };
-    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let threads = cores();
     if threads == 1 || !is_usual {
         return None;
     }
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(read)).collect();
-        let first = read();
-        let others = others.into_iter().map(|thread| thread.join().unwrap_or(None));
-        [first].into_iter().chain(others).collect()
-    })
+    threads::each(0..threads, threads, |_| read()).into_iter().collect()
 }

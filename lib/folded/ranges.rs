@@ -11,6 +11,7 @@ use super::merge::merge;
 use super::sorted::Sorted;
 use crate::Error;
 use crate::input::Section;
+use crate::threads;
 
 /// How much a range holds of the file that has most left.
 const SPAN: u64 = 2 << 20;
@@ -45,12 +46,7 @@ fn merge_in(ranges: Ranges, threads: usize, name: &str, out: &mut (dyn Write + S
         }
         Some(())
     };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(work);
-        }
-        work();
-    });
+    threads::each(0..threads, threads, |_| work());
     turns.end()
 }
 

@@ -3,48 +3,63 @@
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+use crate::threads::hand_over;
+
 /// How many pieces wait.
 const PIECES: usize = 2;
 
 /// How much of what is decompressed is handed over at once.
 pub(super) const PIECE: usize = 1 << 20;
 
+/// Fills a piece, `false` if nothing is left.
+type Fill<T, E> = Box<dyn FnMut(&mut T) -> Result<bool, E> + Send>;
+
 /// Pieces that a thread of its own fills. It ends with this.
-pub(crate) struct Ahead<T, E> {
-    filled: Receiver<Result<T, E>>,
-    emptied: SyncSender<T>,
+pub(crate) enum Ahead<T, E> {
+    Thread {
+        filled: Receiver<Result<T, E>>,
+        emptied: SyncSender<T>,
+    },
+    /// The system gives none.
+    Here(Fill<T, E>),
 }
 
 impl<T: Default + Send + 'static, E: Send + 'static> Ahead<T, E> {
     /// `fill` fills a piece, `false` if nothing is left.
-    pub(crate) fn new(mut fill: impl FnMut(&mut T) -> Result<bool, E> + Send + 'static) -> Self {
+    pub(crate) fn new(fill: impl FnMut(&mut T) -> Result<bool, E> + Send + 'static) -> Self {
         let (sender, filled) = sync_channel(PIECES);
         let (emptied, empty) = sync_channel::<T>(PIECES + 2);
-        std::thread::spawn(move || {
-            loop {
-                let mut piece = empty.try_recv().unwrap_or_default();
-                let next = match fill(&mut piece) {
-                    Ok(true) => Ok(piece),
-                    Ok(false) => return,
-                    Err(error) => Err(error),
-                };
-                let failed = next.is_err();
-                // Where nobody waits for it any more, it does not matter.
-                if sender.send(next).is_err() || failed {
-                    return;
-                }
+        let fill_all = move |mut fill: Fill<T, E>| loop {
+            let mut piece = empty.try_recv().unwrap_or_default();
+            let next = match fill(&mut piece) {
+                Ok(true) => Ok(piece),
+                Ok(false) => return,
+                Err(error) => Err(error),
+            };
+            let failed = next.is_err();
+            // Where nobody waits for it any more, it does not matter.
+            if sender.send(next).is_err() || failed {
+                return;
             }
-        });
-        Self { filled, emptied }
+        };
+        match hand_over(Box::new(fill) as Fill<T, E>, fill_all) {
+            Ok(()) => Self::Thread { filled, emptied },
+            Err(fill) => Self::Here(fill),
+        }
     }
 
     /// Exchanges a piece for the next one; `false` at the end.
     pub(crate) fn next(&mut self, piece: &mut T) -> Result<bool, E> {
-        // The thread ends after the last piece.
-        let Ok(next) = self.filled.recv() else { return Ok(false) };
-        // Where nobody waits for the empty piece, it is let go.
-        let _ = self.emptied.try_send(std::mem::replace(piece, next?));
-        Ok(true)
+        match self {
+            Self::Here(fill) => fill(piece),
+            Self::Thread { filled, emptied } => {
+                // The thread ends after the last piece.
+                let Ok(next) = filled.recv() else { return Ok(false) };
+                // Where nobody waits for the empty piece, it is let go.
+                let _ = emptied.try_send(std::mem::replace(piece, next?));
+                Ok(true)
+            }
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Names for places in the code: each place once, each object once, on all cores.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::demangle::demangle;
 use super::kallsyms::KernelNames;
@@ -9,6 +8,7 @@ use super::object::{Object, ObjectId};
 use super::objects::Objects;
 use super::recording::Location;
 use super::{elf_names, kallsyms};
+use crate::threads::{self, cores};
 
 /// What names are to be told, and where they are looked for.
 #[derive(Clone, Debug, Default)]
@@ -115,31 +115,14 @@ impl Symbolized {
 /// Names all places.
 pub fn symbolize(objects: &Objects, locations: &[Location], options: &Options) -> Symbolized {
     let jobs = jobs(objects, locations);
-    let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
-    let work = || {
-        let mut done = Vec::new();
-        loop {
-            let job = next.fetch_add(1, Ordering::Relaxed);
-            let Some((object, places)) = jobs.get(job) else { return done };
-            let places: Vec<Location> = places.iter().map(|place| locations[*place as usize]).collect();
-            done.push((job, name_all(objects, *object, &places, options)));
-        }
-    };
-    let mut done: Vec<_> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mut done = work();
-        for worker in workers {
-            // A worker that died leaves its places without names; the others stand.
-            done.extend(worker.join().unwrap_or_default());
-        }
-        done
+    let done = threads::each(&jobs, cores(), |(object, places)| {
+        let places: Vec<Location> = places.iter().map(|place| locations[*place as usize]).collect();
+        name_all(objects, *object, &places, options)
     });
-    done.sort_unstable_by_key(|(job, _)| *job);
     let mut symbolized = Symbolized { spans: vec![0..0; locations.len()], ..Symbolized::default() };
-    for (job, (names, remarks)) in done {
+    for ((_, places), (names, remarks)) in jobs.iter().zip(done) {
         let before = u32::try_from(symbolized.frames.len()).expect("fewer than 2^32 frames");
-        for (place, span) in jobs[job].1.iter().zip(names.spans) {
+        for (place, span) in places.iter().zip(names.spans) {
             symbolized.spans[*place as usize] = before + span.start..before + span.end;
         }
         symbolized.frames.extend(names.frames);

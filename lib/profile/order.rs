@@ -1,6 +1,7 @@
 //! Putting stacks in order.
 
 use super::stacks::Stacks;
+use crate::threads;
 
 /// Up to how many stacks are sorted by two frames at once: that is faster, but takes twice the memory.
 const FEW: usize = 1 << 20;
@@ -31,18 +32,17 @@ pub fn sorted(stacks: &Stacks, ranks: &[u32], threads: usize) -> Vec<u32> {
         sort.divide(&mut order[group.start..group.end], &group, &mut groups);
     }
     groups.sort_unstable_by_key(|group| group.start);
-    std::thread::scope(|scope| {
-        let (mut rest, mut offset) = (order.as_mut_slice(), 0);
-        for thread in 1..threads {
-            let mine: Vec<Group> =
-                groups.drain(..groups.partition_point(|group| group.start < thread * share)).collect();
-            let end = mine.last().map_or(offset, |group| group.end);
-            let (part, others) = std::mem::take(&mut rest).split_at_mut(end - offset);
-            let mut sort = Sort { stacks, ranks, single: Vec::new(), double: Vec::new() };
-            scope.spawn(move || sort.all(part, offset, mine));
-            (rest, offset) = (others, end);
-        }
-        sort.all(rest, offset, groups);
+    let (mut rest, mut offset) = (order.as_mut_slice(), 0);
+    let parts = (1..=threads).map(|thread| {
+        let mine: Vec<Group> = groups.drain(..groups.partition_point(|group| group.start < thread * share)).collect();
+        let end = mine.last().map_or(offset, |group| group.end);
+        let (part, others) = std::mem::take(&mut rest).split_at_mut(end - offset);
+        let mine = (part, offset, mine);
+        (rest, offset) = (others, end);
+        mine
+    });
+    threads::each(parts, threads, |(part, offset, mine)| {
+        Sort { stacks, ranks, single: Vec::new(), double: Vec::new() }.all(part, offset, mine);
     });
     order
 }

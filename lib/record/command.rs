@@ -5,7 +5,7 @@ use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 
 use crate::{Error, plain};
 
@@ -45,7 +45,7 @@ impl Held {
         let (wait, go) = io::pipe().map_err(failed)?;
         let ours = [reported.as_raw_fd(), go.as_raw_fd()];
         super::sys::hold(&mut command, OwnedFd::from(report), OwnedFd::from(wait), ours);
-        let starting = std::thread::spawn(move || command.spawn());
+        let starting = Builder::new().spawn(move || command.spawn()).map_err(failed)?;
         let mut number = [0; 4];
         if reported.read_exact(&mut number).is_err() {
             drop(go);

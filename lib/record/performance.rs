@@ -10,6 +10,7 @@ use crate::Error;
 use crate::cli::{Output, Session};
 use crate::diagnostics::{Diagnostics, plural};
 use crate::perf::recording::Counts;
+use crate::threads;
 
 /// Records, prints, and passes on how the command ended. With a `pattern` what is printed goes to files, a file for each
 /// event and time.
@@ -107,7 +108,7 @@ impl Audience for Listener<'_, '_> {
         self.finish()?;
         part.notes.iter().for_each(|note| self.diagnostics.warn(note));
         let printer = self.printer;
-        self.printing = Some(self.scope.spawn(move || printer.print(&part, None)));
+        self.printing = Some(threads::start(self.scope, move || printer.print(&part, None))?);
         Ok(())
     }
 }

@@ -10,6 +10,7 @@ use super::window::Window;
 use super::{Fault, attr::Attr, broken};
 use crate::Error;
 use crate::perf::event::Fields;
+use crate::threads;
 
 /// The kinds of records that `perf record` adds to the kernel's.
 mod kind {
@@ -100,21 +101,21 @@ impl<'a> Reader<'a> {
     pub fn read(&mut self, take: Take<'_>) -> Result<(), Fault> {
         let mut head = self.head.clone();
         let (mut writer, batches) = batches();
-        let (read, taken) = std::thread::scope(|scope| {
-            let reading = scope.spawn(|| {
+        std::thread::scope(|scope| {
+            let reading = threads::start(scope, || {
                 let read = self.read_all(&mut writer);
                 writer.flush();
                 drop(writer);
                 read
-            });
+            })
+            .map_err(Fault::Taker)?;
             // What the recording tells of itself holds for the records behind it.
             let taken = batches.for_each(|record| match kind_of(record) {
                 ..kind::FIRST => take(&head, record).map_err(Fault::Taker),
                 kind => tell(&mut head, kind, record),
             });
-            (reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), taken)
-        });
-        taken.and(read)
+            taken.and(reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        })
     }
 
     fn read_all(&mut self, out: &mut Writer) -> Result<(), Fault> {

@@ -3,6 +3,8 @@
 use std::io::Write as _;
 
 use super::{Place, READERS, mergers};
+#[cfg(target_os = "linux")]
+use crate::support;
 
 fn gzip(text: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -79,6 +81,33 @@ fn compression_is_seen_in_the_content() {
                 assert_eq!(place.run_with(["-"], &packed).ok().stdout, expected, "{program:?}");
             }
         }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn where_the_system_gives_no_threads_one_does_the_work() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::process::Command;
+    if !support::has("setpriv") || !support::has("prlimit") {
+        return;
+    }
+    for program in READERS {
+        let place = Place::of(program);
+        let input = place.file("in.gz", gzip(program.profile.as_bytes()));
+        let expected = place.run([&input]).ok().stdout;
+        std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        // Another process copies it: what is open for writing here, and so in what other tests start, cannot be run.
+        let copy = place.path().join(program.name);
+        assert!(Command::new("cp").arg(support::tool(program.name)).arg(&copy).status().unwrap().success());
+        // Of root the kernel counts no threads.
+        let as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+        let is_root = rustix::process::geteuid().is_root();
+        let words = as_nobody.into_iter().filter(|_| is_root).chain(["prlimit", "--nproc=1"]);
+        let mut command = Command::new("env");
+        command.args(words).arg(&copy).args(program.before).arg(&input).current_dir(place.path());
+        let outcome = support::run_command(command, b"").ok();
+        assert!(outcome.stdout == expected && outcome.stderr.is_empty(), "{outcome:?}");
     }
 }
 
