@@ -80,6 +80,9 @@ impl FromStr for TimeSpan {
         };
         let ends = text.split_once(',').ok_or(()).and_then(|(from, to)| Ok((bound(from)?, bound(to)?)));
         match ends {
+            Ok((Bound::At(from), Bound::At(to)) | (Bound::After(from), Bound::After(to))) if from >= to => {
+                Err("the span ends before it begins".to_owned())
+            }
             Ok((from, to)) => Ok(Self { from, to }),
             Err(()) => Err("expected FROM,TO in seconds, as in 12.5,13 or, from the first sample, +1,+2.5".to_owned()),
         }
@@ -170,7 +173,7 @@ impl FromStr for NumberList {
     fn from_str(text: &str) -> Result<Self, String> {
         let range = |part: &str| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
-            Some(first.parse().ok()?..=last.parse().ok()?)
+            Some(first.parse().ok()?..=last.parse().ok()?).filter(|range| !range.is_empty())
         };
         let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
         ranges.map(Self).ok_or_else(|| "expected numbers and ranges, as in 0-3,7".to_owned())
@@ -200,7 +203,9 @@ mod tests {
             span("+1,+2").contains(11_000_000_000, 10_000_000_000)
                 && !span("+1,+2").contains(10_000_000_000, 10_000_000_000)
         );
-        assert!("1".parse::<TimeSpan>().is_err() && "a,b".parse::<TimeSpan>().is_err());
+        for bad in ["1", "a,b", "2,1", "1,1", "+2,+1"] {
+            assert!(bad.parse::<TimeSpan>().is_err(), "{bad}");
+        }
     }
 
     #[test]
@@ -218,6 +223,8 @@ mod tests {
         let cpus: NumberList = "0-1,7".parse().unwrap();
         assert_eq!(cpus.to_string(), "0-1,7");
         assert!(cpus.contains(1) && cpus.contains(7) && !cpus.contains(2));
-        assert!("x".parse::<NumberList>().is_err() && "".parse::<NumberList>().is_err());
+        for bad in ["x", "", "3-1", "1,3-2"] {
+            assert!(bad.parse::<NumberList>().is_err(), "{bad}");
+        }
     }
 }
