@@ -11,7 +11,7 @@
 //! What is gone at this look may have been seen at the last one: the thread was there before the sample, and at it. What
 //! is looked at later than is waited for is not believed. And where a quarter of the anchors have new callers a millisecond
 //! later (as the next sample tells, or a second look), calls may be shorter than it takes to look: then nothing beyond the
-//! copies is believed.
+//! copies is believed, and there is no hurry.
 
 use std::time::Duration;
 
@@ -69,6 +69,11 @@ impl Trust {
         self.tested = time;
     }
 
+    /// Whether no anchor is believed.
+    fn is_none(&self) -> bool {
+        self.falsehood > MOST_FALSE
+    }
+
     /// Whether it is long ago that something was learned.
     pub fn is_untested(&self, time: u64) -> bool {
         time.saturating_sub(self.tested) > 4 * CLOSE_NS
@@ -124,9 +129,10 @@ impl Seen {
 }
 
 impl Patience {
-    /// How long samples can wait; `None` if each is to be read at once.
+    /// How long samples can wait; `None` if each is to be read at once. That is no use where nothing would be believed:
+    /// second looks tell when that is over.
     pub fn wait(&self) -> Option<Duration> {
-        Some(self.wait).filter(|wait| *wait >= SHORTEST)
+        if self.trust.is_none() { Some(LONGEST) } else { Some(self.wait).filter(|wait| *wait >= SHORTEST) }
     }
 
     /// What is read from now on is of this time.
@@ -163,7 +169,7 @@ impl Patience {
         let is_false = lied == Some(true);
         let age = Duration::from_nanos(self.time.saturating_sub(sample.time));
         let is_cut = matches!(end, End::StaleTail | End::DumpTooSmall);
-        let is_untrue = self.trust.falsehood > MOST_FALSE || age > FRESH.max(2 * self.wait);
+        let is_untrue = self.trust.is_none() || age > FRESH.max(2 * self.wait);
         let is_doubtful = copied < steps.len() && (is_untrue || (is_false && age > FRESH));
         let above = match steps[..copied].last() {
             Some(anchor) if is_cut && !is_untrue => looks.before.above(*anchor),
@@ -267,6 +273,7 @@ mod tests {
             looking.at((100 + at) * MS, (100 + at) * MS, &[1, 2, 5 + at, 4], End::Root);
         }
         assert_eq!(looking.at(150 * MS, 150 * MS, &[1, 2, 3, 4], End::Root), (vec![1, 2], End::StaleTail));
+        assert_eq!(looking.0.wait(), Some(LONGEST));
     }
 
     #[test]
