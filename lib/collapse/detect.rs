@@ -32,7 +32,9 @@ pub(super) fn format(input: &mut Blocks, options: &Options) -> Result<Option<&'s
     let what = if head.iter().any(is_binary) { "a binary file" } else { "text" };
     match asked.find(|format| (format.recognises)(head)) {
         Some(found) => Ok(Some(found)),
-        None => unreadable(format!("{what} of no known format; fg-collapse --list-formats shows those that are")),
+        None => unreadable(format!(
+            "{what} of no known format; --format NAME reads it as one of fg-collapse --list-formats"
+        )),
     }
 }
 

@@ -327,10 +327,13 @@ fn what_cannot_be_read_is_said_in_one_line() {
     for (input, said) in [
         (&b"PERFILE2\0\0\0"[..], "stdin: cut short within its head"),
         (b"\x7fELF\x02\x01\0", "stdin: a program, not a profile"),
-        (b"ab\0\x01", "stdin: a binary file of no known format; fg-collapse --list-formats shows those that are"),
+        (
+            b"ab\0\x01",
+            "stdin: a binary file of no known format; --format NAME reads it as one of fg-collapse --list-formats",
+        ),
         (
             b"once upon a time\nthere was\n",
-            "stdin: text of no known format; fg-collapse --list-formats shows those that are",
+            "stdin: text of no known format; --format NAME reads it as one of fg-collapse --list-formats",
         ),
     ] {
         let outcome = run("fg-collapse", [""; 0], input);
