@@ -239,13 +239,16 @@ impl Sampling {
         self.metrics.iter().any(|(metric, _)| matches!(metric.quantity, Some(Quantity::Field(_))))
     }
 
-    /// How long a sample may wait at most before it is read, in rings of a power of two of pages; `None` if until one is half
-    /// full. Where stacks are unwound while their threads run on, it is to be read so soon that the rest of a stack can
-    /// still be. A thread that leaves its CPU does not run on, and who would be woken by each switch would switch itself.
+    /// How long a sample may wait at most before it is read, in rings of a power of two of pages: until a quarter of one is
+    /// full, at the latest; `None` if until half of one is. Where stacks are unwound while their threads run on, it is to
+    /// be read so soon that the rest of a stack can still be. A thread that leaves its CPU does not run on, and who would be
+    /// woken by each switch would switch itself.
     pub(super) fn longest_wait(&self, ring: u8) -> Option<Duration> {
         let reads_living = matches!(self.call_graph, CallGraph::Dwarf(_)) && self.live_tail && !self.switches;
-        let fits = |bytes| bytes <= (4096 << ring) / 4;
-        reads_living.then(|| self.bytes_in(PAUSE).filter(|bytes| fits(*bytes)).map_or(Duration::ZERO, |_| PAUSE))
+        let quarter = (4096 << ring) / 4;
+        let fills = |bytes: u64| Duration::from_millis(1000 * quarter / bytes.max(1));
+        let a_second = Duration::from_secs(1);
+        reads_living.then(|| self.bytes_in(a_second).map_or(Duration::ZERO, |bytes| fills(bytes).min(PAUSE)))
     }
 }
 
@@ -258,8 +261,9 @@ mod tests {
     fn samples_wait_only_where_there_is_room_for_more() {
         let wait = |rate, call_graph, ring| Sampling::of(Metric::cpu_clock(), rate, call_graph).longest_wait(ring);
         assert_eq!(wait(Rate::Frequency(997), CallGraph::Dwarf(16384), 11), Some(PAUSE));
-        assert_eq!(wait(Rate::Frequency(99_999), CallGraph::Dwarf(16384), 11), Some(Duration::ZERO));
-        assert_eq!(wait(Rate::Frequency(997), CallGraph::Dwarf(16384), 5), Some(Duration::ZERO));
+        assert_eq!(wait(Rate::Frequency(99_999), CallGraph::Dwarf(16384), 9), Some(Duration::ZERO));
+        assert_eq!(wait(Rate::Frequency(997), CallGraph::Dwarf(16384), 7), Some(Duration::from_millis(7)));
+        assert_eq!(wait(Rate::Frequency(997), CallGraph::Dwarf(16384), 4), Some(Duration::ZERO));
         assert_eq!(wait(Rate::Period(1000), CallGraph::Dwarf(16384), 11), Some(Duration::ZERO));
         assert_eq!(wait(Rate::Frequency(997), CallGraph::FramePointers, 11), None);
     }
