@@ -93,7 +93,7 @@ fn a_library_that_is_cut_short_while_it_is_recorded_does_no_harm() {
     assert!(compiler.status().unwrap().success());
     // It runs, then it is emptied in place: whoever looks up its symbols reads where nothing is.
     let script = "import ctypes, os, sys\n\
-        ctypes.CDLL(sys.argv[1]).spin(ctypes.c_double(0.3))\n\
+        ctypes.CDLL(sys.argv[1]).spin(ctypes.c_double(0.8))\n\
         os.truncate(sys.argv[1], 0)\n\
         os._exit(3)";
     let outcome = record(["--", "python3", "-c", script, library.to_str().unwrap()]);
