@@ -135,7 +135,8 @@ pub fn online_cpus() -> Vec<u32> {
 pub fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {
     let range = |part: &str| -> Option<std::ops::RangeInclusive<u32>> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse().ok()?..=last.parse().ok().filter(|last| *last < MOST_CPUS)?)
+        let range = first.parse().ok()?..=last.parse().ok().filter(|last| *last < MOST_CPUS)?;
+        Some(range).filter(|range| !range.is_empty())
     };
     let ranges: Option<Vec<_>> = text.trim().split(',').map(range).collect();
     ranges.map(|ranges| ranges.into_iter().flatten().collect())
@@ -200,7 +201,7 @@ mod tests {
     #[test]
     fn reads_lists_of_cpus() {
         assert_eq!(super::parse_cpu_list("0-2,5\n").unwrap(), [0, 1, 2, 5]);
-        for wrong in ["\n", "a", "1,", "0-4294967295", "-1"] {
+        for wrong in ["\n", "a", "1,", "0-4294967295", "-1", "1-0", "0,3-2"] {
             assert_eq!(super::parse_cpu_list(wrong), None, "{wrong}");
         }
     }
