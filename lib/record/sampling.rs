@@ -261,8 +261,10 @@ mod tests {
     fn samples_wait_only_where_there_is_room_for_more() {
         let wait = |rate, call_graph, ring| Sampling::of(Metric::cpu_clock(), rate, call_graph).longest_wait(ring);
         assert_eq!(wait(Rate::Frequency(997), CallGraph::Dwarf(16384), 11), Some(PAUSE));
+        assert_eq!(wait(Rate::Frequency(99_999), CallGraph::Dwarf(16384), 11), Some(Duration::from_millis(1)));
         assert_eq!(wait(Rate::Frequency(99_999), CallGraph::Dwarf(16384), 9), Some(Duration::ZERO));
         assert_eq!(wait(Rate::Frequency(997), CallGraph::Dwarf(16384), 7), Some(Duration::from_millis(7)));
+        assert_eq!(wait(Rate::Frequency(997), CallGraph::Dwarf(16384), 5), Some(Duration::from_millis(1)));
         assert_eq!(wait(Rate::Frequency(997), CallGraph::Dwarf(16384), 4), Some(Duration::ZERO));
         assert_eq!(wait(Rate::Period(1000), CallGraph::Dwarf(16384), 11), Some(Duration::ZERO));
         assert_eq!(wait(Rate::Frequency(997), CallGraph::FramePointers, 11), None);
