@@ -80,7 +80,7 @@ const FAULTS: &str = r"
 ";
 
 /// Without frame pointers: `deep`, 200 calls deep; `wide`, whose frames are larger than the copy of the stack and come
-/// and go; `alarmed`, which is mostly in a signal handler above `qsort`'s callback.
+/// and go; `buffers`, two kinds of calls in the same places; `alarmed`, which is mostly in a signal handler above `qsort`'s callback.
 const UNWOUND: &str = r#"
     #include <signal.h>
     #include <stdio.h>
@@ -152,6 +152,23 @@ const UNWOUND: &str = r#"
         if (!depth) even(4);
         return (depth ? even_call(depth - 1) : 0) + frame[0] + 1;
     }
+    /* What one leaves on the stack stands in the other's buffers, which it does not write. */
+    __attribute__((noinline)) unsigned long odd_buffer(int depth) {
+        char buffer[208];
+        __asm__ volatile("" :: "r"(buffer));
+        if (!depth) work(200000);
+        unsigned long sum = depth ? odd_buffer(depth - 1) + 1 : 0;
+        __asm__ volatile("" :: "r"(buffer));
+        return sum;
+    }
+    __attribute__((noinline)) unsigned long even_buffer(int depth) {
+        char buffer[336];
+        __asm__ volatile("" :: "r"(buffer));
+        if (!depth) work(200000);
+        unsigned long sum = depth ? even_buffer(depth - 1) + 2 : 0;
+        __asm__ volatile("" :: "r"(buffer));
+        return sum;
+    }
     #ifdef __x86_64__
     /* Its frame address is in rbx, which the function that it calls saves and changes. */
     void realigned(void);
@@ -176,6 +193,7 @@ const UNWOUND: &str = r#"
         if (naps || !strcmp(words[1], "requests")) length = atof(words[2]);
         if (naps || !strcmp(words[1], "requests")) for (int n = 0; n < 800 / length; n++) sink += odd_request() + even_request();
         if (!strcmp(words[1], "turns")) for (int n = 0; n < 200; n++) sink += odd_call(30) + even_call(30);
+        if (!strcmp(words[1], "buffers")) for (int n = 0; n < 4000; n++) sink += odd_buffer(100) + even_buffer(100);
         if (!strcmp(words[1], "deep")) for (int n = 0; n < 15000; n++) deep(200);
         if (!strcmp(words[1], "wide")) for (int n = 0; n < 40; n++) wide(7, n);
         if (!strcmp(words[1], "alarmed")) sort();

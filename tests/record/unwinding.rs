@@ -68,6 +68,15 @@ fn what_a_thread_does_next_is_no_caller_of_what_it_did() {
 }
 
 #[test]
+fn what_calls_of_before_have_left_in_buffers_is_not_on_the_stack() {
+    if may_record() && program("unwound").is_some() {
+        let outcome = record(["--", &program("unwound").unwrap(), "buffers"]).ok();
+        let (share, cut) = mixed(&outcome);
+        assert!(share < 0.01 && cut < 0.9, "{share} mixed, {cut} cut");
+    }
+}
+
+#[test]
 fn a_sleepers_stack_is_what_is_read_until_it_wakes() {
     if may_record() && program("unwound").is_some() {
         // The rings are read every tenth of a second.

@@ -179,6 +179,9 @@ impl Unwinder {
         let is_same_program = !moment.processes.has_execed_since(moment.pid, moment.time);
         let mut stack = Stack::new(start, user.stack, moment.pid, living.as_mut().filter(|_| is_same_program));
         let mut end = self.climb(moment, ip, &mut regs, &registers, &mut stack);
+        if stack.has_returned() {
+            end = self.discard_tail(&stack);
+        }
         let (copied, tail) = (stack.frames_in_dump(), stack.tail());
         if let Some(living) = living.as_mut().filter(|_| !self.is_leaving) {
             end = living.judge(moment, &mut self.steps, (copied, tail), end);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Step;
 use super::patience::CLOSE_NS;
+use super::stack::Slot;
 
 /// How much later.
 pub const LATER: Duration = Duration::from_millis(1);
@@ -16,28 +17,24 @@ pub struct SecondLook {
     pub pid: u32,
     /// When it was first looked at.
     time: u64,
-    /// Where return addresses stood: the highest one in the copy of the stack, if it had one, and those beyond it.
-    anchor: Option<Slot>,
+    /// The return addresses in the copy of the stack by which the rest was believed, if any, and those beyond it.
+    anchors: Vec<Slot>,
     callers: Vec<Slot>,
 }
 
-/// A return address, and where on the stack it stands.
-type Slot = (u64, u64);
-
 impl SecondLook {
-    /// At a stack that was found at a time, of which so many frames stood in the copy: `read` tells what the rest is made
-    /// of. `None` if nothing was read beyond the copy, or if return addresses stand elsewhere than calls leave them.
+    /// At the frames that were found beyond the copy of a stack at a time: `read` tells what the rest is made of. `None` if
+    /// there are none, or if return addresses stand elsewhere than calls leave them.
     pub fn at(
         (pid, time): (u32, u64),
+        anchors: Vec<Slot>,
         steps: &[Step],
-        (copied, is_anchored): (usize, bool),
         mut read: impl FnMut(u64) -> Option<u64>,
     ) -> Option<Self> {
         let slot = |step: &Step| (step.stack_pointer.wrapping_sub(8), step.address.value);
-        let anchor = is_anchored.then(|| steps[..copied].last().map(slot)).flatten();
-        let callers = steps[copied..].iter().map(slot).filter(|(place, value)| read(*place) == Some(*value));
+        let callers = steps.iter().map(slot).filter(|(place, value)| read(*place) == Some(*value));
         let callers: Vec<Slot> = callers.collect();
-        (!callers.is_empty()).then_some(Self { pid, time, anchor, callers })
+        (!callers.is_empty()).then_some(Self { pid, time, anchors, callers })
     }
 
     /// Whether it is time.
@@ -45,10 +42,10 @@ impl SecondLook {
         u128::from(time.saturating_sub(self.time)) >= LATER.as_nanos()
     }
 
-    /// Whether what is read now is something else above the same anchor; `None` if that is gone, or it is too late.
+    /// Whether what is read now is something else above the same anchors; `None` if one is gone, or it is too late.
     pub fn lied(&self, time: u64, mut read: impl FnMut(u64) -> Option<u64>) -> Option<bool> {
         let mut stands = |(place, value): &Slot| read(*place) == Some(*value);
-        let is_there = time.saturating_sub(self.time) < CLOSE_NS && self.anchor.as_ref().is_none_or(&mut stands);
+        let is_there = time.saturating_sub(self.time) < CLOSE_NS && self.anchors.iter().all(&mut stands);
         is_there.then(|| !self.callers.iter().all(stands))
     }
 }
@@ -56,6 +53,7 @@ impl SecondLook {
 #[cfg(test)]
 mod tests {
     use super::super::Step;
+    use super::super::stack::Slot;
     use super::SecondLook;
     use crate::perf::event::Address;
 
@@ -72,13 +70,13 @@ mod tests {
     }
 
     /// Of which two stood in the copy.
-    fn look(is_anchored: bool) -> SecondLook {
-        SecondLook::at((1, MS), &steps([1, 2, 3, 4]), (2, is_anchored), |place| Some(place / 8 + 1)).unwrap()
+    fn look(anchors: &[Slot]) -> SecondLook {
+        SecondLook::at((1, MS), anchors.to_vec(), &steps([1, 2, 3, 4])[2..], |place| Some(place / 8 + 1)).unwrap()
     }
 
     #[test]
     fn other_callers_above_the_same_anchor_are_a_lie() {
-        let look = look(true);
+        let look = look(&[(8, 2)]);
         assert!(!look.is_due(2 * MS - 1) && look.is_due(2 * MS));
         let lied = |stack: [u64; 4]| look.lied(2 * MS, |place| Some(stack[place as usize / 8]));
         assert_eq!(lied([9, 2, 3, 4]), Some(false));
@@ -89,14 +87,22 @@ mod tests {
     }
 
     #[test]
+    fn one_anchor_that_is_gone_is_enough() {
+        let look = look(&[(0, 1), (8, 2)]);
+        let lied = |stack: [u64; 4]| look.lied(2 * MS, |place| Some(stack[place as usize / 8]));
+        assert_eq!((lied([9, 2, 3, 4]), lied([9, 2, 3, 9])), (None, None));
+        assert_eq!((lied([1, 2, 3, 4]), lied([1, 2, 3, 9])), (Some(false), Some(true)));
+    }
+
+    #[test]
     fn without_an_anchor_every_change_is_one() {
-        let look = look(false);
+        let look = look(&[]);
         assert_eq!(look.lied(2 * MS, |place| Some([9, 9, 3, 4][place as usize / 8])), Some(false));
         assert_eq!(look.lied(2 * MS, |place| Some([1, 2, 9, 4][place as usize / 8])), Some(true));
     }
 
     #[test]
     fn there_is_nothing_to_look_for_where_calls_leave_no_addresses() {
-        assert!(SecondLook::at((1, MS), &steps([1, 2, 3, 4]), (2, true), |_| Some(7)).is_none());
+        assert!(SecondLook::at((1, MS), Vec::new(), &steps([3, 4, 5, 6]), |_| Some(7)).is_none());
     }
 }

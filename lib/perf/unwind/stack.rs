@@ -1,7 +1,9 @@
 //! The stack of a sample: the copy that came with it and, where that ends, the thread's own memory.
 //!
-//! The thread has run on since. What it has on its stack beyond the copy is the sample's only if the highest return address
-//! in the copy (the anchor) still stands where it stood; and every return address in it must follow a call.
+//! The thread has run on since. What it has on its stack beyond the copy is the sample's only if the return addresses at
+//! the end of the copy (the anchors) still stand where they stood, before it is read and after; and every return address
+//! in it must follow a call. One anchor would not do: a return address outlives its call where another leaves its memory
+//! unwritten, in a buffer say, but not every one on a page does.
 
 use super::patience::Patience;
 use super::second_look::SecondLook;
@@ -19,8 +21,15 @@ const PAGE: u64 = 4096;
 /// How far beyond the copy the living stack is followed.
 const LONGEST_TAIL: u64 = 8 << 20;
 
+/// So far from the end of the copy return addresses are anchors. Of twice as many those that change in a compiler's calls
+/// cost more stacks than they prove.
+const ANCHORAGE: u64 = PAGE;
+
 /// So many pieces serve the next stack too.
 const MOST_KEPT: usize = 16;
+
+/// Where a return address stands on the stack, and the address.
+pub type Slot = (u64, u64);
 
 /// What living threads have on their stacks. What was read for one sample serves those that are unwound together with it,
 /// which mostly come from the same thread.
@@ -32,6 +41,8 @@ pub struct Living {
     pub second_look: Option<SecondLook>,
     /// The process that is read.
     pid: u32,
+    /// The return addresses at the end of the copy at hand, or the highest one.
+    anchors: Vec<Slot>,
     /// The pieces of its memory that were read, and behind them buffers that stacks before it needed: most need some, and
     /// memory that is new costs more than what is read into it.
     pieces: Vec<Piece>,
@@ -41,7 +52,8 @@ pub struct Living {
 impl Living {
     /// What `memory` reads.
     pub fn new(memory: Box<dyn Memory>) -> Self {
-        Self { memory, patience: Patience::default(), second_look: None, pid: 0, pieces: Vec::new(), read: 0 }
+        let (patience, anchors, pieces) = (Patience::default(), Vec::new(), Vec::new());
+        Self { memory, patience, second_look: None, pid: 0, anchors, pieces, read: 0 }
     }
 
     /// What a process has on its stacks now, or had when it was read.
@@ -69,14 +81,44 @@ impl Living {
     pub fn judge(&mut self, sample: Moment<'_>, steps: &mut Vec<Step>, (copied, tail): (usize, Tail), end: End) -> End {
         if self.second_look.is_none() && end == End::Root && self.patience.trust.is_untested(sample.time) {
             let first = (sample.pid, self.patience.time);
-            let parts = (copied, tail == Tail::Anchored);
-            self.second_look = SecondLook::at(first, steps, parts, |place| self.of(sample.pid).word(place));
+            let anchors = if tail == Tail::Anchored { self.anchors.clone() } else { Vec::new() };
+            self.second_look =
+                SecondLook::at(first, anchors, &steps[copied..], |place| self.of(sample.pid).word(place));
         }
         self.patience.judge(sample, steps, (copied, tail), end)
     }
 
     fn forget(&mut self) {
         self.read = 0;
+    }
+
+    /// A return address was found in the copy of a stack that ends here, higher than those before it.
+    fn add_anchor(&mut self, anchor: Slot, end: u64) {
+        if self.anchors.first().is_some_and(|(place, _)| end.saturating_sub(*place) > ANCHORAGE) {
+            self.anchors.clear();
+        }
+        self.anchors.push(anchor);
+    }
+
+    /// Whether the anchors stood where they are when their place was read.
+    fn stood_by_anchors(&mut self) -> bool {
+        let anchors = std::mem::take(&mut self.anchors);
+        let stood = anchors.iter().rev().all(|(place, caller)| self.word(*place) == Some(*caller));
+        self.anchors = anchors;
+        stood
+    }
+
+    /// Whether they stand there now.
+    fn stands_by_anchors(&mut self) -> bool {
+        let mut now = [0; ANCHORAGE as usize];
+        let places = self.anchors.iter().map(|(place, _)| *place);
+        let (Some(first), Some(last)) = (places.clone().min(), places.max()) else { return true };
+        let Some(now) = now.get_mut(..(last - first) as usize + 8) else { return false };
+        self.memory.read(self.pid, first, now) == now.len()
+            && self
+                .anchors
+                .iter()
+                .all(|(place, caller)| now[(place - first) as usize..].starts_with(&caller.to_le_bytes()))
     }
 
     /// The word at an address.
@@ -120,8 +162,6 @@ pub struct Stack<'a> {
     start: u64,
     dump: &'a [u8],
     living: Option<&'a mut Living>,
-    /// The highest return address in the copy, and where it stands.
-    anchor: Option<(u64, u64)>,
     frames_in_dump: usize,
     tail: Tail,
     missed_above: bool,
@@ -147,7 +187,7 @@ impl Piece {
 pub enum Tail {
     /// Nothing was asked of it.
     Unread,
-    /// That of a thread that has not returned from the frames in the copy, as its anchor tells.
+    /// That of a thread that has not returned from the frames in the copy, as its anchors tell.
     Anchored,
     /// That of a thread of which nothing tells: in the copy was no return address.
     Adrift,
@@ -158,8 +198,11 @@ pub enum Tail {
 impl<'a> Stack<'a> {
     /// A copy of the stack that began at `start`, and what reads the rest of it.
     pub fn new(start: u64, dump: &'a [u8], pid: u32, living: Option<&'a mut Living>) -> Self {
-        let (living, tail) = (living.map(|living| living.of(pid)), Tail::Unread);
-        Self { start, dump, living, anchor: None, frames_in_dump: 1, tail, missed_above: false }
+        let mut living = living.map(|living| living.of(pid));
+        if let Some(living) = &mut living {
+            living.anchors.clear();
+        }
+        Self { start, dump, living, frames_in_dump: 1, tail: Tail::Unread, missed_above: false }
     }
 
     /// The word at an address.
@@ -201,10 +244,11 @@ impl<'a> Stack<'a> {
             return;
         }
         self.frames_in_dump = frames + 1;
-        if let Some(slot) = stack_pointer.checked_sub(8)
-            && self.read_dump(slot) == Some(caller)
+        if let Some(place) = stack_pointer.checked_sub(8)
+            && self.read_dump(place) == Some(caller)
+            && let Some(living) = &mut self.living
         {
-            self.anchor = Some((slot, caller));
+            living.add_anchor((place, caller), self.start.saturating_add(self.dump.len() as u64));
         }
     }
 
@@ -215,12 +259,20 @@ impl<'a> Stack<'a> {
 
     fn enter_tail(&mut self) -> Option<()> {
         let living = self.living.as_mut()?;
-        self.tail = match self.anchor {
-            None => Tail::Adrift,
-            Some((slot, caller)) if living.word(slot) == Some(caller) => Tail::Anchored,
-            Some(_) => Tail::Gone,
+        self.tail = match (living.anchors.is_empty(), living.stood_by_anchors()) {
+            (true, _) => Tail::Adrift,
+            (false, true) => Tail::Anchored,
+            (false, false) => Tail::Gone,
         };
         Some(())
+    }
+
+    /// Whether the thread has returned from the frames in the copy while the rest was read.
+    pub fn has_returned(&mut self) -> bool {
+        if self.tail == Tail::Anchored && self.living.as_mut().is_some_and(|living| !living.stands_by_anchors()) {
+            self.tail = Tail::Gone;
+        }
+        self.tail == Tail::Gone
     }
 
     /// Reads the process's memory anywhere: its code, say.
@@ -270,6 +322,34 @@ mod tests {
         let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words));
         stack.passed(0x10018, 0x10010, 1);
         assert_eq!((stack.read(0x10020), stack.tail()), (None, Tail::Gone));
+    }
+
+    #[test]
+    fn one_anchor_that_has_changed_on_the_last_page_of_the_copy_is_enough() {
+        let bytes = dump(0x10000, 2048);
+        let tail = |changed| {
+            let mut words = Living::new(Box::new(Words(changed, 7)));
+            let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words));
+            for place in [0x11000, 0x12ff8, 0x13000, 0x13800, 0x13ff8] {
+                stack.passed(place + 8, place, 1);
+            }
+            stack.read(0x14000);
+            stack.tail()
+        };
+        assert_eq!([0x13000, 0x13800, 0x13ff8].map(tail), [Tail::Gone; 3]);
+        // Below it a thread may have gone on, and what is no return address may change.
+        assert_eq!([0x11000, 0x12ff8, 0x13ff0].map(tail), [Tail::Anchored; 3]);
+    }
+
+    #[test]
+    fn a_thread_that_returns_while_it_is_read_tells_nothing() {
+        let bytes = dump(0x10000, 4);
+        let mut words = Living::new(Box::new(Words(0, 0)));
+        let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words));
+        stack.passed(0x10018, 0x10010, 1);
+        assert_eq!((stack.read(0x10020), stack.has_returned()), (Some(0x10020), false));
+        stack.living.as_mut().unwrap().memory = Box::new(Words(0x10010, 7));
+        assert_eq!((stack.has_returned(), stack.tail()), (true, Tail::Gone));
     }
 
     #[test]
