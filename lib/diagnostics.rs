@@ -39,8 +39,7 @@ impl Diagnostics {
     pub fn to_stderr(tool: &'static str, verbosity: i8) -> Self {
         let stderr = std::io::stderr();
         let bold = anstream::AutoStream::choice(&stderr) != anstream::ColorChoice::Never;
-        // Where the result goes to the terminal too it would stand between its lines.
-        let shown = verbosity >= 0 && stderr.is_terminal() && !std::io::stdout().is_terminal();
+        let shown = verbosity >= 0 && stderr.is_terminal();
         let progress = shown.then(|| Progress { due: Instant::now() + PATIENCE, shown: 0 });
         let sink: Box<dyn Write + Send> = if bold { Box::new(anstream::stderr()) } else { Box::new(stderr) };
         Self { bold, progress, ..Self::new(tool, verbosity, sink) }
@@ -139,6 +138,11 @@ impl Diagnostics {
     /// Whether anybody would see [`Self::progress`].
     pub fn shows_progress(&self) -> bool {
         self.progress.is_some()
+    }
+
+    /// Keeps how far the work is to itself: where the result goes to the terminal it would stand between its lines.
+    pub fn hide_progress(&mut self) {
+        self.progress = None;
     }
 
     /// Clears the line that [`Self::progress`] has written, before anything else goes to the terminal.

@@ -129,6 +129,9 @@ fn run<T: Tool>(tool: T, shared: &Shared, name: &'static str) -> u8 {
             return exit_status::<T>(&error);
         }
     };
+    if output.is_terminal() && !tool.names_files() {
+        diagnostics.hide_progress();
+    }
     let mut session = Session { sources, output, diagnostics };
     let result = tool.run(&mut session).and_then(|status| {
         if session.diagnostics.failed() {

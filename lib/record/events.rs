@@ -104,6 +104,9 @@ impl Metric {
     /// # Errors
     /// [`Error::Usage`] with the names that there are, [`Error::Refused`] where the machine has none of that name.
     pub fn named(name: &str) -> Result<Self, Error> {
+        if name.is_empty() {
+            return Err(Error::Usage("-e: an event has no name".to_owned()));
+        }
         if let Some(place) = name.strip_prefix("uprobe:") {
             return Self::call(name, Uprobe::parse(place)?);
         }
@@ -118,7 +121,11 @@ impl Metric {
             (Some(parts), None) => parts,
             (None, None) => return Err(failure),
         };
-        let Some((excluded, precise)) = read_modifiers(modifiers) else { return Err(failure) };
+        let Some((excluded, precise)) = read_modifiers(modifiers) else {
+            let is_known = Self::without_modifiers(event).is_ok_and(|metric| metric.event.ty != TRACEPOINT);
+            let what = format!("-e {name}: behind the event stand u, k and up to three p, not {modifiers}");
+            return Err(if is_known { Error::Usage(what) } else { failure });
+        };
         Ok(Self { name: name.to_owned(), excluded, precise, ..Self::without_modifiers(event)? })
     }
 

@@ -32,7 +32,7 @@ impl Counters {
         loop {
             match Opener::new(target, sampling, without_kernel, size).open() {
                 Err(Failure::Counter(error, _))
-                    if error.raw_os_error() == Some(libc::EACCES) && !without_kernel && !sampling.switches =>
+                    if error.raw_os_error() == Some(libc::EACCES) && !without_kernel && !sampling.needs_kernel() =>
                 {
                     without_kernel = true;
                 }

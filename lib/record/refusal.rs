@@ -14,7 +14,13 @@ pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: u
     let name = metric.name();
     let hertz = if let Rate::Frequency(hertz) = *rate { hertz } else { 0 };
     Error::Refused(match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) if sampling.switches && paranoid() > 1 => switches(),
+        Some(libc::EACCES | libc::EPERM) if sampling.switches && paranoid() > 1 => {
+            in_kernel("time off the CPU is known to the kernel alone")
+        }
+        Some(libc::EACCES | libc::EPERM) if sampling.needs_kernel() && paranoid() > 1 => {
+            let name = sampling.metrics.iter().find(|(metric, _)| metric.excluded.user).map_or(name, |(m, _)| m.name());
+            in_kernel(&format!("{name} is counted in the kernel alone"))
+        }
         Some(libc::EACCES | libc::EPERM) if metric.is_call() && !may_probe() => {
             format!("{name}: a probe in a program's code needs root, or CAP_PERFMON")
         }
@@ -106,10 +112,9 @@ pub fn rings(error: &io::Error) -> Error {
     })
 }
 
-fn switches() -> String {
+fn in_kernel(what: &str) -> String {
     format!(
-        "time off the CPU is known to the kernel alone: perf_event_paranoid is {} (needs 1, or CAP_PERFMON). \
-         Try: sudo sysctl kernel.perf_event_paranoid=1",
+        "{what}: perf_event_paranoid is {} (needs 1, or CAP_PERFMON). Try: sudo sysctl kernel.perf_event_paranoid=1",
         paranoid()
     )
 }

@@ -88,7 +88,7 @@ pub fn parse_ring(text: &str) -> Result<u8, String> {
     let pages = bytes.filter(|bytes| (1..=LARGEST_RING).contains(bytes)).map(|bytes| bytes.div_ceil(page));
     pages
         .map(|pages| pages.next_power_of_two().ilog2() as u8)
-        .ok_or_else(|| "pages such as 128, or bytes such as 512K".to_owned())
+        .ok_or_else(|| "pages such as 128, or bytes such as 512K, up to 1G".to_owned())
 }
 
 /// No ring is larger, in bytes.
@@ -173,6 +173,11 @@ impl Sampling {
             self.metrics.iter().map(|(_, rate)| if let Rate::Frequency(hertz) = rate { Some(*hertz) } else { None });
         let samples = hertz.sum::<Option<u64>>()?.saturating_mul(time.as_millis() as u64).div_ceil(1000);
         Some(samples.saturating_mul(u64::from(bytes) + 1024))
+    }
+
+    /// Whether nothing is left to record where the kernel must not be looked into.
+    pub(super) fn needs_kernel(&self) -> bool {
+        self.switches || self.metrics.iter().any(|(metric, _)| metric.excluded.user)
     }
 
     /// Makes sure that a ring that was asked for can hold a sample.

@@ -31,7 +31,7 @@ pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Ve
     ];
     lines.extend(recorded.times.as_ref().and_then(sparse));
     lines.extend(nothing(recorded));
-    lines.extend(advice(counts, call_graph, cure(recorded)));
+    lines.extend(advice(counts, call_graph, cure(recorded, call_graph)));
     lines.truncate(5);
     lines
 }
@@ -79,17 +79,20 @@ fn sparse(times: &Times) -> Option<String> {
 pub fn cuts(recorded: &Recorded) -> String {
     let cut = &recorded.recording.counts.truncated;
     format!(
-        "stacks cut: {} copy too small, {} changed before the rest was read, {} no unwind information, {} too deep",
-        cut.dump_too_small, cut.stale_tail, cut.no_unwind_information, cut.too_deep,
+        "stacks cut: {} copy too small, {} changed before the rest was read, {} no stack (within execve), \
+         {} no unwind information, {} too deep",
+        cut.dump_too_small, cut.stale_tail, cut.no_stack, cut.no_unwind_information, cut.too_deep,
     )
 }
 
 /// What makes samples fewer or smaller.
-fn cure(recorded: &Recorded) -> &'static str {
-    match recorded.metrics.iter().any(|(_, rate)| rate.period().is_some()) {
+fn cure(recorded: &Recorded, call_graph: CallGraph) -> &'static str {
+    let by_period = recorded.metrics.iter().any(|(_, rate)| rate.period().is_some());
+    match (by_period, call_graph) {
         _ if recorded.times.is_some() => "raise --off-cpu-period",
-        true => "raise -c, or take --call-graph fp",
-        false => "lower -F",
+        (true, CallGraph::Dwarf(_)) => "raise -c, or take --call-graph fp",
+        (true, _) => "raise -c",
+        (false, _) => "lower -F",
     }
 }
 

@@ -238,6 +238,32 @@ fn what_cannot_be_meant_is_a_usage_error() {
 }
 
 #[test]
+fn what_is_no_event_is_said() {
+    let modifiers = "-e cpu-clock:z: behind the event stand u, k and up to three p, not z\n";
+    for (event, said) in
+        [("cpu-clock:z", modifiers), ("", "-e: an event has no name\n"), (",", "-e: an event has no name\n")]
+    {
+        let outcome = record(["-e", event, "--", "true"]);
+        assert_eq!((outcome.code(), outcome.stderr), (2, format!("fg-record: {said}")));
+    }
+}
+
+#[test]
+fn without_leave_what_is_counted_in_the_kernel_alone_is_refused() {
+    let (Some(nobody), Some(_setting)) = (Nobody::new(), Setting::change(PARANOID, "2")) else { return };
+    for events in ["cpu-clock:k", "cpu-clock,page-faults:k --script"] {
+        let outcome = nobody.run(&format!("./fg-record -e {events} -- ./busy 0.1"));
+        assert_eq!(outcome.code(), 125, "{outcome:?}");
+        let event = if events.contains("--script") { "page-faults:k" } else { events };
+        let said = format!(
+            "fg-record: {event} is counted in the kernel alone: perf_event_paranoid is 2 (needs 1, or CAP_PERFMON). \
+             Try: sudo sysctl kernel.perf_event_paranoid=1\n"
+        );
+        assert_eq!(outcome.stderr, said);
+    }
+}
+
+#[test]
 fn without_leave_time_off_the_cpu_is_refused_with_the_reason() {
     let (Some(nobody), Some(_setting)) = (Nobody::new(), Setting::change(PARANOID, "2")) else { return };
     for option in ["--off-cpu", "--wall"] {

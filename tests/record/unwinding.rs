@@ -77,6 +77,22 @@ fn what_calls_of_before_have_left_in_buffers_is_not_on_the_stack() {
 }
 
 #[test]
+fn within_execve_there_is_no_stack_and_no_advice() {
+    if may_record() {
+        let script = "for n in $(seq 300); do sh -c 'exec /bin/true'; done";
+        let outcome = record(["-v", "-F", "4999", "--", "sh", "-c", script]).ok();
+        let cuts = outcome.stderr.lines().find_map(|line| line.strip_prefix("fg-record: stacks cut: ")).unwrap();
+        let count = |cause: &str| {
+            let part = cuts.split(", ").find_map(|part| part.strip_suffix(cause));
+            part.unwrap_or_else(|| panic!("{cuts}")).parse::<u64>().unwrap()
+        };
+        assert!(count(" no stack (within execve)") > 10, "{outcome:?}");
+        assert_eq!(count(" copy too small"), 0, "{outcome:?}");
+        assert!(!outcome.stderr.contains("without unwind information ("), "{outcome:?}");
+    }
+}
+
+#[test]
 fn a_sleepers_stack_is_what_is_read_until_it_wakes() {
     if may_record() && program("unwound").is_some() {
         // The rings are read every tenth of a second.

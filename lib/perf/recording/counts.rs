@@ -37,6 +37,8 @@ pub struct Truncated {
     pub dump_too_small: u64,
     /// The rest of the stack had changed before it could be read.
     pub stale_tail: u64,
+    /// The program had no stack that could be copied: within execve it has left the old one, and not begun the new one.
+    pub no_stack: u64,
     /// Code without unwind information.
     pub no_unwind_information: u64,
     /// The kernel writes no more addresses, or we follow no more.
@@ -46,7 +48,7 @@ pub struct Truncated {
 impl Truncated {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.dump_too_small + self.stale_tail + self.no_unwind_information + self.too_deep
+        self.dump_too_small + self.stale_tail + self.no_stack + self.no_unwind_information + self.too_deep
     }
 
     pub(super) fn count(&mut self, end: End) {
@@ -54,6 +56,7 @@ impl Truncated {
             End::Root => {}
             End::DumpTooSmall => self.dump_too_small += 1,
             End::StaleTail => self.stale_tail += 1,
+            End::NoStack => self.no_stack += 1,
             End::NoUnwindInformation => self.no_unwind_information += 1,
             End::TooDeep => self.too_deep += 1,
         }

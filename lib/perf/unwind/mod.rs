@@ -59,6 +59,8 @@ pub enum End {
     DumpTooSmall,
     /// The rest of the stack was read from the thread, but had changed since the sample.
     StaleTail,
+    /// There is none: within execve a program has left the old one, and not begun the new one.
+    NoStack,
     /// Code without unwind information and without frame pointers.
     NoUnwindInformation,
     /// It goes on, deeper than is followed.
@@ -181,6 +183,9 @@ impl Unwinder {
         let mut end = self.climb(moment, ip, &mut regs, &registers, &mut stack);
         if stack.has_returned() {
             end = self.discard_tail(&stack);
+        }
+        if end != End::Root && user.stack.is_empty() {
+            end = End::NoStack;
         }
         let (copied, tail) = (stack.frames_in_dump(), stack.tail());
         if let Some(living) = living.as_mut().filter(|_| !self.is_leaving) {
