@@ -5,6 +5,11 @@
 //! in, sorted by time; the rest waits: a record was published before whatever it caused was even stamped, so nothing is
 //! taken in before its cause. And a sample newer than the horizon first moves the horizon to now and has the side-band
 //! read again: what the sample refers to was published before it.
+//!
+//! Samples are copied out of their rings before any of them is taken in: where a thread was later tells what can still be
+//! read of it.
+
+use std::ops::Range;
 
 use rustix::time::ClockId;
 
@@ -32,6 +37,8 @@ pub struct Reader {
     horizon: u64,
     /// Up to when was forgotten what nobody will ask for.
     forgotten: u64,
+    /// Records of samples that are to be taken in.
+    batch: Batch,
     /// Side-band records that are newer than the horizon: when they were written, into which of the rings.
     waiting: Vec<(u64, usize, Vec<u8>)>,
 }
@@ -45,6 +52,7 @@ impl Default for Reader {
             asked_since: u64::MAX,
             horizon: 0,
             forgotten: 0,
+            batch: Batch::default(),
             waiting: Vec::new(),
         }
     }
@@ -64,20 +72,16 @@ impl Reader {
         let over = is_due.then(|| recording.over_before(past, target::is_there));
         let begin = now();
         let until = if is_last { u64::MAX } else { begin };
-        let mut found = false;
         self.read_side_band(counters, recording);
-        for rings in &counters.rings {
-            let Some(records) = rings.samples.sampler().iter() else { continue };
-            let mut records = records.into_cow();
-            while let Some(record) = records.lending_next() {
-                found = true;
-                let record = rings.samples.parse(record.as_raw().as_bytes());
-                let time = self.take_sample(record, counters, recording);
-                if time > until {
-                    break;
-                }
-            }
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.read(until, counters, recording);
+        let found = !batch.records.is_empty();
+        for (ring, record) in &batch.records {
+            let record = counters.rings[*ring].samples.parse(&batch.bytes[record.clone()]);
+            self.take_sample(record, counters, recording);
         }
+        self.batch = batch;
+        recording.forget_sightings();
         self.read_switches(counters, recording);
         if let Some(switches) = &mut self.switches {
             switches.settle(begin, recording);
@@ -121,16 +125,10 @@ impl Reader {
         }
     }
 
-    /// Takes a record in, and says when it was written.
-    fn take_sample(
-        &mut self,
-        record: Option<(Stamp, Event<'_>)>,
-        counters: &Counters,
-        recording: &mut Recording,
-    ) -> u64 {
+    fn take_sample(&mut self, record: Option<(Stamp, Event<'_>)>, counters: &Counters, recording: &mut Recording) {
         let Some((stamp, event)) = record else {
             recording.counts.malformed += 1;
-            return 0;
+            return;
         };
         match event {
             Event::Sample(sample) => {
@@ -156,7 +154,6 @@ impl Reader {
             Event::Lost(count) => recording.counts.lost += count,
             _ => recording.take(stamp, event),
         }
-        stamp.time
     }
 
     fn is_kept(&mut self, event: u32) -> bool {
@@ -194,6 +191,39 @@ impl Reader {
                     switches.see(stamp, &event);
                 }
                 recording.take(stamp, event);
+            }
+        }
+    }
+}
+
+/// Records that were copied out of the rings of samples.
+#[derive(Debug, Default)]
+struct Batch {
+    bytes: Vec<u8>,
+    /// For each the ring that it is from, and where its bytes are.
+    records: Vec<(usize, Range<usize>)>,
+}
+
+impl Batch {
+    /// Reads the rings, of each no more than one record that was written after a time.
+    fn read(&mut self, until: u64, counters: &Counters, recording: &mut Recording) {
+        self.bytes.clear();
+        self.records.clear();
+        for (number, rings) in counters.rings.iter().enumerate() {
+            let Some(records) = rings.samples.sampler().iter() else { continue };
+            let mut records = records.into_cow();
+            while let Some(record) = records.lending_next() {
+                let bytes = record.as_raw().as_bytes();
+                let start = self.bytes.len();
+                self.bytes.extend_from_slice(bytes);
+                self.records.push((number, start..self.bytes.len()));
+                let Some((stamp, event)) = rings.samples.parse(bytes) else { continue };
+                if let Event::Sample(sample) = &event {
+                    recording.foresee(stamp, sample);
+                }
+                if stamp.time > until {
+                    break;
+                }
             }
         }
     }

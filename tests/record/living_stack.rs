@@ -12,7 +12,7 @@ use fgkit::perf::process::{Mapping, Processes};
 use fgkit::perf::unwind::{End, Moment, Unwinder};
 use fgkit::record::ProcessMemory;
 use fgkit::record::command::Held;
-use fgkit::record::counters::Counters;
+use fgkit::record::counters::{Counters, CpuRings};
 use fgkit::record::events::Metric;
 use fgkit::record::rings::now;
 use fgkit::record::sampling::{CallGraph, Rate, Sampling};
@@ -65,17 +65,28 @@ impl Comparison {
                 }
             }
         }
-        self.small.look_again(now());
+        let mut found = Vec::new();
         for rings in &counters.rings {
             let mut records = rings.samples.sampler().iter().unwrap().into_cow();
             while let Some(record) = records.lending_next() {
-                if let Some((stamp, Event::Sample(sample))) = rings.samples.parse(record.as_raw().as_bytes())
-                    && let Some(user) = sample.user
-                {
-                    self.compare(stamp, user);
-                }
+                found.push((rings, record.as_raw().as_bytes().to_vec()));
             }
         }
+        self.small.look_again(now());
+        let sample_of = |(rings, record): &'_ (&CpuRings, Vec<u8>), take: &mut dyn FnMut(Stamp, UserState<'_>)| {
+            if let Some((stamp, Event::Sample(sample))) = rings.samples.parse(record)
+                && let Some(user) = sample.user
+            {
+                take(stamp, user);
+            }
+        };
+        for record in &found {
+            sample_of(record, &mut |stamp, user| self.small.foresee(stamp.tid, stamp.time, &user));
+        }
+        for record in &found {
+            sample_of(record, &mut |stamp, user| self.compare(stamp, user));
+        }
+        self.small.forget_sightings();
     }
 
     fn map(&mut self, stamp: Stamp, mmap: &Mmap<'_>) {

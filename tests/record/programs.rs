@@ -80,7 +80,7 @@ const FAULTS: &str = r"
 ";
 
 /// Without frame pointers: `deep`, 200 calls deep; `wide`, whose frames are larger than the copy of the stack and come
-/// and go; `buffers`, two kinds of calls in the same places; `alarmed`, which is mostly in a signal handler above `qsort`'s callback.
+/// and go; `buffers`, two kinds of calls in the same places, `shallows`, of which one is shallow; `alarmed`, which is mostly in a signal handler above `qsort`'s callback.
 const UNWOUND: &str = r#"
     #include <signal.h>
     #include <stdio.h>
@@ -169,6 +169,26 @@ const UNWOUND: &str = r#"
         __asm__ volatile("" :: "r"(buffer));
         return sum;
     }
+    /* Deep calls, and shallow ones ten times as long, under which the deep ones' stack stays as it was. */
+    __attribute__((noinline)) unsigned long odd_depth(int depth) {
+        char buffer[600];
+        __asm__ volatile("" :: "r"(buffer) : "memory");
+        if (!depth) work(100000);
+        unsigned long sum = depth ? odd_depth(depth - 1) + 1 : 0;
+        __asm__ volatile("" :: "r"(buffer) : "memory");
+        return sum;
+    }
+    __attribute__((noinline)) unsigned long odd_shallow(int depth) {
+        unsigned long sum = depth ? odd_shallow(depth - 1) + 1 : odd_depth(33);
+        __asm__ volatile("");
+        return sum;
+    }
+    __attribute__((noinline)) unsigned long even_shallow(int depth) {
+        if (!depth) work(1000000);
+        unsigned long sum = depth ? even_shallow(depth - 1) + 2 : 0;
+        __asm__ volatile("");
+        return sum;
+    }
     #ifdef __x86_64__
     /* Its frame address is in rbx, which the function that it calls saves and changes. */
     void realigned(void);
@@ -194,6 +214,7 @@ const UNWOUND: &str = r#"
         if (naps || !strcmp(words[1], "requests")) for (int n = 0; n < 800 / length; n++) sink += odd_request() + even_request();
         if (!strcmp(words[1], "turns")) for (int n = 0; n < 200; n++) sink += odd_call(30) + even_call(30);
         if (!strcmp(words[1], "buffers")) for (int n = 0; n < 4000; n++) sink += odd_buffer(100) + even_buffer(100);
+        if (!strcmp(words[1], "shallows")) for (int n = 0; n < 1000; n++) sink += odd_shallow(3) + even_shallow(6);
         if (!strcmp(words[1], "deep")) for (int n = 0; n < 15000; n++) deep(200);
         if (!strcmp(words[1], "wide")) for (int n = 0; n < 40; n++) wide(7, n);
         if (!strcmp(words[1], "alarmed")) sort();

@@ -77,6 +77,14 @@ fn what_calls_of_before_have_left_in_buffers_is_not_on_the_stack() {
 }
 
 #[test]
+fn what_stands_below_a_thread_that_has_returned_is_not_on_its_stack() {
+    if may_record() && program("unwound").is_some() {
+        let (share, _) = mixed(&record(["--", &program("unwound").unwrap(), "shallows"]).ok());
+        assert!(share < 0.005, "{share}");
+    }
+}
+
+#[test]
 fn within_execve_there_is_no_stack_and_no_advice() {
     if may_record() {
         let script = "for n in $(seq 300); do sh -c 'exec /bin/true'; done";

@@ -90,6 +90,18 @@ impl Recording {
         self.unwinder.deepest = frames;
     }
 
+    /// A sample was found that will be taken in before the next look: its thread was there by then.
+    pub fn foresee(&mut self, stamp: Stamp, sample: &Sample<'_>) {
+        if let Some(user) = &sample.user {
+            self.unwinder.foresee(stamp.tid, stamp.time, user);
+        }
+    }
+
+    /// All that was foreseen has been taken in.
+    pub fn forget_sightings(&mut self) {
+        self.unwinder.forget_sightings();
+    }
+
     /// What is read of living threads from now on is of this time.
     pub fn look_again(&mut self, time: u64) {
         self.unwinder.look_again(time);

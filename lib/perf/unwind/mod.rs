@@ -11,6 +11,7 @@ mod code;
 mod module;
 mod patience;
 mod second_look;
+mod sightings;
 mod special;
 mod stack;
 mod x86_64;
@@ -133,6 +134,22 @@ impl Unwinder {
         }
     }
 
+    /// A sample is known and will be taken in, before the next look: its thread was there by then.
+    pub fn foresee(&mut self, tid: u32, time: u64, user: &UserState<'_>) {
+        if let Some(living) = &mut self.living
+            && let Some((_, regs)) = Native::start(&Registers::new(user.mask, user.registers))
+        {
+            living.sightings.add(tid, time, Native::stack_pointer(&regs));
+        }
+    }
+
+    /// All that was foreseen has been taken in.
+    pub fn forget_sightings(&mut self) {
+        if let Some(living) = &mut self.living {
+            living.sightings.clear();
+        }
+    }
+
     /// What is read of living threads from now on is of this time.
     pub fn look_again(&mut self, time: u64) {
         if let Some(living) = &mut self.living {
@@ -179,7 +196,8 @@ impl Unwinder {
         let mut living = self.living.take();
         // If another program runs there by now, its memory tells nothing.
         let is_same_program = !moment.processes.has_execed_since(moment.pid, moment.time);
-        let mut stack = Stack::new(start, user.stack, moment.pid, living.as_mut().filter(|_| is_same_program));
+        let seen = living.as_mut().map_or(0, |living| living.sightings.highest_after(moment.tid, moment.time));
+        let mut stack = Stack::new(start, user.stack, moment.pid, living.as_mut().filter(|_| is_same_program), seen);
         let mut end = self.climb(moment, ip, &mut regs, &registers, &mut stack);
         if stack.has_returned() {
             end = self.discard_tail(&stack);
@@ -348,8 +366,17 @@ impl Unwinder {
             0 => FrameAddress::from_return_address(2).unwrap_or(lookup),
             _ => lookup,
         };
-        let mut read = |address| stack.read(address).ok_or(());
+        let (mut last, knows_code) = (None, lookup.address() > 2);
+        let mut read = |address| {
+            last = stack.read(address);
+            last.ok_or(())
+        };
+        let is_first = self.steps.len() == 1;
         match self.framehop.unwind_frame(lookup, regs, self.rules.of(lookup.address_for_lookup()), &mut read) {
+            // What was on the stack of a thread that has gone is zero now: code that knows its caller was called.
+            Ok(None) if knows_code && last == Some(0) && stack.tail() != Tail::Unread => Unwound::Lost,
+            // A register or a word that is zero by chance: what runs was called, but for the entry point.
+            Ok(None) if is_first => Unwound::Lost,
             Ok(Some(0)) | Ok(None) | Err(framehop::Error::ReturnAddressIsNull) => Unwound::Root,
             Ok(Some(caller)) => Unwound::Caller(Address { value: caller, in_kernel: false, exact: false }),
             Err(framehop::Error::CouldNotReadStack(_)) if stack.missed_above() => Unwound::Unreadable,

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::stack::Tail;
+use super::stack::{ANCHORAGE, Slot, Tail, has_returned_from};
 use super::{End, Moment, Step};
 
 /// So soon after a sample a thread is believed to be where it was, if any is.
@@ -144,6 +144,18 @@ impl Patience {
     /// All places have changed their meaning.
     pub fn forget(&mut self) {
         self.threads.clear();
+    }
+
+    /// The return addresses at the end of the copy of a thread's last stack, if its rest was found and the thread has
+    /// returned from them shortly after: if they stand there still, they tell nothing.
+    pub fn left(&self, sample: Moment<'_>, stack_pointer: u64) -> Option<Vec<Slot>> {
+        let last = &self.threads.get(&sample.tid)?.now;
+        let copied = last.steps.get(..last.copied).filter(|copied| last.is_whole && copied.len() < last.steps.len())?;
+        let slot = |step: &Step| (step.stack_pointer.wrapping_sub(8), step.address.value);
+        let (highest, _) = copied.get(1..)?.last().map(slot)?;
+        let is_close = sample.time.saturating_sub(last.time) < CLOSE_NS;
+        let anchors = copied[1..].iter().map(slot).filter(|(place, _)| highest - place.min(&highest) < ANCHORAGE);
+        (is_close && has_returned_from(highest, stack_pointer)).then(|| anchors.collect())
     }
 
     /// Judges a sample's stack, of which so many frames stood in the copy: leaves what can be believed of it, and says how
@@ -274,6 +286,21 @@ mod tests {
         }
         assert_eq!(looking.at(150 * MS, 150 * MS, &[1, 2, 3, 4], End::Root), (vec![1, 2], End::StaleTail));
         assert_eq!(looking.0.wait(), Some(LONGEST));
+    }
+
+    #[test]
+    fn return_addresses_that_were_returned_from_are_looked_at_again() {
+        let mut looking = Looking::new();
+        looking.at(5 * MS, 5 * MS, &[1, 2, 3], End::Root);
+        let left = |looking: &Looking, time, stack_pointer| {
+            let sample = Moment { pid: 1, tid: 1, time, processes: &looking.1, objects: &looking.2 };
+            looking.0.left(sample, stack_pointer)
+        };
+        // The second frame's stack begins at 0x1001.
+        assert_eq!(left(&looking, 6 * MS, 0x2000), Some(vec![(0x1001 - 8, 2)]));
+        assert_eq!([left(&looking, 6 * MS, 0x1000 - 8), left(&looking, 8 * MS, 0x2000)], [None, None]);
+        looking.at(7 * MS, 7 * MS, &[1, 2], End::Root);
+        assert_eq!(left(&looking, 8 * MS, 0x2000), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 use super::patience::Patience;
 use super::second_look::SecondLook;
+use super::sightings::Sightings;
 use super::{End, Moment, Step};
 
 /// Reads the memory of living processes.
@@ -23,7 +24,7 @@ const LONGEST_TAIL: u64 = 8 << 20;
 
 /// So far from the end of the copy return addresses are anchors. Of twice as many those that change in a compiler's calls
 /// cost more stacks than they prove.
-const ANCHORAGE: u64 = PAGE;
+pub const ANCHORAGE: u64 = PAGE;
 
 /// So many pieces serve the next stack too.
 const MOST_KEPT: usize = 16;
@@ -39,6 +40,8 @@ pub struct Living {
     pub patience: Patience,
     /// What is to be looked at again.
     pub second_look: Option<SecondLook>,
+    /// Where threads were seen since.
+    pub sightings: Sightings,
     /// The process that is read.
     pid: u32,
     /// The return addresses at the end of the copy at hand, or the highest one.
@@ -53,7 +56,8 @@ impl Living {
     /// What `memory` reads.
     pub fn new(memory: Box<dyn Memory>) -> Self {
         let (patience, anchors, pieces) = (Patience::default(), Vec::new(), Vec::new());
-        Self { memory, patience, second_look: None, pid: 0, anchors, pieces, read: 0 }
+        let sightings = Sightings::default();
+        Self { memory, patience, second_look: None, sightings, pid: 0, anchors, pieces, read: 0 }
     }
 
     /// What a process has on its stacks now, or had when it was read.
@@ -79,6 +83,11 @@ impl Living {
     /// Judges a sample's stack, of which so many frames stood in the copy: leaves what can be believed of it, and says how
     /// it ends.
     pub fn judge(&mut self, sample: Moment<'_>, steps: &mut Vec<Step>, (copied, tail): (usize, Tail), end: End) -> End {
+        let stack_pointer = steps.first().map_or(0, |step| step.stack_pointer);
+        if let Some(anchors) = self.patience.left(sample, stack_pointer) {
+            let stand = anchors.iter().all(|(place, caller)| self.of(sample.pid).word(*place) == Some(*caller));
+            self.patience.trust.learn(stand, sample.time);
+        }
         if self.second_look.is_none() && end == End::Root && self.patience.trust.is_untested(sample.time) {
             let first = (sample.pid, self.patience.time);
             let anchors = if tail == Tail::Anchored { self.anchors.clone() } else { Vec::new() };
@@ -162,6 +171,8 @@ pub struct Stack<'a> {
     start: u64,
     dump: &'a [u8],
     living: Option<&'a mut Living>,
+    /// The highest place where the stack pointer was seen since.
+    seen: u64,
     frames_in_dump: usize,
     tail: Tail,
     missed_above: bool,
@@ -182,6 +193,11 @@ impl Piece {
     }
 }
 
+/// Whether a thread whose stack pointer is there has returned from the frame with that place. Further up is another stack.
+pub fn has_returned_from(place: u64, stack_pointer: u64) -> bool {
+    stack_pointer > place && stack_pointer - place < LONGEST_TAIL
+}
+
 /// The part of a stack that is beyond the copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
@@ -197,12 +213,12 @@ pub enum Tail {
 
 impl<'a> Stack<'a> {
     /// A copy of the stack that began at `start`, and what reads the rest of it.
-    pub fn new(start: u64, dump: &'a [u8], pid: u32, living: Option<&'a mut Living>) -> Self {
+    pub fn new(start: u64, dump: &'a [u8], pid: u32, living: Option<&'a mut Living>, seen: u64) -> Self {
         let mut living = living.map(|living| living.of(pid));
         if let Some(living) = &mut living {
             living.anchors.clear();
         }
-        Self { start, dump, living, frames_in_dump: 1, tail: Tail::Unread, missed_above: false }
+        Self { start, dump, living, seen, frames_in_dump: 1, tail: Tail::Unread, missed_above: false }
     }
 
     /// The word at an address.
@@ -259,7 +275,10 @@ impl<'a> Stack<'a> {
 
     fn enter_tail(&mut self) -> Option<()> {
         let living = self.living.as_mut()?;
+        let end = self.start.saturating_add(self.dump.len() as u64);
+        let highest = living.anchors.last().map_or(end, |(place, _)| *place);
         self.tail = match (living.anchors.is_empty(), living.stood_by_anchors()) {
+            _ if has_returned_from(highest, self.seen) => Tail::Gone,
             (true, _) => Tail::Adrift,
             (false, true) => Tail::Anchored,
             (false, false) => Tail::Gone,
@@ -308,7 +327,7 @@ mod tests {
     fn beyond_the_copy_the_living_stack_is_read() {
         let bytes = dump(0x10000, 4);
         let mut words = Living::new(Box::new(Words(0, 0)));
-        let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words));
+        let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words), 0);
         stack.passed(0x10018, 0x10010, 1);
         assert_eq!((stack.read(0x10008), stack.tail()), (Some(0x10008), Tail::Unread));
         assert_eq!((stack.read(0x10020), stack.tail()), (Some(0x10020), Tail::Anchored));
@@ -319,7 +338,7 @@ mod tests {
     fn a_thread_that_has_returned_tells_nothing() {
         let bytes = dump(0x10000, 4);
         let mut words = Living::new(Box::new(Words(0x10010, 7)));
-        let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words));
+        let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words), 0);
         stack.passed(0x10018, 0x10010, 1);
         assert_eq!((stack.read(0x10020), stack.tail()), (None, Tail::Gone));
     }
@@ -329,7 +348,7 @@ mod tests {
         let bytes = dump(0x10000, 2048);
         let tail = |changed| {
             let mut words = Living::new(Box::new(Words(changed, 7)));
-            let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words));
+            let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words), 0);
             for place in [0x11000, 0x12ff8, 0x13000, 0x13800, 0x13ff8] {
                 stack.passed(place + 8, place, 1);
             }
@@ -345,7 +364,7 @@ mod tests {
     fn a_thread_that_returns_while_it_is_read_tells_nothing() {
         let bytes = dump(0x10000, 4);
         let mut words = Living::new(Box::new(Words(0, 0)));
-        let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words));
+        let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words), 0);
         stack.passed(0x10018, 0x10010, 1);
         assert_eq!((stack.read(0x10020), stack.has_returned()), (Some(0x10020), false));
         stack.living.as_mut().unwrap().memory = Box::new(Words(0x10010, 7));
@@ -353,10 +372,25 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_was_seen_higher_up_has_returned() {
+        let bytes = dump(0x10000, 4);
+        let tail = |seen| {
+            let mut words = Living::new(Box::new(Words(0, 0)));
+            let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words), seen);
+            stack.passed(0x10018, 0x10010, 1);
+            stack.read(0x10020);
+            stack.tail()
+        };
+        // Not from the frame that has its return address there, and so far away it is on another stack.
+        assert_eq!([0, 0x8000, 0x10010, 0x10000 + (9 << 20)].map(tail), [Tail::Anchored; 4]);
+        assert_eq!([0x10018, 0x10100].map(tail), [Tail::Gone; 2]);
+    }
+
+    #[test]
     fn a_frame_larger_than_the_copy_has_no_anchor() {
         let bytes = dump(0x10000, 4);
         let mut words = Living::new(Box::new(Words(0, 0)));
-        let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words));
+        let mut stack = Stack::new(0x10000, &bytes, 1, Some(&mut words), 0);
         assert_eq!((stack.read(0x10020), stack.tail()), (Some(0x10020), Tail::Adrift));
     }
 
@@ -364,7 +398,7 @@ mod tests {
     fn samples_that_are_unwound_together_share_what_was_read() {
         let bytes = dump(0x10000, 4);
         let mut words = Living::new(Box::new(Words(0x10028, 7)));
-        let read = |words: &mut Living, pid| Stack::new(0x10000, &bytes, pid, Some(words)).read(0x10028);
+        let read = |words: &mut Living, pid| Stack::new(0x10000, &bytes, pid, Some(words), 0).read(0x10028);
         assert_eq!(read(&mut words, 1), Some(7));
         words.memory = Box::new(Words(0x10028, 8));
         assert_eq!((read(&mut words, 1), read(&mut words, 2)), (Some(7), Some(8)));
@@ -376,7 +410,7 @@ mod tests {
     #[test]
     fn without_memory_the_copy_is_all() {
         let bytes = dump(0x10000, 4);
-        let mut stack = Stack::new(0x10000, &bytes, 1, None);
+        let mut stack = Stack::new(0x10000, &bytes, 1, None, 0);
         assert_eq!((stack.read(0x10020), stack.missed_above(), stack.tail()), (None, true, Tail::Unread));
     }
 }
