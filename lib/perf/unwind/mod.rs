@@ -29,7 +29,7 @@ use self::module::Section;
 use self::second_look::LATER;
 pub use self::special::SpecialFrames;
 pub use self::stack::Memory;
-use self::stack::{Living, Stack, Tail};
+use self::stack::{Living, Slot, Stack, Tail};
 use super::event::{Address, UserState};
 use super::object::ObjectId;
 use super::process::Mapping;
@@ -82,6 +82,11 @@ pub struct Step {
 impl Step {
     fn frame(&self) -> (u64, u64) {
         (self.address.value, self.stack_pointer)
+    }
+
+    /// Where its return address stands, if a call left it there.
+    fn slot(&self) -> Slot {
+        (self.stack_pointer.wrapping_sub(8), self.address.value)
     }
 }
 

@@ -2,11 +2,12 @@
 //!
 //! To be woken for each sample is most of what a recorder costs. But the longer it waits, the more often a thread has
 //! returned from what it was called from. Mostly that shows: another return address stands where the copy of its stack
-//! ends (the anchor). It need not: where the same function was called again, from elsewhere, the same address stands
-//! there, and what follows is another call's. How far anchors can be trusted is measured all the time: a thread's stack at
-//! the last look had one too, and if it still stands in the next stack, the same callers must follow. By how often they do
-//! not, or the rest of a stack is gone, is waited longer or shorter: programs that serve a request every few milliseconds
-//! are looked at for each sample, a compiler deep in its work every few milliseconds.
+//! ends (an anchor), or the thread was seen higher up. It need not: where the same function was called again, from
+//! elsewhere, the same address stands there, and what follows is another call's. How far anchors can be trusted is
+//! measured all the time: a thread's stack at the last look had one too, and if it still stands in the next stack, the
+//! same callers must follow. By how often they do not, or the rest of a stack is gone, is waited longer or shorter:
+//! programs that serve a request every few milliseconds are looked at for each sample, a compiler deep in its work
+//! every few milliseconds.
 //!
 //! What is gone at this look may have been seen at the last one: the thread was there before the sample, and at it. What
 //! is looked at later than is waited for is not believed. And where a quarter of the anchors have new callers a millisecond
@@ -151,10 +152,9 @@ impl Patience {
     pub fn left(&self, sample: Moment<'_>, stack_pointer: u64) -> Option<Vec<Slot>> {
         let last = &self.threads.get(&sample.tid)?.now;
         let copied = last.steps.get(..last.copied).filter(|copied| last.is_whole && copied.len() < last.steps.len())?;
-        let slot = |step: &Step| (step.stack_pointer.wrapping_sub(8), step.address.value);
-        let (highest, _) = copied.get(1..)?.last().map(slot)?;
+        let (highest, _) = copied.get(1..)?.last().map(Step::slot)?;
         let is_close = sample.time.saturating_sub(last.time) < CLOSE_NS;
-        let anchors = copied[1..].iter().map(slot).filter(|(place, _)| highest - place.min(&highest) < ANCHORAGE);
+        let anchors = copied[1..].iter().map(Step::slot).filter(|(place, _)| highest - place.min(&highest) < ANCHORAGE);
         (is_close && has_returned_from(highest, stack_pointer)).then(|| anchors.collect())
     }
 

@@ -31,8 +31,7 @@ impl SecondLook {
         steps: &[Step],
         mut read: impl FnMut(u64) -> Option<u64>,
     ) -> Option<Self> {
-        let slot = |step: &Step| (step.stack_pointer.wrapping_sub(8), step.address.value);
-        let callers = steps.iter().map(slot).filter(|(place, value)| read(*place) == Some(*value));
+        let callers = steps.iter().map(Step::slot).filter(|(place, value)| read(*place) == Some(*value));
         let callers: Vec<Slot> = callers.collect();
         (!callers.is_empty()).then_some(Self { pid, time, anchors, callers })
     }
