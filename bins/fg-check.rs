@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use fgkit::Error;
 use fgkit::check::{BUSY, Finding, Measure, Rule, Style, Verdict, annotation, check, junit, junit_of_error, line};
-use fgkit::cli::{self, Entries, Output, Session, Tool};
+use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::csv::Categories;
-use fgkit::diff::significance::Runs;
 use fgkit::input::Source;
+use fgkit::output::Output;
+use fgkit::stats::significance::Runs;
 
 /// Check a profile against limits: a gate for CI
 ///

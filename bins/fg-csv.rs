@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use fgkit::Error;
 use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::csv::{By, Categories, DEFAULT_CATEGORIES, Format, Table, count, summary, write};
-use fgkit::diff::samples::Weighed;
-use fgkit::diff::significance::Runs;
 use fgkit::profile::Weight;
+use fgkit::stats::significance::Runs;
+use fgkit::stats::weight_kind::Weighed;
 
 /// Count what each function weighs, alone and with what it calls
 ///

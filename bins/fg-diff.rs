@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::diagnostics::{Diagnostics, plural};
-use fgkit::diff::samples::Weighed;
-use fgkit::diff::significance::Runs;
 use fgkit::diff::{Comparison, Options, Scaling, diff, diff_streams};
 use fgkit::filter::{Rename, Threshold};
 use fgkit::input::Source;
 use fgkit::profile::{Profile, Weight};
+use fgkit::stats::significance::Runs;
+use fgkit::stats::weight_kind::Weighed;
 use fgkit::{Error, folded};
 
 /// Compare two profiles: every stack of either with its weight before and after

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Entries, Output, Session, Tool};
+use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::diagnostics::Diagnostics;
 use fgkit::input::Source;
+use fgkit::output::Output;
 use fgkit::profile::Weight;
 use fgkit::svg::colour::{Colour, Palette, Scheme};
 use fgkit::svg::name_attributes::NameAttributes;

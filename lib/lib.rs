@@ -29,6 +29,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod bytes;
 pub mod check;
 pub mod cli;
 pub mod collapse;
@@ -40,12 +41,17 @@ pub mod filter;
 pub mod folded;
 pub mod heatmap;
 pub mod input;
+pub mod interrupts;
+pub mod markers;
+pub mod output;
+mod parallel;
 pub mod perf;
 pub mod pprof;
 pub mod profile;
 #[cfg(target_os = "linux")]
 pub mod record;
+pub mod stats;
 pub mod svg;
-mod threads;
+pub mod symbol_name;
 
 pub use error::{Error, plain};

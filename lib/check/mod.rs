@@ -2,7 +2,7 @@
 //!
 //! Every stack is looked at once, by every rule. A share is of all weight, of a differential profile of that after;
 //! growth is of all weight before, and where the weights are counts it must be more than noise, for which a run counts as
-//! so many samples at most as [`ONE_RUN`](crate::diff::significance::ONE_RUN) says.
+//! so many samples at most as [`ONE_RUN`](crate::stats::significance::ONE_RUN) says.
 
 mod report;
 mod rule;
@@ -15,13 +15,14 @@ use std::collections::BTreeMap;
 
 use self::spin::Spin;
 use crate::Error;
-use crate::csv::{Categories, charged, is_state};
+use crate::csv::{Categories, charged};
 use crate::diagnostics::Diagnostics;
-use crate::diff::samples::{Divisor, Weighed};
-use crate::diff::significance::{Differences, FALSE_DISCOVERIES, Runs};
 use crate::folded::{Kind, Target, read_all};
 use crate::input::Source;
+use crate::markers::is_thread_state;
 use crate::profile::{FrameId, Frames, Weight, Weights};
+use crate::stats::significance::{Differences, FALSE_DISCOVERIES, Runs};
+use crate::stats::weight_kind::{Divisor, Weighed};
 
 /// Whether a rule is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,7 +204,7 @@ impl<'a> Intake<'a> {
     fn learn(&mut self) {
         for index in self.is_state.len()..self.frames.len() {
             let name = self.frames.name(FrameId::from_index(index as u32));
-            self.is_state.push(is_state(name));
+            self.is_state.push(is_thread_state(name));
             self.alone.push(Weights::default());
             self.last_stack.push(0);
             for (rule, concerns) in self.rules.iter().zip(&mut self.concerns) {

@@ -5,6 +5,7 @@ use regex::bytes::Regex;
 use crate::Error;
 use crate::csv::Categories;
 use crate::error::plain_pattern;
+use crate::markers;
 use crate::profile::{Weight, Weights};
 
 /// What a rule measures.
@@ -169,24 +170,17 @@ impl Rule {
     pub(super) fn concerns(&self, name: &[u8], categories: &Categories) -> bool {
         match self.measure {
             Measure::Category => self.text.as_deref() == Some(categories.of(name)),
-            Measure::Lost => name == b"[lost]",
-            Measure::Truncated => name == b"[truncated]",
-            Measure::Unknown => is_unknown(name),
+            Measure::Lost => name == markers::LOST,
+            Measure::Truncated => name == markers::TRUNCATED,
+            Measure::Unknown => markers::is_without_symbol(name),
             _ => self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(name)),
         }
     }
 }
 
-/// `[unknown]`, or a module's name in brackets where its function is not known.
-fn is_unknown(name: &[u8]) -> bool {
-    const MARKS: [&[u8]; 5] = [b"[lost]", b"[truncated]", b"[off-cpu]", b"[runnable]", b"[unsampled]"];
-    let name = crate::filter::without_suffix(name);
-    name.starts_with(b"[") && name.ends_with(b"]") && !MARKS.contains(&name)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Measure, Rule, is_unknown};
+    use super::{Measure, Rule};
 
     #[test]
     fn the_last_equals_sign_divides() {
@@ -211,14 +205,5 @@ mod tests {
         assert_eq!(measures, ["self", "growth", "lost"]);
         let error = Rule::parse_all("lost 1%\nnothing 3\n", "rules").unwrap_err().to_string();
         assert!(error.starts_with("rules:2: expected one of self, inclusive"), "{error}");
-    }
-
-    #[test]
-    fn states_and_marks_have_names() {
-        for (name, unknown) in
-            [("[unknown]", true), ("[libc.so.6]", true), ("[lost]", false), ("[off-cpu]", false), ("main", false)]
-        {
-            assert_eq!(is_unknown(name.as_bytes()), unknown, "{name}");
-        }
     }
 }

@@ -7,8 +7,6 @@ mod choosing;
 mod generate;
 mod manual;
 mod options;
-mod output;
-mod signals;
 mod usage;
 
 use std::ffi::OsString;
@@ -19,13 +17,11 @@ pub use choosing::Choosing;
 pub use manual::Entries;
 use options::Shared;
 pub use options::{Color, Common, Reading, parse_duration, parse_percent, positive};
-pub use output::Output;
-#[cfg(unix)]
-pub use signals::Interrupts;
 
-use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::input::Source;
+use crate::output::Output;
+use crate::{Error, interrupts};
 
 /// One of the programs: its own options, to which those are added that all have, and what it does.
 ///
@@ -110,7 +106,7 @@ pub fn main<T: Tool>() -> ExitCode {
     }
     colour_messages(shared.color);
     if !tool.handles_signals() {
-        signals::install(reads_stdin);
+        interrupts::install(reads_stdin);
     }
     ExitCode::from(run(tool, &shared, name))
 }

@@ -6,10 +6,9 @@ use super::chosen::Events;
 use super::log::Log;
 use super::{Counts, EventChoice, Options, Unit};
 use crate::Error;
+use crate::bytes::BOM;
 use crate::diagnostics::plural;
 use crate::input::{Block, Blocks, Source, after_last_line};
-
-const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// What a format's reader has of its input: take [`line`](Self::line) after line, or [`Read`] the bytes.
 pub(super) struct Document<'a> {

@@ -11,19 +11,19 @@ use super::sink::{Keep, Sink};
 use super::timeline::Timeline;
 use super::{Counts, Options, Parser, Remarks, detect, events};
 use crate::Error;
+use crate::bytes::BOM;
 use crate::diagnostics::Diagnostics;
 use crate::folded::Kind;
 use crate::input::{Block, NextBlock, Source};
+use crate::markers;
+use crate::parallel::{self, cores};
 use crate::profile::{Profile, Weights};
-use crate::threads::{self, cores};
 
 /// Formats whose samples have a time, a thread and a CPU.
 const TIMED: [&str; 2] = ["perf-script", "perf-data"];
 
 /// More threads than any machine has use for; each takes memory.
 const MOST_THREADS: usize = 1024;
-
-const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Folds all sources, in whatever formats they are, into one profile. A source that cannot be read is reported and the
 /// others still count.
@@ -37,7 +37,7 @@ pub fn collapse(sources: &[Source], options: &Options, diagnostics: &mut Diagnos
     let mut profile = merged(workers)?;
     let lost = lost.weight;
     if !lost.is_zero() {
-        let frame = profile.frames.intern(events::LOST);
+        let frame = profile.frames.intern(markers::LOST);
         profile.add(&[frame], Weights::plain(lost))?;
     }
     if threads > 1 {
@@ -54,7 +54,7 @@ pub fn collapse_in_order(
     sources: &[Source],
     options: &Options,
     diagnostics: &mut Diagnostics,
-    output: &mut crate::cli::Output,
+    output: &mut crate::output::Output,
 ) -> Result<(), Error> {
     let mut in_order = InOrder::new(output);
     let (_, lost) = read_all(sources, options, diagnostics, Keep::Order, Some(&mut in_order))?;
@@ -211,7 +211,7 @@ fn read_blocks(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) -
     }
     let threads = 1 + others.len();
     let workers = std::iter::once(first).chain(others);
-    threads::each(workers, threads, |worker| worker.run(shared)).into_iter().collect()
+    parallel::each(workers, threads, |worker| worker.run(shared)).into_iter().collect()
 }
 
 impl Worker {

@@ -8,9 +8,6 @@ use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::profile::Weight;
 
-/// The root frame of what was lost.
-pub(super) const LOST: &[u8] = b"[lost]";
-
 /// How many events are listed one by one.
 const SHOWN: usize = 8;
 

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::Remarks;
 use super::sink::Runs;
 use crate::Error;
-use crate::cli::Output;
 use crate::diagnostics::Diagnostics;
+use crate::markers;
+use crate::output::Output;
 use crate::profile::{Weight, Weights};
 
 /// One input's blocks.
@@ -115,7 +116,7 @@ impl<'a> InOrder<'a> {
     pub(super) fn finish(mut self, lost: Weight) -> Result<(), Error> {
         self.write()?;
         if !lost.is_zero() {
-            self.stack = super::events::LOST.to_vec();
+            self.stack = markers::LOST.to_vec();
             self.weights = Weights::plain(lost);
             self.write()?;
         }

@@ -4,11 +4,11 @@ use super::driver::working;
 use super::formats::folded;
 use super::{Options, detect};
 use crate::Error;
-use crate::cli::Output;
 use crate::diagnostics::Diagnostics;
 use crate::folded::sorted::{Sorted, Step, sorted};
 use crate::folded::{merge, merge_in_ranges, scan};
 use crate::input::{Blocks, Section, Source};
+use crate::output::Output;
 
 /// Merges all sources, if they are sorted folded files of which nothing is asked that they do not tell, and says whether
 /// they are. Each is scanned once before the first

@@ -1,7 +1,7 @@
 //! What is known by its beginning but cannot be folded, and what to do about it.
 
 use super::text;
-use crate::collapse::whole::BOM;
+use crate::bytes::strip_bom;
 
 /// How files begin.
 const BEGINNINGS: [(&[u8], &str); 15] = [
@@ -45,7 +45,7 @@ pub(super) fn why(head: &[u8]) -> Option<&'static str> {
 
 /// Whether it is one by what stands near its beginning.
 fn of_document(head: &[u8]) -> Option<&'static str> {
-    let head = head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start();
+    let head = strip_bom(head).trim_ascii_start();
     let begins = |with: &[u8]| head.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
     let holds = |what: &[u8]| memchr::memmem::find(&head[..head.len().min(2048)], what).is_some();
     if begins(b"<!doctype html") || begins(b"<html") {

@@ -1,8 +1,8 @@
 //! Where a parser puts its samples: into a profile, one after the other, or with their times.
 
-use super::text::UNKNOWN;
 use super::timeline::{Moment, Timeline};
 use crate::Error;
+use crate::markers::UNKNOWN;
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
 /// What a parser adds its samples to.

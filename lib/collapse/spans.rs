@@ -9,9 +9,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::diagnostics::Diagnostics;
 
-/// The root frame of samples in no span.
-pub(super) const NO_SPAN: &[u8] = b"[no span]";
-
 /// One span.
 #[derive(Clone, Debug)]
 pub(super) struct Span {

@@ -1,7 +1,8 @@
 //! Stacks as they are read: frame after frame, or as paths in a tree.
 
 use super::sink::Sink;
-use super::text;
+use crate::markers;
+
 use crate::Error;
 use crate::profile::{FrameId, Weight, Weights};
 
@@ -13,7 +14,7 @@ pub(super) const LONGEST: usize = 1 << 20;
 
 /// The frame of a name, which may be missing.
 pub(super) fn frame(name: &[u8], sink: &mut Sink) -> FrameId {
-    sink.intern(if name.trim_ascii().is_empty() { text::UNKNOWN } else { name })
+    sink.intern(if name.trim_ascii().is_empty() { markers::UNKNOWN } else { name })
 }
 
 /// The frames of one stack.
@@ -33,7 +34,7 @@ impl Stack {
     pub(super) fn push(&mut self, name: &[u8], sink: &mut Sink) {
         match self.0.len() {
             ..LONGEST => self.0.push(frame(name, sink)),
-            LONGEST => self.0.push(sink.intern(b"[truncated]")),
+            LONGEST => self.0.push(sink.intern(markers::TRUNCATED)),
             _ => {}
         }
     }

@@ -4,19 +4,19 @@ use std::borrow::Cow;
 
 use bstr::ByteSlice as _;
 
-use super::{Options, tidy};
+use super::Options;
+use crate::bytes::strip_bom;
+use crate::markers::UNKNOWN;
 use crate::profile::Weight;
+use crate::symbol_name::simplify;
 
 /// So much of an input's beginning is looked at, line by line, to tell its format.
 const TELLING: usize = 64 * 1024;
 
-/// What a frame without a name is called.
-pub(super) const UNKNOWN: &[u8] = b"[unknown]";
-
 /// The first lines of an input, without their ends.
 pub(super) fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let head = &head[..head.len().min(TELLING)];
-    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let head = strip_bom(head);
     head.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 
@@ -66,7 +66,7 @@ pub(super) fn function<'a>(name: &'a [u8], options: &Options) -> Cow<'a, [u8]> {
     match name {
         b"" | b"??" | b"???" => Cow::Borrowed(UNKNOWN),
         _ if options.verbatim => Cow::Borrowed(name),
-        _ => tidy::tidy(without_suffix(without_offset(name))),
+        _ => simplify::simplify(without_suffix(without_offset(name))),
     }
 }
 

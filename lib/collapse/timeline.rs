@@ -1,6 +1,7 @@
 //! Samples one by one, with their times and threads, and their stacks once.
 
-use super::events;
+use crate::markers;
+
 use super::sink::Sink;
 use crate::Error;
 use crate::diagnostics::{Diagnostics, plural};
@@ -98,7 +99,7 @@ impl Timeline {
         if self.lost > 0 {
             let lost = plural(self.lost, "sample");
             diagnostics
-                .warn(&format!("{lost} lost while recording: {} in a profile", String::from_utf8_lossy(events::LOST)));
+                .warn(&format!("{lost} lost while recording: {} in a profile", String::from_utf8_lossy(markers::LOST)));
         }
         Ok(())
     }

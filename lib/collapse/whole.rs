@@ -5,6 +5,9 @@ use std::io::Read as _;
 use super::document::Document;
 use super::sink::Sink;
 use super::{Options, SampleWeight};
+use crate::bytes::BOM;
+use crate::markers::TRUNCATED;
+use crate::markers::UNKNOWN;
 use crate::profile::{FrameId, Weight, Weights};
 use crate::{Error, plain};
 
@@ -27,10 +30,6 @@ pub(super) fn left_out(depth: usize) -> usize {
         _ => depth - (DEEPEST >> (depth / DEEPEST).ilog2()).max(LEAST),
     }
 }
-
-pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
-pub(super) const UNKNOWN: &[u8] = b"[unknown]";
-pub(super) const TRUNCATED: &[u8] = b"[truncated]";
 
 /// All bytes, without a byte-order mark.
 pub(super) fn read(document: &mut Document<'_>) -> Result<Vec<u8>, Error> {

@@ -5,19 +5,12 @@ use rustc_hash::FxBuildHasher;
 
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::diff::samples::{Divisor, Weighed};
-use crate::diff::significance::{Differences, Runs};
 use crate::folded::{Kind, Target, read_all, read_in_parts};
 use crate::input::Source;
+use crate::markers::is_thread_state;
 use crate::profile::{self, FrameId, Frames, Weights};
-
-/// Leaves that are states of a thread and not functions.
-const STATES: [&[u8]; 3] = [b"[off-cpu]", b"[runnable]", b"[unsampled]"];
-
-/// Whether a frame is a state of a thread and no function.
-pub fn is_state(name: &[u8]) -> bool {
-    STATES.contains(&name)
-}
+use crate::stats::significance::{Differences, Runs};
+use crate::stats::weight_kind::{Divisor, Weighed};
 
 /// The frame that a stack's self weight belongs to; a state has none, but where there is nothing else.
 pub fn charged(stack: &[FrameId], is_state: impl Fn(FrameId) -> bool) -> Option<FrameId> {
@@ -212,7 +205,7 @@ impl Counter for Functions {
         self.leave(shared)?;
         for index in self.functions.len()..frames.len() {
             let name = frames.name(FrameId::from_index(index as u32));
-            self.functions.push(Function { is_state: is_state(name), ..Function::default() });
+            self.functions.push(Function { is_state: is_thread_state(name), ..Function::default() });
         }
         for frame in &stack[shared..] {
             self.functions[frame.index()].open += 1;

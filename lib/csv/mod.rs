@@ -7,7 +7,7 @@ mod table;
 mod write;
 
 pub use categories::{Categories, DEFAULT as DEFAULT_CATEGORIES};
-pub use count::{By, Counts, Row, charged, count, is_state};
+pub use count::{By, Counts, Row, charged, count};
 pub use summary::summary;
 pub use table::{Cell, Column, Table};
 pub use write::{Format, write};

@@ -1,10 +1,10 @@
 //! What becomes of one stack's weights, and what that adds up to.
 
 use super::Options;
-use super::samples::Weighed;
 use super::scale::{Ratio, Scale};
 use crate::Error;
 use crate::profile::{Weight, Weights};
+use crate::stats::weight_kind::Weighed;
 
 /// A comparison: stack by stack as it goes on, and in numbers when it is done.
 #[derive(Debug)]

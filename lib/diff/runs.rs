@@ -1,17 +1,15 @@
 //! What several runs tell of a profile: its counts, and how much they vary.
 
 use super::Options;
-use super::samples::{Divisor, Weighed};
 use super::scale::Scaling;
-use super::significance::{Evidence, Runs, Spread};
 use crate::Error;
+use crate::markers::LOST;
 use crate::profile::{Profile, Weight, Weights};
+use crate::stats::significance::{Evidence, Runs, Spread};
+use crate::stats::weight_kind::{Divisor, Weighed};
 
 /// How many degrees of freedom the spread of all stacks lends to each one's own, which few runs know badly.
 const LENT: f64 = 4.0;
-
-/// The root frame of what the kernel dropped: that tells of the recording, and not of the program.
-const LOST: &[u8] = b"[lost]";
 
 /// What the runs tell.
 pub struct Told {

@@ -3,10 +3,10 @@
 use super::scale::Scaling;
 use super::{Comparison, Options, scale};
 use crate::Error;
-use crate::cli::Output;
 use crate::folded::sorted::{Sorted, sorted};
 use crate::folded::{Kind, in_order, merge};
 use crate::input::Source;
+use crate::output::Output;
 use crate::profile::{Weight, Weights};
 
 /// Compares two files and writes the result, if the options need no look at all stacks together and there is nothing to say

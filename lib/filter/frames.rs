@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::Judge;
-use super::names::without_suffix;
+use crate::markers;
 use crate::profile::{FrameId, Frames};
 
 /// Which recursion is collapsed.
@@ -39,7 +39,7 @@ impl Reshape {
     /// Whether a frame stays in every stack that it stands in, as far as the frame alone tells.
     pub fn keeps(&mut self, frames: &Frames, frame: FrameId) -> bool {
         let name = frames.name(frame);
-        if (self.drop_unknown && without_suffix(name) == b"[unknown]")
+        if (self.drop_unknown && markers::strip_suffix(name) == markers::UNKNOWN)
             || (self.no_delimiters && matches!(name, b"-" | b"--"))
         {
             return false;

@@ -9,12 +9,11 @@ mod judge;
 mod names;
 pub mod rename;
 mod select;
-mod shorten;
 mod threshold;
 
 pub use frames::{Recursion, Reshape};
 pub use judge::Judge;
-pub use names::{Names, without_suffix};
+pub use names::Names;
 pub use rename::Rename;
 pub use select::Select;
 pub use threshold::Threshold;

@@ -6,8 +6,9 @@ use std::sync::LazyLock;
 use regex::bytes::Regex;
 
 use super::rename::{self, Rename};
-use super::shorten::shorten;
+use crate::markers;
 use crate::profile::{FrameId, Frames};
+use crate::symbol_name::shorten::shorten;
 
 /// A thread's number in its name: `worker-12`, `java-123/124`, `GC Thread#3`, `kworker/0:1`; but nothing of `x86_64`.
 static THREAD_NUMBER: LazyLock<Regex> =
@@ -35,7 +36,7 @@ impl Names {
 
     /// The name of a frame wherever it stands.
     pub fn rename<'a>(&self, name: &'a [u8]) -> Cow<'a, [u8]> {
-        let name = if self.strip_suffix { without_suffix(name) } else { name };
+        let name = if self.strip_suffix { markers::strip_suffix(name) } else { name };
         let name = shorten(name, self.shorten);
         match self.renames.is_empty() {
             true => name,
@@ -58,27 +59,10 @@ impl Names {
     }
 }
 
-/// A frame's name without what says of which kind it is: kernel, just-in-time compiled, inlined, waker.
-pub fn without_suffix(name: &[u8]) -> &[u8] {
-    match name {
-        [rest @ .., b'_', b'[', b'k' | b'j' | b'i' | b'w', b']'] if !rest.is_empty() => rest,
-        _ => name,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Names, without_suffix};
+    use super::Names;
     use crate::profile::Frames;
-
-    #[test]
-    fn only_the_known_suffixes_are_taken_off() {
-        for (name, stripped) in
-            [("vfs_read_[k]", "vfs_read"), ("f_[x]", "f_[x]"), ("_[k]", "_[k]"), ("f_[j]x", "f_[j]x")]
-        {
-            assert_eq!(without_suffix(name.as_bytes()), stripped.as_bytes());
-        }
-    }
 
     #[test]
     fn threads_of_one_name_meet() {

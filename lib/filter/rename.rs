@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use regex::bytes::Regex;
 
 use crate::Error;
+use crate::markers;
 use crate::profile::{FrameId, Profile};
 
 /// What matches is replaced: `REGEX=TEXT`, where `$1` in the text is the first group, and so on.
@@ -18,7 +19,7 @@ impl Rename {
     /// The frame's name with every match replaced; `[unknown]` if nothing is left.
     pub fn apply<'a>(&self, name: &'a [u8]) -> Cow<'a, [u8]> {
         match self.pattern.replace_all(name, &self.text[..]) {
-            Cow::Owned(renamed) if renamed.is_empty() => Cow::Borrowed(b"[unknown]"),
+            Cow::Owned(renamed) if renamed.is_empty() => Cow::Borrowed(markers::UNKNOWN),
             renamed => renamed,
         }
     }

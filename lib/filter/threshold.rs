@@ -1,8 +1,8 @@
 //! A weight, or a share of the total.
 
 use crate::Error;
-use crate::diff::multiply_divide;
 use crate::profile::Weight;
+use crate::profile::multiply_divide;
 
 /// A weight as the command line gives it: `250` or `0.5%`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

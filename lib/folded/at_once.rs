@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::input::Source;
-use crate::threads::{self, cores};
+use crate::parallel::{self, cores};
 
 /// What `work` makes of each file; nothing if it makes nothing of one, or if one is no file, which can be read only once.
 pub(super) fn at_once<T: Send>(sources: &[Source], work: impl Fn(&Source) -> Option<T> + Sync) -> Option<Vec<T>> {
@@ -17,5 +17,5 @@ pub(super) fn at_once<T: Send>(sources: &[Source], work: impl Fn(&Source) -> Opt
         failed.fetch_or(made.is_none(), Ordering::Relaxed);
         made
     };
-    threads::each(sources, cores(), work).into_iter().collect()
+    parallel::each(sources, cores(), work).into_iter().collect()
 }

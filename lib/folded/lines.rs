@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use super::grammar::{Kind, Line, ends_like_a_weight, is_comment, parse_line};
 use super::sorted::Step;
 use crate::Error;
+use crate::bytes::BOM;
 use crate::input::{Block, Blocks, after_last_line};
 use crate::profile::Weights;
 
@@ -98,7 +99,7 @@ impl Reader {
         let last = std::mem::take(&mut self.last);
         // Where the last stack begins, and how long it is: what stands behind it makes comparing quicker.
         let (mut last, mut length) = (last.as_slice(), last.len());
-        let mut start = if self.number == 0 && block.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        let mut start = if self.number == 0 && block.starts_with(BOM) { 3 } else { 0 };
         while start < block.len() && !self.ended {
             let rest = &block[start..];
             // What both share has no line's end, since the stack before has none.

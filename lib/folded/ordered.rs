@@ -10,8 +10,8 @@ use super::scan::{Scanned, scan_one};
 use super::write::Text;
 use crate::Error;
 use crate::input::{Blocks, Source};
+use crate::parallel;
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
-use crate::threads;
 
 /// A file, of one weight a line.
 pub struct Ordered {
@@ -48,7 +48,7 @@ fn sorted(source: &Source) -> Option<Ordered> {
         Blocks::new(source.name(), Box::new(Text::new(part.profile)?)).ok()
     };
     let threads = parts.len();
-    let texts = threads::each(parts, threads, text).into_iter().collect::<Option<_>>()?;
+    let texts = parallel::each(parts, threads, text).into_iter().collect::<Option<_>>()?;
     Some(Ordered { total, is_whole, texts })
 }
 

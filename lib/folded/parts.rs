@@ -6,7 +6,7 @@ use super::grammar::Kind;
 use super::read::{Reader, Target};
 use crate::diagnostics::Diagnostics;
 use crate::input::{Block, Source, after_last_line};
-use crate::threads::{self, cores};
+use crate::parallel::{self, cores};
 
 /// Gives each stack of a file to one of as many targets as there are cores. Nothing if it is no file, which can be read only
 /// once, or if there is anything to say of it: then it is to be read from the beginning, by one, who says it.
@@ -33,5 +33,5 @@ pub fn read_in_parts<T: Target + Send>(source: &Source, target: impl Fn() -> T +
     if threads == 1 || !is_usual {
         return None;
     }
-    threads::each(0..threads, threads, |_| read()).into_iter().collect()
+    parallel::each(0..threads, threads, |_| read()).into_iter().collect()
 }

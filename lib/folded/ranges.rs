@@ -11,7 +11,7 @@ use super::merge::merge;
 use super::sorted::Sorted;
 use crate::Error;
 use crate::input::Section;
-use crate::threads;
+use crate::parallel;
 
 /// How much a range holds of the file that has most left.
 const SPAN: u64 = 2 << 20;
@@ -46,7 +46,7 @@ fn merge_in(ranges: Ranges, threads: usize, name: &str, out: &mut (dyn Write + S
         }
         Some(())
     };
-    threads::each(0..threads, threads, |_| work());
+    parallel::each(0..threads, threads, |_| work());
     turns.end()
 }
 

@@ -4,12 +4,11 @@ use super::at_once::at_once;
 use super::grammar::{Kind, Line, expectation, parse_line, trim_blanks};
 use super::lines::shared_bytes;
 use crate::Error;
+use crate::bytes::strip_bom;
 use crate::diagnostics::Diagnostics;
 use crate::input::{Ahead, Block, Blocks, Source, after_last_line};
 use crate::profile::memo::{Key, Memo};
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
-
-const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// What is said where every line is malformed.
 pub const NO_STACK: &str =
@@ -183,7 +182,7 @@ impl<'a> Reader<'a> {
         while next(&mut block)? {
             let mut rest = &*block;
             if number == 0 && !self.begun {
-                rest = rest.strip_prefix(BOM).unwrap_or(rest);
+                rest = strip_bom(rest);
             }
             while !rest.is_empty() {
                 // What the line shares with the last stack does not hold its end.

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use crate::threads::hand_over;
+use crate::parallel::hand_over;
 
 /// How many pieces wait.
 const PIECES: usize = 2;

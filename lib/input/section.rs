@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Blocks, Source, compressed, utf16};
 use crate::Error;
+use crate::bytes::BOM;
 
 /// How much is read at once: of several sections this much is to stay in the cache.
 const BLOCK: usize = 64 * 1024;
@@ -34,7 +35,7 @@ impl Section {
         let section = Self { name: source.name(), file: Arc::new(Mutex::new(file)), start: 0, end };
         let mut first = Vec::with_capacity(4);
         section.clone().take(4).read_to_end(&mut first).map_err(named)?;
-        let is_marked = first.starts_with(b"\xef\xbb\xbf") || utf16::is_marked(&first);
+        let is_marked = first.starts_with(BOM) || utf16::is_marked(&first);
         let is_plain = !is_marked && !compressed::is_compressed(&first);
         Ok(is_plain.then_some(section))
     }

@@ -13,6 +13,7 @@ use object::Object as _;
 use super::kept::Kept;
 use super::mapped_file::{bytes_to_path, map_file};
 use super::object::Bytes;
+use crate::bytes::format_hex;
 
 /// Where distributions put them.
 const DEBUG_ROOT: &str = "/usr/lib/debug";
@@ -99,7 +100,7 @@ impl<'a> Search<'a> {
     /// `/usr/lib/debug/.build-id/ab/cdef….debug`.
     fn by_build_id(&self, id: &[u8]) -> Option<Found> {
         let (first, rest) = id.split_first()?;
-        let path = PathBuf::from(format!("{DEBUG_ROOT}/.build-id/{first:02x}/{}.debug", hexadecimal(rest)));
+        let path = PathBuf::from(format!("{DEBUG_ROOT}/.build-id/{first:02x}/{}.debug", format_hex(rest)));
         self.open(&path).filter(|found| self.belongs(found, id))
     }
 
@@ -144,7 +145,7 @@ impl<'a> Search<'a> {
     /// Asks `debuginfod-find`, which prints the path of what it has fetched.
     fn fetched(&self, id: &[u8]) -> Option<Found> {
         let mut find = Command::new("debuginfod-find");
-        find.arg("debuginfo").arg(hexadecimal(id)).stdin(Stdio::null()).stderr(Stdio::null());
+        find.arg("debuginfo").arg(format_hex(id)).stdin(Stdio::null()).stderr(Stdio::null());
         let answer = match find.output() {
             Ok(answer) => answer,
             Err(error) => {
@@ -163,10 +164,6 @@ impl<'a> Search<'a> {
         let bytes = below.or_else(|| open(path))?;
         Some(Found { path: path.to_owned(), bytes })
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn open(path: &Path) -> Option<Bytes> {

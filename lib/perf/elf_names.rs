@@ -4,12 +4,12 @@ use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 
 use super::debug_file::{Found, Search};
 use super::debug_information::{DebugInformation, Function};
-use super::demangle::Demangler;
 use super::mapped_file::bytes_to_path;
 use super::object::Elf;
 use super::plt::{Callee, Plt};
 use super::symbolize::{Named, NamedFrame, Options};
 use super::symbols::{Entry, Selection, SymbolTable, Visibility};
+use crate::symbol_name::demangle::Demangler;
 
 /// Names the places at addresses, in ascending order, of an object; outermost frames first; none where nothing is known.
 /// And what the user should know.

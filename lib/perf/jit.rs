@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::demangle::demangle;
 use super::jitdump::JitDump;
 use super::perf_map;
 use super::recording::Location;
 use super::symbolize::{Named, NamedFrame};
 use super::view::{Folder, Views};
+use crate::symbol_name::demangle::demangle;
 
 /// What is known of a process's own code.
 #[derive(Clone, Debug, Default)]

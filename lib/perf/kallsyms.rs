@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use bstr::ByteSlice;
 
 use super::symbols::{Entry, SymbolTable, Visibility};
+use crate::bytes::parse_hex;
 
 /// Where the names of a recording's kernel are.
 #[derive(Clone, Debug)]
@@ -73,20 +74,9 @@ pub fn parse<'a>(text: &'a [u8], wanted: &[u64]) -> SymbolTable<'a> {
         };
         let name = rest.get(3..)?;
         let name = &name[..memchr::memchr2(b' ', b'\t', name).unwrap_or(name.len())];
-        Some(Entry { address: hexadecimal(address)?, size: 0, name, visibility })
+        Some(Entry { address: parse_hex(address)?, size: 0, name, visibility })
     });
     SymbolTable::of(wanted, entries)
-}
-
-/// There are a hundred thousand of them.
-fn hexadecimal(digits: &[u8]) -> Option<u64> {
-    let value = |digit: u8| match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
-    };
-    let digit = |sum: u64, digit: &u8| Some(sum << 4 | u64::from(value(*digit)?));
-    if digits.len() <= 16 { digits.iter().try_fold(0, digit) } else { None }
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@
 pub mod data;
 pub mod debug_file;
 pub mod debug_information;
-pub mod demangle;
 pub mod elf_names;
 pub mod event;
 pub mod jit;

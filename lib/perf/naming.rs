@@ -6,13 +6,11 @@ use super::recording::{Recording, Tally, WeightBy};
 use super::state::State;
 use super::symbolize::{NamedFrame, Symbolized};
 use crate::Error;
-use crate::collapse::tidy;
+use crate::markers;
+use crate::markers::LOST;
+use crate::markers::TRUNCATED;
 use crate::profile::{FrameId, Frames, Profile, Weight, Weights};
-
-/// The frame of samples that the kernel dropped.
-pub const LOST: &[u8] = b"[lost]";
-/// The frame between a thread's name and a stack that was cut before its root.
-pub const TRUNCATED: &[u8] = b"[truncated]";
+use crate::symbol_name::simplify;
 
 impl Recording {
     /// An event's samples as a profile, named; and how many of how many frames have no name.
@@ -32,7 +30,7 @@ impl Recording {
             if this.event != event || tally.samples == 0 {
                 continue;
             }
-            let java = tidy::is_java(self.comm(&this));
+            let java = simplify::is_java(self.comm(&this));
             stack.clear();
             stack.push(comms[this.comm as usize]);
             if this.is_cut {
@@ -106,9 +104,9 @@ impl<'a> FrameNames<'a> {
                 return vec![frames.intern(&frame.name)];
             }
             let mut names = Vec::new();
-            for name in tidy::frames(&frame.name, java) {
+            for name in simplify::frames(&frame.name, java) {
                 let name = located(name, frame);
-                let name = if names.is_empty() { name } else { tidy::marked(name, tidy::INLINED) };
+                let name = if names.is_empty() { name } else { markers::with_suffix(name, markers::INLINED) };
                 names.push(frames.intern(&name));
             }
             names

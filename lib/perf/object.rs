@@ -6,6 +6,7 @@ use std::sync::Arc;
 use object::{Object as _, ObjectSegment as _};
 
 use super::view::Folder;
+use crate::markers;
 
 /// An object's number in a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,7 +48,7 @@ impl Object {
     /// The object's name, as `perf script` prints it.
     pub fn path(&self) -> &[u8] {
         match self {
-            Self::Unknown | Self::Jit { mapped: false, .. } => b"[unknown]",
+            Self::Unknown | Self::Jit { mapped: false, .. } => markers::UNKNOWN,
             Self::Jit { mapped: true, .. } => b"//anon",
             Self::Kernel => b"[kernel.kallsyms]",
             Self::Elf(elf) => &elf.path,

@@ -4,6 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use super::symbols::{Entry, SymbolTable, Visibility};
+use crate::bytes::parse_hex;
 
 /// The functions in the text at some addresses, in ascending order.
 pub fn parse<'a>(text: &'a [u8], wanted: &[u64]) -> SymbolTable<'a> {
@@ -18,16 +19,15 @@ pub fn parse<'a>(text: &'a [u8], wanted: &[u64]) -> SymbolTable<'a> {
 
 fn parse_line(line: &[u8]) -> Option<Entry<'_>> {
     let mut words = line.splitn(3, |byte| *byte == b' ');
-    let address = hexadecimal(words.next()?)?;
-    let size = hexadecimal(words.next()?)?;
+    let address = parse_address(words.next()?)?;
+    let size = parse_address(words.next()?)?;
     let name = words.next()?;
     let name = name.strip_suffix(b"\r").unwrap_or(name);
     Some(Entry { address, size, name, visibility: Visibility::Global })
 }
 
-fn hexadecimal(digits: &[u8]) -> Option<u64> {
-    let digits = std::str::from_utf8(digits).ok()?;
-    u64::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16).ok()
+fn parse_address(digits: &[u8]) -> Option<u64> {
+    parse_hex(digits.strip_prefix(b"0x").unwrap_or(digits))
 }
 
 #[cfg(test)]

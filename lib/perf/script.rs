@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::object::Object;
 use super::recording::{Kept, Location, Recording, WeightBy};
 use super::symbolize::{NamedFrame, Symbolized};
+use crate::markers;
 
 /// The clock whose times are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -80,7 +81,7 @@ fn split_time(nanoseconds: u64) -> (u64, u64) {
 
 fn frame_line(location: &Location, object: &Object, frame: &NamedFrame, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "\t{:16x} ", location.ip)?;
-    let name: &[u8] = if frame.known { &frame.name } else { b"[unknown]" };
+    let name: &[u8] = if frame.known { &frame.name } else { markers::UNKNOWN };
     out.write_all(name)?;
     if let Some(start) = frame.start {
         write!(out, "+0x{:x}", location.address.wrapping_sub(start))?;

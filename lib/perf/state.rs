@@ -1,5 +1,9 @@
 //! What a thread was doing while its stack stood still.
 
+use crate::markers::OFF_CPU;
+use crate::markers::RUNNABLE;
+use crate::markers::UNSAMPLED;
+
 /// The state in which a stack was seen. All but the first are frames of their own in a profile, as its leaf.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
@@ -21,13 +25,6 @@ pub enum State {
     /// Nobody knows: the kernel dropped what would have told.
     Lost,
 }
-
-/// The frame of time in a block.
-pub const OFF_CPU: &[u8] = b"[off-cpu]";
-/// The frame of time after a preemption.
-pub const RUNNABLE: &[u8] = b"[runnable]";
-/// The frame of time in which no sample fell.
-pub const UNSAMPLED: &[u8] = b"[unsampled]";
 
 impl State {
     const ALL: [Self; 8] = [

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::demangle::demangle;
 use super::kallsyms::KernelNames;
 use super::object::{Object, ObjectId};
 use super::objects::Objects;
 use super::recording::Location;
 use super::{elf_names, kallsyms};
-use crate::threads::{self, cores};
+use crate::parallel::{self, cores};
+use crate::symbol_name::demangle::demangle;
 
 /// What names are to be told, and where they are looked for.
 #[derive(Clone, Debug, Default)]
@@ -115,7 +115,7 @@ impl Symbolized {
 /// Names all places.
 pub fn symbolize(objects: &Objects, locations: &[Location], options: &Options) -> Symbolized {
     let jobs = jobs(objects, locations);
-    let done = threads::each(&jobs, cores(), |(object, places)| {
+    let done = parallel::each(&jobs, cores(), |(object, places)| {
         let places: Vec<Location> = places.iter().map(|place| locations[*place as usize]).collect();
         name_all(objects, *object, &places, options)
     });

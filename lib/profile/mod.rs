@@ -3,6 +3,7 @@
 mod batch;
 mod frames;
 pub(crate) mod memo;
+mod multiply_divide;
 mod order;
 pub(crate) mod stacks;
 mod sums;
@@ -11,6 +12,7 @@ mod weight;
 
 pub use batch::Batch;
 pub use frames::{FrameId, Frames};
+pub use multiply_divide::multiply_divide;
 pub use stacks::Stacks;
 pub use weight::Weight;
 

@@ -1,7 +1,7 @@
 //! Putting stacks in order.
 
 use super::stacks::Stacks;
-use crate::threads;
+use crate::parallel;
 
 /// Up to how many stacks are sorted by two frames at once: that is faster, but takes twice the memory.
 const FEW: usize = 1 << 20;
@@ -41,7 +41,7 @@ pub fn sorted(stacks: &Stacks, ranks: &[u32], threads: usize) -> Vec<u32> {
         (rest, offset) = (others, end);
         mine
     });
-    threads::each(parts, threads, |(part, offset, mine)| {
+    parallel::each(parts, threads, |(part, offset, mine)| {
         Sort { stacks, ranks, single: Vec::new(), double: Vec::new() }.all(part, offset, mine);
     });
     order

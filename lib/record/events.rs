@@ -9,6 +9,7 @@ use super::pmu;
 use super::quantity::Quantity;
 use super::uprobe::Uprobe;
 use crate::Error;
+use crate::bytes::parse_hex;
 
 /// An event that can be counted, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,7 +190,9 @@ impl Metric {
         if let Some(config) = cache(name) {
             return Ok(Self::new(name, CACHE, config));
         }
-        if let Some(config) = name.strip_prefix('r').filter(|hex| hex.len() >= 2).and_then(hexadecimal) {
+        if let Some(config) =
+            name.strip_prefix('r').filter(|hex| hex.len() >= 2).and_then(|hex| parse_hex(hex.as_bytes()))
+        {
             return Ok(Self::new(name, RAW, config));
         }
         if let Some((pmu, terms)) = name.strip_suffix('/').and_then(|name| name.split_once('/')) {
@@ -248,11 +251,6 @@ fn cache(name: &str) -> Option<u64> {
         CACHES.iter().enumerate().find_map(|(index, cache)| Some((index, name.strip_prefix(cache)?)))?;
     let (_, access) = ACCESSES.iter().find(|(access, _)| rest.strip_prefix('-') == Some(access))?;
     Some(index as u64 | (access / 2) << 8 | (access % 2) << 16)
-}
-
-fn hexadecimal(digits: &str) -> Option<u64> {
-    // `from_str_radix` takes a sign too.
-    digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u64::from_str_radix(digits, 16).ok())?
 }
 
 /// Reads `u`, `k` and up to three `p`: what is named alone is counted.

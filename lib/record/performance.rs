@@ -7,10 +7,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::report::{self, Report, Said};
 use super::{Audience, Recorded, Request, RequestTarget};
 use crate::Error;
-use crate::cli::{Output, Session};
+use crate::cli::Session;
 use crate::diagnostics::{Diagnostics, plural};
+use crate::output::Output;
+use crate::parallel;
 use crate::perf::recording::Counts;
-use crate::threads;
 
 /// Records, prints, and passes on how the command ended. With a `pattern` what is printed goes to files, a file for each
 /// event and time.
@@ -108,7 +109,7 @@ impl Audience for Listener<'_, '_> {
         self.finish()?;
         part.notes.iter().for_each(|note| self.diagnostics.warn(note));
         let printer = self.printer;
-        self.printing = Some(threads::start(self.scope, move || printer.print(&part, None))?);
+        self.printing = Some(parallel::start(self.scope, move || printer.print(&part, None))?);
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use super::Recorded;
 use super::rings;
 use super::sampling::CallGraph;
 use super::summary;
-use crate::cli::Output;
+use crate::output::Output;
 use crate::perf::naming::Unknown;
 use crate::perf::recording::WeightBy;
 use crate::perf::script::Clock;

@@ -17,7 +17,7 @@ use super::sampling::Rate;
 use super::target::{self, Target};
 use super::watch::{SAMPLES, Watch};
 use super::{Audience, Ended, Recorded};
-use crate::cli::Interrupts;
+use crate::interrupts::Interrupts;
 use crate::perf::recording::Recording;
 use crate::{Error, plain};
 

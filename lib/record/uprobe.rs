@@ -9,7 +9,7 @@ use bstr::ByteSlice as _;
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolFlags, SymbolKind, elf};
 
 use crate::perf::debug_file::Search;
-use crate::perf::demangle::demangle;
+use crate::symbol_name::demangle::demangle;
 use crate::{Error, plain};
 
 /// A place in a file at which an event is counted.

@@ -4,6 +4,7 @@ use super::colour::{self, Colour, OFF_CPU, STATES};
 use super::options::{MinWidth, SIDE};
 use super::text::{escape, visible};
 use super::write::Picture;
+use crate::markers;
 use crate::profile::Weight;
 
 impl Picture<'_> {
@@ -77,7 +78,7 @@ impl Picture<'_> {
     /// What is said of a state that stands in stacks of one weight and ends stacks of another.
     fn state_entry(&self, state: &[u8], anywhere: Weight, leaf: Weight) -> String {
         // Frames that have only a module's name count, too.
-        let name = if state == b"[unknown]" { "no symbol".into() } else { visible(state) };
+        let name = if state == markers::UNKNOWN { "no symbol".into() } else { visible(state) };
         let within = format!("in {} of {}", self.share(anywhere), visible(self.options.count_name.as_bytes()));
         match leaf {
             Weight::ZERO => format!("{name} {within}"),

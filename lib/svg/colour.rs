@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use super::family::{self, Family};
 use super::palette_map::PaletteMap;
+use crate::markers;
 use crate::profile::Frames;
 
 /// Red, green, blue.
@@ -211,12 +212,12 @@ pub fn without_kind(name: &[u8]) -> &[u8] {
 
 /// The frames that are states and not functions: blocked, preempted, unsampled; lost, cut off, without a name.
 pub const STATES: [(&[u8], Colour); 6] = [
-    (b"[off-cpu]", Colour(96, 125, 160)),
-    (b"[runnable]", Colour(222, 184, 65)),
-    (b"[unsampled]", Colour(214, 214, 222)),
-    (b"[lost]", Colour(130, 30, 60)),
-    (b"[truncated]", Colour(150, 130, 185)),
-    (b"[unknown]", Colour(189, 189, 189)),
+    (markers::OFF_CPU, Colour(96, 125, 160)),
+    (markers::RUNNABLE, Colour(222, 184, 65)),
+    (markers::UNSAMPLED, Colour(214, 214, 222)),
+    (markers::LOST, Colour(130, 30, 60)),
+    (markers::TRUNCATED, Colour(150, 130, 185)),
+    (markers::UNKNOWN, Colour(189, 189, 189)),
 ];
 
 /// How many of [`STATES`], from the first on, end stacks of time that was not seen on a CPU.
@@ -252,7 +253,7 @@ fn ramp(palette: Palette, name: &[u8]) -> Ramp {
         Palette::Perl => family::ramp(Family::Perl, name),
         Palette::Python => family::ramp(Family::Python, name),
         Palette::Rust => family::ramp(Family::Rust, name),
-        Palette::Chain if name.ends_with(b"_[w]") => Ramp::Aqua,
+        Palette::Chain if name.ends_with(markers::WAKER) => Ramp::Aqua,
         Palette::Chain => Ramp::Blue,
     }
 }

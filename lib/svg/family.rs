@@ -4,6 +4,7 @@
 use bstr::ByteSlice as _;
 
 use super::colour::Ramp;
+use crate::markers;
 
 /// A language's way of naming.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,11 +33,11 @@ pub fn ramp(family: Family, name: &[u8]) -> Ramp {
 }
 
 fn java(name: &[u8]) -> Ramp {
-    if name.ends_with(b"_[j]") {
+    if name.ends_with(markers::JIT) {
         Ramp::Green
-    } else if name.ends_with(b"_[i]") {
+    } else if name.ends_with(markers::INLINED) {
         Ramp::Aqua
-    } else if name.ends_with(b"_[k]") {
+    } else if name.ends_with(markers::KERNEL) {
         Ramp::Orange
     } else if is_java_path(name) || name.contains_str(":::") {
         Ramp::Green
@@ -59,9 +60,9 @@ fn is_java_path(name: &[u8]) -> bool {
 }
 
 fn js(name: &[u8]) -> Ramp {
-    if name.ends_with(b"_[j]") {
+    if name.ends_with(markers::JIT) {
         if name.contains(&b'/') { Ramp::Green } else { Ramp::Aqua }
-    } else if name.ends_with(b"_[k]") {
+    } else if name.ends_with(markers::KERNEL) {
         Ramp::Orange
     } else if name.contains_str("::") {
         Ramp::Yellow
@@ -79,7 +80,7 @@ fn js(name: &[u8]) -> Ramp {
 }
 
 fn perl(name: &[u8]) -> Ramp {
-    if name.ends_with(b"_[k]") {
+    if name.ends_with(markers::KERNEL) {
         Ramp::Orange
     } else if name.contains_str("Perl") || name.contains_str(".pl") {
         Ramp::Green

@@ -1,6 +1,7 @@
 //! Other stacks to draw, made of the profile's.
 
 use crate::Error;
+use crate::markers;
 use crate::profile::{FrameId, Frames, Profile, Weights};
 
 /// Each stack turned round: leaves become roots.
@@ -44,7 +45,8 @@ pub fn wakers(profile: &Profile) -> Result<Profile, Error> {
         let mut name = |frame: &FrameId| {
             let name = profile.frames.name(*frame);
             let is_border = name == b"--";
-            let suffix: &[u8] = if is_waker && !is_border && !name.ends_with(b"_[w]") { b"_[w]" } else { b"" };
+            let suffix: &[u8] =
+                if is_waker && !is_border && !name.ends_with(markers::WAKER) { markers::WAKER } else { b"" };
             is_waker |= is_border;
             reshaped.frames.intern(&[name, suffix].concat())
         };

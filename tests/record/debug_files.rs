@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-use fgkit::perf::demangle::demangle;
+use fgkit::symbol_name::demangle::demangle;
 use fgkit::perf::event::Mmap;
 use fgkit::perf::objects::Objects;
 use fgkit::perf::recording::Location;

@@ -17,6 +17,7 @@ use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
 use crate::collapse::{Options, text};
+use crate::markers;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format =
@@ -175,7 +176,7 @@ impl Entry {
             stack.push(&self.keys.join(&b','), sink);
         }
         if stack.is_empty() {
-            stack.push(text::UNKNOWN, sink);
+            stack.push(markers::UNKNOWN, sink);
         }
         stack.add_leaf_first(weight, sink)
     }

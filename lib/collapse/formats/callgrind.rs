@@ -7,8 +7,9 @@ use super::{Format, Reading};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
-use crate::collapse::{Options, stack, text, tidy, whole};
+use crate::collapse::{Options, stack, text, whole};
 use crate::profile::Weight;
+use crate::symbol_name::simplify;
 
 mod graph;
 mod stacks;
@@ -137,7 +138,7 @@ impl Place {
         let graph = &mut self.graph;
         let number = *self.known.entry(key).or_insert_with(|| graph.function(stack::frame(name, sink)));
         if !name.is_empty() {
-            let name = if options.verbatim { name.into() } else { tidy(name) };
+            let name = if options.verbatim { name.into() } else { simplify::simplify(name) };
             let name = whole::located(&name, file, None, options);
             self.graph.name(number, stack::frame(&name, sink));
         }

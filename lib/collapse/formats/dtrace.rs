@@ -11,9 +11,11 @@ use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::tidy::{self, INLINED};
 use crate::collapse::{Options, text};
+use crate::markers;
+use crate::markers::INLINED;
 use crate::profile::Weight;
+use crate::symbol_name::simplify;
 
 pub(super) static FORMAT: Format =
     Format { name: "dtrace", about: "DTrace stack() and ustack()", recognises, reading: Reading::Lines(read) };
@@ -86,11 +88,11 @@ fn push(frame: &[u8], options: &Options, stack: &mut Stack, sink: &mut Sink) {
     }
     let name = text::without_suffix(text::without_offset(frame));
     let module = memchr::memchr(b'`', name).map_or(0, |backtick| backtick + 1);
-    let parts: Vec<_> = tidy::frames(&name[module..], true).collect();
+    let parts: Vec<_> = simplify::frames(&name[module..], true).collect();
     for (number, part) in parts.into_iter().enumerate().rev() {
         match number {
             0 => stack.push(&[&name[..module], &part].concat(), sink),
-            _ => stack.push(&tidy::marked(part, INLINED), sink),
+            _ => stack.push(&markers::with_suffix(part, INLINED), sink),
         }
     }
 }

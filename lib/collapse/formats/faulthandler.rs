@@ -14,6 +14,7 @@ use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
 use crate::collapse::text;
+use crate::markers;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format =
@@ -41,7 +42,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if let Some(frame) = frame(&line).filter(|_| within) {
             stack.push(&frame, sink);
         } else if line == b"  ..." && !stack.is_empty() {
-            stack.push(b"[truncated]", sink);
+            stack.push(markers::TRUNCATED, sink);
         } else {
             if within && line.starts_with(b"  File ") {
                 document.malformed("expected a file, a line and a function")?;

@@ -2,6 +2,7 @@
 
 use super::{bpftrace, goroutines};
 use crate::Error;
+use crate::bytes::strip_bom;
 use crate::collapse::sink::Sink;
 use crate::collapse::text;
 use crate::collapse::{Format, Parser, Reading, Remarks};
@@ -18,8 +19,6 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 
 /// How many lines the format is told from.
 const TELLING: usize = 64;
-
-const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The first line, or more than half of the first ones, are a stack and a weight. As much text has lines that end in a
 /// number, one of them has several frames, or nearly all are like that.
@@ -49,7 +48,7 @@ fn first_lines(head: &[u8]) -> Vec<bool> {
 
 /// The lines that are not blank.
 fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let head = head.strip_prefix(BOM).unwrap_or(head);
+    let head = strip_bom(head);
     let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
     lines.filter(|line| !line.is_empty() && !is_comment(line))
 }

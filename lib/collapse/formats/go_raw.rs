@@ -21,6 +21,7 @@ use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
 use crate::collapse::{Options, text};
+use crate::markers;
 use crate::profile::{Stacks, Weight};
 
 pub(super) static FORMAT: Format =
@@ -171,7 +172,7 @@ impl Raw {
         for (at, weight) in self.weights.iter().enumerate() {
             for number in self.stacks.get(at as u32) {
                 match self.locations.get(number) {
-                    None => stack.push(text::UNKNOWN, sink),
+                    None => stack.push(markers::UNKNOWN, sink),
                     Some(location) if location.functions.is_empty() => stack.push(&self.place(location, options), sink),
                     Some(location) => {
                         for name in &location.functions {
@@ -181,7 +182,7 @@ impl Raw {
                 }
             }
             if stack.is_empty() {
-                stack.push(text::UNKNOWN, sink);
+                stack.push(markers::UNKNOWN, sink);
             }
             stack.add_leaf_first(*weight, sink)?;
         }

@@ -17,6 +17,7 @@ use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
 use crate::collapse::{text, whole};
+use crate::markers;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -66,7 +67,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 continue;
             }
             // Without a function where none is known.
-            function = Some(fields.next().map_or(text::UNKNOWN, text::without_offset).to_vec());
+            function = Some(fields.next().map_or(markers::UNKNOWN, text::without_offset).to_vec());
             push(&mut function, fields.next().unwrap_or_default(), document, &mut stack, sink);
         } else if weight.is_zero() || line.starts_with(b"# labels: ") {
             // What the program printed itself, and what it said of the goroutine.
@@ -75,7 +76,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         } else {
             push(&mut function, b"", document, &mut stack, sink);
             if line.ends_with(b"frames elided...") {
-                stack.push(whole::TRUNCATED, sink);
+                stack.push(markers::TRUNCATED, sink);
             } else if line.ends_with(b")") {
                 function = line.rfind_byte(b'(').map(|arguments| line[..arguments].to_vec());
             } else if !line.starts_with(b"created by ") && line != b"non-Go function" {
@@ -97,7 +98,7 @@ fn push(function: &mut Option<Vec<u8>>, place: &[u8], document: &Document<'_>, s
 fn end(stack: &mut Stack, weight: &mut Weight, sink: &mut Sink) -> Result<(), Error> {
     let weight = std::mem::take(weight);
     if stack.is_empty() && !weight.is_zero() {
-        stack.push(text::UNKNOWN, sink);
+        stack.push(markers::UNKNOWN, sink);
     }
     stack.add_leaf_first(weight, sink)
 }

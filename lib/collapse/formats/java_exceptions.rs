@@ -17,6 +17,7 @@ use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
 use crate::collapse::text;
+use crate::markers;
 use crate::profile::{FrameId, Weight};
 
 pub(super) static FORMAT: Format =
@@ -39,7 +40,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             let shared = last.len().checked_sub(more).map(|start| &last[start..]);
             stack.extend(shared.unwrap_or_default());
             if shared.is_none() {
-                stack.push(b"[truncated]", sink);
+                stack.push(markers::TRUNCATED, sink);
             }
         } else if !trimmed.starts_with(b"- ") {
             if !stack.is_empty() {

@@ -15,6 +15,7 @@ use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
 use crate::collapse::text;
+use crate::markers;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format =
@@ -39,7 +40,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 stack.add_leaf_first(Weight::ONE, sink)?;
             }
             let name = rest.strip_prefix(b"\"").and_then(|rest| text::split_once(rest, "\""));
-            thread = Some(name.map_or(text::UNKNOWN, |(name, _)| java::thread(name, document.options)).to_vec());
+            thread = Some(name.map_or(markers::UNKNOWN, |(name, _)| java::thread(name, document.options)).to_vec());
         } else if tag == b"4XESTACKTRACE" {
             match java::frame(rest, document.options) {
                 Some(frame) if thread.is_some() => stack.push(frame, sink),

@@ -9,6 +9,7 @@ use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::LONGEST;
 use crate::collapse::{Options, whole};
+use crate::markers;
 use crate::pprof::{BASE_LABEL, Location, Pprof, Sample, Unit, is_begin};
 use crate::profile::{FrameId, Weight, Weights};
 
@@ -75,7 +76,7 @@ struct Stacks {
 
 impl Stacks {
     fn new(pprof: &Pprof<'_>, options: &Options, sink: &mut Sink) -> Self {
-        let unknown = sink.intern(whole::UNKNOWN);
+        let unknown = sink.intern(markers::UNKNOWN);
         let mut stacks = Self { frames: Vec::new(), locations: FxHashMap::default(), stack: Vec::new(), unknown };
         for location in pprof.locations() {
             let start = stacks.frames.len();
@@ -108,7 +109,7 @@ impl Stacks {
             };
             inlined += range.len() - 1;
             if inlined > whole::DEEPEST || self.stack.len() >= LONGEST {
-                self.stack.push(sink.intern(whole::TRUNCATED));
+                self.stack.push(sink.intern(markers::TRUNCATED));
                 break;
             }
             self.stack.extend(self.frames[range.clone()].iter().rev());

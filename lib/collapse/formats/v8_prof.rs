@@ -18,6 +18,7 @@ use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::{self, Stack};
 use crate::collapse::text;
+use crate::markers;
 use crate::profile::{FrameId, Weight};
 
 pub(super) static FORMAT: Format =
@@ -137,6 +138,6 @@ impl Memory {
     }
 
     fn name(&self, address: u64, sink: &mut Sink) -> FrameId {
-        self.made.find(address).or_else(|| self.loaded.find(address)).unwrap_or_else(|| sink.intern(text::UNKNOWN))
+        self.made.find(address).or_else(|| self.loaded.find(address)).unwrap_or_else(|| sink.intern(markers::UNKNOWN))
     }
 }

@@ -16,10 +16,13 @@ use rustc_hash::FxHashMap;
 
 use super::{Format, Reading};
 use crate::Error;
+use crate::bytes::strip_bom;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
-use crate::collapse::{Options, mangled, whole};
+use crate::collapse::{Options, whole};
+use crate::markers;
 use crate::profile::{FrameId, Weight};
+use crate::symbol_name::mangling;
 
 pub(super) static FORMAT: Format = Format {
     name: "xctrace",
@@ -32,7 +35,7 @@ pub(super) static FORMAT: Format = Format {
 const LONGEST: usize = 16 << 20;
 
 fn recognises(head: &[u8]) -> bool {
-    let head = head.strip_prefix(whole::BOM).unwrap_or(head).trim_ascii_start();
+    let head = strip_bom(head).trim_ascii_start();
     head.starts_with(b"<") && memchr::memmem::find(head, b"<trace-query-result").is_some()
 }
 
@@ -183,7 +186,7 @@ impl Rows {
                     Some(id) => self.frames.get(&*id).copied(),
                     None => Some(self.define(tag, options, sink)),
                 };
-                let frame = frame.unwrap_or_else(|| sink.intern(whole::UNKNOWN));
+                let frame = frame.unwrap_or_else(|| sink.intern(markers::UNKNOWN));
                 self.row.stack.get_or_insert_default().push(frame);
             }
             _ => {}
@@ -201,7 +204,7 @@ impl Rows {
 
     fn define(&mut self, tag: &BytesStart<'_>, options: &Options, sink: &mut Sink) -> FrameId {
         let name = attribute(tag, "name").unwrap_or(Cow::Borrowed("[unknown]"));
-        let readable = if options.verbatim { None } else { mangled::demangled(name.as_bytes()) };
+        let readable = if options.verbatim { None } else { mangling::demangled(name.as_bytes()) };
         let frame = sink.intern(readable.as_deref().unwrap_or(name.as_bytes()));
         self.frames.insert(attribute(tag, "id").unwrap_or_default().into_owned(), frame);
         frame
@@ -221,7 +224,7 @@ impl Rows {
         let weight = weight.filter(|_| weighs).unwrap_or(Weight::ONE);
         let mut stack = stack.unwrap_or_default();
         if stack.is_empty() {
-            stack.push(sink.intern(whole::UNKNOWN));
+            stack.push(sink.intern(markers::UNKNOWN));
         }
         stack.reverse();
         whole::add(thread, &stack, weight, sink)

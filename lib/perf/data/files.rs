@@ -9,6 +9,7 @@ use object::Object as _;
 use rustc_hash::FxHashMap;
 
 use super::head::BuildId;
+use crate::bytes::format_hex;
 use crate::perf::event::Mmap;
 use crate::perf::jitdump::JitDump;
 use crate::perf::mapped_file::{bytes_to_path, is_dump, is_plain_memory, map_file, open_at_once};
@@ -86,7 +87,7 @@ impl Files {
             None => path,
         }];
         if let (Some(cache), Some(expected)) = (&self.cache, expected) {
-            let id = hexadecimal(expected);
+            let id = format_hex(expected);
             let (first, rest) = id.split_at(id.len().min(2));
             let folder = cache.join(".build-id").join(first).join(rest);
             candidates.extend(["elf", "vdso"].map(|name| folder.join(name)));
@@ -107,7 +108,7 @@ impl Files {
 
     /// The symbols that the cache has of the kernel of a build.
     pub fn cached_kernel(&self, id: &[u8]) -> Option<PathBuf> {
-        let path = self.cache.as_ref()?.join("[kernel.kallsyms]").join(hexadecimal(id)).join("kallsyms");
+        let path = self.cache.as_ref()?.join("[kernel.kallsyms]").join(format_hex(id)).join("kallsyms");
         path.is_file().then_some(path)
     }
 }
@@ -160,10 +161,6 @@ impl Objects {
         self.by_name.insert(key, id);
         id
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn open_regular(path: &Path) -> Result<Bytes, String> {

@@ -9,8 +9,8 @@ use super::stream::{RECORD_HEADER, Stream};
 use super::window::Window;
 use super::{Fault, attr::Attr, broken};
 use crate::Error;
+use crate::parallel;
 use crate::perf::event::Fields;
-use crate::threads;
 
 /// The kinds of records that `perf record` adds to the kernel's.
 mod kind {
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         let mut head = self.head.clone();
         let (mut writer, batches) = batches();
         std::thread::scope(|scope| {
-            let reading = threads::start(scope, || {
+            let reading = parallel::start(scope, || {
                 let read = self.read_all(&mut writer);
                 writer.flush();
                 drop(writer);

@@ -20,6 +20,7 @@ use super::event::{Event, Mmap, Sample, Stamp};
 use super::objects::Objects;
 use super::process::{CommId, Ended, Mapping, Processes};
 use super::unwind::{Memory, Unwinder};
+use crate::markers;
 use crate::profile::{FrameId, Frames, Stacks};
 
 /// No CPU has this number.
@@ -160,7 +161,7 @@ impl Recording {
     /// The number of a thread's name.
     fn comm_of(&mut self, name: &[u8]) -> CommId {
         // A thread may call itself nothing, or blanks, which no text could show.
-        let name = Some(name.trim_ascii()).filter(|name| !name.is_empty()).unwrap_or(b"[unknown]");
+        let name = Some(name.trim_ascii()).filter(|name| !name.is_empty()).unwrap_or(markers::UNKNOWN);
         self.comms.intern(name).index() as CommId
     }
 

@@ -12,7 +12,7 @@ use super::graph::{Callers, Graph};
 use crate::Error;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::whole;
+use crate::markers;
 use crate::profile::{FrameId, Weight};
 
 /// So many frames are shared out among several callers, and so many all stacks together have.
@@ -59,7 +59,7 @@ pub(super) fn add_to(graph: &Graph, sink: &mut Sink) -> Result<(), Error> {
         on_path_of: vec![usize::MAX; graph.functions.len()],
         frames: 0,
         grain: if graph.functions.iter().all(|function| function.own % ONE == 0) { ONE } else { 1 },
-        truncated: sink.intern(whole::TRUNCATED),
+        truncated: sink.intern(markers::TRUNCATED),
     };
     for (function, cost) in (0..).zip(graph.functions.iter().map(|function| function.own)).filter(|(_, own)| *own > 0) {
         walk.step(function, None, cost / walk.grain);

@@ -9,10 +9,9 @@ use super::value::Value;
 use crate::Error;
 use crate::collapse::sink::Sink;
 use crate::collapse::{Options, whole};
+use crate::markers::UNSAMPLED;
 use crate::profile::{FrameId, Weight};
 
-/// Time before the first sample, of which nothing is known.
-const UNSAMPLED: &[u8] = b"[unsampled]";
 const ROOT: &[u8] = b"(root)";
 /// What the collector interrupted is the sample before.
 const COLLECTOR: &[u8] = b"(garbage collector)";

@@ -10,6 +10,7 @@ use crate::collapse::document::Document;
 use crate::collapse::formats::{Format, Reading};
 use crate::collapse::sink::Sink;
 use crate::collapse::whole;
+use crate::markers;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "ghc-json",
@@ -28,7 +29,7 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
         let name = whole::located(&name, &text(b"src_loc"), None, document.options);
         centres.insert(centre.get(b"id").and_then(Value::whole), sink.intern(&name));
     }
-    let unknown = sink.intern(whole::UNKNOWN);
+    let unknown = sink.intern(markers::UNKNOWN);
     walk(root.get(b"profile"), b"children", sink, |node, path, sink| {
         let centre = centres.get(&node.get(b"id").and_then(Value::whole));
         path.push(centre.copied().unwrap_or(unknown));

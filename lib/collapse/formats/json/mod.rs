@@ -20,6 +20,7 @@ mod weights;
 use self::tape::{Fault, Tape};
 use self::value::Value;
 use crate::Error;
+use crate::bytes::strip_bom;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
 use crate::collapse::whole;
@@ -29,7 +30,7 @@ const TELLING: usize = 256 * 1024;
 
 /// Whether the JSON that an input begins with passes a test. It may be cut.
 fn begins(head: &[u8], test: impl FnOnce(Value<'_>) -> bool) -> bool {
-    let head = head.strip_prefix(whole::BOM).unwrap_or(head).trim_ascii_start();
+    let head = strip_bom(head).trim_ascii_start();
     if !matches!(head.first(), Some(b'{' | b'[')) {
         return false;
     }

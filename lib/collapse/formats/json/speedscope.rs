@@ -17,6 +17,7 @@ use crate::collapse::formats::{Format, Reading};
 use crate::collapse::sink::Sink;
 use crate::collapse::whole;
 use crate::diagnostics::plural;
+use crate::markers;
 use crate::profile::FrameId;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
@@ -78,7 +79,7 @@ fn name(frame: Value<'_>, document: &Document<'_>) -> Vec<u8> {
 
 fn frame_of(index: Option<Value<'_>>, frames: &[FrameId], sink: &mut Sink) -> FrameId {
     let found = index.and_then(Value::index).and_then(|index| frames.get(index));
-    found.copied().unwrap_or_else(|| sink.intern(whole::UNKNOWN))
+    found.copied().unwrap_or_else(|| sink.intern(markers::UNKNOWN))
 }
 
 fn sampled(

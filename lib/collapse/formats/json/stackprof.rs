@@ -10,6 +10,7 @@ use crate::collapse::document::Document;
 use crate::collapse::formats::{Format, Reading};
 use crate::collapse::sink::Sink;
 use crate::collapse::whole;
+use crate::markers;
 use crate::profile::{FrameId, Weight};
 
 pub(in crate::collapse) static FORMAT: Format = Format {
@@ -38,7 +39,7 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
         let name = whole::located(&text(b"name"), &text(b"file"), line, document.options);
         frames.insert(id.into_owned(), sink.intern(&name));
     }
-    let unknown = sink.intern(whole::UNKNOWN);
+    let unknown = sink.intern(markers::UNKNOWN);
     let (mut raw, mut stack) = (raw.items(), Vec::new());
     while let Some(depth) = raw.next().and_then(Value::index) {
         stack.clear();

@@ -8,6 +8,7 @@ use crate::collapse::document::Document;
 use crate::collapse::formats::{Format, Reading};
 use crate::collapse::sink::Sink;
 use crate::collapse::whole;
+use crate::markers;
 use crate::profile::{FrameId, Weight};
 
 pub(in crate::collapse) static FORMAT: Format = Format {
@@ -26,7 +27,7 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
     document.unit("ticks");
     let codes = root.get(b"code").into_iter().flat_map(Value::items);
     let codes: Vec<FrameId> = codes.map(|code| sink.intern(&name(code))).collect();
-    let unknown = sink.intern(whole::UNKNOWN);
+    let unknown = sink.intern(markers::UNKNOWN);
     let mut stack = Vec::new();
     for tick in root.get(b"ticks").into_iter().flat_map(Value::items) {
         stack.clear();

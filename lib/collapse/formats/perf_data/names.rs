@@ -8,17 +8,18 @@ use crate::collapse::Options;
 use crate::collapse::formats::perf_script::frame::Frame;
 use crate::collapse::formats::perf_script::name::Naming;
 use crate::collapse::sink::Sink;
-use crate::collapse::spans::NO_SPAN;
-use crate::collapse::tidy;
 use crate::collapse::timeline::Moment;
+use crate::markers::NO_SPAN;
+use crate::markers::TRUNCATED;
 use crate::perf::data::files;
 use crate::perf::kallsyms::KernelNames;
-use crate::perf::naming::{TRUNCATED, comm_frame};
+use crate::perf::naming::comm_frame;
 use crate::perf::object::Object;
 use crate::perf::objects::KERNEL;
 use crate::perf::recording::{Kept, Recording, WeightBy};
 use crate::perf::symbolize::{self, NamedFrame, Symbolized};
 use crate::profile::{FrameId, Weight, Weights};
+use crate::symbol_name::simplify;
 
 /// Names all stacks and puts them into the sink; what there is to say of files that were not found.
 pub(super) fn fold(samples: &mut Samples<'_>, options: &Options, sink: &mut Sink) -> Result<Vec<String>, Error> {
@@ -175,7 +176,7 @@ impl<'a> Names<'a> {
     fn stack(&mut self, number: u32, sink: &mut Sink, stack: &mut Vec<FrameId>) {
         let known = self.recording.stack(number);
         let name = self.recording.comm(&known);
-        let java = tidy::is_java(name);
+        let java = simplify::is_java(name);
         stack.clear();
         stack.push(*self.threads[known.comm as usize].get_or_insert_with(|| sink.intern(&comm_frame(name))));
         if known.is_cut {

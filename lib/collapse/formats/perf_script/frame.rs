@@ -1,5 +1,7 @@
 //! A frame's line: `  ADDRESS SYMBOL+0xOFFSET (MODULE)`.
 
+use crate::markers::UNKNOWN;
+
 /// A frame as it stands in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::collapse) struct Frame<'a> {
@@ -25,8 +27,6 @@ impl<'a> Frame<'a> {
         self.symbol.is_empty() || self.symbol == UNKNOWN
     }
 }
-
-pub(in crate::collapse) const UNKNOWN: &[u8] = b"[unknown]";
 
 /// Takes a line apart.
 pub(in crate::collapse) fn parse(line: &[u8]) -> Option<Frame<'_>> {

@@ -31,8 +31,10 @@ use crate::collapse::memo::{Key, Memo};
 use crate::collapse::sink::Sink;
 use crate::collapse::spans::Spans;
 use crate::collapse::timeline::Moment;
-use crate::collapse::{Counts, Format, Options, Parser, Reading, Remarks, tidy};
+use crate::collapse::{Counts, Format, Options, Parser, Reading, Remarks};
+use crate::markers;
 use crate::profile::{FrameId, Weight, Weights};
+use crate::symbol_name::simplify;
 
 pub(super) static FORMAT: Format = Format {
     name: "perf-script",
@@ -261,7 +263,7 @@ impl PerfScript {
         let key = Key::new(key);
         self.roots.get(key).unwrap_or_else(|| {
             let name = self.symbols.naming.thread(header);
-            let root = Root { frame: sink.intern(&name), java: tidy::is_java(&name) };
+            let root = Root { frame: sink.intern(&name), java: simplify::is_java(&name) };
             self.roots.insert(key, root);
             root
         })
@@ -283,7 +285,7 @@ impl PerfScript {
             self.push(&frame, &mut sample, sink);
         }
         if self.stack.is_empty() && sink.frames().name(sample.root.frame).is_empty() {
-            self.stack.push(sink.intern(frame::UNKNOWN));
+            self.stack.push(sink.intern(markers::UNKNOWN));
         }
         if !sample.complete {
             self.stack.push(sample.root.frame);

@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::frame::{Frame, UNKNOWN};
+use super::frame::Frame;
 use super::header::Header;
-use crate::collapse::{Options, tidy};
+use crate::collapse::Options;
+use crate::markers;
+use crate::markers::UNKNOWN;
+use crate::symbol_name::simplify;
 
 /// How frames are named.
 #[derive(Clone)]
@@ -65,11 +68,11 @@ impl Naming {
             return vec![self.marked(located(frame.symbol.into(), frame), frame)];
         }
         let mut names = vec![];
-        for name in tidy::frames(frame.symbol, java) {
+        for name in simplify::frames(frame.symbol, java) {
             let name = located(name, frame);
             names.push(match names.is_empty() {
                 true => self.marked(name, frame),
-                false => tidy::marked(name, tidy::INLINED),
+                false => markers::with_suffix(name, markers::INLINED),
             });
         }
         names
@@ -78,7 +81,7 @@ impl Naming {
     /// Whether the frame becomes the root of its stack.
     pub(in crate::collapse) fn is_skipped_after(&self, frame: &Frame<'_>) -> bool {
         !self.skip_after.is_empty()
-            && self.skip_after.iter().any(|name| name == frame.symbol || *name == *tidy(frame.symbol))
+            && self.skip_after.iter().any(|name| name == frame.symbol || *name == *simplify::simplify(frame.symbol))
     }
 
     /// `[module]`, or `[unknown]`; with the address if that is asked for.
@@ -99,9 +102,9 @@ impl Naming {
     fn marked<'a>(&self, name: Cow<'a, [u8]>, frame: &Frame<'_>) -> Cow<'a, [u8]> {
         let module = frame.module.unwrap_or_default();
         if self.kernel && is_kernel(module) {
-            tidy::marked(name, b"_[k]")
+            markers::with_suffix(name, markers::KERNEL)
         } else if self.jit && is_jit(module) {
-            tidy::marked(name, b"_[j]")
+            markers::with_suffix(name, markers::JIT)
         } else {
             name
         }

@@ -16,8 +16,10 @@ use crate::collapse::formats::{Format, Reading};
 use crate::collapse::select::nanoseconds;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::{text, tidy};
+use crate::collapse::text;
+use crate::markers;
 use crate::profile::{FrameId, Weight};
+use crate::symbol_name::simplify;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "perf-sched",
@@ -27,8 +29,8 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 };
 
 /// The states that a thread leaves off the CPU in, as the recorder names them.
-const BLOCKED: &[u8] = b"[off-cpu]";
-const PREEMPTED: &[u8] = b"[runnable]";
+const BLOCKED: &[u8] = markers::OFF_CPU;
+const PREEMPTED: &[u8] = markers::RUNNABLE;
 
 /// A switch of a CPU from one thread to another.
 struct Switch {
@@ -89,7 +91,7 @@ fn begin(header: &Header<'_>, naming: &Naming, sink: &mut Sink) -> Option<Switch
         to,
         ended: state.starts_with(b"X") || state.starts_with(b"Z") || state.starts_with(b"x"),
         root: sink.intern(&name),
-        java: tidy::is_java(&name),
+        java: simplify::is_java(&name),
         frames: vec![sink.intern(leaf)],
     })
 }

@@ -5,9 +5,10 @@ use crate::collapse::chosen::Events;
 use crate::collapse::origin::{Choice, Origin};
 use crate::collapse::select::nanoseconds;
 use crate::collapse::sink::Sink;
-use crate::collapse::spans::{NO_SPAN, Spans};
+use crate::collapse::spans::Spans;
 use crate::collapse::timeline::Moment;
 use crate::collapse::{Options, Remarks, SampleWeight};
+use crate::markers::NO_SPAN;
 use crate::profile::{FrameId, Weight};
 
 /// What the options ask for, and what was seen so far.

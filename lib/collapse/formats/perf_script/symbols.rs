@@ -1,10 +1,11 @@
 //! What each symbol is called: found out once, and then found again by its text.
 
-use super::frame::{self, Frame};
+use super::frame::Frame;
 use super::name::Naming;
 use super::{two_parts, usual};
 use crate::collapse::memo::{Key, Memo};
 use crate::collapse::sink::Sink;
+use crate::markers;
 use crate::profile::FrameId;
 
 /// The symbols met so far.
@@ -98,7 +99,7 @@ impl Symbols {
         });
         if let Symbol::Frame(id) = symbol
             && frame.is_unknown()
-            && frame.module.is_none_or(|module| *module == *frame::UNKNOWN)
+            && frame.module.is_none_or(|module| *module == *markers::UNKNOWN)
         {
             self.unknown = Some(id);
         }

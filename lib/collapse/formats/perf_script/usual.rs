@@ -1,7 +1,8 @@
 //! The lines that nearly all are, taken apart in one pass: `\t         ADDRESS SYMBOL+0xOFFSET (MODULE)`, and
 //! `[unknown] ([unknown])` for the symbol and the module.
 
-use super::frame::{UNKNOWN, after_columns};
+use super::frame::after_columns;
+use crate::markers::UNKNOWN;
 
 /// So many bytes are looked at together.
 const WINDOW: usize = 32;
@@ -134,7 +135,7 @@ mod tests {
             let Some((symbol, after)) = found else { continue };
             assert_eq!(after, &AFTER.as_bytes()[1..], "{line}");
             let parsed = frame::parse(line.as_bytes()).expect("a frame").symbol;
-            assert_eq!(if symbol.is_empty() { frame::UNKNOWN } else { symbol }, parsed, "{line}");
+            assert_eq!(if symbol.is_empty() { super::UNKNOWN } else { symbol }, parsed, "{line}");
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::mangled::demangled;
+use super::mangling::demangled;
 
 /// Where JIT compilers name what is no function: parentheses in it are not argument lists.
 const NO_FUNCTIONS: [&[u8]; 2] = [b"RegExp:", b"py::"];
@@ -24,13 +24,13 @@ const LONGEST_NOT_CALL: usize = 8;
 ///
 /// # Example
 /// ```
-/// use fgkit::collapse::tidy;
-/// assert_eq!(&*tidy(b"ns::vec<int (*)(char)>::at(unsigned long) const"), b"ns::vec<int (*)(char)>::at");
-/// assert_eq!(&*tidy(b"(anonymous namespace)::f(int)::{lambda(int)#1}::operator()(int) const"),
+/// use fgkit::symbol_name::simplify::simplify;
+/// assert_eq!(&*simplify(b"ns::vec<int (*)(char)>::at(unsigned long) const"), b"ns::vec<int (*)(char)>::at");
+/// assert_eq!(&*simplify(b"(anonymous namespace)::f(int)::{lambda(int)#1}::operator()(int) const"),
 ///            b"(anonymous namespace)::f::{lambda(int)#1}::operator()");
-/// assert_eq!(&*tidy(b"_RNvC7mycrate3foo"), b"mycrate::foo");
+/// assert_eq!(&*simplify(b"_RNvC7mycrate3foo"), b"mycrate::foo");
 /// ```
-pub fn tidy(name: &[u8]) -> Cow<'_, [u8]> {
+pub fn simplify(name: &[u8]) -> Cow<'_, [u8]> {
     let name = without_version(name);
     match demangled(name) {
         Some(readable) => Cow::Owned(without_arguments(&readable).into_owned()),
@@ -54,22 +54,9 @@ fn without_version(name: &[u8]) -> &[u8] {
 /// Those but the first are to be marked with [`INLINED`]. In threads of `java`, classes lose their leading `L`.
 pub fn frames(symbol: &[u8], java: bool) -> impl Iterator<Item = Cow<'_, [u8]>> {
     inlined(symbol).map(move |part| match part.strip_prefix(b"L") {
-        Some(class) if java && memchr::memchr(b'/', tidy(part).as_ref()).is_some() => tidy(class),
-        _ => tidy(part),
+        Some(class) if java && memchr::memchr(b'/', simplify(part).as_ref()).is_some() => simplify(class),
+        _ => simplify(part),
     })
-}
-
-/// The mark of an inlined frame.
-pub const INLINED: &[u8] = b"_[i]";
-
-/// The name with a mark at its end, unless it is there.
-pub fn marked<'a>(name: Cow<'a, [u8]>, mark: &[u8]) -> Cow<'a, [u8]> {
-    if name.ends_with(mark) {
-        return name;
-    }
-    let mut name = name.into_owned();
-    name.extend_from_slice(mark);
-    Cow::Owned(name)
 }
 
 /// Whether a thread of this name runs Java.
@@ -216,7 +203,7 @@ fn end_of_group(name: &[u8], start: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{inlined, tidy};
+    use super::{inlined, simplify};
 
     #[test]
     fn argument_lists_go_and_names_stay_whole() {
@@ -265,7 +252,7 @@ mod tests {
             (")", ")"),
             ("<<<<", "<<<<"),
         ] {
-            assert_eq!(String::from_utf8_lossy(&tidy(name.as_bytes())), tidied, "{name}");
+            assert_eq!(String::from_utf8_lossy(&simplify(name.as_bytes())), tidied, "{name}");
         }
     }
 
@@ -283,7 +270,7 @@ mod tests {
             ("_Zebra", "_Zebra"),
             ("zone::h47fa4b8545196b9b_not", "zone::h47fa4b8545196b9b_not"),
         ] {
-            assert_eq!(String::from_utf8_lossy(&tidy(name.as_bytes())), tidied, "{name}");
+            assert_eq!(String::from_utf8_lossy(&simplify(name.as_bytes())), tidied, "{name}");
         }
     }
 
@@ -305,9 +292,9 @@ mod tests {
             for end in ["", "->", "()"] {
                 let name = format!("{}{end}", part.repeat(500_000 / part.len()));
                 let begun = std::time::Instant::now();
-                tidy(name.as_bytes());
+                simplify(name.as_bytes());
                 inlined(name.as_bytes()).count();
-                tidy(format!("{name}{}", "()".repeat(200_000)).as_bytes());
+                simplify(format!("{name}{}", "()".repeat(200_000)).as_bytes());
                 assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{part}…{end}");
             }
         }

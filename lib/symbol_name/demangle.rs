@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 
-use crate::collapse::mangled;
+use super::mangling;
 
 /// Demangles each name once: many places lie in one function.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ pub fn demangle(name: &[u8]) -> Cow<'_, [u8]> {
     // Linkers and compilers append what is no part of the mangled name.
     let version = text.find("@@").or_else(|| text.find('@')).unwrap_or(text.len());
     let (mangled, _) = text.split_at(version);
-    match mangled::demangled(mangled.as_bytes()) {
+    match mangling::demangled(mangled.as_bytes()) {
         Some(name) => Cow::Owned(name),
         None => Cow::Borrowed(mangled.as_bytes()),
     }

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use super::signals;
-use crate::Error;
 use crate::diagnostics::{Diagnostics, printable};
+use crate::{Error, interrupts};
 
 /// A buffered output with a name.
 pub struct Output {
@@ -128,7 +127,7 @@ impl Output {
                 Target::Stdout(_) | Target::Device(_) => Ok(()),
                 Target::Terminal(mut terminal) => terminal.flush(),
                 Target::Unfinished(file, path) => {
-                    let mut unfinished = signals::unfinished();
+                    let mut unfinished = interrupts::unfinished();
                     file.persist(path).map_err(|error| error.error)?;
                     *unfinished = None;
                     Ok(())
@@ -192,7 +191,7 @@ fn beside(path: &Path, permissions: Option<Permissions>) -> io::Result<Target> {
     builder.prefix(".fg-unfinished-");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut unfinished = signals::unfinished();
+    let mut unfinished = interrupts::unfinished();
     let file = builder.tempfile_in(folder(&path))?;
     *unfinished = Some(file.path().to_owned());
     if let Some(permissions) = permissions {

@@ -1,23 +1,20 @@
 //! The difference of two profiles: every stack of either with its weight before and after.
 
-mod beta;
 mod comparison;
 mod runs;
-pub mod samples;
 mod scale;
-pub mod significance;
 mod stream;
 
 pub use comparison::Comparison;
-pub use scale::{Scaling, multiply_divide};
+pub use scale::Scaling;
 pub use stream::diff_streams;
 
 use crate::Error;
 use crate::filter::{Rename, Threshold, rename};
 use crate::profile::{Profile, Weight, Weights};
+use crate::stats::significance::{self, FALSE_DISCOVERIES, Noise};
 use runs::Told;
 use scale::Ratio;
-use significance::{FALSE_DISCOVERIES, Noise};
 
 /// How two profiles are compared.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! What one sample weighs, or that weights are durations.
 
 use super::significance::Runs;
-use crate::csv::is_state;
+use crate::markers::is_thread_state;
 use crate::profile::{Frames, Weight};
 
 /// With so many weights none of which is near their common divisor, they may be no counts.
@@ -81,7 +81,7 @@ impl Divisor {
     pub fn weighed(&self, frames: &Frames) -> Weighed {
         let divisor = self.divisor.max(1);
         let sample = Weight::from_millionths(divisor);
-        if frames.iter().any(|(_, name)| is_state(name)) {
+        if frames.iter().any(|(_, name)| is_thread_state(name)) {
             Weighed::Durations
         } else if self.number < MANY || self.smallest / divisor < MANY {
             Weighed::Counts(sample)

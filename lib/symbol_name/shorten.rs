@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-use super::names::without_suffix;
+use crate::markers::strip_suffix;
 
 /// What compilers append: Rust's hashes, parts and clones of functions, symbol versions.
 static APPENDED: LazyLock<Regex> = LazyLock::new(|| {
@@ -27,7 +27,7 @@ pub fn shorten(name: &[u8], level: u8) -> Cow<'_, [u8]> {
     if level == 0 || name.starts_with(b"[") {
         return Cow::Borrowed(name);
     }
-    let body = without_suffix(name);
+    let body = strip_suffix(name);
     let suffix = &name[body.len()..];
     let body = APPENDED.replace(body, &b""[..]).into_owned();
     let mut body = LAMBDA.replace_all(&body, &b"$$$$Lambda"[..]).into_owned();

@@ -1,0 +1,51 @@
+//! Byte order marks and hexadecimal digits.
+
+/// The UTF-8 byte order mark, which some editors and Windows programs write at the start of a text.
+pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// Returns the text without a byte order mark at its start.
+pub(crate) fn strip_bom(text: &[u8]) -> &[u8] {
+    text.strip_prefix(BOM).unwrap_or(text)
+}
+
+/// Parses hexadecimal digits of either case, without `0x` or sign. `None` if there is none, another byte, or more than 64 bits.
+pub(crate) fn parse_hex(digits: &[u8]) -> Option<u64> {
+    // Not `from_str_radix`: kallsyms has hundreds of thousands of addresses, and a sign is no digit.
+    let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
+    let significant = &digits[zeros..];
+    if digits.is_empty() || significant.len() > 16 {
+        return None;
+    }
+    significant.iter().try_fold(0, |sum, digit| Some(sum << 4 | u64::from(char::from(*digit).to_digit(16)?)))
+}
+
+/// Writes bytes as lower-case hexadecimal digits.
+pub(crate) fn format_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{format_hex, parse_hex};
+
+    #[test]
+    fn parses_digits_only() {
+        for (digits, value) in [
+            ("0", Some(0)),
+            ("fF", Some(255)),
+            ("ffffffffffffffff", Some(u64::MAX)),
+            ("00000000000000001", Some(1)),
+            ("10000000000000000", None),
+            ("", None),
+            ("+1", None),
+            ("0x1", None),
+        ] {
+            assert_eq!(parse_hex(digits.as_bytes()), value, "{digits}");
+        }
+    }
+
+    #[test]
+    fn formats_two_digits_a_byte() {
+        assert_eq!(format_hex(&[0, 0xab, 0x0c]), "00ab0c");
+    }
+}
