@@ -133,7 +133,7 @@ struct Args {
     /// returned from the branch records of the CPU, where it has some: 8 to 32 of them, without any of the program's memory.
     #[arg(long, value_name = "HOW")]
     #[cfg(target_os = "linux")]
-    call_graph: Option<fgkit::record::sampling::CallGraph>,
+    call_graph: Option<fgkit::record::counters::sampling::CallGraph>,
 
     /// Do not read from living threads what the copy of a stack misses
     #[arg(long, hide_short_help = true)]
@@ -152,7 +152,7 @@ struct Args {
 
     /// The size of the ring of samples of each CPU: pages, or bytes as in 512K; a power of two
     #[arg(short, long, value_name = "SIZE", hide_short_help = true)]
-    #[cfg_attr(target_os = "linux", arg(value_parser = fgkit::record::sampling::parse_ring))]
+    #[cfg_attr(target_os = "linux", arg(value_parser = fgkit::record::counters::sampling::parse_ring))]
     mmap_pages: Option<u8>,
 
     /// Take fewer samples while the recorder itself takes more of a CPU than this

@@ -7,12 +7,12 @@ use fgkit::Error;
 use fgkit::cli::Session;
 use fgkit::perf::recording::WeightBy;
 use fgkit::perf::symbolize;
-use fgkit::record::events::Metric;
+use fgkit::record::counters::sampling::{CallGraph, Rate};
+use fgkit::record::events::spec::EventSpec;
+use fgkit::record::events::value::SampleValue;
 use fgkit::record::off_cpu::OffCpu;
-use fgkit::record::quantity::Quantity;
 use fgkit::record::report::{self, Report};
-use fgkit::record::sampling::{CallGraph, Rate};
-use fgkit::record::{Request, RequestTarget, performance};
+use fgkit::record::{Request, RequestTarget, run};
 
 use super::Args;
 
@@ -20,7 +20,7 @@ use super::Args;
 pub fn run(args: &Args, session: &mut Session) -> Result<u8, Error> {
     let request = args.request(session.output.is_stdout() && !args.names_files())?;
     let report = args.report(request.weight);
-    performance::run(request, report, args.pattern(), session)
+    run::run(request, report, args.pattern(), session)
 }
 
 impl Args {
@@ -117,9 +117,9 @@ impl Args {
         })
     }
 
-    fn metrics(&self) -> Result<Vec<Metric>, Error> {
+    fn metrics(&self) -> Result<Vec<EventSpec>, Error> {
         let wrong = |what: &str| Err(Error::Usage(what.to_owned()));
-        let metrics = Metric::lists(&self.event, self.weight_field.as_deref())?;
+        let metrics = EventSpec::lists(&self.event, self.weight_field.as_deref())?;
         if metrics.len() > 1 && !self.script && !self.output().is_some_and(report::names_events) {
             return wrong(
                 "several events make several profiles: name each file by its event (-o 'app-%e.folded'), \
@@ -129,14 +129,14 @@ impl Args {
         if self.frequency.is_some() && metrics.iter().any(|metric| metric.quantity.is_some()) {
             return wrong("-F takes samples by time, and a sum needs each event, or with -c every Nth");
         }
-        let is_argument = |metric: &Metric| matches!(metric.quantity, Some(Quantity::Argument(_)));
+        let is_argument = |metric: &EventSpec| matches!(metric.quantity, Some(SampleValue::Argument(_)));
         if !matches!(self.call_graph(), CallGraph::Dwarf(_)) && metrics.iter().any(is_argument) {
             return wrong("only --call-graph dwarf brings a function's arguments");
         }
         Ok(metrics)
     }
 
-    fn weight(&self, metrics: &[Metric]) -> WeightBy {
+    fn weight(&self, metrics: &[EventSpec]) -> WeightBy {
         match self.max_overhead {
             _ if metrics.iter().any(|metric| metric.quantity.is_some()) => WeightBy::Period,
             _ if self.off_cpu || self.wall => WeightBy::Microseconds,

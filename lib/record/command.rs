@@ -10,7 +10,7 @@ use std::thread::{Builder, JoinHandle};
 use crate::{Error, plain};
 
 /// A command that waits for the word to run its program.
-pub struct Held {
+pub struct SuspendedCommand {
     name: String,
     pid: u32,
     go: PipeWriter,
@@ -18,7 +18,7 @@ pub struct Held {
     starting: JoinHandle<io::Result<Child>>,
 }
 
-impl Held {
+impl SuspendedCommand {
     /// Makes the process. With `quiet_stdout`, what it prints goes to our standard error, since the profile goes to
     /// standard output. With a user's name the program runs as that user.
     ///

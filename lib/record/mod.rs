@@ -6,36 +6,29 @@
 mod bell;
 pub mod command;
 pub mod counters;
+pub mod errors;
 pub mod events;
 pub mod off_cpu;
-mod opening;
-mod options;
 mod overhead;
-pub mod performance;
-mod pmu;
-pub mod quantity;
-pub mod refusal;
 pub mod report;
 pub mod rings;
-pub mod sampling;
+pub mod run;
 mod session;
 pub mod summary;
 mod sys;
 pub mod target;
-pub mod uprobe;
-mod watch;
 
 use std::time::Duration;
 
 use rustix::process::Signal;
 
-use self::command::{Held, Running};
+use self::command::{Running, SuspendedCommand};
 use self::counters::Counters;
-use self::events::Metric;
+use self::counters::sampling::{CallGraph, Rate, Sampling};
+use self::events::spec::EventSpec;
 use self::off_cpu::bpf::Aggregation;
 use self::off_cpu::{OffCpu, Switches, Times};
 use self::overhead::Overhead;
-use self::sampling::{CallGraph, Rate, Sampling};
 use self::session::Session;
 pub use self::sys::ProcessMemory;
 use self::target::Target;
@@ -49,7 +42,7 @@ pub struct Request {
     /// What.
     pub target: RequestTarget,
     /// The events; none for cycles where the machine counts them, else cpu-clock.
-    pub metrics: Vec<Metric>,
+    pub metrics: Vec<EventSpec>,
     /// How often a sample is taken; `None` for 997 times a second of a command, 99 of what runs already, and of
     /// faults, switches, tracepoints and calls every time.
     pub rate: Option<Rate>,
@@ -104,7 +97,7 @@ pub struct Recorded {
     /// What was recorded.
     pub recording: Recording,
     /// The events, and how often a sample of each was taken.
-    pub metrics: Vec<(Metric, Rate)>,
+    pub metrics: Vec<(EventSpec, Rate)>,
     /// What became of the time off CPUs, where that was wanted.
     pub times: Option<Times>,
     /// When it began, in seconds since 1970.
@@ -143,7 +136,7 @@ pub trait Audience {
 /// [`Error::Refused`], [`Error::Command`], those of the audience.
 pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded, Error> {
     let (held, target) = choose(request.target)?;
-    refusal::absent(request.cpus.as_deref())?;
+    errors::absent(request.cpus.as_deref())?;
     let in_kernel = request.off_cpu.filter(|asked| asked.in_kernel);
     let mut aggregation = in_kernel.map(|asked| Aggregation::open(&target, &asked)).transpose()?;
     let sampling = Sampling {
@@ -165,9 +158,9 @@ pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded,
         each_sample: request.each_sample,
         max_stack: match (request.max_stack, request.call_graph) {
             (Some(frames), CallGraph::FramePointers) => frames.into(),
-            _ => refusal::max_stack(),
+            _ => errors::max_stack(),
         },
-        max_branches: refusal::max_branches(),
+        max_branches: errors::max_branches(),
         addresses: request.each_sample,
         ..Options::default()
     };
@@ -194,7 +187,7 @@ pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded,
         switches
     });
     session.counters.start().map_err(refused)?;
-    let command = held.map(Held::release).transpose()?;
+    let command = held.map(SuspendedCommand::release).transpose()?;
     let ended = session.run(request.duration, request.interval, audience);
     let mut recorded = session.finish();
     recorded.command = command;
@@ -207,10 +200,10 @@ pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded,
 }
 
 /// Starts the command, or makes sure that what is to be recorded is there.
-fn choose(target: RequestTarget) -> Result<(Option<Held>, Target), Error> {
+fn choose(target: RequestTarget) -> Result<(Option<SuspendedCommand>, Target), Error> {
     match target {
         RequestTarget::Command { words, quiet_stdout, user } => {
-            let held = Held::start(&words, quiet_stdout, user.as_deref())?;
+            let held = SuspendedCommand::start(&words, quiet_stdout, user.as_deref())?;
             let pid = held.pid();
             Ok((Some(held), Target::Command(pid)))
         }
@@ -228,14 +221,14 @@ fn choose(target: RequestTarget) -> Result<(Option<Held>, Target), Error> {
 }
 
 /// The events that were asked for, or the best that the machine has, each with how often a sample is taken.
-fn rates(metrics: Vec<Metric>, rate: Option<Rate>, of_a_command: bool) -> Vec<(Metric, Rate)> {
+fn rates(metrics: Vec<EventSpec>, rate: Option<Rate>, of_a_command: bool) -> Vec<(EventSpec, Rate)> {
     let often = usual(of_a_command);
     let metrics = match metrics {
-        none if none.is_empty() && counts_cycles() => vec![Metric::cycles()],
-        none if none.is_empty() => vec![Metric::cpu_clock()],
+        none if none.is_empty() && counts_cycles() => vec![EventSpec::cycles()],
+        none if none.is_empty() => vec![EventSpec::cpu_clock()],
         metrics => metrics,
     };
-    let usual = |metric: &Metric| if metric.is_discrete() { Rate::Period(1) } else { often };
+    let usual = |metric: &EventSpec| if metric.is_discrete() { Rate::Period(1) } else { often };
     metrics
         .into_iter()
         .map(|metric| {
@@ -256,7 +249,7 @@ fn counts_cycles() -> bool {
     let mut options = Opts::default();
     options.exclude.kernel = true;
     options.exclude.hv = true;
-    perf_event_open::count::Counter::new(&Metric::cycles(), (Proc::CURRENT, Cpu::ALL), options).is_ok()
+    perf_event_open::count::Counter::new(&EventSpec::cycles(), (Proc::CURRENT, Cpu::ALL), options).is_ok()
 }
 
 /// Why a recording ended.

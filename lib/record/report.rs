@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::Recorded;
+use super::counters::sampling::CallGraph;
 use super::rings;
-use super::sampling::CallGraph;
 use super::summary;
 use crate::output::Output;
 use crate::perf::naming::Unknown;

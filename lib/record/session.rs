@@ -8,14 +8,14 @@ use rustix::event::epoll::EventFlags;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::bell::Bell;
+use super::counters::sampling::Rate;
 use super::counters::{Counters, CpuRings, Ring};
-use super::events::Metric;
+use super::events::spec::EventSpec;
 use super::off_cpu::bpf::{Aggregation, WINDOW};
 use super::overhead::{self, Overhead};
+use super::rings::epoll::{SAMPLES, Watch};
 use super::rings::{self, Reader};
-use super::sampling::Rate;
 use super::target::{self, Target};
-use super::watch::{SAMPLES, Watch};
 use super::{Audience, Ended, Recorded};
 use crate::interrupts::Interrupts;
 use crate::perf::recording::Recording;
@@ -30,7 +30,7 @@ pub(super) struct Session {
     pub(super) aggregation: Option<Aggregation>,
     /// What keeps our own share of the CPU low, if something is to.
     pub(super) overhead: Option<Overhead>,
-    metrics: Vec<(Metric, Rate)>,
+    metrics: Vec<(EventSpec, Rate)>,
     /// When the part at hand began.
     began: Instant,
     /// What was lost in the parts before it.
@@ -64,7 +64,7 @@ impl Session {
         counters: Counters,
         recording: Recording,
         target: &Target,
-        metrics: Vec<(Metric, Rate)>,
+        metrics: Vec<(EventSpec, Rate)>,
     ) -> Result<Self, Error> {
         let refused = |error: std::io::Error| Error::Refused(plain(&error));
         let watch = Watch::new()?;

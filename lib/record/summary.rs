@@ -1,9 +1,9 @@
 //! What a recording has to say of itself, in five lines at most.
 
 use super::Recorded;
-use super::events::Metric;
+use super::counters::sampling::{CallGraph, LARGEST_COPY, Rate};
+use super::events::spec::EventSpec;
 use super::off_cpu::Times;
-use super::sampling::{CallGraph, LARGEST_COPY, Rate};
 use crate::diagnostics::plural;
 use crate::perf::naming::Unknown;
 use crate::perf::recording::Counts;
@@ -38,7 +38,7 @@ pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Ve
 
 /// What events add up to that are more than their number.
 fn quantities(recorded: &Recorded) -> String {
-    let quantity = |(number, (metric, _)): (usize, &(Metric, Rate))| {
+    let quantity = |(number, (metric, _)): (usize, &(EventSpec, Rate))| {
         let name = metric.quantity.as_ref()?.name();
         Some(format!(", {} of {name} in all", recorded.recording.total_period(number as u32)))
     };

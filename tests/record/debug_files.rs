@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-use fgkit::symbol_name::demangle::demangle;
 use fgkit::perf::event::Mmap;
 use fgkit::perf::objects::Objects;
 use fgkit::perf::recording::Location;
 use fgkit::perf::symbolize::{Options, Symbolized, symbolize};
+use fgkit::symbol_name::demangle::demangle;
 
 use crate::folded::{Background, Folded, may_record};
 use crate::programs::{copy_program, program};

@@ -11,11 +11,11 @@ use fgkit::perf::objects::Objects;
 use fgkit::perf::process::{Mapping, Processes};
 use fgkit::perf::unwind::{End, Moment, Unwinder};
 use fgkit::record::ProcessMemory;
-use fgkit::record::command::Held;
+use fgkit::record::command::SuspendedCommand;
+use fgkit::record::counters::sampling::{CallGraph, Rate, Sampling};
 use fgkit::record::counters::{Counters, CpuRings};
-use fgkit::record::events::Metric;
+use fgkit::record::events::spec::EventSpec;
 use fgkit::record::rings::now;
-use fgkit::record::sampling::{CallGraph, Rate, Sampling};
 use fgkit::record::target::Target;
 
 use crate::programs::program;
@@ -129,9 +129,11 @@ fn the_living_stack_is_the_one_that_was_sampled() {
             None => return,
         },
     };
-    let Ok(held) = Held::start(&words, true, None) else { return crate::support::skip("no command can be started") };
+    let Ok(held) = SuspendedCommand::start(&words, true, None) else {
+        return crate::support::skip("no command can be started");
+    };
     let target = Target::Command(held.pid());
-    let sampling = Sampling::of(Metric::cpu_clock(), Rate::Frequency(997), CallGraph::Dwarf(LARGE));
+    let sampling = Sampling::of(EventSpec::cpu_clock(), Rate::Frequency(997), CallGraph::Dwarf(LARGE));
     let counters = match Counters::open(&target, &sampling) {
         Ok(counters) => counters,
         Err(error) => return crate::support::skip(&error.to_string()),

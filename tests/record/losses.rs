@@ -4,11 +4,11 @@ use perf_event_open::config::{Cpu, OnExecve, Opts, Proc};
 use perf_event_open::count::Counter;
 
 use fgkit::perf::recording::{Options, Recording};
-use fgkit::record::command::Held;
+use fgkit::record::command::SuspendedCommand;
 use fgkit::record::counters::Counters;
-use fgkit::record::events::Metric;
+use fgkit::record::counters::sampling::{CallGraph, Rate, Sampling};
+use fgkit::record::events::spec::EventSpec;
 use fgkit::record::rings::Reader;
-use fgkit::record::sampling::{CallGraph, Rate, Sampling};
 use fgkit::record::target::{self, Target};
 
 use crate::folded::{Folded, may_record, record};
@@ -19,16 +19,16 @@ fn kernels_count(pid: u32) -> Vec<Counter> {
     let mut options = Opts::default();
     options.exclude.hv = true;
     options.on_execve = Some(OnExecve::Enable);
-    let open = |cpu| Counter::new(&Metric::named("page-faults").unwrap(), (Proc(pid), Cpu(cpu)), &options).unwrap();
+    let open = |cpu| Counter::new(&EventSpec::named("page-faults").unwrap(), (Proc(pid), Cpu(cpu)), &options).unwrap();
     target::online_cpus().into_iter().map(open).collect()
 }
 
 #[test]
 fn printed_and_lost_samples_are_all_that_the_kernel_counted() {
     let (true, Some(faults)) = (may_record(), program("faults")) else { return };
-    let held = Held::start(&[faults.into()], true, None).unwrap();
+    let held = SuspendedCommand::start(&[faults.into()], true, None).unwrap();
     let target = Target::Command(held.pid());
-    let metric = Metric::named("page-faults").unwrap();
+    let metric = EventSpec::named("page-faults").unwrap();
     let sampling = Sampling { ring: Some(0), ..Sampling::of(metric, Rate::Period(1), CallGraph::FramePointers) };
     let counters = match Counters::open(&target, &sampling) {
         Ok(counters) => counters,

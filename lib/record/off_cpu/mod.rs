@@ -1,27 +1,27 @@
 //! Time off the CPU, and all of a thread's time.
 //!
 //! A sample at a switch brings the stack with which a thread leaves its CPU; records of all switches, in a ring of their
-//! own, say when and whether it was preempted, and when it came back. The [`ledger`] pairs them. Stacks are what switches
+//! own, say when and whether it was preempted, and when it came back. The [`switch_pairing`] pairs them. Stacks are what switches
 //! cost most for, so where there are very many of them only every so many brings its stack.
 //!
 //! Or a program in the kernel adds all of it up there, and only sums are read: see [`bpf`].
 
 pub mod bpf;
-pub mod ledger;
-mod pace;
+mod rate_control;
+pub mod switch_pairing;
 
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use self::ledger::{Charge, Leaving, Ledger, Moment, Wanted, What};
-use self::pace::Pace;
-use super::events::Metric;
-use super::rings;
-use super::sampling::Rate;
+use self::rate_control::Pace;
+use self::switch_pairing::{Charge, Leaving, Ledger, Moment, Wanted, What};
 use crate::perf::event::{Event, Sample, Stamp};
 use crate::perf::recording::Recording;
 use crate::perf::state::State;
+use crate::record::counters::sampling::Rate;
+use crate::record::events::spec::EventSpec;
+use crate::record::rings;
 
 /// Which time is to be recorded.
 #[derive(Clone, Copy, Debug)]
@@ -76,15 +76,15 @@ impl OffCpu {
     }
 
     /// The counters that it takes. Where the kernel adds up, one that counts nothing brings what stacks refer to.
-    pub(super) fn metrics(&self, often: Rate) -> Vec<(Metric, Rate)> {
+    pub(super) fn metrics(&self, often: Rate) -> Vec<(EventSpec, Rate)> {
         if self.in_kernel {
-            return vec![(Metric::dummy(), Rate::Period(1))];
+            return vec![(EventSpec::dummy(), Rate::Period(1))];
         }
-        let switches = |period| (Metric::context_switches(), Rate::Period(period));
+        let switches = |period| (EventSpec::context_switches(), Rate::Period(period));
         let metric = |role| match role {
             Role::Every => switches(1),
             Role::Some => switches(self.period.unwrap_or(SPARSE)),
-            Role::Running => (Metric::cpu_clock(), often),
+            Role::Running => (EventSpec::cpu_clock(), often),
         };
         self.roles().into_iter().map(metric).collect()
     }

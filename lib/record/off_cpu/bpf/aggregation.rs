@@ -7,7 +7,7 @@ use aya::programs::RawTracePoint;
 use aya::{Ebpf, EbpfLoader};
 
 use super::tables::{Counts, Place, Tables};
-use super::{WINDOW, refusal};
+use super::{WINDOW, errors};
 use crate::Error;
 use crate::diagnostics::plural;
 use crate::perf::event::{Callchain, Sample, Stamp};
@@ -58,10 +58,10 @@ impl Aggregation {
             return Err(Error::Refused("--bpf does not know cgroups: use -a or -p".to_owned()));
         }
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        if let Some(refusal) = refusal::of_release(&release) {
+        if let Some(refusal) = errors::of_release(&release) {
             return Err(refusal);
         }
-        Self::load(target, asked, std::process::id()).map_err(|failure| refusal::of(&*failure))
+        Self::load(target, asked, std::process::id()).map_err(|failure| errors::of(&*failure))
     }
 
     /// Loads it, for all but this process.
@@ -98,7 +98,7 @@ impl Aggregation {
         // Switches last: by then whatever a process makes is known.
         for (name, place) in PROGRAMS.iter().rev() {
             let attached = part(&mut self.program, name).and_then(|part| Ok(part.attach(place)?));
-            attached.map_err(|failure| refusal::of(&*failure))?;
+            attached.map_err(|failure| errors::of(&*failure))?;
         }
         self.since = Instant::now();
         Ok(())

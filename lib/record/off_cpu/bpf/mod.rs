@@ -7,10 +7,10 @@
 #[cfg(feature = "bpf")]
 mod aggregation;
 #[cfg(not(feature = "bpf"))]
-#[path = "none.rs"]
+#[path = "unsupported.rs"]
 mod aggregation;
 #[cfg(feature = "bpf")]
-mod refusal;
+mod errors;
 #[cfg(feature = "bpf")]
 mod table;
 #[cfg(feature = "bpf")]

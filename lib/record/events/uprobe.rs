@@ -150,7 +150,7 @@ mod tests {
         assert!(refusal(&format!("{own}:main:7")).contains("arguments are 1 to 6"));
         let probed: fn(u32) -> u32 = probed;
         assert_eq!(std::hint::black_box(probed)(2), 723);
-        let demangled = format!("{own}:fgkit::record::uprobe::tests::probed:1");
+        let demangled = format!("{own}:fgkit::record::events::uprobe::tests::probed:1");
         assert!(Uprobe::parse(&demangled).unwrap().offset > 0);
         assert!(refusal("/no/such:main").contains("/no/such: "));
         assert!(refusal("main").contains("PATH:SYMBOL") && refusal("/x:").contains("PATH:SYMBOL"));

@@ -5,12 +5,12 @@ use perf_event_open::config::{
     TargetPriv, UseBuildId, WakeUpOn,
 };
 
-use super::events::{Excluded, Metric};
-use super::sampling::{CallGraph, Rate, Sampling};
-use super::target::Target;
 use crate::perf::unwind;
+use crate::record::counters::sampling::{CallGraph, Rate, Sampling};
+use crate::record::events::spec::{EventSpec, Excluded};
+use crate::record::target::Target;
 /// The options of a counter that takes samples.
-pub fn of_samples(target: &Target, sampling: &Sampling, metric: &Metric, rate: Rate, without_kernel: bool) -> Opts {
+pub fn of_samples(target: &Target, sampling: &Sampling, metric: &EventSpec, rate: Rate, without_kernel: bool) -> Opts {
     let Excluded { user, kernel } = metric.excluded;
     let without_kernel = without_kernel || kernel;
     let mut options = common(target, without_kernel, sampling.names_counters(target));

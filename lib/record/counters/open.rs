@@ -9,15 +9,15 @@ use perf_event_open::count::Counter;
 use perf_event_open::event::sw::Software;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::counters::{Counted, Counters, CpuRings, Ring, SWITCHES};
-use super::events::Metric;
-use super::options;
-use super::refusal;
-use super::sampling::Sampling;
-use super::sys;
-use super::target::{self, Target};
+use super::attr;
 use crate::Error;
 use crate::perf::event::{Layout, sample_type};
+use crate::record::counters::sampling::Sampling;
+use crate::record::counters::{Counted, Counters, CpuRings, Ring, SWITCHES};
+use crate::record::errors;
+use crate::record::events::spec::EventSpec;
+use crate::record::sys;
+use crate::record::target::{self, Target};
 
 impl Counters {
     /// Opens what the target needs. They count from [`Counters::start`] on, or for a command when its program runs.
@@ -39,11 +39,11 @@ impl Counters {
                 Err(Failure::Ring(error)) if error.raw_os_error() == Some(libc::EPERM) && size > smallest => {
                     size -= 1;
                 }
-                Err(Failure::Counter(error, metric)) => return Err(refusal::counter(&error, target, sampling, metric)),
-                Err(Failure::Ring(error)) => return Err(refusal::rings(&error)),
+                Err(Failure::Counter(error, metric)) => return Err(errors::counter(&error, target, sampling, metric)),
+                Err(Failure::Ring(error)) => return Err(errors::rings(&error)),
                 Ok(mut counters) => {
-                    let kernel_left_out = without_kernel.then(refusal::kernel_left_out);
-                    let rings_reduced = (size < best).then(|| refusal::rings_reduced(4 << size));
+                    let kernel_left_out = without_kernel.then(errors::kernel_left_out);
+                    let rings_reduced = (size < best).then(|| errors::rings_reduced(4 << size));
                     counters.notes.extend(kernel_left_out.into_iter().chain(rings_reduced));
                     return Ok(counters);
                 }
@@ -63,7 +63,7 @@ struct Opener<'a> {
     target: &'a Target,
     sampling: &'a Sampling,
     /// The events with their options.
-    metrics: Vec<(&'a Metric, Opts)>,
+    metrics: Vec<(&'a EventSpec, Opts)>,
     side_options: Opts,
     switch_options: Option<Opts>,
     sample_ring: u8,
@@ -75,13 +75,13 @@ struct Opener<'a> {
 
 impl<'a> Opener<'a> {
     fn new(target: &'a Target, sampling: &'a Sampling, without_kernel: bool, sample_ring: u8) -> Self {
-        let options = |metric: &Metric, rate| options::of_samples(target, sampling, metric, rate, without_kernel);
+        let options = |metric: &EventSpec, rate| attr::of_samples(target, sampling, metric, rate, without_kernel);
         Self {
             target,
             sampling,
             metrics: sampling.metrics.iter().map(|(metric, rate)| (metric, options(metric, *rate))).collect(),
-            side_options: options::of_the_side(target, without_kernel),
-            switch_options: sampling.switches.then(|| options::of_switches(target)),
+            side_options: attr::of_the_side(target, without_kernel),
+            switch_options: sampling.switches.then(|| attr::of_switches(target)),
             sample_ring,
             layouts: (sampling.layout(sampling.names_counters(target)), sampling.layout(target.is_by_thread())),
             cpus: sampling.cpus.clone().unwrap_or_else(target::online_cpus),

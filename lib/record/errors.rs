@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use super::sampling::{CallGraph, Rate, Sampling};
+use super::counters::sampling::{CallGraph, Rate, Sampling};
 use super::target::{self, Target};
 use crate::diagnostics::plural;
 use crate::{Error, plain};

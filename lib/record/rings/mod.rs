@@ -9,16 +9,18 @@
 //! Samples are copied out of their rings before any of them is taken in: where a thread was later tells what can still be
 //! read of it.
 
+pub mod epoll;
+
 use std::ops::Range;
 
 use rustix::time::ClockId;
 
-use super::counters::{Counters, CpuRings, Ring};
-use super::off_cpu::Switches;
-use super::target;
 use crate::perf::event::{Event, Sample, Stamp};
 use crate::perf::recording::Recording;
 use crate::perf::script::Clock;
+use crate::record::counters::{Counters, CpuRings, Ring};
+use crate::record::off_cpu::Switches;
+use crate::record::target;
 
 /// How far behind the present a sample may still turn up that was stamped before its ring was read.
 const STRAGGLERS_NS: u64 = 100_000_000;

@@ -4,12 +4,12 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::events::Metric;
-use super::quantity::Quantity;
-use super::target::Target;
 use crate::Error;
 use crate::perf::event::{Layout, branch_type, sample_type};
 use crate::perf::unwind;
+use crate::record::events::spec::EventSpec;
+use crate::record::events::value::SampleValue;
+use crate::record::target::Target;
 
 /// How stacks are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl FromStr for CallGraph {
 }
 
 /// The kernel copies no more of a stack.
-pub(super) const LARGEST_COPY: u32 = 65528;
+pub(in crate::record) const LARGEST_COPY: u32 = 65528;
 
 /// Rings hold 2 to this many pages: 512 KiB of samples, or 2 to 8 MiB where they bring their stacks; 512 KiB of the rest.
 const SAMPLE_RING: u8 = 7;
@@ -111,7 +111,7 @@ pub enum Rate {
 
 impl Rate {
     /// For how many events a sample stands, if that is known beforehand.
-    pub(super) fn period(self) -> Option<u64> {
+    pub(in crate::record) fn period(self) -> Option<u64> {
         if let Self::Period(events) = self { Some(events) } else { None }
     }
 }
@@ -130,7 +130,7 @@ impl std::fmt::Display for Rate {
 #[derive(Clone, Debug)]
 pub struct Sampling {
     /// The events, each with how often a sample of it is taken.
-    pub metrics: Vec<(Metric, Rate)>,
+    pub metrics: Vec<(EventSpec, Rate)>,
     /// How stacks are found.
     pub call_graph: CallGraph,
     /// The size of the ring of samples, as a power of two of pages, where one was asked for.
@@ -147,13 +147,13 @@ pub struct Sampling {
 
 impl Sampling {
     /// Samples of one event, and all else as it is best.
-    pub fn of(metric: Metric, rate: Rate, call_graph: CallGraph) -> Self {
+    pub fn of(metric: EventSpec, rate: Rate, call_graph: CallGraph) -> Self {
         let (ring, max_stack, cpus) = (None, None, None);
         Self { metrics: vec![(metric, rate)], call_graph, ring, max_stack, cpus, switches: false, live_tail: true }
     }
 
     /// The sizes of the ring of samples, as powers of two of pages: the best and the smallest.
-    pub(super) fn ring_sizes(&self) -> (u8, u8) {
+    pub(in crate::record) fn ring_sizes(&self) -> (u8, u8) {
         match (self.ring, self.call_graph) {
             (Some(asked), _) => (asked, asked),
             (None, CallGraph::FramePointers | CallGraph::BranchRecords) => (SAMPLE_RING, SMALLEST_RING),
@@ -176,7 +176,7 @@ impl Sampling {
     }
 
     /// Whether nothing is left to record where the kernel must not be looked into.
-    pub(super) fn needs_kernel(&self) -> bool {
+    pub(in crate::record) fn needs_kernel(&self) -> bool {
         self.switches || self.metrics.iter().any(|(metric, _)| metric.excluded.user)
     }
 
@@ -184,7 +184,7 @@ impl Sampling {
     ///
     /// # Errors
     /// [`Error::Usage`].
-    pub(super) fn must_fit(&self) -> Result<(), Error> {
+    pub(in crate::record) fn must_fit(&self) -> Result<(), Error> {
         match (self.ring, self.call_graph) {
             (Some(ring), CallGraph::Dwarf(bytes)) if (4096 << ring) < 2 * bytes => Err(Error::Usage(format!(
                 "-m {}K holds no two stacks of {bytes} bytes: every sample would be lost",
@@ -195,17 +195,17 @@ impl Sampling {
     }
 
     /// The size of the ring of all else, where samples have so much.
-    pub(super) fn side_ring(&self, samples: u8) -> u8 {
+    pub(in crate::record) fn side_ring(&self, samples: u8) -> u8 {
         if self.ring.is_some() { SIDE_RING } else { SIDE_RING.min(samples - 1) }
     }
 
     /// The size of the ring of switches, where samples have so much.
-    pub(super) fn switch_ring(&self, samples: u8) -> u8 {
+    pub(in crate::record) fn switch_ring(&self, samples: u8) -> u8 {
         SWITCH_RING.min(samples)
     }
 
     /// The layout of the records, which may have to name their counter.
-    pub(super) fn layout(&self, names_counter: bool) -> Layout {
+    pub(in crate::record) fn layout(&self, names_counter: bool) -> Layout {
         let mut layout = self.call_graph.layout();
         if names_counter {
             layout.sample_type |= sample_type::ID;
@@ -223,32 +223,32 @@ impl Sampling {
     }
 
     /// Whether samples must name their counter: several write into one ring.
-    pub(super) fn names_counters(&self, target: &Target) -> bool {
+    pub(in crate::record) fn names_counters(&self, target: &Target) -> bool {
         target.is_by_thread() || self.metrics.len() > 1
     }
 
     /// Whether samples bring where they were taken. A switch is always at the same place, and there are many: what their
     /// samples do not need is left out.
-    pub(super) fn tells_address(&self) -> bool {
+    pub(in crate::record) fn tells_address(&self) -> bool {
         !self.switches
     }
 
     /// Whether samples bring the event's own count. Where they do, the kernel takes a sample of each software event and
     /// tracepoint, whatever period was asked for (`perf_swevent_event` in its `core.c`).
-    pub(super) fn tells_period(&self) -> bool {
+    pub(in crate::record) fn tells_period(&self) -> bool {
         !self.switches && !self.metrics.iter().any(|(_, rate)| matches!(rate, Rate::Period(events) if *events > 1))
     }
 
     /// Whether samples bring what tracepoints write.
-    pub(super) fn brings_fields(&self) -> bool {
-        self.metrics.iter().any(|(metric, _)| matches!(metric.quantity, Some(Quantity::Field(_))))
+    pub(in crate::record) fn brings_fields(&self) -> bool {
+        self.metrics.iter().any(|(metric, _)| matches!(metric.quantity, Some(SampleValue::Field(_))))
     }
 
     /// How long a sample may wait at most before it is read, in rings of a power of two of pages: until a quarter of one is
     /// full, at the latest; `None` if until half of one is. Where stacks are unwound while their threads run on, it is to
     /// be read so soon that the rest of a stack can still be. A thread that leaves its CPU does not run on, and who would be
     /// woken by each switch would switch itself.
-    pub(super) fn longest_wait(&self, ring: u8) -> Option<Duration> {
+    pub(in crate::record) fn longest_wait(&self, ring: u8) -> Option<Duration> {
         let reads_living = matches!(self.call_graph, CallGraph::Dwarf(_)) && self.live_tail && !self.switches;
         let quarter = (4096 << ring) / 4;
         let fills = |bytes: u64| Duration::from_millis(1000 * quarter / bytes.max(1));
@@ -260,11 +260,11 @@ impl Sampling {
 #[cfg(test)]
 mod tests {
     use super::{CallGraph, Duration, PAUSE, Rate, Sampling, parse_ring};
-    use crate::record::events::Metric;
+    use crate::record::events::spec::EventSpec;
 
     #[test]
     fn samples_wait_only_where_there_is_room_for_more() {
-        let wait = |rate, call_graph, ring| Sampling::of(Metric::cpu_clock(), rate, call_graph).longest_wait(ring);
+        let wait = |rate, call_graph, ring| Sampling::of(EventSpec::cpu_clock(), rate, call_graph).longest_wait(ring);
         assert_eq!(wait(Rate::Frequency(997), CallGraph::Dwarf(16384), 11), Some(PAUSE));
         assert_eq!(wait(Rate::Frequency(99_999), CallGraph::Dwarf(16384), 11), Some(Duration::from_millis(1)));
         assert_eq!(wait(Rate::Frequency(99_999), CallGraph::Dwarf(16384), 9), Some(Duration::ZERO));
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn rings_hold_what_comes_in_a_tenth_of_a_second() {
-        let sizes = |rate, call_graph| Sampling::of(Metric::cpu_clock(), rate, call_graph).ring_sizes();
+        let sizes = |rate, call_graph| Sampling::of(EventSpec::cpu_clock(), rate, call_graph).ring_sizes();
         assert_eq!(sizes(Rate::Frequency(99), CallGraph::FramePointers), (7, 2));
         assert_eq!(sizes(Rate::Frequency(99), CallGraph::Dwarf(16384)), (9, 3));
         assert_eq!(sizes(Rate::Frequency(997), CallGraph::Dwarf(16384)), (9, 3));

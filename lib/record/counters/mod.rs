@@ -3,6 +3,10 @@
 //! What samples refer to (new mappings, programs, threads) wakes the recorder at once, so that files are opened while
 //! they are there; samples wake it when their ring is half full.
 
+mod attr;
+mod open;
+pub mod sampling;
+
 use std::fs::File;
 use std::io;
 use std::time::Duration;
@@ -11,20 +15,20 @@ use perf_event_open::count::Counter;
 use perf_event_open::sample::Sampler;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::events::Metric;
-use super::quantity::Quantity;
-use super::sampling::Rate;
-use super::sys;
 use crate::perf::event::{self, Event, Layout, Sample, Stamp};
+use crate::record::counters::sampling::Rate;
+use crate::record::events::spec::EventSpec;
+use crate::record::events::value::SampleValue;
+use crate::record::sys;
 
 /// A counter whose records go to a ring of its own.
 pub struct Ring {
-    pub(super) counter: Counter,
-    pub(super) sampler: Sampler,
-    pub(super) cpu: u32,
+    pub(in crate::record) counter: Counter,
+    pub(in crate::record) sampler: Sampler,
+    pub(in crate::record) cpu: u32,
     /// The counter's id, where no other writes into the ring and records do not name theirs.
-    pub(super) only: Option<u64>,
-    pub(super) layout: Layout,
+    pub(in crate::record) only: Option<u64>,
+    pub(in crate::record) layout: Layout,
 }
 
 impl Ring {
@@ -72,20 +76,20 @@ pub struct Counters {
     /// The rings, a pair a CPU.
     pub rings: Vec<CpuRings>,
     /// Counters of further threads, which write into the same rings.
-    pub(super) others: Vec<Counter>,
+    pub(in crate::record) others: Vec<Counter>,
     /// For each counter of samples, by its id, what it counts.
-    pub(super) counted: FxHashMap<u64, Counted>,
+    pub(in crate::record) counted: FxHashMap<u64, Counted>,
     /// The threads that have counters of their own.
-    pub(super) owned: FxHashSet<u32>,
-    pub(super) enable_by_hand: bool,
+    pub(in crate::record) owned: FxHashSet<u32>,
+    pub(in crate::record) enable_by_hand: bool,
     /// Whether they count on CPUs, whoever runs there, and not in threads.
-    pub(super) of_cpus: bool,
+    pub(in crate::record) of_cpus: bool,
     /// Whether samples bring the event's own count.
-    pub(super) tells_period: bool,
+    pub(in crate::record) tells_period: bool,
     /// How long a sample may wait before it is read; `None` if until its ring is half full.
-    pub(super) longest_wait: Option<Duration>,
+    pub(in crate::record) longest_wait: Option<Duration>,
     /// For how many of each event a sample stands, and how much each of them is.
-    pub(super) measures: Vec<(Option<u64>, Option<Quantity>)>,
+    pub(in crate::record) measures: Vec<(Option<u64>, Option<SampleValue>)>,
     /// What the user should know of how they were opened.
     pub notes: Vec<String>,
 }
@@ -137,7 +141,7 @@ impl Counters {
     }
 
     /// The files of those that samples are taken of.
-    pub(super) fn files_of_samples(&self) -> impl Iterator<Item = &File> {
+    pub(in crate::record) fn files_of_samples(&self) -> impl Iterator<Item = &File> {
         self.of_samples().map(|(_, counter)| counter.file())
     }
 
@@ -171,7 +175,7 @@ impl Counters {
     }
 
     /// Has one sample taken in so many of those that were asked for, if that can be done for all counters there are.
-    pub fn set_rates(&self, metrics: &[(Metric, Rate)], one_in: u32) -> bool {
+    pub fn set_rates(&self, metrics: &[(EventSpec, Rate)], one_in: u32) -> bool {
         if !self.of_cpus || metrics.iter().any(|(_, rate)| rate.period().is_some()) {
             return false;
         }
@@ -211,13 +215,13 @@ impl Counters {
 }
 
 /// The number of an event that is none: of the counter that only tells of switches.
-pub(super) const SWITCHES: u32 = u32::MAX;
+pub(in crate::record) const SWITCHES: u32 = u32::MAX;
 
 /// What a counter counts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Counted {
+pub(in crate::record) struct Counted {
     /// The event's number.
-    pub(super) event: u32,
+    pub(in crate::record) event: u32,
     /// The thread, where each has its own counters.
-    pub(super) owner: Option<u32>,
+    pub(in crate::record) owner: Option<u32>,
 }

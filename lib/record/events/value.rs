@@ -8,7 +8,7 @@ use super::pmu;
 
 /// A number that each sample of an event brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Quantity {
+pub enum SampleValue {
     /// A field of a tracepoint.
     Field(Field),
     /// An argument of a function, the first being 1.
@@ -24,7 +24,7 @@ pub struct Field {
     is_signed: bool,
 }
 
-impl Quantity {
+impl SampleValue {
     /// The field of that name of a tracepoint, `SUBSYSTEM:EVENT`.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Quantity {
     }
 
     /// How much a sample brings: nothing where a field is negative, as the results of system calls that failed are.
-    pub(super) fn of(&self, sample: &Sample<'_>) -> u64 {
+    pub(in crate::record) fn of(&self, sample: &Sample<'_>) -> u64 {
         match self {
             Self::Field(field) => field.read(sample.raw),
             Self::Argument(number) => sample.user.and_then(|user| unwind::argument(&user, *number)).unwrap_or(0),

@@ -6,20 +6,20 @@ use perf_event_open::event::Event;
 use perf_event_open::event::dp::DynamicPmu;
 
 use super::pmu;
-use super::quantity::Quantity;
 use super::uprobe::Uprobe;
 use crate::Error;
 use crate::bytes::parse_hex;
+use crate::record::events::value::SampleValue;
 
 /// An event that can be counted, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Metric {
+pub struct EventSpec {
     name: String,
     event: DynamicPmu,
     /// Where it is not counted.
     pub excluded: Excluded,
     /// What it adds up to, if not to its number.
-    pub quantity: Option<Quantity>,
+    pub quantity: Option<SampleValue>,
     /// The file whose code it is in, if it is a call.
     uprobe: Option<Uprobe>,
     /// How near to the cause a sample must be taken: 0 to 3, as `precise_ip` has it.
@@ -73,7 +73,7 @@ const CACHES: [&str; 7] = ["L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "bra
 const ACCESSES: [(&str, u64); 6] =
     [("loads", 0), ("load-misses", 1), ("stores", 2), ("store-misses", 3), ("prefetches", 4), ("prefetch-misses", 5)];
 
-impl Metric {
+impl EventSpec {
     /// The CPU's own clock: what is counted where nothing else is asked for.
     pub fn cycles() -> Self {
         Self::new("cycles", HARDWARE, 0)
@@ -90,7 +90,7 @@ impl Metric {
     }
 
     /// Nothing: `PERF_COUNT_SW_DUMMY`.
-    pub(super) fn dummy() -> Self {
+    pub(in crate::record) fn dummy() -> Self {
         Self::new("dummy", SOFTWARE, 9)
     }
 
@@ -135,7 +135,7 @@ impl Metric {
         let ty = pmu::unit("uprobe").ok_or_else(|| Error::Refused("this kernel has no uprobes".to_owned()))?;
         let mut metric = Self::new(name, ty, 0);
         metric.event.config2 = uprobe.offset;
-        metric.quantity = uprobe.argument.map(Quantity::Argument);
+        metric.quantity = uprobe.argument.map(SampleValue::Argument);
         metric.uprobe = Some(uprobe);
         Ok(metric)
     }
@@ -143,7 +143,7 @@ impl Metric {
     /// The events of several lists, each once; with a field that weighs them, where there is one.
     ///
     /// # Errors
-    /// Those of [`Metric::named`] and of the field, [`Error::Usage`].
+    /// Those of [`EventSpec::named`] and of the field, [`Error::Usage`].
     pub fn lists(lists: &[String], field: Option<&str>) -> Result<Vec<Self>, Error> {
         let lists = lists.iter().map(|events| Self::list(events));
         let mut metrics = lists.collect::<Result<Vec<_>, _>>()?.concat();
@@ -152,7 +152,7 @@ impl Metric {
                 let what = "--weight-field is for one tracepoint: -e SUBSYSTEM:EVENT";
                 return Err(Error::Usage(what.to_owned()));
             };
-            metric.quantity = Some(Quantity::field(metric.name(), field)?);
+            metric.quantity = Some(SampleValue::field(metric.name(), field)?);
         }
         for (number, metric) in metrics.iter().enumerate() {
             if metrics[..number].iter().any(|other| other.name() == metric.name()) {
@@ -232,10 +232,10 @@ impl Metric {
     }
 }
 
-impl TryFrom<&Metric> for Event {
+impl TryFrom<&EventSpec> for Event {
     type Error = std::io::Error;
 
-    fn try_from(metric: &Metric) -> Result<Self, Self::Error> {
+    fn try_from(metric: &EventSpec) -> Result<Self, Self::Error> {
         let mut event = metric.event.clone();
         if let Some(uprobe) = &metric.uprobe {
             // The kernel reads the path while the event is opened, which the metric outlives.
@@ -266,10 +266,10 @@ fn read_modifiers(letters: &str) -> Option<(Excluded, u8)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CACHE, Excluded, HARDWARE, Metric, RAW, SOFTWARE};
+    use super::{CACHE, EventSpec, Excluded, HARDWARE, RAW, SOFTWARE};
 
     fn config(name: &str) -> (u32, u64) {
-        let event = Metric::named(name).unwrap().event;
+        let event = EventSpec::named(name).unwrap().event;
         (event.ty, event.config)
     }
 
@@ -284,24 +284,24 @@ mod tests {
         assert_eq!(config("branch-misses"), (HARDWARE, 5));
         assert_eq!(config("r1a8"), (RAW, 0x1a8));
         for unknown in ["", "r", "rx1", "cykles", "cycles:x", "cycles:pppp", "cycles:", "L1-dcache-lords", "r+1"] {
-            assert!(Metric::named(unknown).is_err(), "{unknown}");
+            assert!(EventSpec::named(unknown).is_err(), "{unknown}");
         }
     }
 
     #[test]
     fn modifiers_say_where_and_how_precisely() {
-        let of = |name| Metric::named(name).map(|metric| (metric.excluded, metric.precise)).unwrap();
+        let of = |name| EventSpec::named(name).map(|metric| (metric.excluded, metric.precise)).unwrap();
         let (user, kernel) = (Excluded { user: false, kernel: true }, Excluded { user: true, kernel: false });
         assert_eq!(of("cycles"), (Excluded::default(), 0));
         assert_eq!(of("cycles:u"), (user, 0));
         assert_eq!(of("cycles:kpp"), (kernel, 2));
         assert_eq!(of("cycles:uk"), (Excluded::default(), 0));
-        assert_eq!(Metric::named("cycles:u").unwrap().name(), "cycles:u");
+        assert_eq!(EventSpec::named("cycles:u").unwrap().name(), "cycles:u");
     }
 
     #[test]
     fn events_are_listed_with_commas() {
-        let names = |text| Metric::list(text).map(|all| all.iter().map(|m| m.name().to_owned()).collect::<Vec<_>>());
+        let names = |text| EventSpec::list(text).map(|all| all.iter().map(|m| m.name().to_owned()).collect::<Vec<_>>());
         assert_eq!(names("cycles,faults:u").unwrap(), ["cycles", "faults:u"]);
         assert!(names("cycles,,faults").is_err());
     }
