@@ -17,7 +17,7 @@ use fgkit::{Error, folded};
 #[command(name = "fg-collapse")]
 struct Args {
     /// Read all input as this format, whatever it looks like
-    #[arg(long, value_name = "NAME", value_parser = collapse::format_called)]
+    #[arg(long, value_name = "NAME", value_parser = collapse::find_format)]
     format: Option<&'static Format>,
     /// List the formats
     #[arg(long)]
@@ -139,7 +139,7 @@ impl Tool for Args {
     ];
 
     fn sections() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
-        let formats = collapse::formats().map(|format| (format.name, format.about)).collect();
+        let formats = collapse::formats().map(|format| (format.name, format.description)).collect();
         vec![("FORMATS", formats), ("PERF.DATA", PERF_DATA.to_vec())]
     }
 
@@ -157,7 +157,7 @@ impl Tool for Args {
         }
         if self.list_formats {
             let width = collapse::formats().map(|format| format.name.len()).max().unwrap_or_default();
-            let line = |format: &Format| format!("{:width$}  {}\n", format.name, format.about);
+            let line = |format: &Format| format!("{:width$}  {}\n", format.name, format.description);
             output.write_with(|out| out.write_all(collapse::formats().map(line).collect::<String>().as_bytes()))?;
         } else if self.sorted {
             collapse::merge_promised(sources, diagnostics, output)?;

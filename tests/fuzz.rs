@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use self::handmade::Handmade;
 use self::texts::{Example, Random};
-use fgkit::collapse::{Options, collapse, format_called, formats};
+use fgkit::collapse::{Options, collapse, find_format, formats};
 use fgkit::diagnostics::Diagnostics;
 use fgkit::folded;
 use fgkit::input::Source;
@@ -100,7 +100,7 @@ fn readers_of_all_formats_take_anything() {
     let examples: Vec<Example> = files.iter().filter_map(|path| example(path)).collect();
     let mut counts: BTreeMap<&str, u64> = formats().map(|format| (format.name, 0)).collect();
     // Folded text may read as some other format's: `@[main]: 3`.
-    let again = Options { format: format_called("folded").ok(), ..Options::default() };
+    let again = Options { format: find_format("folded").ok(), ..Options::default() };
     let make = |random: &mut Random| {
         // Each format as often as any other, however many examples it has.
         let formats: Vec<_> = counts.keys().copied().collect();
@@ -115,7 +115,7 @@ fn readers_of_all_formats_take_anything() {
             }
         };
         // Told by the text, or given.
-        let format = if random.below(2) == 0 { format_called(name).ok() } else { None };
+        let format = if random.below(2) == 0 { find_format(name).ok() } else { None };
         (text, Options { format, ..random.options() })
     };
     fuzz(make, &again);
@@ -128,7 +128,7 @@ fn example(path: &Path) -> Option<Example> {
     let mut named: Vec<_> = formats().filter(|format| stem.starts_with(format.name)).collect();
     named.sort_by_key(|format| format.name.len());
     let format = named.pop().or_else(|| {
-        format_called(match stem {
+        find_format(match stem {
             "chrome-timeline" => "trace-event",
             "samply" => "firefox",
             _ => "folded",

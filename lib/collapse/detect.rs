@@ -1,7 +1,6 @@
 //! Telling an input's format from its first block.
 
-use super::formats::Reading;
-use super::formats::folded;
+use super::formats::{FormatReader, folded};
 use super::{FORMATS, Format, Options, refused};
 use crate::Error;
 use crate::input::Blocks;
@@ -28,9 +27,9 @@ pub(super) fn format(input: &mut Blocks, options: &Options) -> Result<Option<&'s
         return Ok(Some(&folded::FORMAT));
     }
     let binary = memchr::memchr(0, head).is_some();
-    let mut asked = FORMATS.iter().filter(|format| !binary || matches!(format.reading, Reading::Bytes(_)));
+    let mut asked = FORMATS.iter().filter(|format| !binary || matches!(format.reader, FormatReader::Bytes(_)));
     let what = if head.iter().any(is_binary) { "a binary file" } else { "text" };
-    match asked.find(|format| (format.recognises)(head)) {
+    match asked.find(|format| (format.recognizes)(head)) {
         Some(found) => Ok(Some(found)),
         None => unreadable(format!(
             "{what} of no known format; --format NAME reads it as one of fg-collapse --list-formats"
@@ -59,12 +58,12 @@ mod tests {
 
     /// What claims an input by its beginning. Folded text is what nothing else claims.
     fn claims(head: &[u8]) -> Vec<&'static str> {
-        let special = FORMATS.iter().filter(|format| (format.recognises)(head) && format.name != "folded");
+        let special = FORMATS.iter().filter(|format| (format.recognizes)(head) && format.name != "folded");
         let special: Vec<_> = special.map(|format| format.name).collect();
         match special.is_empty() {
             true if refused::why(head).is_some() => vec!["none"],
             false if refused::why(head).is_some() => [special, vec!["none"]].concat(),
-            true if (folded::FORMAT.recognises)(head) => vec!["folded"],
+            true if (folded::FORMAT.recognizes)(head) => vec!["folded"],
             false if folded::is_certain(head) => [special, vec!["folded"]].concat(),
             _ => special,
         }

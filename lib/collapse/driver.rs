@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::document::Document;
 use super::events::Lost;
-use super::formats::{Reader, Reading, folded};
+use super::formats::{FormatReader, ReadDocument};
 use super::log::{InOrder, Log};
 use super::sink::{Keep, Sink};
 use super::timeline::Timeline;
@@ -18,9 +18,6 @@ use crate::input::{Block, NextBlock, Source};
 use crate::markers;
 use crate::parallel::{self, cores};
 use crate::profile::{Profile, Weights};
-
-/// Formats whose samples have a time, a thread and a CPU.
-const TIMED: [&str; 2] = ["perf-script", "perf-data"];
 
 /// More threads than any machine has use for; each takes memory.
 const MOST_THREADS: usize = 1024;
@@ -167,25 +164,24 @@ fn read(
         input.told()?;
         return found.map(|_| None);
     };
-    let is_folded = std::ptr::eq(format, &folded::FORMAT);
-    if let Some(found) = if is_folded { folded::kind(input.head()?) } else { Some(Kind::Plain) } {
+    if let Some(found) = format.weight_kind(input.head()?) {
         found.agrees(*kind, input.name())?;
         *kind = Some(found);
     }
-    if options.ask_for_origin() && !TIMED.contains(&format.name) {
+    if options.ask_for_origin() && !format.has_times {
         let what = "samples have no time, thread or CPU here, so that --time, --comm, --span and their like do nothing";
         diagnostics.warn(&format!("{}: {what}", input.name()));
     }
     let log = Log::new(input.name().to_owned(), diagnostics, in_order);
     let Some((first, others)) = workers.split_first_mut() else { return Ok(None) };
-    match format.reading {
-        Reading::Samples { cut, parser } => {
-            first.parsers.entry(format.name).or_insert_with(|| parser(options));
-            let feed = Mutex::new(Feed { next: input.each(cut), handed_out: 0, ended: false });
+    match format.reader {
+        FormatReader::Blocks { find_boundary, new_parser } => {
+            first.parsers.entry(format.name).or_insert_with(|| new_parser(options));
+            let feed = Mutex::new(Feed { next: input.each(find_boundary), handed_out: 0, ended: false });
             read_samples(&Shared { format: format.name, feed, log: Mutex::new(log) }, first, others).map(|()| None)
         }
-        Reading::Lines(reader) | Reading::Bytes(reader) => {
-            first.read(reader, Document::new(source, input.read_ahead(), options, log)).map(Some)
+        FormatReader::Lines(read) | FormatReader::Bytes(read) => {
+            first.read(read, Document::new(source, input.read_ahead(), options, log)).map(Some)
         }
     }
 }
@@ -216,9 +212,9 @@ fn read_blocks(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) -
 
 impl Worker {
     /// Reads a whole document and returns what it counted.
-    fn read(&mut self, reader: Reader, mut document: Document<'_>) -> Result<Counts, Error> {
+    fn read(&mut self, read: ReadDocument, mut document: Document<'_>) -> Result<Counts, Error> {
         self.sink.begin();
-        let result = reader(&mut document, &mut self.sink);
+        let result = read(&mut document, &mut self.sink);
         let idle = self.sink.is_idle();
         let result = result.and_then(|()| if idle { document.tell_nothing() } else { Ok(()) });
         self.sink.flush()?;

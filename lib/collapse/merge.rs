@@ -1,7 +1,6 @@
 //! Folded files that are sorted already: merged without holding them in memory.
 
 use super::driver::working;
-use super::formats::folded;
 use super::{Options, detect};
 use crate::Error;
 use crate::diagnostics::Diagnostics;
@@ -73,7 +72,7 @@ fn plain_files(sources: &[Source]) -> Result<Option<Vec<Section>>, Error> {
 
 fn is_folded(input: &mut Blocks, options: &Options) -> bool {
     match detect::format(input, options) {
-        Ok(Some(format)) => std::ptr::eq(format, &folded::FORMAT),
+        Ok(Some(format)) => format.is_folded(),
         // Nothing at all is nothing to merge.
         other => other.is_ok(),
     }

@@ -31,13 +31,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use driver::{collapse, collapse_in_order, collapse_in_time};
-pub use formats::{Format, format_called, formats};
+pub use formats::{Format, find_format, formats};
 pub use merge::{merge_if_sorted, merge_promised};
 pub use select::{EventChoice, NumberList, OffsetSpan, SampleWeight, TimeSpan};
 pub use spans::Spans;
 pub use timeline::{TimedSample, Timeline};
 
-use self::formats::{FORMATS, Reading};
+use self::formats::{FORMATS, FormatReader};
 use self::sink::Sink;
 
 use crate::Error;

@@ -11,7 +11,7 @@
 //!         1013
 //! ```
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -21,12 +21,13 @@ use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
     name: "bcc",
-    about: "bcc and libbpf-tools: profile, offcputime, offwaketime, wakeuptime",
-    recognises,
-    reading: Reading::Lines(read),
+    description: "bcc and libbpf-tools: profile, offcputime, offwaketime, wakeuptime",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
 };
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     let lines: Vec<&[u8]> = text::lines(head).collect();
     lines.windows(2).any(|pair| {
         let ends = matches!(parse(pair[0]), Line::Thread(..) | Line::Waker(_));

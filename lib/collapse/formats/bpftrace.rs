@@ -11,7 +11,7 @@
 //! , cat, 4242]: 9
 //! ```
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -20,8 +20,13 @@ use crate::collapse::{Options, text};
 use crate::markers;
 use crate::profile::Weight;
 
-pub(super) static FORMAT: Format =
-    Format { name: "bpftrace", about: "bpftrace maps of stacks", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "bpftrace",
+    description: "bpftrace maps of stacks",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
 /// Functions with which a kernel stack begins.
 const KERNEL_ROOTS: [&[u8]; 10] = [
@@ -37,7 +42,7 @@ const KERNEL_ROOTS: [&[u8]; 10] = [
     b"invoke_syscall",
 ];
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     let opens = |line: &[u8]| opening(line).is_some_and(|(_, keys)| goes_on(keys) || ends(keys));
     text::lines(head).any(|line| line.starts_with(b"Attaching ") && line.ends_with(b"..."))
         && text::lines(head).any(|line| line.starts_with(b"@"))

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -18,12 +18,13 @@ use self::graph::Graph;
 
 pub(super) static FORMAT: Format = Format {
     name: "callgrind",
-    about: "callgrind and cachegrind-like graphs of calls",
-    recognises,
-    reading: Reading::Lines(read),
+    description: "callgrind and cachegrind-like graphs of calls",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
 };
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     head.starts_with(b"# callgrind format")
         || text::lines(head).any(|line| line.starts_with(b"events:"))
             && text::lines(head).any(|line| line.starts_with(b"fn="))

@@ -6,7 +6,7 @@
 //!                12
 //! ```
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -17,11 +17,16 @@ use crate::markers::INLINED;
 use crate::profile::Weight;
 use crate::symbol_name::simplify;
 
-pub(super) static FORMAT: Format =
-    Format { name: "dtrace", about: "DTrace stack() and ustack()", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "dtrace",
+    description: "DTrace stack() and ustack()",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
 /// DTrace's heading, or frames with a module and a backtick, and behind them a count.
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     let mut lines = text::lines(head).peekable();
     if lines.peek().is_some_and(|line| is_heading(line)) {
         return true;

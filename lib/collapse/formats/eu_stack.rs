@@ -7,7 +7,7 @@
 //! #1  0x0000000000400512 main
 //! ```
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -15,10 +15,15 @@ use crate::collapse::stack::Stack;
 use crate::collapse::text;
 use crate::profile::Weight;
 
-pub(super) static FORMAT: Format =
-    Format { name: "eu-stack", about: "elfutils eu-stack", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "eu-stack",
+    description: "elfutils eu-stack",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     let mut lines = text::lines(head);
     lines.any(|line| tid(line).is_some()) && lines.next().is_some_and(|line| frame(line).is_some())
 }

@@ -8,7 +8,7 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -17,10 +17,15 @@ use crate::collapse::text;
 use crate::markers;
 use crate::profile::Weight;
 
-pub(super) static FORMAT: Format =
-    Format { name: "faulthandler", about: "Python faulthandler", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "faulthandler",
+    description: "Python faulthandler",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     text::lines(head).any(is_thread)
 }
 

@@ -5,16 +5,17 @@ use crate::Error;
 use crate::bytes::strip_bom;
 use crate::collapse::sink::Sink;
 use crate::collapse::text;
-use crate::collapse::{Format, Parser, Reading, Remarks};
+use crate::collapse::{Format, FormatReader, Parser, Remarks};
 use crate::folded::{Kind, Line, is_comment, parse_line};
 use crate::input::after_last_line;
 use crate::profile::{FrameId, Weight, Weights};
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "folded",
-    about: "folded stacks, also of async-profiler, Austin, py-spy and bcc -f",
-    recognises,
-    reading: Reading::Samples { cut: after_last_line, parser: |_| Box::<Folded>::default() },
+    description: "folded stacks, also of async-profiler, Austin, py-spy and bcc -f",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Blocks { find_boundary: after_last_line, new_parser: |_| Box::<Folded>::default() },
 };
 
 /// How many lines the format is told from.
@@ -22,7 +23,7 @@ const TELLING: usize = 64;
 
 /// The first line, or more than half of the first ones, are a stack and a weight. As much text has lines that end in a
 /// number, one of them has several frames, or nearly all are like that.
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     let folded = first_lines(head);
     let fitting = folded.iter().filter(|fits| **fits).count();
     let most = folded.first() == Some(&true) || fitting * 2 > folded.len();
@@ -37,7 +38,7 @@ pub(in crate::collapse) fn is_certain(head: &[u8]) -> bool {
 }
 
 /// Whether lines have one weight or two, if any of the first ones is a stack.
-pub(in crate::collapse) fn kind(head: &[u8]) -> Option<Kind> {
+pub(in crate::collapse) fn weight_kind(head: &[u8]) -> Option<Kind> {
     lines(head).find(|line| parse(line, Kind::Plain).is_some()).map(Kind::of_first_line)
 }
 

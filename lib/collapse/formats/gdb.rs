@@ -8,7 +8,7 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -16,10 +16,15 @@ use crate::collapse::stack::Stack;
 use crate::collapse::text;
 use crate::profile::Weight;
 
-pub(super) static FORMAT: Format =
-    Format { name: "gdb", about: "gdb thread apply all bt", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "gdb",
+    description: "gdb thread apply all bt",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     text::lines(head).filter_map(frame).any(|(number, function)| {
         number == 0 && (function.contains_str(" (") || function.starts_with(b"<signal handler"))
     })

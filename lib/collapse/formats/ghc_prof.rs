@@ -9,7 +9,7 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -17,13 +17,18 @@ use crate::collapse::stack::Tree;
 use crate::collapse::text;
 use crate::profile::Weight;
 
-pub(super) static FORMAT: Format =
-    Format { name: "ghc-prof", about: "GHC .prof of time and allocation", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "ghc-prof",
+    description: "GHC .prof of time and allocation",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
 /// Columns of the tree from `entries` on: the function's own time and allocation, the inherited ones, and with `-P` more.
 const NAMES: [&str; 4] = ["time", "alloc", "ticks", "bytes"];
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     text::lines(head).any(|line| columns(line).is_some()) || text::lines(head).next().is_some_and(is_title)
 }
 

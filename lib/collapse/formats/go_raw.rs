@@ -15,7 +15,7 @@
 
 use std::collections::HashMap;
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -24,10 +24,15 @@ use crate::collapse::{Options, text};
 use crate::markers;
 use crate::profile::{Stacks, Weight};
 
-pub(super) static FORMAT: Format =
-    Format { name: "pprof-raw", about: "go tool pprof -raw", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "pprof-raw",
+    description: "go tool pprof -raw",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     let mut lines = text::lines(head);
     let typed = lines.any(|line| line.starts_with(b"PeriodType: ") || line == b"Samples:");
     typed && (head.starts_with(b"Samples:") || lines.any(|line| line == b"Samples:"))

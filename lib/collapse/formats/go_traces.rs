@@ -6,7 +6,7 @@
 //!              main.main
 //! ```
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -15,10 +15,15 @@ use crate::collapse::text;
 use crate::collapse::units::quantity;
 use crate::profile::Weight;
 
-pub(super) static FORMAT: Format =
-    Format { name: "pprof-traces", about: "go tool pprof -traces", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "pprof-traces",
+    description: "go tool pprof -traces",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     text::lines(head).any(is_separator)
 }
 

@@ -11,7 +11,7 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -22,12 +22,13 @@ use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
     name: "goroutines",
-    about: "Go's goroutines as text: panics, debug=1 and debug=2",
-    recognises,
-    reading: Reading::Lines(read),
+    description: "Go's goroutines as text: panics, debug=1 and debug=2",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
 };
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     text::lines(head).any(|line| is_goroutine(line) || is_table(line))
 }
 

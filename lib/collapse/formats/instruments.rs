@@ -8,7 +8,7 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -17,10 +17,15 @@ use crate::collapse::text;
 use crate::collapse::units::quantity;
 use crate::profile::Weight;
 
-pub(super) static FORMAT: Format =
-    Format { name: "instruments", about: "Instruments deep copy", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "instruments",
+    description: "Instruments deep copy",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     text::lines(head).next().is_some_and(is_heading)
 }
 

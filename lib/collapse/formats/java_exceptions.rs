@@ -11,7 +11,7 @@
 //! ```
 
 use super::java;
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -20,10 +20,15 @@ use crate::collapse::text;
 use crate::markers;
 use crate::profile::{FrameId, Weight};
 
-pub(super) static FORMAT: Format =
-    Format { name: "java-exceptions", about: "Java exceptions in a log", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "java-exceptions",
+    description: "Java exceptions in a log",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     let frame = |line: &[u8]| line.starts_with(b"\tat ") && java::call(line).is_some();
     text::lines(head).any(frame)
         && !text::lines(head).any(|line| line.trim_ascii_start().starts_with(b"java.lang.Thread.State: "))

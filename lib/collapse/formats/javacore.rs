@@ -9,7 +9,7 @@
 use bstr::ByteSlice as _;
 
 use super::java;
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -18,10 +18,15 @@ use crate::collapse::text;
 use crate::markers;
 use crate::profile::Weight;
 
-pub(super) static FORMAT: Format =
-    Format { name: "javacore", about: "OpenJ9 javacore", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "javacore",
+    description: "OpenJ9 javacore",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     text::lines(head)
         .any(|line| [&b"1XMTHDINFO"[..], b"3XMTHREADINFO", b"0SECTION"].contains(&text::split_word(line).0))
 }

@@ -11,7 +11,7 @@
 use bstr::ByteSlice as _;
 
 use super::java;
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::chosen::Events;
 use crate::collapse::document::Document;
@@ -20,8 +20,13 @@ use crate::collapse::stack::Stack;
 use crate::collapse::{EventChoice, text};
 use crate::profile::Weight;
 
-pub(super) static FORMAT: Format =
-    Format { name: "jstack", about: "Java thread dumps", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "jstack",
+    description: "Java thread dumps",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
 /// Functions in which a thread waits although Java says that it runs.
 const WAITING: [&[u8]; 9] = [
@@ -38,7 +43,7 @@ const WAITING: [&[u8]; 9] = [
 
 const RUNNABLE: &[u8] = b"RUNNABLE";
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     text::lines(head).any(|line| {
         line.starts_with(b"Full thread dump ")
             || in_file(line).is_some()

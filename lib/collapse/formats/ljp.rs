@@ -7,7 +7,7 @@
 //! Total trace count: 42
 //! ```
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -15,10 +15,15 @@ use crate::collapse::stack::Stack;
 use crate::collapse::text;
 use crate::profile::Weight;
 
-pub(super) static FORMAT: Format =
-    Format { name: "ljp", about: "lightweight Java profiler", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "ljp",
+    description: "lightweight Java profiler",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     text::lines(head)
         .find(|line| !line.is_empty())
         .is_some_and(|line| first(line).is_some_and(|(_, _, frame)| frame.ends_with(b")") && frame.contains(&b'(')))

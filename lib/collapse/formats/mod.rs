@@ -1,4 +1,7 @@
-//! What an input format says of itself, and the table of all.
+//! The input formats: one module each, and the table of all of them.
+//!
+//! A module declares a `FORMAT`: its name and description for `--list-formats`, a function that recognizes it by the
+//! first bytes of an input, and its reader. To add a format, write its module and add it to [`FORMATS`].
 
 mod bcc;
 mod bpftrace;
@@ -39,39 +42,54 @@ use super::document::Document;
 use super::sink::Sink;
 use super::{Options, Parser};
 use crate::Error;
+use crate::folded::Kind;
 
 /// An input format.
 #[derive(Debug)]
 pub struct Format {
-    /// What `--format` calls it.
+    /// The name that `--format` takes.
     pub name: &'static str,
-    /// What it is, in a few words.
-    pub about: &'static str,
-    /// Whether an input that begins with these bytes, a quarter of a megabyte if it is so long, is of this format.
-    pub(super) recognises: fn(&[u8]) -> bool,
-    pub(super) reading: Reading,
+    /// The program or command that writes the format, in a few words.
+    pub description: &'static str,
+    /// True if the reader gets a time, a thread and a CPU with each sample, so that `--time`, `--comm`, `--span` and
+    /// their like apply.
+    pub(super) has_times: bool,
+    /// Returns true if an input that begins with these bytes (its first 256 KiB, or all of it) has this format.
+    pub(super) recognizes: fn(&[u8]) -> bool,
+    pub(super) reader: FormatReader,
 }
 
-/// How a format is read.
+impl Format {
+    /// Returns true if this is folded text: its lines may be sorted already, and each may have two weights.
+    pub(super) fn is_folded(&self) -> bool {
+        self.name == folded::FORMAT.name
+    }
+
+    /// Returns the number of weights per stack of an input that begins with `head`, or `None` if no stack is in `head`.
+    pub(super) fn weight_kind(&self, head: &[u8]) -> Option<Kind> {
+        if self.is_folded() { folded::weight_kind(head) } else { Some(Kind::Plain) }
+    }
+}
+
+/// The function that reads a format.
 #[derive(Debug)]
-pub(super) enum Reading {
-    /// In blocks of whole samples, by all threads.
-    Samples {
-        /// Where in a text its last whole sample ends, if that can be told.
-        cut: fn(&[u8]) -> Option<usize>,
-        /// Makes a parser.
-        parser: fn(&Options) -> Box<dyn Parser>,
+pub(super) enum FormatReader {
+    /// Parses blocks of whole samples, on all threads: for text that can be large.
+    Blocks {
+        /// Returns the offset after the last whole sample of a text, if it can be found.
+        find_boundary: fn(&[u8]) -> Option<usize>,
+        new_parser: fn(&Options) -> Box<dyn Parser>,
     },
-    /// Text, from its beginning to its end, by one thread.
-    Lines(Reader),
-    /// The same for what may be no text.
-    Bytes(Reader),
+    /// Reads text line by line, on one thread.
+    Lines(ReadDocument),
+    /// Reads a document that may be binary, on one thread.
+    Bytes(ReadDocument),
 }
 
-/// Reads a whole document.
-pub(super) type Reader = fn(&mut Document<'_>, &mut Sink) -> Result<(), Error>;
+/// A function that reads a document from its beginning to its end and adds its samples to the sink.
+pub(super) type ReadDocument = fn(&mut Document<'_>, &mut Sink) -> Result<(), Error>;
 
-/// All formats, in the order in which they are asked. Folded stacks come last: many a line may be taken for one.
+/// All formats, in the order in which they are tried. Folded stacks come last because lines of many formats look like one.
 pub(super) static FORMATS: [&Format; 42] = [
     &perf_data::FORMAT,
     &perf_script::FORMAT,
@@ -117,18 +135,18 @@ pub(super) static FORMATS: [&Format; 42] = [
     &folded::FORMAT,
 ];
 
-/// All formats by name.
+/// Returns all formats, sorted by name.
 pub fn formats() -> impl Iterator<Item = &'static Format> {
     let mut formats = FORMATS;
     formats.sort_by_key(|format| format.name);
     formats.into_iter()
 }
 
-/// The format of a name.
+/// Returns the format with this name.
 ///
 /// # Errors
-/// If there is none.
-pub fn format_called(name: &str) -> Result<&'static Format, String> {
+/// Returns a message if no format has this name.
+pub fn find_format(name: &str) -> Result<&'static Format, String> {
     let found = FORMATS.iter().find(|format| format.name == name);
-    found.copied().ok_or_else(|| "no such format; --list-formats shows all".to_owned())
+    found.copied().ok_or_else(|| "no such format; --list-formats lists them".to_owned())
 }

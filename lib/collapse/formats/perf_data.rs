@@ -10,15 +10,16 @@ use self::samples::Samples;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
-use crate::collapse::{Counts, Format, Reading};
+use crate::collapse::{Counts, Format, FormatReader};
 use crate::diagnostics::plural;
 use crate::perf::data::{Fault, MAGIC, Reader, SWAPPED};
 
 pub(super) static FORMAT: Format = Format {
     name: "perf-data",
-    about: "perf.data, as perf record writes it (Linux)",
-    recognises: |head| head.starts_with(MAGIC) || head.starts_with(SWAPPED),
-    reading: Reading::Bytes(read),
+    description: "perf.data, as perf record writes it (Linux)",
+    has_times: true,
+    recognizes: |head| head.starts_with(MAGIC) || head.starts_with(SWAPPED),
+    reader: FormatReader::Bytes(read),
 };
 
 /// A file that comes through a pipe is kept as long as it is not longer.

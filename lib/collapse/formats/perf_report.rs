@@ -12,7 +12,7 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -22,12 +22,13 @@ use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
     name: "perf-report",
-    about: "perf report --stdio --no-children -g folded",
-    recognises,
-    reading: Reading::Lines(read),
+    description: "perf report --stdio --no-children -g folded",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
 };
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     text::lines(head).any(is_heading)
 }
 

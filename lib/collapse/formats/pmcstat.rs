@@ -7,7 +7,7 @@
 //!  66.67%  [20]        copy_all @ /bin/app
 //! ```
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -15,10 +15,15 @@ use crate::collapse::stack::Tree;
 use crate::collapse::text;
 use crate::profile::Weight;
 
-pub(super) static FORMAT: Format =
-    Format { name: "pmcstat", about: "FreeBSD pmcstat -G", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "pmcstat",
+    description: "FreeBSD pmcstat -G",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     text::lines(head).find(|line| !line.is_empty()).is_some_and(|line| event(line).is_some())
 }
 

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -15,9 +15,10 @@ use crate::profile::{FrameId, Weight, Weights};
 
 pub(super) static FORMAT: Format = Format {
     name: "pprof",
-    about: "pprof protobuf (Go, gperftools, and many others)",
-    recognises: is_begin,
-    reading: Reading::Bytes(read),
+    description: "pprof protobuf (Go, gperftools, and many others)",
+    has_times: false,
+    recognizes: is_begin,
+    reader: FormatReader::Bytes(read),
 };
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {

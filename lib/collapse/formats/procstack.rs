@@ -7,7 +7,7 @@
 //! 0x10000  main(0x1, 0x2) + 0x10
 //! ```
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -15,10 +15,15 @@ use crate::collapse::stack::Stack;
 use crate::collapse::text;
 use crate::profile::Weight;
 
-pub(super) static FORMAT: Format =
-    Format { name: "procstack", about: "AIX procstack", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "procstack",
+    description: "AIX procstack",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     text::lines(head).any(is_thread) || {
         let mut lines = text::lines(head);
         lines.next().is_some_and(|line| process(line).is_some())

@@ -7,7 +7,7 @@
 //!     +   7 work  (in app) + 20  [0x1000]
 //! ```
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -15,10 +15,15 @@ use crate::collapse::stack::Tree;
 use crate::collapse::{Options, text};
 use crate::profile::Weight;
 
-pub(super) static FORMAT: Format =
-    Format { name: "sample", about: "macOS sample", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "sample",
+    description: "macOS sample",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     head.starts_with(b"Analysis of sampling ") || text::lines(head).any(|line| line == b"Call graph:")
 }
 

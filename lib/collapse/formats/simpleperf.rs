@@ -10,7 +10,7 @@
 //!     symbol: main
 //! ```
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::SampleWeight;
 use crate::collapse::document::Document;
@@ -19,10 +19,15 @@ use crate::collapse::stack::Stack;
 use crate::collapse::text;
 use crate::profile::Weight;
 
-pub(super) static FORMAT: Format =
-    Format { name: "simpleperf", about: "Android simpleperf report-sample", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "simpleperf",
+    description: "Android simpleperf report-sample",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     let mut lines = text::lines(head);
     lines.any(|line| line == b"sample:") && lines.next().is_some_and(|line| line.starts_with(b"  event_type: "))
 }

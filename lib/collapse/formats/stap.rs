@@ -6,7 +6,7 @@
 //!         17
 //! ```
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -16,12 +16,13 @@ use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
     name: "systemtap",
-    about: "SystemTap print_backtrace() and print_stack()",
-    recognises,
-    reading: Reading::Lines(read),
+    description: "SystemTap print_backtrace() and print_stack()",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
 };
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     text::lines(head).any(|line| frame(line).is_some())
 }
 

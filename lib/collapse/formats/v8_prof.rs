@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use bstr::ByteSlice as _;
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -21,10 +21,15 @@ use crate::collapse::text;
 use crate::markers;
 use crate::profile::{FrameId, Weight};
 
-pub(super) static FORMAT: Format =
-    Format { name: "v8-prof", about: "V8 log of node --prof", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "v8-prof",
+    description: "V8 log of node --prof",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     head.starts_with(b"v8-version,")
 }
 

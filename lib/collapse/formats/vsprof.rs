@@ -8,7 +8,7 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -16,8 +16,13 @@ use crate::collapse::stack::Tree;
 use crate::collapse::text;
 use crate::profile::Weight;
 
-pub(super) static FORMAT: Format =
-    Format { name: "vsprof", about: "Visual Studio call tree, CSV", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "vsprof",
+    description: "Visual Studio call tree, CSV",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
 const FIRST: &[u8] = b"Level,Function Name,";
 
@@ -25,7 +30,7 @@ const FIRST: &[u8] = b"Level,Function Name,";
 const OWN: [(&str, &str); 3] =
     [("Number of Calls", "calls"), ("Exclusive Samples", "samples"), ("Elapsed Exclusive Time %", "time")];
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     text::lines(head).next().is_some_and(|line| line.starts_with(FIRST))
 }
 

@@ -9,7 +9,7 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -17,12 +17,17 @@ use crate::collapse::stack::Tree;
 use crate::collapse::text;
 use crate::profile::Weight;
 
-pub(super) static FORMAT: Format =
-    Format { name: "vtune", about: "Intel VTune report of stacks, CSV", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "vtune",
+    description: "Intel VTune report of stacks, CSV",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
 const FIRST: &[u8] = b"Function Stack,";
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     text::lines(head).take(8).any(|line| line.starts_with(FIRST) && line.contains_str(":Self"))
 }
 

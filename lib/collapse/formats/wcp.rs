@@ -8,7 +8,7 @@
 //!        2: main
 //! ```
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -16,10 +16,15 @@ use crate::collapse::stack::Stack;
 use crate::collapse::text;
 use crate::profile::Weight;
 
-pub(super) static FORMAT: Format =
-    Format { name: "wcp", about: "wallClockProfiler", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "wcp",
+    description: "wallClockProfiler",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     text::lines(head).any(|line| line.starts_with(b"Full stacks") || samples(line).is_some())
 }
 

@@ -14,7 +14,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use rustc_hash::FxHashMap;
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::bytes::strip_bom;
 use crate::collapse::document::Document;
@@ -26,15 +26,16 @@ use crate::symbol_name::mangling;
 
 pub(super) static FORMAT: Format = Format {
     name: "xctrace",
-    about: "Instruments, from xctrace export (XML)",
-    recognises,
-    reading: Reading::Bytes(read),
+    description: "Instruments, from xctrace export (XML)",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Bytes(read),
 };
 
 /// The longest tag or text that is taken.
 const LONGEST: usize = 16 << 20;
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     let head = strip_bom(head).trim_ascii_start();
     head.starts_with(b"<") && memchr::memmem::find(head, b"<trace-query-result").is_some()
 }

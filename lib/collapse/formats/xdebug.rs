@@ -11,7 +11,7 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, Reading};
+use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
@@ -19,13 +19,18 @@ use crate::collapse::stack::{self, Stack};
 use crate::collapse::text;
 use crate::profile::{FrameId, Weight};
 
-pub(super) static FORMAT: Format =
-    Format { name: "xdebug", about: "Xdebug function trace (PHP)", recognises, reading: Reading::Lines(read) };
+pub(super) static FORMAT: Format = Format {
+    name: "xdebug",
+    description: "Xdebug function trace (PHP)",
+    has_times: false,
+    recognizes,
+    reader: FormatReader::Lines(read),
+};
 
 /// So many frames a stack may have.
 const DEEPEST: usize = 1024;
 
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     text::lines(head).take(20).any(|line| line.starts_with(b"TRACE START ["))
 }
 

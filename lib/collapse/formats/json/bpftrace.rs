@@ -11,15 +11,16 @@ use super::value::Value;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::formats::bpftrace::Entry;
-use crate::collapse::formats::{Format, Reading};
+use crate::collapse::formats::{Format, FormatReader};
 use crate::collapse::sink::Sink;
 use crate::collapse::{Options, whole};
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "bpftrace-json",
-    about: "bpftrace maps of stacks as JSON (-f json)",
-    recognises: |head| begins(head, |root| root.get(b"type").is_some() && root.get(b"data").is_some()),
-    reading: Reading::Lines(read),
+    description: "bpftrace maps of stacks as JSON (-f json)",
+    has_times: false,
+    recognizes: |head| begins(head, |root| root.get(b"type").is_some() && root.get(b"data").is_some()),
+    reader: FormatReader::Lines(read),
 };
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {

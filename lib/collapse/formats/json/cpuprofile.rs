@@ -11,18 +11,19 @@ use super::forest::CYCLIC;
 use super::value::Value;
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::formats::{Format, Reading};
+use crate::collapse::formats::{Format, FormatReader};
 use crate::collapse::sink::Sink;
 use crate::collapse::whole;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "cpuprofile",
-    about: "V8 CPU profile (.cpuprofile)",
-    recognises: |head| super::begins(head, recognises),
-    reading: Reading::Bytes(|document, sink| super::read(document, sink, fold)),
+    description: "V8 CPU profile (.cpuprofile)",
+    has_times: false,
+    recognizes: |head| super::begins(head, recognizes),
+    reader: FormatReader::Bytes(|document, sink| super::read(document, sink, fold)),
 };
 
-fn recognises(root: Value<'_>) -> bool {
+fn recognizes(root: Value<'_>) -> bool {
     let first = root.get(b"nodes").and_then(|nodes| nodes.items().next());
     first.is_some_and(|node| node.get(b"callFrame").is_some())
         || root.path([b"head", b"functionName"]).is_some_and(|_| root.path([b"head", b"callFrame"]).is_none())

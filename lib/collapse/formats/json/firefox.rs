@@ -7,16 +7,17 @@ use super::weights::{WEIGHTLESS, Weights};
 use super::{begins, read};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::formats::{Format, Reading};
+use crate::collapse::formats::{Format, FormatReader};
 use crate::collapse::sink::Sink;
 use crate::collapse::{Options, whole};
 use crate::profile::FrameId;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "firefox",
-    about: "Firefox profiler JSON, raw or saved (Firefox, samply)",
-    recognises: |head| begins(head, |root| is_profile(profile_of(root))),
-    reading: Reading::Bytes(|document, sink| read(document, sink, fold)),
+    description: "Firefox profiler JSON, raw or saved (Firefox, samply)",
+    has_times: false,
+    recognizes: |head| begins(head, |root| is_profile(profile_of(root))),
+    reader: FormatReader::Bytes(|document, sink| read(document, sink, fold)),
 };
 
 fn is_profile(profile: Value<'_>) -> bool {

@@ -7,16 +7,17 @@ use super::value::Value;
 use super::{begins, read};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::formats::{Format, Reading};
+use crate::collapse::formats::{Format, FormatReader};
 use crate::collapse::sink::Sink;
 use crate::collapse::whole;
 use crate::markers;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "ghc-json",
-    about: "GHC profile as JSON (+RTS -pj)",
-    recognises: |head| begins(head, |root| root.get(b"rts_arguments").is_some() || root.get(b"cost_centres").is_some()),
-    reading: Reading::Bytes(|document, sink| read(document, sink, fold)),
+    description: "GHC profile as JSON (+RTS -pj)",
+    has_times: false,
+    recognizes: |head| begins(head, |root| root.get(b"rts_arguments").is_some() || root.get(b"cost_centres").is_some()),
+    reader: FormatReader::Bytes(|document, sink| read(document, sink, fold)),
 };
 
 fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {

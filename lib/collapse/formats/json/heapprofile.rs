@@ -8,16 +8,17 @@ use super::value::{Items, Value};
 use super::{begins, chrome, read};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::formats::{Format, Reading};
+use crate::collapse::formats::{Format, FormatReader};
 use crate::collapse::sink::Sink;
 use crate::collapse::whole;
 use crate::profile::FrameId;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "heapprofile",
-    about: "V8 sampling heap profile (.heapprofile)",
-    recognises: |head| begins(head, |root| root.path([b"head", b"callFrame"]).is_some()),
-    reading: Reading::Bytes(|document, sink| read(document, sink, fold)),
+    description: "V8 sampling heap profile (.heapprofile)",
+    has_times: false,
+    recognizes: |head| begins(head, |root| root.path([b"head", b"callFrame"]).is_some()),
+    reader: FormatReader::Bytes(|document, sink| read(document, sink, fold)),
 };
 
 fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {

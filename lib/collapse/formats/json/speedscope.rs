@@ -13,7 +13,7 @@ use super::weights::{WEIGHTLESS, Weights};
 use super::{begins, read};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::formats::{Format, Reading};
+use crate::collapse::formats::{Format, FormatReader};
 use crate::collapse::sink::Sink;
 use crate::collapse::whole;
 use crate::diagnostics::plural;
@@ -22,12 +22,13 @@ use crate::profile::FrameId;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "speedscope",
-    about: "speedscope JSON (speedscope, py-spy, rbspy)",
-    recognises: |head| begins(head, recognises),
-    reading: Reading::Bytes(|document, sink| read(document, sink, fold)),
+    description: "speedscope JSON (speedscope, py-spy, rbspy)",
+    has_times: false,
+    recognizes: |head| begins(head, recognizes),
+    reader: FormatReader::Bytes(|document, sink| read(document, sink, fold)),
 };
 
-fn recognises(root: Value<'_>) -> bool {
+fn recognizes(root: Value<'_>) -> bool {
     let schema = root.get(b"$schema").and_then(Value::text).unwrap_or_default();
     schema.starts_with(b"https://www.speedscope.app/") || root.path([b"shared", b"frames"]).is_some()
 }

@@ -7,7 +7,7 @@ use super::value::{Items, Value};
 use super::{begins, read};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::formats::{Format, Reading};
+use crate::collapse::formats::{Format, FormatReader};
 use crate::collapse::sink::Sink;
 use crate::collapse::whole;
 use crate::markers;
@@ -15,11 +15,12 @@ use crate::profile::{FrameId, Weight};
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "stackprof",
-    about: "stackprof JSON (Ruby)",
-    recognises: |head| {
+    description: "stackprof JSON (Ruby)",
+    has_times: false,
+    recognizes: |head| {
         begins(head, |root| [&b"mode"[..], b"interval", b"samples"].iter().all(|name| root.get(name).is_some()))
     },
-    reading: Reading::Bytes(|document, sink| read(document, sink, fold)),
+    reader: FormatReader::Bytes(|document, sink| read(document, sink, fold)),
 };
 
 fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {

@@ -16,7 +16,7 @@ use super::value::{Items, Value};
 use super::{begins, parse};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::formats::{Format, Reading};
+use crate::collapse::formats::{Format, FormatReader};
 use crate::collapse::sink::Sink;
 use crate::collapse::whole;
 use crate::diagnostics::plural;
@@ -24,9 +24,10 @@ use crate::profile::FrameId;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "trace-event",
-    about: "trace events (Chrome and others), with V8's samples if there are any",
-    recognises: |head| begins(head, |root| events(root).is_some_and(|mut events| events.any(is_event))),
-    reading: Reading::Bytes(read),
+    description: "trace events (Chrome and others), with V8's samples if there are any",
+    has_times: false,
+    recognizes: |head| begins(head, |root| events(root).is_some_and(|mut events| events.any(is_event))),
+    reader: FormatReader::Bytes(read),
 };
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {

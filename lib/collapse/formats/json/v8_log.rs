@@ -5,7 +5,7 @@ use super::value::Value;
 use super::{begins, read};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::formats::{Format, Reading};
+use crate::collapse::formats::{Format, FormatReader};
 use crate::collapse::sink::Sink;
 use crate::collapse::whole;
 use crate::markers;
@@ -13,12 +13,13 @@ use crate::profile::{FrameId, Weight};
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "v8-log",
-    about: "V8 tick log, from node --prof-process --preprocess",
-    recognises: |head| begins(head, recognises),
-    reading: Reading::Bytes(|document, sink| read(document, sink, fold)),
+    description: "V8 tick log, from node --prof-process --preprocess",
+    has_times: false,
+    recognizes: |head| begins(head, recognizes),
+    reader: FormatReader::Bytes(|document, sink| read(document, sink, fold)),
 };
 
-fn recognises(root: Value<'_>) -> bool {
+fn recognizes(root: Value<'_>) -> bool {
     let first = root.get(b"code").and_then(|code| code.items().next());
     first.is_some_and(|code| code.get(b"type").is_some() && code.get(b"name").is_some())
 }

@@ -31,20 +31,24 @@ use crate::collapse::memo::{Key, Memo};
 use crate::collapse::sink::Sink;
 use crate::collapse::spans::Spans;
 use crate::collapse::timeline::Moment;
-use crate::collapse::{Counts, Format, Options, Parser, Reading, Remarks};
+use crate::collapse::{Counts, Format, FormatReader, Options, Parser, Remarks};
 use crate::markers;
 use crate::profile::{FrameId, Weight, Weights};
 use crate::symbol_name::simplify;
 
 pub(super) static FORMAT: Format = Format {
     name: "perf-script",
-    about: "perf script text (Linux)",
-    recognises,
-    reading: Reading::Samples { cut: cut::after_last_sample, parser: |options| Box::new(PerfScript::new(options)) },
+    description: "perf script text (Linux)",
+    has_times: true,
+    recognizes,
+    reader: FormatReader::Blocks {
+        find_boundary: cut::after_last_sample,
+        new_parser: |options| Box::new(PerfScript::new(options)),
+    },
 };
 
 /// A line says who ran and which event fired, or the file begins as perf's own comments do.
-fn recognises(head: &[u8]) -> bool {
+fn recognizes(head: &[u8]) -> bool {
     if folded::is_certain(head) {
         return false;
     }

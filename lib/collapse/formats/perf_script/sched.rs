@@ -12,7 +12,7 @@ use super::header::{self, Header, Line};
 use super::name::Naming;
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::formats::{Format, Reading};
+use crate::collapse::formats::{Format, FormatReader};
 use crate::collapse::select::nanoseconds;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
@@ -23,9 +23,10 @@ use crate::symbol_name::simplify;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "perf-sched",
-    about: "perf script of sched:sched_switch as off-CPU time; never guessed",
-    recognises: |_| false,
-    reading: Reading::Lines(read),
+    description: "perf script of sched:sched_switch as off-CPU time; never guessed",
+    has_times: false,
+    recognizes: |_| false,
+    reader: FormatReader::Lines(read),
 };
 
 /// The states that a thread leaves off the CPU in, as the recorder names them.
