@@ -170,7 +170,7 @@ impl Tool for Args {
 
 /// Reads all runs. Half a comparison is none, so a run that cannot be read ends it.
 fn read(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Vec<Profile>, Error> {
-    let runs = folded::gather_each(sources, diagnostics)?;
+    let runs = folded::read_profiles(sources, diagnostics)?;
     if let Some((source, _)) = sources.iter().zip(&runs).find(|(_, run)| run.is_differential()) {
         let what = "has two weights a line, so it is a comparison already; fg-diff takes profiles".to_owned();
         return Err(Error::Unreadable { name: source.name(), what });

@@ -68,7 +68,7 @@ impl Tool for Args {
         let options = collapse::Options { weight: self.weight, threads: self.nthreads, ..self.choosing.options() };
         let timeline = collapse::collapse_in_time(sources, &options, diagnostics)?;
         if timeline.samples.is_empty() && diagnostics.failed() {
-            return Err(Error::Said);
+            return Err(Error::AlreadyReported);
         }
         if output.is_terminal() {
             diagnostics.warn("the page goes to the terminal; to keep it: fg-heatmap > map.html");

@@ -64,7 +64,7 @@ impl Tool for Args {
             let what = "compressed data is not written to a terminal; name a file with -o, or pipe it";
             return Err(Error::Usage(what.to_owned()));
         }
-        let profile = folded::gather(&session.sources, &mut session.diagnostics)?;
+        let profile = folded::read_profile(&session.sources, &mut session.diagnostics)?;
         let unit = Unit::of(&self.unit, &profile)?;
         if unit.name != self.unit {
             session.diagnostics.note(&format!("weights are no whole numbers of {}: in {}", self.unit, unit.name));

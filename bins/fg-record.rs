@@ -261,7 +261,7 @@ impl Tool for Args {
     #[cfg(not(target_os = "linux"))]
     fn run(self, _: &mut Session) -> Result<u8, Error> {
         let instead = "recording needs Linux; record with dtrace, sample or xctrace and fold that with fg-collapse";
-        Err(Error::Refused(instead.to_owned()))
+        Err(Error::System(instead.to_owned()))
     }
 
     fn failure(error: &Error) -> u8 {

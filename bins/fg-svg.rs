@@ -254,7 +254,7 @@ impl Args {
         if as_it_is && self.plain {
             return Drawing::of_unsorted(sources, options, diagnostics);
         }
-        let mut profile = folded::gather(sources, diagnostics)?;
+        let mut profile = folded::read_profile(sources, diagnostics)?;
         if is_chain {
             profile = reshape::wakers(&profile)?;
         }
@@ -337,9 +337,9 @@ impl Tool for Args {
         let skipped = diagnostics.skipped();
         let drawing = self.draw(sources, &options, diagnostics)?;
         match drawing.stacks {
-            0 if diagnostics.failed() => return Err(Error::Said),
-            0 if diagnostics.skipped() > skipped => return Err(Error::Refused(folded::NO_STACK.to_owned())),
-            0 => return Err(Error::Refused("no stacks to draw: the input is empty".to_owned())),
+            0 if diagnostics.failed() => return Err(Error::AlreadyReported),
+            0 if diagnostics.skipped() > skipped => return Err(Error::Invalid(folded::NO_STACK.to_owned())),
+            0 => return Err(Error::Invalid("no stacks to draw: the input is empty".to_owned())),
             _ => {}
         }
         if self.total.is_some_and(|total| total < drawing.layout.total.after) {

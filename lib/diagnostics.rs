@@ -116,7 +116,7 @@ impl Diagnostics {
     /// A failure after which the work goes on; the exit status will tell.
     pub fn fail(&mut self, error: &Error) {
         self.failure.get_or_insert_with(|| error.to_string());
-        if !matches!(error, Error::Said) {
+        if !matches!(error, Error::AlreadyReported) {
             self.say(&error.to_string());
         }
     }
@@ -168,11 +168,11 @@ impl Diagnostics {
     }
 
     fn say(&mut self, message: &str) {
-        self.say_lines([message]);
+        self.print_lines([message]);
     }
 
     /// Says several lines, whatever the verbosity; the first bears the tool's name.
-    pub(crate) fn say_lines<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) {
+    pub(crate) fn print_lines<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) {
         self.end_progress();
         let style = if self.bold { Style::new().bold() } else { Style::new() };
         let mut text = format!("{style}{}:{style:#} ", self.tool);

@@ -6,7 +6,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file could not be opened, read or decompressed.
-    #[error("{name}: {}", plain(source))]
+    #[error("{name}: {}", io_error_text(source))]
     Read {
         /// The file as the user named it.
         name: String,
@@ -14,7 +14,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The output could not be written. A broken pipe is no failure: see [`Error::is_broken_pipe`].
-    #[error("{name}: {}", plain(source))]
+    #[error("{name}: {}", io_error_text(source))]
     Write {
         /// The output as the user named it.
         name: String,
@@ -45,9 +45,12 @@ pub enum Error {
     /// The command line asks for something that cannot be.
     #[error("{0}")]
     Usage(String),
-    /// The kernel or the machine refuses.
+    /// The input or the request cannot be used: nothing to draw, no such process, an event that the input lacks.
     #[error("{0}")]
-    Refused(String),
+    Invalid(String),
+    /// The kernel or the machine refuses: a missing permission, an unsupported event, no more threads.
+    #[error("{0}")]
+    System(String),
     /// A command could not be started.
     #[error("{what}")]
     Command {
@@ -58,7 +61,7 @@ pub enum Error {
     },
     /// The message was given already; only the exit status is left to set.
     #[error("failed")]
-    Said,
+    AlreadyReported,
 }
 
 impl Error {
@@ -79,7 +82,7 @@ impl Error {
 }
 
 /// The system's words without Rust's `(os error N)`.
-pub fn plain(error: &io::Error) -> String {
+pub fn io_error_text(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error ") {
         Some(end) => text[..end].to_owned(),
@@ -88,7 +91,7 @@ pub fn plain(error: &io::Error) -> String {
 }
 
 /// What is wrong with a pattern, in one line.
-pub fn plain_pattern(error: &regex::Error) -> String {
+pub fn regex_error_text(error: &regex::Error) -> String {
     let text = error.to_string();
     match text.lines().last().and_then(|last| last.strip_prefix("error: ")) {
         Some(what) => format!("regex parse error: {what}"),

@@ -54,4 +54,4 @@ pub mod stats;
 pub mod svg;
 pub mod symbol_name;
 
-pub use error::{Error, plain};
+pub use error::{Error, io_error_text};

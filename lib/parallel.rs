@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-use crate::{Error, plain};
+use crate::{Error, io_error_text};
 
 /// One thread a core.
 pub(crate) fn cores() -> usize {
@@ -13,7 +13,7 @@ pub(crate) fn cores() -> usize {
 }
 
 /// What `work` makes of each item, in the items' order. This thread is one of those that work.
-pub(crate) fn each<I: Send, T: Send>(
+pub(crate) fn map<I: Send, T: Send>(
     items: impl IntoIterator<Item = I>,
     threads: usize,
     work: impl Fn(I) -> T + Sync,
@@ -36,7 +36,7 @@ pub(crate) fn each<I: Send, T: Send>(
 }
 
 /// Gives a thread of its own something to work on; gives it back where the system gives no thread.
-pub(crate) fn hand_over<I: Send + 'static>(input: I, work: impl FnOnce(I) + Send + 'static) -> Result<(), I> {
+pub(crate) fn spawn_with<I: Send + 'static>(input: I, work: impl FnOnce(I) + Send + 'static) -> Result<(), I> {
     let (give, given) = channel();
     match Builder::new().spawn(move || given.recv().map_or((), work)) {
         Ok(_) => give.send(input).map_err(|unsent| unsent.0),
@@ -47,12 +47,12 @@ pub(crate) fn hand_over<I: Send + 'static>(input: I, work: impl FnOnce(I) + Send
 /// Starts a thread that the caller cannot do without.
 ///
 /// # Errors
-/// [`Error::Refused`] where the system gives none.
+/// [`Error::System`] where the system gives none.
 pub(crate) fn start<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>, Error> {
-    let refused = |error| Error::Refused(format!("cannot start a thread: {}", plain(&error)));
+    let refused = |error| Error::System(format!("cannot start a thread: {}", io_error_text(&error)));
     Builder::new().spawn_scoped(scope, work).map_err(refused)
 }
 
@@ -60,13 +60,13 @@ pub(crate) fn start<'scope, T: Send + 'scope>(
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::{each, hand_over};
+    use super::{map, spawn_with};
 
     #[test]
     fn each_item_is_worked_on_once_and_what_is_made_stands_in_order() {
         for threads in [0, 1, 3, 100] {
             let worked = AtomicUsize::new(0);
-            let made = each(0..50, threads, |item| {
+            let made = map(0..50, threads, |item| {
                 worked.fetch_add(1, Ordering::Relaxed);
                 item * 2
             });
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn what_is_handed_over_arrives() {
         let (send, receive) = std::sync::mpsc::channel();
-        assert_eq!(hand_over(7, move |item| send.send(item).unwrap()), Ok(()));
+        assert_eq!(spawn_with(7, move |item| send.send(item).unwrap()), Ok(()));
         assert_eq!(receive.recv(), Ok(7));
     }
 }

@@ -17,7 +17,7 @@ use self::spin::Spin;
 use crate::Error;
 use crate::csv::{Categories, charged};
 use crate::diagnostics::Diagnostics;
-use crate::folded::{Kind, Target, read_all};
+use crate::folded::{Kind, StackSink, read_all};
 use crate::input::Source;
 use crate::markers::is_thread_state;
 use crate::profile::{FrameId, Frames, Weight, Weights};
@@ -57,7 +57,7 @@ pub struct Finding {
 /// Checks all rules; each side of a differential profile adds up so many runs.
 ///
 /// # Errors
-/// [`Error::Overflow`], those of [`read_all`], [`Error::Said`] if a source could not be read, and [`Error::Refused`] if a
+/// [`Error::Overflow`], those of [`read_all`], [`Error::AlreadyReported`] if a source could not be read, and [`Error::Invalid`] if a
 /// rule about growth meets a profile that is not differential, if a rule names a category that there is not, or if there
 /// is nothing to check.
 pub fn check(
@@ -71,17 +71,17 @@ pub fn check(
     let mut intake = Intake::new(rules, categories);
     read_all(sources, &mut intake, diagnostics)?;
     if diagnostics.failed() {
-        return Err(Error::Said);
+        return Err(Error::AlreadyReported);
     }
     if intake.total == Weights::default() {
-        return Err(Error::Refused("the profile is empty: there is nothing to check".to_owned()));
+        return Err(Error::Invalid("the profile is empty: there is nothing to check".to_owned()));
     }
     if intake.differential && (intake.total.before.is_zero() || intake.total.after.is_zero()) {
         let side = if intake.total.before.is_zero() { "before" } else { "after" };
-        return Err(Error::Refused(format!("the profile is empty {side}: there is nothing to compare")));
+        return Err(Error::Invalid(format!("the profile is empty {side}: there is nothing to compare")));
     }
     if !intake.differential && rules.iter().any(|rule| rule.measure.is_growth()) {
-        return Err(Error::Refused(
+        return Err(Error::Invalid(
             "rules about growth need a profile of two weights a line, as fg-diff writes it".to_owned(),
         ));
     }
@@ -133,7 +133,7 @@ struct Intake<'a> {
     divisor: Divisor,
 }
 
-impl Target for Intake<'_> {
+impl StackSink for Intake<'_> {
     fn frames(&mut self) -> &mut Frames {
         &mut self.frames
     }

@@ -4,7 +4,7 @@ use regex::bytes::Regex;
 
 use crate::Error;
 use crate::csv::Categories;
-use crate::error::plain_pattern;
+use crate::error::regex_error_text;
 use crate::markers;
 use crate::profile::{Weight, Weights};
 
@@ -111,7 +111,7 @@ impl Rule {
         let limit = limit.ok_or_else(|| format!("{number:?} is not a share in percent"))?;
         let pattern = match subject {
             Some(subject) if measure != Measure::Category => {
-                Some(Regex::new(subject).map_err(|error| plain_pattern(&error))?)
+                Some(Regex::new(subject).map_err(|error| regex_error_text(&error))?)
             }
             _ => None,
         };
@@ -155,7 +155,7 @@ impl Rule {
         match &self.text {
             Some(name) if self.measure == Measure::Category && !categories.names().any(|known| known == name) => {
                 let known = categories.names().collect::<Vec<_>>().join(", ");
-                Err(Error::Refused(format!("there is no category {name}: expected one of {known}")))
+                Err(Error::Invalid(format!("there is no category {name}: expected one of {known}")))
             }
             _ => Ok(()),
         }

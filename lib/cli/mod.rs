@@ -148,7 +148,7 @@ fn run<T: Tool>(tool: T, shared: &Shared, name: &'static str) -> u8 {
             return exit_status::<T>(&error);
         }
     };
-    if session.diagnostics.failed() { T::failure(&Error::Said) } else { status }
+    if session.diagnostics.failed() { T::failure(&Error::AlreadyReported) } else { status }
 }
 
 fn exit_status<T: Tool>(error: &Error) -> u8 {

@@ -46,7 +46,7 @@ pub(super) fn answer(name: &'static str, error: &clap::Error, arguments: &[OsStr
         ErrorKind::DisplayVersion => print(name, Ok(text.into_bytes())),
         _ => {
             let text = text.strip_prefix("error: ").unwrap_or(&text);
-            Diagnostics::to_stderr(name, 0).say_lines(text.trim_end().lines());
+            Diagnostics::to_stderr(name, 0).print_lines(text.trim_end().lines());
             2
         }
     }

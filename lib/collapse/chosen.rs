@@ -2,19 +2,19 @@
 
 use super::{Event, EventChoice};
 use crate::profile::Weight;
-use crate::profile::memo::{Key, Memo};
+use crate::profile::byte_map::{ByteMap, Key};
 
 /// All events seen so far.
 pub(super) struct Events {
     choice: EventChoice,
     seen: Vec<Event>,
-    numbers: Memo<usize>,
+    numbers: ByteMap<usize>,
     last: usize,
 }
 
 impl Events {
     pub(super) fn new(choice: EventChoice) -> Self {
-        Self { choice, seen: Vec::new(), numbers: Memo::default(), last: 0 }
+        Self { choice, seen: Vec::new(), numbers: ByteMap::default(), last: 0 }
     }
 
     /// The same choice for another thread, if it is made.

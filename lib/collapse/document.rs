@@ -8,7 +8,7 @@ use super::{Counts, EventChoice, Options, Unit};
 use crate::Error;
 use crate::bytes::BOM;
 use crate::diagnostics::plural;
-use crate::input::{Block, Blocks, Source, after_last_line};
+use crate::input::{Block, Blocks, Source, last_line_end};
 
 /// What a format's reader has of its input: take [`line`](Self::line) after line, or [`Read`] the bytes.
 pub(super) struct Document<'a> {
@@ -48,7 +48,7 @@ impl<'a> Document<'a> {
     pub(super) fn line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
         if self.taken == self.block.len() {
             self.taken = 0;
-            if !self.input.next_into(&mut self.block, after_last_line)? {
+            if !self.input.next_into(&mut self.block, last_line_end)? {
                 return Ok(false);
             }
             self.log.progress(self.block.len());
@@ -162,21 +162,21 @@ impl<'a> Document<'a> {
     /// slash, else the usual one.
     ///
     /// # Errors
-    /// [`Error::Refused`] if no value has that name, or all are wanted.
+    /// [`Error::Invalid`] if no value has that name, or all are wanted.
     pub(super) fn column(&mut self, names: &[&str], usual: usize) -> Result<usize, Error> {
         let known = names.join(", ");
         let chosen = match &self.options.event {
             EventChoice::First => usual,
             EventChoice::All if names.len() == 1 => 0,
             EventChoice::All => {
-                return Err(Error::Refused(format!("--event all: samples have several values, choose one: {known}")));
+                return Err(Error::Invalid(format!("--event all: samples have several values, choose one: {known}")));
             }
             EventChoice::Named(wanted) => {
                 let stem = |name: &str| name.split('/').next().unwrap_or(name).as_bytes().to_vec();
                 let find = |is: &dyn Fn(&&str) -> bool| names.iter().position(is);
                 let found = find(&|name| name.as_bytes() == wanted).or_else(|| find(&|name| stem(name) == *wanted));
                 let wanted = String::from_utf8_lossy(wanted);
-                found.ok_or_else(|| Error::Refused(format!("no value is called {wanted}; samples have {known}")))?
+                found.ok_or_else(|| Error::Invalid(format!("no value is called {wanted}; samples have {known}")))?
             }
         };
         if names.len() > 1 {

@@ -14,7 +14,7 @@ use crate::Error;
 use crate::bytes::BOM;
 use crate::diagnostics::Diagnostics;
 use crate::folded::Kind;
-use crate::input::{Block, NextBlock, Source};
+use crate::input::{Block, BlockSource, Source};
 use crate::markers;
 use crate::parallel::{self, cores};
 use crate::profile::{Profile, Weights};
@@ -38,7 +38,7 @@ pub fn collapse(sources: &[Source], options: &Options, diagnostics: &mut Diagnos
         profile.add(&[frame], Weights::plain(lost))?;
     }
     if threads > 1 {
-        profile.put_in_order(threads);
+        profile.presort(threads);
     }
     Ok(profile)
 }
@@ -61,7 +61,7 @@ pub fn collapse_in_order(
 /// Folds all sources, and keeps each sample's time.
 ///
 /// # Errors
-/// As [`collapse`], and [`Error::Refused`] if no sample has a time.
+/// As [`collapse`], and [`Error::Invalid`] if no sample has a time.
 pub fn collapse_in_time(
     sources: &[Source],
     options: &Options,
@@ -92,7 +92,7 @@ struct Shared<'a> {
 
 /// Where the blocks come from, one after the other.
 struct Feed {
-    next: NextBlock,
+    next: BlockSource,
     handed_out: u64,
     ended: bool,
 }
@@ -121,20 +121,20 @@ fn read_all(
     diagnostics.end_progress();
     let nothing = workers.iter().all(|worker| worker.sink.is_empty());
     if nothing && failed == sources.len() {
-        return Err(Error::Said);
+        return Err(Error::AlreadyReported);
     }
     counts.extend(workers.iter().flat_map(|worker| worker.parsers.values()).map(|parser| parser.counts()));
     let lost = events::tell(&counts, options, nothing, diagnostics)?;
     options.spans.iter().for_each(|spans| spans.tell(diagnostics));
     if nothing && diagnostics.skipped() > 0 {
-        return Err(Error::Refused("no line of the input could be read as its format has it".to_owned()));
+        return Err(Error::Invalid("no line of the input could be read as its format has it".to_owned()));
     }
     Ok((workers, lost))
 }
 
 /// How many threads parse, if nothing is asked for: one a core, but for that which decompresses or writes what we read.
 fn parsing(sources: &[Source]) -> usize {
-    let is_made = |source: &Source| source.is_live() || source.is_compressed();
+    let is_made = |source: &Source| source.is_stream() || source.is_compressed();
     if sources.iter().any(is_made) { (cores() - 1).max(1) } else { cores() }
 }
 
@@ -157,7 +157,7 @@ fn read(
     diagnostics: &mut Diagnostics,
     in_order: Option<&mut InOrder<'_>>,
 ) -> Result<Option<Counts>, Error> {
-    let mut input = source.open_here()?;
+    let mut input = source.open_without_thread()?;
     let found = detect::format(&mut input, options);
     let Ok(Some(format)) = found else {
         // Of what cannot be read further there may be too little.
@@ -207,7 +207,7 @@ fn read_blocks(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) -
     }
     let threads = 1 + others.len();
     let workers = std::iter::once(first).chain(others);
-    parallel::each(workers, threads, |worker| worker.run(shared)).into_iter().collect()
+    parallel::map(workers, threads, |worker| worker.run(shared)).into_iter().collect()
 }
 
 impl Worker {

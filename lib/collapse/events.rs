@@ -67,7 +67,7 @@ fn tell_left_out(
     match choice {
         EventChoice::Named(wanted) if nothing && taken.is_empty() => {
             let wanted = String::from_utf8_lossy(wanted);
-            return Err(Error::Refused(format!("no sample is of event {wanted}; the input has {left_out}")));
+            return Err(Error::Invalid(format!("no sample is of event {wanted}; the input has {left_out}")));
         }
         EventChoice::First if taken.is_empty() => {
             diagnostics.warn(&format!("nothing is taken; the input has {left_out}; --event chooses"));

@@ -4,9 +4,9 @@ use super::driver::working;
 use super::{Options, detect};
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::folded::sorted::{Sorted, Step, sorted};
-use crate::folded::{merge, merge_in_ranges, scan};
-use crate::input::{Blocks, Section, Source};
+use crate::folded::sorted_reader::{LineStatus, SortedReader, read_sorted};
+use crate::folded::{check_sorted, merge_parallel, merge_sorted};
+use crate::input::{Blocks, FileRange, Source};
 use crate::output::Output;
 
 /// Merges all sources, if they are sorted folded files of which nothing is asked that they do not tell, and says whether
@@ -20,7 +20,7 @@ pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Outpu
     if options.ask_for_origin() {
         return Ok(false);
     }
-    let Some(scanned) = scan(sources, |input| is_folded(input, options)) else { return Ok(false) };
+    let Some(scanned) = check_sorted(sources, |input| is_folded(input, options)) else { return Ok(false) };
     let mut kinds = scanned.iter().filter_map(|scanned| scanned.kind);
     let first = kinds.next();
     if kinds.any(|kind| Some(kind) != first) {
@@ -30,10 +30,10 @@ pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Outpu
     // More files than may be open at once are read one after the other.
     let Ok(files) = plain_files(sources) else { return Ok(false) };
     match files.zip(first) {
-        Some((files, kind)) => merge_in_ranges(files, kind, working(options), &name, output)?,
+        Some((files, kind)) => merge_parallel(files, kind, working(options), &name, output)?,
         None => {
             let Ok(inputs) = open(sources) else { return Ok(false) };
-            merge(inputs, |_, input| input.step_on(), Ok, None, &name, output)?;
+            merge_sorted(inputs, |_, input| input.next_stack(), Ok, None, &name, output)?;
         }
     }
     Ok(true)
@@ -45,29 +45,29 @@ pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Outpu
 /// [`Error::Malformed`] where they are not, and as [`merge_if_sorted`].
 pub fn merge_promised(sources: &[Source], diagnostics: &mut Diagnostics, output: &mut Output) -> Result<(), Error> {
     let name = output.name().to_owned();
-    let step = |_, input: &mut Sorted| loop {
-        match input.step()? {
-            Step::Stack => return Ok(true),
-            Step::End => return Ok(false),
-            Step::Malformed => {
+    let step = |_, input: &mut SortedReader| loop {
+        match input.next_line()? {
+            LineStatus::Stack => return Ok(true),
+            LineStatus::End => return Ok(false),
+            LineStatus::Malformed => {
                 diagnostics.malformed(input.name(), input.number(), "expected a stack and its weight")?
             }
-            Step::Disorder => {
+            LineStatus::OutOfOrder => {
                 let what = "out of order, which --sorted says it is not".to_owned();
                 return Err(Error::Malformed { name: input.name().to_owned(), line: input.number(), what });
             }
         }
     };
-    merge(open(sources)?, step, Ok, None, &name, output)
+    merge_sorted(open(sources)?, step, Ok, None, &name, output)
 }
 
-fn open(sources: &[Source]) -> Result<Vec<Sorted>, Error> {
-    Ok(sorted(sources.iter().map(Source::open).collect::<Result<Vec<_>, _>>()?))
+fn open(sources: &[Source]) -> Result<Vec<SortedReader>, Error> {
+    Ok(read_sorted(sources.iter().map(Source::open).collect::<Result<Vec<_>, _>>()?))
 }
 
 /// The files, if none is compressed.
-fn plain_files(sources: &[Source]) -> Result<Option<Vec<Section>>, Error> {
-    sources.iter().map(Section::whole).collect()
+fn plain_files(sources: &[Source]) -> Result<Option<Vec<FileRange>>, Error> {
+    sources.iter().map(FileRange::open).collect()
 }
 
 fn is_folded(input: &mut Blocks, options: &Options) -> bool {

@@ -41,7 +41,7 @@ use self::formats::{FORMATS, FormatReader};
 use self::sink::Sink;
 
 use crate::Error;
-use crate::profile::{Weight, memo};
+use crate::profile::Weight;
 
 /// How to fold. The default is what `stackcollapse-perf.pl` does without options.
 #[derive(Clone, Debug, Default)]

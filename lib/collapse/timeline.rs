@@ -49,7 +49,7 @@ impl Timeline {
             self.untimed += 1;
             return Ok(());
         };
-        if let Some(stack) = self.profile.add_numbered(stack, Weights::plain(weight))? {
+        if let Some(stack) = self.profile.add_with_number(stack, Weights::plain(weight))? {
             self.samples.push(TimedSample { time, stack, thread, weight });
         }
         Ok(())
@@ -62,7 +62,7 @@ impl Timeline {
         other.profile.for_each(|stack, weights| {
             renamed.clear();
             renamed.extend(stack.iter().map(|frame| frames[frame.index()]));
-            numbers.push(self.profile.add_numbered(&renamed, weights)?.unwrap_or_default());
+            numbers.push(self.profile.add_with_number(&renamed, weights)?.unwrap_or_default());
             Ok(())
         })?;
         self.samples.extend(other.samples.iter().map(|sample| TimedSample {
@@ -91,7 +91,7 @@ impl Timeline {
     pub(super) fn tell(&self, diagnostics: &mut Diagnostics) -> Result<(), Error> {
         if self.samples.is_empty() && self.untimed > 0 {
             let what = "no sample of the input has a time: perf script text has, and perf.data";
-            return Err(Error::Refused(what.to_owned()));
+            return Err(Error::Invalid(what.to_owned()));
         }
         if self.untimed > 0 {
             diagnostics.warn(&format!("{} without a time left out", plural(self.untimed, "sample")));

@@ -9,7 +9,7 @@ use crate::bytes::BOM;
 use crate::markers::TRUNCATED;
 use crate::markers::UNKNOWN;
 use crate::profile::{FrameId, Weight, Weights};
-use crate::{Error, plain};
+use crate::{Error, io_error_text};
 
 /// The most that is taken of a document that has to be in memory as a whole, so that a small compressed file cannot fill
 /// it.
@@ -36,7 +36,7 @@ pub(super) fn read(document: &mut Document<'_>) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let mut limited = document.take(LARGEST as u64 + 1);
     if let Err(error) = limited.read_to_end(&mut bytes) {
-        return Err(document.unreadable(plain(&error)));
+        return Err(document.unreadable(io_error_text(&error)));
     }
     if bytes.len() > LARGEST {
         return Err(document.unreadable("longer than a gigabyte, which is more than is read of such a document"));

@@ -5,7 +5,7 @@ use std::path::Path;
 use regex::bytes::{Regex, RegexSet};
 
 use crate::Error;
-use crate::error::plain_pattern;
+use crate::error::regex_error_text;
 
 /// The rules that are used if none are named.
 pub const DEFAULT: &str = include_str!("categories.txt");
@@ -38,7 +38,7 @@ impl Categories {
                 .split_once([' ', '\t'])
                 .ok_or_else(|| malformed("expected a category and a regular expression".to_owned()))?;
             let pattern = pattern.trim_start();
-            Regex::new(pattern).map_err(|error| malformed(plain_pattern(&error)))?;
+            Regex::new(pattern).map_err(|error| malformed(regex_error_text(&error)))?;
             names.push(name.to_owned());
             patterns.push(pattern.to_owned());
         }

@@ -5,7 +5,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::folded::{Kind, Target, read_all, read_in_parts};
+use crate::folded::{Kind, StackSink, read_all, read_parallel};
 use crate::input::Source;
 use crate::markers::is_thread_state;
 use crate::profile::{self, FrameId, Frames, Weights};
@@ -74,7 +74,7 @@ pub fn count(sources: &[Source], by: By, diagnostics: &mut Diagnostics) -> Resul
     // Of whole stacks nearly each is counted once, and to join them is as much work as to count them.
     if let [source] = sources
         && by != By::Stack
-        && let Some(parts) = read_in_parts(source, || Intake::new(by))
+        && let Some(parts) = read_parallel(source, || Intake::new(by))
     {
         return join(parts);
     }
@@ -134,7 +134,7 @@ impl Intake {
     }
 }
 
-impl Target for Intake {
+impl StackSink for Intake {
     fn frames(&mut self) -> &mut Frames {
         &mut self.counts.frames
     }

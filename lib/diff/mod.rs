@@ -36,7 +36,7 @@ pub struct Options {
 /// Compares the runs before, added up, with those after. A stack that stands on one side only weighs nothing on the other.
 ///
 /// # Errors
-/// [`Error::Overflow`] if a sum does not fit; [`Error::Refused`] if the significance of durations is asked for with one
+/// [`Error::Overflow`] if a sum does not fit; [`Error::Invalid`] if the significance of durations is asked for with one
 /// run a side.
 ///
 /// # Example
@@ -99,7 +99,7 @@ fn compare(mut before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> 
     let mut comparison = Comparison::new(totals, ratio, unit, options)?;
     comparison.weighed = told.map(|told| told.weighed);
     let mut number = 0;
-    both.reweigh(|weights| {
+    both.map_weights(|weights| {
         number += 1;
         comparison.weigh(weights, real.as_ref().is_none_or(|real| real[number - 1]))
     })?;

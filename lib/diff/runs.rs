@@ -34,7 +34,7 @@ pub fn evidence(joined: &Profile, before: &[Profile], after: &[Profile], options
         None if repeated => Weight::from_millionths(1),
         None => {
             let doubt = weighed.doubt(Runs::default()).unwrap_or_default();
-            return Err(Error::Refused(format!(
+            return Err(Error::Invalid(format!(
                 "{doubt} (--before, --after), or say one sample's weight (--per-sample)"
             )));
         }

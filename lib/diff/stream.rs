@@ -3,8 +3,8 @@
 use super::scale::Scaling;
 use super::{Comparison, Options, scale};
 use crate::Error;
-use crate::folded::sorted::{Sorted, sorted};
-use crate::folded::{Kind, in_order, merge};
+use crate::folded::sorted_reader::{SortedReader, read_sorted};
+use crate::folded::{Kind, merge_sorted, sort_files};
 use crate::input::Source;
 use crate::output::Output;
 use crate::profile::{Weight, Weights};
@@ -24,7 +24,7 @@ pub fn diff_streams(
     if options.significant || options.strip_hex || !options.renames.is_empty() {
         return Ok(None);
     }
-    let Some(Ok([before, after])) = in_order(&[before.clone(), after.clone()]).map(<[_; 2]>::try_from) else {
+    let Some(Ok([before, after])) = sort_files(&[before.clone(), after.clone()]).map(<[_; 2]>::try_from) else {
         return Ok(None);
     };
     let is_whole = before.is_whole && after.is_whole;
@@ -36,8 +36,8 @@ pub fn diff_streams(
     let totals = Weights { before: before.total.after, after: after.total.after };
     let mut comparison = Comparison::new(totals, options.ratio(totals, 1, 1), scale::unit(is_whole), options)?;
     let first_after = before.texts.len();
-    let step = |number, input: &mut Sorted| {
-        let more = input.step_on()?;
+    let step = |number, input: &mut SortedReader| {
+        let more = input.next_stack()?;
         if number < first_after {
             input.set_weights(Weights { before: input.weights().after, after: Weight::ZERO });
         }
@@ -45,7 +45,7 @@ pub fn diff_streams(
     };
     let name = output.name().to_owned();
     let each = |weights| comparison.weigh(weights, true);
-    let texts = sorted(before.texts.into_iter().chain(after.texts));
-    merge(texts, step, each, Some(Kind::Differential), &name, output)?;
+    let texts = read_sorted(before.texts.into_iter().chain(after.texts));
+    merge_sorted(texts, step, each, Some(Kind::Differential), &name, output)?;
     Ok(Some(comparison))
 }

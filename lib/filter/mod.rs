@@ -25,7 +25,7 @@ use std::thread::available_parallelism;
 use self::select::Verdict;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::folded::{Kind, Target, read_all};
+use crate::folded::{Kind, StackSink, read_all};
 use crate::input::Source;
 use crate::profile::{Batch, FrameId, Frames, Profile, Weight, Weights};
 
@@ -142,7 +142,7 @@ impl<'a> Intake<'a> {
     fn finish(mut self) -> Result<Filtered, Error> {
         self.kept.add_batch(&mut self.batch)?;
         let Self { filter, mut kept, dropped, total, .. } = self;
-        kept.put_in_order(available_parallelism().map_or(1, NonZeroUsize::get));
+        kept.presort(available_parallelism().map_or(1, NonZeroUsize::get));
         let least = filter.min.map_or(Ok(Weight::ZERO), |least| least.of(heavier(total)))?;
         match filter.min.is_some() || filter.top.is_some() {
             true => heaviest(&kept, dropped, least, filter.top.unwrap_or(usize::MAX)),
@@ -151,7 +151,7 @@ impl<'a> Intake<'a> {
     }
 }
 
-impl Target for Intake<'_> {
+impl StackSink for Intake<'_> {
     fn frames(&mut self) -> &mut Frames {
         &mut self.read
     }
@@ -217,7 +217,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Filter, Filtered, Intake, Judge, Names, Recursion, Reshape, Select, Threshold};
-    use crate::folded::Target as _;
+    use crate::folded::StackSink as _;
     use crate::profile::{Weight, Weights};
 
     type Stacks = Vec<(Vec<String>, u64)>;

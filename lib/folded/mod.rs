@@ -3,24 +3,24 @@
 //! A differential line has two weights, `stack BEFORE AFTER`. Bytes, not necessarily UTF-8; `fg-folded(5)` is the
 //! specification. Output is sorted frame by frame, bytewise, a stack before its extensions, and each stack stands once.
 
-mod at_once;
 mod grammar;
-mod in_turn;
-mod lines;
-mod merge;
-mod ordered;
-mod parts;
-mod ranges;
+mod kway_merge;
+mod ordered_writer;
+mod parallel_files;
+mod parallel_merge;
+mod parallel_read;
 mod read;
-mod scan;
-pub mod sorted;
+mod sort_file;
+pub mod sorted_reader;
+mod sortedness;
+mod stack_order;
 mod write;
 
 pub use grammar::{Kind, Line, is_comment, parse_line};
-pub use merge::merge;
-pub use ordered::{Ordered, in_order};
-pub use parts::read_in_parts;
-pub(crate) use ranges::merge_in_ranges;
-pub use read::{NO_STACK, Target, gather, gather_each, read_all, read_into};
-pub use scan::{Scanned, scan};
+pub use kway_merge::merge_sorted;
+pub(crate) use parallel_merge::merge_parallel;
+pub use parallel_read::read_parallel;
+pub use read::{NO_STACK, StackSink, read_all, read_into, read_profile, read_profiles};
+pub use sort_file::{SortedFile, sort_files};
+pub use sortedness::{SortedSummary, check_sorted};
 pub use write::write;

@@ -1,13 +1,13 @@
 //! Reading folded text.
 
-use super::at_once::at_once;
 use super::grammar::{Kind, Line, expectation, parse_line, trim_blanks};
-use super::lines::shared_bytes;
+use super::parallel_files::map_files;
+use super::stack_order::shared_bytes;
 use crate::Error;
 use crate::bytes::strip_bom;
 use crate::diagnostics::Diagnostics;
-use crate::input::{Ahead, Block, Blocks, Source, after_last_line};
-use crate::profile::memo::{Key, Memo};
+use crate::input::{Block, Blocks, ReadAhead, Source, last_line_end};
+use crate::profile::byte_map::{ByteMap, Key};
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
 /// What is said where every line is malformed.
@@ -15,7 +15,7 @@ pub const NO_STACK: &str =
     "no line of the input is a folded stack: frame;… WEIGHT; try fg-collapse on what a profiler wrote";
 
 /// What takes stacks as they are read.
-pub trait Target {
+pub trait StackSink {
     /// Where the frames' names are kept.
     fn frames(&mut self) -> &mut Frames;
 
@@ -43,13 +43,13 @@ pub trait Target {
 ///
 /// # Errors
 /// Those of the target, and with strict diagnostics the first malformed line.
-pub fn read_all(sources: &[Source], target: &mut dyn Target, diagnostics: &mut Diagnostics) -> Result<(), Error> {
+pub fn read_all(sources: &[Source], target: &mut dyn StackSink, diagnostics: &mut Diagnostics) -> Result<(), Error> {
     let mut reader = Reader::new(target, None);
     let skipped_before = diagnostics.skipped();
     for source in sources {
-        let result = source.open_here().and_then(|mut input| {
+        let result = source.open_without_thread().and_then(|mut input| {
             let name = input.name().to_owned();
-            let mut blocks = Ahead::new(move |block: &mut Block| input.next_into(block, after_last_line));
+            let mut blocks = ReadAhead::new(move |block: &mut Block| input.next_into(block, last_line_end));
             reader.read(&name, |block| blocks.next(block), diagnostics)
         });
         match result {
@@ -58,7 +58,7 @@ pub fn read_all(sources: &[Source], target: &mut dyn Target, diagnostics: &mut D
         }
     }
     if reader.kind.is_none() && diagnostics.skipped() > skipped_before {
-        return Err(Error::Refused(NO_STACK.to_owned()));
+        return Err(Error::Invalid(NO_STACK.to_owned()));
     }
     Ok(())
 }
@@ -67,7 +67,7 @@ pub fn read_all(sources: &[Source], target: &mut dyn Target, diagnostics: &mut D
 ///
 /// # Errors
 /// [`Error::Overflow`], and with strict diagnostics the first malformed line.
-pub fn gather(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
+pub fn read_profile(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
     let mut gathered = Gathered::default();
     read_all(sources, &mut gathered, diagnostics)?;
     gathered.into_profile()
@@ -77,19 +77,19 @@ pub fn gather(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Profi
 /// one after the other, so that it is said in order.
 ///
 /// # Errors
-/// As [`gather`], and [`Error::Said`] if a source could not be read.
-pub fn gather_each(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Vec<Profile>, Error> {
+/// As [`read_profile`], and [`Error::AlreadyReported`] if a source could not be read.
+pub fn read_profiles(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Vec<Profile>, Error> {
     let quietly = |source: &Source| {
         let mut diagnostics = Diagnostics::silent();
         diagnostics.set_strict(true);
-        gather(std::slice::from_ref(source), &mut diagnostics).ok().filter(|_| !diagnostics.failed())
+        read_profile(std::slice::from_ref(source), &mut diagnostics).ok().filter(|_| !diagnostics.failed())
     };
-    if let Some(profiles) = at_once(sources, quietly) {
+    if let Some(profiles) = map_files(sources, quietly) {
         return Ok(profiles);
     }
     let aloud = |source| {
-        let profile = gather(std::slice::from_ref(source), diagnostics)?;
-        if diagnostics.failed() { Err(Error::Said) } else { Ok(profile) }
+        let profile = read_profile(std::slice::from_ref(source), diagnostics)?;
+        if diagnostics.failed() { Err(Error::AlreadyReported) } else { Ok(profile) }
     };
     sources.iter().map(aloud).collect()
 }
@@ -102,7 +102,7 @@ pub fn read_into(profile: Profile, input: &mut Blocks, diagnostics: &mut Diagnos
     let kind = if profile.is_differential() { Kind::Differential } else { Kind::Plain };
     let mut gathered = Gathered { profile, batch: Batch::default() };
     let name = input.name().to_owned();
-    let next = |block: &mut Block| input.next_into(block, after_last_line);
+    let next = |block: &mut Block| input.next_into(block, last_line_end);
     Reader::new(&mut gathered, Some(kind)).read(&name, next, diagnostics)?;
     gathered.into_profile()
 }
@@ -121,7 +121,7 @@ impl Gathered {
     }
 }
 
-impl Target for Gathered {
+impl StackSink for Gathered {
     fn frames(&mut self) -> &mut Frames {
         &mut self.profile.frames
     }
@@ -138,12 +138,12 @@ impl Target for Gathered {
 
 /// Takes lines apart. Neighbours mostly begin alike, in sorted text above all, so only what differs is looked at.
 pub(super) struct Reader<'a> {
-    target: &'a mut dyn Target,
+    target: &'a mut dyn StackSink,
     kind: Option<Kind>,
     /// Whether the present text's first line was seen.
     begun: bool,
     /// Of each frame's text its index.
-    names: Memo<u32>,
+    names: ByteMap<u32>,
     /// The last stack: as text, its frames, and where each ends in the text.
     text: Vec<u8>,
     stack: Vec<FrameId>,
@@ -151,13 +151,13 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(target: &'a mut dyn Target, kind: Option<Kind>) -> Self {
-        let (names, text, stack, ends) = (Memo::default(), Vec::new(), Vec::new(), Vec::new());
+    fn new(target: &'a mut dyn StackSink, kind: Option<Kind>) -> Self {
+        let (names, text, stack, ends) = (ByteMap::default(), Vec::new(), Vec::new(), Vec::new());
         Self { target, kind, begun: false, names, text, stack, ends }
     }
 
     /// Goes on in the midst of a text.
-    pub(super) fn amid(target: &'a mut dyn Target, kind: Kind) -> Self {
+    pub(super) fn amid(target: &'a mut dyn StackSink, kind: Kind) -> Self {
         Self { begun: true, ..Self::new(target, Some(kind)) }
     }
 
@@ -264,16 +264,16 @@ impl<'a> Reader<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::gather;
+    use super::read_profile;
     use crate::diagnostics::Diagnostics;
-    use crate::input::{Block, Blocks, after_last_line};
+    use crate::input::{Block, Blocks, last_line_end};
     use crate::profile::{Profile, Weight, Weights};
 
     fn read(text: &[u8]) -> (Profile, u64) {
         let mut input = Blocks::new("t".to_owned(), Box::new(std::io::Cursor::new(text.to_vec()))).unwrap();
         let mut diagnostics = Diagnostics::silent();
         let mut gathered = super::Gathered::default();
-        let next = |block: &mut Block| input.next_into(block, after_last_line);
+        let next = |block: &mut Block| input.next_into(block, last_line_end);
         super::Reader::new(&mut gathered, None).read("t", next, &mut diagnostics).unwrap();
         (gathered.into_profile().unwrap(), diagnostics.skipped())
     }
@@ -295,7 +295,7 @@ mod tests {
     fn a_missing_file_does_not_hide_the_others() {
         let mut diagnostics = Diagnostics::silent();
         let sources = [crate::input::Source::File("/nonexistent/x".into())];
-        assert!(gather(&sources, &mut diagnostics).unwrap().is_empty());
+        assert!(read_profile(&sources, &mut diagnostics).unwrap().is_empty());
         assert!(diagnostics.failed());
     }
 }

@@ -130,7 +130,7 @@ mod tests {
             let stacks: Vec<[&str; 2]> = names.iter().map(|name| ["main", name.as_str()]).collect();
             let mut profile = profile(&stacks.iter().map(|stack| &stack[..]).collect::<Vec<_>>());
             let expected = written(&profile);
-            profile.put_in_order(1);
+            profile.presort(1);
             let mut read = String::new();
             Text::new(profile).unwrap().read_to_string(&mut read).unwrap();
             assert_eq!(read, expected);

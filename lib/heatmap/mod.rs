@@ -41,21 +41,21 @@ pub struct Options {
 /// Writes the page.
 ///
 /// # Errors
-/// [`Error::Refused`] if there is nothing to draw, or more than fits; those of `out` as [`Error::Write`] on `name`.
+/// [`Error::Invalid`] if there is nothing to draw, or more than fits; those of `out` as [`Error::Write`] on `name`.
 pub fn write(timeline: &Timeline, options: &Options, name: &str, out: &mut dyn Write) -> Result<(), Error> {
     let times = || timeline.samples.iter().map(|sample| sample.time / samples::SECOND);
     let (Some(first), Some(last)) = (times().min(), times().max()) else {
-        return Err(Error::Refused("no samples to draw, so no picture".to_owned()));
+        return Err(Error::Invalid("no samples to draw, so no picture".to_owned()));
     };
     if last - first >= MOST_SECONDS {
         let what = format!(
             "the samples span {} seconds, of which {MOST_SECONDS} can be drawn: --time takes a part",
             last - first
         );
-        return Err(Error::Refused(what));
+        return Err(Error::Invalid(what));
     }
     if timeline.profile.total().after.is_zero() {
-        return Err(Error::Refused("nothing to draw: no sample weighs anything".to_owned()));
+        return Err(Error::Invalid("nothing to draw: no sample weighs anything".to_owned()));
     }
     let drawing = Drawing::of(&timeline.profile, &options.graph)?;
     let packed = samples::pack(timeline, options.rows);

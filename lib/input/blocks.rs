@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::ops::Deref;
 
-use super::ahead::{Ahead, PIECE, ReadAhead};
+use super::read_ahead::{PIECE, ReadAhead, ReadAheadReader};
 use super::{compressed, utf16};
 use crate::Error;
 
@@ -44,7 +44,7 @@ impl Block {
 }
 
 /// Exchanges a block for the next one; `false` at the end.
-pub(crate) type NextBlock = Box<dyn FnMut(&mut Block) -> Result<bool, Error> + Send>;
+pub(crate) type BlockSource = Box<dyn FnMut(&mut Block) -> Result<bool, Error> + Send>;
 
 impl Deref for Block {
     type Target = [u8];
@@ -106,7 +106,7 @@ impl Blocks {
     #[must_use]
     pub fn read_ahead(mut self) -> Self {
         if std::mem::take(&mut self.is_compressed) {
-            self.reader = Box::new(ReadAhead::new(self.reader));
+            self.reader = Box::new(ReadAheadReader::new(self.reader));
         }
         self
     }
@@ -198,12 +198,12 @@ impl Blocks {
     }
 
     /// All blocks that [`next_into`](Self::next_into) gives: from a thread of its own if they are decompressed.
-    pub(crate) fn each(mut self, cut: fn(&[u8]) -> Option<usize>) -> NextBlock {
+    pub(crate) fn each(mut self, cut: fn(&[u8]) -> Option<usize>) -> BlockSource {
         if !self.is_compressed {
             return Box::new(move |block| self.next_into(block, cut));
         }
         self.size = PIECE;
-        let mut ahead = Ahead::new(move |block: &mut Block| self.next_into(block, cut));
+        let mut ahead = ReadAhead::new(move |block: &mut Block| self.next_into(block, cut));
         Box::new(move |block| ahead.next(block))
     }
 
@@ -244,7 +244,7 @@ impl Read for Blocks {
 }
 
 /// Where the last whole line in a text ends: the usual cut for formats of one line a record.
-pub fn after_last_line(text: &[u8]) -> Option<usize> {
+pub fn last_line_end(text: &[u8]) -> Option<usize> {
     memchr::memrchr(b'\n', text).map(|end| end + 1)
 }
 
@@ -270,7 +270,7 @@ pub(super) fn read_full(reader: &mut dyn Read, buffer: &mut [u8]) -> io::Result<
 
 #[cfg(test)]
 mod tests {
-    use super::{Blocks, after_last_line};
+    use super::{Blocks, last_line_end};
 
     fn blocks(text: &[u8]) -> Blocks {
         Blocks::new("test".to_owned(), Box::new(std::io::Cursor::new(text.to_vec()))).unwrap()
@@ -281,7 +281,7 @@ mod tests {
         let text: Vec<u8> = (0..60_000).flat_map(|n| format!("line {n}\n").into_bytes()).chain(*b"tail").collect();
         let mut input = blocks(&text);
         let mut seen = Vec::new();
-        while let Some(block) = input.next(after_last_line).unwrap() {
+        while let Some(block) = input.next(last_line_end).unwrap() {
             assert!(block.ends_with(b"\n") || seen.len() + block.len() == text.len());
             seen.extend_from_slice(block);
         }
@@ -294,7 +294,7 @@ mod tests {
         let mut input = blocks(&text);
         assert!(input.head().unwrap().contains(&b'\n'), "the head holds the first line");
         let mut seen = Vec::new();
-        while let Some(block) = input.next(after_last_line).unwrap() {
+        while let Some(block) = input.next(last_line_end).unwrap() {
             assert!(block.ends_with(b"\n"));
             seen.extend_from_slice(block);
         }
@@ -315,7 +315,7 @@ mod tests {
         input.head().unwrap();
         let (mut seen, mut piece) = (vec![0; 10], [0; 999]);
         std::io::Read::read_exact(&mut input, &mut seen).unwrap();
-        seen.extend_from_slice(input.next(after_last_line).unwrap().unwrap());
+        seen.extend_from_slice(input.next(last_line_end).unwrap().unwrap());
         while let read @ 1.. = std::io::Read::read(&mut input, &mut piece).unwrap() {
             seen.extend_from_slice(&piece[..read]);
         }
@@ -328,9 +328,9 @@ mod tests {
         let failing = || std::io::Read::chain(&text[..], Failing);
         let mut input = Blocks::new("test".to_owned(), Box::new(failing())).unwrap();
         assert_eq!(input.head().unwrap(), text);
-        assert_eq!(input.next(after_last_line).unwrap().unwrap(), b"one\ntwo\n", "half a record is none");
-        assert!(input.next(after_last_line).is_err());
-        assert!(input.next(after_last_line).unwrap().is_none());
+        assert_eq!(input.next(last_line_end).unwrap().unwrap(), b"one\ntwo\n", "half a record is none");
+        assert!(input.next(last_line_end).is_err());
+        assert!(input.next(last_line_end).unwrap().is_none());
         let mut input = Blocks::new("test".to_owned(), Box::new(failing())).unwrap();
         assert!(input.rest().is_err(), "a document is whole or none");
     }

@@ -1,20 +1,20 @@
 //! Where profiles come from: standard input, files, plain or compressed; in blocks cut where the format says.
 
-mod ahead;
 mod blocks;
 mod compressed;
+mod file_range;
 mod pipe;
-mod section;
+mod read_ahead;
 mod utf16;
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-pub(crate) use ahead::Ahead;
-pub(crate) use blocks::NextBlock;
-pub use blocks::{Block, Blocks, after_last_line};
-pub(crate) use section::Section;
+pub(crate) use blocks::BlockSource;
+pub use blocks::{Block, Blocks, last_line_end};
+pub(crate) use file_range::FileRange;
+pub(crate) use read_ahead::ReadAhead;
 
 use crate::Error;
 
@@ -51,7 +51,7 @@ impl Source {
     }
 
     /// Whether a program that writes it may run at the same time.
-    pub fn is_live(&self) -> bool {
+    pub fn is_stream(&self) -> bool {
         match self {
             Self::Stdin => !is_regular(Path::new("/dev/stdin")),
             Self::File(path) => !is_regular(path),
@@ -81,14 +81,14 @@ impl Source {
     /// # Errors
     /// [`Error::Read`].
     pub fn open(&self) -> Result<Blocks, Error> {
-        self.open_here().map(Blocks::read_ahead)
+        self.open_without_thread().map(Blocks::read_ahead)
     }
 
     /// The same, but decompressed by whoever reads.
     ///
     /// # Errors
     /// [`Error::Read`].
-    pub fn open_here(&self) -> Result<Blocks, Error> {
+    pub fn open_without_thread(&self) -> Result<Blocks, Error> {
         let name = self.name();
         let raw: Box<dyn Read + Send> = match self {
             Self::Stdin => match pipe::enlarge_stdin() {

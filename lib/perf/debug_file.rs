@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
         let answer = match find.output() {
             Ok(answer) => answer,
             Err(error) => {
-                self.remark(format!("debuginfod-find: {}", crate::plain(&error)));
+                self.remark(format!("debuginfod-find: {}", crate::io_error_text(&error)));
                 return None;
             }
         };

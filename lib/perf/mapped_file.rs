@@ -89,7 +89,7 @@ pub(super) fn map_file(file: &File) -> Result<Bytes, String> {
     super::truncation::survive();
     // SAFETY: the mapping is read-only and private; should somebody shorten the file while it is mapped, zeros are read.
     // Nothing that is read is trusted.
-    let map = unsafe { memmap2::Mmap::map(file) }.map_err(|error| crate::plain(&error))?;
+    let map = unsafe { memmap2::Mmap::map(file) }.map_err(|error| crate::io_error_text(&error))?;
     Ok(Bytes::Mapped(Arc::new(map)))
 }
 

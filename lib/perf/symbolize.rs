@@ -115,7 +115,7 @@ impl Symbolized {
 /// Names all places.
 pub fn symbolize(objects: &Objects, locations: &[Location], options: &Options) -> Symbolized {
     let jobs = jobs(objects, locations);
-    let done = parallel::each(&jobs, cores(), |(object, places)| {
+    let done = parallel::map(&jobs, cores(), |(object, places)| {
         let places: Vec<Location> = places.iter().map(|place| locations[*place as usize]).collect();
         name_all(objects, *object, &places, options)
     });

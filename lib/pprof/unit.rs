@@ -19,7 +19,7 @@ impl Unit {
     /// The largest part of `unit` of which all weights are whole numbers.
     ///
     /// # Errors
-    /// [`Error::Refused`] if their sum is more than pprof can hold.
+    /// [`Error::Invalid`] if their sum is more than pprof can hold.
     pub fn of(unit: &str, profile: &Profile) -> Result<Self, Error> {
         let weights = profile.all_weights().flat_map(|weights| [weights.before, weights.after]);
         let unit = Self::with_scale(unit, weights.map(scale_of).max().unwrap_or(1));
@@ -27,7 +27,7 @@ impl Unit {
         if unit.fits(total.before) && unit.fits(total.after) {
             return Ok(unit);
         }
-        Err(Error::Refused(format!("the weights' sum is too large for pprof, which counts to 2^63 {}", unit.name)))
+        Err(Error::Invalid(format!("the weights' sum is too large for pprof, which counts to 2^63 {}", unit.name)))
     }
 
     fn with_scale(unit: &str, scale: u64) -> Self {

@@ -1,14 +1,14 @@
 //! A profile: how much each stack weighs.
 
 mod batch;
+pub(crate) mod byte_map;
 mod frames;
-pub(crate) mod memo;
+mod hash_index;
 mod multiply_divide;
-mod order;
+mod sort;
 pub(crate) mod stacks;
-mod sums;
-mod table;
 mod weight;
+mod weight_sums;
 
 pub use batch::Batch;
 pub use frames::{FrameId, Frames};
@@ -18,7 +18,7 @@ pub use weight::Weight;
 
 use std::ops::Range;
 
-use self::sums::Sums;
+use self::weight_sums::WeightSums;
 use crate::Error;
 
 /// The weights of one stack.
@@ -72,8 +72,8 @@ pub struct Profile {
     /// The frames that the stacks are made of.
     pub frames: Frames,
     stacks: Stacks,
-    after: Sums,
-    before: Sums,
+    after: WeightSums,
+    before: WeightSums,
     differential: bool,
     total: Weights,
     scratch: Vec<u32>,
@@ -130,14 +130,14 @@ impl Profile {
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
     pub fn add(&mut self, stack: &[FrameId], weights: Weights) -> Result<(), Error> {
-        self.add_numbered(stack, weights).map(|_| ())
+        self.add_with_number(stack, weights).map(|_| ())
     }
 
     /// The same, and tells the stack's number: its place in order of first appearance.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
-    pub fn add_numbered(&mut self, stack: &[FrameId], weights: Weights) -> Result<Option<u32>, Error> {
+    pub fn add_with_number(&mut self, stack: &[FrameId], weights: Weights) -> Result<Option<u32>, Error> {
         let Some((leaf, callers)) = stack.split_last() else { return Ok(None) };
         self.scratch.clear();
         self.scratch.extend(callers.iter().map(|frame| frame.0));
@@ -183,14 +183,14 @@ impl Profile {
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
     pub fn absorb(&mut self, mut other: Self) -> Result<(), Error> {
-        other.stacks.forget_table();
+        other.stacks.drop_index();
         self.merge(&other)
     }
 
     /// The same profile as the side before of a differential one.
     pub fn into_before(self) -> Self {
         let total = Weights { before: self.total.after, after: Weight::ZERO };
-        let after = Sums::zero(self.after.len());
+        let after = WeightSums::zero(self.after.len());
         Self { before: self.after, after, differential: true, total, ..self }
     }
 
@@ -198,7 +198,7 @@ impl Profile {
     ///
     /// # Errors
     /// Those of `weigh`, and [`Error::Overflow`] if the sum does not fit.
-    pub fn reweigh(&mut self, mut weigh: impl FnMut(Weights) -> Result<Weights, Error>) -> Result<(), Error> {
+    pub fn map_weights(&mut self, mut weigh: impl FnMut(Weights) -> Result<Weights, Error>) -> Result<(), Error> {
         let order = self.order.take().unwrap_or_else(|| self.sort(1));
         self.total = Weights::default();
         for number in &order {
@@ -227,8 +227,8 @@ impl Profile {
     /// Every stack in the toolkit's order: frame by frame, bytewise, a stack before its extensions.
     pub fn for_each_sorted<E>(&self, each: impl FnMut(SortedStack<'_>) -> Result<(), E>) -> Result<(), E> {
         match &self.order {
-            Some(order) => self.for_each_of(order, each),
-            None => self.for_each_of(&self.sort(1), each),
+            Some(order) => self.for_each_ordered(order, each),
+            None => self.for_each_ordered(&self.sort(1), each),
         }
     }
 
@@ -239,10 +239,14 @@ impl Profile {
         each: impl FnMut(SortedStack<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let order = self.order.as_deref().unwrap_or_default();
-        self.for_each_of(order.get(places).unwrap_or_default(), each)
+        self.for_each_ordered(order.get(places).unwrap_or_default(), each)
     }
 
-    fn for_each_of<E>(&self, order: &[u32], mut each: impl FnMut(SortedStack<'_>) -> Result<(), E>) -> Result<(), E> {
+    fn for_each_ordered<E>(
+        &self,
+        order: &[u32],
+        mut each: impl FnMut(SortedStack<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut frames: Vec<FrameId> = Vec::new();
         let mut row = Vec::new();
         // What stands far away is fetched for many stacks in a row, so that waiting for it overlaps.
@@ -261,16 +265,16 @@ impl Profile {
 
     fn weights(&self, number: u32) -> Weights {
         let number = number as usize;
-        let weight = |sums: &Sums| sums.get(number).unwrap_or_default();
+        let weight = |sums: &WeightSums| sums.get(number).unwrap_or_default();
         Weights { before: weight(&self.before), after: weight(&self.after) }
     }
 
     /// Puts the stacks in order beforehand, in as many threads.
-    pub(crate) fn put_in_order(&mut self, threads: usize) {
+    pub(crate) fn presort(&mut self, threads: usize) {
         self.order = Some(self.sort(threads));
     }
 
     fn sort(&self, threads: usize) -> Vec<u32> {
-        order::sorted(&self.stacks, &self.frames.ranks(), threads)
+        sort::sorted_order(&self.stacks, &self.frames.ranks(), threads)
     }
 }

@@ -9,7 +9,7 @@ use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
-use super::table::Table;
+use super::hash_index::HashIndex;
 
 /// Every distinct stack, once, under a dense number.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub struct Stacks {
     /// Where each stands in `ids`.
     starts: Vec<u32>,
     /// Finds those places.
-    table: Table,
+    table: HashIndex,
 }
 
 /// A stack that may be the one that is looked for.
@@ -79,8 +79,8 @@ impl Stacks {
     }
 
     /// Gives up the table until a stack is added.
-    pub(super) fn forget_table(&mut self) {
-        self.table = Table::default();
+    pub(super) fn drop_index(&mut self) {
+        self.table = HashIndex::default();
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
         for number in 0..10_000 {
             assert_eq!(stacks.intern(&stack(number)), number);
             if number % 1000 == 0 {
-                stacks.forget_table();
+                stacks.drop_index();
             }
             assert_eq!(stacks.intern(&stack(number / 2)), number / 2);
         }

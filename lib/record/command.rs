@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
 use std::thread::{Builder, JoinHandle};
 
-use crate::{Error, plain};
+use crate::{Error, io_error_text};
 
 /// A command that waits for the word to run its program.
 pub struct SuspendedCommand {
@@ -23,7 +23,7 @@ impl SuspendedCommand {
     /// standard output. With a user's name the program runs as that user.
     ///
     /// # Errors
-    /// [`Error::Command`], [`Error::Refused`] if there is no such user.
+    /// [`Error::Command`], [`Error::Invalid`] if there is no such user.
     pub fn start(words: &[OsString], quiet_stdout: bool, user: Option<&str>) -> Result<Self, Error> {
         let (program, arguments) =
             words.split_first().ok_or_else(|| Error::Usage("name a command to record".to_owned()))?;
@@ -36,9 +36,9 @@ impl SuspendedCommand {
         }
         if let Some(user) = user {
             if !rustix::process::geteuid().is_root() {
-                return Err(Error::Refused("only root may run a command as another user (--user)".to_owned()));
+                return Err(Error::System("only root may run a command as another user (--user)".to_owned()));
             }
-            let no_such_user = || Error::Refused(format!("no such user: {user}"));
+            let no_such_user = || Error::Invalid(format!("no such user: {user}"));
             super::sys::run_as(&mut command, super::sys::User::named(user).ok_or_else(no_such_user)?);
         }
         let (mut reported, report): (PipeReader, PipeWriter) = io::pipe().map_err(failed)?;
@@ -49,7 +49,7 @@ impl SuspendedCommand {
         let mut number = [0; 4];
         if reported.read_exact(&mut number).is_err() {
             drop(go);
-            let error = starting.join().map_err(|_| Error::Said)?.err();
+            let error = starting.join().map_err(|_| Error::AlreadyReported)?.err();
             return Err(cannot_start(&name, &error.unwrap_or_else(|| io::ErrorKind::Other.into())));
         }
         Ok(Self { name, pid: u32::from_le_bytes(number), go, starting })
@@ -67,7 +67,7 @@ impl SuspendedCommand {
     pub fn release(mut self) -> Result<Running, Error> {
         let told = self.go.write_all(b"!");
         drop(self.go);
-        let started = self.starting.join().map_err(|_| Error::Said)?;
+        let started = self.starting.join().map_err(|_| Error::AlreadyReported)?;
         let child = told.and(started).map_err(|error| cannot_start(&self.name, &error))?;
         Ok(Running { child })
     }
@@ -78,7 +78,7 @@ fn cannot_start(name: &str, error: &io::Error) -> Error {
         io::ErrorKind::NotFound => 127,
         _ => 126,
     };
-    Error::Command { status, what: format!("cannot run {name}: {}", plain(error)) }
+    Error::Command { status, what: format!("cannot run {name}: {}", io_error_text(error)) }
 }
 
 /// A command at work.
@@ -104,9 +104,9 @@ impl Running {
     /// Waits for its end; the exit status as a shell tells it: 128 and the signal's number if one killed it.
     ///
     /// # Errors
-    /// [`Error::Refused`] if it cannot be waited for.
+    /// [`Error::System`] if it cannot be waited for.
     pub fn wait(&mut self) -> Result<u8, Error> {
-        let status = self.child.wait().map_err(|error| Error::Refused(plain(&error)))?;
+        let status = self.child.wait().map_err(|error| Error::System(io_error_text(&error)))?;
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         Ok(u8::try_from(code).unwrap_or(255))
     }

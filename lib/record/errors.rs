@@ -6,14 +6,14 @@ use std::io;
 use super::counters::sampling::{CallGraph, Rate, Sampling};
 use super::target::{self, Target};
 use crate::diagnostics::plural;
-use crate::{Error, plain};
+use crate::{Error, io_error_text};
 
 /// What to say when a counter of an event, by its number, cannot be opened.
 pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: usize) -> Error {
     let (metric, rate) = &sampling.metrics[event];
     let name = metric.name();
     let hertz = if let Rate::Frequency(hertz) = *rate { hertz } else { 0 };
-    Error::Refused(match error.raw_os_error() {
+    Error::System(match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) if sampling.switches && paranoid() > 1 => {
             in_kernel("time off the CPU is known to the kernel alone")
         }
@@ -50,18 +50,18 @@ pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: u
             format!("this machine cannot count {name} (a virtual one?); -e cpu-clock works everywhere")
         }
         Some(libc::EBUSY) => "another profiler holds the counter".to_owned(),
-        _ => format!("cannot count {name}: {}", plain(error)),
+        _ => format!("cannot count {name}: {}", io_error_text(error)),
     })
 }
 
 /// Refuses CPUs that are not there.
 ///
 /// # Errors
-/// [`Error::Refused`].
+/// [`Error::Invalid`].
 pub fn absent(cpus: Option<&[u32]>) -> Result<(), Error> {
     let online = target::online_cpus();
     match cpus.unwrap_or_default().iter().find(|cpu| !online.contains(cpu)) {
-        Some(cpu) => Err(Error::Refused(format!("CPU {cpu} is not there, or is switched off"))),
+        Some(cpu) => Err(Error::Invalid(format!("CPU {cpu} is not there, or is switched off"))),
         None => Ok(()),
     }
 }
@@ -103,12 +103,12 @@ pub fn rings_reduced(kib: usize) -> String {
 /// What to say when there is no memory for rings at all.
 pub fn rings(error: &io::Error) -> Error {
     let allowed = setting("/proc/sys/kernel/perf_event_mlock_kb").unwrap_or(0);
-    Error::Refused(match error.raw_os_error() {
+    Error::System(match error.raw_os_error() {
         Some(libc::EPERM) => format!(
             "no memory for ring buffers: locked-memory limit (kernel.perf_event_mlock_kb={allowed}, ulimit -l), \
              which all recordings of a user share"
         ),
-        _ => format!("no memory for ring buffers: {}", plain(error)),
+        _ => format!("no memory for ring buffers: {}", io_error_text(error)),
     })
 }
 

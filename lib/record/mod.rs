@@ -34,7 +34,7 @@ pub use self::sys::ProcessMemory;
 use self::target::Target;
 use crate::perf::recording::{Counts, Options, Recording, WeightBy};
 use crate::perf::unwind::Memory;
-use crate::{Error, plain};
+use crate::{Error, io_error_text};
 
 /// What is to be recorded, and how.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ pub trait Audience {
 /// Records until the target ends, the time is up, or a signal comes.
 ///
 /// # Errors
-/// [`Error::Refused`], [`Error::Command`], those of the audience.
+/// [`Error::System`], [`Error::Command`], those of the audience.
 pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded, Error> {
     let (held, target) = choose(request.target)?;
     errors::absent(request.cpus.as_deref())?;
@@ -171,7 +171,7 @@ pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded,
     }
     let mut session = Session::new(counters, recording, &target, sampling.metrics)?;
     session.overhead = request.max_overhead.map(Overhead::new);
-    let refused = |error: std::io::Error| Error::Refused(plain(&error));
+    let refused = |error: std::io::Error| Error::System(io_error_text(&error));
     // What runs already is looked at when nothing new can be missed any more.
     session.counters.start_side().map_err(refused)?;
     session.introduce(&target);

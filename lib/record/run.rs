@@ -89,7 +89,7 @@ impl Listener<'_, '_> {
     /// Waits until the last part is printed.
     fn finish(&mut self) -> Result<(), Error> {
         let Some(printing) = self.printing.take() else { return Ok(()) };
-        let (said, result) = printing.join().map_err(|_| Error::Said)?;
+        let (said, result) = printing.join().map_err(|_| Error::AlreadyReported)?;
         tell(said, self.diagnostics);
         result
     }

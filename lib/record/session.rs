@@ -19,7 +19,7 @@ use super::target::{self, Target};
 use super::{Audience, Ended, Recorded};
 use crate::interrupts::Interrupts;
 use crate::perf::recording::Recording;
-use crate::{Error, plain};
+use crate::{Error, io_error_text};
 
 /// A recording at work.
 pub(super) struct Session {
@@ -66,7 +66,7 @@ impl Session {
         target: &Target,
         metrics: Vec<(EventSpec, Rate)>,
     ) -> Result<Self, Error> {
-        let refused = |error: std::io::Error| Error::Refused(plain(&error));
+        let refused = |error: std::io::Error| Error::System(io_error_text(&error));
         let watch = Watch::new()?;
         for rings in &counters.rings {
             watch.add(rings.samples.file(), SAMPLES)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::perf::event::Mmap;
 use crate::perf::recording::Recording;
-use crate::{Error, plain};
+use crate::{Error, io_error_text};
 
 /// What is recorded.
 #[derive(Debug)]
@@ -69,29 +69,29 @@ pub fn is_there(tid: u32) -> bool {
 /// The process that a thread belongs to.
 ///
 /// # Errors
-/// [`Error::Refused`] if there is no such thread.
+/// [`Error::Invalid`] if there is no such thread, [`Error::System`] if it cannot be read.
 pub fn process_of(tid: u32) -> Result<u32, Error> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Error::Refused(format!("no such thread: {tid}")),
-        _ => Error::Refused(format!("thread {tid}: {}", plain(&error))),
+        io::ErrorKind::NotFound => Error::Invalid(format!("no such thread: {tid}")),
+        _ => Error::System(format!("thread {tid}: {}", io_error_text(&error))),
     })?;
     let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
-    process.ok_or_else(|| Error::Refused(format!("no such thread: {tid}")))
+    process.ok_or_else(|| Error::Invalid(format!("no such thread: {tid}")))
 }
 
 /// The folder of a cgroup, named from the root of its hierarchy or by its path.
 ///
 /// # Errors
-/// [`Error::Refused`] if there is none.
+/// [`Error::Invalid`] if there is none, [`Error::System`] if it cannot be opened.
 pub fn cgroup(path: &Path) -> Result<File, Error> {
     let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/perf_event", "/sys/fs/cgroup/unified"];
     let below = path.strip_prefix("/").unwrap_or(path);
     let candidates = roots.iter().map(|root| Path::new(root).join(below)).chain([path.to_owned()]);
     let is_cgroup = |folder: &std::path::PathBuf| folder.join("cgroup.procs").exists();
     let Some(folder) = candidates.into_iter().find(is_cgroup) else {
-        return Err(Error::Refused(format!("no such cgroup: {}", path.display())));
+        return Err(Error::Invalid(format!("no such cgroup: {}", path.display())));
     };
-    File::open(&folder).map_err(|error| Error::Refused(format!("{}: {}", folder.display(), plain(&error))))
+    File::open(&folder).map_err(|error| Error::System(format!("{}: {}", folder.display(), io_error_text(&error))))
 }
 
 /// Who a process is, for a message: its program and owner.
@@ -105,16 +105,16 @@ pub fn describe(pid: u32) -> String {
 /// Makes sure that a process is there, and that the number is not that of a thread: its samples would be its process's.
 ///
 /// # Errors
-/// [`Error::Refused`].
+/// [`Error::Invalid`] if there is no such process, [`Error::System`] if it cannot be read.
 pub fn must_exist(pid: u32) -> Result<(), Error> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Error::Refused(format!("no such process: {pid}")),
-        _ => Error::Refused(format!("process {pid}: {}", plain(&error))),
+        io::ErrorKind::NotFound => Error::Invalid(format!("no such process: {pid}")),
+        _ => Error::System(format!("process {pid}: {}", io_error_text(&error))),
     })?;
     let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
     match process {
         Some(process) if process != pid => {
-            Err(Error::Refused(format!("{pid} is a thread of process {}; record that with -p", describe(process))))
+            Err(Error::Invalid(format!("{pid} is a thread of process {}; record that with -p", describe(process))))
         }
         _ => Ok(()),
     }

@@ -10,7 +10,7 @@ use super::layout::{Drawn, Layout, States, least, state_bit};
 use super::options::Options;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::folded::{self, Kind, Target};
+use crate::folded::{self, Kind, StackSink};
 use crate::input::Source;
 use crate::profile::{FrameId, Frames, Weight, Weights};
 
@@ -69,7 +69,7 @@ impl Heap {
     /// One file is read by several threads.
     fn read(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Self, Error> {
         let mut heap = Self::default();
-        let parts = if let [source] = sources { folded::read_in_parts(source, Self::default) } else { None };
+        let parts = if let [source] = sources { folded::read_parallel(source, Self::default) } else { None };
         match parts {
             Some(parts) => parts.into_iter().try_for_each(|part| heap.take(part))?,
             None => folded::read_all(sources, &mut heap, diagnostics)?,
@@ -127,7 +127,7 @@ impl Heap {
     }
 }
 
-impl Target for Heap {
+impl StackSink for Heap {
     fn frames(&mut self) -> &mut Frames {
         &mut self.frames
     }
@@ -148,7 +148,7 @@ impl Target for Heap {
         self.ids.extend(stack.iter().map(|frame| frame.index() as u32));
         self.ids.push(END);
         if self.most.is_some_and(|most| self.ids.len() > most) {
-            return Err(Error::Refused("more frames than bytes".to_owned()));
+            return Err(Error::Invalid("more frames than bytes".to_owned()));
         }
         let stack = self.stack(at, weights);
         self.stacks.push(stack);
@@ -283,7 +283,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Division, Heap};
-    use crate::folded::{Kind, Target as _};
+    use crate::folded::{Kind, StackSink as _};
     use crate::profile::{FrameId, Profile, Weight, Weights};
     use crate::svg::layout::Layout;
     use crate::svg::{Drawing, MinWidth, Options};

@@ -12,7 +12,7 @@ use super::drawing::{Drawing, Pen};
 use super::options::Options;
 use crate::Error;
 use crate::folded;
-use crate::input::{Ahead, Source};
+use crate::input::{ReadAhead, Source};
 use crate::profile::{Frames, Weights};
 
 /// How many stacks are handed over at once.
@@ -33,7 +33,7 @@ impl Drawing {
     pub fn of_file(source: &Source, options: &Options) -> Result<Option<Self>, Error> {
         let Some(size) = source.regular_file().and_then(|file| file.metadata().ok()) else { return Ok(None) };
         let read = || Heap::up_to(usize::try_from(size.len()).unwrap_or(usize::MAX));
-        let Some(mut parts) = folded::read_in_parts(source, read) else { return Ok(None) };
+        let Some(mut parts) = folded::read_parallel(source, read) else { return Ok(None) };
         let differential = parts.iter().any(|part| part.differential);
         let mut frames = Frames::new();
         let ids: Vec<_> = parts.iter().map(|part| frames.intern_all(&part.frames)).collect();
@@ -72,7 +72,7 @@ fn draw(mut heads: BinaryHeap<Head>, names: &[&[u8]], mut pen: Pen) -> Result<Pe
 
 /// The next stack of a part.
 struct Head {
-    pieces: Ahead<Piece, Error>,
+    pieces: ReadAhead<Piece, Error>,
     piece: Piece,
     next: usize,
     /// Where its frames stand in the piece.
@@ -107,7 +107,7 @@ impl Head {
             Ok(from < to)
         };
         let (piece, weights) = Default::default();
-        Self { pieces: Ahead::new(fill), piece, next: 0, frames: 0..0, weights }
+        Self { pieces: ReadAhead::new(fill), piece, next: 0, frames: 0..0, weights }
     }
 
     /// Goes to the next stack; `false` at the end.

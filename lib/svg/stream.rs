@@ -4,8 +4,8 @@ use super::drawing::{Drawing, Pen};
 use super::options::Options;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::folded::sorted::{Sorted, Step};
-use crate::folded::{self, Kind, Target};
+use crate::folded::sorted_reader::{LineStatus, SortedReader};
+use crate::folded::{self, Kind, StackSink};
 use crate::input::Source;
 use crate::profile::{FrameId, Frames, Weights};
 
@@ -20,22 +20,22 @@ impl Drawing {
         options: &Options,
         diagnostics: &mut Diagnostics,
     ) -> Result<Option<Self>, Error> {
-        let mut input = Sorted::ahead(source.open()?);
+        let mut input = SortedReader::with_read_ahead(source.open()?);
         let (mut pen, mut ends) = (None, Vec::new());
         loop {
-            match input.step()? {
-                Step::Stack => {
+            match input.next_line()? {
+                LineStatus::Stack => {
                     let pen = pen.get_or_insert_with(|| Pen::new(options, input.kind() == Some(Kind::Differential)));
                     let shared = go_on(&mut ends, input.stack(), input.shared());
                     pen.add(shared, frames(input.stack(), &ends, shared), input.weights())?;
                 }
-                Step::End => break,
+                LineStatus::End => break,
                 _ if !promised => return Ok(None),
-                Step::Malformed => {
+                LineStatus::Malformed => {
                     let what = "expected frame;frame;… and a weight, or two as in the first line";
                     diagnostics.malformed(input.name(), input.number(), what)?;
                 }
-                Step::Disorder => {
+                LineStatus::OutOfOrder => {
                     let what = "not in the order of fg-collapse, which --sorted promises".to_owned();
                     return Err(Error::Malformed { name: input.name().to_owned(), line: input.number(), what });
                 }
@@ -89,7 +89,7 @@ struct Chart<'a> {
     is_by_name: bool,
 }
 
-impl Target for Chart<'_> {
+impl StackSink for Chart<'_> {
     fn frames(&mut self) -> &mut Frames {
         &mut self.frames
     }

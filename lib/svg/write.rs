@@ -47,10 +47,10 @@ const PACKED_CHUNK: usize = 3 << 20;
 /// Writes a drawing as a file of its own.
 ///
 /// # Errors
-/// [`Error::Refused`] if it weighs nothing, and those of `out` as [`Error::Write`] on `name`.
+/// [`Error::Invalid`] if it weighs nothing, and those of `out` as [`Error::Write`] on `name`.
 pub fn write(drawing: &Drawing, options: &Options, name: &str, out: &mut dyn Write) -> Result<(), Error> {
     if drawing.layout.total.after.is_zero() {
-        return Err(Error::Refused("nothing to draw: no stack weighs anything".to_owned()));
+        return Err(Error::Invalid("nothing to draw: no stack weighs anything".to_owned()));
     }
     let declared = out.write_all(b"<?xml version=\"1.0\" standalone=\"no\"?>\n");
     declared.and_then(|()| write_element(drawing, options, ALONE, out)).map_err(|error| Error::write(name, error))

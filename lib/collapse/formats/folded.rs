@@ -7,7 +7,7 @@ use crate::collapse::sink::Sink;
 use crate::collapse::text;
 use crate::collapse::{Format, FormatReader, Parser, Remarks};
 use crate::folded::{Kind, Line, is_comment, parse_line};
-use crate::input::after_last_line;
+use crate::input::last_line_end;
 use crate::profile::{FrameId, Weight, Weights};
 
 pub(in crate::collapse) static FORMAT: Format = Format {
@@ -15,7 +15,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "folded stacks, also of async-profiler, Austin, py-spy and bcc -f",
     has_times: false,
     recognizes,
-    reader: FormatReader::Blocks { find_boundary: after_last_line, new_parser: |_| Box::<Folded>::default() },
+    reader: FormatReader::Blocks { find_boundary: last_line_end, new_parser: |_| Box::<Folded>::default() },
 };
 
 /// How many lines the format is told from.
@@ -98,7 +98,7 @@ impl Folded {
         self.kind = Some(kind);
         if kind == Kind::Differential && sink.is_in_order() {
             let what = "--in-order takes stacks of one weight, and these have two, as fg-diff writes them";
-            return Err(Error::Refused(what.to_owned()));
+            return Err(Error::Invalid(what.to_owned()));
         }
         if kind == Kind::Differential && !sink.is_differential() {
             sink.make_differential();

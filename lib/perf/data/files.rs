@@ -168,7 +168,7 @@ fn open_regular(path: &Path) -> Result<Bytes, String> {
     if !is_file {
         return Err("not a regular file".to_owned());
     }
-    map_file(&File::open(path).map_err(|error| crate::plain(&error))?)
+    map_file(&File::open(path).map_err(|error| crate::io_error_text(&error))?)
 }
 
 fn open_dump(path: &Path) -> Result<JitDump, &'static str> {

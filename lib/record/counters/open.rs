@@ -23,7 +23,7 @@ impl Counters {
     /// Opens what the target needs. They count from [`Counters::start`] on, or for a command when its program runs.
     ///
     /// # Errors
-    /// [`Error::Refused`] with the reason.
+    /// [`Error::System`] with the reason.
     pub fn open(target: &Target, sampling: &Sampling) -> Result<Self, Error> {
         raise_file_limit();
         sampling.must_fit()?;

@@ -17,19 +17,19 @@ const TRACING: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// The event that a unit makes of terms such as `event=0x3c,umask=1`, or of the name of one that it knows.
 ///
 /// # Errors
-/// [`Error::Refused`] if there is no such unit, or it knows no such term.
+/// [`Error::System`] if the machine has no such unit, [`Error::Invalid`] if the unit has no such term.
 pub fn event(devices: &Path, unit: &str, terms: &str) -> Result<DynamicPmu, Error> {
     let folder = devices.join(unit);
     let ty = fs::read_to_string(folder.join("type")).ok().filter(|_| !unit.is_empty() && !unit.contains('.'));
     let ty = ty.and_then(|ty| ty.trim().parse().ok());
     let Some(ty) = ty else {
-        return Err(Error::Refused(format!("this machine has no {unit} to count with; it has {}", names(devices))));
+        return Err(Error::System(format!("this machine has no {unit} to count with; it has {}", names(devices))));
     };
     let mut event = DynamicPmu { ty, config: 0, config1: 0, config2: 0, config3: 0 };
     for term in terms.split(',') {
         let (name, value) = term.split_once('=').unwrap_or((term, ""));
         let known = format!("it has {}", names(&folder.join(if value.is_empty() { "events" } else { "format" })));
-        let wrong = || Error::Refused(format!("{unit} does not know {term}; {known}"));
+        let wrong = || Error::Invalid(format!("{unit} does not know {term}; {known}"));
         if name.contains(['/', '.']) {
             return Err(wrong());
         }
@@ -93,16 +93,16 @@ fn names(folder: &Path) -> String {
 /// The number of a tracepoint.
 ///
 /// # Errors
-/// [`Error::Refused`] if there is none of that name, or we may not know.
+/// [`Error::Usage`] if no tracepoint has that name, [`Error::System`] if tracefs cannot be read.
 pub fn tracepoint(subsystem: &str, event: &str) -> Result<u64, Error> {
     let id = tracepoint_file(subsystem, event, "id")?;
-    id.trim().parse().map_err(|_| Error::Refused(format!("tracepoint {subsystem}:{event} has no number")))
+    id.trim().parse().map_err(|_| Error::System(format!("tracepoint {subsystem}:{event} has no number")))
 }
 
 /// A file that describes a tracepoint.
 ///
 /// # Errors
-/// [`Error::Refused`] if there is none of that name, or we may not know.
+/// [`Error::Usage`] if no tracepoint has that name, [`Error::System`] if tracefs cannot be read.
 pub fn tracepoint_file(subsystem: &str, event: &str, file: &str) -> Result<String, Error> {
     let name = format!("{subsystem}:{event}");
     if [subsystem, event].iter().any(|part| part.is_empty() || part.contains(['/', '.'])) {
@@ -118,9 +118,9 @@ pub fn tracepoint_file(subsystem: &str, event: &str, file: &str) -> Result<Strin
     }
     let is_mounted = TRACING.iter().any(|folder| Path::new(folder).join("events").exists());
     Err(match (refused, is_mounted) {
-        (true, _) => Error::Refused(format!("only root may look up tracepoints such as {name}")),
+        (true, _) => Error::System(format!("only root may look up tracepoints such as {name}")),
         (false, true) => Error::Usage(format!("this kernel has no tracepoint {name}")),
-        (false, false) => Error::Refused(format!(
+        (false, false) => Error::System(format!(
             "tracepoints such as {name} need tracefs: sudo mount -t tracefs tracefs /sys/kernel/tracing"
         )),
     })

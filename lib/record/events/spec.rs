@@ -103,7 +103,7 @@ impl EventSpec {
     /// The event of that name; behind a colon where to count it and how precisely, as in `cycles:up`.
     ///
     /// # Errors
-    /// [`Error::Usage`] with the names that there are, [`Error::Refused`] where the machine has none of that name.
+    /// [`Error::Usage`] with the names that there are, [`Error::System`] where the machine has none of that name.
     pub fn named(name: &str) -> Result<Self, Error> {
         if name.is_empty() {
             return Err(Error::Usage("-e: an event has no name".to_owned()));
@@ -132,7 +132,7 @@ impl EventSpec {
 
     /// Calls of a function.
     fn call(name: &str, uprobe: Uprobe) -> Result<Self, Error> {
-        let ty = pmu::unit("uprobe").ok_or_else(|| Error::Refused("this kernel has no uprobes".to_owned()))?;
+        let ty = pmu::unit("uprobe").ok_or_else(|| Error::System("this kernel has no uprobes".to_owned()))?;
         let mut metric = Self::new(name, ty, 0);
         metric.event.config2 = uprobe.offset;
         metric.quantity = uprobe.argument.map(SampleValue::Argument);

@@ -10,7 +10,7 @@ use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolFlags, Sy
 
 use crate::perf::debug_file::Search;
 use crate::symbol_name::demangle::demangle;
-use crate::{Error, plain};
+use crate::{Error, io_error_text};
 
 /// A place in a file at which an event is counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Uprobe {
     /// Reads `PATH:SYMBOL[:ARGUMENT]`.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it is nothing of that kind, [`Error::Refused`] if the file has no such function.
+    /// [`Error::Usage`] if it is nothing of that kind, [`Error::Invalid`] if the file has no such function.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let wrong = || {
             Error::Usage(format!("uprobe:{text} is not uprobe:PATH:SYMBOL[:ARGUMENT], such as uprobe:./app:parse:1"))
@@ -43,10 +43,10 @@ impl Uprobe {
         if path.is_empty() || symbol.is_empty() {
             return Err(wrong());
         }
-        let refused = |error: std::io::Error| Error::Refused(format!("{path}: {}", plain(&error)));
+        let refused = |error: std::io::Error| Error::System(format!("{path}: {}", io_error_text(&error)));
         let path = fs::canonicalize(path).map_err(refused)?;
         let file = fs::read(&path).map_err(refused)?;
-        let offset = locate(&path, &file, symbol).map_err(|why| Error::Refused(format!("{} {why}", path.display())))?;
+        let offset = locate(&path, &file, symbol).map_err(|why| Error::Invalid(format!("{} {why}", path.display())))?;
         let path = CString::new(path.into_os_string().into_encoded_bytes()).map_err(|_| wrong())?;
         Ok(Self { path, offset, argument })
     }

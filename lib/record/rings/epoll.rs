@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 
-use crate::{Error, plain};
+use crate::{Error, io_error_text};
 
 /// Files to wait for.
 pub struct Watch {
@@ -22,7 +22,7 @@ impl Watch {
     /// No file yet.
     ///
     /// # Errors
-    /// [`Error::Refused`].
+    /// [`Error::System`].
     pub fn new() -> Result<Self, Error> {
         let epoll = || epoll::create(epoll::CreateFlags::CLOEXEC).map_err(refused);
         Ok(Self { all: epoll()?, urgent: epoll()?, events: Vec::with_capacity(64) })
@@ -31,7 +31,7 @@ impl Watch {
     /// A file, and what it tells of.
     ///
     /// # Errors
-    /// [`Error::Refused`].
+    /// [`Error::System`].
     pub fn add(&self, file: impl AsFd, what: u64) -> Result<(), Error> {
         let add = |epoll: &OwnedFd| epoll::add(epoll, file.as_fd(), EventData::new_u64(what), EventFlags::IN);
         add(&self.all).map_err(refused)?;
@@ -47,7 +47,7 @@ impl Watch {
     /// Waits until a file has something to tell, but so long at least if it is samples.
     ///
     /// # Errors
-    /// [`Error::Refused`].
+    /// [`Error::System`].
     pub fn wait(&mut self, timeout: Option<Duration>, pause: Option<Duration>) -> Result<&[Event], Error> {
         let pause = pause.map(|pause| pause.min(timeout.unwrap_or(pause)));
         if let Some(pause) = pause {
@@ -71,5 +71,5 @@ fn wait(epoll: &OwnedFd, events: &mut Vec<Event>, timeout: Option<Duration>) -> 
 }
 
 fn refused(error: rustix::io::Errno) -> Error {
-    Error::Refused(plain(&error.into()))
+    Error::System(io_error_text(&error.into()))
 }

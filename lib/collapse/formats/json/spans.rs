@@ -9,7 +9,7 @@ use super::tape::Tape;
 use crate::Error;
 use crate::collapse::spans::{Span, Spans};
 use crate::diagnostics::Diagnostics;
-use crate::input::{Source, after_last_line};
+use crate::input::{Source, last_line_end};
 
 impl Spans {
     /// Reads spans from a file.
@@ -19,7 +19,7 @@ impl Spans {
     pub fn load(path: &Path, diagnostics: &mut Diagnostics) -> Result<Self, Error> {
         let mut input = Source::File(path.to_owned()).open()?;
         let (name, mut number, mut spans) = (input.name().to_owned(), 0, Vec::new());
-        while let Some(block) = input.next(after_last_line)? {
+        while let Some(block) = input.next(last_line_end)? {
             for line in block.lines() {
                 number += 1;
                 match span(line.trim_ascii()) {

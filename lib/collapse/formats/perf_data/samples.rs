@@ -151,7 +151,7 @@ impl<'a> Samples<'a> {
             tid: known(bit::TID).then_some(stamp.tid),
             cpu: known(bit::CPU).then_some(stamp.cpu),
         };
-        self.choice.takes(&origin).map_err(|missing| Error::Refused(missing.to_owned()))
+        self.choice.takes(&origin).map_err(|missing| Error::Invalid(missing.to_owned()))
     }
 
     fn learn_build_ids(&mut self, head: &Head) {

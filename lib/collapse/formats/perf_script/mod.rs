@@ -27,12 +27,12 @@ use self::selection::Selection;
 use self::symbols::Symbols;
 use super::folded;
 use crate::Error;
-use crate::collapse::memo::{Key, Memo};
 use crate::collapse::sink::Sink;
 use crate::collapse::spans::Spans;
 use crate::collapse::timeline::Moment;
 use crate::collapse::{Counts, Format, FormatReader, Options, Parser, Remarks};
 use crate::markers;
+use crate::profile::byte_map::{ByteMap, Key};
 use crate::profile::{FrameId, Weight, Weights};
 use crate::symbol_name::simplify;
 
@@ -76,7 +76,7 @@ struct PerfScript {
     symbols: Symbols,
     selection: Selection,
     spans: Option<Arc<Spans>>,
-    roots: Memo<Root>,
+    roots: ByteMap<Root>,
     /// What the last root was looked up by.
     key: Vec<u8>,
     /// The present sample's frames, leaf first.
@@ -176,7 +176,7 @@ impl PerfScript {
 
     fn with(naming: Naming, selection: Selection, spans: Option<Arc<Spans>>) -> Self {
         let symbols = Symbols::new(naming);
-        Self { symbols, selection, spans, roots: Memo::default(), key: vec![], stack: vec![], lost: 0 }
+        Self { symbols, selection, spans, roots: ByteMap::default(), key: vec![], stack: vec![], lost: 0 }
     }
 
     /// Takes the symbols of usual lines. They are looked up in a row, so that waiting for far memory overlaps.

@@ -3,16 +3,16 @@
 use super::frame::Frame;
 use super::name::Naming;
 use super::{two_parts, usual};
-use crate::collapse::memo::{Key, Memo};
 use crate::collapse::sink::Sink;
 use crate::markers;
 use crate::profile::FrameId;
+use crate::profile::byte_map::{ByteMap, Key};
 
 /// The symbols met so far.
 pub(super) struct Symbols {
     pub(super) naming: Naming,
     /// By symbol in threads that run Java, by symbol in others, and by module where there is no symbol.
-    memos: [Memo<Symbol>; 3],
+    memos: [ByteMap<Symbol>; 3],
     /// What the last look-up was by, if it is made of two parts.
     key: Vec<u8>,
     /// `[unknown]`

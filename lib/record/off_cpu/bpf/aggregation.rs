@@ -52,10 +52,10 @@ impl Aggregation {
     /// Loads the program, for a target.
     ///
     /// # Errors
-    /// [`Error::Refused`] with the reason.
+    /// [`Error::System`] with the reason.
     pub fn open(target: &Target, asked: &OffCpu) -> Result<Self, Error> {
         if let Target::Cgroup(_) = target {
-            return Err(Error::Refused("--bpf does not know cgroups: use -a or -p".to_owned()));
+            return Err(Error::Invalid("--bpf does not know cgroups: use -a or -p".to_owned()));
         }
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         if let Some(refusal) = errors::of_release(&release) {
@@ -93,7 +93,7 @@ impl Aggregation {
     /// Has it run from now on.
     ///
     /// # Errors
-    /// [`Error::Refused`].
+    /// [`Error::System`].
     pub fn start(&mut self) -> Result<(), Error> {
         // Switches last: by then whatever a process makes is known.
         for (name, place) in PROGRAMS.iter().rev() {

@@ -10,14 +10,14 @@ use crate::Error;
 pub fn of_release(release: &str) -> Option<Error> {
     let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map_while(|number| number.parse().ok());
     let version: (u32, u32) = (numbers.next()?, numbers.next()?);
-    (version < (5, 18)).then(|| Error::Refused(format!("--bpf needs Linux 5.18, and this is {}", release.trim_end())))
+    (version < (5, 18)).then(|| Error::System(format!("--bpf needs Linux 5.18, and this is {}", release.trim_end())))
 }
 
 /// What to say of a failure.
 pub fn of<'a>(failure: &'a (dyn StdError + 'static)) -> Error {
     let causes = || std::iter::successors(Some(failure), |error: &&'a (dyn StdError + 'static)| (*error).source());
     let code = causes().find_map(|error| error.downcast_ref::<io::Error>()?.raw_os_error());
-    Error::Refused(match code {
+    Error::System(match code {
         _ if !Path::new("/sys/kernel/btf/vmlinux").exists() => {
             "--bpf needs a kernel that describes its types (CONFIG_DEBUG_INFO_BTF); leave it out".to_owned()
         }

@@ -17,10 +17,10 @@ impl Aggregation {
     /// Says how to build what could.
     ///
     /// # Errors
-    /// Always [`Error::Refused`].
+    /// Always [`Error::Invalid`].
     pub fn open(_: &Target, _: &OffCpu) -> Result<Self, Error> {
         let how = "this fg-record was built without --bpf: cargo install fgkit --features bpf";
-        Err(Error::Refused(how.to_owned()))
+        Err(Error::Invalid(how.to_owned()))
     }
 
     /// Never called.

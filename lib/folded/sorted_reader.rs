@@ -1,13 +1,13 @@
-//! Sorted folded text as a stream, read in memory that does not grow with it.
+//! SortedReader folded text as a stream, read in memory that does not grow with it.
 
 use super::grammar::Kind;
-use super::lines::{Entry, Following, Lines, Reader};
+use super::stack_order::{Entry, Lines, OffsetValueCode, Reader};
 use crate::Error;
-use crate::input::{Ahead, Blocks};
+use crate::input::{Blocks, ReadAhead};
 use crate::profile::Weights;
 
 /// The lines of one input, of which each stack is at least the one before.
-pub struct Sorted {
+pub struct SortedReader {
     name: String,
     reading: Reading,
     lines: Lines,
@@ -17,34 +17,34 @@ pub struct Sorted {
 
 enum Reading {
     Here(Reader),
-    Ahead(Ahead<Lines, Error>),
+    Ahead(ReadAhead<Lines, Error>),
 }
 
 /// So many inputs are read ahead, each in a thread of its own.
 const FEW: usize = 16;
 
 /// Reads all inputs at once, ahead if they are few.
-pub fn sorted(inputs: impl IntoIterator<Item = Blocks>) -> Vec<Sorted> {
+pub fn read_sorted(inputs: impl IntoIterator<Item = Blocks>) -> Vec<SortedReader> {
     let inputs: Vec<_> = inputs.into_iter().collect();
-    let sorted = if inputs.len() <= FEW { Sorted::ahead } else { Sorted::new };
+    let sorted = if inputs.len() <= FEW { SortedReader::with_read_ahead } else { SortedReader::new };
     inputs.into_iter().map(sorted).collect()
 }
 
 /// What the next line of an input is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Step {
-    /// A stack: see [`Sorted::stack`] and its like.
+pub enum LineStatus {
+    /// A stack: see [`SortedReader::stack`] and its like.
     Stack,
     /// Not a folded line; it can be passed over.
     Malformed,
     /// A stack that should stand before the last one, or one that is written differently in sorted text.
-    Disorder,
+    OutOfOrder,
     /// There is none.
     #[default]
     End,
 }
 
-impl Sorted {
+impl SortedReader {
     /// Reads an input; its first line says whether all have one weight or two.
     pub fn new(input: Blocks) -> Self {
         Self::reading(input.name().to_owned(), Reading::Here(Reader::new(input)))
@@ -56,10 +56,10 @@ impl Sorted {
     }
 
     /// The same, read ahead in a thread of its own.
-    pub fn ahead(input: Blocks) -> Self {
+    pub fn with_read_ahead(input: Blocks) -> Self {
         let name = input.name().to_owned();
         let mut reader = Reader::new(input);
-        Self::reading(name, Reading::Ahead(Ahead::new(move |lines| reader.fill(lines))))
+        Self::reading(name, Reading::Ahead(ReadAhead::new(move |lines| reader.fill(lines))))
     }
 
     fn reading(name: String, reading: Reading) -> Self {
@@ -103,7 +103,7 @@ impl Sorted {
     }
 
     /// How it follows the stack before it.
-    pub(super) fn following(&self) -> Following {
+    pub(super) fn following(&self) -> OffsetValueCode {
         self.present.following
     }
 
@@ -112,7 +112,7 @@ impl Sorted {
     /// # Errors
     /// [`Error::Read`].
     #[inline]
-    pub fn step(&mut self) -> Result<Step, Error> {
+    pub fn next_line(&mut self) -> Result<LineStatus, Error> {
         while self.next == self.lines.entries.len() {
             let filled = match &mut self.reading {
                 Reading::Here(reader) => reader.fill(&mut self.lines)?,
@@ -120,7 +120,7 @@ impl Sorted {
             };
             if !filled {
                 self.present = Entry::default();
-                return Ok(Step::End);
+                return Ok(LineStatus::End);
             }
             self.next = 0;
         }
@@ -134,10 +134,10 @@ impl Sorted {
     /// # Errors
     /// [`Error::Read`], and [`Error::Unreadable`] where it is sorted no longer.
     #[inline]
-    pub fn step_on(&mut self) -> Result<bool, Error> {
-        match self.step()? {
-            Step::Stack => Ok(true),
-            Step::End => Ok(false),
+    pub fn next_stack(&mut self) -> Result<bool, Error> {
+        match self.next_line()? {
+            LineStatus::Stack => Ok(true),
+            LineStatus::End => Ok(false),
             _ => Err(Error::Unreadable { name: self.name.clone(), what: "changed while it was read".to_owned() }),
         }
     }
@@ -145,29 +145,29 @@ impl Sorted {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sorted, Step};
+    use super::{LineStatus, SortedReader};
     use crate::input::Blocks;
 
-    fn sorted(text: &str) -> Sorted {
+    fn sorted(text: &str) -> SortedReader {
         let input = Blocks::new("t".to_owned(), Box::new(std::io::Cursor::new(text.as_bytes().to_vec()))).unwrap();
-        Sorted::new(input)
+        SortedReader::new(input)
     }
 
     #[test]
     fn disorder_is_seen() {
         for (text, last) in [
-            ("a 1\na;b 2\nb 1\nb 2\n", Step::End),
-            ("a;b 1\na 1\n", Step::Disorder),
-            ("a;b.cold 1\na;b;c 1\n", Step::Disorder),
-            ("a;b\n", Step::Malformed),
-            ("a 7 1\n", Step::End),
-            ("a;b 1\nx;line 7 1\n", Step::Disorder),
-            ("a\rb 1\n", Step::Disorder),
+            ("a 1\na;b 2\nb 1\nb 2\n", LineStatus::End),
+            ("a;b 1\na 1\n", LineStatus::OutOfOrder),
+            ("a;b.cold 1\na;b;c 1\n", LineStatus::OutOfOrder),
+            ("a;b\n", LineStatus::Malformed),
+            ("a 7 1\n", LineStatus::End),
+            ("a;b 1\nx;line 7 1\n", LineStatus::OutOfOrder),
+            ("a\rb 1\n", LineStatus::OutOfOrder),
         ] {
             let mut input = sorted(text);
-            let mut step = Step::Stack;
-            while step == Step::Stack {
-                step = input.step().unwrap();
+            let mut step = LineStatus::Stack;
+            while step == LineStatus::Stack {
+                step = input.next_line().unwrap();
             }
             assert_eq!(step, last, "{text:?}");
         }

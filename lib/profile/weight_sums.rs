@@ -4,13 +4,13 @@ use super::Weight;
 
 /// Weights by number, in half the memory as long as each of them fits.
 #[derive(Debug)]
-pub(super) enum Sums {
+pub(super) enum WeightSums {
     /// In millionths: up to five hours in nanoseconds.
     Narrow(Vec<u64>),
     Wide(Vec<Weight>),
 }
 
-impl Sums {
+impl WeightSums {
     /// So many that are zero.
     pub(super) fn zero(count: usize) -> Self {
         Self::Narrow(vec![0; count])
@@ -65,7 +65,7 @@ fn set<T>(list: &mut Vec<T>, number: usize, value: T) {
     }
 }
 
-impl Default for Sums {
+impl Default for WeightSums {
     fn default() -> Self {
         Self::zero(0)
     }
@@ -73,19 +73,19 @@ impl Default for Sums {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sums, Weight};
+    use super::{Weight, WeightSums};
 
     #[test]
     fn sums_are_the_same_in_either_width() {
-        let (mut sums, large) = (Sums::zero(1), Weight::from_millionths(u64::MAX.into()));
+        let (mut sums, large) = (WeightSums::zero(1), Weight::from_millionths(u64::MAX.into()));
         for (number, weight) in [(0, Weight::ONE), (1, large), (0, Weight::from_millionths(1))] {
             sums.add(number, weight).unwrap();
         }
-        assert!(matches!(sums, Sums::Narrow(_)));
+        assert!(matches!(sums, WeightSums::Narrow(_)));
         assert_eq!(sums.get(1), Some(large));
         sums.add(1, Weight::from_millionths(1)).unwrap();
         sums.add(2, Weight::ONE).unwrap();
-        assert!(matches!(sums, Sums::Wide(_)));
+        assert!(matches!(sums, WeightSums::Wide(_)));
         let millionths: Vec<u128> = (0..3).map(|number| sums.get(number).unwrap().millionths()).collect();
         assert_eq!(millionths, [1_000_001, 1 << 64, 1_000_000]);
         assert_eq!((sums.len(), sums.get(3)), (3, None));

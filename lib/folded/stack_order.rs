@@ -6,10 +6,10 @@
 use std::cmp::Ordering;
 
 use super::grammar::{Kind, Line, ends_like_a_weight, is_comment, parse_line};
-use super::sorted::Step;
+use super::sorted_reader::LineStatus;
 use crate::Error;
 use crate::bytes::BOM;
-use crate::input::{Block, Blocks, after_last_line};
+use crate::input::{Block, Blocks, last_line_end};
 use crate::profile::Weights;
 
 /// A block and its lines.
@@ -24,23 +24,23 @@ pub(super) struct Lines {
 /// What is known of a line that is not blank.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Entry {
-    pub(super) step: Step,
+    pub(super) step: LineStatus,
     /// Its number in the input, from 1.
     pub(super) number: u64,
     /// Where its stack stands in the block.
     pub(super) start: u32,
     pub(super) length: u32,
     /// How it follows the stack before it.
-    pub(super) following: Following,
+    pub(super) following: OffsetValueCode,
     pub(super) weights: Weights,
 }
 
 /// How a stack follows another one, as a number: of two stacks that follow the same one, that with the lower number comes
 /// first; if the numbers are equal, both are the same up to the byte behind what they share with it, that byte included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Following(u64);
+pub(super) struct OffsetValueCode(u64);
 
-impl Following {
+impl OffsetValueCode {
     /// That of no stack: it comes last.
     pub(super) const END: Self = Self(u64::MAX);
 
@@ -57,7 +57,7 @@ impl Following {
     }
 }
 
-impl Default for Following {
+impl Default for OffsetValueCode {
     fn default() -> Self {
         Self::END
     }
@@ -86,7 +86,7 @@ impl Reader {
 
     /// Goes to the next block; `false` at the end.
     pub(super) fn fill(&mut self, lines: &mut Lines) -> Result<bool, Error> {
-        if self.ended || !self.input.next_into(&mut lines.block, after_last_line)? {
+        if self.ended || !self.input.next_into(&mut lines.block, last_line_end)? {
             return Ok(false);
         }
         lines.entries.clear();
@@ -110,11 +110,11 @@ impl Reader {
             self.number += 1;
             let judged = self.judge(line, &last[..length], shared, returns);
             if let Some((step, Line { stack, weights }, shared)) = judged {
-                let following = Following::new(stack, shared);
+                let following = OffsetValueCode::new(stack, shared);
                 let (start, stack_length) = (start as u32, stack.len() as u32);
                 entries.push(Entry { step, number: self.number, start, length: stack_length, following, weights });
-                self.ended = step == Step::Disorder;
-                if step == Step::Stack {
+                self.ended = step == LineStatus::OutOfOrder;
+                if step == LineStatus::Stack {
                     (last, length) = (rest, stack.len());
                 }
             }
@@ -132,7 +132,7 @@ impl Reader {
         last: &[u8],
         shared: usize,
         returns: bool,
-    ) -> Option<(Step, Line<'a>, usize)> {
+    ) -> Option<(LineStatus, Line<'a>, usize)> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.trim_ascii_end().is_empty() {
             return None;
@@ -140,14 +140,14 @@ impl Reader {
         let kind = self.kind.unwrap_or_else(|| Kind::of_first_line(line));
         let whole = line;
         let Some(line) = parse_line(line, kind) else {
-            return Some((Step::Malformed, Line { stack: b"", weights: Weights::default() }, 0));
+            return Some((LineStatus::Malformed, Line { stack: b"", weights: Weights::default() }, 0));
         };
         self.kind = Some(kind);
         let shared = shared.min(line.stack.len());
         let is_less = order(line.stack, last, shared) == Ordering::Less;
         // What our writer does not write so is not for those who read only that.
         let is_odd = || ends_like_a_weight(line.stack) || is_comment(whole) || (returns && line.stack.contains(&b'\r'));
-        Some((if is_less || is_odd() { Step::Disorder } else { Step::Stack }, line, shared))
+        Some((if is_less || is_odd() { LineStatus::OutOfOrder } else { LineStatus::Stack }, line, shared))
     }
 }
 

@@ -7,8 +7,8 @@
 use std::io::{self, Write};
 
 use super::grammar::Kind;
-use super::lines::{Following, shared_bytes};
-use super::sorted::Sorted;
+use super::sorted_reader::SortedReader;
+use super::stack_order::{OffsetValueCode, shared_bytes};
 use crate::Error;
 use crate::profile::Weights;
 
@@ -22,9 +22,9 @@ const BLOCK: usize = 256 * 1024;
 /// # Errors
 /// Those of `step` and of `out`, which are named `name`, [`Error::Overflow`], and [`Error::Unreadable`] if one input has
 /// not as many weights as another.
-pub fn merge(
-    inputs: Vec<Sorted>,
-    mut step: impl FnMut(usize, &mut Sorted) -> Result<bool, Error>,
+pub fn merge_sorted(
+    inputs: Vec<SortedReader>,
+    mut step: impl FnMut(usize, &mut SortedReader) -> Result<bool, Error>,
     mut each: impl FnMut(Weights) -> Result<Weights, Error>,
     written: Option<Kind>,
     name: &str,
@@ -35,7 +35,7 @@ pub fn merge(
     let mut heads = Vec::with_capacity(inputs.len());
     for (number, mut input) in inputs.into_iter().enumerate() {
         let is_stack = step(number, &mut input)?;
-        let following = if is_stack { Following::new(input.stack(), 0) } else { Following::END };
+        let following = if is_stack { OffsetValueCode::new(input.stack(), 0) } else { OffsetValueCode::END };
         if let Some(found) = input.kind() {
             found.agrees(kind, input.name())?;
             kind = Some(found);
@@ -46,7 +46,7 @@ pub fn merge(
     let mut lines = Lines { kind: written.or(kind), text: Vec::with_capacity(BLOCK + BLOCK / 8), name, out };
     // The stack that is being added up: its length in the text, and what it weighs so far.
     let mut present: Option<(usize, Weights)> = None;
-    while tournament.winner.following != Following::END {
+    while tournament.winner.following != OffsetValueCode::END {
         let Head { number, following } = tournament.winner;
         let input = &mut heads[number];
         let (length, shared) = (input.stack().len(), following.shared());
@@ -60,7 +60,7 @@ pub fn merge(
                 present = Some((length, input.weights()));
             }
         }
-        let following = if step(number, input)? { input.following() } else { Following::END };
+        let following = if step(number, input)? { input.following() } else { OffsetValueCode::END };
         tournament.play(Head { number, following }, &heads);
     }
     if let Some((_, sum)) = present {
@@ -73,7 +73,7 @@ pub fn merge(
 #[derive(Clone, Copy)]
 struct Head {
     number: usize,
-    following: Following,
+    following: OffsetValueCode,
 }
 
 /// A tree of matches, in which each match keeps its loser, so that after a win only those on the winner's way are played
@@ -85,23 +85,23 @@ struct Tournament {
 
 impl Tournament {
     fn new(inputs: usize) -> Self {
-        Self { losers: vec![None; inputs], winner: Head { number: 0, following: Following::END } }
+        Self { losers: vec![None; inputs], winner: Head { number: 0, following: OffsetValueCode::END } }
     }
 
     /// Plays one input's matches from its first on; while some have not come yet, up to the one where it waits for them.
-    fn play(&mut self, mut head: Head, inputs: &[Sorted]) {
+    fn play(&mut self, mut head: Head, inputs: &[SortedReader]) {
         let mut place = (head.number + self.losers.len()) / 2;
         while place > 0 {
             let Some(other) = &mut self.losers[place] else {
                 self.losers[place] = Some(head);
                 return;
             };
-            if other.following == head.following && head.following != Following::END {
+            if other.following == head.following && head.following != OffsetValueCode::END {
                 // What they share with the last winner, and the byte behind it.
                 let known = head.following.shared();
                 let (a, b) = (inputs[other.number].stack(), inputs[head.number].stack());
                 let shared = known + shared_bytes(&a[known..], &b[known..]);
-                let [theirs, ours] = [a, b].map(|stack| Following::new(stack, shared));
+                let [theirs, ours] = [a, b].map(|stack| OffsetValueCode::new(stack, shared));
                 if theirs < ours {
                     std::mem::swap(other, &mut head);
                 }
@@ -147,7 +147,7 @@ impl Lines<'_> {
 mod tests {
     use proptest::prelude::*;
 
-    use crate::folded::sorted::Sorted;
+    use crate::folded::sorted_reader::SortedReader;
     use crate::input::Blocks;
 
     fn merged(texts: &[String]) -> String {
@@ -155,9 +155,9 @@ mod tests {
             let input = Box::new(std::io::Cursor::new(text.as_bytes().to_vec()));
             Blocks::new("t".to_owned(), input).unwrap()
         };
-        let inputs = texts.iter().map(|text| Sorted::new(input(text))).collect();
+        let inputs = texts.iter().map(|text| SortedReader::new(input(text))).collect();
         let mut out = Vec::new();
-        super::merge(inputs, |_, input| input.step_on(), Ok, None, "out", &mut out).unwrap();
+        super::merge_sorted(inputs, |_, input| input.next_stack(), Ok, None, "out", &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -9,7 +9,7 @@ use crate::Error;
 const HELD: usize = 8 << 20;
 
 /// The output, and whose turn it is.
-pub(super) struct Turns<'a> {
+pub(super) struct OrderedWriter<'a> {
     name: &'a str,
     out: Mutex<&'a mut (dyn Write + Send)>,
     /// The number of the part that is written; nothing once one has failed.
@@ -18,7 +18,7 @@ pub(super) struct Turns<'a> {
     failure: Mutex<Option<Error>>,
 }
 
-impl<'a> Turns<'a> {
+impl<'a> OrderedWriter<'a> {
     /// The output, and its name for messages.
     pub(super) fn new(name: &'a str, out: &'a mut (dyn Write + Send)) -> Self {
         let (out, present, failure) = (Mutex::new(out), Mutex::new(Some(0)), Mutex::new(None));
@@ -48,7 +48,7 @@ impl<'a> Turns<'a> {
 
 /// One thread's way to write.
 pub(super) struct Writer<'t, 'a> {
-    turns: &'t Turns<'a>,
+    turns: &'t OrderedWriter<'a>,
     /// The part that it writes, what of it waits for its turn, and whether that is all.
     number: usize,
     held: Vec<u8>,
@@ -122,13 +122,13 @@ mod tests {
     use std::io::Write as _;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::{HELD, Turns, Writer};
+    use super::{HELD, OrderedWriter, Writer};
     use crate::Error;
 
     /// What three threads write, of which one fails at a part if it is said.
     fn written(failing: Option<usize>) -> (Vec<u8>, bool) {
         let (mut out, next) = (Vec::new(), AtomicUsize::new(0));
-        let turns = Turns::new("out", &mut out);
+        let turns = OrderedWriter::new("out", &mut out);
         let write = |number: usize, part: &mut Writer| {
             let piece = vec![b'a' + number as u8; HELD / 3 + 1];
             (0..number).for_each(|_| drop(part.write_all(&piece)));

@@ -1,15 +1,15 @@
 //! A first look at sorted folded files: whether they are, and what they weigh.
 
-use super::at_once::at_once;
 use super::grammar::Kind;
-use super::sorted::{Sorted, Step};
+use super::parallel_files::map_files;
+use super::sorted_reader::{LineStatus, SortedReader};
 use crate::Error;
 use crate::input::{Blocks, Source};
 use crate::profile::Weights;
 
 /// What a first look at a file finds.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Scanned {
+pub struct SortedSummary {
     /// How many weights its lines have, if there are any.
     pub kind: Option<Kind>,
     /// What it weighs.
@@ -20,27 +20,30 @@ pub struct Scanned {
 
 /// Looks through all files, on all cores. Nothing if one is no file, which can be read only once, if `is_folded` says that
 /// one is something else, or if one has a malformed line or stacks out of order.
-pub fn scan(sources: &[Source], is_folded: impl Fn(&mut Blocks) -> bool + Sync) -> Option<Vec<Scanned>> {
-    at_once(sources, |source| scan_one(source, &is_folded).ok().flatten())
+pub fn check_sorted(sources: &[Source], is_folded: impl Fn(&mut Blocks) -> bool + Sync) -> Option<Vec<SortedSummary>> {
+    map_files(sources, |source| check_one(source, &is_folded).ok().flatten())
 }
 
 /// Looks through one file.
-pub(super) fn scan_one(source: &Source, is_folded: impl Fn(&mut Blocks) -> bool) -> Result<Option<Scanned>, Error> {
+pub(super) fn check_one(
+    source: &Source,
+    is_folded: impl Fn(&mut Blocks) -> bool,
+) -> Result<Option<SortedSummary>, Error> {
     let mut input = source.open()?;
     if !is_folded(&mut input) {
         return Ok(None);
     }
-    let mut input = Sorted::new(input);
+    let mut input = SortedReader::new(input);
     let (mut total, mut is_whole) = (Weights::default(), true);
     loop {
-        match input.step()? {
-            Step::Stack => {
+        match input.next_line()? {
+            LineStatus::Stack => {
                 let weights = input.weights();
                 total.add(weights)?;
                 is_whole &= weights.are_whole();
             }
-            Step::End => return Ok(Some(Scanned { kind: input.kind(), total, is_whole })),
-            Step::Malformed | Step::Disorder => return Ok(None),
+            LineStatus::End => return Ok(Some(SortedSummary { kind: input.kind(), total, is_whole })),
+            LineStatus::Malformed | LineStatus::OutOfOrder => return Ok(None),
         }
     }
 }

@@ -3,7 +3,7 @@
 /// Numbers by hash. The things that are numbered belong to another, who compares them: what stands here is read so often
 /// that it is kept as small as it can be.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct HashIndex {
     /// A power of two of them, or none.
     places: Vec<Place>,
 }
@@ -24,7 +24,7 @@ impl Place {
     }
 }
 
-impl Table {
+impl HashIndex {
     /// The number under a hash that is the one meant.
     #[inline]
     pub(super) fn find(&self, hash: u32, is_meant: impl Fn(u32) -> bool) -> Option<u32> {

@@ -3,15 +3,15 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::grammar::Kind;
-use super::read::{Reader, Target};
+use super::read::{Reader, StackSink};
 use crate::diagnostics::Diagnostics;
-use crate::input::{Block, Source, after_last_line};
+use crate::input::{Block, Source, last_line_end};
 use crate::parallel::{self, cores};
 
 /// Gives each stack of a file to one of as many targets as there are cores. Nothing if it is no file, which can be read only
 /// once, or if there is anything to say of it: then it is to be read from the beginning, by one, who says it.
-pub fn read_in_parts<T: Target + Send>(source: &Source, target: impl Fn() -> T + Sync) -> Option<Vec<T>> {
-    if *source == Source::Stdin || source.is_live() {
+pub fn read_parallel<T: StackSink + Send>(source: &Source, target: impl Fn() -> T + Sync) -> Option<Vec<T>> {
+    if *source == Source::Stdin || source.is_stream() {
         return None;
     }
     let mut input = source.open().ok()?;
@@ -24,7 +24,7 @@ pub fn read_in_parts<T: Target + Send>(source: &Source, target: impl Fn() -> T +
         diagnostics.set_strict(true);
         target.begin(kind);
         let next =
-            |block: &mut Block| feed.lock().unwrap_or_else(PoisonError::into_inner).next_into(block, after_last_line);
+            |block: &mut Block| feed.lock().unwrap_or_else(PoisonError::into_inner).next_into(block, last_line_end);
         Reader::amid(&mut target, kind).blocks("", next, &mut diagnostics).ok()?;
         target.end().ok()?;
         Some(target)
@@ -33,5 +33,5 @@ pub fn read_in_parts<T: Target + Send>(source: &Source, target: impl Fn() -> T +
     if threads == 1 || !is_usual {
         return None;
     }
-    parallel::each(0..threads, threads, |_| read()).into_iter().collect()
+    parallel::map(0..threads, threads, |_| read()).into_iter().collect()
 }

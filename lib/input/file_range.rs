@@ -14,7 +14,7 @@ const BLOCK: usize = 64 * 1024;
 
 /// A part of a file of plain text.
 #[derive(Clone)]
-pub struct Section {
+pub struct FileRange {
     name: String,
     file: Arc<Mutex<File>>,
     /// Its first byte in the file.
@@ -23,12 +23,12 @@ pub struct Section {
     pub end: u64,
 }
 
-impl Section {
+impl FileRange {
     /// A whole file; nothing if the source is none, or if it is compressed or begins with a byte-order mark.
     ///
     /// # Errors
     /// [`Error::Read`].
-    pub fn whole(source: &Source) -> Result<Option<Self>, Error> {
+    pub fn open(source: &Source) -> Result<Option<Self>, Error> {
         let Some(file) = source.regular_file() else { return Ok(None) };
         let named = |error| Error::read(source.name(), error);
         let end = file.metadata().map_err(named)?.len();
@@ -63,7 +63,7 @@ impl Section {
     }
 }
 
-impl Read for Section {
+impl Read for FileRange {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let size =
             usize::try_from(self.end.saturating_sub(self.start)).map_or(buffer.len(), |rest| rest.min(buffer.len()));

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use crate::parallel::hand_over;
+use crate::parallel::spawn_with;
 
 /// How many pieces wait.
 const PIECES: usize = 2;
@@ -15,7 +15,7 @@ pub(super) const PIECE: usize = 1 << 20;
 type Fill<T, E> = Box<dyn FnMut(&mut T) -> Result<bool, E> + Send>;
 
 /// Pieces that a thread of its own fills. It ends with this.
-pub(crate) enum Ahead<T, E> {
+pub(crate) enum ReadAhead<T, E> {
     Thread {
         filled: Receiver<Result<T, E>>,
         emptied: SyncSender<T>,
@@ -24,7 +24,7 @@ pub(crate) enum Ahead<T, E> {
     Here(Fill<T, E>),
 }
 
-impl<T: Default + Send + 'static, E: Send + 'static> Ahead<T, E> {
+impl<T: Default + Send + 'static, E: Send + 'static> ReadAhead<T, E> {
     /// `fill` fills a piece, `false` if nothing is left.
     pub(crate) fn new(fill: impl FnMut(&mut T) -> Result<bool, E> + Send + 'static) -> Self {
         let (sender, filled) = sync_channel(PIECES);
@@ -42,7 +42,7 @@ impl<T: Default + Send + 'static, E: Send + 'static> Ahead<T, E> {
                 return;
             }
         };
-        match hand_over(Box::new(fill) as Fill<T, E>, fill_all) {
+        match spawn_with(Box::new(fill) as Fill<T, E>, fill_all) {
             Ok(()) => Self::Thread { filled, emptied },
             Err(fill) => Self::Here(fill),
         }
@@ -64,16 +64,16 @@ impl<T: Default + Send + 'static, E: Send + 'static> Ahead<T, E> {
 }
 
 /// What a reader gives, read ahead.
-pub(super) struct ReadAhead {
-    pieces: Ahead<Vec<u8>, io::Error>,
+pub(super) struct ReadAheadReader {
+    pieces: ReadAhead<Vec<u8>, io::Error>,
     piece: Vec<u8>,
     taken: usize,
 }
 
-impl ReadAhead {
+impl ReadAheadReader {
     pub(super) fn new(mut reader: impl Read + Send + 'static) -> Self {
         let mut end = None;
-        let pieces = Ahead::new(move |piece: &mut Vec<u8>| match end.take() {
+        let pieces = ReadAhead::new(move |piece: &mut Vec<u8>| match end.take() {
             Some(end) => Result::map(end, |()| false),
             None => {
                 end = fill(&mut reader, piece);
@@ -100,7 +100,7 @@ fn fill(reader: &mut impl Read, piece: &mut Vec<u8>) -> Option<io::Result<()>> {
     end
 }
 
-impl Read for ReadAhead {
+impl Read for ReadAheadReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.taken == self.piece.len() {
             if !self.pieces.next(&mut self.piece)? {

@@ -18,10 +18,10 @@ struct Group {
 
 /// The numbers of all stacks in the order of their frames, a stack before its extensions; `ranks` is the frames' order.
 ///
-/// Sorted by the first frame, then within each group by the next, and so on: a comparison of whole stacks would fetch each
+/// SortedReader by the first frame, then within each group by the next, and so on: a comparison of whole stacks would fetch each
 /// of them from far memory some twenty times, and this does so but once for every frame or two that it shares with others.
 /// Each thread sorts the groups in its part of the order.
-pub fn sorted(stacks: &Stacks, ranks: &[u32], threads: usize) -> Vec<u32> {
+pub fn sorted_order(stacks: &Stacks, ranks: &[u32], threads: usize) -> Vec<u32> {
     let mut order: Vec<u32> = (0..stacks.len() as u32).collect();
     let threads = threads.clamp(1, 1 + order.len() / WORTH);
     let share = order.len().div_ceil(threads);
@@ -41,7 +41,7 @@ pub fn sorted(stacks: &Stacks, ranks: &[u32], threads: usize) -> Vec<u32> {
         (rest, offset) = (others, end);
         mine
     });
-    parallel::each(parts, threads, |(part, offset, mine)| {
+    parallel::map(parts, threads, |(part, offset, mine)| {
         Sort { stacks, ranks, single: Vec::new(), double: Vec::new() }.all(part, offset, mine);
     });
     order
@@ -122,7 +122,7 @@ mod tests {
             let ranked = |number: &u32| interned.get(*number).iter().map(|id| ranks[*id as usize]).collect::<Vec<u32>>();
             let mut expected: Vec<u32> = (0..interned.len() as u32).collect();
             expected.sort_by_key(ranked);
-            prop_assert_eq!(super::sorted(&interned, &ranks, 1), expected);
+            prop_assert_eq!(super::sorted_order(&interned, &ranks, 1), expected);
         }
     }
 
@@ -139,9 +139,9 @@ mod tests {
             interned.intern(&stack);
         }
         assert!(interned.len() > super::WORTH * 2);
-        let alone = super::sorted(&interned, &ranks, 1);
+        let alone = super::sorted_order(&interned, &ranks, 1);
         for threads in [2, 3, 8] {
-            assert_eq!(super::sorted(&interned, &ranks, threads), alone, "{threads} threads");
+            assert_eq!(super::sorted_order(&interned, &ranks, threads), alone, "{threads} threads");
         }
     }
 }

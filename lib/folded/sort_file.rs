@@ -2,11 +2,11 @@
 //!
 //! A file that is sorted is its own sorted text. Any other is read into memory by all cores, each of which sorts its part.
 
-use super::at_once::at_once;
 use super::grammar::Kind;
-use super::parts::read_in_parts;
-use super::read::Target;
-use super::scan::{Scanned, scan_one};
+use super::parallel_files::map_files;
+use super::parallel_read::read_parallel;
+use super::read::StackSink;
+use super::sortedness::{SortedSummary, check_one};
 use super::write::Text;
 use crate::Error;
 use crate::input::{Blocks, Source};
@@ -14,42 +14,42 @@ use crate::parallel;
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
 /// A file, of one weight a line.
-pub struct Ordered {
+pub struct SortedFile {
     /// What it weighs.
     pub total: Weights,
     /// Whether all weights are whole numbers.
     pub is_whole: bool,
-    /// Sorted texts that make it up together.
+    /// SortedReader texts that make it up together.
     pub texts: Vec<Blocks>,
 }
 
 /// The sorted texts of all files, which are looked through on all cores. Nothing if one is no file, which can be read only
 /// once, has two weights a line, or if there is anything to say of one.
-pub fn in_order(sources: &[Source]) -> Option<Vec<Ordered>> {
-    at_once(sources, |source| match scan_one(source, |_| true).ok()? {
-        Some(Scanned { kind: Some(Kind::Differential), .. }) => None,
-        Some(Scanned { total, is_whole, .. }) => {
-            source.open().ok().map(|text| Ordered { total, is_whole, texts: vec![text] })
+pub fn sort_files(sources: &[Source]) -> Option<Vec<SortedFile>> {
+    map_files(sources, |source| match check_one(source, |_| true).ok()? {
+        Some(SortedSummary { kind: Some(Kind::Differential), .. }) => None,
+        Some(SortedSummary { total, is_whole, .. }) => {
+            source.open().ok().map(|text| SortedFile { total, is_whole, texts: vec![text] })
         }
         None => sorted(source),
     })
 }
 
 /// The sorted parts of a file that is not sorted.
-fn sorted(source: &Source) -> Option<Ordered> {
-    let parts = read_in_parts(source, Part::default)?;
+fn sorted(source: &Source) -> Option<SortedFile> {
+    let parts = read_parallel(source, Part::default)?;
     let (mut total, mut is_whole) = (Weights::default(), true);
     for part in &parts {
         total.add(part.profile.total()).ok()?;
         is_whole &= !part.is_fractional;
     }
     let text = |mut part: Part| {
-        part.profile.put_in_order(1);
+        part.profile.presort(1);
         Blocks::new(source.name(), Box::new(Text::new(part.profile)?)).ok()
     };
     let threads = parts.len();
-    let texts = parallel::each(parts, threads, text).into_iter().collect::<Option<_>>()?;
-    Some(Ordered { total, is_whole, texts })
+    let texts = parallel::map(parts, threads, text).into_iter().collect::<Option<_>>()?;
+    Some(SortedFile { total, is_whole, texts })
 }
 
 /// A part of a file.
@@ -61,7 +61,7 @@ struct Part {
     is_differential: bool,
 }
 
-impl Target for Part {
+impl StackSink for Part {
     fn frames(&mut self) -> &mut Frames {
         &mut self.profile.frames
     }
@@ -73,7 +73,7 @@ impl Target for Part {
     fn add(&mut self, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
         if self.is_differential {
             // Whoever asks for one weight a line says so.
-            return Err(Error::Said);
+            return Err(Error::AlreadyReported);
         }
         self.is_fractional |= !weights.are_whole();
         self.batch.push(stack, weights, &self.profile.frames);

@@ -1,16 +1,16 @@
-//! Sorted files merged on all cores: what lies between two stacks is merged by one thread, what follows by another.
+//! SortedReader files merged on all cores: what lies between two stacks is merged by one thread, what follows by another.
 
 use std::cmp::Ordering;
 use std::io::{BufRead as _, BufReader, Write};
 use std::sync::Mutex;
 
 use super::grammar::{Kind, parse_line};
-use super::in_turn::{Turns, lock};
-use super::lines::{order, shared_bytes};
-use super::merge::merge;
-use super::sorted::Sorted;
+use super::kway_merge::merge_sorted;
+use super::ordered_writer::{OrderedWriter, lock};
+use super::sorted_reader::SortedReader;
+use super::stack_order::{order, shared_bytes};
 use crate::Error;
-use crate::input::Section;
+use crate::input::FileRange;
 use crate::parallel;
 
 /// How much a range holds of the file that has most left.
@@ -23,8 +23,8 @@ const PIECE: u64 = 4096;
 ///
 /// # Errors
 /// [`Error::Read`], [`Error::Write`], [`Error::Overflow`], and [`Error::Unreadable`] where one is sorted no longer.
-pub fn merge_in_ranges(
-    files: Vec<Section>,
+pub fn merge_parallel(
+    files: Vec<FileRange>,
     kind: Kind,
     threads: usize,
     name: &str,
@@ -35,24 +35,24 @@ pub fn merge_in_ranges(
 
 fn merge_in(ranges: Ranges, threads: usize, name: &str, out: &mut (dyn Write + Send)) -> Result<(), Error> {
     let (kind, ranges) = (ranges.kind, Mutex::new(ranges));
-    let turns = Turns::new(name, out);
+    let turns = OrderedWriter::new(name, out);
     let next = || lock(&ranges).next();
     let work = || {
         let mut writer = turns.writer();
         while let Some((number, range)) = turns.keep(next())? {
-            let sorted = |section: Section| Sorted::amid(section.into_blocks(), kind);
+            let sorted = |section: FileRange| SortedReader::amid(section.into_blocks(), kind);
             let texts = range.into_iter().map(sorted).collect();
-            writer.part(number, |out| merge(texts, |_, input| input.step_on(), Ok, None, name, out))?;
+            writer.part(number, |out| merge_sorted(texts, |_, input| input.next_stack(), Ok, None, name, out))?;
         }
         Some(())
     };
-    parallel::each(0..threads, threads, |_| work());
+    parallel::map(0..threads, threads, |_| work());
     turns.end()
 }
 
 /// What is left of all files.
 struct Ranges {
-    files: Vec<Section>,
+    files: Vec<FileRange>,
     kind: Kind,
     /// How much a range holds of the longest.
     span: u64,
@@ -61,11 +61,11 @@ struct Ranges {
 
 impl Ranges {
     /// The next range's number and its part of each file; nothing at the end.
-    fn next(&mut self) -> Result<Option<(usize, Vec<Section>)>, Error> {
+    fn next(&mut self) -> Result<Option<(usize, Vec<FileRange>)>, Error> {
         let longest = self.files.iter().max_by_key(|file| file.end - file.start);
         let Some(longest) = longest.filter(|file| file.start < file.end) else { return Ok(None) };
         let last = stacks_from(longest, longest.start + self.span, self.kind).next().transpose()?;
-        let end = |file: &Section| match &last {
+        let end = |file: &FileRange| match &last {
             Some((_, stack)) => place(file, stack, self.span, self.kind),
             None => Ok(file.end),
         };
@@ -81,7 +81,7 @@ impl Ranges {
 }
 
 /// Where the first line begins whose stack comes after this one.
-fn place(file: &Section, stack: &[u8], span: u64, kind: Kind) -> Result<u64, Error> {
+fn place(file: &FileRange, stack: &[u8], span: u64, kind: Kind) -> Result<u64, Error> {
     let is_after = |other: &[u8]| order(other, stack, shared_bytes(other, stack)) == Ordering::Greater;
     let (mut low, mut high, mut found) = (file.start, file.end, file.end);
     while high - low > PIECE {
@@ -108,7 +108,7 @@ fn place(file: &Section, stack: &[u8], span: u64, kind: Kind) -> Result<u64, Err
 }
 
 /// The stacks of the lines that begin at this place or behind it, and where these begin.
-fn stacks_from(file: &Section, place: u64, kind: Kind) -> impl Iterator<Item = Result<(u64, Vec<u8>), Error>> {
+fn stacks_from(file: &FileRange, place: u64, kind: Kind) -> impl Iterator<Item = Result<(u64, Vec<u8>), Error>> {
     // What stands there up to the end of a line began before it.
     let (mut at, mut is_amid) = (place.saturating_sub(1), place > 0);
     let mut text = BufReader::with_capacity(PIECE as usize, file.within(at..file.end));
@@ -140,7 +140,7 @@ mod tests {
 
     use super::{Ranges, merge_in};
     use crate::folded::Kind;
-    use crate::input::{Section, Source};
+    use crate::input::{FileRange, Source};
 
     /// Files of these texts, merged by three threads.
     fn merged(texts: &[String], span: u64) -> String {
@@ -148,7 +148,7 @@ mod tests {
         let file = |(number, text): (usize, &String)| {
             let path = folder.path().join(number.to_string());
             std::fs::write(&path, text).unwrap();
-            Section::whole(&Source::File(path)).unwrap().unwrap()
+            FileRange::open(&Source::File(path)).unwrap().unwrap()
         };
         let files = texts.iter().enumerate().map(file).collect();
         let mut out = Vec::new();

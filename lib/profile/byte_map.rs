@@ -4,7 +4,7 @@ use std::hash::Hasher as _;
 
 use rustc_hash::FxHasher;
 
-use super::table::Table;
+use super::hash_index::HashIndex;
 
 /// So much of a key stands beside its value, so that most look-ups touch little memory beyond the table. With a value of
 /// twelve bytes, an entry is as long as a cache line; it is not aligned as one, as then the list could only grow by being
@@ -12,8 +12,8 @@ use super::table::Table;
 const INLINE: usize = 36;
 
 /// Values by text. Equality is by bytes and never by hash alone.
-pub(crate) struct Memo<V> {
-    table: Table,
+pub(crate) struct ByteMap<V> {
+    table: HashIndex,
     entries: Vec<Entry<V>>,
     /// What does not stand in the entries, of long keys.
     tails: Vec<u8>,
@@ -54,7 +54,7 @@ impl<'a> Key<'a> {
     }
 }
 
-impl<V: Copy> Memo<V> {
+impl<V: Copy> ByteMap<V> {
     #[inline]
     pub(crate) fn get(&self, key: Key<'_>) -> Option<V> {
         let number = self.table.find(key.hash, |number| {
@@ -90,19 +90,19 @@ impl<V: Copy> Memo<V> {
     }
 }
 
-impl<V> Default for Memo<V> {
+impl<V> Default for ByteMap<V> {
     fn default() -> Self {
-        Self { table: Table::default(), entries: Vec::new(), tails: Vec::new() }
+        Self { table: HashIndex::default(), entries: Vec::new(), tails: Vec::new() }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Key, Memo};
+    use super::{ByteMap, Key};
 
     #[test]
     fn finds_what_was_put_in_and_nothing_else() {
-        let mut memo = Memo::default();
+        let mut memo = ByteMap::default();
         assert_eq!(memo.get(Key::new(b"")), None);
         let texts: Vec<Vec<u8>> = (0..3000).map(|n| format!("{n}").repeat(n % 40).into_bytes()).collect();
         let distinct: std::collections::BTreeSet<_> = texts.iter().collect();
