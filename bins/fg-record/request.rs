@@ -6,7 +6,7 @@ use std::time::Duration;
 use fgkit::Error;
 use fgkit::cli::Session;
 use fgkit::perf::recording::WeightBy;
-use fgkit::perf::symbolize;
+use fgkit::perf::symbols::frame::SymbolizeOptions;
 use fgkit::record::counters::sampling::{CallGraph, Rate};
 use fgkit::record::events::spec::EventSpec;
 use fgkit::record::events::value::SampleValue;
@@ -147,7 +147,7 @@ impl Args {
     }
 
     fn report(&self, weight: WeightBy) -> Report {
-        let names = symbolize::Options { inline: !self.no_inline, lines: self.lines, debuginfod: self.debuginfod };
+        let names = SymbolizeOptions { inline: !self.no_inline, lines: self.lines, debuginfod: self.debuginfod };
         Report { script: self.script, clock: self.clock, names, weight, call_graph: self.call_graph() }
     }
 

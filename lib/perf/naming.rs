@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use super::recording::{Recording, Tally, WeightBy};
 use super::state::State;
-use super::symbolize::{NamedFrame, Symbolized};
+use super::symbols::frame::NamedFrame;
+use super::symbols::symbolize::Symbolized;
 use crate::Error;
 use crate::markers;
 use crate::markers::LOST;
@@ -40,7 +41,7 @@ impl Recording {
                 let span = names.span(*location);
                 unknown.frames += tally.samples * span.len() as u64;
                 unknown.unknown +=
-                    tally.samples * names.frames()[span.clone()].iter().filter(|f| !f.known).count() as u64;
+                    tally.samples * names.frames()[span.clone()].iter().filter(|f| !f.has_symbol).count() as u64;
                 for frame in span {
                     stack.extend_from_slice(frames.named(frame, java, &mut profile.frames));
                 }
@@ -100,7 +101,7 @@ impl<'a> FrameNames<'a> {
     fn named(&mut self, frame: usize, java: bool, frames: &mut Frames) -> &[FrameId] {
         self.named[usize::from(java)][frame].get_or_insert_with(|| {
             let frame = &self.symbols.frames()[frame];
-            if !frame.known {
+            if !frame.has_symbol {
                 return vec![frames.intern(&frame.name)];
             }
             let mut names = Vec::new();

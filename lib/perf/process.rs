@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::object::ObjectId;
+use super::objects::object::ObjectId;
 
 /// A mapped stretch of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::object::Object;
+use super::objects::object::Object;
 use super::recording::{Kept, Location, Recording, WeightBy};
-use super::symbolize::{NamedFrame, Symbolized};
+use super::symbols::frame::NamedFrame;
+use super::symbols::symbolize::Symbolized;
 use crate::markers;
 
 /// The clock whose times are printed.
@@ -81,14 +82,14 @@ fn split_time(nanoseconds: u64) -> (u64, u64) {
 
 fn frame_line(location: &Location, object: &Object, frame: &NamedFrame, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "\t{:16x} ", location.ip)?;
-    let name: &[u8] = if frame.known { &frame.name } else { markers::UNKNOWN };
+    let name: &[u8] = if frame.has_symbol { &frame.name } else { markers::UNKNOWN };
     out.write_all(name)?;
     if let Some(start) = frame.start {
         write!(out, "+0x{:x}", location.address.wrapping_sub(start))?;
     }
     match object {
-        _ if frame.inlined => writeln!(out, " (inlined)")?,
-        Object::Jit { pid, .. } if frame.known => writeln!(out, " (/tmp/perf-{pid}.map)")?,
+        _ if frame.is_inlined => writeln!(out, " (inlined)")?,
+        Object::Jit { pid, .. } if frame.has_symbol => writeln!(out, " (/tmp/perf-{pid}.map)")?,
         _ => {
             out.write_all(b" (")?;
             out.write_all(object.path())?;

@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::object::{Object, ObjectId};
-use super::objects::{KERNEL, Objects, UNKNOWN};
+use super::objects::object::{Object, ObjectId};
+use super::objects::registry::{KERNEL, Objects, UNKNOWN};
 use super::process::CommId;
 use super::recording::Recording;
 use super::unwind::Unwinder;
@@ -76,7 +76,7 @@ impl Objects {
 #[cfg(test)]
 mod tests {
     use crate::perf::event::{Event, Mmap, Sample, Stamp};
-    use crate::perf::object::Object;
+    use crate::perf::objects::object::Object;
     use crate::perf::recording::{Options, Recording};
 
     fn recording() -> Recording {

@@ -9,8 +9,10 @@ use super::summary;
 use crate::output::Output;
 use crate::perf::naming::Unknown;
 use crate::perf::recording::WeightBy;
+use crate::perf::script;
 use crate::perf::script::Clock;
-use crate::perf::{script, symbolize};
+use crate::perf::symbols::frame::SymbolizeOptions;
+use crate::perf::symbols::symbolize::symbolize;
 use crate::{Error, folded};
 
 /// How a recording is printed.
@@ -21,7 +23,7 @@ pub struct Report {
     /// By which clock.
     pub clock: Clock,
     /// What is wanted of names.
-    pub names: symbolize::Options,
+    pub names: SymbolizeOptions,
     /// What a stack weighs.
     pub weight: WeightBy,
     /// How stacks were found.
@@ -46,7 +48,7 @@ impl Report {
         mut print: impl FnMut(&str, &mut dyn FnMut(&mut Output) -> Result<(), Error>) -> Result<(), Error>,
     ) -> (Said, Result<(), Error>) {
         let recording = &recorded.recording;
-        let names = symbolize::symbolize(&recording.objects, recording.locations(), &self.names);
+        let names = symbolize(&recording.objects, recording.locations(), &self.names);
         let events: Vec<&str> = recorded.metrics.iter().map(|(metric, _)| metric.name()).collect();
         let mut unknown = Unknown::default();
         let mut result = Ok(());

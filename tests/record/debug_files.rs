@@ -7,9 +7,10 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use fgkit::perf::event::Mmap;
-use fgkit::perf::objects::Objects;
+use fgkit::perf::objects::registry::Objects;
 use fgkit::perf::recording::Location;
-use fgkit::perf::symbolize::{Options, Symbolized, symbolize};
+use fgkit::perf::symbols::frame::SymbolizeOptions;
+use fgkit::perf::symbols::symbolize::{Symbolized, symbolize};
 use fgkit::symbol_name::demangle::demangle;
 
 use crate::folded::{Background, Folded, may_record};
@@ -122,7 +123,8 @@ fn told(path: &Path, pid: u32, addresses: &[u64]) -> (Vec<Vec<Frame>>, Vec<Strin
     });
     let locations: Vec<_> =
         addresses.iter().map(|address| Location { object, address: *address, ip: 0, since: 0 }).collect();
-    let names = symbolize(&objects, &locations, &Options { inline: true, lines: true, ..Options::default() });
+    let names =
+        symbolize(&objects, &locations, &SymbolizeOptions { inline: true, lines: true, ..SymbolizeOptions::default() });
     ((0..addresses.len() as u32).map(|place| frames(&names, place)).collect(), names.remarks().to_vec())
 }
 

@@ -4,7 +4,8 @@ use std::process::Command;
 
 use fgkit::perf::event::{Callchain, Event, Mmap, Sample, Stamp};
 use fgkit::perf::recording::{Options, Recording, WeightBy};
-use fgkit::perf::symbolize::{self, symbolize};
+use fgkit::perf::symbols::frame::SymbolizeOptions;
+use fgkit::perf::symbols::symbolize::symbolize;
 
 use crate::folded::{Folded, end, may_record, recorder};
 use crate::support::{directory, has, skip};
@@ -136,7 +137,7 @@ fn each_sample_has_the_name_of_its_own_time() {
         recording.take(stamp(time), Event::Sample(sample));
     }
     recording.finish();
-    let names = symbolize(&recording.objects, recording.locations(), &symbolize::Options::default());
+    let names = symbolize(&recording.objects, recording.locations(), &SymbolizeOptions::default());
     let mut folded = Vec::new();
     fgkit::folded::write(&recording.profile(0, &names).unwrap().0, &mut folded).unwrap();
     assert_eq!(String::from_utf8(folded).unwrap(), "jit;first 2\njit;second 1\njit;third 3\n");

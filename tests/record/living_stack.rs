@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use fgkit::perf::event::{Event, Mmap, Stamp, UserState};
-use fgkit::perf::objects::Objects;
+use fgkit::perf::objects::registry::Objects;
 use fgkit::perf::process::{Mapping, Processes};
 use fgkit::perf::unwind::{End, Moment, Unwinder};
 use fgkit::record::ProcessMemory;

@@ -11,11 +11,11 @@ use rustc_hash::FxHashMap;
 use super::head::BuildId;
 use crate::bytes::format_hex;
 use crate::perf::event::Mmap;
-use crate::perf::jitdump::JitDump;
-use crate::perf::mapped_file::{bytes_to_path, is_dump, is_plain_memory, map_file, open_at_once};
-use crate::perf::object::{Bytes, Elf, Object, ObjectId};
-use crate::perf::objects::Objects;
-use crate::perf::view::Folder;
+use crate::perf::jit::jitdump::JitDump;
+use crate::perf::objects::mapped_file::{bytes_to_path, is_dump, is_plain_memory, map_file, open_at_once};
+use crate::perf::objects::mount_namespace::Folder;
+use crate::perf::objects::object::{Bytes, Elf, Object, ObjectId};
+use crate::perf::objects::registry::Objects;
 
 /// Where the files of a recording are.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use self::places::{Locations, Recent};
 pub use self::stack::Stack;
 use self::stack::Waiting;
 use super::event::{Event, Mmap, Sample, Stamp};
-use super::objects::Objects;
+use super::objects::registry::Objects;
 use super::process::{CommId, Ended, Mapping, Processes};
 use super::unwind::{Memory, Unwinder};
 use crate::markers;

@@ -6,7 +6,7 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
 use crate::perf::event::Address;
-use crate::perf::object::ObjectId;
+use crate::perf::objects::object::ObjectId;
 
 /// A place in the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,7 +177,7 @@ impl Recent {
 #[cfg(test)]
 mod tests {
     use super::{Location, Locations};
-    use crate::perf::object::ObjectId;
+    use crate::perf::objects::object::ObjectId;
 
     #[test]
     fn a_place_has_one_number_and_no_other_has_it() {

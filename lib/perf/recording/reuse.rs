@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::places::Location;
 use super::stack::HEAD;
 use super::{Kept, Recording};
-use crate::perf::object::Object;
+use crate::perf::objects::object::Object;
 
 impl Recording {
     /// Nothing more will come. Code that was made at run time may have been replaced: each sample's places get those of

@@ -3,8 +3,8 @@
 use super::places::Location;
 use super::{ANY_CPU, Recording, ThreadBy};
 use crate::perf::event::{Address, Sample, Stamp};
-use crate::perf::object::Object;
-use crate::perf::objects::{KERNEL, UNKNOWN};
+use crate::perf::objects::object::Object;
+use crate::perf::objects::registry::{KERNEL, UNKNOWN};
 use crate::perf::process::{CommId, Mapping};
 use crate::perf::state::State;
 use crate::perf::unwind::{End, Moment};

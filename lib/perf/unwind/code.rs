@@ -3,8 +3,8 @@
 use super::SpecialFrames;
 use super::stack::Stack;
 use crate::perf::event::Address;
-use crate::perf::object::{Elf, Object, ObjectId};
-use crate::perf::objects::Objects;
+use crate::perf::objects::object::{Elf, Object, ObjectId};
+use crate::perf::objects::registry::Objects;
 use crate::perf::process::{Mapping, Processes};
 
 /// A process at a time, and all that is known of it.

@@ -31,7 +31,7 @@ pub use self::special::SpecialFrames;
 pub use self::stack::Memory;
 use self::stack::{Living, Slot, Stack, Tail};
 use super::event::{Address, UserState};
-use super::object::ObjectId;
+use super::objects::object::ObjectId;
 use super::process::Mapping;
 
 #[cfg(target_arch = "aarch64")]

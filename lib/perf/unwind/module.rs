@@ -8,7 +8,7 @@ use object::{Object as _, ObjectSection as _, ObjectSegment as _};
 
 use super::Module;
 use super::special::SpecialFrames;
-use crate::perf::object::{Bytes, Elf};
+use crate::perf::objects::object::{Bytes, Elf};
 
 /// A section's bytes: a part of the mapped file, or what was decompressed.
 #[derive(Clone, Debug)]

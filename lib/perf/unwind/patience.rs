@@ -225,7 +225,7 @@ mod tests {
     use super::super::{End, Moment, Step, Tail};
     use super::{LONGEST, Patience};
     use crate::perf::event::Address;
-    use crate::perf::objects::Objects;
+    use crate::perf::objects::registry::Objects;
     use crate::perf::process::Processes;
 
     const MS: u64 = 1_000_000;

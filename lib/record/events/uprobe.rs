@@ -8,7 +8,7 @@ use std::path::Path;
 use bstr::ByteSlice as _;
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolFlags, SymbolKind, elf};
 
-use crate::perf::debug_file::Search;
+use crate::perf::symbols::debug_file::Search;
 use crate::symbol_name::demangle::demangle;
 use crate::{Error, io_error_text};
 

@@ -12,12 +12,13 @@ use crate::collapse::timeline::Moment;
 use crate::markers::NO_SPAN;
 use crate::markers::TRUNCATED;
 use crate::perf::data::files;
-use crate::perf::kallsyms::KernelNames;
 use crate::perf::naming::comm_frame;
-use crate::perf::object::Object;
-use crate::perf::objects::KERNEL;
+use crate::perf::objects::object::Object;
+use crate::perf::objects::registry::KERNEL;
 use crate::perf::recording::{Kept, Recording, WeightBy};
-use crate::perf::symbolize::{self, NamedFrame, Symbolized};
+use crate::perf::symbols::frame::{NamedFrame, SymbolizeOptions};
+use crate::perf::symbols::kallsyms::KernelNames;
+use crate::perf::symbols::symbolize::{Symbolized, symbolize};
 use crate::profile::{FrameId, Weight, Weights};
 use crate::symbol_name::simplify;
 
@@ -33,8 +34,8 @@ pub(super) fn fold(samples: &mut Samples<'_>, options: &Options, sink: &mut Sink
         remarks.push(format!("recorded on {arch}: stacks that were copied can be unwound only there"));
     }
     remarks.extend(missing_files(recording));
-    let wanted = symbolize::Options { inline: !options.no_inline, lines: options.srcline, debuginfod: false };
-    let symbols = symbolize::symbolize(&recording.objects, recording.locations(), &wanted);
+    let wanted = SymbolizeOptions { inline: !options.no_inline, lines: options.srcline, debuginfod: false };
+    let symbols = symbolize(&recording.objects, recording.locations(), &wanted);
     remarks.extend(symbols.remarks().iter().cloned());
     let mut names = Names::new(options, &symbols, recording, sink);
     let weigh = |samples: u64, period: u128| match recording.options.weight {
@@ -203,7 +204,7 @@ impl<'a> Names<'a> {
         let (mut start, mut is_root) = (self.frames.len() as u32, false);
         for named in &self.symbols.frames()[self.symbols.span(place)] {
             let module = module(object, named);
-            let symbol: &[u8] = if named.known { &named.name } else { b"" };
+            let symbol: &[u8] = if named.has_symbol { &named.name } else { b"" };
             let frame =
                 Frame { address: address.as_bytes(), symbol, module: Some(&module), source: named.source.as_deref() };
             if self.naming.is_skipped_after(&frame) {
@@ -221,8 +222,8 @@ impl<'a> Names<'a> {
 /// What `perf script` prints in parentheses behind a frame.
 fn module(object: &Object, named: &NamedFrame) -> Vec<u8> {
     match object {
-        _ if named.inlined => b"inlined".to_vec(),
-        Object::Jit { pid, .. } if named.known => format!("/tmp/perf-{pid}.map").into_bytes(),
+        _ if named.is_inlined => b"inlined".to_vec(),
+        Object::Jit { pid, .. } if named.has_symbol => format!("/tmp/perf-{pid}.map").into_bytes(),
         _ => object.path().to_vec(),
     }
 }

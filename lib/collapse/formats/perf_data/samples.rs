@@ -7,7 +7,7 @@ use crate::collapse::{Options, SampleWeight};
 use crate::perf::data::Head;
 use crate::perf::data::files::Files;
 use crate::perf::event::{self, Event, Mmap, Sample, Stamp, sample_type as bit};
-use crate::perf::objects::Objects;
+use crate::perf::objects::registry::Objects;
 use crate::perf::recording::{self, Recording, ThreadBy, WeightBy};
 use crate::profile::Weight;
 

@@ -5,7 +5,7 @@ use aya::maps::{Array, MapData, MapError, PerCpuArray};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::table::{self, Table};
-use crate::perf::kallsyms::KernelNames;
+use crate::perf::symbols::kallsyms::KernelNames;
 use crate::record::sys;
 
 /// `struct block`: two stacks by their hashes, a process, and a thread's name in two words.

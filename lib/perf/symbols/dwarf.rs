@@ -11,7 +11,7 @@ use addr2line::{LookupContinuation as _, LookupResult, SplitDwarfLoad};
 use object::{Object as _, ObjectSection as _};
 
 use super::debug_file::{Found, Search};
-use super::mapped_file::bytes_to_path;
+use crate::perf::objects::mapped_file::bytes_to_path;
 
 type Reader<'a> = gimli::EndianSlice<'a, gimli::RunTimeEndian>;
 type Dwarf<'a> = gimli::Dwarf<Reader<'a>>;

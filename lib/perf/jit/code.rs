@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 
 use super::jitdump::JitDump;
 use super::perf_map;
-use super::recording::Location;
-use super::symbolize::{Named, NamedFrame};
-use super::view::{Folder, Views};
+use crate::perf::objects::mount_namespace::{Folder, Views};
+use crate::perf::recording::Location;
+use crate::perf::symbols::frame::{AddressFrames, NamedFrame};
 use crate::symbol_name::demangle::demangle;
 
 /// What is known of a process's own code.
@@ -87,7 +87,7 @@ impl JitCode {
     }
 
     /// Names places in the code of a process; and what the user should know.
-    pub fn frames(&self, pid: u32, places: &[Location], lines: bool) -> (Named, Vec<String>) {
+    pub fn frames(&self, pid: u32, places: &[Location], lines: bool) -> (AddressFrames, Vec<String>) {
         let (text, remark) = match self.read_map(pid) {
             Ok(text) => (text, None),
             Err(remark) => (Vec::new(), remark),
@@ -104,13 +104,13 @@ impl JitCode {
             };
             Some(NamedFrame {
                 name: demangle(name).into_owned(),
-                known: true,
-                inlined: false,
+                has_symbol: true,
+                is_inlined: false,
                 start: Some(start),
                 source: source.filter(|_| lines).map(<[u8]>::to_vec),
             })
         };
-        let mut named = Named::default();
+        let mut named = AddressFrames::default();
         let mut is_nameless = false;
         for place in places {
             let frame = frame(*place);

@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 
 use object::Object as _;
 
-use super::kept::Kept;
-use super::mapped_file::{bytes_to_path, map_file};
-use super::object::Bytes;
+use super::byte_arena::Kept;
 use crate::bytes::format_hex;
+use crate::perf::objects::mapped_file::{bytes_to_path, map_file};
+use crate::perf::objects::object::Bytes;
 
 /// Where distributions put them.
 const DEBUG_ROOT: &str = "/usr/lib/debug";
@@ -167,6 +167,10 @@ impl<'a> Search<'a> {
 }
 
 fn open(path: &Path) -> Option<Bytes> {
-    map_file(&super::mapped_file::open_at_once(path).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()))?)
-        .ok()
+    map_file(
+        &crate::perf::objects::mapped_file::open_at_once(path)
+            .ok()
+            .filter(|file| file.metadata().is_ok_and(|it| it.is_file()))?,
+    )
+    .ok()
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::unwind::SpecialFrames;
+use crate::perf::unwind::SpecialFrames;
 
 const MAGIC: u32 = 0x4a69_5444;
 /// The header's flag that says that times are those of another clock.

@@ -60,7 +60,7 @@ mod tests {
     fn what_was_cut_off_reads_as_zeros() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&[7; 20_000]).unwrap();
-        let bytes = crate::perf::mapped_file::map_file(&file).unwrap();
+        let bytes = crate::perf::objects::mapped_file::map_file(&file).unwrap();
         file.set_len(5000).unwrap();
         assert_eq!((bytes[4999], bytes[5000], bytes[19_999]), (7, 0, 0));
         file.set_len(0).unwrap();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use bstr::ByteSlice;
 
-use super::symbols::{Entry, SymbolTable, Visibility};
+use super::table::{Entry, SymbolTable, Visibility};
 use crate::bytes::parse_hex;
 
 /// Where the names of a recording's kernel are.

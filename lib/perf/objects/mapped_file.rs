@@ -4,23 +4,23 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::event::Mmap;
 use super::object::{Bytes, Elf};
+use crate::perf::event::Mmap;
 
 /// Whether a mapping may be by which a compiler tells where its jitdump is: `jit-PID.dump`, its first page, executable.
-pub(super) fn is_dump(mmap: &Mmap<'_>) -> bool {
+pub(in crate::perf) fn is_dump(mmap: &Mmap<'_>) -> bool {
     let name = &mmap.path[memchr::memrchr(b'/', mmap.path).map_or(0, |slash| slash + 1)..];
     mmap.offset == 0 && name.starts_with(b"jit-") && name.ends_with(b".dump")
 }
 
 /// Files in name only, in which compilers put their code; unless a program was copied there and is run from it.
-pub(super) fn is_plain_memory(path: &[u8]) -> bool {
+pub(in crate::perf) fn is_plain_memory(path: &[u8]) -> bool {
     let names: [&[u8]; 4] = [b"/dev/zero", b"/SYSV", b"/dev/shm/", b"/memfd:"];
     names.iter().any(|name| path.starts_with(name))
 }
 
 /// Opens the file of a mapping as the process sees it, and makes sure that it is the very file that was mapped.
-pub(super) fn open(mmap: &Mmap<'_>) -> Result<(File, (u64, u64, i64)), String> {
+pub(in crate::perf) fn open(mmap: &Mmap<'_>) -> Result<(File, (u64, u64, i64)), String> {
     let path = bytes_to_path(mmap.path);
     let end = mmap.start + mmap.length;
     let candidates = [
@@ -49,13 +49,13 @@ pub(super) fn open(mmap: &Mmap<'_>) -> Result<(File, (u64, u64, i64)), String> {
 
 /// Opens a file of whatever kind without waiting for anybody: a pipe may stand by now where a program's file was.
 #[cfg(unix)]
-pub(super) fn open_at_once(path: &Path) -> std::io::Result<File> {
+pub(in crate::perf) fn open_at_once(path: &Path) -> std::io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
     File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
 }
 
 #[cfg(not(unix))]
-pub(super) fn open_at_once(path: &Path) -> std::io::Result<File> {
+pub(in crate::perf) fn open_at_once(path: &Path) -> std::io::Result<File> {
     File::open(path)
 }
 
@@ -71,7 +71,7 @@ fn identity(metadata: &std::fs::Metadata) -> (u64, u64, i64) {
 }
 
 #[cfg(unix)]
-pub(super) fn bytes_to_path(path: &[u8]) -> PathBuf {
+pub(in crate::perf) fn bytes_to_path(path: &[u8]) -> PathBuf {
     use std::os::unix::ffi::OsStrExt as _;
     // The kernel says so behind the path of a file that was removed.
     let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
@@ -79,14 +79,14 @@ pub(super) fn bytes_to_path(path: &[u8]) -> PathBuf {
 }
 
 #[cfg(not(unix))]
-pub(super) fn bytes_to_path(path: &[u8]) -> PathBuf {
+pub(in crate::perf) fn bytes_to_path(path: &[u8]) -> PathBuf {
     Path::new(&*String::from_utf8_lossy(path)).to_owned()
 }
 
 #[allow(unsafe_code)]
-pub(super) fn map_file(file: &File) -> Result<Bytes, String> {
+pub(in crate::perf) fn map_file(file: &File) -> Result<Bytes, String> {
     #[cfg(unix)]
-    super::truncation::survive();
+    super::sigbus::survive();
     // SAFETY: the mapping is read-only and private; should somebody shorten the file while it is mapped, zeros are read.
     // Nothing that is read is trusted.
     let map = unsafe { memmap2::Mmap::map(file) }.map_err(|error| crate::io_error_text(&error))?;
@@ -95,7 +95,7 @@ pub(super) fn map_file(file: &File) -> Result<Bytes, String> {
 
 /// The kernel maps the same code into every process: ours will do.
 #[cfg(target_os = "linux")]
-pub(super) fn open_vdso() -> Option<Elf> {
+pub(in crate::perf) fn open_vdso() -> Option<Elf> {
     use std::os::unix::fs::FileExt as _;
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
@@ -107,6 +107,6 @@ pub(super) fn open_vdso() -> Option<Elf> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn open_vdso() -> Option<Elf> {
+pub(in crate::perf) fn open_vdso() -> Option<Elf> {
     None
 }

@@ -2,29 +2,29 @@
 
 use rustc_hash::FxHashMap;
 
-use super::data::files::Files;
-use super::event::Mmap;
-use super::jit::JitCode;
-use super::jitdump::JitDump;
-use super::kallsyms::KernelNames;
 use super::mapped_file::{is_dump, is_plain_memory, map_file, open, open_vdso};
+use super::mount_namespace::Views;
 use super::object::{Elf, Object, ObjectId};
-use super::view::Views;
+use crate::perf::data::files::Files;
+use crate::perf::event::Mmap;
+use crate::perf::jit::code::JitCode;
+use crate::perf::jit::jitdump::JitDump;
+use crate::perf::symbols::kallsyms::KernelNames;
 
 /// All objects of a recording.
 #[derive(Debug)]
 pub struct Objects {
-    pub(super) objects: Vec<Object>,
-    pub(super) by_file: FxHashMap<(u64, u64, i64), ObjectId>,
-    pub(super) by_name: FxHashMap<Vec<u8>, ObjectId>,
-    pub(super) jit: FxHashMap<(u32, bool), ObjectId>,
+    pub(in crate::perf) objects: Vec<Object>,
+    pub(in crate::perf) by_file: FxHashMap<(u64, u64, i64), ObjectId>,
+    pub(in crate::perf) by_name: FxHashMap<Vec<u8>, ObjectId>,
+    pub(in crate::perf) jit: FxHashMap<(u32, bool), ObjectId>,
     /// Numbers that are to be given again.
-    pub(super) free: Vec<ObjectId>,
+    pub(in crate::perf) free: Vec<ObjectId>,
     /// Where files are looked for if the processes that ran them are no more.
-    pub(super) files: Option<Files>,
+    pub(in crate::perf) files: Option<Files>,
     /// The kernel's names.
     pub kernel: KernelNames,
-    pub(super) views: Views,
+    pub(in crate::perf) views: Views,
     /// What is known of the code that processes make themselves.
     pub jit_code: JitCode,
 }
@@ -86,14 +86,14 @@ impl Objects {
     }
 
     /// A jitdump that a process has mapped.
-    pub(super) fn add_dump(&mut self, pid: u32, dump: JitDump) -> ObjectId {
+    pub(in crate::perf) fn add_dump(&mut self, pid: u32, dump: JitDump) -> ObjectId {
         self.jit_code.add_dump(pid, dump);
         self.jit.retain(|(of, _), id| *of != pid || *id != UNKNOWN);
         self.jit(pid, true)
     }
 
     /// A jitdump that a process has mapped and that is not to be had.
-    pub(super) fn miss_dump(&mut self, mmap: &Mmap<'_>, why: &str) -> ObjectId {
+    pub(in crate::perf) fn miss_dump(&mut self, mmap: &Mmap<'_>, why: &str) -> ObjectId {
         self.jit_code.miss_dump(mmap.pid, format!("{}: {why}", String::from_utf8_lossy(mmap.path)));
         self.jit(mmap.pid, true)
     }
@@ -155,7 +155,7 @@ impl Objects {
         id
     }
 
-    pub(super) fn push(&mut self, object: Object) -> ObjectId {
+    pub(in crate::perf) fn push(&mut self, object: Object) -> ObjectId {
         if let Some(id) = self.free.pop() {
             self.objects[id.0 as usize] = object;
             return id;

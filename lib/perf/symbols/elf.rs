@@ -3,17 +3,17 @@
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 
 use super::debug_file::{Found, Search};
-use super::debug_information::{DebugInformation, Function};
-use super::mapped_file::bytes_to_path;
-use super::object::Elf;
+use super::dwarf::{DebugInformation, Function};
+use super::frame::{AddressFrames, NamedFrame, SymbolizeOptions};
 use super::plt::{Callee, Plt};
-use super::symbolize::{Named, NamedFrame, Options};
-use super::symbols::{Entry, Selection, SymbolTable, Visibility};
+use super::table::{Entry, Selection, SymbolTable, Visibility};
+use crate::perf::objects::mapped_file::bytes_to_path;
+use crate::perf::objects::object::Elf;
 use crate::symbol_name::demangle::Demangler;
 
 /// Names the places at addresses, in ascending order, of an object; outermost frames first; none where nothing is known.
 /// And what the user should know.
-pub fn frames(elf: &Elf, addresses: &[u64], options: &Options) -> (Named, Vec<String>) {
+pub fn frames(elf: &Elf, addresses: &[u64], options: &SymbolizeOptions) -> (AddressFrames, Vec<String>) {
     let path = bytes_to_path(elf.path());
     let search = Search::new(&path, elf.root(), options.debuginfod);
     let frames = match object::File::parse(&**elf.bytes()) {
@@ -28,13 +28,13 @@ pub fn frames(elf: &Elf, addresses: &[u64], options: &Options) -> (Named, Vec<St
             }
             names.all(addresses, options)
         }
-        Err(_) => Named::nothing(addresses.len()),
+        Err(_) => AddressFrames::without_frames(addresses.len()),
     };
     (frames, search.into_remarks())
 }
 
 /// Whether a file lacks something that its debug file may have.
-fn lacks(file: &object::File<'_>, options: &Options) -> bool {
+fn lacks(file: &object::File<'_>, options: &SymbolizeOptions) -> bool {
     let wants_debug = options.inline || options.lines;
     file.symbols().next().is_none() || (wants_debug && file.section_by_name(".debug_info").is_none())
 }
@@ -66,13 +66,13 @@ impl<'a> Names<'a> {
     }
 
     /// The frames at addresses, in ascending order.
-    fn all(&self, addresses: &[u64], options: &Options) -> Named {
-        let mut named = Named::default();
+    fn all(&self, addresses: &[u64], options: &SymbolizeOptions) -> AddressFrames {
+        let mut named = AddressFrames::default();
         for address in addresses {
             let symbol = self.symbol(*address);
             if self.debug.is_some() {
                 named.push(self.frames(*address, symbol.map(|symbol| self.frame(symbol)), options));
-            } else if !symbol.is_some_and(|(start, ..)| named.repeat(start)) {
+            } else if !symbol.is_some_and(|(start, ..)| named.repeat_last(start)) {
                 named.push(symbol.map(|symbol| self.frame(symbol)).into_iter().collect());
             }
         }
@@ -80,7 +80,7 @@ impl<'a> Names<'a> {
     }
 
     /// The frames at an address, outermost first.
-    fn frames(&self, address: u64, symbol: Option<NamedFrame>, options: &Options) -> Vec<NamedFrame> {
+    fn frames(&self, address: u64, symbol: Option<NamedFrame>, options: &SymbolizeOptions) -> Vec<NamedFrame> {
         let Some(debug) = &self.debug else { return Vec::from_iter(symbol) };
         if !options.inline {
             let source = debug.source(address);
@@ -88,8 +88,8 @@ impl<'a> Names<'a> {
         }
         let inlined = |Function { name, source }| NamedFrame {
             name: self.demangler.demangle(&name),
-            known: true,
-            inlined: true,
+            has_symbol: true,
+            is_inlined: true,
             start: None,
             source,
         };
@@ -97,7 +97,7 @@ impl<'a> Names<'a> {
         match (frames.last_mut(), symbol) {
             // The symbol tells more than the debug information: `parse.cold` and not `parse`.
             (Some(last), Some(symbol)) => *last = NamedFrame { source: last.source.take(), ..symbol },
-            (Some(last), None) => last.inlined = false,
+            (Some(last), None) => last.is_inlined = false,
             (None, symbol) => frames.extend(symbol),
         }
         frames.retain(|frame| !frame.name.is_empty());
@@ -120,7 +120,7 @@ impl<'a> Names<'a> {
 
     fn frame(&self, (start, name, suffix): Symbolic<'a>) -> NamedFrame {
         let name = [&self.demangler.demangle(name), suffix].concat();
-        NamedFrame { name, known: true, inlined: false, start: Some(start), source: None }
+        NamedFrame { name, has_symbol: true, is_inlined: false, start: Some(start), source: None }
     }
 }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use object::{Object as _, ObjectSegment as _};
 
-use super::view::Folder;
+use super::mount_namespace::Folder;
 use crate::markers;
 
 /// An object's number in a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ObjectId(pub(super) u32);
+pub struct ObjectId(pub(in crate::perf) u32);
 
 impl ObjectId {
     /// A dense index.
@@ -77,7 +77,7 @@ impl Bytes {
     /// Gives back the memory of what was read of a file; it is read again if it is asked for again.
     #[cfg(unix)]
     #[allow(unsafe_code)]
-    pub(super) fn let_go(&self) {
+    pub(in crate::perf) fn let_go(&self) {
         if let Self::Mapped(map) = self {
             // SAFETY: the mapping is read-only, so that nothing is lost but what the file has. That this fails is no harm.
             let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
@@ -85,7 +85,7 @@ impl Bytes {
     }
 
     #[cfg(not(unix))]
-    pub(super) fn let_go(&self) {}
+    pub(in crate::perf) fn let_go(&self) {}
 }
 
 impl std::ops::Deref for Bytes {
@@ -119,7 +119,7 @@ struct Segment {
 
 impl Elf {
     /// Reads the headers. `None` if these bytes are no ELF file.
-    pub(super) fn parse(path: Vec<u8>, bytes: Bytes) -> Option<Self> {
+    pub(in crate::perf) fn parse(path: Vec<u8>, bytes: Bytes) -> Option<Self> {
         let file = object::File::parse(&*bytes).ok()?;
         // Only those with code: a linker may place others so that their pages overlap these in the file.
         let segments = file
@@ -138,7 +138,7 @@ impl Elf {
     }
 
     /// The same file, of a process whose root folder is not ours.
-    pub(super) fn below(self, root: Option<Arc<Folder>>) -> Self {
+    pub(in crate::perf) fn below(self, root: Option<Arc<Folder>>) -> Self {
         Self { root, ..self }
     }
 

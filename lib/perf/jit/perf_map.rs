@@ -3,8 +3,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::symbols::{Entry, SymbolTable, Visibility};
 use crate::bytes::parse_hex;
+use crate::perf::symbols::table::{Entry, SymbolTable, Visibility};
 
 /// The functions in the text at some addresses, in ascending order.
 pub fn parse<'a>(text: &'a [u8], wanted: &[u64]) -> SymbolTable<'a> {

@@ -1,0 +1,8 @@
+//! The files whose code runs in a recording, and the kernel.
+
+pub(super) mod mapped_file;
+pub mod mount_namespace;
+pub mod object;
+pub mod registry;
+#[cfg(unix)]
+mod sigbus;
