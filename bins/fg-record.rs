@@ -50,7 +50,7 @@ struct Args {
     /// With --off-cpu, blocks that began there, wherever they ended.
     #[arg(short = 'C', long, value_name = "LIST", hide_short_help = true)]
     #[cfg(target_os = "linux")]
-    cpu: Option<fgkit::record::target::CpuList>,
+    cpu: Option<fgkit::record::cpus::CpuList>,
 
     /// Run the command as this user: with sudo fg-record it need not be root
     #[arg(long, value_name = "NAME", requires = "command", hide_short_help = true)]

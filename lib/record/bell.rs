@@ -27,10 +27,10 @@ impl Bell {
     /// # Errors
     /// Those of the system.
     pub fn hang<'a>(counters: impl Iterator<Item = &'a File>) -> io::Result<Self> {
-        let signals = sys::receive_signals_of_files()?;
+        let signals = sys::open_sigio_signalfd()?;
         let mut count = 0;
         for counter in counters {
-            sys::signal_this_thread(counter)?;
+            sys::set_signal_owner(counter)?;
             signal(counter, true)?;
             count += 1;
         }
@@ -49,7 +49,7 @@ impl Bell {
 
     /// Forgets that it has rung.
     pub fn answer(&self) {
-        let _ = rustix::io::read(&self.signals, &mut [0; sys::SIGNAL_BYTES]);
+        let _ = rustix::io::read(&self.signals, &mut [0; sys::SIGNALFD_INFO_SIZE]);
     }
 
     /// Lets it ring or not from now on, by whether samples can wait, and were found in the rings when they were looked at.

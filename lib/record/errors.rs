@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 
 use super::counters::sampling::{CallGraph, Rate, Sampling};
+use super::cpus;
 use super::target::{self, Target};
 use crate::diagnostics::plural;
 use crate::{Error, io_error_text};
@@ -26,7 +27,7 @@ pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: u
         }
         Some(libc::EACCES | libc::EPERM) => permission(target),
         Some(libc::ESRCH) => "the process ended before it could be recorded".to_owned(),
-        Some(libc::EMFILE) => too_many_files(target, sampling, target::online_cpus().len()),
+        Some(libc::EMFILE) => too_many_files(target, sampling, cpus::online_cpus().len()),
         Some(libc::ENOSYS) => blocked(),
         Some(libc::EINVAL) if hertz > max_sample_rate() => {
             format!("-F {hertz} is above kernel.perf_event_max_sample_rate={}", max_sample_rate())
@@ -59,7 +60,7 @@ pub fn counter(error: &io::Error, target: &Target, sampling: &Sampling, event: u
 /// # Errors
 /// [`Error::Invalid`].
 pub fn absent(cpus: Option<&[u32]>) -> Result<(), Error> {
-    let online = target::online_cpus();
+    let online = cpus::online_cpus();
     match cpus.unwrap_or_default().iter().find(|cpu| !online.contains(cpu)) {
         Some(cpu) => Err(Error::Invalid(format!("CPU {cpu} is not there, or is switched off"))),
         None => Ok(()),
@@ -68,7 +69,7 @@ pub fn absent(cpus: Option<&[u32]>) -> Result<(), Error> {
 
 /// What to say when each thread needs more counters than files may be open.
 fn too_many_files(target: &Target, sampling: &Sampling, online: usize) -> String {
-    let (threads, cpus) = (target.running().len(), sampling.cpus.as_ref().map_or(online, Vec::len));
+    let (threads, cpus) = (target.running_threads().len(), sampling.cpus.as_ref().map_or(online, Vec::len));
     // One of each event, one of the side-band, one of switches where they are wanted.
     let each = sampling.metrics.len() + 1 + usize::from(sampling.switches);
     let needed = threads.max(1) * cpus * each + ALREADY_OPEN;
@@ -132,7 +133,7 @@ fn permission(target: &Target) -> String {
         ),
         Target::Processes(pids) | Target::Threads(pids) => {
             let pid = pids.iter().find(|pid| !is_ours(**pid)).or(pids.first());
-            let who = pid.map_or(String::new(), |pid| target::describe(*pid));
+            let who = pid.map_or(String::new(), |pid| target::describe_process(*pid));
             format!("cannot attach to pid {who}: permission denied. Run as root, or as the process's owner")
         }
         _ if level > 2 => {

@@ -4,12 +4,15 @@
 //! [`Recording`], and [`command`] starts the program that is to be profiled.
 
 mod bell;
+pub mod clock;
 pub mod command;
 pub mod counters;
+pub mod cpus;
 pub mod errors;
 pub mod events;
 pub mod off_cpu;
 mod overhead;
+mod procfs;
 pub mod report;
 pub mod rings;
 pub mod run;
@@ -22,7 +25,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use self::command::{Running, SuspendedCommand};
+use self::command::{RunningCommand, SuspendedCommand};
 use self::counters::Counters;
 use self::counters::sampling::{CallGraph, Rate, Sampling};
 use self::events::spec::EventSpec;
@@ -105,7 +108,7 @@ pub struct Recorded {
     /// How long.
     pub elapsed: Duration,
     /// The command, which may still run.
-    pub command: Option<Running>,
+    pub command: Option<RunningCommand>,
     /// What the user should know.
     pub notes: Vec<String>,
 }
@@ -181,13 +184,13 @@ pub fn record(request: Request, audience: &mut dyn Audience) -> Result<Recorded,
     }
     session.aggregation = aggregation;
     session.reader.switches = request.off_cpu.filter(|asked| !asked.in_kernel).map(|asked| {
-        let mut switches = Switches::new(&asked, request.cpus.unwrap_or_default(), target.follows());
-        let now = rings::now();
-        target.running().into_iter().for_each(|tid| switches.found(tid, now));
+        let mut switches = Switches::new(&asked, request.cpus.unwrap_or_default(), target.includes_children());
+        let now = clock::now();
+        target.running_threads().into_iter().for_each(|tid| switches.found(tid, now));
         switches
     });
     session.counters.start().map_err(refused)?;
-    let command = held.map(SuspendedCommand::release).transpose()?;
+    let command = held.map(SuspendedCommand::resume).transpose()?;
     let ended = session.run(request.duration, request.interval, audience);
     let mut recorded = session.finish();
     recorded.command = command;
@@ -208,14 +211,14 @@ fn choose(target: RequestTarget) -> Result<(Option<SuspendedCommand>, Target), E
             Ok((Some(held), Target::Command(pid)))
         }
         RequestTarget::Processes(pids) => {
-            pids.iter().try_for_each(|pid| target::must_exist(*pid))?;
+            pids.iter().try_for_each(|pid| target::check_process(*pid))?;
             Ok((None, Target::Processes(pids)))
         }
         RequestTarget::Threads(tids) => {
-            tids.iter().try_for_each(|tid| target::process_of(*tid).map(drop))?;
+            tids.iter().try_for_each(|tid| target::find_process(*tid).map(drop))?;
             Ok((None, Target::Threads(tids)))
         }
-        RequestTarget::Cgroup(path) => Ok((None, Target::Cgroup(target::cgroup(&path)?))),
+        RequestTarget::Cgroup(path) => Ok((None, Target::Cgroup(target::open_cgroup(&path)?))),
         RequestTarget::System => Ok((None, Target::System)),
     }
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::Recorded;
+use super::clock;
 use super::counters::sampling::CallGraph;
-use super::rings;
 use super::summary;
 use crate::output::Output;
 use crate::perf::naming::Unknown;
@@ -65,7 +65,7 @@ impl Report {
         }
         if self.script {
             let mut write = |output: &mut Output| {
-                let ahead = rings::ahead(self.clock);
+                let ahead = clock::offset_from_monotonic(self.clock);
                 output.write_with(|mut out| script::write(recording, &names, &events, self.weight, ahead, &mut out))?;
                 output.close()
             };

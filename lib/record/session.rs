@@ -13,10 +13,11 @@ use super::counters::{Counters, CpuRings, Ring};
 use super::events::spec::EventSpec;
 use super::off_cpu::bpf::{Aggregation, WINDOW};
 use super::overhead::{self, Overhead};
+use super::rings::Reader;
 use super::rings::epoll::{SAMPLES, Watch};
-use super::rings::{self, Reader};
 use super::target::{self, Target};
 use super::{Audience, Ended, Recorded};
+use super::{clock, procfs};
 use crate::interrupts::Interrupts;
 use crate::perf::recording::Recording;
 use crate::{Error, io_error_text};
@@ -114,11 +115,11 @@ impl Session {
         let pids = match target {
             Target::Command(_) => Vec::new(),
             Target::Processes(pids) => pids.clone(),
-            Target::Threads(tids) => tids.iter().filter_map(|tid| target::process_of(*tid).ok()).collect(),
-            Target::Cgroup(_) | Target::System => target::processes(),
+            Target::Threads(tids) => tids.iter().filter_map(|tid| target::find_process(*tid).ok()).collect(),
+            Target::Cgroup(_) | Target::System => procfs::list_processes(),
         };
         for pid in pids {
-            target::introduce(pid, &mut self.recording);
+            procfs::load_process(pid, &mut self.recording);
         }
     }
 
@@ -190,7 +191,7 @@ impl Session {
     }
 
     fn read(&mut self) {
-        let began = rings::now();
+        let began = clock::now();
         let closed = self.aggregation.as_mut().and_then(Aggregation::close_window);
         if let Some(bell) = &self.bell {
             bell.answer();
@@ -210,7 +211,7 @@ impl Session {
     /// Takes fewer samples or more, as our own share of the CPU demands.
     fn moderate(&mut self) {
         let Some(overhead) = &mut self.overhead else { return };
-        if let Some(one_in) = overhead.look(Instant::now(), super::sys::own_cpu_time()) {
+        if let Some(one_in) = overhead.update(Instant::now(), super::sys::own_cpu_time()) {
             // Counters of threads were copied into those that came later, which nobody can reach.
             if !self.counters.set_rates(&self.metrics, one_in) {
                 self.reader.keep_one_in = one_in;
@@ -248,7 +249,7 @@ impl Session {
         let counted = self.overhead.as_ref().and_then(|_| self.counters.counted())?;
         let counted = counted - std::mem::replace(&mut self.counted_before, counted);
         let sampled = (0..self.metrics.len()).map(|event| recording.total_period(event as u32)).sum();
-        if recording.counts.samples == 0 { None } else { overhead::sparse(sampled, counted) }
+        if recording.counts.samples == 0 { None } else { overhead::sparse_note(sampled, counted) }
     }
 
     /// A ring whose own thread has ended would wake us for ever.
@@ -268,7 +269,7 @@ impl Session {
 
     /// Stops, and reads all that is left.
     pub(super) fn finish(mut self) -> Recorded {
-        let ended = rings::now();
+        let ended = clock::now();
         let elapsed = self.began.elapsed();
         self.counters.stop();
         self.reader.finish(&self.counters, &mut self.recording);
@@ -292,7 +293,7 @@ fn open_living(target: &Target) -> Vec<OwnedFd> {
         Target::Threads(tids) => {
             // `PIDFD_THREAD`, since Linux 6.9; before it, a thread's end is its process's.
             let of_thread = PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
-            let process = |tid: &u32| open(&target::process_of(*tid).ok()?, PidfdFlags::empty());
+            let process = |tid: &u32| open(&target::find_process(*tid).ok()?, PidfdFlags::empty());
             tids.iter().filter_map(|tid| open(tid, of_thread).or_else(|| process(tid))).collect()
         }
         Target::Cgroup(_) | Target::System => Vec::new(),

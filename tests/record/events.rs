@@ -161,7 +161,7 @@ fn stacks_are_followed_no_further_than_asked() {
 fn the_recorder_takes_no_more_of_a_cpu_than_it_may() {
     let (true, Some(busy)) = (may_record(), program("busy")) else { return };
     let outcome = record(["--max-overhead", "0.2", "-F", "9973", "--", &busy, "2"]).ok();
-    assert!(outcome.stderr.contains("samples were taken more rarely, at worst one in "), "{outcome:?}");
+    assert!(outcome.stderr.contains("samples were taken at a reduced rate, at worst one in "), "{outcome:?}");
     let samples: u64 =
         outcome.stderr.split("fg-record: ").find_map(|line| line.split_once(" samples of")).unwrap().0.parse().unwrap();
     assert!(samples < 12_000, "{outcome:?}");

@@ -11,11 +11,11 @@ use fgkit::perf::objects::registry::Objects;
 use fgkit::perf::process::{Mapping, Processes};
 use fgkit::perf::unwind::{End, Moment, Unwinder};
 use fgkit::record::ProcessMemory;
+use fgkit::record::clock::now;
 use fgkit::record::command::SuspendedCommand;
 use fgkit::record::counters::sampling::{CallGraph, Rate, Sampling};
 use fgkit::record::counters::{Counters, CpuRings};
 use fgkit::record::events::spec::EventSpec;
-use fgkit::record::rings::now;
 use fgkit::record::target::Target;
 
 use crate::programs::program;
@@ -138,7 +138,7 @@ fn the_living_stack_is_the_one_that_was_sampled() {
         Ok(counters) => counters,
         Err(error) => return crate::support::skip(&error.to_string()),
     };
-    let mut running = held.release().unwrap();
+    let mut running = held.resume().unwrap();
     let waiter = std::thread::spawn(move || running.wait());
     let mut comparison = Comparison::new();
     while !waiter.is_finished() {

@@ -7,9 +7,10 @@ use fgkit::perf::recording::{Options, Recording};
 use fgkit::record::command::SuspendedCommand;
 use fgkit::record::counters::Counters;
 use fgkit::record::counters::sampling::{CallGraph, Rate, Sampling};
+use fgkit::record::cpus;
 use fgkit::record::events::spec::EventSpec;
 use fgkit::record::rings::Reader;
-use fgkit::record::target::{self, Target};
+use fgkit::record::target::Target;
 
 use crate::folded::{Folded, may_record, record};
 use crate::programs::program;
@@ -20,7 +21,7 @@ fn kernels_count(pid: u32) -> Vec<Counter> {
     options.exclude.hv = true;
     options.on_execve = Some(OnExecve::Enable);
     let open = |cpu| Counter::new(&EventSpec::named("page-faults").unwrap(), (Proc(pid), Cpu(cpu)), &options).unwrap();
-    target::online_cpus().into_iter().map(open).collect()
+    cpus::online_cpus().into_iter().map(open).collect()
 }
 
 #[test]
@@ -37,7 +38,7 @@ fn printed_and_lost_samples_are_all_that_the_kernel_counted() {
     let beside = kernels_count(held.pid());
     let options = Options { max_stack: 127, ..Options::default() };
     let (mut reader, mut recording) = (Reader::default(), Recording::new(options, None));
-    let mut running = held.release().unwrap();
+    let mut running = held.resume().unwrap();
     let waiter = std::thread::spawn(move || running.wait());
     let counted = || beside.iter().map(|counter| counter.stat().unwrap().count).sum::<u64>();
     let mut before = 0;

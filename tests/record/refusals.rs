@@ -164,7 +164,7 @@ fn a_process_that_is_not_there_is_said() {
     for pid in ["0", "4194305"] {
         let outcome = record(["-p", pid]);
         assert_eq!(outcome.code(), 125, "{outcome:?}");
-        assert_eq!(outcome.stderr, format!("fg-record: no such process: {pid}\n"));
+        assert_eq!(outcome.stderr, format!("fg-record: -p {pid}: no such process\n"));
     }
     let outcome = record(["-p", "init"]);
     assert_eq!(outcome.code(), 2, "{outcome:?}");
@@ -185,7 +185,7 @@ fn a_thread_is_refused_with_its_process() {
     drop(end);
     thread.join().unwrap();
     assert_eq!(outcome.code(), 125, "{outcome:?}");
-    let said = format!("fg-record: {tid} is a thread of process {} (", std::process::id());
+    let said = format!("fg-record: -p {tid} is a thread of process {} (", std::process::id());
     assert!(outcome.stderr.starts_with(&said), "{outcome:?}");
 }
 

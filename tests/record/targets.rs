@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use fgkit::record::target::online_cpus;
+use fgkit::record::cpus::online_cpus;
 
 use crate::folded::{Background, Folded, end, may_record, record, recorder};
 use crate::programs::{compiled, copy_program, program, workload};
@@ -213,7 +213,7 @@ fn a_recording_of_threads_ends_with_them() {
     let outcome = record(["-F", "997", "-t", &process.pid()]).ok();
     Folded::of(&outcome).assert_share(&["busy", "main", "spin", "step"], 0.8);
     let outcome = record(["-t", "4194305"]);
-    assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: no such thread: 4194305\n"));
+    assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: -t 4194305: no such thread\n"));
 }
 
 #[test]
@@ -272,7 +272,10 @@ fn a_cgroup_is_recorded_without_the_others() {
         headers.iter().map(|line| line.split_whitespace().nth(1).unwrap()).collect();
     assert_eq!(pids.len(), 1, "{pids:?}");
     let outcome = record(["--cgroup", "no/such/group"]);
-    assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: no such cgroup: no/such/group\n"));
+    assert_eq!(
+        (outcome.code(), &*outcome.stderr),
+        (125, "fg-record: --cgroup no/such/group: no such cgroup; name a directory below /sys/fs/cgroup\n")
+    );
     let folder = directory();
     std::fs::write(folder.path().join("cgroup.procs"), "").unwrap();
     // Another controller's hierarchy, where each has its own.
@@ -292,5 +295,5 @@ fn a_command_may_run_as_somebody_else() {
     assert_eq!(outcome.code(), 5, "{outcome:?}");
     assert!(outcome.stderr.starts_with("65534\nnogroup\nnobody\n"), "{outcome:?}");
     let outcome = record(["--user", "no-such-user", "--", "true"]);
-    assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: no such user: no-such-user\n"));
+    assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: --user no-such-user: no such user\n"));
 }

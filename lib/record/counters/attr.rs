@@ -60,7 +60,7 @@ fn calls_in_user_space() -> Lbr {
 
 /// The options of a counter that only tells what samples refer to.
 pub fn of_the_side(target: &Target, without_kernel: bool) -> Opts {
-    let mut options = common(target, without_kernel, target.is_by_thread());
+    let mut options = common(target, without_kernel, target.is_per_thread());
     options.stat_format.lost_records = true;
     options.extra_record.task = true;
     options.extra_record.comm = true;
@@ -72,7 +72,7 @@ pub fn of_the_side(target: &Target, without_kernel: bool) -> Opts {
 
 /// The options of a counter that only tells of switches.
 pub fn of_switches(target: &Target) -> Opts {
-    let mut options = common(target, false, target.is_by_thread());
+    let mut options = common(target, false, target.is_per_thread());
     options.extra_record.ctx_switch = true;
     options
 }

@@ -17,7 +17,8 @@ use crate::record::counters::{Counted, Counters, CpuRings, Ring, SWITCHES};
 use crate::record::errors;
 use crate::record::events::spec::EventSpec;
 use crate::record::sys;
-use crate::record::target::{self, Target};
+use crate::record::target::Target;
+use crate::record::{cpus, procfs};
 
 impl Counters {
     /// Opens what the target needs. They count from [`Counters::start`] on, or for a command when its program runs.
@@ -83,8 +84,8 @@ impl<'a> Opener<'a> {
             side_options: attr::of_the_side(target, without_kernel),
             switch_options: sampling.switches.then(|| attr::of_switches(target)),
             sample_ring,
-            layouts: (sampling.layout(sampling.names_counters(target)), sampling.layout(target.is_by_thread())),
-            cpus: sampling.cpus.clone().unwrap_or_else(target::online_cpus),
+            layouts: (sampling.layout(sampling.names_counters(target)), sampling.layout(target.is_per_thread())),
+            cpus: sampling.cpus.clone().unwrap_or_else(cpus::online_cpus),
             counters: Counters {
                 rings: Vec::new(),
                 others: Vec::new(),
@@ -125,7 +126,7 @@ impl<'a> Opener<'a> {
     /// Opens counters for all threads of a process, and for those that it makes meanwhile.
     fn open_threads(&mut self, pid: u32) -> Result<(), Failure> {
         loop {
-            let threads = target::threads(pid).unwrap_or_default();
+            let threads = procfs::list_threads(pid).unwrap_or_default();
             let new: Vec<u32> = threads.into_iter().filter(|tid| !self.counters.owned.contains(tid)).collect();
             if new.is_empty() {
                 return Ok(());

@@ -224,7 +224,7 @@ impl Sampling {
 
     /// Whether samples must name their counter: several write into one ring.
     pub(in crate::record) fn names_counters(&self, target: &Target) -> bool {
-        target.is_by_thread() || self.metrics.len() > 1
+        target.is_per_thread() || self.metrics.len() > 1
     }
 
     /// Whether samples bring where they were taken. A switch is always at the same place, and there are many: what their

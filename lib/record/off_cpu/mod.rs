@@ -19,9 +19,9 @@ use self::switch_pairing::{Charge, Leaving, Ledger, Moment, Wanted, What};
 use crate::perf::event::{Event, Sample, Stamp};
 use crate::perf::recording::Recording;
 use crate::perf::state::State;
+use crate::record::clock;
 use crate::record::counters::sampling::Rate;
 use crate::record::events::spec::EventSpec;
-use crate::record::rings;
 
 /// Which time is to be recorded.
 #[derive(Clone, Copy, Debug)]
@@ -220,7 +220,7 @@ impl Switches {
             What::Ran(recording.intern_stack(stamp, &sample))
         } else {
             let (stack, certain) = recording.intern_leaving(stamp, &sample);
-            What::Leaves { stack: Leaving { stack, certain, read: rings::now() }, every: role == Role::Every }
+            What::Leaves { stack: Leaving { stack, certain, read: clock::now() }, every: role == Role::Every }
         };
         self.wait(stamp, stamp.tid, what);
     }

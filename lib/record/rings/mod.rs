@@ -13,14 +13,11 @@ pub mod epoll;
 
 use std::ops::Range;
 
-use rustix::time::ClockId;
-
 use crate::perf::event::{Event, Sample, Stamp};
 use crate::perf::recording::Recording;
-use crate::perf::script::Clock;
 use crate::record::counters::{Counters, CpuRings, Ring};
 use crate::record::off_cpu::Switches;
-use crate::record::target;
+use crate::record::{clock, procfs};
 
 /// How far behind the present a sample may still turn up that was stamped before its ring was read.
 const STRAGGLERS_NS: u64 = 100_000_000;
@@ -68,11 +65,11 @@ impl Reader {
     }
 
     fn read_all(&mut self, is_last: bool, counters: &Counters, recording: &mut Recording) -> bool {
-        let past = now().saturating_sub(STRAGGLERS_NS).min(self.asked_since);
+        let past = clock::now().saturating_sub(STRAGGLERS_NS).min(self.asked_since);
         // Now: whoever runs no more has no sample but those that are about to be read.
         let is_due = past > self.forgotten + STRAGGLERS_NS;
-        let over = is_due.then(|| recording.over_before(past, target::is_there));
-        let begin = now();
+        let over = is_due.then(|| recording.over_before(past, procfs::thread_exists));
+        let begin = clock::now();
         let until = if is_last { u64::MAX } else { begin };
         self.read_side_band(counters, recording);
         let mut batch = std::mem::take(&mut self.batch);
@@ -143,7 +140,7 @@ impl Reader {
                     }
                     // Of whom nothing was heard, though it should have been: the kernel may drop that too.
                     if !recording.knows_thread(stamp.tid) {
-                        target::introduce(stamp.pid, recording);
+                        procfs::load_process(stamp.pid, recording);
                     }
                     let period = counters.measure(number, &sample).saturating_mul(self.keep_one_in.into());
                     let sample = Sample { event: number, period, ..sample };
@@ -169,7 +166,7 @@ impl Reader {
     }
 
     fn read_side_band(&mut self, counters: &Counters, recording: &mut Recording) {
-        self.horizon = now();
+        self.horizon = clock::now();
         recording.look_again(self.horizon);
         for (number, CpuRings { side, .. }) in counters.rings.iter().enumerate() {
             each_record(side, |bytes| match side.parse(bytes) {
@@ -237,26 +234,4 @@ fn each_record(ring: &Ring, mut take: impl FnMut(&[u8])) {
     while let Some(record) = records.lending_next() {
         take(record.as_raw().as_bytes());
     }
-}
-
-/// The time by the clock of the counters.
-pub fn now() -> u64 {
-    time_by(ClockId::Monotonic)
-}
-
-/// How far a clock is ahead of that of the counters. Both run at the same rate: that changes only if the time is set.
-pub fn ahead(clock: Clock) -> u64 {
-    match clock {
-        Clock::Monotonic => 0,
-        Clock::Realtime => {
-            // Whatever keeps us between two looks at the clocks: the mean of the looks around is not wrong by more than half.
-            let (before, there, after) = (now(), time_by(ClockId::Realtime), now());
-            there.saturating_sub(before + (after - before) / 2)
-        }
-    }
-}
-
-fn time_by(clock: ClockId) -> u64 {
-    let time = rustix::time::clock_gettime(clock);
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }

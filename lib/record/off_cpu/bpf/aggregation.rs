@@ -14,8 +14,9 @@ use crate::perf::event::{Callchain, Sample, Stamp};
 use crate::perf::recording::Recording;
 use crate::perf::state::State;
 use crate::record::off_cpu::{OffCpu, Times};
+use crate::record::procfs;
 use crate::record::sys;
-use crate::record::target::{self, Target};
+use crate::record::target::Target;
 
 /// What `scripts/build-bpf` makes of `off_cpu.bpf.c`.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("off_cpu.bpf.o");
@@ -175,7 +176,7 @@ impl Aggregation {
         if !user.is_empty() && !recording.knows_process(stamp.pid)
             || name.is_none() && !recording.knows_thread(stamp.tid)
         {
-            target::introduce(stamp.pid, recording);
+            procfs::load_process(stamp.pid, recording);
         }
         let mut bytes = Vec::new();
         let callchain = Callchain::write(kernel, user, &mut bytes);

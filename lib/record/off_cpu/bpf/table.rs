@@ -37,7 +37,7 @@ impl<K: Pod, V: Pod> Table<K, V> {
 
     fn batches(&self, takes: bool) -> (Vec<(K, V)>, Result<(), MapError>) {
         let mut entries = Vec::new();
-        let read = sys::read_table(self.file.as_fd(), takes, &mut entries);
+        let read = sys::read_hash_map(self.file.as_fd(), takes, &mut entries);
         (entries, read.map_err(MapError::IoError))
     }
 }

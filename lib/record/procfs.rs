@@ -1,0 +1,92 @@
+//! Reads `/proc`: which processes and threads run, what they have mapped, and what their threads are called.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::perf::event::Mmap;
+use crate::perf::recording::Recording;
+
+/// Returns the IDs of a process's threads.
+///
+/// # Errors
+/// Errors of reading `/proc`: not found if the process has exited.
+pub fn list_threads(pid: u32) -> io::Result<Vec<u32>> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task"))?;
+    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// Returns the IDs of all processes.
+pub fn list_processes() -> Vec<u32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// True if there is a thread with this ID, even one that is exiting.
+pub fn thread_exists(tid: u32) -> bool {
+    Path::new("/proc").join(tid.to_string()).exists()
+}
+
+/// Returns the process that a thread belongs to (`Tgid` of its `status`); `None` if `status` does not say.
+///
+/// # Errors
+/// Errors of reading `/proc`: not found if there is no such thread.
+pub fn thread_group(tid: u32) -> io::Result<Option<u32>> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status"))?;
+    Ok(status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()))
+}
+
+/// Adds the mappings and the thread names of a running process to a recording. They are dated 0, the beginning of time, so
+/// that everything that the kernel reports itself is newer.
+pub fn load_process(pid: u32, recording: &mut Recording) {
+    for tid in list_threads(pid).unwrap_or_default() {
+        if let Ok(comm) = fs::read(format!("/proc/{pid}/task/{tid}/comm")) {
+            recording.name_if_new(tid, comm.strip_suffix(b"\n").unwrap_or(&comm));
+        }
+    }
+    if recording.knows_process(pid) {
+        return;
+    }
+    let Ok(maps) = fs::read(format!("/proc/{pid}/maps")) else { return };
+    for line in maps.split(|byte| *byte == b'\n') {
+        if let Some(mmap) = parse_mapping(pid, line) {
+            recording.map(&mmap, 0);
+        }
+    }
+}
+
+/// Parses a line of `/proc/PID/maps`: `START-END PERMISSIONS OFFSET DEVICE INODE PATH`.
+fn parse_mapping(pid: u32, line: &[u8]) -> Option<Mmap<'_>> {
+    let mut rest = line;
+    let (start, end) = next_word(&mut rest)?.split_once('-')?;
+    let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+    let executable = next_word(&mut rest)?.contains('x');
+    let offset = u64::from_str_radix(next_word(&mut rest)?, 16).ok()?;
+    let (_device, inode) = (next_word(&mut rest)?, next_word(&mut rest)?.parse::<u64>().ok()?);
+    // The kernel's own mmap events name anonymous memory like this.
+    let path = if rest.is_empty() { b"//anon" } else { rest };
+    let length = end.checked_sub(start)?;
+    let inode = Some(inode).filter(|inode| *inode != 0);
+    Some(Mmap { pid, start, length, offset, inode, build_id: None, executable, path })
+}
+
+/// Splits the next word and the blanks after it off the line.
+fn next_word<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
+    let end = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
+    let word = std::str::from_utf8(&rest[..end]).ok();
+    *rest = rest[end..].trim_ascii_start();
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn parses_a_line_of_maps() {
+        let line = b"55d0c0a2b000-55d0c0a4c000 r-xp 00002000 fe:00 1234                       /opt/My App/run";
+        let mmap = super::parse_mapping(7, line).unwrap();
+        assert_eq!((mmap.start, mmap.length, mmap.offset), (0x55d0_c0a2_b000, 0x21000, 0x2000));
+        assert_eq!((mmap.inode, mmap.executable, mmap.path), (Some(1234), true, &b"/opt/My App/run"[..]));
+        let line = b"7ffc-7ffe rwxp 00000000 00:00 0 ";
+        assert_eq!(super::parse_mapping(7, line).unwrap().path, b"//anon");
+    }
+}
