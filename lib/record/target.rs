@@ -51,11 +51,11 @@ fn list_all_threads(pids: &[u32]) -> Vec<u32> {
 /// Returns the process that a thread belongs to.
 ///
 /// # Errors
-/// [`Error::Invalid`] if the thread does not exist.
+/// [`Error::Invalid`] if the thread does not exist, [`Error::System`] if `/proc` cannot be read.
 pub fn find_process(tid: u32) -> Result<u32, Error> {
     let process = procfs::thread_group(tid).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => no_such_thread(tid),
-        _ => Error::Invalid(format!("-t {tid}: {}", io_error_text(&error))),
+        _ => Error::System(format!("-t {tid}: {}", io_error_text(&error))),
     })?;
     process.ok_or_else(|| no_such_thread(tid))
 }
@@ -68,11 +68,11 @@ fn no_such_thread(tid: u32) -> Error {
 /// would count that thread alone, while its samples would name the process.
 ///
 /// # Errors
-/// [`Error::Invalid`] if there is no such process.
+/// [`Error::Invalid`] if there is no such process, [`Error::System`] if `/proc` cannot be read.
 pub fn check_process(pid: u32) -> Result<(), Error> {
     let process = procfs::thread_group(pid).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Error::Invalid(format!("-p {pid}: no such process")),
-        _ => Error::Invalid(format!("-p {pid}: {}", io_error_text(&error))),
+        _ => Error::System(format!("-p {pid}: {}", io_error_text(&error))),
     })?;
     match process {
         Some(process) if process != pid => Err(Error::Invalid(format!(
@@ -86,7 +86,7 @@ pub fn check_process(pid: u32) -> Result<(), Error> {
 /// Opens the directory of a cgroup, which is named by its path below the root of its hierarchy or by its full path.
 ///
 /// # Errors
-/// [`Error::Invalid`] if there is no such cgroup.
+/// [`Error::Invalid`] if there is no such cgroup, [`Error::System`] if it cannot be opened.
 pub fn open_cgroup(path: &Path) -> Result<File, Error> {
     let Some(directory) = find_cgroup(path) else {
         return Err(Error::Invalid(format!(
@@ -94,7 +94,7 @@ pub fn open_cgroup(path: &Path) -> Result<File, Error> {
             path.display()
         )));
     };
-    File::open(&directory).map_err(|error| Error::Invalid(format!("{}: {}", directory.display(), io_error_text(&error))))
+    File::open(&directory).map_err(|error| Error::System(format!("{}: {}", directory.display(), io_error_text(&error))))
 }
 
 fn find_cgroup(path: &Path) -> Option<PathBuf> {
