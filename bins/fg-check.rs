@@ -120,7 +120,7 @@ impl Args {
             Source::Stdin => None,
         });
         let inputs: Vec<&Path> = files.chain(self.rules.as_deref()).chain(self.categories.as_deref()).collect();
-        session.output.refuse_overwriting(self.junit.as_deref(), &inputs)
+        session.output.reject_overwriting(self.junit.as_deref(), &inputs)
     }
 
     fn judge(&self, session: &mut Session) -> Result<(Vec<Rule>, Vec<Finding>), Error> {
@@ -147,7 +147,7 @@ impl Args {
 
     /// Writes what other programs read: the file for JUnit, and GitHub's mark if nothing could be checked.
     fn report(&self, judged: &Result<(Vec<Rule>, Vec<Finding>), Error>, session: &mut Session) -> Result<(), Error> {
-        let failure = judged.as_ref().map_err(|error| session.diagnostics.told(error));
+        let failure = judged.as_ref().map_err(|error| session.diagnostics.failure_text(error));
         if let Some(path) = &self.junit {
             let report = match &failure {
                 Ok((rules, findings)) => junit(findings, rules),

@@ -67,7 +67,7 @@ impl Tool for Args {
         let Session { sources, output, diagnostics } = session;
         let options = collapse::Options { weight: self.weight, threads: self.nthreads, ..self.choosing.options() };
         let timeline = collapse::collapse_in_time(sources, &options, diagnostics)?;
-        if timeline.samples.is_empty() && diagnostics.failed() {
+        if timeline.samples.is_empty() && diagnostics.has_failed() {
             return Err(Error::AlreadyReported);
         }
         if output.is_terminal() {

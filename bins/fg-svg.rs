@@ -334,11 +334,11 @@ impl Tool for Args {
         let known = if self.cp { PaletteMap::load(PALETTE_MAP.as_ref(), diagnostics)? } else { PaletteMap::default() };
         let named = self.nameattr.as_ref().map(|path| NameAttributes::load(path, diagnostics)).transpose()?;
         let mut options = self.options(known, named.unwrap_or_default());
-        let skipped = diagnostics.skipped();
+        let skipped = diagnostics.skipped_lines();
         let drawing = self.draw(sources, &options, diagnostics)?;
         match drawing.stacks {
-            0 if diagnostics.failed() => return Err(Error::AlreadyReported),
-            0 if diagnostics.skipped() > skipped => return Err(Error::Invalid(folded::NO_STACK.to_owned())),
+            0 if diagnostics.has_failed() => return Err(Error::AlreadyReported),
+            0 if diagnostics.skipped_lines() > skipped => return Err(Error::Invalid(folded::NO_STACK.to_owned())),
             0 => return Err(Error::Invalid("no stacks to draw: the input is empty".to_owned())),
             _ => {}
         }

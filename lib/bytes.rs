@@ -1,6 +1,6 @@
 //! Byte order marks and hexadecimal digits.
 
-/// The UTF-8 byte order mark, which some editors and Windows programs write at the start of a text.
+/// The UTF-8 byte order mark. Some editors and Windows programs write it at the start of a text.
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Returns the text without a byte order mark at its start.
@@ -8,9 +8,11 @@ pub(crate) fn strip_bom(text: &[u8]) -> &[u8] {
     text.strip_prefix(BOM).unwrap_or(text)
 }
 
-/// Parses hexadecimal digits of either case, without `0x` or sign. `None` if there is none, another byte, or more than 64 bits.
+/// Parses hexadecimal digits of either case, without `0x` or sign.
+///
+/// `None` if there are no digits, if there is any other byte, or if the number has more than 64 bits.
 pub(crate) fn parse_hex(digits: &[u8]) -> Option<u64> {
-    // Not `from_str_radix`: kallsyms has hundreds of thousands of addresses, and a sign is no digit.
+    // Not `from_str_radix`: it accepts a sign, and kallsyms has hundreds of thousands of addresses to parse.
     let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
     let significant = &digits[zeros..];
     if digits.is_empty() || significant.len() > 16 {
@@ -19,7 +21,7 @@ pub(crate) fn parse_hex(digits: &[u8]) -> Option<u64> {
     significant.iter().try_fold(0, |sum, digit| Some(sum << 4 | u64::from(char::from(*digit).to_digit(16)?)))
 }
 
-/// Writes bytes as lower-case hexadecimal digits.
+/// Formats bytes as lower-case hexadecimal digits.
 pub(crate) fn format_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -45,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_two_digits_a_byte() {
+    fn formats_two_digits_per_byte() {
         assert_eq!(format_hex(&[0, 0xab, 0x0c]), "00ab0c");
     }
 }

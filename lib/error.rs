@@ -1,48 +1,50 @@
-//! What can go wrong, and how it is said.
+//! The error type of the toolkit and the texts of system and regex errors.
 
 use std::io;
 
-/// Any failure of the toolkit. Its text is one line that says what, where, and where possible what to do.
+/// A failure of the toolkit.
+///
+/// The text is one line that names the input, states what is wrong and, where possible, what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file could not be opened, read or decompressed.
     #[error("{name}: {}", io_error_text(source))]
     Read {
-        /// The file as the user named it.
+        /// The file name as the user gave it.
         name: String,
-        /// What the system said.
+        /// The error of the operating system or the decompressor.
         source: io::Error,
     },
-    /// The output could not be written. A broken pipe is no failure: see [`Error::is_broken_pipe`].
+    /// The output could not be written. Tools treat a broken pipe as success: see [`Error::is_broken_pipe`].
     #[error("{name}: {}", io_error_text(source))]
     Write {
-        /// The output as the user named it.
+        /// The output name as the user gave it.
         name: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Input that does not have the form of its format.
+    /// A line of the input does not match its format.
     #[error("{name}:{line}: {what}")]
     Malformed {
-        /// The file as the user named it.
+        /// The file name as the user gave it.
         name: String,
-        /// The line, from 1.
+        /// The line number, from 1.
         line: u64,
-        /// What was expected.
+        /// The syntax that was expected.
         what: String,
     },
-    /// Input of which nothing could be made, as a whole.
+    /// The input as a whole cannot be used.
     #[error("{name}: {what}")]
     Unreadable {
-        /// The file as the user named it.
+        /// The file name as the user gave it.
         name: String,
-        /// Why, and what to do.
+        /// The reason and what to do.
         what: String,
     },
-    /// Weights whose sum does not fit.
+    /// A sum of weights does not fit.
     #[error("the weights' sum is too large")]
     Overflow,
-    /// The command line asks for something that cannot be.
+    /// The command line is invalid.
     #[error("{0}")]
     Usage(String),
     /// The input or the request cannot be used: nothing to draw, no such process, an event that the input lacks.
@@ -54,34 +56,34 @@ pub enum Error {
     /// A command could not be started.
     #[error("{what}")]
     Command {
-        /// The exit status that shells give for it: 127 not found, 126 not executable.
+        /// The exit status that shells use: 127 if the command is not found, 126 if it is not executable.
         status: u8,
-        /// Which, and why.
+        /// The command and the reason.
         what: String,
     },
-    /// The message was given already; only the exit status is left to set.
+    /// The message was printed already; the caller only sets the exit status.
     #[error("failed")]
     AlreadyReported,
 }
 
 impl Error {
-    /// A failure to read `name`.
+    /// Creates an [`Error::Read`] for the input `name`.
     pub fn read(name: impl Into<String>, source: io::Error) -> Self {
         Self::Read { name: name.into(), source }
     }
 
-    /// A failure to write `name`.
+    /// Creates an [`Error::Write`] for the output `name`.
     pub fn write(name: impl Into<String>, source: io::Error) -> Self {
         Self::Write { name: name.into(), source }
     }
 
-    /// Whether the reader of our output has gone, which is its right.
+    /// True if the reader of our output closed its end, as `head` does. Tools then exit without a message.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 
-/// The system's words without Rust's `(os error N)`.
+/// Returns the text of an I/O error without the `(os error N)` that Rust appends.
 pub fn io_error_text(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error ") {
@@ -90,7 +92,7 @@ pub fn io_error_text(error: &io::Error) -> String {
     }
 }
 
-/// What is wrong with a pattern, in one line.
+/// Returns the text of a regex error as one line, without the excerpt of the pattern.
 pub fn regex_error_text(error: &regex::Error) -> String {
     let text = error.to_string();
     match text.lines().last().and_then(|last| last.strip_prefix("error: ")) {

@@ -1,18 +1,22 @@
-//! Ctrl-C and its relatives.
+//! Handling of SIGINT (Ctrl-C), SIGTERM and SIGHUP.
 //!
-//! A filter whose standard input is a pipe ignores the first Ctrl-C and ends with its input: in `fg-record | fg-svg` the
-//! recorder ends first, and what it prints must get through. A second one, and SIGTERM and SIGHUP at once, remove the
-//! unfinished output file and kill.
+//! A filter whose standard input is a pipe ignores the first SIGINT and ends when its input ends: in `fg-record | fg-svg`
+//! Ctrl-C reaches both, the recorder stops, and its output must still be drawn. The second SIGINT, and the first SIGTERM or
+//! SIGHUP, remove the unfinished output file and end the process.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
+use crate::parallel;
+
+/// The temporary output file, if there is one.
 static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// The file to remove if a signal ends the process. While this is held no signal ends it, so that whoever creates such
-/// a file or puts it in its place does so as a whole.
-pub(super) fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks the path of the file to remove if a signal ends the process.
+///
+/// No signal ends the process while the lock is held, so creating or renaming the file is never cut in half.
+pub(super) fn lock_unfinished() -> MutexGuard<'static, Option<PathBuf>> {
+    parallel::lock(&UNFINISHED)
 }
 
 #[cfg(not(unix))]
@@ -34,32 +38,35 @@ mod unix {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
-    /// Starts the shared handler of a filter. What the parent has us ignore, as nohup does, stays ignored.
+    /// Installs the signal handler of a filter. Signals that the parent had ignored, as nohup does, stay ignored.
     pub(crate) fn install(reads_stdin: bool) {
-        let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
-        let mut patient = reads_stdin && stdin_is_pipe();
-        // Where that fails, signals do what they do to any program.
-        let _ = heed(heeded, move |signal| {
-            if signal != SIGINT || !std::mem::take(&mut patient) {
+        let handled = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
+        let mut ignores_next_interrupt = reads_stdin && stdin_is_pipe();
+        // If this fails, the signals keep their default actions.
+        let _ = spawn_handler(handled, move |signal| {
+            if signal != SIGINT || !std::mem::take(&mut ignores_next_interrupt) {
                 die(signal);
             }
         });
     }
 
-    /// Calls `arrived` for each of these signals that comes, in a thread of its own.
-    fn heed(signals: impl IntoIterator<Item = i32>, mut arrived: impl FnMut(i32) + Send + 'static) -> io::Result<()> {
-        // Without a thread they would be heeded by none.
-        let (give, given) = channel::<Signals>();
+    /// Starts a thread that calls `handle` for each of these signals that arrives.
+    fn spawn_handler(
+        signals: impl IntoIterator<Item = i32>,
+        mut handle: impl FnMut(i32) + Send + 'static,
+    ) -> io::Result<()> {
+        // The thread first: once the signals are registered, they do nothing unless a thread handles them.
+        let (sender, receiver) = channel::<Signals>();
         Builder::new().spawn(move || {
-            let Ok(mut signals) = given.recv() else { return };
-            signals.forever().for_each(&mut arrived);
+            let Ok(mut signals) = receiver.recv() else { return };
+            signals.forever().for_each(&mut handle);
         })?;
-        give.send(Signals::new(signals)?).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        sender.send(Signals::new(signals)?).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// Ends the process by the signal itself, so that a shell sees what happened.
+    /// Removes the unfinished file and ends the process by the signal itself, so that a shell reports it.
     fn die(signal: i32) {
-        let unfinished = super::unfinished();
+        let unfinished = super::lock_unfinished();
         if let Some(path) = &*unfinished {
             let _ = std::fs::remove_file(path);
         }
@@ -69,8 +76,8 @@ mod unix {
     #[allow(unsafe_code)]
     fn is_ignored(signal: i32) -> bool {
         let mut action = std::mem::MaybeUninit::<libc::sigaction>::uninit();
-        // SAFETY: given no new action, sigaction only writes the present one to the place that it is given, which is
-        // read only if it says that it did.
+        // SAFETY: without a new action, sigaction only writes the current action to the pointer, which is valid. The action
+        // is read only if the call succeeded.
         unsafe {
             libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
                 && action.assume_init().sa_sigaction == libc::SIG_IGN
@@ -82,40 +89,41 @@ mod unix {
         use std::os::unix::fs::FileTypeExt as _;
         let Ok(stdin) = io::stdin().as_fd().try_clone_to_owned() else { return false };
         let kind = std::fs::File::from(stdin).metadata().map(|metadata| metadata.file_type());
-        // Some shells make their pipelines of sockets.
+        // Some shells use sockets for pipelines.
         kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
     }
 
-    /// For a tool that acts on signals itself: the first SIGINT, SIGTERM or SIGHUP asks it to stop, the second kills it.
+    /// The signals of a tool that stops by itself: the first SIGINT, SIGTERM or SIGHUP asks it to, the second kills it.
     pub struct Interrupts {
-        arrived: Arc<AtomicI32>,
+        /// The latest signal, 0 if none has arrived.
+        received: Arc<AtomicI32>,
     }
 
     impl Interrupts {
-        /// Starts listening. `wake` is called on the first signal, in a thread of its own.
+        /// Installs the signal handler, which calls `wake` on another thread when the first signal arrives.
         ///
-        /// SIGINT is heeded even where it is ignored at the start, as it is in a script's background: `kill -INT` is how
-        /// scripts end a recording. SIGHUP is not, so that nohup works.
+        /// SIGINT and SIGTERM are handled even if the parent had them ignored: shells ignore SIGINT in background jobs of
+        /// scripts, and `kill -INT` is how scripts end a recording. An ignored SIGHUP stays ignored, so that nohup works.
         ///
         /// # Errors
-        /// Those of the system.
+        /// The system gives no thread, or refuses the handler.
         pub fn listen(wake: impl Fn() + Send + 'static) -> io::Result<Self> {
-            let heeded =
+            let handled =
                 [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
-            let arrived = Arc::new(AtomicI32::new(0));
-            let seen = arrived.clone();
-            heed(heeded, move |signal| {
-                if seen.swap(signal, Ordering::AcqRel) != 0 {
+            let received = Arc::new(AtomicI32::new(0));
+            let latest = received.clone();
+            spawn_handler(handled, move |signal| {
+                if latest.swap(signal, Ordering::AcqRel) != 0 {
                     die(signal);
                 }
                 wake();
             })?;
-            Ok(Self { arrived })
+            Ok(Self { received })
         }
 
-        /// The signal that came.
-        pub fn arrived(&self) -> Option<i32> {
-            Some(self.arrived.load(Ordering::Acquire)).filter(|signal| *signal != 0)
+        /// Returns the latest signal that arrived, if any.
+        pub fn received(&self) -> Option<i32> {
+            Some(self.received.load(Ordering::Acquire)).filter(|signal| *signal != 0)
         }
     }
 }

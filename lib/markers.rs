@@ -1,46 +1,46 @@
 //! Marker frames and frame suffixes of folded stacks.
 //!
-//! A marker is a frame in brackets that names no function: it states what is known about a stack, so that a profile carries its
-//! own quality. A suffix tells which kind of code a frame is. Both are spelled only here.
+//! A marker is a frame in brackets that is not a function: it states what the thread did, or what is missing from the stack.
+//! A suffix tells the kind of code of a frame. No other file spells them.
 
 use std::borrow::Cow;
 
 /// A frame without a symbol.
 pub const UNKNOWN: &[u8] = b"[unknown]";
-/// The frame between a thread's name and a stack that was cut before its root.
+/// The frame between a thread's name and a stack whose outermost callers are missing.
 pub const TRUNCATED: &[u8] = b"[truncated]";
-/// The stack of samples that the kernel or the recorder dropped.
+/// The only frame of samples that the kernel or the recorder dropped.
 pub const LOST: &[u8] = b"[lost]";
-/// The leaf of time in which a thread was blocked.
+/// The leaf of stacks whose weight is time that a thread was blocked.
 pub const OFF_CPU: &[u8] = b"[off-cpu]";
-/// The leaf of time in which a thread was preempted, or waited for a CPU.
+/// The leaf of stacks whose weight is time that a thread was runnable: preempted, or waiting for a CPU.
 pub const RUNNABLE: &[u8] = b"[runnable]";
-/// The leaf of time in which a thread ran and no sample was taken.
+/// The leaf of stacks whose weight is time that a thread ran without being sampled.
 pub const UNSAMPLED: &[u8] = b"[unsampled]";
-/// The root of samples that lie in no span.
+/// The root of samples outside all spans.
 pub const NO_SPAN: &[u8] = b"[no span]";
 
 /// The suffix of kernel functions.
 pub const KERNEL: &[u8] = b"_[k]";
-/// The suffix of functions that were compiled just in time.
+/// The suffix of JIT-compiled functions.
 pub const JIT: &[u8] = b"_[j]";
-/// The suffix of functions that were inlined into their caller.
+/// The suffix of functions inlined into their caller.
 pub const INLINED: &[u8] = b"_[i]";
-/// The suffix of functions of a waker.
+/// The suffix of functions on the stack of the thread that woke the sampled one.
 pub const WAKER: &[u8] = b"_[w]";
 
 /// True for `[off-cpu]`, `[runnable]` and `[unsampled]`, the leaves that state what a thread did.
 ///
-/// Self time is charged to the frame below such a leaf.
+/// Their weight counts as self time of their caller.
 pub fn is_thread_state(name: &[u8]) -> bool {
     [OFF_CPU, RUNNABLE, UNSAMPLED].contains(&name)
 }
 
-/// True for a name in brackets that stands for code without a symbol: `[unknown]` or a module, `[libc.so.6]`.
+/// True for the name of code without a symbol, in brackets: `[unknown]`, or a module such as `[libc.so.6]`.
 pub fn is_without_symbol(name: &[u8]) -> bool {
     let name = strip_suffix(name);
-    let is_quality = is_thread_state(name) || name == LOST || name == TRUNCATED;
-    name.starts_with(b"[") && name.ends_with(b"]") && !is_quality
+    let is_other_marker = is_thread_state(name) || name == LOST || name == TRUNCATED;
+    name.starts_with(b"[") && name.ends_with(b"]") && !is_other_marker
 }
 
 /// Removes one `_[k]`, `_[j]`, `_[i]` or `_[w]` from the end of a name, unless nothing else is left.
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_missing_symbols_from_states() {
+    fn distinguishes_missing_symbols_from_states() {
         for name in ["[unknown]", "[libc.so.6]", "[unknown]_[k]"] {
             assert!(is_without_symbol(name.as_bytes()), "{name}");
         }

@@ -1,4 +1,4 @@
-//! Where a result goes: standard output, or a file that appears only when it is complete.
+//! Output to standard output, to a device, or to a file that appears only when it is complete.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
@@ -9,45 +9,48 @@ use tempfile::NamedTempFile;
 use crate::diagnostics::{Diagnostics, printable};
 use crate::{Error, interrupts};
 
-/// A buffered output with a name.
+/// A buffered output of a tool.
 pub struct Output {
     path: Option<PathBuf>,
     name: String,
-    target: Option<BufWriter<Target>>,
+    /// `None` once the output is finished or discarded.
+    writer: Option<BufWriter<Destination>>,
 }
 
-enum Target {
+enum Destination {
     Stdout(File),
     Terminal(Terminal),
     Device(File),
-    /// The unfinished file, and where it will stand.
+    /// A temporary file, and the path to which it is renamed at the end.
     Unfinished(NamedTempFile, PathBuf),
 }
 
 impl Output {
-    /// Standard output for `None` and `-`. A regular file is written beside its place and renamed at the end; a device
-    /// or a pipe is written as it is.
+    /// Opens the output at `path`; `None` and `-` are standard output.
+    ///
+    /// A regular file is written to a temporary file in the same folder, which [`finish`](Self::finish) renames. A device
+    /// or a pipe is written directly.
     ///
     /// # Errors
     /// [`Error::Write`].
     pub fn create(path: Option<&Path>) -> Result<Self, Error> {
         let path = path.filter(|path| path.as_os_str() != "-" && path.as_os_str() != "/dev/stdout");
         let name = path.map_or_else(|| "stdout".to_owned(), |path| path.display().to_string());
-        let target = match path {
+        let destination = match path {
             Some(path) => open(path),
-            None if io::stdout().is_terminal() => Ok(Target::Terminal(Terminal::default())),
-            None => stdout().map(Target::Stdout),
+            None if io::stdout().is_terminal() => Ok(Destination::Terminal(Terminal::default())),
+            None => stdout().map(Destination::Stdout),
         };
-        match target {
-            Ok(target) => {
-                let target = Some(BufWriter::with_capacity(256 * 1024, target));
-                Ok(Self { path: path.map(Path::to_owned), name, target })
+        match destination {
+            Ok(destination) => {
+                let writer = Some(BufWriter::with_capacity(256 * 1024, destination));
+                Ok(Self { path: path.map(Path::to_owned), name, writer })
             }
             Err(error) => Err(Error::write(name, error)),
         }
     }
 
-    /// Writes a whole file at once.
+    /// Creates or replaces a file with this content.
     ///
     /// # Errors
     /// [`Error::Write`].
@@ -57,39 +60,44 @@ impl Output {
         output.finish()
     }
 
-    /// Refuses another output at the same place, or one in the place of an input, which it would replace.
+    /// Checks that this output and `other` go to different files and that neither replaces an input.
     ///
     /// # Errors
     /// [`Error::Usage`].
-    pub fn refuse_overwriting(&self, other: Option<&Path>, inputs: &[&Path]) -> Result<(), Error> {
+    pub fn reject_overwriting(&self, other: Option<&Path>, inputs: &[&Path]) -> Result<(), Error> {
         let own = self.path.as_deref().unwrap_or(Path::new("-"));
-        let refused = |path: &Path, why| Err(Error::Usage(format!("{}: {why}", path.display())));
-        if let Some(other) = other.filter(|other| place(other).is_some() && place(other) == place(own)) {
-            return refused(other, "two results would be written there");
+        if let Some(other) = other.filter(|other| resolve(other).is_some() && resolve(other) == resolve(own)) {
+            return Err(Error::Usage(format!("{}: two outputs cannot go to the same file", other.display())));
         }
         let replaced = [Some(own), other].into_iter().flatten().find(|output| {
-            let place = place(output).filter(|place| place.as_os_str() != "-");
-            place.is_some() && inputs.iter().any(|input| self::place(input) == place)
+            let file = resolve(output).filter(|file| file.as_os_str() != "-");
+            file.is_some() && inputs.iter().any(|input| resolve(input) == file)
         });
-        replaced.map_or(Ok(()), |path| refused(path, "is read, and would be overwritten by the result"))
+        replaced.map_or(Ok(()), |path| {
+            Err(Error::Usage(format!("{}: is an input file, and the result would overwrite it", path.display())))
+        })
     }
 
-    /// The name for messages.
+    /// Returns the name for messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it is standard output.
+    /// True if the output is standard output, a terminal or not.
     pub fn is_stdout(&self) -> bool {
-        matches!(self.target.as_ref().map(BufWriter::get_ref), Some(Target::Stdout(_) | Target::Terminal(_)))
+        matches!(self.destination(), Some(Destination::Stdout(_) | Destination::Terminal(_)))
     }
 
-    /// Whether it is a terminal.
+    /// True if the output is standard output and a terminal.
     pub fn is_terminal(&self) -> bool {
-        matches!(self.target.as_ref().map(BufWriter::get_ref), Some(Target::Terminal(_)))
+        matches!(self.destination(), Some(Destination::Terminal(_)))
     }
 
-    /// Hands the writer to `write` and gives its failure the output's name.
+    fn destination(&self) -> Option<&Destination> {
+        self.writer.as_ref().map(BufWriter::get_ref)
+    }
+
+    /// Calls `write` with the writer and adds the output's name to its error.
     ///
     /// # Errors
     /// [`Error::Write`].
@@ -97,7 +105,9 @@ impl Output {
         write(self).map_err(|error| Error::write(&self.name, error))
     }
 
-    /// Finishes, and closes standard output if that is where the result went: who reads it need not wait for our end.
+    /// Finishes the output and closes standard output if the result went there.
+    ///
+    /// The reader of a pipe then sees the end of its input before the process exits.
     ///
     /// # Errors
     /// [`Error::Write`].
@@ -107,56 +117,59 @@ impl Output {
         if to_stdout { close_stdout().map_err(|error| Error::write(&self.name, error)) } else { Ok(()) }
     }
 
-    /// Where the result would go to a file: leaves what stands there as it is, since the input was not complete.
-    pub(super) fn give_up(&mut self, diagnostics: &mut Diagnostics) {
-        if matches!(self.target.as_ref().map(BufWriter::get_ref), Some(Target::Unfinished(..))) {
-            self.target = None;
+    /// Discards a result that goes to a file, because the input was not complete; an existing file stays as it is.
+    pub(super) fn discard(&mut self, diagnostics: &mut Diagnostics) {
+        if matches!(self.destination(), Some(Destination::Unfinished(..))) {
+            self.writer = None;
             diagnostics.warn(&format!("{}: not written, since not all of the input could be read", self.name));
         }
     }
 
-    /// Flushes, and puts a file in its place. Without this call an output file does not appear.
+    /// Flushes the output and renames a temporary file to its path. Without this call an output file does not appear.
     ///
     /// # Errors
-    /// [`Error::Write`]: a full disk shows here at the latest.
+    /// [`Error::Write`]; a full disk is detected here at the latest.
     pub fn finish(&mut self) -> Result<(), Error> {
-        let Some(target) = self.target.take() else { return Ok(()) };
-        let place = |target: BufWriter<Target>| -> io::Result<()> {
-            let target = target.into_inner().map_err(io::IntoInnerError::into_error)?;
-            match target {
-                Target::Stdout(_) | Target::Device(_) => Ok(()),
-                Target::Terminal(mut terminal) => terminal.flush(),
-                Target::Unfinished(file, path) => {
-                    let mut unfinished = interrupts::unfinished();
-                    file.persist(path).map_err(|error| error.error)?;
-                    *unfinished = None;
-                    Ok(())
-                }
+        let Some(writer) = self.writer.take() else { return Ok(()) };
+        let flushed = writer.into_inner().map_err(io::IntoInnerError::into_error);
+        flushed.and_then(Destination::finish).map_err(|error| Error::write(&self.name, error))
+    }
+}
+
+impl Destination {
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Self::Stdout(_) | Self::Device(_) => Ok(()),
+            Self::Terminal(mut terminal) => terminal.flush(),
+            Self::Unfinished(file, path) => {
+                let mut unfinished = interrupts::lock_unfinished();
+                file.persist(path).map_err(|error| error.error)?;
+                *unfinished = None;
+                Ok(())
             }
-        };
-        place(target).map_err(|error| Error::write(&self.name, error))
+        }
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.target {
-            Some(target) => target.write(bytes),
-            None => Err(io::Error::other("written after its end")),
+        match &mut self.writer {
+            Some(writer) => writer.write(bytes),
+            None => Err(io::Error::other("the output is closed already")),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.target.as_mut().map_or(Ok(()), Write::flush)
+        self.writer.as_mut().map_or(Ok(()), Write::flush)
     }
 }
 
-/// Standard output goes nowhere from here on.
+/// Replaces standard output by a pipe without a reader.
 #[cfg(target_os = "linux")]
 fn close_stdout() -> io::Result<()> {
-    // A pipe that nobody reads: an empty chroot has no /dev/null.
-    let (_, nowhere) = io::pipe()?;
-    Ok(rustix::stdio::dup2_stdout(nowhere)?)
+    // Not /dev/null, which an empty chroot lacks.
+    let (_, unread) = io::pipe()?;
+    Ok(rustix::stdio::dup2_stdout(unread)?)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -164,45 +177,49 @@ fn close_stdout() -> io::Result<()> {
     Ok(())
 }
 
-/// Standard output without the line buffer of the standard library, which would split every block in two.
+/// Returns standard output without the line buffer of the standard library, which would split every block in two.
 fn stdout() -> io::Result<File> {
     #[cfg(unix)]
-    let own = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
+    let stdout = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
     #[cfg(windows)]
-    let own = std::os::windows::io::AsHandle::as_handle(&io::stdout()).try_clone_to_owned()?;
-    Ok(File::from(own))
+    let stdout = std::os::windows::io::AsHandle::as_handle(&io::stdout()).try_clone_to_owned()?;
+    Ok(File::from(stdout))
 }
 
-fn open(path: &Path) -> io::Result<Target> {
+fn open(path: &Path) -> io::Result<Destination> {
     match OpenOptions::new().write(true).open(path) {
         Ok(file) => {
             let metadata = file.metadata()?;
-            if metadata.is_file() { beside(path, Some(metadata.permissions())) } else { Ok(Target::Device(file)) }
+            match metadata.is_file() {
+                true => create_temporary(path, Some(metadata.permissions())),
+                false => Ok(Destination::Device(file)),
+            }
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => beside(path, None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => create_temporary(path, None),
         Err(error) => Err(error),
     }
 }
 
-/// An unfinished file in the folder where it will stand.
-fn beside(path: &Path, permissions: Option<Permissions>) -> io::Result<Target> {
+/// Creates a temporary file in the folder of `path`, so that renaming it is atomic.
+fn create_temporary(path: &Path, permissions: Option<Permissions>) -> io::Result<Destination> {
     let path = follow_links(path);
     let mut builder = tempfile::Builder::new();
     builder.prefix(".fg-unfinished-");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut unfinished = interrupts::unfinished();
+    let mut unfinished = interrupts::lock_unfinished();
     let file = builder.tempfile_in(folder(&path))?;
     *unfinished = Some(file.path().to_owned());
     if let Some(permissions) = permissions {
         file.as_file().set_permissions(permissions)?;
     }
-    Ok(Target::Unfinished(file, path))
+    Ok(Destination::Unfinished(file, path))
 }
 
-/// Where a result stands at the end, whatever the path that leads there: `-` for standard output. A device holds any number
-/// of them, and has none.
-fn place(path: &Path) -> Option<PathBuf> {
+/// Returns the canonical path of a file that may not exist yet, or `-` for standard output.
+///
+/// `None` for a device or a pipe: several results can be written to one.
+fn resolve(path: &Path) -> Option<PathBuf> {
     if path.as_os_str() == "-" || path.as_os_str() == "/dev/stdout" {
         return Some(PathBuf::from("-"));
     }
@@ -213,10 +230,10 @@ fn place(path: &Path) -> Option<PathBuf> {
     Some(folder(&path).canonicalize().ok()?.join(path.file_name()?))
 }
 
-/// The file behind links, whether it exists or not, so that the links stay.
+/// Follows symbolic links to a file that may not exist, so that the file is replaced and not a link to it.
 fn follow_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
-    // As many as Linux follows; beyond them opening has failed already.
+    // Linux follows at most 40 links; opening a longer chain has failed already.
     for _ in 0..40 {
         let Ok(target) = fs::read_link(&path) else { break };
         path = folder(&path).join(target);
@@ -228,7 +245,7 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-impl Write for Target {
+impl Write for Destination {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stdout(file) | Self::Device(file) => file.write(bytes),
@@ -245,16 +262,17 @@ impl Write for Target {
     }
 }
 
-/// Standard output where it is a terminal: names in profiles are written by strangers and must not steer it.
+/// Standard output that is a terminal: control characters in profiles, which may be untrusted, are escaped.
 #[derive(Default)]
 struct Terminal {
-    line: Vec<u8>,
+    /// Text that is not printed yet, up to the end of a line.
+    pending: Vec<u8>,
 }
 
 impl Terminal {
-    fn show(&mut self, upto: usize) -> io::Result<()> {
-        let rest = self.line.split_off(upto);
-        let text = std::mem::replace(&mut self.line, rest);
+    fn print(&mut self, length: usize) -> io::Result<()> {
+        let rest = self.pending.split_off(length);
+        let text = std::mem::replace(&mut self.pending, rest);
         let mut stdout = io::stdout();
         for line in String::from_utf8_lossy(&text).split_inclusive('\n') {
             let (shown, end) = line.strip_suffix('\n').map_or((line, ""), |shown| (shown, "\n"));
@@ -267,14 +285,14 @@ impl Terminal {
 
 impl Write for Terminal {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.line.extend_from_slice(bytes);
-        if let Some(end) = memchr::memrchr(b'\n', &self.line) {
-            self.show(end + 1)?;
+        self.pending.extend_from_slice(bytes);
+        if let Some(end) = memchr::memrchr(b'\n', &self.pending) {
+            self.print(end + 1)?;
         }
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.show(self.line.len())
+        self.print(self.pending.len())
     }
 }

@@ -70,7 +70,7 @@ pub fn check(
     rules.iter().try_for_each(|rule| rule.knows_its_category(categories))?;
     let mut intake = Intake::new(rules, categories);
     read_all(sources, &mut intake, diagnostics)?;
-    if diagnostics.failed() {
+    if diagnostics.has_failed() {
         return Err(Error::AlreadyReported);
     }
     if intake.total == Weights::default() {

@@ -126,12 +126,12 @@ fn run<T: Tool>(tool: T, shared: &Shared, name: &'static str) -> u8 {
         }
     };
     if output.is_terminal() && !tool.names_files() {
-        diagnostics.hide_progress();
+        diagnostics.disable_progress();
     }
     let mut session = Session { sources, output, diagnostics };
     let result = tool.run(&mut session).and_then(|status| {
-        if session.diagnostics.failed() {
-            session.output.give_up(&mut session.diagnostics);
+        if session.diagnostics.has_failed() {
+            session.output.discard(&mut session.diagnostics);
         }
         match session.output.finish() {
             // Whoever reads it may leave, and a verdict stands.
@@ -148,7 +148,7 @@ fn run<T: Tool>(tool: T, shared: &Shared, name: &'static str) -> u8 {
             return exit_status::<T>(&error);
         }
     };
-    if session.diagnostics.failed() { T::failure(&Error::AlreadyReported) } else { status }
+    if session.diagnostics.has_failed() { T::failure(&Error::AlreadyReported) } else { status }
 }
 
 fn exit_status<T: Tool>(error: &Error) -> u8 {

@@ -118,7 +118,7 @@ fn read_all(
             Err(other) => return Err(other),
         }
     }
-    diagnostics.end_progress();
+    diagnostics.clear_progress();
     let nothing = workers.iter().all(|worker| worker.sink.is_empty());
     if nothing && failed == sources.len() {
         return Err(Error::AlreadyReported);
@@ -126,7 +126,7 @@ fn read_all(
     counts.extend(workers.iter().flat_map(|worker| worker.parsers.values()).map(|parser| parser.counts()));
     let lost = events::tell(&counts, options, nothing, diagnostics)?;
     options.spans.iter().for_each(|spans| spans.tell(diagnostics));
-    if nothing && diagnostics.skipped() > 0 {
+    if nothing && diagnostics.skipped_lines() > 0 {
         return Err(Error::Invalid("no line of the input could be read as its format has it".to_owned()));
     }
     Ok((workers, lost))

@@ -38,7 +38,7 @@ impl<'a> Log<'a> {
     pub(super) fn progress(&mut self, parsed: usize) {
         self.read += parsed;
         let Self { diagnostics, name, read, .. } = self;
-        diagnostics.progress(|| format!("{name}: {} MB read", *read / 1_000_000));
+        diagnostics.show_progress(|| format!("{name}: {} MB read", *read / 1_000_000));
     }
 
     /// A line, by its number, that is not of the format's form.

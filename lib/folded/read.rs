@@ -45,7 +45,7 @@ pub trait StackSink {
 /// Those of the target, and with strict diagnostics the first malformed line.
 pub fn read_all(sources: &[Source], target: &mut dyn StackSink, diagnostics: &mut Diagnostics) -> Result<(), Error> {
     let mut reader = Reader::new(target, None);
-    let skipped_before = diagnostics.skipped();
+    let skipped_before = diagnostics.skipped_lines();
     for source in sources {
         let result = source.open_without_thread().and_then(|mut input| {
             let name = input.name().to_owned();
@@ -57,7 +57,7 @@ pub fn read_all(sources: &[Source], target: &mut dyn StackSink, diagnostics: &mu
             other => other?,
         }
     }
-    if reader.kind.is_none() && diagnostics.skipped() > skipped_before {
+    if reader.kind.is_none() && diagnostics.skipped_lines() > skipped_before {
         return Err(Error::Invalid(NO_STACK.to_owned()));
     }
     Ok(())
@@ -82,14 +82,14 @@ pub fn read_profiles(sources: &[Source], diagnostics: &mut Diagnostics) -> Resul
     let quietly = |source: &Source| {
         let mut diagnostics = Diagnostics::silent();
         diagnostics.set_strict(true);
-        read_profile(std::slice::from_ref(source), &mut diagnostics).ok().filter(|_| !diagnostics.failed())
+        read_profile(std::slice::from_ref(source), &mut diagnostics).ok().filter(|_| !diagnostics.has_failed())
     };
     if let Some(profiles) = map_files(sources, quietly) {
         return Ok(profiles);
     }
     let aloud = |source| {
         let profile = read_profile(std::slice::from_ref(source), diagnostics)?;
-        if diagnostics.failed() { Err(Error::AlreadyReported) } else { Ok(profile) }
+        if diagnostics.has_failed() { Err(Error::AlreadyReported) } else { Ok(profile) }
     };
     sources.iter().map(aloud).collect()
 }
@@ -275,7 +275,7 @@ mod tests {
         let mut gathered = super::Gathered::default();
         let next = |block: &mut Block| input.next_into(block, last_line_end);
         super::Reader::new(&mut gathered, None).read("t", next, &mut diagnostics).unwrap();
-        (gathered.into_profile().unwrap(), diagnostics.skipped())
+        (gathered.into_profile().unwrap(), diagnostics.skipped_lines())
     }
 
     #[test]
@@ -296,6 +296,6 @@ mod tests {
         let mut diagnostics = Diagnostics::silent();
         let sources = [crate::input::Source::File("/nonexistent/x".into())];
         assert!(read_profile(&sources, &mut diagnostics).unwrap().is_empty());
-        assert!(diagnostics.failed());
+        assert!(diagnostics.has_failed());
     }
 }

@@ -102,14 +102,14 @@ impl Audience for Listener<'_, '_> {
 
     fn so_far(&mut self, elapsed: Duration, counts: &Counts) {
         let (seconds, samples) = (elapsed.as_secs(), plural(counts.samples, "sample"));
-        self.diagnostics.progress(|| format!("{seconds} s, {samples}, {} lost", counts.lost));
+        self.diagnostics.show_progress(|| format!("{seconds} s, {samples}, {} lost", counts.lost));
     }
 
     fn part(&mut self, part: Recorded) -> Result<(), Error> {
         self.finish()?;
         part.notes.iter().for_each(|note| self.diagnostics.warn(note));
         let printer = self.printer;
-        self.printing = Some(parallel::start(self.scope, move || printer.print(&part, None))?);
+        self.printing = Some(parallel::spawn_scoped(self.scope, move || printer.print(&part, None))?);
         Ok(())
     }
 }

@@ -149,7 +149,7 @@ impl Session {
             let rhythm = if looks { Some(RHYTHM) } else { self.aggregation.is_some().then_some(WINDOW) };
             let again = self.recording.second_look();
             self.wait(left.into_iter().chain(until_turn).chain(rhythm).chain(again).min())?;
-            if let Some(signal) = self.interrupts.arrived() {
+            if let Some(signal) = self.interrupts.received() {
                 return Ok(Ended::Interrupted(signal));
             }
             if self.running == 0 && !self.living.is_empty() {

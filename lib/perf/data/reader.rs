@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         let mut head = self.head.clone();
         let (mut writer, batches) = batches();
         std::thread::scope(|scope| {
-            let reading = parallel::start(scope, || {
+            let reading = parallel::spawn_scoped(scope, || {
                 let read = self.read_all(&mut writer);
                 writer.flush();
                 drop(writer);
