@@ -201,7 +201,7 @@ struct Args {
         hide_possible_values = true,
         hide_short_help = true
     )]
-    clock: fgkit::perf::script::Clock,
+    clock: fgkit::perf::export::perf_script::Clock,
 
     #[command(flatten)]
     common: Common,

@@ -5,15 +5,16 @@
 //! that the kernel does not, and [`symbols`] names those addresses at the end,
 //! each once.
 
+pub mod cfi;
 pub mod data;
 pub mod event;
+pub mod export;
 pub mod jit;
-pub mod naming;
+pub mod location;
 pub mod objects;
 pub mod process;
 pub mod recording;
-pub mod script;
-pub mod state;
+pub mod stop_reason;
 pub mod symbols;
-mod turn;
+pub mod thread_state;
 pub mod unwind;

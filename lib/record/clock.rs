@@ -2,7 +2,7 @@
 
 use rustix::time::ClockId;
 
-use crate::perf::script::Clock;
+use crate::perf::export::perf_script::Clock;
 
 /// Returns the time of the counters' clock, in nanoseconds.
 pub fn now() -> u64 {

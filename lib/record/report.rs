@@ -7,10 +7,10 @@ use super::clock;
 use super::counters::sampling::CallGraph;
 use super::summary;
 use crate::output::Output;
-use crate::perf::naming::Unknown;
+use crate::perf::export::perf_script;
+use crate::perf::export::perf_script::Clock;
+use crate::perf::export::profile::Unknown;
 use crate::perf::recording::WeightBy;
-use crate::perf::script;
-use crate::perf::script::Clock;
 use crate::perf::symbols::frame::SymbolizeOptions;
 use crate::perf::symbols::symbolize::symbolize;
 use crate::{Error, folded};
@@ -66,7 +66,9 @@ impl Report {
         if self.script {
             let mut write = |output: &mut Output| {
                 let ahead = clock::offset_from_monotonic(self.clock);
-                output.write_with(|mut out| script::write(recording, &names, &events, self.weight, ahead, &mut out))?;
+                output.write_with(|mut out| {
+                    perf_script::write(recording, &names, &events, self.weight, ahead, &mut out)
+                })?;
                 output.close()
             };
             result = result.and(print("all", &mut write));

@@ -222,7 +222,7 @@ impl Session {
     /// All since the part before.
     fn part(&mut self) -> Recorded {
         let lost = self.counters.lost();
-        let mut recording = self.recording.turn();
+        let mut recording = self.recording.rotate();
         if let Some(lost) = self.counters.lost_side_band() {
             let before = std::mem::replace(&mut self.side_band_lost_before, lost);
             recording.counts.lost_side_band = lost - before;

@@ -5,9 +5,9 @@ use super::counters::sampling::{CallGraph, LARGEST_COPY, Rate};
 use super::events::spec::EventSpec;
 use super::off_cpu::Times;
 use crate::diagnostics::plural;
-use crate::perf::naming::Unknown;
+use crate::perf::export::profile::Unknown;
 use crate::perf::recording::Counts;
-use crate::perf::state::State;
+use crate::perf::thread_state::ThreadState;
 
 /// How much was recorded, what is wrong with it, and what to change.
 pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Vec<String> {
@@ -50,17 +50,17 @@ fn charged(times: &Times) -> String {
     let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
     let mut parts = Vec::new();
     for (state, what) in [
-        (State::Blocked, "block"),
-        (State::Asleep, "earlier sleep"),
-        (State::Runnable, "preemption"),
-        (State::Lost, "lost span"),
+        (ThreadState::Blocked, "block"),
+        (ThreadState::Asleep, "earlier sleep"),
+        (ThreadState::Runnable, "preemption"),
+        (ThreadState::Lost, "lost span"),
     ] {
         let (count, nanoseconds) = times.sum(state);
-        if count > 0 || state == State::Blocked {
+        if count > 0 || state == ThreadState::Blocked {
             parts.push(format!("{} of {:.3} s", plural(count, what), seconds(nanoseconds)));
         }
     }
-    let (samples, nanoseconds) = times.sum(State::Running);
+    let (samples, nanoseconds) = times.sum(ThreadState::Running);
     if samples > 0 {
         parts.push(format!("{:.3} s on CPUs in {}", seconds(nanoseconds), plural(samples, "sample")));
     }

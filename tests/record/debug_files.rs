@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use fgkit::perf::event::Mmap;
+use fgkit::perf::location::Location;
 use fgkit::perf::objects::registry::Objects;
-use fgkit::perf::recording::Location;
 use fgkit::perf::symbols::frame::SymbolizeOptions;
 use fgkit::perf::symbols::symbolize::{Symbolized, symbolize};
 use fgkit::symbol_name::demangle::demangle;

@@ -9,7 +9,8 @@ use std::time::Duration;
 use fgkit::perf::event::{Event, Mmap, Stamp, UserState};
 use fgkit::perf::objects::registry::Objects;
 use fgkit::perf::process::{Mapping, Processes};
-use fgkit::perf::unwind::{End, Moment, Unwinder};
+use fgkit::perf::stop_reason::StopReason;
+use fgkit::perf::unwind::{ProcessSnapshot, Unwinder};
 use fgkit::record::ProcessMemory;
 use fgkit::record::clock::now;
 use fgkit::record::command::SuspendedCommand;
@@ -98,7 +99,7 @@ impl Comparison {
     }
 
     fn compare(&mut self, stamp: Stamp, user: UserState<'_>) {
-        let moment = Moment {
+        let moment = ProcessSnapshot {
             pid: stamp.pid,
             tid: stamp.tid,
             time: stamp.time,
@@ -110,11 +111,11 @@ impl Comparison {
         let small = self.small.unwind(moment, &short);
         let large = self.large.unwind(moment, &user);
         self.samples += 1;
-        self.rooted += u64::from(small == End::Root);
-        if small == End::Root && large == End::Root {
+        self.rooted += u64::from(small == StopReason::Root);
+        if small == StopReason::Root && large == StopReason::Root {
             self.both += 1;
             let same =
-                self.small.steps.iter().map(|step| step.address).eq(self.large.steps.iter().map(|step| step.address));
+                self.small.frames.iter().map(|step| step.address).eq(self.large.frames.iter().map(|step| step.address));
             self.different += u64::from(!same);
         }
     }

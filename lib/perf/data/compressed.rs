@@ -10,7 +10,7 @@ use std::io::Read as _;
 
 use ruzstd::decoding::FrameDecoder;
 
-use super::stream::RECORD_HEADER;
+use super::record_reader::RECORD_HEADER;
 use super::{Fault, broken};
 
 /// The header of a zstd frame is not longer.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use object::Object as _;
 use rustc_hash::FxHashMap;
 
-use super::head::BuildId;
+use super::header::BuildId;
 use crate::bytes::format_hex;
 use crate::perf::event::Mmap;
 use crate::perf::jit::jitdump::JitDump;

@@ -1,6 +1,6 @@
 //! `perf.data`: what `perf record` wrote, as a file, as a stream (`perf record -o -`), compressed (`-z`) or not.
 //!
-//! [`head`] says what was recorded: events with the layout of their records, names, build-ids. [`Reader`] hands out the
+//! [`header`] says what was recorded: events with the layout of their records, names, build-ids. [`Reader`] hands out the
 //! kernel's records, in the order of their times as far as the file tells it (`window`), decompressed, while another thread
 //! reads on (`ahead`). [`files`] finds
 //! the files whose code ran. What the records say is [`event`](super::event)'s and
@@ -9,17 +9,17 @@
 //! The reader is our own because it is the smaller part: records are taken apart by the code that takes the kernel's
 //! rings apart, and nothing is parsed that a profile does not need.
 
-mod ahead;
 mod attr;
 mod compressed;
 pub mod files;
-pub mod head;
+pub mod header;
+mod read_ahead;
 mod reader;
-mod stream;
-mod window;
+mod record_reader;
+mod reorder;
 
 pub use attr::{Attr, Attrs};
-pub use head::Head;
+pub use header::Head;
 pub use reader::Reader;
 
 /// The first bytes of such a file; on a big-endian machine it writes them the other way round.

@@ -2,11 +2,11 @@
 
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
-use super::ahead::{Writer, batches};
 use super::compressed::Decompressor;
-use super::head::{self, Head};
-use super::stream::{RECORD_HEADER, Stream};
-use super::window::Window;
+use super::header::{self, Head};
+use super::read_ahead::{Writer, batches};
+use super::record_reader::{RECORD_HEADER, Stream};
+use super::reorder::Window;
 use super::{Fault, attr::Attr, broken};
 use crate::Error;
 use crate::parallel;
@@ -53,9 +53,9 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// [`Fault`] if it cannot be read or is no recording.
     pub fn of_file(mut file: impl Read + Seek + Send + 'a) -> Result<Self, Fault> {
-        let mut start = [0; head::STREAM_HEADER];
+        let mut start = [0; header::STREAM_HEADER];
         file.read_exact(&mut start)?;
-        if head::is_stream(&start)? {
+        if header::is_stream(&start)? {
             return Ok(Self::of(Head::default(), Box::new(file), None));
         }
         let (head, data) = Head::of_file(&mut file)?;
@@ -70,9 +70,9 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// As [`Reader::of_file`].
     pub fn of_stream(mut reader: Box<dyn Read + Send + 'a>, most: u64) -> Result<Self, Fault> {
-        let mut start = [0; head::STREAM_HEADER];
+        let mut start = [0; header::STREAM_HEADER];
         reader.read_exact(&mut start)?;
-        if head::is_stream(&start)? {
+        if header::is_stream(&start)? {
             return Ok(Self::of(Head::default(), reader, None));
         }
         let mut bytes = start.to_vec();

@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 
 use super::jitdump::JitDump;
 use super::perf_map;
+use crate::perf::location::Location;
 use crate::perf::objects::mount_namespace::{Folder, Views};
-use crate::perf::recording::Location;
 use crate::perf::symbols::frame::{AddressFrames, NamedFrame};
 use crate::symbol_name::demangle::demangle;
 

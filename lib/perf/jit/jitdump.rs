@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::perf::unwind::SpecialFrames;
+use crate::perf::cfi::CfiTable;
 
 const MAGIC: u32 = 0x4a69_5444;
 /// The header's flag that says that times are those of another clock.
@@ -43,7 +43,7 @@ pub struct Function {
     pub name: Arc<[u8]>,
     /// Addresses, behind its start, at which lines begin.
     lines: Arc<[(u64, Vec<u8>)]>,
-    unwinding: Option<Arc<SpecialFrames>>,
+    unwinding: Option<Arc<CfiTable>>,
 }
 
 impl Function {
@@ -54,7 +54,7 @@ impl Function {
     }
 
     /// How to unwind it, where that is told.
-    pub fn unwinding(&self) -> Option<&SpecialFrames> {
+    pub fn unwinding(&self) -> Option<&CfiTable> {
         self.unwinding.as_deref()
     }
 }
@@ -196,14 +196,14 @@ impl JitDump {
         self.functions.insert(key, function);
     }
 
-    fn unwinding(&mut self, start: u64, size: u64) -> Option<Arc<SpecialFrames>> {
+    fn unwinding(&mut self, start: u64, size: u64) -> Option<Arc<CfiTable>> {
         let eh_frame = std::mem::take(&mut self.unwinding);
         if eh_frame.is_empty() {
             return None;
         }
         // It was written as if it stood behind the code.
         let address = start.checked_add(size.checked_next_multiple_of(8)?)?;
-        Some(Arc::new(SpecialFrames::all(address, eh_frame, start)))
+        Some(Arc::new(CfiTable::read_all(address, eh_frame, start)))
     }
 
     fn lines(&mut self, start: u64, size: u64) -> Arc<[(u64, Vec<u8>)]> {

@@ -1,6 +1,6 @@
 //! What a recording counts beside its stacks.
 
-use crate::perf::unwind::End;
+use crate::perf::stop_reason::StopReason;
 
 /// What was counted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,14 +51,14 @@ impl Truncated {
         self.dump_too_small + self.stale_tail + self.no_stack + self.no_unwind_information + self.too_deep
     }
 
-    pub(super) fn count(&mut self, end: End) {
-        match end {
-            End::Root => {}
-            End::DumpTooSmall => self.dump_too_small += 1,
-            End::StaleTail => self.stale_tail += 1,
-            End::NoStack => self.no_stack += 1,
-            End::NoUnwindInformation => self.no_unwind_information += 1,
-            End::TooDeep => self.too_deep += 1,
+    pub(super) fn count(&mut self, stop: StopReason) {
+        match stop {
+            StopReason::Root => {}
+            StopReason::DumpTooSmall => self.dump_too_small += 1,
+            StopReason::StaleTail => self.stale_tail += 1,
+            StopReason::NoStack => self.no_stack += 1,
+            StopReason::NoUnwindInformation => self.no_unwind_information += 1,
+            StopReason::TooDeep => self.too_deep += 1,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! A recording in the making: samples added up as stacks of addresses, to be named once at the end.
 
 mod counts;
+mod jit_reuse;
+mod locations;
 mod options;
-mod places;
-mod reuse;
+mod rotate;
 mod stack;
 
 use std::time::Duration;
@@ -11,12 +12,12 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 pub use self::counts::{Counts, Tally, Truncated};
+use self::locations::{Locations, Recent};
 pub use self::options::{Options, ThreadBy, WeightBy};
-pub use self::places::Location;
-use self::places::{Locations, Recent};
 pub use self::stack::Stack;
 use self::stack::Waiting;
 use super::event::{Event, Mmap, Sample, Stamp};
+use super::location::Location;
 use super::objects::registry::Objects;
 use super::process::{CommId, Ended, Mapping, Processes};
 use super::unwind::{Memory, Unwinder};
@@ -88,7 +89,7 @@ impl Recording {
 
     /// Unwinds no stack further than so many frames.
     pub fn limit_unwinding(&mut self, frames: usize) {
-        self.unwinder.deepest = frames;
+        self.unwinder.max_frames = frames;
     }
 
     /// A sample was found that will be taken in before the next look: its thread was there by then.

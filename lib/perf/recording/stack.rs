@@ -1,13 +1,14 @@
 //! The stacks of samples: what the kernel wrote and what unwinding finds, as places in the code.
 
-use super::places::Location;
 use super::{ANY_CPU, Recording, ThreadBy};
 use crate::perf::event::{Address, Sample, Stamp};
+use crate::perf::location::Location;
 use crate::perf::objects::object::Object;
 use crate::perf::objects::registry::{KERNEL, UNKNOWN};
 use crate::perf::process::{CommId, Mapping};
-use crate::perf::state::State;
-use crate::perf::unwind::{End, Moment};
+use crate::perf::stop_reason::StopReason;
+use crate::perf::thread_state::ThreadState;
+use crate::perf::unwind::ProcessSnapshot;
 use crate::profile::FrameId;
 use crate::profile::stacks::{Candidate, hash_ids};
 
@@ -29,7 +30,7 @@ pub struct Stack<'a> {
     /// Whether it is cut before its root.
     pub is_cut: bool,
     /// What the thread was doing.
-    pub state: State,
+    pub state: ThreadState,
     /// Its places, root first.
     pub places: &'a [u32],
 }
@@ -92,10 +93,10 @@ impl Recording {
     /// The number of the stack of a thread that leaves its CPU, and of what is left of it should the thread have come back
     /// before now: some of it may have been read from its living stack.
     pub fn intern_leaving(&mut self, stamp: Stamp, sample: &Sample<'_>) -> (u32, u32) {
-        self.unwinder.is_leaving = true;
+        self.unwinder.is_switch_out = true;
         let stack = self.intern_stack(stamp, sample);
-        self.unwinder.is_leaving = false;
-        let living = if sample.user.is_some() { self.unwinder.read_of_living } else { 0 };
+        self.unwinder.is_switch_out = false;
+        let living = if sample.user.is_some() { self.unwinder.live_frames } else { 0 };
         if living == 0 {
             return (stack, stack);
         }
@@ -128,7 +129,7 @@ impl Recording {
         stack.clear();
         let end = self.find_stack(stamp, sample, &mut stack);
         self.counts.truncated.count(end);
-        stack.extend([sample.event << EVENT_SHIFT | if end == End::Root { 0 } else { CUT }, comm]);
+        stack.extend([sample.event << EVENT_SHIFT | if end == StopReason::Root { 0 } else { CUT }, comm]);
         stack.reverse();
         stack
     }
@@ -140,7 +141,7 @@ impl Recording {
     }
 
     /// Charges a stack with so many blocks or samples of so many nanoseconds, in a state.
-    pub fn charge(&mut self, stack: u32, state: State, (count, nanoseconds): (u64, u64)) {
+    pub fn charge(&mut self, stack: u32, state: ThreadState, (count, nanoseconds): (u64, u64)) {
         let mut ids = std::mem::take(&mut self.scratch);
         ids.clear();
         ids.extend_from_slice(self.stacks.get(stack));
@@ -171,7 +172,7 @@ impl Recording {
     }
 
     /// Finds the places on a sample's stack, innermost first: what the kernel wrote, and what unwinding finds.
-    fn find_stack(&mut self, stamp: Stamp, sample: &Sample<'_>, stack: &mut Vec<u32>) -> End {
+    fn find_stack(&mut self, stamp: Stamp, sample: &Sample<'_>, stack: &mut Vec<u32>) -> StopReason {
         let state = self.processes.state(stamp.pid, stamp.time);
         // Where several recorders take samples of a switch, the kernel gives some of them the callchain of another's, in
         // which all stands that is unwound here.
@@ -187,16 +188,16 @@ impl Recording {
             }));
         }
         let is_full = stack.len() >= self.options.max_stack || sample.branches.len() >= self.options.max_branches;
-        let mut end = if is_full { End::TooDeep } else { End::Root };
+        let mut end = if is_full { StopReason::TooDeep } else { StopReason::Root };
         self.objects.jit_code.read_dump(stamp.pid);
         if let Some(user) = &sample.user {
             let (processes, objects) = (&self.processes, &self.objects);
-            let moment = Moment { pid: stamp.pid, tid: stamp.tid, time: stamp.time, processes, objects };
+            let moment = ProcessSnapshot { pid: stamp.pid, tid: stamp.tid, time: stamp.time, processes, objects };
             let unwound = self.unwinder.unwind(moment, user);
             self.counts.new_callers += u64::from(self.unwinder.has_new_callers());
-            end = if end == End::Root { unwound } else { end };
-            for index in 0..self.unwinder.steps.len() {
-                let step = self.unwinder.steps[index];
+            end = if end == StopReason::Root { unwound } else { end };
+            for index in 0..self.unwinder.frames.len() {
+                let step = self.unwinder.frames[index];
                 stack.push(self.locate(stamp.pid, step.address, step.mapping));
             }
         }
@@ -248,7 +249,7 @@ impl Recording {
             comm: ids[0],
             event: ids[1] >> EVENT_SHIFT,
             is_cut: ids[1] & CUT != 0,
-            state: State::of((ids[1] & STATE) >> 1),
+            state: ThreadState::of((ids[1] & STATE) >> 1),
             places: &ids[HEAD..],
         }
     }

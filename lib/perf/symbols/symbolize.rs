@@ -6,9 +6,9 @@ use super::frame::{AddressFrames, FrameRange, NamedFrame, SymbolizeOptions};
 use super::kallsyms::KernelNames;
 use super::{elf, kallsyms};
 use crate::parallel::{self, cores};
+use crate::perf::location::Location;
 use crate::perf::objects::object::{Object, ObjectId};
 use crate::perf::objects::registry::Objects;
-use crate::perf::recording::Location;
 use crate::symbol_name::demangle::demangle;
 
 /// Frames for all places of a recording.

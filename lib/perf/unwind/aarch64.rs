@@ -1,17 +1,19 @@
-//! 64-bit ARM. Registers by the kernel's `arch/arm64/include/uapi/asm/perf_regs.h`, whose bits are the DWARF numbers.
+//! Unwinding on 64-bit ARM.
+//!
+//! Register numbers are those of the kernel's `arch/arm64/include/uapi/asm/perf_regs.h`. They equal the DWARF numbers.
 
 #![cfg_attr(not(target_arch = "aarch64"), allow(dead_code))]
 
 use addr2line::gimli::{self, AArch64 as dwarf};
 use framehop::aarch64::{CacheAarch64, UnwindRegsAarch64, UnwinderAarch64};
 
-use super::arch::{Architecture, Registers, Unwound};
-use super::module::Section;
+use super::arch::{Architecture, Registers, StepOutcome};
 use super::stack::Stack;
+use crate::perf::cfi::Section;
 use crate::perf::event::Address;
 
-/// The architecture.
-pub enum Aarch64 {}
+/// The 64-bit ARM architecture.
+pub(super) enum Aarch64 {}
 
 const FP: u32 = 29;
 const LR: u32 = 30;
@@ -26,7 +28,7 @@ impl Architecture for Aarch64 {
     /// x0 to x30, the stack pointer and the program counter.
     const REGISTERS: u64 = (1 << 33) - 1;
     /// x0 to x5.
-    const ARGUMENTS: [u32; 6] = [0, 1, 2, 3, 4, 5];
+    const ARGUMENTS: &'static [u32] = &[0, 1, 2, 3, 4, 5];
     const SP: gimli::Register = dwarf::SP;
     const FP: gimli::Register = dwarf::X29;
     const RA: gimli::Register = dwarf::X30;
@@ -56,19 +58,20 @@ impl Architecture for Aarch64 {
         regs.set_fp(fp);
     }
 
-    fn bit(register: gimli::Register) -> Option<u32> {
+    fn perf_register(register: gimli::Register) -> Option<u32> {
         (u32::from(register.0) <= SP).then(|| u32::from(register.0))
     }
 
-    /// `BL` (`100101` and a 26-bit offset) or `BLR` (`1101011 0001 11111 000000 Rn 00000`, also with authentication).
-    fn follows_call(code: &[u8]) -> bool {
+    /// True for `BL` (`100101` and a 26-bit offset) and `BLR` (`1101011 0001 11111 000000 Rn 00000`, also with pointer
+    /// authentication).
+    fn ends_with_call(code: &[u8]) -> bool {
         let Some(word) = code.last_chunk::<4>() else { return false };
         let word = u32::from_le_bytes(*word);
         word >> 26 == 0b10_0101 || word & 0xfeff_f000 == 0xd63f_0000
     }
 
-    /// CPython keeps frame pointers in its trampolines here.
-    fn step_trampoline(_: Address, _: &mut Self::Regs, _: &mut Stack<'_>) -> Option<Unwound> {
+    /// Returns `None`: on this architecture the trampolines of CPython keep frame pointers.
+    fn step_trampoline(_: Address, _: &mut Self::Regs, _: &mut Stack<'_>) -> Option<StepOutcome> {
         None
     }
 }
@@ -78,7 +81,7 @@ mod tests {
     use super::{Aarch64, Architecture as _};
 
     #[test]
-    fn calls_are_known_by_their_bytes() {
+    fn recognizes_calls() {
         // bl +8; blr x8; blraa x8, x9; ret; b +8; br x8
         for (word, is_call) in [
             (0x9400_0002u32, true),
@@ -88,7 +91,7 @@ mod tests {
             (0x1400_0002, false),
             (0xd61f_0100, false),
         ] {
-            assert_eq!(Aarch64::follows_call(&word.to_le_bytes()), is_call, "{word:x}");
+            assert_eq!(Aarch64::ends_with_call(&word.to_le_bytes()), is_call, "{word:x}");
         }
     }
 }

@@ -1,81 +1,82 @@
-//! What differs between CPU architectures.
+//! What unwinding must know about a CPU architecture.
 
 use addr2line::gimli;
 
-use super::Module;
+use super::module::Module;
 use super::stack::Stack;
 use crate::perf::event::Address;
 
-/// A step up the stack.
+/// The outcome of a step from a frame to its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unwound {
-    /// To the caller.
+pub(super) enum StepOutcome {
+    /// The caller was found.
     Caller(Address),
-    /// There is no caller.
+    /// The frame is the outermost.
     Root,
-    /// What would tell lies beyond the part of the stack that can be read.
+    /// The caller is saved beyond the part of the stack that can be read.
     Unreadable,
-    /// Nothing tells where the caller is.
-    Lost,
+    /// There is no rule that finds the caller.
+    Failed,
 }
 
-/// A CPU architecture, as far as unwinding must know it.
-pub trait Architecture {
-    /// framehop's unwinder for it.
+/// A CPU architecture.
+pub(super) trait Architecture {
+    /// framehop's unwinder for the architecture.
     type Unwinder: framehop::Unwinder<UnwindRegs = Self::Regs, Module = Module, Cache = Self::Cache> + Default;
-    /// framehop's cache for it.
+    /// framehop's cache for the architecture.
     type Cache: Default;
-    /// The registers that are followed up the stack.
+    /// The registers that framehop follows up the stack.
     type Regs;
 
-    /// The registers wanted of the kernel, a bit each (`enum perf_event_..._regs` of the architecture).
+    /// The registers that samples must contain, as a mask for `perf_event_attr::sample_regs_user`.
     const REGISTERS: u64;
-    /// The kernel's bits for the registers that bring a function's first arguments.
-    const ARGUMENTS: [u32; 6];
-    /// The stack pointer's number in DWARF.
+    /// The kernel's numbers of the registers in which a function gets its first arguments.
+    const ARGUMENTS: &'static [u32];
+    /// The DWARF number of the stack pointer.
     const SP: gimli::Register;
-    /// The frame pointer's.
+    /// The DWARF number of the frame pointer.
     const FP: gimli::Register;
-    /// The return address's.
+    /// The DWARF number of the return address.
     const RA: gimli::Register;
     /// The length of the longest call instruction.
     const LONGEST_CALL: usize;
 
-    /// Where the sample was taken, and the registers there.
+    /// Returns the instruction pointer of a sample and the registers there.
     fn start(registers: &Registers<'_>) -> Option<(u64, Self::Regs)>;
-    /// The stack pointer.
+    /// Returns the stack pointer.
     fn stack_pointer(regs: &Self::Regs) -> u64;
-    /// A register that is followed up the stack, by its number in DWARF.
+    /// Returns a register that is followed up the stack, by its DWARF number.
     fn get(regs: &Self::Regs, register: gimli::Register) -> Option<u64>;
-    /// Moves to the caller.
+    /// Sets the registers to those of the caller.
     fn set(regs: &mut Self::Regs, ip: u64, sp: u64, fp: u64);
-    /// The kernel's bit for a register's number in DWARF.
-    fn bit(register: gimli::Register) -> Option<u32>;
-    /// Whether this code ends with a call.
-    fn follows_call(code: &[u8]) -> bool;
-    /// Steps over code that was generated, has no unwind information, keeps no frame pointer, and is known by its bytes.
-    fn step_trampoline(address: Address, regs: &mut Self::Regs, stack: &mut Stack<'_>) -> Option<Unwound>;
+    /// Returns the kernel's number of a register (`enum perf_event_…_regs`) by its DWARF number.
+    fn perf_register(register: gimli::Register) -> Option<u32>;
+    /// True if `code` ends with a call instruction.
+    fn ends_with_call(code: &[u8]) -> bool;
+    /// Steps over generated code that is known by its bytes: it has neither unwind information nor a frame pointer.
+    fn step_trampoline(address: Address, regs: &mut Self::Regs, stack: &mut Stack<'_>) -> Option<StepOutcome>;
 }
 
-/// The registers of a sample: those whose bits are set in a mask, in the order of the bits.
+/// The registers of a sample.
 #[derive(Clone, Copy, Debug)]
-pub struct Registers<'a> {
+pub(super) struct Registers<'a> {
+    /// A bit for each register that is present.
     mask: u64,
+    /// 8 bytes per register, in the order of the bits.
     values: &'a [u8],
 }
 
 impl<'a> Registers<'a> {
-    /// Eight bytes a register.
-    pub fn new(mask: u64, values: &'a [u8]) -> Self {
+    pub(super) fn new(mask: u64, values: &'a [u8]) -> Self {
         Self { mask, values }
     }
 
-    /// A register by its bit.
-    pub fn get(&self, bit: u32) -> Option<u64> {
-        if self.mask & (1 << bit) == 0 {
+    /// Returns a register by the kernel's number.
+    pub(super) fn get(&self, number: u32) -> Option<u64> {
+        if self.mask & (1 << number) == 0 {
             return None;
         }
-        let before = (self.mask & ((1 << bit) - 1)).count_ones() as usize;
+        let before = (self.mask & ((1 << number) - 1)).count_ones() as usize;
         Some(u64::from_le_bytes(self.values.get(before * 8..before * 8 + 8)?.try_into().ok()?))
     }
 }
@@ -85,10 +86,10 @@ mod tests {
     use super::Registers;
 
     #[test]
-    fn registers_stand_in_the_order_of_their_bits() {
+    fn reads_registers_in_the_order_of_their_bits() {
         let bytes: Vec<u8> = [10u64, 20, 30].iter().flat_map(|value| value.to_le_bytes()).collect();
         let registers = Registers::new(1 << 6 | 1 << 7 | 1 << 16, &bytes);
-        assert_eq!([6, 7, 16, 8].map(|bit| registers.get(bit)), [Some(10), Some(20), Some(30), None]);
+        assert_eq!([6, 7, 16, 8].map(|number| registers.get(number)), [Some(10), Some(20), Some(30), None]);
         assert_eq!(Registers::new(1 << 6 | 1 << 7, &bytes[..8]).get(7), None);
     }
 }

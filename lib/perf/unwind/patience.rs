@@ -18,8 +18,10 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::stack::{ANCHORAGE, Slot, Tail, has_returned_from};
-use super::{End, Moment, Step};
+use super::frame::{Frame, Slot};
+use super::snapshot::ProcessSnapshot;
+use super::stack::{ANCHORAGE, Tail, has_returned_from};
+use crate::perf::stop_reason::StopReason;
 
 /// So soon after a sample a thread is believed to be where it was, if any is.
 const FRESH: Duration = Duration::from_micros(500);
@@ -92,7 +94,7 @@ struct Looks {
 /// A stack.
 #[derive(Debug, Default)]
 struct Seen {
-    steps: Vec<Step>,
+    steps: Vec<Frame>,
     /// How many of its frames stood in the copy.
     copied: usize,
     /// Whether it led to its root.
@@ -102,15 +104,15 @@ struct Seen {
 }
 
 impl Seen {
-    fn is(&mut self, time: u64, steps: &[Step], copied: usize, is_whole: bool) {
+    fn is(&mut self, time: u64, steps: &[Frame], copied: usize, is_whole: bool) {
         self.steps.clear();
         self.steps.extend_from_slice(steps);
         (self.time, self.copied, self.is_whole) = (time, copied, is_whole);
     }
 
     /// What is above a frame, if that is on this stack too.
-    fn above(&self, frame: Step) -> Option<&[Step]> {
-        let at = self.steps.iter().rposition(|step| step.frame() == frame.frame())?;
+    fn above(&self, frame: Frame) -> Option<&[Frame]> {
+        let at = self.steps.iter().rposition(|step| step.key() == frame.key())?;
         self.is_whole.then_some(&self.steps[at + 1..])
     }
 
@@ -118,14 +120,14 @@ impl Seen {
     fn lied(&self, next: &Self) -> Option<bool> {
         let (anchor, rest) = self.steps.get(self.copied.checked_sub(1)?).zip(self.steps.get(self.copied..))?;
         let callers = next.above(*anchor).filter(|_| self.is_whole && !rest.is_empty())?;
-        Some(!callers.iter().map(Step::frame).eq(rest.iter().map(Step::frame)))
+        Some(!callers.iter().map(Frame::key).eq(rest.iter().map(Frame::key)))
     }
 
     /// Whether the stack before it of its thread ends with what was read beyond the copy.
     fn ends_as(&self, before: &Self) -> bool {
-        let rest = self.steps[self.copied..].iter().map(Step::frame);
+        let rest = self.steps[self.copied..].iter().map(Frame::key);
         let same = before.steps.len().checked_sub(rest.len()).map(|at| &before.steps[at..]);
-        same.is_some_and(|same| same.iter().map(Step::frame).eq(rest))
+        same.is_some_and(|same| same.iter().map(Frame::key).eq(rest))
     }
 }
 
@@ -149,18 +151,25 @@ impl Patience {
 
     /// The return addresses at the end of the copy of a thread's last stack, if its rest was found and the thread has
     /// returned from them shortly after: if they stand there still, they tell nothing.
-    pub fn left(&self, sample: Moment<'_>, stack_pointer: u64) -> Option<Vec<Slot>> {
+    pub fn left(&self, sample: ProcessSnapshot<'_>, stack_pointer: u64) -> Option<Vec<Slot>> {
         let last = &self.threads.get(&sample.tid)?.now;
         let copied = last.steps.get(..last.copied).filter(|copied| last.is_whole && copied.len() < last.steps.len())?;
-        let (highest, _) = copied.get(1..)?.last().map(Step::slot)?;
+        let (highest, _) = copied.get(1..)?.last().map(Frame::slot)?;
         let is_close = sample.time.saturating_sub(last.time) < CLOSE_NS;
-        let anchors = copied[1..].iter().map(Step::slot).filter(|(place, _)| highest - place.min(&highest) < ANCHORAGE);
+        let anchors =
+            copied[1..].iter().map(Frame::slot).filter(|(place, _)| highest - place.min(&highest) < ANCHORAGE);
         (is_close && has_returned_from(highest, stack_pointer)).then(|| anchors.collect())
     }
 
     /// Judges a sample's stack, of which so many frames stood in the copy: leaves what can be believed of it, and says how
     /// it ends.
-    pub fn judge(&mut self, sample: Moment<'_>, steps: &mut Vec<Step>, (copied, tail): (usize, Tail), end: End) -> End {
+    pub fn judge(
+        &mut self,
+        sample: ProcessSnapshot<'_>,
+        steps: &mut Vec<Frame>,
+        (copied, tail): (usize, Tail),
+        end: StopReason,
+    ) -> StopReason {
         if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&sample.tid) {
             self.threads.clear();
         }
@@ -169,7 +178,7 @@ impl Patience {
             looks.last = self.look;
             std::mem::swap(&mut looks.now, &mut looks.before);
         }
-        looks.now.is(sample.time, steps, copied, end == End::Root);
+        looks.now.is(sample.time, steps, copied, end == StopReason::Root);
         let lied = match tail {
             Tail::Adrift if looks.now.is_whole => Some(!looks.now.ends_as(&looks.before)),
             _ => looks.before.lied(&looks.now),
@@ -180,7 +189,7 @@ impl Patience {
         }
         let is_false = lied == Some(true);
         let age = Duration::from_nanos(self.time.saturating_sub(sample.time));
-        let is_cut = matches!(end, End::StaleTail | End::DumpTooSmall);
+        let is_cut = matches!(end, StopReason::StaleTail | StopReason::DumpTooSmall);
         let is_untrue = self.trust.is_none() || age > FRESH.max(2 * self.wait);
         let is_doubtful = copied < steps.len() && (is_untrue || (is_false && age > FRESH));
         let above = match steps[..copied].last() {
@@ -199,8 +208,8 @@ impl Patience {
             steps.extend_from_slice(above.unwrap_or_default());
         }
         match above {
-            Some(_) => End::Root,
-            None if is_doubtful => End::StaleTail,
+            Some(_) => StopReason::Root,
+            None if is_doubtful => StopReason::StaleTail,
             None => end,
         }
     }
@@ -222,11 +231,14 @@ impl Default for Patience {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{End, Moment, Step, Tail};
+    use super::super::frame::Frame;
+    use super::super::snapshot::ProcessSnapshot;
+    use super::super::stack::Tail;
     use super::{LONGEST, Patience};
     use crate::perf::event::Address;
     use crate::perf::objects::registry::Objects;
     use crate::perf::process::Processes;
+    use crate::perf::stop_reason::StopReason;
 
     const MS: u64 = 1_000_000;
 
@@ -242,20 +254,20 @@ mod tests {
         /// The same stack for long.
         fn calm(&mut self, stack: &[u64]) {
             for at in 0..400 {
-                self.at(at * MS, at * MS, stack, End::Root);
+                self.at(at * MS, at * MS, stack, StopReason::Root);
             }
         }
 
-        fn at(&mut self, time: u64, sampled: u64, stack: &[u64], end: End) -> (Vec<u64>, End) {
-            let step = |(at, value): (usize, &u64)| Step {
+        fn at(&mut self, time: u64, sampled: u64, stack: &[u64], end: StopReason) -> (Vec<u64>, StopReason) {
+            let step = |(at, value): (usize, &u64)| Frame {
                 address: Address { value: *value, in_kernel: false, exact: false },
                 mapping: None,
                 stack_pointer: 0x1000 + at as u64,
             };
-            let mut steps: Vec<Step> = stack.iter().enumerate().map(step).collect();
-            let sample = Moment { pid: 1, tid: 1, time: sampled, processes: &self.1, objects: &self.2 };
+            let mut steps: Vec<Frame> = stack.iter().enumerate().map(step).collect();
+            let sample = ProcessSnapshot { pid: 1, tid: 1, time: sampled, processes: &self.1, objects: &self.2 };
             self.0.look_again(time);
-            let tail = if end == End::StaleTail { Tail::Gone } else { Tail::Anchored };
+            let tail = if end == StopReason::StaleTail { Tail::Gone } else { Tail::Anchored };
             let end = self.0.judge(sample, &mut steps, (2, tail), end);
             (steps.iter().map(|step| step.address.value).collect(), end)
         }
@@ -267,7 +279,7 @@ mod tests {
         assert_eq!(looking.0.wait(), None);
         looking.calm(&[1, 2, 3]);
         assert_eq!(looking.0.wait(), Some(LONGEST));
-        looking.at(400 * MS, 400 * MS, &[7, 8], End::StaleTail);
+        looking.at(400 * MS, 400 * MS, &[7, 8], StopReason::StaleTail);
         assert_eq!(looking.0.wait(), Some(LONGEST * 4 / 5));
     }
 
@@ -275,48 +287,51 @@ mod tests {
     fn an_anchor_that_has_new_callers_proves_nothing_of_what_is_old() {
         let mut looking = Looking::new();
         looking.calm(&[1, 2, 3, 4]);
-        assert_eq!(looking.at(9 * MS, 5 * MS, &[1, 2, 5, 4], End::Root), (vec![1, 2], End::StaleTail));
+        assert_eq!(looking.at(9 * MS, 5 * MS, &[1, 2, 5, 4], StopReason::Root), (vec![1, 2], StopReason::StaleTail));
         // Of now it is, but such a program is to be looked at more often.
         let wait = looking.0.wait;
-        assert_eq!(looking.at(20 * MS, 20 * MS, &[1, 2, 3, 4], End::Root), (vec![1, 2, 3, 4], End::Root));
+        assert_eq!(looking.at(20 * MS, 20 * MS, &[1, 2, 3, 4], StopReason::Root), (vec![1, 2, 3, 4], StopReason::Root));
         assert_eq!(looking.0.wait, wait / 4);
         // And if that goes on, not even what is read at once.
         for at in 0..40 {
-            looking.at((100 + at) * MS, (100 + at) * MS, &[1, 2, 5 + at, 4], End::Root);
+            looking.at((100 + at) * MS, (100 + at) * MS, &[1, 2, 5 + at, 4], StopReason::Root);
         }
-        assert_eq!(looking.at(150 * MS, 150 * MS, &[1, 2, 3, 4], End::Root), (vec![1, 2], End::StaleTail));
+        assert_eq!(
+            looking.at(150 * MS, 150 * MS, &[1, 2, 3, 4], StopReason::Root),
+            (vec![1, 2], StopReason::StaleTail)
+        );
         assert_eq!(looking.0.wait(), Some(LONGEST));
     }
 
     #[test]
     fn return_addresses_that_were_returned_from_are_looked_at_again() {
         let mut looking = Looking::new();
-        looking.at(5 * MS, 5 * MS, &[1, 2, 3], End::Root);
+        looking.at(5 * MS, 5 * MS, &[1, 2, 3], StopReason::Root);
         let left = |looking: &Looking, time, stack_pointer| {
-            let sample = Moment { pid: 1, tid: 1, time, processes: &looking.1, objects: &looking.2 };
+            let sample = ProcessSnapshot { pid: 1, tid: 1, time, processes: &looking.1, objects: &looking.2 };
             looking.0.left(sample, stack_pointer)
         };
         // The second frame's stack begins at 0x1001.
         assert_eq!(left(&looking, 6 * MS, 0x2000), Some(vec![(0x1001 - 8, 2)]));
         assert_eq!([left(&looking, 6 * MS, 0x1000 - 8), left(&looking, 8 * MS, 0x2000)], [None, None]);
-        looking.at(7 * MS, 7 * MS, &[1, 2], End::Root);
+        looking.at(7 * MS, 7 * MS, &[1, 2], StopReason::Root);
         assert_eq!(left(&looking, 8 * MS, 0x2000), None);
     }
 
     #[test]
     fn what_is_read_later_than_is_waited_for_is_not_believed() {
         let mut looking = Looking::new();
-        assert_eq!(looking.at(5 * MS, 4 * MS, &[1, 2, 3], End::Root), (vec![1, 2, 3], End::Root));
-        assert_eq!(looking.at(15 * MS, 10 * MS, &[1, 2, 3], End::Root), (vec![1, 2], End::StaleTail));
+        assert_eq!(looking.at(5 * MS, 4 * MS, &[1, 2, 3], StopReason::Root), (vec![1, 2, 3], StopReason::Root));
+        assert_eq!(looking.at(15 * MS, 10 * MS, &[1, 2, 3], StopReason::Root), (vec![1, 2], StopReason::StaleTail));
         looking.calm(&[1, 2, 3]);
-        assert_eq!(looking.at(15 * MS, 10 * MS, &[1, 2, 3], End::Root), (vec![1, 2, 3], End::Root));
+        assert_eq!(looking.at(15 * MS, 10 * MS, &[1, 2, 3], StopReason::Root), (vec![1, 2, 3], StopReason::Root));
     }
 
     #[test]
     fn callers_that_were_there_before_stand_for_those_that_are_gone() {
         let mut looking = Looking::new();
         looking.calm(&[1, 2, 3, 4]);
-        assert_eq!(looking.at(9 * MS, 5 * MS, &[9, 2], End::StaleTail), (vec![9, 2, 3, 4], End::Root));
-        assert_eq!(looking.at(19 * MS, 15 * MS, &[9, 2], End::StaleTail), (vec![9, 2], End::StaleTail));
+        assert_eq!(looking.at(9 * MS, 5 * MS, &[9, 2], StopReason::StaleTail), (vec![9, 2, 3, 4], StopReason::Root));
+        assert_eq!(looking.at(19 * MS, 15 * MS, &[9, 2], StopReason::StaleTail), (vec![9, 2], StopReason::StaleTail));
     }
 }

@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use super::Step;
+use super::frame::{Frame, Slot};
 use super::patience::CLOSE_NS;
-use super::stack::Slot;
 
 /// How much later.
 pub const LATER: Duration = Duration::from_millis(1);
@@ -28,10 +27,10 @@ impl SecondLook {
     pub fn at(
         (pid, time): (u32, u64),
         anchors: Vec<Slot>,
-        steps: &[Step],
+        steps: &[Frame],
         mut read: impl FnMut(u64) -> Option<u64>,
     ) -> Option<Self> {
-        let callers = steps.iter().map(Step::slot).filter(|(place, value)| read(*place) == Some(*value));
+        let callers = steps.iter().map(Frame::slot).filter(|(place, value)| read(*place) == Some(*value));
         let callers: Vec<Slot> = callers.collect();
         (!callers.is_empty()).then_some(Self { pid, time, anchors, callers })
     }
@@ -51,16 +50,15 @@ impl SecondLook {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Step;
-    use super::super::stack::Slot;
+    use super::super::frame::{Frame, Slot};
     use super::SecondLook;
     use crate::perf::event::Address;
 
     const MS: u64 = 1_000_000;
 
     /// A stack by its return addresses, each where its call left it.
-    fn steps(stack: [u64; 4]) -> Vec<Step> {
-        let step = |(at, value): (usize, u64)| Step {
+    fn steps(stack: [u64; 4]) -> Vec<Frame> {
+        let step = |(at, value): (usize, u64)| Frame {
             address: Address { value, in_kernel: false, exact: false },
             mapping: None,
             stack_pointer: 8 * (at as u64 + 1),

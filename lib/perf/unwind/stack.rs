@@ -5,10 +5,12 @@
 //! in it must follow a call. One anchor would not do: a return address outlives its call where another leaves its memory
 //! unwritten, in a buffer say, but not every one on a page does.
 
+use super::frame::{Frame, Slot};
 use super::patience::Patience;
 use super::second_look::SecondLook;
 use super::sightings::Sightings;
-use super::{End, Moment, Step};
+use super::snapshot::ProcessSnapshot;
+use crate::perf::stop_reason::StopReason;
 
 /// Reads the memory of living processes.
 pub trait Memory: Send {
@@ -28,9 +30,6 @@ pub const ANCHORAGE: u64 = PAGE;
 
 /// So many pieces serve the next stack too.
 const MOST_KEPT: usize = 16;
-
-/// Where a return address stands on the stack, and the address.
-pub type Slot = (u64, u64);
 
 /// What living threads have on their stacks. What was read for one sample serves those that are unwound together with it,
 /// which mostly come from the same thread.
@@ -82,13 +81,19 @@ impl Living {
 
     /// Judges a sample's stack, of which so many frames stood in the copy: leaves what can be believed of it, and says how
     /// it ends.
-    pub fn judge(&mut self, sample: Moment<'_>, steps: &mut Vec<Step>, (copied, tail): (usize, Tail), end: End) -> End {
+    pub fn judge(
+        &mut self,
+        sample: ProcessSnapshot<'_>,
+        steps: &mut Vec<Frame>,
+        (copied, tail): (usize, Tail),
+        end: StopReason,
+    ) -> StopReason {
         let stack_pointer = steps.first().map_or(0, |step| step.stack_pointer);
         if let Some(anchors) = self.patience.left(sample, stack_pointer) {
             let stand = anchors.iter().all(|(place, caller)| self.of(sample.pid).word(*place) == Some(*caller));
             self.patience.trust.learn(stand, sample.time);
         }
-        if self.second_look.is_none() && end == End::Root && self.patience.trust.is_untested(sample.time) {
+        if self.second_look.is_none() && end == StopReason::Root && self.patience.trust.is_untested(sample.time) {
             let first = (sample.pid, self.patience.time);
             let anchors = if tail == Tail::Anchored { self.anchors.clone() } else { Vec::new() };
             self.second_look =

@@ -1,15 +1,20 @@
-//! x86-64. Registers by the kernel's `arch/x86/include/uapi/asm/perf_regs.h` and by the System V ABI's DWARF numbers.
+//! Unwinding on x86-64.
+//!
+//! Register numbers are those of the kernel's `arch/x86/include/uapi/asm/perf_regs.h`, and the DWARF numbers of the
+//! System V ABI.
+
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 
 use addr2line::gimli::{self, X86_64 as dwarf};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 
-use super::arch::{Architecture, Registers, Unwound};
-use super::module::Section;
+use super::arch::{Architecture, Registers, StepOutcome};
 use super::stack::Stack;
+use crate::perf::cfi::Section;
 use crate::perf::event::Address;
 
-/// The architecture.
-pub enum X86_64 {}
+/// The x86-64 architecture.
+pub(super) enum X86_64 {}
 
 const BP: u32 = 6;
 const SP: u32 = 7;
@@ -20,10 +25,10 @@ impl Architecture for X86_64 {
     type Cache = CacheX86_64;
     type Regs = UnwindRegsX86_64;
 
-    /// All general registers and the instruction pointer.
+    /// All general-purpose registers, the instruction pointer and the flags.
     const REGISTERS: u64 = 0xff_01ff;
     /// rdi, rsi, rdx, rcx, r8, r9.
-    const ARGUMENTS: [u32; 6] = [5, 4, 3, 2, 16, 17];
+    const ARGUMENTS: &'static [u32] = &[5, 4, 3, 2, 16, 17];
     const SP: gimli::Register = dwarf::RSP;
     const FP: gimli::Register = dwarf::RBP;
     const RA: gimli::Register = dwarf::RA;
@@ -53,49 +58,56 @@ impl Architecture for X86_64 {
         regs.set_bp(fp);
     }
 
-    fn bit(register: gimli::Register) -> Option<u32> {
-        /// For each DWARF number the kernel's: rax rdx rcx rbx rsi rdi rbp rsp, r8 to r15, rip.
-        const BITS: [u32; 17] = [0, 3, 2, 1, 4, 5, BP, SP, 16, 17, 18, 19, 20, 21, 22, 23, IP];
-        BITS.get(usize::from(register.0)).copied()
+    fn perf_register(register: gimli::Register) -> Option<u32> {
+        /// By DWARF number: rax rdx rcx rbx rsi rdi rbp rsp, r8 to r15, rip.
+        const NUMBERS: [u32; 17] = [0, 3, 2, 1, 4, 5, BP, SP, 16, 17, 18, 19, 20, 21, 22, 23, IP];
+        NUMBERS.get(usize::from(register.0)).copied()
     }
 
-    fn follows_call(code: &[u8]) -> bool {
+    fn ends_with_call(code: &[u8]) -> bool {
         let ends_with_near_call = code.len() >= 5 && code[code.len() - 5] == 0xe8;
         ends_with_near_call || (2..=code.len().min(7)).any(|length| is_indirect_call(&code[code.len() - length..]))
     }
 
-    /// CPython's trampolines around a call of the interpreter, one a Python function (`-X perf`).
-    fn step_trampoline(address: Address, regs: &mut Self::Regs, stack: &mut Stack<'_>) -> Option<Unwound> {
-        // Of the page alone: those beside it may be no code.
-        let mut around = [0; 21];
-        let (before, behind) = ((address.value % 4096).min(10), (4096 - address.value % 4096).min(11));
-        let read = &mut around[10 - before as usize..10 + behind as usize];
+    /// Steps over a trampoline of CPython: with `-X perf` there is one per Python function, around a call of the
+    /// interpreter.
+    fn step_trampoline(address: Address, regs: &mut Self::Regs, stack: &mut Stack<'_>) -> Option<StepOutcome> {
+        // Reads no further than the page of the address: the pages beside it may not be code.
+        let mut around = [0; AROUND];
+        let (before, after) = ((address.value % 4096).min(10), (4096 - address.value % 4096).min(11));
+        let read = &mut around[MIDDLE - before as usize..MIDDLE + after as usize];
         stack.read_process(address.value - before, read)?;
-        let pushed = pushed_in_trampoline(&around, address.exact)?;
+        let pushed = bytes_pushed_in_trampoline(&around, address.exact)?;
         let sp = regs.sp();
-        let Some(caller) = stack.read(sp.checked_add(pushed)?) else { return Some(Unwound::Unreadable) };
+        let Some(caller) = stack.read(sp.checked_add(pushed)?) else { return Some(StepOutcome::Unreadable) };
         let bp = regs.bp();
         Self::set(regs, caller, sp.checked_add(pushed + 8)?, bp);
-        Some(Unwound::Caller(Address { value: caller, in_kernel: false, exact: false }))
+        Some(StepOutcome::Caller(Address { value: caller, in_kernel: false, exact: false }))
     }
 }
 
 /// `sub rsp, 8; call rcx; add rsp, 8; ret`
 const TRAMPOLINE: [u8; 11] = [0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3];
 
-/// How many bytes the trampoline has pushed behind its return address at the middle one of these bytes, if it is one.
-fn pushed_in_trampoline(around: &[u8; 21], exact: bool) -> Option<u64> {
-    let behind_call = 6;
-    match exact {
-        false => (around[10 - behind_call..].starts_with(&TRAMPOLINE)).then_some(8),
-        // Where its instructions begin.
-        true => [(0, 0), (4, 8), (6, 8), (10, 0)]
-            .into_iter()
-            .find_map(|(offset, pushed)| around[10 - offset..].starts_with(&TRAMPOLINE).then_some(pushed)),
+/// Number of bytes around an address in which a trampoline is looked for, and the index of the address among them.
+const AROUND: usize = 2 * TRAMPOLINE.len() - 1;
+const MIDDLE: usize = TRAMPOLINE.len() - 1;
+
+/// Returns how many bytes a trampoline has pushed below its return address; `None` if the bytes are no trampoline.
+///
+/// `exact` is true if the address in the middle is that of an instruction, and false if it is a return address.
+fn bytes_pushed_in_trampoline(around: &[u8; AROUND], exact: bool) -> Option<u64> {
+    const RETURN_OFFSET: usize = 6;
+    /// The offset of each instruction, and how many bytes are pushed when it runs.
+    const INSTRUCTIONS: [(usize, u64); 4] = [(0, 0), (4, 8), (6, 8), (10, 0)];
+    if !exact {
+        return around[MIDDLE - RETURN_OFFSET..].starts_with(&TRAMPOLINE).then_some(8);
     }
+    let found = INSTRUCTIONS.into_iter().find(|(offset, _)| around[MIDDLE - offset..].starts_with(&TRAMPOLINE));
+    found.map(|(_, pushed)| pushed)
 }
 
-/// Whether the bytes are, from first to last, `call` through a register or memory: `FF /2`.
+/// True if `code` is exactly one `call` through a register or memory (`FF /2`).
 fn is_indirect_call(code: &[u8]) -> bool {
     let [0xff, modrm, ..] = code else { return false };
     if (modrm >> 3) & 7 != 2 {
@@ -104,7 +116,7 @@ fn is_indirect_call(code: &[u8]) -> bool {
     let has_sib = modrm & 7 == 4 && modrm >> 6 != 3;
     let displacement = match (modrm >> 6, modrm & 7) {
         (0, 5) => 4,
-        // A base of 5 without displacement stands for a displacement without base.
+        // Base 5 in mode 0 means: no base, but a displacement.
         (0, 4) if code.get(2).is_some_and(|sib| sib & 7 == 5) => 4,
         (1, _) => 1,
         (2, _) => 4,
@@ -115,21 +127,21 @@ fn is_indirect_call(code: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Architecture as _, TRAMPOLINE, X86_64, pushed_in_trampoline};
+    use super::{AROUND, Architecture as _, MIDDLE, TRAMPOLINE, X86_64, bytes_pushed_in_trampoline};
 
     #[test]
-    fn in_a_trampoline_the_return_address_is_below_what_it_pushed() {
+    fn finds_the_return_address_of_a_trampoline() {
         let pushed = |offset: usize, exact| {
-            let mut around = [0x90; 21];
-            around[10 - offset..][..11].copy_from_slice(&TRAMPOLINE);
-            pushed_in_trampoline(&around, exact)
+            let mut around = [0x90; AROUND];
+            around[MIDDLE - offset..][..TRAMPOLINE.len()].copy_from_slice(&TRAMPOLINE);
+            bytes_pushed_in_trampoline(&around, exact)
         };
         assert_eq!([0, 4, 6, 10].map(|offset| pushed(offset, true)), [Some(0), Some(8), Some(8), Some(0)]);
         assert_eq!((pushed(6, false), pushed(4, false), pushed(5, true)), (Some(8), None, None));
     }
 
     #[test]
-    fn calls_are_known_by_their_bytes() {
+    fn recognizes_calls() {
         for call in [
             &[0xe8, 1, 2, 3, 4][..],         // call rel32
             &[0xff, 0xd0],                   // call rax
@@ -141,11 +153,11 @@ mod tests {
             &[0xff, 0x14, 0x24],             // call [rsp]
         ] {
             let code: Vec<u8> = [0x90; 7].into_iter().chain(call.iter().copied()).collect();
-            assert!(X86_64::follows_call(&code[code.len() - 7..]), "{call:x?}");
+            assert!(X86_64::ends_with_call(&code[code.len() - 7..]), "{call:x?}");
         }
         for other in [&[0x90; 7][..], &[0xff, 0xe0], &[0xff, 0x50], &[0xe9, 1, 2, 3, 4]] {
             let code: Vec<u8> = [0x90; 7].into_iter().chain(other.iter().copied()).collect();
-            assert!(!X86_64::follows_call(&code[code.len() - 7..]), "{other:x?}");
+            assert!(!X86_64::ends_with_call(&code[code.len() - 7..]), "{other:x?}");
         }
     }
 }

@@ -53,7 +53,7 @@ impl SampleValue {
     pub(in crate::record) fn of(&self, sample: &Sample<'_>) -> u64 {
         match self {
             Self::Field(field) => field.read(sample.raw),
-            Self::Argument(number) => sample.user.and_then(|user| unwind::argument(&user, *number)).unwrap_or(0),
+            Self::Argument(number) => sample.user.and_then(|user| unwind::read_argument(&user, *number)).unwrap_or(0),
         }
     }
 }

@@ -18,7 +18,7 @@ use self::rate_control::Pace;
 use self::switch_pairing::{Charge, Leaving, Ledger, Moment, Wanted, What};
 use crate::perf::event::{Event, Sample, Stamp};
 use crate::perf::recording::Recording;
-use crate::perf::state::State;
+use crate::perf::thread_state::ThreadState;
 use crate::record::clock;
 use crate::record::counters::sampling::Rate;
 use crate::record::events::spec::EventSpec;
@@ -119,14 +119,14 @@ pub struct Switches {
 /// What was charged, in all.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
-    sums: Vec<(State, u64, u64)>,
+    sums: Vec<(ThreadState, u64, u64)>,
     /// The period where not every switch brings its stack, once that was so.
     pub sparse: Option<u64>,
 }
 
 impl Times {
     /// Charges a stack with so many blocks or samples of so many nanoseconds.
-    fn charge(&mut self, recording: &mut Recording, stack: u32, state: State, amount: (u64, u64)) {
+    fn charge(&mut self, recording: &mut Recording, stack: u32, state: ThreadState, amount: (u64, u64)) {
         recording.charge(stack, state, amount);
         let (count, nanoseconds) = amount;
         match self.sums.iter_mut().find(|sum| sum.0 == state) {
@@ -139,12 +139,12 @@ impl Times {
     #[cfg(feature = "bpf")]
     fn charge_lost(&mut self, recording: &mut Recording, amount: (u64, u64)) {
         let stack = recording.intern_bare(0, 0);
-        self.charge(recording, stack, State::Lost, amount);
+        self.charge(recording, stack, ThreadState::Lost, amount);
     }
 
     /// How many blocks or samples, and nanoseconds, were spent in states like this, with their stack or without.
-    pub fn sum(&self, state: State) -> (u64, u64) {
-        let of = |sum: &&(State, u64, u64)| sum.0 == state || sum.0 == state.unsampled();
+    pub fn sum(&self, state: ThreadState) -> (u64, u64) {
+        let of = |sum: &&(ThreadState, u64, u64)| sum.0 == state || sum.0 == state.unsampled();
         self.sums.iter().filter(of).fold((0, 0), |all, sum| (all.0 + sum.1, all.1 + sum.2))
     }
 }

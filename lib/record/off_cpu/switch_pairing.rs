@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::perf::state::State;
+use crate::perf::thread_state::ThreadState;
 
 /// What happened to a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub struct Charge {
     /// The stack; `None` if it is not known.
     pub stack: Option<u32>,
     /// What the thread was doing.
-    pub state: State,
+    pub state: ThreadState,
     /// How many blocks, or samples.
     pub count: u64,
     /// For how long.
@@ -106,7 +106,7 @@ enum Place {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Block {
-    state: State,
+    state: ThreadState,
     wanted: bool,
     stack: Option<(Leaving, bool)>,
 }
@@ -131,7 +131,7 @@ struct Thread {
     /// How many samples fell where while it ran.
     samples: FxHashMap<u32, u64>,
     /// Blocks not all of which have a stack, by state and length: by its logarithm to the base of four.
-    blocks: BTreeMap<(State, u32), Alike>,
+    blocks: BTreeMap<(ThreadState, u32), Alike>,
 }
 
 /// All threads, and what is to be charged so far.
@@ -210,7 +210,7 @@ impl Ledger {
                     Place::Somewhere | Place::On => thread.ran += thread.pass(moment.time),
                     Place::New | Place::Off(_) => self.charge_lost(thread, moment),
                 }
-                let state = if preempted { State::Runnable } else { State::Blocked };
+                let state = if preempted { ThreadState::Runnable } else { ThreadState::Blocked };
                 thread.place = Place::Off(Block { state, wanted, stack: thread.leaving.take() });
             }
             What::In => {
@@ -232,9 +232,9 @@ impl Ledger {
             Place::On => thread.ran += nanoseconds,
             // It slept before the recording began, where nobody saw it.
             Place::Somewhere if self.wanted.wall => {
-                self.charge(moment, None, State::Asleep, (1, nanoseconds));
+                self.charge(moment, None, ThreadState::Asleep, (1, nanoseconds));
             }
-            Place::New if self.wanted.wall => self.charge(moment, None, State::Runnable, (1, nanoseconds)),
+            Place::New if self.wanted.wall => self.charge(moment, None, ThreadState::Runnable, (1, nanoseconds)),
             Place::Somewhere | Place::New => {}
             Place::Off(block) => self.charge_block(thread, moment, block, nanoseconds),
         }
@@ -247,7 +247,7 @@ impl Ledger {
         let stack = block.stack.map(|(leaving, every)| (self.stack_until(leaving, moment.time), every));
         match stack {
             Some((stack, true)) => self.charge(moment, Some(stack), block.state, (1, nanoseconds)),
-            None if self.every => self.charge(moment, None, State::Lost, (1, nanoseconds)),
+            None if self.every => self.charge(moment, None, ThreadState::Lost, (1, nanoseconds)),
             stack => {
                 let alike = thread.blocks.entry((block.state, nanoseconds.max(1).ilog2() / 2)).or_default();
                 alike.count += 1;
@@ -273,11 +273,11 @@ impl Ledger {
     fn charge_lost(&mut self, thread: &mut Thread, moment: Moment) {
         let nanoseconds = thread.pass(moment.time);
         if self.wanted.wall || matches!(moment.what, What::Out { .. }) {
-            self.charge(moment, None, State::Lost, (1, nanoseconds));
+            self.charge(moment, None, ThreadState::Lost, (1, nanoseconds));
         }
     }
 
-    fn charge(&mut self, moment: Moment, stack: Option<u32>, state: State, (count, nanoseconds): (u64, u64)) {
+    fn charge(&mut self, moment: Moment, stack: Option<u32>, state: ThreadState, (count, nanoseconds): (u64, u64)) {
         self.charges.push(Charge { tid: moment.tid, time: moment.time, stack, state, count, nanoseconds });
     }
 
@@ -311,11 +311,11 @@ impl Ledger {
         }
         let whole: u64 = thread.samples.values().sum();
         if whole == 0 && thread.ran > 0 {
-            self.charge(moment, None, State::Unsampled, (1, thread.ran));
+            self.charge(moment, None, ThreadState::Unsampled, (1, thread.ran));
         }
         for (stack, samples) in &thread.samples {
             let nanoseconds = share(thread.ran, *samples, whole);
-            self.charge(moment, Some(*stack), State::Running, (*samples, nanoseconds));
+            self.charge(moment, Some(*stack), ThreadState::Running, (*samples, nanoseconds));
         }
     }
 }
@@ -327,7 +327,7 @@ impl Thread {
     }
 
     /// The stacks of blocks of that length, or of the nearest one that has any.
-    fn nearest(&self, state: State, length: u32) -> Option<&FxHashMap<u32, (u64, u64)>> {
+    fn nearest(&self, state: ThreadState, length: u32) -> Option<&FxHashMap<u32, (u64, u64)>> {
         let lengths = [length, length.wrapping_sub(1), length + 1, length.wrapping_sub(2), length + 2];
         let sampled = |length: &u32| Some(&self.blocks.get(&(state, *length))?.sampled).filter(|all| !all.is_empty());
         lengths.iter().find_map(sampled)

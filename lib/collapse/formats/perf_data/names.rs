@@ -12,7 +12,7 @@ use crate::collapse::timeline::Moment;
 use crate::markers::NO_SPAN;
 use crate::markers::TRUNCATED;
 use crate::perf::data::files;
-use crate::perf::naming::comm_frame;
+use crate::perf::export::profile::comm_frame;
 use crate::perf::objects::object::Object;
 use crate::perf::objects::registry::KERNEL;
 use crate::perf::recording::{Kept, Recording, WeightBy};

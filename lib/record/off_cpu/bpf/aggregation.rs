@@ -12,7 +12,7 @@ use crate::Error;
 use crate::diagnostics::plural;
 use crate::perf::event::{Callchain, Sample, Stamp};
 use crate::perf::recording::Recording;
-use crate::perf::state::State;
+use crate::perf::thread_state::ThreadState;
 use crate::record::off_cpu::{OffCpu, Times};
 use crate::record::procfs;
 use crate::record::sys;
@@ -194,7 +194,7 @@ impl Aggregation {
             Some(name) => recording.intern_stack_by_name(name, stamp, &sample),
             None => recording.intern_stack(stamp, &sample),
         };
-        let state = if place.preempted { State::Runnable } else { State::Blocked };
+        let state = if place.preempted { ThreadState::Runnable } else { ThreadState::Blocked };
         self.times.charge(recording, stack, state, amount);
     }
 
@@ -239,7 +239,7 @@ mod tests {
 
     use super::{Aggregation, part};
     use crate::perf::recording::{Options, Recording};
-    use crate::perf::state::State;
+    use crate::perf::thread_state::ThreadState;
     use crate::record::off_cpu::OffCpu;
     use crate::record::target::Target;
 
@@ -263,7 +263,7 @@ mod tests {
         let most = began.elapsed().as_nanos() as u64;
         let mut recording = Recording::new(Options::default(), None);
         let (times, notes) = aggregation.finish(0, &mut recording);
-        let (blocks, nanoseconds) = times.sum(State::Blocked);
+        let (blocks, nanoseconds) = times.sum(ThreadState::Blocked);
         assert_eq!((blocks, notes), (1, Vec::<String>::new()));
         assert!((80_000_000..most).contains(&nanoseconds), "{nanoseconds} of {most}");
     }

@@ -6,20 +6,7 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
 use crate::perf::event::Address;
-use crate::perf::objects::object::ObjectId;
-
-/// A place in the code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Location {
-    /// What the code belongs to.
-    pub object: ObjectId,
-    /// Its address within the object, as the object counts, by which to look it up.
-    pub address: u64,
-    /// The address in the process, where that is to be kept; else 0.
-    pub ip: u64,
-    /// Of code that was made where other code had been: since when it is there; else 0.
-    pub since: u64,
-}
+use crate::perf::location::Location;
 
 /// Every distinct place, once.
 #[derive(Debug, Default)]
@@ -176,7 +163,8 @@ impl Recent {
 
 #[cfg(test)]
 mod tests {
-    use super::{Location, Locations};
+    use super::Locations;
+    use crate::perf::location::Location;
     use crate::perf::objects::object::ObjectId;
 
     #[test]

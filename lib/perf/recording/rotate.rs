@@ -2,16 +2,16 @@
 
 use rustc_hash::FxHashSet;
 
-use super::objects::object::{Object, ObjectId};
-use super::objects::registry::{KERNEL, Objects, UNKNOWN};
-use super::process::CommId;
-use super::recording::Recording;
-use super::unwind::Unwinder;
+use super::Recording;
+use crate::perf::objects::object::{Object, ObjectId};
+use crate::perf::objects::registry::{KERNEL, Objects, UNKNOWN};
+use crate::perf::process::CommId;
+use crate::perf::unwind::Unwinder;
 use crate::profile::{FrameId, Frames};
 
 impl Recording {
     /// Hands out all that was recorded until now, and goes on with nothing but what is mapped and named at present.
-    pub fn turn(&mut self) -> Self {
+    pub fn rotate(&mut self) -> Self {
         self.finish();
         let part = Self {
             options: self.options,
@@ -117,7 +117,7 @@ mod tests {
         program(&mut recording, 2, b"/none/goes", 20);
         recording.take(Stamp { pid: 2, tid: 2, time: 30, id: 0, cpu: 0 }, Event::Exit { pid: 2, tid: 2 });
         forget_before(&mut recording, 40);
-        let part = recording.turn();
+        let part = recording.rotate();
         assert_eq!((part.counts.samples, recording.counts.samples), (2, 0));
         let names = |recording: &Recording| recording.comms.iter().map(|(_, name)| name.to_vec()).collect::<Vec<_>>();
         assert_eq!(names(&part), [&b"/none/stays"[..], b"/none/goes"]);
@@ -139,7 +139,7 @@ mod tests {
             program(&mut recording, 2, format!("/none/{time}").as_bytes(), time);
             recording.take(Stamp { pid: 2, tid: 2, time: time + 50, id: 0, cpu: 0 }, Event::Exit { pid: 2, tid: 2 });
             forget_before(&mut recording, time + 60);
-            assert_eq!(recording.turn().counts.samples, 1);
+            assert_eq!(recording.rotate().counts.samples, 1);
         }
         assert_eq!(recording.objects.iter().count(), 3);
         assert!(recording.comms.is_empty() && recording.locations().is_empty());

@@ -5,7 +5,7 @@
 //! ended. So at the end of a round everything that is not newer than the newest record of the round before it is
 //! complete, and is handed out. No more than two rounds are held at a time.
 
-use super::stream::RECORD_HEADER;
+use super::record_reader::RECORD_HEADER;
 
 /// A recording that never ends a round is held so far, then its older half is let go.
 const MOST: usize = 256 << 20;

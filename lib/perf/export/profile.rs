@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::recording::{Recording, Tally, WeightBy};
-use super::state::State;
-use super::symbols::frame::NamedFrame;
-use super::symbols::symbolize::Symbolized;
 use crate::Error;
 use crate::markers;
 use crate::markers::LOST;
 use crate::markers::TRUNCATED;
+use crate::perf::recording::{Recording, Tally, WeightBy};
+use crate::perf::symbols::frame::NamedFrame;
+use crate::perf::symbols::symbolize::Symbolized;
+use crate::perf::thread_state::ThreadState;
 use crate::profile::{FrameId, Frames, Profile, Weight, Weights};
 use crate::symbol_name::simplify;
 
@@ -46,7 +46,7 @@ impl Recording {
                     stack.extend_from_slice(frames.named(frame, java, &mut profile.frames));
                 }
             }
-            if this.state == State::Lost {
+            if this.state == ThreadState::Lost {
                 stack.clear();
                 stack.push(lost);
             }

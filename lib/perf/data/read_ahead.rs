@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
-use super::stream::RECORD_HEADER;
+use super::record_reader::RECORD_HEADER;
 
 /// So many bytes of records are handed over at once.
 const BATCH: usize = 512 << 10;

@@ -6,7 +6,7 @@ use crate::markers::UNSAMPLED;
 
 /// The state in which a stack was seen. All but the first are frames of their own in a profile, as its leaf.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum State {
+pub enum ThreadState {
     /// On a CPU, where it was sampled.
     #[default]
     Running,
@@ -26,7 +26,7 @@ pub enum State {
     Lost,
 }
 
-impl State {
+impl ThreadState {
     const ALL: [Self; 8] = [
         Self::Running,
         Self::Blocked,
@@ -76,8 +76,8 @@ impl State {
 mod tests {
     #[test]
     fn numbers_are_those_of_the_states() {
-        for (number, state) in super::State::ALL.into_iter().enumerate() {
-            assert_eq!((state.number() as usize, super::State::of(state.number())), (number, state));
+        for (number, state) in super::ThreadState::ALL.into_iter().enumerate() {
+            assert_eq!((state.number() as usize, super::ThreadState::of(state.number())), (number, state));
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::places::Location;
 use super::stack::HEAD;
 use super::{Kept, Recording};
+use crate::perf::location::Location;
 use crate::perf::objects::object::Object;
 
 impl Recording {

@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
-use super::objects::object::Object;
-use super::recording::{Kept, Location, Recording, WeightBy};
-use super::symbols::frame::NamedFrame;
-use super::symbols::symbolize::Symbolized;
 use crate::markers;
+use crate::perf::location::Location;
+use crate::perf::objects::object::Object;
+use crate::perf::recording::{Kept, Recording, WeightBy};
+use crate::perf::symbols::frame::NamedFrame;
+use crate::perf::symbols::symbolize::Symbolized;
 
 /// The clock whose times are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -1,0 +1,33 @@
+//! A process at a point in time.
+
+use crate::perf::cfi::CfiTable;
+use crate::perf::event::Address;
+use crate::perf::objects::registry::Objects;
+use crate::perf::process::{Mapping, Processes};
+
+/// A thread of a process at the time of a sample, and what is known about the process then.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessSnapshot<'a> {
+    /// The process ID.
+    pub pid: u32,
+    /// The thread ID.
+    pub tid: u32,
+    /// The time of the sample.
+    pub time: u64,
+    /// The mappings of all processes.
+    pub processes: &'a Processes,
+    /// The objects that are mapped.
+    pub objects: &'a Objects,
+}
+
+impl<'a> ProcessSnapshot<'a> {
+    /// Returns what is mapped at an address.
+    pub(super) fn find_mapping(&self, address: Address) -> Option<Mapping> {
+        self.processes.find(self.pid, address.lookup(), self.time)
+    }
+
+    /// Returns the unwind information of JIT code at an address, if the compiler wrote it to its jitdump.
+    pub(super) fn find_jit_cfi(&self, address: u64) -> Option<&'a CfiTable> {
+        self.objects.jit_code.dump(self.pid)?.find(address, self.time)?.unwinding()
+    }
+}

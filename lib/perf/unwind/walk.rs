@@ -1,0 +1,187 @@
+//! Walks a stack from its innermost frame to its root.
+
+use addr2line::gimli;
+use framehop::FrameAddress;
+
+use super::Unwinder;
+use super::arch::{Architecture, Registers, StepOutcome};
+use super::cfi_stepper::CfiStepper;
+use super::code::{Code, read_code_before};
+use super::frame::Frame;
+use super::modules::UnwindInfo;
+use super::native::Native;
+use super::snapshot::ProcessSnapshot;
+use super::stack::{Stack, Tail};
+use crate::perf::event::Address;
+use crate::perf::process::Mapping;
+use crate::perf::stop_reason::StopReason;
+
+/// The registers that framehop follows.
+type Regs = <Native as Architecture>::Regs;
+
+impl Unwinder {
+    /// Walks a stack from `ip` on, and appends its frames.
+    pub(super) fn walk(
+        &mut self,
+        snapshot: ProcessSnapshot<'_>,
+        ip: u64,
+        regs: &mut Regs,
+        registers: &Registers<'_>,
+        stack: &mut Stack<'_>,
+    ) -> StopReason {
+        let mut address = Address { value: ip, in_kernel: false, exact: true };
+        let mut mapping = snapshot.find_mapping(address);
+        loop {
+            self.frames.push(Frame { address, mapping, stack_pointer: Native::stack_pointer(regs) });
+            if self.frames.len() >= self.max_frames {
+                return StopReason::TooDeep;
+            }
+            let code = mapping.and_then(|mapping| Code::find(mapping, address.lookup(), snapshot.objects));
+            if code.as_ref().is_some_and(Code::is_entry_point) {
+                return StopReason::Root;
+            }
+            let next = match self.step(snapshot, address, code.as_ref(), regs, registers, stack) {
+                StepOutcome::Root => return StopReason::Root,
+                StepOutcome::Unreadable => return self.stop_unreadable(stack),
+                StepOutcome::Failed => return self.stop_failed(stack),
+                StepOutcome::Caller(next) => next,
+            };
+            let same = mapping.filter(|mapping| (mapping.start..mapping.end).contains(&next.lookup()));
+            let next_mapping = same.or_else(|| snapshot.find_mapping(next));
+            let next_mapping = next_mapping.filter(|mapping| is_return_address(snapshot, next, *mapping, stack));
+            let Some(next_mapping) = next_mapping else { return self.stop_failed(stack) };
+            (address, mapping) = (next, Some(next_mapping));
+            stack.passed(Native::stack_pointer(regs), next.value, self.frames.len());
+        }
+    }
+
+    /// Steps to the caller: with JIT unwind information, with the CFI of the object, or with framehop.
+    fn step(
+        &mut self,
+        snapshot: ProcessSnapshot<'_>,
+        address: Address,
+        code: Option<&Code<'_>>,
+        regs: &mut Regs,
+        registers: &Registers<'_>,
+        stack: &mut Stack<'_>,
+    ) -> StepOutcome {
+        let Some(code) = code else {
+            if let Some(cfi) = snapshot.find_jit_cfi(address.lookup())
+                && let Some(entry) = cfi.find(address.lookup())
+            {
+                let read = |register, stack: &mut Stack<'_>| self.read_register(snapshot, register, registers, stack);
+                return CfiStepper::<Native>::new(regs, &read, stack).step(cfi, entry, address.lookup());
+            }
+            return match Native::step_trampoline(address, regs, stack) {
+                Some(outcome) => outcome,
+                None => self.step_with_framehop(None, address, regs, stack),
+            };
+        };
+        self.modules.load(code);
+        let Some(UnwindInfo::Loaded { base, cfi, .. }) = self.modules.get(code) else {
+            return self.step_with_framehop(None, address, regs, stack);
+        };
+        if let Some(entry) = cfi.find(code.svma) {
+            let read = |register, stack: &mut Stack<'_>| self.read_register(snapshot, register, registers, stack);
+            let outcome = CfiStepper::<Native>::new(regs, &read, stack).step(cfi, entry, code.svma);
+            if let Some(frame) = self.frames.last_mut().filter(|_| entry.is_signal()) {
+                frame.address.exact = true;
+            }
+            return outcome;
+        }
+        let svma = code.svma + u64::from(!address.exact);
+        let lookup = match address.exact {
+            true => Some(FrameAddress::from_instruction_pointer(base + svma)),
+            false => FrameAddress::from_return_address(base + svma),
+        };
+        self.step_with_framehop(lookup, address, regs, stack)
+    }
+
+    /// Steps to the caller with framehop. `lookup` is the address in the address space of the modules.
+    ///
+    /// Without one, framehop follows frame pointers.
+    fn step_with_framehop(
+        &mut self,
+        lookup: Option<FrameAddress>,
+        address: Address,
+        regs: &mut Regs,
+        stack: &mut Stack<'_>,
+    ) -> StepOutcome {
+        let knows_code = lookup.is_some();
+        let lookup = lookup.unwrap_or_else(|| outside_of_modules(address.exact));
+        let mut last = None;
+        let mut read = |address| {
+            last = stack.read(address);
+            last.ok_or(())
+        };
+        let is_first = self.frames.len() == 1;
+        match self.modules.step(lookup, regs, &mut read) {
+            // The stack of a thread that has ended reads as zeros, but code with unwind information has a caller.
+            Ok(None) if knows_code && last == Some(0) && stack.tail() != Tail::Unread => StepOutcome::Failed,
+            // A register or a word is zero by chance: the innermost function has a caller, unless it is the entry point.
+            Ok(None) if is_first => StepOutcome::Failed,
+            Ok(Some(0)) | Ok(None) | Err(framehop::Error::ReturnAddressIsNull) => StepOutcome::Root,
+            Ok(Some(caller)) => StepOutcome::Caller(Address { value: caller, in_kernel: false, exact: false }),
+            Err(framehop::Error::CouldNotReadStack(_)) if stack.missed_above() => StepOutcome::Unreadable,
+            Err(_) => StepOutcome::Failed,
+        }
+    }
+
+    /// Returns the value that a register has in the last frame, for registers that framehop does not follow.
+    ///
+    /// It is the value in the first frame, unless a frame between has saved the register.
+    fn read_register(
+        &self,
+        snapshot: ProcessSnapshot<'_>,
+        register: gimli::Register,
+        registers: &Registers<'_>,
+        stack: &mut Stack<'_>,
+    ) -> Option<u64> {
+        let mut value = registers.get(Native::perf_register(register)?)?;
+        for (frame, caller) in self.frames.iter().zip(&self.frames[1..]) {
+            let code = Code::find(frame.mapping?, frame.address.lookup(), snapshot.objects)?;
+            let UnwindInfo::Loaded { cfi, .. } = self.modules.get(&code)? else { return None };
+            if let Some(offset) = cfi.saved_register(register, code.svma)? {
+                value = stack.read(caller.stack_pointer.wrapping_add_signed(offset))?;
+            }
+        }
+        Some(value)
+    }
+
+    /// Stops where the rest of the stack cannot be read.
+    fn stop_unreadable(&mut self, stack: &Stack<'_>) -> StopReason {
+        match stack.tail() {
+            Tail::Unread | Tail::Anchored => StopReason::DumpTooSmall,
+            Tail::Adrift | Tail::Gone => self.discard_tail(stack),
+        }
+    }
+
+    /// Stops where no rule finds the caller, or what it finds is no return address.
+    fn stop_failed(&mut self, stack: &Stack<'_>) -> StopReason {
+        if stack.tail() == Tail::Unread { StopReason::NoUnwindInformation } else { self.discard_tail(stack) }
+    }
+
+    /// Drops the frames that were found in a part of the live stack that failed the checks.
+    pub(super) fn discard_tail(&mut self, stack: &Stack<'_>) -> StopReason {
+        self.frames.truncate(stack.frames_in_dump());
+        StopReason::StaleTail
+    }
+}
+
+/// True if a call may return to an address.
+///
+/// In the copy of a stack it must be mapped code. What was read from a live stack must also follow a call instruction.
+fn is_return_address(snapshot: ProcessSnapshot<'_>, address: Address, mapping: Mapping, stack: &mut Stack<'_>) -> bool {
+    if address.exact || stack.tail() == Tail::Unread {
+        return mapping.end > address.value - 1;
+    }
+    let mut code = [0; Native::LONGEST_CALL];
+    let read = read_code_before(snapshot, mapping, address.value, &mut code, stack);
+    read.is_none_or(|()| Native::ends_with_call(&code))
+}
+
+/// Returns an address that lies in no module, so that framehop follows frame pointers.
+fn outside_of_modules(is_exact: bool) -> FrameAddress {
+    let instruction = FrameAddress::from_instruction_pointer(1);
+    if is_exact { instruction } else { FrameAddress::from_return_address(2).unwrap_or(instruction) }
+}
