@@ -48,7 +48,7 @@ impl<'a> Document<'a> {
     pub(super) fn line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
         if self.taken == self.block.len() {
             self.taken = 0;
-            if !self.input.next_into(&mut self.block, last_line_end)? {
+            if !self.input.read_block(&mut self.block, last_line_end)? {
                 return Ok(false);
             }
             self.log.progress(self.block.len());

@@ -161,7 +161,7 @@ fn read(
     let found = detect::format(&mut input, options);
     let Ok(Some(format)) = found else {
         // Of what cannot be read further there may be too little.
-        input.told()?;
+        input.check_failure()?;
         return found.map(|_| None);
     };
     if let Some(found) = format.weight_kind(input.head()?) {
@@ -177,7 +177,7 @@ fn read(
     match format.reader {
         FormatReader::Blocks { find_boundary, new_parser } => {
             first.parsers.entry(format.name).or_insert_with(|| new_parser(options));
-            let feed = Mutex::new(Feed { next: input.each(find_boundary), handed_out: 0, ended: false });
+            let feed = Mutex::new(Feed { next: input.into_block_source(find_boundary), handed_out: 0, ended: false });
             read_samples(&Shared { format: format.name, feed, log: Mutex::new(log) }, first, others).map(|()| None)
         }
         FormatReader::Lines(read) | FormatReader::Bytes(read) => {

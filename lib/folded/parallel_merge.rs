@@ -111,7 +111,7 @@ fn place(file: &FileRange, stack: &[u8], span: u64, kind: Kind) -> Result<u64, E
 fn stacks_from(file: &FileRange, place: u64, kind: Kind) -> impl Iterator<Item = Result<(u64, Vec<u8>), Error>> {
     // What stands there up to the end of a line began before it.
     let (mut at, mut is_amid) = (place.saturating_sub(1), place > 0);
-    let mut text = BufReader::with_capacity(PIECE as usize, file.within(at..file.end));
+    let mut text = BufReader::with_capacity(PIECE as usize, file.subrange(at..file.end));
     let mut line = Vec::new();
     std::iter::from_fn(move || {
         loop {

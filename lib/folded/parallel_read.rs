@@ -24,7 +24,7 @@ pub fn read_parallel<T: StackSink + Send>(source: &Source, target: impl Fn() -> 
         diagnostics.set_strict(true);
         target.begin(kind);
         let next =
-            |block: &mut Block| feed.lock().unwrap_or_else(PoisonError::into_inner).next_into(block, last_line_end);
+            |block: &mut Block| feed.lock().unwrap_or_else(PoisonError::into_inner).read_block(block, last_line_end);
         Reader::amid(&mut target, kind).blocks("", next, &mut diagnostics).ok()?;
         target.end().ok()?;
         Some(target)

@@ -49,7 +49,7 @@ pub fn read_all(sources: &[Source], target: &mut dyn StackSink, diagnostics: &mu
     for source in sources {
         let result = source.open_without_thread().and_then(|mut input| {
             let name = input.name().to_owned();
-            let mut blocks = ReadAhead::new(move |block: &mut Block| input.next_into(block, last_line_end));
+            let mut blocks = ReadAhead::new(move |block: &mut Block| input.read_block(block, last_line_end));
             reader.read(&name, |block| blocks.next(block), diagnostics)
         });
         match result {
@@ -102,7 +102,7 @@ pub fn read_into(profile: Profile, input: &mut Blocks, diagnostics: &mut Diagnos
     let kind = if profile.is_differential() { Kind::Differential } else { Kind::Plain };
     let mut gathered = Gathered { profile, batch: Batch::default() };
     let name = input.name().to_owned();
-    let next = |block: &mut Block| input.next_into(block, last_line_end);
+    let next = |block: &mut Block| input.read_block(block, last_line_end);
     Reader::new(&mut gathered, Some(kind)).read(&name, next, diagnostics)?;
     gathered.into_profile()
 }
@@ -273,7 +273,7 @@ mod tests {
         let mut input = Blocks::new("t".to_owned(), Box::new(std::io::Cursor::new(text.to_vec()))).unwrap();
         let mut diagnostics = Diagnostics::silent();
         let mut gathered = super::Gathered::default();
-        let next = |block: &mut Block| input.next_into(block, last_line_end);
+        let next = |block: &mut Block| input.read_block(block, last_line_end);
         super::Reader::new(&mut gathered, None).read("t", next, &mut diagnostics).unwrap();
         (gathered.into_profile().unwrap(), diagnostics.skipped_lines())
     }

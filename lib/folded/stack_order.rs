@@ -86,7 +86,7 @@ impl Reader {
 
     /// Goes to the next block; `false` at the end.
     pub(super) fn fill(&mut self, lines: &mut Lines) -> Result<bool, Error> {
-        if self.ended || !self.input.next_into(&mut lines.block, last_line_end)? {
+        if self.ended || !self.input.read_block(&mut lines.block, last_line_end)? {
             return Ok(false);
         }
         lines.entries.clear();

@@ -3,32 +3,31 @@
 use std::io::{self, Read};
 use std::ops::Deref;
 
-use super::read_ahead::{PIECE, ReadAhead, ReadAheadReader};
+use super::read::{READ_SIZE, read_full, read_some};
+use super::read_ahead::{PIECE_SIZE, ReadAhead, ReadAheadReader};
 use super::{compressed, utf16};
 use crate::Error;
 
-/// How much is read at once. Larger brought nothing (measured from 64 KiB to 4 MiB).
-pub(super) const BLOCK: usize = 128 * 1024;
+/// Length of the longest record that is accepted, so that a small compressed file cannot fill the memory.
+const MAX_RECORD: usize = 64 << 20;
 
-/// The longest record that is taken, so that a small compressed file cannot fill the memory.
-const LONGEST: usize = 64 << 20;
-
-/// A buffer that [`Blocks::next_into`] fills: one a reader, so that several can work on one input.
+/// A buffer that [`Blocks::read_block`] fills. Each reader has its own, so that several can share one input.
 #[derive(Default)]
 pub struct Block {
     bytes: Vec<u8>,
+    /// Number of valid bytes in `bytes`.
     filled: usize,
 }
 
 impl Block {
     fn set(&mut self, bytes: &[u8]) {
         self.filled = 0;
-        self.room(bytes.len())[..bytes.len()].copy_from_slice(bytes);
+        self.spare(bytes.len())[..bytes.len()].copy_from_slice(bytes);
         self.filled = bytes.len();
     }
 
-    /// Room for at least `size` bytes behind what is filled; zeroed once and not at every turn.
-    fn room(&mut self, size: usize) -> &mut [u8] {
+    /// Returns the unused bytes after the valid ones, at least `size`. They are zeroed only when the buffer grows.
+    fn spare(&mut self, size: usize) -> &mut [u8] {
         if self.bytes.len() < self.filled + size {
             self.bytes.resize(self.filled + size, 0);
         }
@@ -36,15 +35,12 @@ impl Block {
     }
 
     /// Reads once, at most `size` bytes; `false` at the end.
-    fn read(&mut self, reader: &mut dyn Read, size: usize) -> io::Result<bool> {
-        let read = read_some(reader, &mut self.room(size)[..size])?;
+    fn read_from(&mut self, reader: &mut dyn Read, size: usize) -> io::Result<bool> {
+        let read = read_some(reader, &mut self.spare(size)[..size])?;
         self.filled += read;
         Ok(read > 0)
     }
 }
-
-/// Exchanges a block for the next one; `false` at the end.
-pub(crate) type BlockSource = Box<dyn FnMut(&mut Block) -> Result<bool, Error> + Send>;
 
 impl Deref for Block {
     type Target = [u8];
@@ -54,26 +50,33 @@ impl Deref for Block {
     }
 }
 
+/// Fills a block with the next records; `false` at the end.
+pub(crate) type BlockSource = Box<dyn FnMut(&mut Block) -> Result<bool, Error> + Send>;
+
 /// An opened input, read in blocks of whole records.
+///
+/// The methods that return blocks take a function `find_boundary`: it returns where the last whole record in a text ends,
+/// if there is one. The rest of the text starts the next block. The end of the input ends a record too, unless the input
+/// could not be read completely.
 pub struct Blocks {
     name: String,
     reader: Box<dyn Read + Send>,
-    /// How much of it is read at once.
-    size: usize,
-    /// Whether reading it is work.
+    /// Number of bytes read at once.
+    read_size: usize,
+    /// True if the reader decompresses, and read-ahead has not been started.
     is_compressed: bool,
-    /// What was read and not handed out yet.
-    ahead: Block,
-    /// How much of that was read since.
-    taken: usize,
+    /// Bytes that were read and not returned in a block.
+    buffered: Block,
+    /// Number of buffered bytes that [`Read`] has consumed.
+    consumed: usize,
     block: Block,
-    ended: bool,
-    /// Why it ended early, until what was read before is handed out.
+    at_end: bool,
+    /// The error that ended the input; it is returned after all bytes before it.
     failure: Option<io::Error>,
 }
 
 impl Blocks {
-    /// Reads `raw`, decompressed if its first bytes say so; `name` is for messages.
+    /// Reads `raw`, decompressed and decoded to UTF-8 as its first bytes require; `name` is for messages.
     ///
     /// # Errors
     /// [`Error::Read`].
@@ -84,25 +87,25 @@ impl Blocks {
         let is_compressed = compressed::is_compressed(&magic[..read]);
         let reader = compressed::decompress(&magic[..read], Box::new(start.chain(raw)));
         let reader = utf16::decode(reader).map_err(|error| Error::read(&name, error))?;
-        Ok(Self { is_compressed, ..Self::plain(name, reader, BLOCK) })
+        Ok(Self { is_compressed, ..Self::without_decoding(name, reader, READ_SIZE) })
     }
 
-    /// Reads text as it is, so much at once.
-    pub(super) fn plain(name: String, reader: Box<dyn Read + Send>, size: usize) -> Self {
+    /// Reads bytes as they are, `read_size` at once.
+    pub(super) fn without_decoding(name: String, reader: Box<dyn Read + Send>, read_size: usize) -> Self {
         Self {
             name,
             reader,
-            size,
+            read_size,
             is_compressed: false,
-            ahead: Block::default(),
-            taken: 0,
+            buffered: Block::default(),
+            consumed: 0,
             block: Block::default(),
-            ended: false,
+            at_end: false,
             failure: None,
         }
     }
 
-    /// Decompresses, if there is anything to decompress, in a thread of its own.
+    /// Moves decompression, if there is any, to another thread.
     #[must_use]
     pub fn read_ahead(mut self) -> Self {
         if std::mem::take(&mut self.is_compressed) {
@@ -111,161 +114,142 @@ impl Blocks {
         self
     }
 
-    /// The name for messages.
+    /// Returns the name for messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The first bytes without taking them, a block of them and the first line at least: for telling the format.
+    /// Returns the first bytes without consuming them, to detect the format: 128 KiB if there are as many, and at least the
+    /// first line.
     ///
     /// # Errors
     /// [`Error::Read`].
     pub fn head(&mut self) -> Result<&[u8], Error> {
-        let mut wanted = BLOCK;
-        while !self.ended && self.ahead.len() <= LONGEST {
-            if self.ahead.len() >= wanted {
-                // A first line that is longer tells nothing until all of it is there.
-                if memchr::memchr(b'\n', &self.ahead[wanted - BLOCK..]).is_some() {
+        let mut wanted = READ_SIZE;
+        while !self.at_end && self.buffered.len() <= MAX_RECORD {
+            if self.buffered.len() >= wanted {
+                // A longer first line is needed completely before it tells the format.
+                if memchr::memchr(b'\n', &self.buffered[wanted - READ_SIZE..]).is_some() {
                     break;
                 }
-                wanted += BLOCK;
+                wanted += READ_SIZE;
             }
-            let rest = wanted - self.ahead.len();
-            let mut ahead = std::mem::take(&mut self.ahead);
-            self.read_into(&mut ahead, rest);
-            self.ahead = ahead;
+            let rest = wanted - self.buffered.len();
+            let mut buffered = std::mem::take(&mut self.buffered);
+            self.read_into(&mut buffered, rest);
+            self.buffered = buffered;
         }
-        if self.ahead.len() == self.taken {
-            self.told()?;
+        if self.buffered.len() == self.consumed {
+            self.check_failure()?;
         }
-        Ok(&self.ahead[self.taken..])
+        Ok(&self.buffered[self.consumed..])
     }
 
-    /// Reads once, at most `size` bytes. Where that fails it is the end, and is told when all that came before is taken.
+    /// Reads once, at most `size` bytes. An error ends the input; it is kept until all bytes before it are returned.
     fn read_into(&mut self, block: &mut Block, size: usize) {
-        match block.read(&mut *self.reader, size) {
-            Ok(more) => self.ended = !more,
-            Err(error) => (self.ended, self.failure) = (true, Some(error)),
+        match block.read_from(&mut *self.reader, size) {
+            Ok(more) => self.at_end = !more,
+            Err(error) => (self.at_end, self.failure) = (true, Some(error)),
         }
     }
 
-    /// Says why the input ended early, if it did and it was not said.
-    pub(crate) fn told(&mut self) -> Result<(), Error> {
+    /// Returns the error that ended the input, if there was one and it was not returned yet.
+    pub(crate) fn check_failure(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), |error| Err(Error::read(&self.name, error)))
     }
 
-    /// The next block of whole records. `cut` finds where the last whole record in some text ends, if there is one;
-    /// what stands behind it comes first in the next block. The input's end is an end of a record, unless it could not be
-    /// read to its end.
+    /// Returns the next block of whole records; `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Read`], also where a single record is longer than 64 MiB.
-    pub fn next(&mut self, cut: impl Fn(&[u8]) -> Option<usize>) -> Result<Option<&[u8]>, Error> {
+    /// [`Error::Read`], also if a single record is longer than 64 MiB.
+    pub fn next_block(&mut self, find_boundary: impl Fn(&[u8]) -> Option<usize>) -> Result<Option<&[u8]>, Error> {
         let mut block = std::mem::take(&mut self.block);
-        let found = self.next_into(&mut block, cut);
+        let found = self.read_block(&mut block, find_boundary);
         self.block = block;
         Ok(found?.then_some(&*self.block))
     }
 
-    /// As [`next`](Self::next), into a buffer of the caller's; `false` at the end.
+    /// Like [`next_block`](Self::next_block), but reads into a buffer of the caller; `false` at the end.
     ///
     /// # Errors
-    /// [`Error::Read`], also where a single record is longer than 64 MiB.
-    pub fn next_into(&mut self, block: &mut Block, cut: impl Fn(&[u8]) -> Option<usize>) -> Result<bool, Error> {
-        block.set(&self.ahead[self.taken..]);
-        (self.ahead.filled, self.taken) = (0, 0);
-        // Twice as much at every vain search, so that a long record is not searched over and over.
+    /// [`Error::Read`], also if a single record is longer than 64 MiB.
+    pub fn read_block(
+        &mut self,
+        block: &mut Block,
+        find_boundary: impl Fn(&[u8]) -> Option<usize>,
+    ) -> Result<bool, Error> {
+        block.set(&self.buffered[self.consumed..]);
+        (self.buffered.filled, self.consumed) = (0, 0);
+        // Each search covers at least twice as much as the last one, so that a long record takes linear time.
         let mut searched = 0;
         loop {
-            while !self.ended && (block.len() <= searched || block.len() < searched * 2) {
-                self.read_into(block, self.size);
+            while !self.at_end && (block.len() <= searched || block.len() < searched * 2) {
+                self.read_into(block, self.read_size);
             }
-            if self.ended && self.failure.is_none() {
+            if self.at_end && self.failure.is_none() {
                 return Ok(!block.is_empty());
             }
-            if let Some(end) = cut(block).filter(|end| *end > 0) {
-                self.ahead.set(&block[end..]);
+            if let Some(end) = find_boundary(block).filter(|end| *end > 0) {
+                self.buffered.set(&block[end..]);
                 block.filled = end;
                 return Ok(true);
             }
-            self.told()?;
+            self.check_failure()?;
             searched = block.len();
-            if searched > LONGEST {
+            if searched > MAX_RECORD {
                 let error = io::Error::new(io::ErrorKind::InvalidData, "a single record is longer than 64 MiB");
                 return Err(Error::read(&self.name, error));
             }
         }
     }
 
-    /// All blocks that [`next_into`](Self::next_into) gives: from a thread of its own if they are decompressed.
-    pub(crate) fn each(mut self, cut: fn(&[u8]) -> Option<usize>) -> BlockSource {
+    /// Returns a function that reads block after block, on another thread if the input is compressed.
+    pub(crate) fn into_block_source(mut self, find_boundary: fn(&[u8]) -> Option<usize>) -> BlockSource {
         if !self.is_compressed {
-            return Box::new(move |block| self.next_into(block, cut));
+            return Box::new(move |block| self.read_block(block, find_boundary));
         }
-        self.size = PIECE;
-        let mut ahead = ReadAhead::new(move |block: &mut Block| self.next_into(block, cut));
-        Box::new(move |block| ahead.next(block))
+        self.read_size = PIECE_SIZE;
+        let mut blocks = ReadAhead::new(move |block: &mut Block| self.read_block(block, find_boundary));
+        Box::new(move |block| blocks.next(block))
     }
 
-    /// Everything that is left.
+    /// Reads everything up to the end of the input.
     ///
     /// # Errors
     /// [`Error::Read`].
-    pub fn rest(&mut self) -> Result<&[u8], Error> {
-        self.block.set(&self.ahead[self.taken..]);
-        (self.ahead.filled, self.taken) = (0, 0);
+    pub fn read_rest(&mut self) -> Result<&[u8], Error> {
+        self.block.set(&self.buffered[self.consumed..]);
+        (self.buffered.filled, self.consumed) = (0, 0);
         let mut block = std::mem::take(&mut self.block);
-        while !self.ended {
-            self.read_into(&mut block, BLOCK);
+        while !self.at_end {
+            self.read_into(&mut block, READ_SIZE);
         }
         self.block = block;
-        self.told()?;
+        self.check_failure()?;
         Ok(&self.block)
     }
 }
 
-/// What was not handed out yet, as bytes.
+/// Reads the bytes that were not returned in a block.
 impl Read for Blocks {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.taken == self.ahead.len() {
-            (self.ahead.filled, self.taken) = (0, 0);
+        if self.consumed == self.buffered.len() {
+            (self.buffered.filled, self.consumed) = (0, 0);
             return match self.failure.take() {
                 Some(error) => Err(error),
-                None if self.ended => Ok(0),
+                None if self.at_end => Ok(0),
                 None => self.reader.read(buffer),
             };
         }
-        let rest = &self.ahead[self.taken..];
-        let read = rest.len().min(buffer.len());
-        buffer[..read].copy_from_slice(&rest[..read]);
-        self.taken += read;
+        let read = (&self.buffered[self.consumed..]).read(buffer)?;
+        self.consumed += read;
         Ok(read)
     }
 }
 
-/// Where the last whole line in a text ends: the usual cut for formats of one line a record.
+/// Returns where the last whole line in a text ends: the boundary for formats of one record per line.
 pub fn last_line_end(text: &[u8]) -> Option<usize> {
     memchr::memrchr(b'\n', text).map(|end| end + 1)
-}
-
-pub(super) fn read_some(reader: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match reader.read(buffer) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            result => return result,
-        }
-    }
-}
-
-pub(super) fn read_full(reader: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match read_some(reader, &mut buffer[filled..])? {
-            0 => break,
-            read => filled += read,
-        }
-    }
-    Ok(filled)
 }
 
 #[cfg(test)]
@@ -277,11 +261,11 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_whole_lines_and_lose_nothing() {
+    fn returns_all_bytes_in_blocks_of_whole_lines() {
         let text: Vec<u8> = (0..60_000).flat_map(|n| format!("line {n}\n").into_bytes()).chain(*b"tail").collect();
         let mut input = blocks(&text);
         let mut seen = Vec::new();
-        while let Some(block) = input.next(last_line_end).unwrap() {
+        while let Some(block) = input.next_block(last_line_end).unwrap() {
             assert!(block.ends_with(b"\n") || seen.len() + block.len() == text.len());
             seen.extend_from_slice(block);
         }
@@ -289,12 +273,12 @@ mod tests {
     }
 
     #[test]
-    fn a_long_record_comes_whole() {
+    fn returns_a_long_record_in_one_block() {
         let text = [&[b'x'; 1_000_000][..], b"\nshort\n"].concat();
         let mut input = blocks(&text);
-        assert!(input.head().unwrap().contains(&b'\n'), "the head holds the first line");
+        assert!(input.head().unwrap().contains(&b'\n'), "the head contains the first line");
         let mut seen = Vec::new();
-        while let Some(block) = input.next(last_line_end).unwrap() {
+        while let Some(block) = input.next_block(last_line_end).unwrap() {
             assert!(block.ends_with(b"\n"));
             seen.extend_from_slice(block);
         }
@@ -302,20 +286,20 @@ mod tests {
     }
 
     #[test]
-    fn the_head_is_not_taken() {
+    fn head_consumes_nothing() {
         let mut input = blocks(b"one\ntwo\n");
         assert_eq!(input.head().unwrap(), b"one\ntwo\n");
-        assert_eq!(input.rest().unwrap(), b"one\ntwo\n");
+        assert_eq!(input.read_rest().unwrap(), b"one\ntwo\n");
     }
 
     #[test]
-    fn bytes_are_read_from_where_blocks_ended() {
+    fn reads_bytes_after_the_last_block() {
         let text: Vec<u8> = (0..90_000).flat_map(|n| format!("line {n}\n").into_bytes()).collect();
         let mut input = blocks(&text);
         input.head().unwrap();
         let (mut seen, mut piece) = (vec![0; 10], [0; 999]);
         std::io::Read::read_exact(&mut input, &mut seen).unwrap();
-        seen.extend_from_slice(input.next(last_line_end).unwrap().unwrap());
+        seen.extend_from_slice(input.next_block(last_line_end).unwrap().unwrap());
         while let read @ 1.. = std::io::Read::read(&mut input, &mut piece).unwrap() {
             seen.extend_from_slice(&piece[..read]);
         }
@@ -323,16 +307,16 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_before_a_failure_is_handed_out() {
+    fn returns_what_was_read_before_a_failure() {
         let text = b"one\ntwo\nthr";
         let failing = || std::io::Read::chain(&text[..], Failing);
         let mut input = Blocks::new("test".to_owned(), Box::new(failing())).unwrap();
         assert_eq!(input.head().unwrap(), text);
-        assert_eq!(input.next(last_line_end).unwrap().unwrap(), b"one\ntwo\n", "half a record is none");
-        assert!(input.next(last_line_end).is_err());
-        assert!(input.next(last_line_end).unwrap().is_none());
+        assert_eq!(input.next_block(last_line_end).unwrap().unwrap(), b"one\ntwo\n", "an incomplete record is dropped");
+        assert!(input.next_block(last_line_end).is_err());
+        assert!(input.next_block(last_line_end).unwrap().is_none());
         let mut input = Blocks::new("test".to_owned(), Box::new(failing())).unwrap();
-        assert!(input.rest().is_err(), "a document is whole or none");
+        assert!(input.read_rest().is_err(), "an incomplete document is an error");
     }
 
     struct Failing;

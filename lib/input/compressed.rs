@@ -1,4 +1,4 @@
-//! Compressed input: gzip and zstd, recognised by their first bytes; several members or frames are one text.
+//! Decompresses gzip and zstd, recognized by their first bytes. Several members or frames are one text.
 
 use std::io::{self, BufRead as _, BufReader, Read};
 
@@ -6,33 +6,33 @@ use flate2::bufread::GzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use super::blocks::BLOCK;
+use super::read::READ_SIZE;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 type Reader = Box<dyn Read + Send>;
 
-/// Whether a text's first bytes say that it is compressed.
+/// True if the first bytes are those of a gzip or zstd file.
 pub(super) fn is_compressed(start: &[u8]) -> bool {
     start.starts_with(GZIP) || start.starts_with(ZSTD)
 }
 
-/// What `raw` decompresses to if `start`, its first bytes, says that it is compressed; else `raw` itself.
+/// Decompresses `raw` if `start`, its first bytes, are those of a compressed file; otherwise returns `raw` itself.
 pub(super) fn decompress(start: &[u8], raw: Reader) -> Reader {
     if start.starts_with(GZIP) {
-        let raw = BufReader::with_capacity(BLOCK, raw);
+        let raw = BufReader::with_capacity(READ_SIZE, raw);
         Box::new(Decompressed { format: "gzip", reader: GzipMembers { member: Some(GzDecoder::new(raw)) } })
     } else if start.starts_with(ZSTD) {
-        let raw = BufReader::with_capacity(BLOCK, raw);
-        let reader = ZstdFrames { raw, decoder: Box::default(), within: false, cut: None };
+        let raw = BufReader::with_capacity(READ_SIZE, raw);
+        let reader = ZstdFrames { raw, decoder: Box::default(), in_frame: false, failure: None };
         Box::new(Decompressed { format: "zstd", reader })
     } else {
         raw
     }
 }
 
-/// A decompressor whose complaints are put into words.
+/// A decompressor whose format errors are replaced by one message for all.
 struct Decompressed<R> {
     format: &'static str,
     reader: R,
@@ -50,7 +50,7 @@ impl<R: Read> Read for Decompressed<R> {
     }
 }
 
-/// All gzip members of a stream, one after the other; zeros may fill it up behind them.
+/// The gzip members of a stream, decompressed one after another. Zeros may follow a member as padding.
 struct GzipMembers {
     member: Option<GzDecoder<BufReader<Reader>>>,
 }
@@ -71,40 +71,42 @@ impl Read for GzipMembers {
                 }
                 raw.consume(zeros);
             }
-            let is_over = raw.fill_buf()?.is_empty();
-            self.member = self.member.take().filter(|_| !is_over).map(|member| GzDecoder::new(member.into_inner()));
+            let at_end = raw.fill_buf()?.is_empty();
+            self.member = self.member.take().filter(|_| !at_end).map(|member| GzDecoder::new(member.into_inner()));
         }
         Ok(0)
     }
 }
 
-/// All zstd frames of a stream, one after the other; frames that are to be skipped stand between them.
+/// The zstd frames of a stream, decompressed one after another. Skippable frames may be between them.
 struct ZstdFrames {
     raw: BufReader<Reader>,
     decoder: Box<FrameDecoder>,
-    within: bool,
-    /// What is amiss with the frame at hand: said when all that came before is handed out.
-    cut: Option<io::Error>,
+    in_frame: bool,
+    /// The error of the current frame, which is returned after all bytes decompressed before it.
+    failure: Option<io::Error>,
 }
 
-/// The last block of a frame, an empty one, and a checksum. With it the decoder hands out what it keeps of a frame that is
-/// cut short: that might still be referred to.
+/// An empty last block and a checksum.
+///
+/// The decoder keeps the window, to which later blocks may refer, until it sees the last block. With this block appended it
+/// returns the window of a truncated frame too.
 const LAST_BLOCK: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
 
 impl Read for ZstdFrames {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            if !self.within {
+            if !self.in_frame {
                 if self.raw.fill_buf()?.is_empty() {
                     return Ok(0);
                 }
-                self.begin()?;
+                self.begin_frame()?;
                 continue;
             }
             while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
-                let one = BlockDecodingStrategy::UptoBlocks(1);
-                if let Err(error) = self.decoder.decode_blocks(&mut self.raw, one) {
-                    self.cut = Some(io::Error::other(error));
+                let strategy = BlockDecodingStrategy::UptoBlocks(1);
+                if let Err(error) = self.decoder.decode_blocks(&mut self.raw, strategy) {
+                    self.failure = Some(io::Error::other(error));
                     if !self.raw.fill_buf()?.is_empty() {
                         break;
                     }
@@ -115,16 +117,17 @@ impl Read for ZstdFrames {
             if read > 0 {
                 return Ok(read);
             }
-            self.cut.take().map_or(Ok(()), Err)?;
-            self.end()?;
+            self.failure.take().map_or(Ok(()), Err)?;
+            self.end_frame()?;
         }
     }
 }
 
 impl ZstdFrames {
-    fn begin(&mut self) -> io::Result<()> {
+    /// Reads a frame header, or skips a skippable frame.
+    fn begin_frame(&mut self) -> io::Result<()> {
         match self.decoder.init(&mut self.raw) {
-            Ok(()) => self.within = true,
+            Ok(()) => self.in_frame = true,
             Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
                 if io::copy(&mut (&mut self.raw).take(length.into()), &mut io::sink())? < length.into() {
                     return Err(io::ErrorKind::UnexpectedEof.into());
@@ -135,10 +138,11 @@ impl ZstdFrames {
         Ok(())
     }
 
-    fn end(&mut self) -> io::Result<()> {
-        self.within = false;
-        let promised = self.decoder.get_checksum_from_data();
-        if promised.is_some() && promised != self.decoder.get_calculated_checksum() {
+    /// Compares the checksum of a frame, if it has one.
+    fn end_frame(&mut self) -> io::Result<()> {
+        self.in_frame = false;
+        let expected = self.decoder.get_checksum_from_data();
+        if expected.is_some() && expected != self.decoder.get_calculated_checksum() {
             return Err(io::Error::other("wrong checksum"));
         }
         Ok(())
@@ -159,7 +163,7 @@ mod tests {
         ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest)
     }
 
-    fn read(packed: &[u8]) -> std::io::Result<Vec<u8>> {
+    fn decompressed(packed: &[u8]) -> std::io::Result<Vec<u8>> {
         let mut text = Vec::new();
         super::decompress(&packed[..4.min(packed.len())], Box::new(Cursor::new(packed.to_vec())))
             .read_to_end(&mut text)
@@ -167,38 +171,38 @@ mod tests {
     }
 
     #[test]
-    fn several_members_or_frames_are_one_text() {
-        let skipped = [0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, b'a', b'b', b'c'];
-        assert_eq!(read(&[gzip(b"a 1\n"), gzip(b"b 2\n")].concat()).unwrap(), b"a 1\nb 2\n");
-        assert_eq!(read(&[&zstd(b"a 1\n")[..], &skipped, &zstd(b"b 2\n")].concat()).unwrap(), b"a 1\nb 2\n");
+    fn concatenates_members_and_frames() {
+        let skippable = [0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, b'a', b'b', b'c'];
+        assert_eq!(decompressed(&[gzip(b"a 1\n"), gzip(b"b 2\n")].concat()).unwrap(), b"a 1\nb 2\n");
+        assert_eq!(decompressed(&[&zstd(b"a 1\n")[..], &skippable, &zstd(b"b 2\n")].concat()).unwrap(), b"a 1\nb 2\n");
     }
 
     #[test]
-    fn zeros_may_fill_up_what_is_behind_a_member() {
-        assert_eq!(read(&[&gzip(b"a 1\n")[..], &[0; 70_000]].concat()).unwrap(), b"a 1\n");
-        assert_eq!(read(&[&gzip(b"a 1\n")[..], &[0; 9], &gzip(b"b 2\n")].concat()).unwrap(), b"a 1\nb 2\n");
-        assert!(read(&[&gzip(b"a 1\n")[..], b"\0more"].concat()).is_err());
+    fn skips_zeros_after_a_member() {
+        assert_eq!(decompressed(&[&gzip(b"a 1\n")[..], &[0; 70_000]].concat()).unwrap(), b"a 1\n");
+        assert_eq!(decompressed(&[&gzip(b"a 1\n")[..], &[0; 9], &gzip(b"b 2\n")].concat()).unwrap(), b"a 1\nb 2\n");
+        assert!(decompressed(&[&gzip(b"a 1\n")[..], b"\0more"].concat()).is_err());
     }
 
     #[test]
-    fn what_came_before_a_cut_is_handed_out() {
+    fn returns_the_bytes_before_a_truncation() {
         let text: Vec<u8> = (0..400_000).flat_map(|n| format!("main;f{n} {n}\n").into_bytes()).collect();
         for packed in [gzip(&text), zstd(&text)] {
             let mut all = Vec::new();
-            let cut = packed[..packed.len() / 2].to_vec();
-            super::decompress(&packed[..4], Box::new(Cursor::new(cut))).read_to_end(&mut all).unwrap_err();
+            let truncated = packed[..packed.len() / 2].to_vec();
+            super::decompress(&packed[..4], Box::new(Cursor::new(truncated))).read_to_end(&mut all).unwrap_err();
             assert!(text.starts_with(&all) && all.len() > text.len() / 3, "{}", all.len());
         }
     }
 
     #[test]
-    fn a_cut_or_a_changed_byte_is_said() {
+    fn reports_truncation_and_corruption() {
         let text: Vec<u8> = (0..20_000).flat_map(|n| format!("main;f{n} {n}\n").into_bytes()).collect();
         for (format, packed) in [("gzip", gzip(&text)), ("zstd", zstd(&text))] {
             let mut changed = packed.clone();
             changed[packed.len() / 2] ^= 0x55;
             for broken in [&packed[..packed.len() / 2], &packed[..packed.len() - 1], &packed[..5], &changed] {
-                let error = read(broken).unwrap_err();
+                let error = decompressed(broken).unwrap_err();
                 assert_eq!(error.to_string(), format!("the {format} data is cut short or corrupt"));
             }
         }

@@ -1,55 +1,57 @@
-//! UTF-16 text, as Windows programs write it: recognised by its byte-order mark, handed on as UTF-8.
+//! Decodes UTF-16, which Windows programs write, to UTF-8. It is recognized by its byte order mark.
 
 use std::io::{self, Cursor, Read};
 
-use super::blocks::{BLOCK, read_full, read_some};
+use super::read::{READ_SIZE, read_full, read_some};
 
 type Reader = Box<dyn Read + Send>;
 
-/// Whether a text begins with a byte-order mark of UTF-16.
-pub(super) fn is_marked(start: &[u8]) -> bool {
+/// True if a text starts with a UTF-16 byte order mark.
+pub(super) fn has_bom(start: &[u8]) -> bool {
     start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff])
 }
 
-/// The text as UTF-8 if it begins with a byte-order mark of UTF-16; else as it is.
+/// Decodes `raw` to UTF-8 if it starts with a UTF-16 byte order mark; otherwise returns it as it is.
 pub(super) fn decode(mut raw: Reader) -> io::Result<Reader> {
-    let mut mark = [0; 2];
-    let read = read_full(&mut *raw, &mut mark)?;
-    let unit: fn([u8; 2]) -> u16 = match mark {
+    let mut bom = [0; 2];
+    let read = read_full(&mut *raw, &mut bom)?;
+    let to_unit: fn([u8; 2]) -> u16 = match bom {
         [0xff, 0xfe] => u16::from_le_bytes,
         [0xfe, 0xff] => u16::from_be_bytes,
-        _ => return Ok(Box::new(Cursor::new(mark[..read].to_vec()).chain(raw))),
+        _ => return Ok(Box::new(Cursor::new(bom[..read].to_vec()).chain(raw))),
     };
-    Ok(Box::new(Utf16 { raw, unit, bytes: Vec::new(), text: Vec::new(), taken: 0 }))
+    Ok(Box::new(Utf16 { raw, to_unit, undecoded: Vec::new(), text: Vec::new(), consumed: 0 }))
 }
 
+/// A reader that decodes UTF-16 to UTF-8.
 struct Utf16 {
     raw: Reader,
-    unit: fn([u8; 2]) -> u16,
-    /// What was read and not decoded yet.
-    bytes: Vec<u8>,
-    /// What was decoded, and how much of it was taken.
+    to_unit: fn([u8; 2]) -> u16,
+    /// Bytes at the end of the last read that are no whole character.
+    undecoded: Vec<u8>,
     text: Vec<u8>,
-    taken: usize,
+    /// Number of bytes of `text` that were read.
+    consumed: usize,
 }
 
 impl Utf16 {
-    /// Decodes the next piece; what is no character becomes the one that says so. `false` at the end.
+    /// Reads and decodes once; `false` at the end. Invalid UTF-16 becomes U+FFFD.
     fn fill(&mut self) -> io::Result<bool> {
-        let kept = self.bytes.len();
-        self.bytes.resize(kept + BLOCK, 0);
-        let read = read_some(&mut *self.raw, &mut self.bytes[kept..])?;
-        self.bytes.truncate(kept + read);
-        let mut units: Vec<u16> = self.bytes.chunks_exact(2).map(|pair| (self.unit)([pair[0], pair[1]])).collect();
-        // The first half of a pair waits for the second.
-        let waits = read > 0 && units.last().is_some_and(|last| (0xd800..0xdc00).contains(last));
-        units.truncate(units.len() - usize::from(waits));
-        let rest = self.bytes.split_off(units.len() * 2);
-        (self.text, self.taken) = (String::from_utf16_lossy(&units).into_bytes(), 0);
-        self.bytes = rest;
-        if read == 0 && !self.bytes.is_empty() {
+        let kept = self.undecoded.len();
+        self.undecoded.resize(kept + READ_SIZE, 0);
+        let read = read_some(&mut *self.raw, &mut self.undecoded[kept..])?;
+        self.undecoded.truncate(kept + read);
+        let mut units: Vec<u16> =
+            self.undecoded.chunks_exact(2).map(|pair| (self.to_unit)([pair[0], pair[1]])).collect();
+        // A high surrogate is kept until its low surrogate is read.
+        let is_split = read > 0 && units.last().is_some_and(|last| (0xd800..0xdc00).contains(last));
+        units.truncate(units.len() - usize::from(is_split));
+        let rest = self.undecoded.split_off(units.len() * 2);
+        (self.text, self.consumed) = (String::from_utf16_lossy(&units).into_bytes(), 0);
+        self.undecoded = rest;
+        if read == 0 && !self.undecoded.is_empty() {
             self.text.extend_from_slice("\u{fffd}".as_bytes());
-            self.bytes.clear();
+            self.undecoded.clear();
         }
         Ok(read > 0)
     }
@@ -57,12 +59,10 @@ impl Utf16 {
 
 impl Read for Utf16 {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // A piece may hold no whole character.
-        while self.taken == self.text.len() && self.fill()? {}
-        let rest = &self.text[self.taken..];
-        let read = rest.len().min(buffer.len());
-        buffer[..read].copy_from_slice(&rest[..read]);
-        self.taken += read;
+        // One read may return less than a character.
+        while self.consumed == self.text.len() && self.fill()? {}
+        let read = (&self.text[self.consumed..]).read(buffer)?;
+        self.consumed += read;
         Ok(read)
     }
 }
@@ -80,8 +80,8 @@ mod tests {
     }
 
     #[test]
-    fn both_orders_and_pairs_across_pieces_are_read() {
-        let text = format!("{}\u{1f525}end 1\n", "x".repeat(super::BLOCK / 2 - 1));
+    fn decodes_both_byte_orders_and_split_surrogates() {
+        let text = format!("{}\u{1f525}end 1\n", "x".repeat(super::READ_SIZE / 2 - 1));
         let units: Vec<u16> = text.encode_utf16().collect();
         let bytes = |order: fn(u16) -> [u8; 2]| -> Vec<u8> {
             [0xfeff].iter().chain(&units).flat_map(|unit| order(*unit)).collect()

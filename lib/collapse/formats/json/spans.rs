@@ -19,7 +19,7 @@ impl Spans {
     pub fn load(path: &Path, diagnostics: &mut Diagnostics) -> Result<Self, Error> {
         let mut input = Source::File(path.to_owned()).open()?;
         let (name, mut number, mut spans) = (input.name().to_owned(), 0, Vec::new());
-        while let Some(block) = input.next(last_line_end)? {
+        while let Some(block) = input.next_block(last_line_end)? {
             for line in block.lines() {
                 number += 1;
                 match span(line.trim_ascii()) {

@@ -1,0 +1,107 @@
+//! Sources of input: standard input and files.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::{Blocks, compressed, pipe};
+use crate::Error;
+
+/// An input that can be opened and read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Standard input.
+    Stdin,
+    /// A file.
+    File(PathBuf),
+}
+
+impl Source {
+    /// Returns the sources that the operands of a command name: `-` is standard input, and so is an empty list.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if `-` is given twice.
+    pub fn from_operands(operands: &[PathBuf]) -> Result<Vec<Self>, Error> {
+        if operands.iter().filter(|path| is_dash(path)).count() > 1 {
+            return Err(Error::Usage("standard input (-) can be read only once".to_owned()));
+        }
+        if operands.is_empty() {
+            return Ok(vec![Self::Stdin]);
+        }
+        Ok(operands.iter().map(|path| if is_dash(path) { Self::Stdin } else { Self::File(path.clone()) }).collect())
+    }
+
+    /// Returns the name for messages.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Stdin => "stdin".to_owned(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// True for anything but a regular file: a pipe, a terminal, a device. Its writer may run at the same time.
+    pub fn is_stream(&self) -> bool {
+        match self {
+            Self::Stdin => !is_regular(Path::new("/dev/stdin")),
+            Self::File(path) => !is_regular(path),
+        }
+    }
+
+    /// True for a compressed file, which another thread decompresses.
+    pub fn is_compressed(&self) -> bool {
+        let mut start = Vec::with_capacity(4);
+        let read = self.regular_file().map(|file| file.take(4).read_to_end(&mut start));
+        read.is_some_and(|read| read.is_ok()) && compressed::is_compressed(&start)
+    }
+
+    /// Opens the regular file behind the source once more, with its own file offset; `None` if there is none.
+    pub fn regular_file(&self) -> Option<File> {
+        let path = match self {
+            // On other systems this shares its offset with standard input.
+            Self::Stdin if cfg!(target_os = "linux") => Path::new("/dev/stdin"),
+            Self::Stdin => return None,
+            Self::File(path) => path,
+        };
+        if is_regular(path) { File::open(path).ok() } else { None }
+    }
+
+    /// Opens the source. Another thread decompresses gzip and zstd, which are recognized by their first bytes.
+    ///
+    /// # Errors
+    /// [`Error::Read`].
+    pub fn open(&self) -> Result<Blocks, Error> {
+        self.open_without_thread().map(Blocks::read_ahead)
+    }
+
+    /// Like [`open`](Self::open), but the reading thread decompresses.
+    ///
+    /// # Errors
+    /// [`Error::Read`].
+    pub fn open_without_thread(&self) -> Result<Blocks, Error> {
+        let name = self.name();
+        let raw: Box<dyn Read + Send> = match self {
+            Self::Stdin => match pipe::enlarge_stdin() {
+                Some(size) => Box::new(pipe::Pipe::new(io::stdin(), size)),
+                None => Box::new(io::stdin()),
+            },
+            Self::File(path) => Box::new(open_file(path).map_err(|error| Error::read(&name, error))?),
+        };
+        Blocks::new(name, raw)
+    }
+}
+
+fn is_regular(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file())
+}
+
+fn is_dash(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn open_file(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
+    }
+    Ok(file)
+}
