@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use fgkit::cli::{self, Choosing, Entries, Session, Tool};
-use fgkit::collapse::{self, Format, Options, SampleWeight, Spans};
+use fgkit::collapse::{self, Format, Options, Spans};
+use fgkit::profile::SampleWeight;
 use fgkit::{Error, folded};
 
 /// Fold a profiler's output: one line a stack, equal stacks merged, sorted

@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use fgkit::cli::{self, Choosing, Entries, Session, Tool};
-use fgkit::collapse::{self, SampleWeight};
+use fgkit::collapse;
+use fgkit::profile::SampleWeight;
 use fgkit::svg::colour::{Palette, Scheme};
 use fgkit::svg::{self, MinWidth};
 use fgkit::{Error, heatmap};
@@ -46,7 +47,7 @@ impl Args {
             scheme: Scheme { palette: self.colors, ..Scheme::default() },
             count_name: match self.weight {
                 SampleWeight::Samples => "samples",
-                SampleWeight::Period => "of the period",
+                SampleWeight::Period | SampleWeight::Microseconds => "of the period",
             }
             .to_owned(),
             ..svg::Options::default()

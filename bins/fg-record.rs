@@ -140,8 +140,15 @@ struct Args {
     no_live_tail: bool,
 
     /// What a stack weighs: samples, or period, the event's own count since the last sample
-    #[arg(long, value_name = "BY", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
-    weight: fgkit::perf::recording::WeightBy,
+    #[arg(
+        long,
+        value_name = "BY",
+        value_enum,
+        default_value = "samples",
+        hide_possible_values = true,
+        hide_short_help = true
+    )]
+    weight: fgkit::profile::SampleWeight,
 
     /// Follow no stack further than this many frames
     ///

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use fgkit::Error;
 use fgkit::cli::Session;
-use fgkit::perf::recording::WeightBy;
 use fgkit::perf::symbols::frame::SymbolizeOptions;
+use fgkit::profile::SampleWeight;
 use fgkit::record::counters::sampling::{CallGraph, Rate};
 use fgkit::record::events::spec::EventSpec;
 use fgkit::record::events::value::SampleValue;
@@ -136,17 +136,17 @@ impl Args {
         Ok(metrics)
     }
 
-    fn weight(&self, metrics: &[EventSpec]) -> WeightBy {
+    fn weight(&self, metrics: &[EventSpec]) -> SampleWeight {
         match self.max_overhead {
-            _ if metrics.iter().any(|metric| metric.quantity.is_some()) => WeightBy::Period,
-            _ if self.off_cpu || self.wall => WeightBy::Microseconds,
+            _ if metrics.iter().any(|metric| metric.quantity.is_some()) => SampleWeight::Period,
+            _ if self.off_cpu || self.wall => SampleWeight::Microseconds,
             // Where the rate changes, samples do not count alike.
-            Some(_) => WeightBy::Period,
+            Some(_) => SampleWeight::Period,
             None => self.weight,
         }
     }
 
-    fn report(&self, weight: WeightBy) -> Report {
+    fn report(&self, weight: SampleWeight) -> Report {
         let names = SymbolizeOptions { inline: !self.no_inline, lines: self.lines, debuginfod: self.debuginfod };
         Report { script: self.script, clock: self.clock, names, weight, call_graph: self.call_graph() }
     }

@@ -33,7 +33,7 @@ use std::sync::Arc;
 pub use driver::{collapse, collapse_in_order, collapse_in_time};
 pub use formats::{Format, find_format, formats};
 pub use merge::{merge_if_sorted, merge_promised};
-pub use select::{EventChoice, NumberList, OffsetSpan, SampleWeight, TimeSpan};
+pub use select::{EventChoice, NumberList, OffsetSpan, TimeSpan};
 pub use spans::Spans;
 pub use timeline::{TimedSample, Timeline};
 
@@ -41,7 +41,7 @@ use self::formats::{FORMATS, FormatReader};
 use self::sink::Sink;
 
 use crate::Error;
-use crate::profile::Weight;
+use crate::profile::{SampleWeight, Weight};
 
 /// How to fold. The default is what `stackcollapse-perf.pl` does without options.
 #[derive(Clone, Debug, Default)]

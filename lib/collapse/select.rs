@@ -18,16 +18,6 @@ pub enum EventChoice {
     Named(Vec<u8>),
 }
 
-/// What a sample weighs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum SampleWeight {
-    /// Its period, where one is printed; else one.
-    #[default]
-    Period,
-    /// One.
-    Samples,
-}
-
 /// A span of time.
 ///
 /// # Example

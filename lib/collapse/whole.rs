@@ -2,12 +2,13 @@
 
 use std::io::Read as _;
 
+use super::Options;
 use super::document::Document;
 use super::sink::Sink;
-use super::{Options, SampleWeight};
 use crate::bytes::BOM;
 use crate::markers::TRUNCATED;
 use crate::markers::UNKNOWN;
+use crate::profile::SampleWeight;
 use crate::profile::{FrameId, Weight, Weights};
 use crate::{Error, io_error_text};
 

@@ -5,6 +5,7 @@ pub(crate) mod byte_map;
 mod frames;
 mod hash_index;
 mod multiply_divide;
+mod sample_weight;
 mod sort;
 pub(crate) mod stacks;
 mod weight;
@@ -13,6 +14,7 @@ mod weight_sums;
 pub use batch::Batch;
 pub use frames::{FrameId, Frames};
 pub use multiply_divide::multiply_divide;
+pub use sample_weight::SampleWeight;
 pub use stacks::Stacks;
 pub use weight::Weight;
 

@@ -35,8 +35,9 @@ use self::overhead::Overhead;
 use self::session::Session;
 pub use self::sys::ProcessMemory;
 use self::target::Target;
-use crate::perf::recording::{Counts, Options, Recording, WeightBy};
+use crate::perf::recording::{Counts, Options, Recording};
 use crate::perf::unwind::Memory;
+use crate::profile::SampleWeight;
 use crate::{Error, io_error_text};
 
 /// What is to be recorded, and how.
@@ -68,7 +69,7 @@ pub struct Request {
     /// How much of a CPU the recorder itself may take, in percent.
     pub max_overhead: Option<f64>,
     /// What a stack weighs.
-    pub weight: WeightBy,
+    pub weight: SampleWeight,
     /// Whether each sample is kept by itself.
     pub each_sample: bool,
 }

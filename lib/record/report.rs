@@ -10,9 +10,9 @@ use crate::output::Output;
 use crate::perf::export::perf_script;
 use crate::perf::export::perf_script::Clock;
 use crate::perf::export::profile::Unknown;
-use crate::perf::recording::WeightBy;
 use crate::perf::symbols::frame::SymbolizeOptions;
 use crate::perf::symbols::symbolize::symbolize;
+use crate::profile::SampleWeight;
 use crate::{Error, folded};
 
 /// How a recording is printed.
@@ -25,7 +25,7 @@ pub struct Report {
     /// What is wanted of names.
     pub names: SymbolizeOptions,
     /// What a stack weighs.
-    pub weight: WeightBy,
+    pub weight: SampleWeight,
     /// How stacks were found.
     pub call_graph: CallGraph,
 }

@@ -3,9 +3,10 @@
 use std::process::Command;
 
 use fgkit::perf::event::{Callchain, Event, Mmap, Sample, Stamp};
-use fgkit::perf::recording::{Options, Recording, WeightBy};
+use fgkit::perf::recording::{Options, Recording};
 use fgkit::perf::symbols::frame::SymbolizeOptions;
 use fgkit::perf::symbols::symbolize::symbolize;
+use fgkit::profile::SampleWeight;
 
 use crate::folded::{Folded, end, may_record, recorder};
 use crate::support::{directory, has, skip};
@@ -114,7 +115,7 @@ fn each_sample_has_the_name_of_its_own_time() {
     let path = folder.path().join("jit-1.dump");
     std::fs::write(&path, jitdump(&["first", "second", "third"])).unwrap();
     let pid = std::process::id();
-    let options = Options { weight: WeightBy::Samples, each_sample: false, max_stack: 127, ..Options::default() };
+    let options = Options { weight: SampleWeight::Samples, each_sample: false, max_stack: 127, ..Options::default() };
     let mut recording = Recording::new(options, None);
     let stamp = |time| Stamp { pid, tid: pid, time, ..Stamp::default() };
     let path = path.to_str().unwrap().as_bytes();

@@ -12,11 +12,11 @@
 
 use super::{Format, FormatReader};
 use crate::Error;
-use crate::collapse::SampleWeight;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
 use crate::collapse::text;
+use crate::profile::SampleWeight;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use crate::markers;
 use crate::perf::location::Location;
 use crate::perf::objects::object::Object;
-use crate::perf::recording::{Kept, Recording, WeightBy};
+use crate::perf::recording::{Kept, Recording};
 use crate::perf::symbols::frame::NamedFrame;
 use crate::perf::symbols::symbolize::Symbolized;
+use crate::profile::SampleWeight;
 
 /// The clock whose times are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -29,7 +30,7 @@ pub fn write(
     recording: &Recording,
     names: &Symbolized,
     events: &[&str],
-    weight: WeightBy,
+    weight: SampleWeight,
     ahead: u64,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -63,7 +64,14 @@ pub fn write(
     Ok(())
 }
 
-fn header(comm: &[u8], sample: &Kept, event: &str, weight: WeightBy, time: u64, out: &mut dyn Write) -> io::Result<()> {
+fn header(
+    comm: &[u8],
+    sample: &Kept,
+    event: &str,
+    weight: SampleWeight,
+    time: u64,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let stamp = sample.stamp;
     let (seconds, micros) = split_time(time);
     let (pid, tid, cpu) = (stamp.pid, stamp.tid, stamp.cpu);
@@ -71,7 +79,7 @@ fn header(comm: &[u8], sample: &Kept, event: &str, weight: WeightBy, time: u64, 
     // need not be UTF-8.
     out.write_all(comm)?;
     write!(out, " {pid:5}/{tid:<5} [{cpu:03}] {seconds:5}.{micros:06}: ")?;
-    if weight == WeightBy::Period {
+    if weight == SampleWeight::Period {
         write!(out, "{:10} ", sample.period)?;
     }
     writeln!(out, "{event}: ")

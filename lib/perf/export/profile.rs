@@ -6,11 +6,11 @@ use crate::Error;
 use crate::markers;
 use crate::markers::LOST;
 use crate::markers::TRUNCATED;
-use crate::perf::recording::{Recording, Tally, WeightBy};
+use crate::perf::recording::{Recording, Tally};
 use crate::perf::symbols::frame::NamedFrame;
 use crate::perf::symbols::symbolize::Symbolized;
 use crate::perf::thread_state::ThreadState;
-use crate::profile::{FrameId, Frames, Profile, Weight, Weights};
+use crate::profile::{FrameId, Frames, Profile, SampleWeight, Weight, Weights};
 use crate::symbol_name::simplify;
 
 impl Recording {
@@ -53,16 +53,16 @@ impl Recording {
             stack.extend(this.state.leaves().iter().map(|leaf| profile.frames.intern(leaf)));
             let weight = match self.options.weight {
                 // To the nearest one.
-                WeightBy::Microseconds => Weight::from_millionths((tally.period + 500) / 1000 * 1_000_000),
-                WeightBy::Samples => Weight::new(tally.samples),
-                WeightBy::Period => Weight::from_millionths(tally.period.saturating_mul(1_000_000)),
+                SampleWeight::Microseconds => Weight::from_millionths((tally.period + 500) / 1000 * 1_000_000),
+                SampleWeight::Samples => Weight::new(tally.samples),
+                SampleWeight::Period => Weight::from_millionths(tally.period.saturating_mul(1_000_000)),
             };
             if weight > Weight::ZERO {
                 profile.add(&stack, Weights::plain(weight))?;
             }
         }
         let count = self.lost.get(event as usize).copied().unwrap_or(0);
-        if count > 0 && self.options.weight != WeightBy::Microseconds {
+        if count > 0 && self.options.weight != SampleWeight::Microseconds {
             profile.add(&[lost], Weights::plain(self.lost_weight(event, count)))?;
         }
         Ok((profile, unknown))
@@ -72,9 +72,9 @@ impl Recording {
     fn lost_weight(&self, event: u32, lost: u64) -> Weight {
         match self.options.weight {
             // Charged already: the time is known, and only its stack is not.
-            WeightBy::Microseconds => Weight::ZERO,
-            WeightBy::Samples => Weight::new(lost),
-            WeightBy::Period => {
+            SampleWeight::Microseconds => Weight::ZERO,
+            SampleWeight::Samples => Weight::new(lost),
+            SampleWeight::Period => {
                 let of_event = |(number, _): &(usize, &Tally)| self.stack(*number as u32).event == event;
                 let tallies = self.tallies.iter().enumerate().filter(of_event);
                 let (samples, period) =

@@ -1,5 +1,6 @@
 //! The files whose code runs in a recording, and the kernel.
 
+mod from_files;
 pub(super) mod mapped_file;
 pub mod mount_namespace;
 pub mod object;

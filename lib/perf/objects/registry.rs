@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::mapped_file::{is_dump, is_plain_memory, map_file, open, open_vdso};
 use super::mount_namespace::Views;
 use super::object::{Elf, Object, ObjectId};
-use crate::perf::data::files::Files;
+use crate::perf::data::files::FileSearch;
 use crate::perf::event::Mmap;
 use crate::perf::jit::code::JitCode;
 use crate::perf::jit::jitdump::JitDump;
@@ -21,7 +21,7 @@ pub struct Objects {
     /// Numbers that are to be given again.
     pub(in crate::perf) free: Vec<ObjectId>,
     /// Where files are looked for if the processes that ran them are no more.
-    pub(in crate::perf) files: Option<Files>,
+    pub(in crate::perf) files: Option<FileSearch>,
     /// The kernel's names.
     pub kernel: KernelNames,
     pub(in crate::perf) views: Views,

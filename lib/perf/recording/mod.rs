@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 pub use self::counts::{Counts, Tally, Truncated};
 use self::locations::{Locations, Recent};
-pub use self::options::{Options, ThreadBy, WeightBy};
+pub use self::options::{Options, ThreadBy};
 pub use self::stack::Stack;
 use self::stack::Waiting;
 use super::event::{Event, Mmap, Sample, Stamp};

@@ -1,23 +1,12 @@
 //! How a recording is kept.
 
-/// What a stack weighs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum WeightBy {
-    /// One a sample.
-    #[default]
-    Samples,
-    /// The event's own count since the last sample: nanoseconds for cpu-clock.
-    Period,
-    /// The time, in microseconds, where that is what is recorded.
-    #[value(skip)]
-    Microseconds,
-}
+use crate::profile::SampleWeight;
 
 /// How a recording is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// What a stack weighs.
-    pub weight: WeightBy,
+    pub weight: SampleWeight,
     /// Whether each sample is kept by itself, to be printed as `perf script` does.
     pub each_sample: bool,
     /// How many addresses the kernel writes of a stack at most.
@@ -32,7 +21,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let (weight, thread) = (WeightBy::default(), ThreadBy::default());
+        let (weight, thread) = (SampleWeight::Samples, ThreadBy::default());
         Self { weight, each_sample: false, max_stack: usize::MAX, max_branches: usize::MAX, addresses: false, thread }
     }
 }

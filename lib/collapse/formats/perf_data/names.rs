@@ -15,11 +15,11 @@ use crate::perf::data::files;
 use crate::perf::export::profile::comm_frame;
 use crate::perf::objects::object::Object;
 use crate::perf::objects::registry::KERNEL;
-use crate::perf::recording::{Kept, Recording, WeightBy};
+use crate::perf::recording::{Kept, Recording};
 use crate::perf::symbols::frame::{NamedFrame, SymbolizeOptions};
 use crate::perf::symbols::kallsyms::KernelNames;
 use crate::perf::symbols::symbolize::{Symbolized, symbolize};
-use crate::profile::{FrameId, Weight, Weights};
+use crate::profile::{FrameId, SampleWeight, Weight, Weights};
 use crate::symbol_name::simplify;
 
 /// Names all stacks and puts them into the sink; what there is to say of files that were not found.
@@ -39,8 +39,8 @@ pub(super) fn fold(samples: &mut Samples<'_>, options: &Options, sink: &mut Sink
     remarks.extend(symbols.remarks().iter().cloned());
     let mut names = Names::new(options, &symbols, recording, sink);
     let weigh = |samples: u64, period: u128| match recording.options.weight {
-        WeightBy::Samples => Weight::new(samples),
-        WeightBy::Period | WeightBy::Microseconds => Weight::from_millionths(period.saturating_mul(1_000_000)),
+        SampleWeight::Samples => Weight::new(samples),
+        SampleWeight::Period | SampleWeight::Microseconds => Weight::from_millionths(period.saturating_mul(1_000_000)),
     };
     let mut stack = Vec::new();
     if recording.options.each_sample {
@@ -89,14 +89,14 @@ fn kernel_names(
     }
     let running = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let is_this_one = match (&machine.kernel, &machine.release) {
-        (Some(id), _) => files::running_kernel().as_ref() == Some(id),
+        (Some(id), _) => files::running_kernel_build_id().as_ref() == Some(id),
         (None, Some(release)) => release == running.trim_end(),
         (None, None) => true,
     };
     if is_this_one && options.symfs.is_none() {
         return Ok(local);
     }
-    let cached = machine.kernel.as_ref().and_then(|id| recording.objects.files()?.cached_kernel(id));
+    let cached = machine.kernel.as_ref().and_then(|id| recording.objects.files()?.find_cached_kernel(id));
     if cached.is_none() && in_kernel {
         let release = machine.release.as_deref().unwrap_or("another kernel");
         remarks.push(format!("kernel functions have no names: recorded on {release}; --kallsyms FILE names them"));

@@ -1,15 +1,15 @@
 //! Which samples count, and where they go: into a recording of addresses.
 
 use crate::Error;
+use crate::collapse::Options;
 use crate::collapse::chosen::Events;
 use crate::collapse::origin::{Choice, Origin};
-use crate::collapse::{Options, SampleWeight};
 use crate::perf::data::Head;
-use crate::perf::data::files::Files;
+use crate::perf::data::files::FileSearch;
 use crate::perf::event::{self, Event, Mmap, Sample, Stamp, sample_type as bit};
 use crate::perf::objects::registry::Objects;
-use crate::perf::recording::{self, Recording, ThreadBy, WeightBy};
-use crate::profile::Weight;
+use crate::perf::recording::{self, Recording, ThreadBy};
+use crate::profile::{SampleWeight, Weight};
 
 /// The samples of one recording.
 pub(super) struct Samples<'a> {
@@ -60,13 +60,14 @@ impl<'a> Samples<'a> {
             (false, true) => ThreadBy::Pid,
             (false, false) => ThreadBy::Name,
         };
-        let weight = match options.weight {
-            SampleWeight::Period => WeightBy::Period,
-            SampleWeight::Samples => WeightBy::Samples,
+        let kept = recording::Options {
+            weight: options.weight,
+            thread,
+            addresses: options.addrs,
+            ..recording::Options::default()
         };
-        let kept = recording::Options { weight, thread, addresses: options.addrs, ..recording::Options::default() };
         let mut recording = Recording::new(kept, None);
-        recording.objects = Objects::of_files(Files::new(options.symfs.clone()));
+        recording.objects = Objects::from_files(FileSearch::new(options.symfs.clone()));
         recording.name_if_new(0, b"swapper");
         Self {
             options,
@@ -130,8 +131,8 @@ impl<'a> Samples<'a> {
 
     fn count_sample(&mut self, stamp: Stamp, sample: Sample<'_>) {
         self.events.counts(match self.options.weight {
-            SampleWeight::Period => Weight::new(sample.period),
             SampleWeight::Samples => Weight::ONE,
+            SampleWeight::Period | SampleWeight::Microseconds => Weight::new(sample.period),
         });
         self.recording.take(stamp, Event::Sample(sample));
     }
@@ -160,7 +161,7 @@ impl<'a> Samples<'a> {
                 self.machine.kernel = Some(build_id.id.clone());
             }
             if let Some(files) = self.recording.objects.files() {
-                files.expect(build_id);
+                files.add_build_id(build_id);
             }
         }
         self.build_ids = head.build_ids.len();

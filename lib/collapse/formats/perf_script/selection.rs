@@ -7,8 +7,9 @@ use crate::collapse::select::nanoseconds;
 use crate::collapse::sink::Sink;
 use crate::collapse::spans::Spans;
 use crate::collapse::timeline::Moment;
-use crate::collapse::{Options, Remarks, SampleWeight};
+use crate::collapse::{Options, Remarks};
 use crate::markers::NO_SPAN;
+use crate::profile::SampleWeight;
 use crate::profile::{FrameId, Weight};
 
 /// What the options ask for, and what was seen so far.

@@ -1,0 +1,14 @@
+//! What a sample weighs.
+
+/// What a sample weighs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum SampleWeight {
+    /// Its period, as the event counts; 1 if the sample has none
+    #[default]
+    Period,
+    /// 1
+    Samples,
+    /// Its period in microseconds. For recordings whose periods are nanoseconds
+    #[value(skip)]
+    Microseconds,
+}
