@@ -250,7 +250,7 @@ impl<'a> Reader<'a> {
         for end in memchr::memchr_iter(b';', &text[from..]).map(|at| from + at).chain([text.len()]) {
             let key = Key::new(&text[start..end]);
             let frame = self.names.get(key).map(FrameId::from_index).unwrap_or_else(|| {
-                let frame = frames.intern(key.text());
+                let frame = frames.intern(key.bytes());
                 self.names.insert(key, frame.index() as u32);
                 frame
             });

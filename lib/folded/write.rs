@@ -77,7 +77,7 @@ impl Text {
         (*taken, *stacks) = (0, places.end);
         text.clear();
         let mut line = Line::default();
-        let Ok(()) = profile.for_each_in::<Infallible>(places, |stack| {
+        let Ok(()) = profile.for_each_in_range::<Infallible>(places, |stack| {
             text.extend_from_slice(line.of(profile, &stack));
             Ok(())
         });

@@ -1,66 +1,70 @@
-//! Adding stacks by the dozen.
+//! Adds stacks to a profile in batches.
 //!
-//! A look-up waits for memory that is far away. One after the other, with other work between them, look-ups wait for it
-//! each for itself; in a row, the processor has several under way at once.
+//! Nearly every look-up of a stack waits for a cache miss. In a batch the look-ups are consecutive, so that the CPU
+//! overlaps their cache misses.
 
 use super::stacks::{Candidate, hash_ids};
-use super::{FrameId, Frames, Profile, Weights};
+use super::weight::Weights;
+use super::{FrameId, Frames, Profile};
 use crate::Error;
 
-/// So many stacks are added together.
-const FULL: usize = 64;
+/// Number of stacks in a full batch.
+const CAPACITY: usize = 64;
 
-/// Stacks that wait to be added to a profile: always to the same one.
+/// Stacks to be added to a profile. A batch is used with one profile only.
 #[derive(Debug, Default)]
 pub struct Batch {
+    /// The frame ids of all stacks, one after another.
     ids: Vec<u32>,
-    stacks: Vec<Waiting>,
+    stacks: Vec<PendingStack>,
     candidates: Vec<Option<Candidate>>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct PendingStack {
     hash: u32,
+    /// End of its ids in [`Batch::ids`].
     end: usize,
     weights: Weights,
 }
 
 impl Batch {
-    /// Whether it is time to add them.
+    /// True if the batch should be added now.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.stacks.len() >= FULL
+        self.stacks.len() >= CAPACITY
     }
 
-    /// Takes a stack, root first, whose frames are `frames`. A stack without frames counts for nothing.
+    /// Appends a stack, root first, whose ids are those of `frames`. An empty stack is ignored.
     #[inline]
     pub fn push(&mut self, stack: &[FrameId], weights: Weights, frames: &Frames) {
         let Some((leaf, callers)) = stack.split_last() else { return };
         let start = self.ids.len();
         self.ids.extend(callers.iter().map(|frame| frame.0));
         self.ids.push(frames.as_leaf(*leaf).0);
-        self.stacks.push(Waiting { hash: hash_ids(&self.ids[start..]), end: self.ids.len(), weights });
+        self.stacks.push(PendingStack { hash: hash_ids(&self.ids[start..]), end: self.ids.len(), weights });
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&Waiting, &[u32])> {
+    /// Returns the stacks with their ids.
+    fn iter(&self) -> impl Iterator<Item = (&PendingStack, &[u32])> {
         let starts = std::iter::once(0).chain(self.stacks.iter().map(|stack| stack.end));
         starts.zip(&self.stacks).map(|(start, stack)| (stack, &self.ids[start..stack.end]))
     }
 }
 
 impl Profile {
-    /// Adds the stacks of a batch, which is empty then.
+    /// Adds the stacks of a batch and empties it.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
     pub fn add_batch(&mut self, batch: &mut Batch) -> Result<(), Error> {
         let stacks = &self.stacks;
         let mut candidates = std::mem::take(&mut batch.candidates);
-        candidates.extend(batch.stacks.iter().map(|waiting| stacks.candidate(waiting.hash)));
-        for (found, (waiting, ids)) in candidates.drain(..).zip(batch.iter()) {
-            let number = found.and_then(|candidate| self.stacks.confirm(candidate, ids));
-            let number = number.unwrap_or_else(|| self.stacks.intern_hashed(waiting.hash, ids));
-            self.add_weights(number as usize, waiting.weights)?;
+        candidates.extend(batch.stacks.iter().map(|stack| stacks.candidate(stack.hash)));
+        for (candidate, (stack, ids)) in candidates.drain(..).zip(batch.iter()) {
+            let number = candidate.and_then(|candidate| self.stacks.confirm(candidate, ids));
+            let number = number.unwrap_or_else(|| self.stacks.intern_hashed(stack.hash, ids));
+            self.add_weights(number as usize, stack.weights)?;
         }
         batch.candidates = candidates;
         batch.stacks.clear();

@@ -1,108 +1,116 @@
-//! Interned frame names.
+//! An interner of frame names.
 
 use std::hash::Hasher;
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
-/// A frame's name within one [`Frames`].
+use super::weight::Weight;
+
+/// The id of a frame name within one [`Frames`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameId(pub(super) u32);
 
 impl FrameId {
-    /// The id with a dense index, as [`FrameId::index`] gave it.
+    /// Returns the id with this [`index`](Self::index).
     pub const fn from_index(index: u32) -> Self {
         Self(index)
     }
 
-    /// A dense index, from 0 in order of first appearance.
+    /// Returns the number of the name, from 0 in order of first appearance.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Every distinct frame name, once.
+/// An interner of frame names.
 ///
-/// A name never holds `;` or a line break: they are replaced as it comes in, so whatever goes out is folded text.
+/// Names never contain `;` or line breaks, which are replaced when a name is interned, so that they can be written as
+/// folded text.
 #[derive(Debug, Default)]
 pub struct Frames {
+    /// All names, one after another.
     bytes: Vec<u8>,
+    /// End of each name in `bytes`.
     ends: Vec<usize>,
     by_name: HashTable<u32>,
+    /// For each name the id of its form as a leaf: see [`Self::as_leaf`].
     as_leaf: Vec<u32>,
 }
 
 impl Frames {
-    /// No frames.
+    /// Creates an interner without names.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many distinct names there are.
+    /// Returns the number of distinct names.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no names.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The name's id; new if it was not seen before. `;` becomes `:`, a line break a space.
+    /// Returns the name's id; a new name gets the next one. `;` becomes `:` and a line break a space.
     ///
     /// # Panics
     /// After 2³² distinct names.
     pub fn intern(&mut self, name: &[u8]) -> FrameId {
         if memchr::memchr3(b';', b'\n', b'\r', name).is_some() {
-            let clean: Vec<u8> = name.iter().map(|byte| clean_byte(*byte)).collect();
-            return self.intern_clean(&clean);
+            let sanitized: Vec<u8> = name.iter().map(|byte| sanitize_byte(*byte)).collect();
+            return self.intern_sanitized(&sanitized);
         }
-        self.intern_clean(name)
+        self.intern_sanitized(name)
     }
 
-    /// The ids here of all names of another, each at its index there.
+    /// Interns all names of another interner; returns the new ids, by the old ids' indexes.
     pub fn intern_all(&mut self, other: &Self) -> Vec<FrameId> {
-        other.iter().map(|(_, name)| self.intern_clean(name)).collect()
+        other.iter().map(|(_, name)| self.intern_sanitized(name)).collect()
     }
 
-    fn intern_clean(&mut self, name: &[u8]) -> FrameId {
+    fn intern_sanitized(&mut self, name: &[u8]) -> FrameId {
         let hash = hash_bytes(name);
         let (bytes, ends) = (&self.bytes, &self.ends);
-        if let Some(id) = self.by_name.find(hash, |id| name_of(bytes, ends, *id) == name) {
+        if let Some(id) = self.by_name.find(hash, |id| name_at(bytes, ends, *id) == name) {
             return FrameId(*id);
         }
         let id = u32::try_from(self.ends.len()).expect("fewer than 2^32 distinct frames");
         self.bytes.extend_from_slice(name);
         self.ends.push(self.bytes.len());
         let (bytes, ends) = (&self.bytes, &self.ends);
-        self.by_name.insert_unique(hash, id, |id| hash_bytes(name_of(bytes, ends, *id)));
+        self.by_name.insert_unique(hash, id, |id| hash_bytes(name_at(bytes, ends, *id)));
         self.as_leaf.push(id);
         if let Some(renamed) = leaf_name(name) {
-            self.as_leaf[id as usize] = self.intern_clean(&renamed).0;
+            self.as_leaf[id as usize] = self.intern_sanitized(&renamed).0;
         }
         FrameId(id)
     }
 
-    /// The frame to use where this one is a leaf: the same, unless its name ends in a space and a number, which would
-    /// read as a weight; then the one with `_` for that space. Blanks at its end would be lost and are left out.
+    /// Returns the frame to use instead of this one as a leaf.
+    ///
+    /// A name that ends in a space and a number would be read as a name and a weight: the space becomes `_`. Blanks at its
+    /// end, which would be lost, are removed. Any other frame is returned as it is.
     pub fn as_leaf(&self, id: FrameId) -> FrameId {
         FrameId(self.as_leaf[id.index()])
     }
 
-    /// The name's bytes.
+    /// Returns the name of a frame.
     pub fn name(&self, id: FrameId) -> &[u8] {
-        name_of(&self.bytes, &self.ends, id.0)
+        name_at(&self.bytes, &self.ends, id.0)
     }
 
-    /// All frames with their names, in order of first appearance.
+    /// Returns all frames with their names, in order of first appearance.
     pub fn iter(&self) -> impl Iterator<Item = (FrameId, &[u8])> {
-        (0..self.ends.len() as u32).map(|id| (FrameId(id), name_of(&self.bytes, &self.ends, id)))
+        (0..self.ends.len() as u32).map(|id| (FrameId(id), name_at(&self.bytes, &self.ends, id)))
     }
 
-    /// For each frame its place in the bytewise order of the names.
+    /// Returns the rank of each frame in the bytewise order of the names.
     pub fn ranks(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.ends.len() as u32).collect();
-        order.sort_unstable_by_key(|id| name_of(&self.bytes, &self.ends, *id));
+        order.sort_unstable_by_key(|id| name_at(&self.bytes, &self.ends, *id));
         let mut ranks = vec![0; order.len()];
         for (rank, id) in order.iter().enumerate() {
             ranks[*id as usize] = rank as u32;
@@ -111,7 +119,7 @@ impl Frames {
     }
 }
 
-fn clean_byte(byte: u8) -> u8 {
+fn sanitize_byte(byte: u8) -> u8 {
     match byte {
         b';' => b':',
         b'\n' | b'\r' => b' ',
@@ -119,19 +127,20 @@ fn clean_byte(byte: u8) -> u8 {
     }
 }
 
+/// Returns the name to use for a leaf, if it differs: see [`Frames::as_leaf`].
 fn leaf_name(name: &[u8]) -> Option<Vec<u8>> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-    let kept = name.iter().rposition(|byte| !is_blank(byte)).map_or(0, |last| last + 1);
-    let mut renamed = name[..kept].to_vec();
+    let length = name.iter().rposition(|byte| !is_blank(byte)).map_or(0, |last| last + 1);
+    let mut renamed = name[..length].to_vec();
     if let Some(blank) = renamed.iter().rposition(is_blank)
-        && super::Weight::parse(&renamed[blank + 1..]).is_some()
+        && Weight::parse(&renamed[blank + 1..]).is_some()
     {
         renamed[blank] = b'_';
     }
     (renamed != name).then_some(renamed)
 }
 
-fn name_of<'a>(bytes: &'a [u8], ends: &[usize], id: u32) -> &'a [u8] {
+fn name_at<'a>(bytes: &'a [u8], ends: &[usize], id: u32) -> &'a [u8] {
     let id = id as usize;
     let start = if id == 0 { 0 } else { ends[id - 1] };
     &bytes[start..ends[id]]
@@ -148,7 +157,7 @@ mod tests {
     use super::Frames;
 
     #[test]
-    fn a_name_never_breaks_the_line_format() {
+    fn replaces_separators_in_names() {
         let mut frames = Frames::new();
         let id = frames.intern(b"<[u8; 4]>::from\nbytes");
         assert_eq!(frames.name(id), b"<[u8: 4]>::from bytes");
@@ -156,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leaf_never_ends_in_what_reads_as_a_weight() {
+    fn renames_leaves_that_end_like_a_weight() {
         let mut frames = Frames::new();
         let line = frames.intern(b"line 12");
         assert_eq!(frames.name(frames.as_leaf(line)), b"line_12");
@@ -167,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_the_bytewise_order() {
+    fn ranks_follow_the_bytewise_order() {
         let mut frames = Frames::new();
         for name in ["b", "a.b", "a", "a b"] {
             frames.intern(name.as_bytes());

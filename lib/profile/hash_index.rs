@@ -1,74 +1,81 @@
-//! What finds numbered things by their hashes.
+//! A hash index: finds numbered items by their hashes.
 
-/// Numbers by hash. The things that are numbered belong to another, who compares them: what stands here is read so often
-/// that it is kept as small as it can be.
+/// An open-addressing table of item numbers. The items belong to the caller, who also compares them.
+///
+/// A slot has 8 bytes, since most accesses miss the CPU cache. Slots half as large reduced the peak memory of
+/// fg-collapse on two threads from 33 to 28.7 MB for a recording of a software build. Rebuilding the table in place reduced
+/// it from 13.7 to 12.4 MB for a recording of 49,000 distinct stacks. The speed was not compared with
+/// `hashbrown::HashTable`.
 #[derive(Debug, Default)]
 pub(super) struct HashIndex {
-    /// A power of two of them, or none.
-    places: Vec<Place>,
+    /// The length is a power of two, or zero.
+    slots: Vec<Slot>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Slot {
     hash: u32,
-    /// `FREE` if the place is.
+    /// The item's number, or that of [`EMPTY`].
     number: u32,
 }
 
-const FREE: Place = Place { hash: 0, number: u32::MAX };
+const EMPTY: Slot = Slot { hash: 0, number: u32::MAX };
 
-impl Place {
+impl Slot {
     #[inline]
-    fn is_free(self) -> bool {
-        self.number == FREE.number
+    fn is_empty(self) -> bool {
+        self.number == EMPTY.number
     }
 }
 
 impl HashIndex {
-    /// The number under a hash that is the one meant.
+    /// Returns the number with this hash for which `is_match` is true.
     #[inline]
-    pub(super) fn find(&self, hash: u32, is_meant: impl Fn(u32) -> bool) -> Option<u32> {
-        let mask = self.places.len().checked_sub(1)?;
-        let mut at = hash as usize & mask;
+    pub(super) fn find(&self, hash: u32, is_match: impl Fn(u32) -> bool) -> Option<u32> {
+        let mask = self.slots.len().checked_sub(1)?;
+        let mut index = hash as usize & mask;
         loop {
-            let place = self.places[at];
-            if place.is_free() {
+            let slot = self.slots[index];
+            if slot.is_empty() {
                 return None;
             }
-            if place.hash == hash && is_meant(place.number) {
-                return Some(place.number);
+            if slot.hash == hash && is_match(slot.number) {
+                return Some(slot.number);
             }
-            at = (at + 1) & mask;
+            index = (index + 1) & mask;
         }
     }
 
-    /// The number that stands where one of this hash is looked for first, if it has that hash.
+    /// Returns the number in the slot where a search for this hash starts, if it has this hash.
     #[inline]
-    pub(super) fn first(&self, hash: u32) -> Option<u32> {
-        let place = *self.places.get(hash as usize & self.places.len().wrapping_sub(1))?;
-        (!place.is_free() && place.hash == hash).then_some(place.number)
+    pub(super) fn home(&self, hash: u32) -> Option<u32> {
+        let slot = *self.slots.get(hash as usize & self.slots.len().wrapping_sub(1))?;
+        (!slot.is_empty() && slot.hash == hash).then_some(slot.number)
     }
 
-    /// Makes the table large enough for so many numbers; not beside the old one, as its owner tells all that are there.
+    /// Makes room for `count` items in all.
+    ///
+    /// `items` returns the hashes and numbers of all items in the index. A table that grows is emptied and filled from them,
+    /// so that the old and the new table need not exist together.
     #[inline]
-    pub(super) fn make_room<I>(&mut self, count: usize, there: impl FnOnce() -> I)
+    pub(super) fn reserve<I>(&mut self, count: usize, items: impl FnOnce() -> I)
     where
         I: Iterator<Item = (u32, u32)>,
     {
-        if count * 4 > self.places.len() * 3 {
-            self.places.clear();
-            self.places.resize((count * 4 / 3 + 1).next_power_of_two().max(64), FREE);
-            there().for_each(|(hash, number)| self.put(hash, number));
+        if count * 4 > self.slots.len() * 3 {
+            self.slots.clear();
+            self.slots.resize((count * 4 / 3 + 1).next_power_of_two().max(64), EMPTY);
+            items().for_each(|(hash, number)| self.insert(hash, number));
         }
     }
 
-    /// Adds a number below 2³² - 1, for which there is room.
-    pub(super) fn put(&mut self, hash: u32, number: u32) {
-        let mask = self.places.len() - 1;
-        let mut at = hash as usize & mask;
-        while !self.places[at].is_free() {
-            at = (at + 1) & mask;
+    /// Inserts a number below 2³² - 1. The caller has reserved room for it.
+    pub(super) fn insert(&mut self, hash: u32, number: u32) {
+        let mask = self.slots.len() - 1;
+        let mut index = hash as usize & mask;
+        while !self.slots[index].is_empty() {
+            index = (index + 1) & mask;
         }
-        self.places[at] = Place { hash, number };
+        self.slots[index] = Slot { hash, number };
     }
 }

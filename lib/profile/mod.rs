@@ -1,4 +1,4 @@
-//! A profile: how much each stack weighs.
+//! A profile: stacks and their weights.
 
 mod batch;
 pub(crate) mod byte_map;
@@ -16,48 +16,14 @@ pub use frames::{FrameId, Frames};
 pub use multiply_divide::multiply_divide;
 pub use sample_weight::SampleWeight;
 pub use stacks::Stacks;
-pub use weight::Weight;
+pub use weight::{Weight, Weights};
 
 use std::ops::Range;
 
 use self::weight_sums::WeightSums;
 use crate::Error;
 
-/// The weights of one stack.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Weights {
-    /// The weight before; zero in a profile that is not differential.
-    pub before: Weight,
-    /// The weight, or in a differential profile the weight after.
-    pub after: Weight,
-}
-
-impl Weights {
-    /// A plain weight.
-    pub const fn plain(weight: Weight) -> Self {
-        Self { before: Weight::ZERO, after: weight }
-    }
-
-    /// Whether both are whole numbers.
-    pub fn are_whole(self) -> bool {
-        self.before.is_whole() && self.after.is_whole()
-    }
-
-    /// How far apart the two are, whichever is larger.
-    pub fn difference(self) -> Weight {
-        self.after.saturating_sub(self.before).max(self.before.saturating_sub(self.after))
-    }
-
-    /// Adds, or tells that the sum does not fit.
-    pub fn add(&mut self, other: Self) -> Result<(), Error> {
-        let sums = (self.before.checked_add(other.before), self.after.checked_add(other.after));
-        let (Some(before), Some(after)) = sums else { return Err(Error::Overflow) };
-        *self = Self { before, after };
-        Ok(())
-    }
-}
-
-/// Stacks with their weights, equal stacks merged: the multiset that every filter reads, reshapes and writes.
+/// Distinct stacks with their weights: what every tool reads, transforms and writes.
 ///
 /// # Example
 /// ```
@@ -71,63 +37,64 @@ impl Weights {
 /// ```
 #[derive(Debug, Default)]
 pub struct Profile {
-    /// The frames that the stacks are made of.
+    /// The names of all frames.
     pub frames: Frames,
     stacks: Stacks,
     after: WeightSums,
     before: WeightSums,
     differential: bool,
     total: Weights,
+    /// The stack that is being added; reused to save allocations.
     scratch: Vec<u32>,
-    /// The stacks' numbers in the toolkit's order, where that is known already.
+    /// The numbers of the stacks in sorted order, if they have been sorted.
     order: Option<Vec<u32>>,
 }
 
-/// A stack as [`Profile::for_each_sorted`] hands it out.
+/// A stack that [`Profile::for_each_sorted`] passes on.
 #[derive(Clone, Copy, Debug)]
 pub struct SortedStack<'a> {
-    /// How many frames it has in common with the stack before it, from the root.
+    /// Number of frames, from the root, that it shares with the previous stack.
     pub shared: usize,
-    /// Its number, in order of first appearance.
+    /// Its number, from 0 in order of first appearance.
     pub number: u32,
-    /// All its frames, root first.
+    /// Its frames, root first.
     pub frames: &'a [FrameId],
-    /// What it weighs.
+    /// Its weights.
     pub weights: Weights,
 }
 
 impl Profile {
-    /// No stacks; `differential` says whether each will have a weight before and a weight after.
+    /// Creates a profile without stacks. In a differential one each stack has a weight before and a weight after.
     pub fn new(differential: bool) -> Self {
         Self { differential, ..Self::default() }
     }
 
-    /// Whether each stack has two weights.
+    /// True if each stack has a weight before and a weight after.
     pub fn is_differential(&self) -> bool {
         self.differential
     }
 
-    /// How many distinct stacks there are.
+    /// Returns the number of distinct stacks.
     pub fn len(&self) -> usize {
         self.stacks.len()
     }
 
-    /// Whether there are no stacks.
+    /// True if there are no stacks.
     pub fn is_empty(&self) -> bool {
         self.stacks.is_empty()
     }
 
-    /// The sum of all weights.
+    /// Returns the sums of all weights.
     pub fn total(&self) -> Weights {
         self.total
     }
 
-    /// The weights of all stacks, in no order that means anything.
+    /// Returns the weights of all stacks, in order of first appearance.
     pub fn all_weights(&self) -> impl Iterator<Item = Weights> {
         (0..self.after.len() as u32).map(|number| self.weights(number))
     }
 
-    /// Adds weight to a stack, root first. A stack without frames counts for nothing.
+    /// Adds weights to a stack, root first. An empty stack is ignored.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
@@ -135,7 +102,7 @@ impl Profile {
         self.add_with_number(stack, weights).map(|_| ())
     }
 
-    /// The same, and tells the stack's number: its place in order of first appearance.
+    /// Like [`add`](Self::add), and returns the stack's number, from 0 in order of first appearance.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
@@ -154,7 +121,7 @@ impl Profile {
         if number == self.after.len() {
             self.order = None;
         }
-        // The total did not overflow, so neither does a part of it.
+        // No sum exceeds the total, which did not overflow.
         self.after.add(number, weights.after).ok_or(Error::Overflow)?;
         if self.differential {
             self.before.add(number, weights.before).ok_or(Error::Overflow)?;
@@ -180,7 +147,7 @@ impl Profile {
         self.add_batch(&mut batch)
     }
 
-    /// The same of one that is no longer needed; what finds its stacks goes first.
+    /// Like [`merge`](Self::merge), but consumes the other profile and frees its hash index first, which saves memory.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit.
@@ -189,33 +156,36 @@ impl Profile {
         self.merge(&other)
     }
 
-    /// The same profile as the side before of a differential one.
+    /// Turns the profile into a differential one whose weights are all weights before.
     pub fn into_before(self) -> Self {
         let total = Weights { before: self.total.after, after: Weight::ZERO };
-        let after = WeightSums::zero(self.after.len());
+        let after = WeightSums::zeros(self.after.len());
         Self { before: self.after, after, differential: true, total, ..self }
     }
 
-    /// Gives every stack another weight, in the toolkit's order.
+    /// Replaces the weights of every stack. `map` is called for the stacks in sorted order.
     ///
     /// # Errors
-    /// Those of `weigh`, and [`Error::Overflow`] if the sum does not fit.
-    pub fn map_weights(&mut self, mut weigh: impl FnMut(Weights) -> Result<Weights, Error>) -> Result<(), Error> {
-        let order = self.order.take().unwrap_or_else(|| self.sort(1));
+    /// Those of `map`, and [`Error::Overflow`] if the sum does not fit.
+    pub fn map_weights(&mut self, mut map: impl FnMut(Weights) -> Result<Weights, Error>) -> Result<(), Error> {
+        let order = self.order.take().unwrap_or_else(|| self.sorted_order(1));
         self.total = Weights::default();
         for number in &order {
-            let weights = weigh(self.weights(*number))?;
+            let weights = map(self.weights(*number))?;
             self.total.add(weights)?;
-            self.after.put(*number as usize, weights.after);
+            self.after.set(*number as usize, weights.after);
             if self.differential {
-                self.before.put(*number as usize, weights.before);
+                self.before.set(*number as usize, weights.before);
             }
         }
         self.order = Some(order);
         Ok(())
     }
 
-    /// Every stack in order of first appearance.
+    /// Calls `each` for every stack, in order of first appearance.
+    ///
+    /// # Errors
+    /// The first error of `each`.
     pub fn for_each<E>(&self, mut each: impl FnMut(&[FrameId], Weights) -> Result<(), E>) -> Result<(), E> {
         let mut frames = Vec::new();
         for number in 0..self.len() as u32 {
@@ -226,22 +196,26 @@ impl Profile {
         Ok(())
     }
 
-    /// Every stack in the toolkit's order: frame by frame, bytewise, a stack before its extensions.
+    /// Calls `each` for every stack in sorted order: frame by frame, bytewise, a stack before its extensions.
+    ///
+    /// # Errors
+    /// The first error of `each`.
     pub fn for_each_sorted<E>(&self, each: impl FnMut(SortedStack<'_>) -> Result<(), E>) -> Result<(), E> {
         match &self.order {
             Some(order) => self.for_each_ordered(order, each),
-            None => self.for_each_ordered(&self.sort(1), each),
+            None => self.for_each_ordered(&self.sorted_order(1), each),
         }
     }
 
-    /// The stacks in these places of an order that is known already.
-    pub(crate) fn for_each_in<E>(
+    /// Like [`for_each_sorted`](Self::for_each_sorted), for a range of the sorted order. [`presort`](Self::presort) must have
+    /// been called.
+    pub(crate) fn for_each_in_range<E>(
         &self,
-        places: Range<usize>,
+        range: Range<usize>,
         each: impl FnMut(SortedStack<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let order = self.order.as_deref().unwrap_or_default();
-        self.for_each_ordered(order.get(places).unwrap_or_default(), each)
+        self.for_each_ordered(order.get(range).unwrap_or_default(), each)
     }
 
     fn for_each_ordered<E>(
@@ -250,12 +224,12 @@ impl Profile {
         mut each: impl FnMut(SortedStack<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut frames: Vec<FrameId> = Vec::new();
-        let mut row = Vec::new();
-        // What stands far away is fetched for many stacks in a row, so that waiting for it overlaps.
+        let mut chunk = Vec::new();
+        // Stacks are looked up in chunks, so that the CPU overlaps their cache misses.
         for numbers in order.chunks(64) {
-            row.clear();
-            row.extend(numbers.iter().map(|number| (*number, self.stacks.get(*number), self.weights(*number))));
-            for (number, stack, weights) in &row {
+            chunk.clear();
+            chunk.extend(numbers.iter().map(|number| (*number, self.stacks.get(*number), self.weights(*number))));
+            for (number, stack, weights) in &chunk {
                 let shared = frames.iter().zip(*stack).take_while(|(a, b)| a.0 == **b).count();
                 frames.truncate(shared);
                 frames.extend(stack[shared..].iter().map(|id| FrameId(*id)));
@@ -267,16 +241,18 @@ impl Profile {
 
     fn weights(&self, number: u32) -> Weights {
         let number = number as usize;
-        let weight = |sums: &WeightSums| sums.get(number).unwrap_or_default();
-        Weights { before: weight(&self.before), after: weight(&self.after) }
+        Weights {
+            before: self.before.get(number).unwrap_or_default(),
+            after: self.after.get(number).unwrap_or_default(),
+        }
     }
 
-    /// Puts the stacks in order beforehand, in as many threads.
+    /// Sorts the stacks now, on up to `threads` threads.
     pub(crate) fn presort(&mut self, threads: usize) {
-        self.order = Some(self.sort(threads));
+        self.order = Some(self.sorted_order(threads));
     }
 
-    fn sort(&self, threads: usize) -> Vec<u32> {
+    fn sorted_order(&self, threads: usize) -> Vec<u32> {
         sort::sorted_order(&self.stacks, &self.frames.ranks(), threads)
     }
 }

@@ -1,7 +1,8 @@
-//! Multiplication and division with a product of more than 128 bits.
+//! Multiplies and divides with an intermediate product of more than 128 bits.
 
-/// Quotient and remainder of `(a * b + carried) / divisor`, whose product may be longer than 128 bits. `None` if the
-/// quotient is, or if the divisor leaves no bit to spare.
+/// Returns the quotient and the remainder of `(a * b + carried) / divisor`.
+///
+/// The product may exceed 128 bits. `None` if the quotient does, or if the product does and `divisor` is 2¹²⁷ or more.
 pub fn multiply_divide(a: u128, b: u128, divisor: u128, carried: u128) -> Option<(u128, u128)> {
     if let Some(sum) = a.checked_mul(b).and_then(|product| product.checked_add(carried)) {
         return Some((sum / divisor, sum % divisor));
@@ -31,11 +32,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn long_products_divide_as_short_ones_do(a in any::<u64>(), b in any::<u64>(), d in 1u64.., c in any::<u64>()) {
+        fn long_products_give_the_quotients_of_short_ones(a in any::<u64>(), b in any::<u64>(), d in 1u64.., c in any::<u64>()) {
             let (a, b, d, c) = (u128::from(a), u128::from(b), u128::from(d), u128::from(c % d));
             let short = ((a * b + c) / d, (a * b + c) % d);
             prop_assert_eq!(multiply_divide(a, b, d, c), Some(short));
-            // The same fraction, so enlarged that its product does not fit.
+            // The same fraction, expanded so that its product does not fit.
             let (a, wide) = (a % d, 1u128 << 62);
             let quotient = multiply_divide(a * wide, b * wide, d * wide, 0).map(|(quotient, _)| quotient / wide);
             prop_assert_eq!(quotient, Some(a * b / d));

@@ -1,35 +1,35 @@
-//! Putting stacks in order.
+//! Sorts stacks by their frames.
 
 use super::stacks::Stacks;
 use crate::parallel;
 
-/// Up to how many stacks are sorted by two frames at once: that is faster, but takes twice the memory.
-const FEW: usize = 1 << 20;
+/// Largest group that is sorted by two frames at once, which is faster but takes twice the memory.
+const MAX_PAIRED: usize = 1 << 20;
 
-/// So many stacks are worth a thread.
-const WORTH: usize = 1 << 13;
+/// Number of stacks that justifies another thread.
+const MIN_PER_THREAD: usize = 1 << 13;
 
-/// Stacks that have their first frames in common: where they stand in the order, and how many frames that are.
+/// Stacks at adjacent positions of the order whose first `depth` frames are equal.
 struct Group {
     start: usize,
     end: usize,
     depth: usize,
 }
 
-/// The numbers of all stacks in the order of their frames, a stack before its extensions; `ranks` is the frames' order.
+/// Returns the numbers of all stacks in the order of their frames, a stack before its extensions.
 ///
-/// SortedReader by the first frame, then within each group by the next, and so on: a comparison of whole stacks would fetch each
-/// of them from far memory some twenty times, and this does so but once for every frame or two that it shares with others.
-/// Each thread sorts the groups in its part of the order.
+/// `ranks` contains the rank of each frame. Stacks are sorted by the first frame, then within each group of equal ones by
+/// the next frame, and so on. Comparing whole stacks would read each stack from uncached memory about twenty times; this
+/// reads it once for every frame or two that it shares with others. The groups are spread over the threads.
 pub fn sorted_order(stacks: &Stacks, ranks: &[u32], threads: usize) -> Vec<u32> {
     let mut order: Vec<u32> = (0..stacks.len() as u32).collect();
-    let threads = threads.clamp(1, 1 + order.len() / WORTH);
+    let threads = threads.clamp(1, 1 + order.len() / MIN_PER_THREAD);
     let share = order.len().div_ceil(threads);
     let mut groups = vec![Group { start: 0, end: order.len(), depth: 0 }];
-    let mut sort = Sort { stacks, ranks, single: Vec::new(), double: Vec::new() };
+    let mut sorter = Sorter::new(stacks, ranks);
     while let Some(large) = groups.iter().position(|group| group.end - group.start > share) {
         let group = groups.swap_remove(large);
-        sort.divide(&mut order[group.start..group.end], &group, &mut groups);
+        sorter.split(&mut order[group.start..group.end], &group, &mut groups);
     }
     groups.sort_unstable_by_key(|group| group.start);
     let (mut rest, mut offset) = (order.as_mut_slice(), 0);
@@ -41,64 +41,71 @@ pub fn sorted_order(stacks: &Stacks, ranks: &[u32], threads: usize) -> Vec<u32> 
         (rest, offset) = (others, end);
         mine
     });
-    parallel::map(parts, threads, |(part, offset, mine)| {
-        Sort { stacks, ranks, single: Vec::new(), double: Vec::new() }.all(part, offset, mine);
-    });
+    parallel::map(parts, threads, |(part, offset, groups)| Sorter::new(stacks, ranks).sort(part, offset, groups));
     order
 }
 
-/// One thread's sorting.
-struct Sort<'a> {
+/// The sorter of one thread, with its buffers of keys.
+struct Sorter<'a> {
     stacks: &'a Stacks,
     ranks: &'a [u32],
-    single: Vec<(u32, u32)>,
-    double: Vec<(u64, u32)>,
+    single_keys: Vec<(u32, u32)>,
+    paired_keys: Vec<(u64, u32)>,
 }
 
-impl Sort<'_> {
-    /// Sorts all groups in a part of the order that begins so far behind its start.
-    fn all(&mut self, part: &mut [u32], offset: usize, mut groups: Vec<Group>) {
+impl<'a> Sorter<'a> {
+    fn new(stacks: &'a Stacks, ranks: &'a [u32]) -> Self {
+        Self { stacks, ranks, single_keys: Vec::new(), paired_keys: Vec::new() }
+    }
+
+    /// Sorts groups completely. They are in the part of the order that starts at `offset`.
+    fn sort(&mut self, part: &mut [u32], offset: usize, mut groups: Vec<Group>) {
         while let Some(group) = groups.pop() {
-            self.divide(&mut part[group.start - offset..group.end - offset], &group, &mut groups);
+            self.split(&mut part[group.start - offset..group.end - offset], &group, &mut groups);
         }
     }
 
-    /// Sorts a group's stacks by their next frame or two, and leaves those to be sorted further that share these too.
-    fn divide(&mut self, order: &mut [u32], group: &Group, groups: &mut Vec<Group>) {
+    /// Sorts the stacks of a group by their next frame or two, and appends the groups in which these are equal.
+    fn split(&mut self, order: &mut [u32], group: &Group, groups: &mut Vec<Group>) {
         let (stacks, ranks, depth) = (self.stacks, self.ranks, group.depth);
+        // 0 after the last frame: a stack comes before its extensions.
         let rank = |number: u32, depth: usize| stacks.get(number).get(depth).map_or(0, |id| ranks[*id as usize] + 1);
-        if order.len() > FEW {
-            self.single.clear();
-            self.single.extend(order.iter().map(|number| (rank(*number, depth), *number)));
-            self.single.sort_unstable();
-            take(order, group.start, &self.single, |key| (key != 0).then_some(depth + 1), groups);
-            self.single = Vec::new();
+        if order.len() > MAX_PAIRED {
+            self.single_keys.clear();
+            self.single_keys.extend(order.iter().map(|number| (rank(*number, depth), *number)));
+            self.single_keys.sort_unstable();
+            let next_depth = |key| (key != 0).then_some(depth + 1);
+            apply_order(order, group.start, &self.single_keys, next_depth, groups);
+            self.single_keys = Vec::new();
         } else {
-            self.double.clear();
-            self.double.extend(order.iter().map(|number| {
+            self.paired_keys.clear();
+            self.paired_keys.extend(order.iter().map(|number| {
                 let pair = (u64::from(rank(*number, depth)) << 32) | u64::from(rank(*number, depth + 1));
                 (pair, *number)
             }));
-            self.double.sort_unstable();
-            take(order, group.start, &self.double, |key| (key as u32 != 0).then_some(depth + 2), groups);
+            self.paired_keys.sort_unstable();
+            let next_depth = |key| (key as u32 != 0).then_some(depth + 2);
+            apply_order(order, group.start, &self.paired_keys, next_depth, groups);
         }
     }
 }
 
-/// Takes over the order of a group that starts there, and finds in it the groups whose keys are equal.
-fn take<K: Copy + PartialEq>(
+/// Copies the order of the sorted keys to a group that starts at `start`, and appends the groups of equal keys.
+///
+/// `next_depth` returns how many frames the stacks with a key share; `None` if the key includes the end of a stack.
+fn apply_order<K: Copy + PartialEq>(
     order: &mut [u32],
     mut start: usize,
-    keyed: &[(K, u32)],
-    deeper: impl Fn(K) -> Option<usize>,
+    sorted: &[(K, u32)],
+    next_depth: impl Fn(K) -> Option<usize>,
     groups: &mut Vec<Group>,
 ) {
-    for (place, (_, number)) in order.iter_mut().zip(keyed) {
-        *place = *number;
+    for (slot, (_, number)) in order.iter_mut().zip(sorted) {
+        *slot = *number;
     }
-    for run in keyed.chunk_by(|a, b| a.0 == b.0) {
+    for run in sorted.chunk_by(|a, b| a.0 == b.0) {
         let end = start + run.len();
-        if let Some(depth) = deeper(run[0].0).filter(|_| run.len() > 1) {
+        if let Some(depth) = next_depth(run[0].0).filter(|_| run.len() > 1) {
             groups.push(Group { start, end, depth });
         }
         start = end;
@@ -113,7 +120,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_is_that_of_the_stacks_frames(stacks in prop::collection::vec(prop::collection::vec(0..5u32, 0..7), 1..80)) {
+        fn sorts_by_the_ranks_of_the_frames(stacks in prop::collection::vec(prop::collection::vec(0..5u32, 0..7), 1..80)) {
             let ranks = [3, 0, 4, 1, 2];
             let mut interned = Stacks::default();
             for stack in &stacks {
@@ -131,17 +138,17 @@ mod tests {
         let ranks: Vec<u32> = (0..100).rev().collect();
         let mut interned = Stacks::default();
         let mut state = 1u64;
-        for _ in 0..super::WORTH * 4 {
+        for _ in 0..super::MIN_PER_THREAD * 4 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            // Most have their first frames in common.
+            // Most stacks share their first frames.
             let mut stack = if state >> 60 > 2 { vec![7, 8, 9] } else { vec![] };
-            stack.extend((0..state >> 32 & 7).map(|at| (state >> (at * 7) & 63) as u32));
+            stack.extend((0..state >> 32 & 7).map(|index| (state >> (index * 7) & 63) as u32));
             interned.intern(&stack);
         }
-        assert!(interned.len() > super::WORTH * 2);
-        let alone = super::sorted_order(&interned, &ranks, 1);
+        assert!(interned.len() > super::MIN_PER_THREAD * 2);
+        let expected = super::sorted_order(&interned, &ranks, 1);
         for threads in [2, 3, 8] {
-            assert_eq!(super::sorted_order(&interned, &ranks, threads), alone, "{threads} threads");
+            assert_eq!(super::sorted_order(&interned, &ranks, threads), expected, "{threads} threads");
         }
     }
 }

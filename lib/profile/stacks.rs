@@ -1,9 +1,9 @@
-//! Interned stacks: sequences of `u32` ids, each stored once.
+//! An interner of stacks: sequences of `u32` ids, each stored once.
 //!
-//! The ids are frames in a [`Profile`](super::Profile), addresses in a recording. A stack is kept whole and found by
-//! one look-up, rather than as a path in a tree with a look-up a frame: on real profiles the tree's random accesses cost
-//! more than the few ids that it saves. For the same reason the table has where a stack's ids stand, not its number: memory
-//! that is far away is touched twice a look-up and not five times.
+//! The ids are frames in a [`Profile`](super::Profile) and addresses in a recording. A stack is stored whole and found by
+//! one look-up. A call tree would need a look-up per frame: on real profiles its random memory accesses cost more than the
+//! ids that it saves. For the same reason the hash index contains the offset of a stack's ids and not its number: a look-up
+//! then misses the CPU cache twice and not five times.
 
 use std::hash::Hasher;
 
@@ -11,33 +11,33 @@ use rustc_hash::FxHasher;
 
 use super::hash_index::HashIndex;
 
-/// Every distinct stack, once, under a dense number.
+/// An interner of stacks, which are numbered from 0 in order of first appearance.
 #[derive(Debug, Default)]
 pub struct Stacks {
-    /// Of each stack its number, how many ids it has, and the ids.
+    /// For each stack its number, its length, and its ids.
     ids: Vec<u32>,
-    /// Where each stands in `ids`.
+    /// Offset of each stack in `ids`.
     starts: Vec<u32>,
-    /// Finds those places.
-    table: HashIndex,
+    /// Finds those offsets.
+    index: HashIndex,
 }
 
-/// A stack that may be the one that is looked for.
+/// The offset of a stack that may be the one searched for: only the hash was compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate(u32);
 
 impl Stacks {
-    /// How many distinct stacks there are.
+    /// Returns the number of distinct stacks.
     pub fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no stacks.
     pub fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }
 
-    /// The stack's number; the next one if it was not seen before.
+    /// Returns the stack's number; a new stack gets the next one.
     ///
     /// # Panics
     /// After 2³² ids of distinct stacks.
@@ -45,42 +45,43 @@ impl Stacks {
         self.intern_hashed(hash_ids(stack), stack)
     }
 
-    /// Where a stack of this hash may stand, at first sight.
+    /// Returns the likely stack with this hash, without reading its ids: only the first slot of a search is read.
     #[inline]
     pub(crate) fn candidate(&self, hash: u32) -> Option<Candidate> {
-        self.table.first(hash).map(Candidate)
+        self.index.home(hash).map(Candidate)
     }
 
-    /// The number of the candidate, if it is the stack.
+    /// Returns the number of the candidate if it is the stack searched for.
     #[inline]
     pub(crate) fn confirm(&self, candidate: Candidate, stack: &[u32]) -> Option<u32> {
         (stack_at(&self.ids, candidate.0) == stack).then(|| self.ids[candidate.0 as usize])
     }
 
+    /// Like [`intern`](Self::intern), with the result of [`hash_ids`].
     pub(crate) fn intern_hashed(&mut self, hash: u32, stack: &[u32]) -> u32 {
-        let there = || self.starts.iter().map(|start| (hash_ids(stack_at(&self.ids, *start)), *start));
-        self.table.make_room(self.starts.len() + 1, there);
-        if let Some(start) = self.table.find(hash, |start| stack_at(&self.ids, start) == stack) {
+        let items = || self.starts.iter().map(|start| (hash_ids(stack_at(&self.ids, *start)), *start));
+        self.index.reserve(self.starts.len() + 1, items);
+        if let Some(start) = self.index.find(hash, |start| stack_at(&self.ids, start) == stack) {
             return self.ids[start as usize];
         }
         let end = u32::try_from(self.ids.len() + stack.len() + 2).expect("fewer than 2^32 ids");
         let (number, length) = (self.starts.len() as u32, stack.len() as u32);
         let start = end - length - 2;
-        self.table.put(hash, start);
+        self.index.insert(hash, start);
         self.ids.extend([number, length]);
         self.ids.extend_from_slice(stack);
         self.starts.push(start);
         number
     }
 
-    /// The ids of a stack, root first.
+    /// Returns the ids of a stack, root first.
     pub fn get(&self, number: u32) -> &[u32] {
         stack_at(&self.ids, self.starts[number as usize])
     }
 
-    /// Gives up the table until a stack is added.
+    /// Frees the hash index. It is built again when a stack is added.
     pub(super) fn drop_index(&mut self) {
-        self.table = HashIndex::default();
+        self.index = HashIndex::default();
     }
 }
 
@@ -90,6 +91,7 @@ fn stack_at(ids: &[u32], start: u32) -> &[u32] {
     &ids[start + 2..][..ids[start + 1] as usize]
 }
 
+/// Hashes a stack for [`Stacks::candidate`] and [`Stacks::intern_hashed`].
 #[inline]
 pub(crate) fn hash_ids(stack: &[u32]) -> u32 {
     let mut hasher = FxHasher::default();
@@ -105,7 +107,7 @@ mod tests {
     use super::Stacks;
 
     #[test]
-    fn each_stack_has_its_number_however_often_the_table_is_made_anew() {
+    fn numbers_are_stable_when_the_index_is_rebuilt() {
         let mut stacks = Stacks::default();
         let stack = |number: u32| [number % 7, number, number / 3];
         for number in 0..10_000 {

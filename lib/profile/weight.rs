@@ -1,39 +1,44 @@
-//! What a stack weighs: a non-negative decimal, exact to six places.
+//! The weight of a stack: a non-negative decimal with up to six decimal places.
 
 use std::fmt;
+
+use crate::Error;
 
 const SCALE: u128 = 1_000_000;
 const DECIMALS: usize = 6;
 
-/// The weight of a stack: samples, nanoseconds, microseconds, bytes; the profile does not say which.
+/// The weight of a stack: samples, nanoseconds, microseconds, bytes. A profile does not record which.
 ///
-/// Held as a whole number of millionths, so that sums are the same whatever their order and the number of threads.
+/// It is stored as a whole number of millionths, so that a sum does not depend on the order of its terms or on the number
+/// of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Weight(u128);
 
 impl Weight {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
     /// One sample.
     pub const ONE: Self = Self(SCALE);
 
-    /// A whole number of units.
+    /// Creates a weight of a whole number of units.
     pub const fn new(units: u64) -> Self {
         Self(units as u128 * SCALE)
     }
 
-    /// A number of millionths of a unit.
+    /// Creates a weight from millionths of a unit.
     pub const fn from_millionths(millionths: u128) -> Self {
         Self(millionths)
     }
 
-    /// The weight in millionths of a unit.
+    /// Returns the weight in millionths of a unit.
     pub const fn millionths(self) -> u128 {
         self.0
     }
 
-    /// Reads `digits[.digits]`, nothing before or after. Places beyond the sixth are rounded to the nearest; what would
-    /// become nothing by that is no weight.
+    /// Parses `digits[.digits]`, with nothing before or after.
+    ///
+    /// More than six decimal places are rounded to the nearest. `None` for a number above zero that would be rounded to
+    /// zero.
     pub fn parse(text: &[u8]) -> Option<Self> {
         if text.is_empty() {
             return None;
@@ -56,15 +61,15 @@ impl Weight {
         if whole.is_empty() || (dot < text.len() && fraction.is_empty()) {
             return None;
         }
-        let kept = &fraction[..fraction.len().min(DECIMALS)];
+        let used = &fraction[..fraction.len().min(DECIMALS)];
         let mut millionths = 0u128;
-        for byte in whole.iter().chain(kept) {
+        for byte in whole.iter().chain(used) {
             millionths = millionths.checked_mul(10)?.checked_add(u128::from(digit(*byte)?))?;
         }
-        for _ in kept.len()..DECIMALS {
+        for _ in used.len()..DECIMALS {
             millionths = millionths.checked_mul(10)?;
         }
-        let rest = &fraction[kept.len()..];
+        let rest = &fraction[used.len()..];
         if !rest.iter().all(u8::is_ascii_digit) {
             return None;
         }
@@ -73,7 +78,7 @@ impl Weight {
         (rounded > 0 || rest.iter().all(|byte| *byte == b'0')).then_some(Self(rounded))
     }
 
-    /// The sum, or `None` if it does not fit.
+    /// Returns the sum, or `None` if it does not fit.
     pub const fn checked_add(self, other: Self) -> Option<Self> {
         match self.0.checked_add(other.0) {
             Some(sum) => Some(Self(sum)),
@@ -81,17 +86,17 @@ impl Weight {
         }
     }
 
-    /// The difference, or zero where `other` is larger.
+    /// Returns the difference, or zero if `other` is larger.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// Whether it weighs nothing.
+    /// True for zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether it is a whole number of units.
+    /// True for a whole number of units.
     #[inline]
     pub fn is_whole(self) -> bool {
         match u64::try_from(self.0) {
@@ -100,12 +105,12 @@ impl Weight {
         }
     }
 
-    /// The nearest floating-point number, for shares and coordinates.
+    /// Returns the nearest floating-point number, for shares and coordinates.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / SCALE as f64
     }
 
-    /// Appends the shortest decimal that reads back as this weight.
+    /// Appends the shortest decimal that [`parse`](Self::parse) reads as this weight.
     pub fn write_to(self, out: &mut Vec<u8>) {
         let mut digits = itoa::Buffer::new();
         let fraction = match u64::try_from(self.0) {
@@ -137,12 +142,49 @@ fn digit(byte: u8) -> Option<u8> {
     byte.is_ascii_digit().then(|| byte - b'0')
 }
 
+/// The weights of one stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weights {
+    /// The weight before; zero in a profile that is not differential.
+    pub before: Weight,
+    /// The weight, or the weight after in a differential profile.
+    pub after: Weight,
+}
+
+impl Weights {
+    /// Creates the weights of a stack in a profile that is not differential.
+    pub const fn plain(weight: Weight) -> Self {
+        Self { before: Weight::ZERO, after: weight }
+    }
+
+    /// True if both are whole numbers.
+    pub fn are_whole(self) -> bool {
+        self.before.is_whole() && self.after.is_whole()
+    }
+
+    /// Returns the absolute difference of both.
+    pub fn difference(self) -> Weight {
+        self.after.saturating_sub(self.before).max(self.before.saturating_sub(self.after))
+    }
+
+    /// Adds other weights.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit; the weights are unchanged then.
+    pub fn add(&mut self, other: Self) -> Result<(), Error> {
+        let sums = (self.before.checked_add(other.before), self.after.checked_add(other.after));
+        let (Some(before), Some(after)) = sums else { return Err(Error::Overflow) };
+        *self = Self { before, after };
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Weight;
 
     #[test]
-    fn reads_and_writes_decimals() {
+    fn parses_and_formats_decimals() {
         for (text, shown) in [
             ("0", "0"),
             ("007", "7"),
@@ -157,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_a_plain_decimal() {
+    fn rejects_other_notations() {
         for text in ["", ".", "1.", ".5", "-1", "+1", "1e3", "1.2.3", "1 ", "0x1", "1.0000000x"] {
             assert_eq!(Weight::parse(text.as_bytes()), None, "{text:?}");
         }

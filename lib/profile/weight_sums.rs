@@ -1,18 +1,18 @@
-//! A sum of weights for each stack.
+//! The sum of weights of each stack.
 
-use super::Weight;
+use super::weight::Weight;
 
-/// Weights by number, in half the memory as long as each of them fits.
+/// Sums of weights by stack number, 8 bytes each as long as all of them fit, else 16.
 #[derive(Debug)]
 pub(super) enum WeightSums {
-    /// In millionths: up to five hours in nanoseconds.
+    /// Sums in millionths, below 2⁶⁴: up to five hours in nanoseconds.
     Narrow(Vec<u64>),
     Wide(Vec<Weight>),
 }
 
 impl WeightSums {
-    /// So many that are zero.
-    pub(super) fn zero(count: usize) -> Self {
+    /// Creates `count` sums of zero.
+    pub(super) fn zeros(count: usize) -> Self {
         Self::Narrow(vec![0; count])
     }
 
@@ -30,19 +30,19 @@ impl WeightSums {
         }
     }
 
-    /// Puts a sum in its place, or behind the last one.
-    pub(super) fn put(&mut self, number: usize, weight: Weight) {
+    /// Sets a sum; the number after the last one appends it.
+    pub(super) fn set(&mut self, number: usize, weight: Weight) {
         match (&mut *self, u64::try_from(weight.millionths())) {
-            (Self::Narrow(sums), Ok(sum)) => set(sums, number, sum),
-            (Self::Wide(sums), _) => set(sums, number, weight),
+            (Self::Narrow(sums), Ok(sum)) => set_or_push(sums, number, sum),
+            (Self::Wide(sums), _) => set_or_push(sums, number, weight),
             (Self::Narrow(sums), Err(_)) => {
                 *self = Self::Wide(sums.iter().map(|sum| Weight::from_millionths((*sum).into())).collect());
-                self.put(number, weight);
+                self.set(number, weight);
             }
         }
     }
 
-    /// Adds to a sum, the one behind the last being zero, or tells that it does not fit.
+    /// Adds to a sum; the number after the last one appends the weight. `None` if the sum overflows.
     #[inline]
     pub(super) fn add(&mut self, number: usize, weight: Weight) -> Option<()> {
         if let (Self::Narrow(sums), Ok(more)) = (&mut *self, u64::try_from(weight.millionths()))
@@ -53,21 +53,21 @@ impl WeightSums {
             return Some(());
         }
         let sum = self.get(number).unwrap_or_default().checked_add(weight)?;
-        self.put(number, sum);
+        self.set(number, sum);
         Some(())
     }
 }
 
-fn set<T>(list: &mut Vec<T>, number: usize, value: T) {
+fn set_or_push<T>(list: &mut Vec<T>, number: usize, value: T) {
     match list.get_mut(number) {
-        Some(place) => *place = value,
+        Some(slot) => *slot = value,
         None => list.push(value),
     }
 }
 
 impl Default for WeightSums {
     fn default() -> Self {
-        Self::zero(0)
+        Self::zeros(0)
     }
 }
 
@@ -76,8 +76,8 @@ mod tests {
     use super::{Weight, WeightSums};
 
     #[test]
-    fn sums_are_the_same_in_either_width() {
-        let (mut sums, large) = (WeightSums::zero(1), Weight::from_millionths(u64::MAX.into()));
+    fn widens_sums_without_changing_them() {
+        let (mut sums, large) = (WeightSums::zeros(1), Weight::from_millionths(u64::MAX.into()));
         for (number, weight) in [(0, Weight::ONE), (1, large), (0, Weight::from_millionths(1))] {
             sums.add(number, weight).unwrap();
         }
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(millionths, [1_000_001, 1 << 64, 1_000_000]);
         assert_eq!((sums.len(), sums.get(3)), (3, None));
         assert_eq!(sums.add(0, Weight::from_millionths(u128::MAX)), None);
-        sums.put(0, Weight::ZERO);
+        sums.set(0, Weight::ZERO);
         assert_eq!(sums.get(0), Some(Weight::ZERO));
     }
 }

@@ -186,7 +186,7 @@ impl PerfScript {
         for key in keys.drain(..) {
             match self.symbols.known(key, sample.root.java) {
                 Some(id) if !sample.complete => self.stack.push(id),
-                _ => self.push(&Frame::of_symbol(key.text()), sample, sink),
+                _ => self.push(&Frame::of_symbol(key.bytes()), sample, sink),
             }
         }
     }

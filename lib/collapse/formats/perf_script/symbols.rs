@@ -54,7 +54,7 @@ impl Symbols {
     /// The frame of such a symbol, if it was met before and is one frame with callers.
     #[inline]
     pub(super) fn known(&self, key: Key<'_>, java: bool) -> Option<FrameId> {
-        if key.text().is_empty() {
+        if key.bytes().is_empty() {
             return self.unknown;
         }
         match self.memos[usize::from(java)].get(key) {
