@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fgkit::Error;
-use fgkit::check::{BUSY, Finding, Measure, Rule, Style, Verdict, annotation, check, junit, junit_of_error, line};
+use fgkit::check::{
+    DEFAULT_BUSY_LOOP_LIMIT, Finding, Measure, Rule, Style, Verdict, annotation, check, format_line, junit, junit_error,
+};
 use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::csv::Categories;
 use fgkit::input::Source;
@@ -58,7 +60,7 @@ struct Args {
     ///
     /// Nothing is polling, tracing and what they call of the kernel and the C library, with no function of the program
     /// beneath. It counts only where more than half of all weight is in the runtime.
-    #[arg(long, value_name = "N%", num_args = 0..=1, default_missing_value = BUSY, require_equals = true)]
+    #[arg(long, value_name = "N%", num_args = 0..=1, default_missing_value = DEFAULT_BUSY_LOOP_LIMIT, require_equals = true)]
     busy_loop: Option<String>,
     /// Read rules from FILE, one a line
     ///
@@ -133,13 +135,13 @@ impl Args {
     fn tell(&self, rules: &[Rule], findings: &[Finding], session: &mut Session) -> Result<(), Error> {
         let style = if self.github { Style::Github } else { Style::Plain };
         for finding in findings {
-            let line = |style| line(finding, &rules[finding.rule], style);
+            let line = |style| format_line(finding, &rules[finding.rule], style);
             match (finding.verdict, style) {
-                (Verdict::Broken, _) | (Verdict::Excused | Verdict::Unmet, Style::Github) => {
+                (Verdict::Failed, _) | (Verdict::WithinNoise | Verdict::NoMatch, Style::Github) => {
                     session.output.write_with(|out| writeln!(out, "{}", line(style)))?;
                 }
-                (Verdict::Excused, Style::Plain) => session.diagnostics.warn(&line(Style::Plain)),
-                (Verdict::Kept | Verdict::Unmet, _) => session.diagnostics.note(&line(Style::Plain)),
+                (Verdict::WithinNoise, Style::Plain) => session.diagnostics.warn(&line(Style::Plain)),
+                (Verdict::Passed | Verdict::NoMatch, _) => session.diagnostics.note(&line(Style::Plain)),
             }
         }
         Ok(())
@@ -151,7 +153,7 @@ impl Args {
         if let Some(path) = &self.junit {
             let report = match &failure {
                 Ok((rules, findings)) => junit(findings, rules),
-                Err(said) => junit_of_error(said),
+                Err(said) => junit_error(said),
             };
             Output::write_file(path, &report)?;
         }
@@ -194,7 +196,7 @@ impl Tool for Args {
             Err(error) if error.is_broken_pipe() => {}
             told => told?,
         }
-        Ok(u8::from(findings.iter().any(|finding| finding.verdict == Verdict::Broken)))
+        Ok(u8::from(findings.iter().any(|finding| finding.verdict == Verdict::Failed)))
     }
 }
 

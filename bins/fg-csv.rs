@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use fgkit::Error;
 use fgkit::cli::{self, Entries, Session, Tool};
-use fgkit::csv::{By, Categories, DEFAULT_CATEGORIES, Format, Table, count, summary, write};
+use fgkit::csv::{Categories, DEFAULT_CATEGORIES, Format, GroupBy, Table, count, summary, write};
 use fgkit::profile::Weight;
 use fgkit::stats::significance::Runs;
-use fgkit::stats::weight_kind::Weighed;
+use fgkit::stats::weight_kind::WeightKind;
 
 /// Count what each function weighs, alone and with what it calls
 ///
@@ -34,7 +34,7 @@ struct Args {
         hide_possible_values = true,
         hide_default_value = true
     )]
-    by: By,
+    by: GroupBy,
 
     /// Count categories of functions by their self weight
     #[arg(long, conflicts_with_all = ["by", "top", "sort"])]
@@ -60,14 +60,14 @@ struct Args {
 
     /// What one sample weighs [default: the weights' common divisor]
     ///
-    /// For the chances in the table of a differential profile. The common divisor of counts that happen to be round is too
-    /// large, and the chances with it; -v says what it is.
+    /// For the adjusted_p_values in the table of a differential profile. The common divisor of counts that happen to be round is too
+    /// large, and the adjusted_p_values with it; -v says what it is.
     #[arg(long, hide_short_help = true, value_name = "WEIGHT", value_parser = cli::positive)]
     per_sample: Option<Weight>,
 
     /// Each side of a differential profile adds up N runs
     ///
-    /// For the chances: several runs tell more of a program than one, if they vary as runs do; how much they vary only fg-diff
+    /// For the adjusted_p_values: several runs tell more of a program than one, if they vary as runs do; how much they vary only fg-diff
     /// --significant sees.
     #[arg(long, hide_short_help = true, value_name = "N", default_value = "1", hide_default_value = true)]
     runs: Runs,
@@ -112,11 +112,11 @@ impl Tool for Args {
         let mut counts = count(&session.sources, self.by, &mut session.diagnostics)?;
         if counts.differential {
             counts.runs = self.runs;
-            counts.weighed = self.per_sample.map_or(counts.weighed, Weighed::Counts);
-            if let Some(doubt) = counts.weighed.doubt(self.runs) {
+            counts.weight_kind = self.per_sample.map_or(counts.weight_kind, WeightKind::Counts);
+            if let Some(doubt) = counts.weight_kind.caveat(self.runs) {
                 session.diagnostics.warn(doubt);
             }
-            if let Some(sample) = counts.weighed.sample() {
+            if let Some(sample) = counts.weight_kind.sample() {
                 session.diagnostics.note(&format!("one sample weighs {sample}"));
             }
         }

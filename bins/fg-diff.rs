@@ -10,7 +10,7 @@ use fgkit::filter::{Rename, Threshold};
 use fgkit::input::Source;
 use fgkit::profile::{Profile, Weight};
 use fgkit::stats::significance::Runs;
-use fgkit::stats::weight_kind::Weighed;
+use fgkit::stats::weight_kind::WeightKind;
 use fgkit::{Error, folded};
 
 /// Compare two profiles: every stack of either with its weight before and after
@@ -94,7 +94,7 @@ impl Args {
     fn options(&self) -> Options {
         Options {
             scaling: match self.scale {
-                Some(factor) => Scaling::By(factor),
+                Some(factor) => Scaling::Factor(factor),
                 None if self.normalize => Scaling::Totals,
                 None => Scaling::Runs,
             },
@@ -180,12 +180,13 @@ fn read(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Vec<Profile
 
 /// What was compared, for those who asked.
 fn report(comparison: &Comparison, diagnostics: &mut Diagnostics) {
-    let Comparison { totals, factor, stacks, only, different, flattened, weighed, .. } = comparison;
+    let Comparison { totals, factor, stacks, only_before, only_after, different, flattened, weight_kind, .. } =
+        comparison;
     let scaled = if *factor == 1.0 { String::new() } else { format!(" (scaled by {factor:.6})") };
-    let sample = weighed.and_then(Weighed::sample);
+    let sample = weight_kind.and_then(WeightKind::sample);
     let judged = sample.map_or_else(String::new, |sample| format!("; one sample weighs {sample}"));
     let flattened = if *flattened == 0 { String::new() } else { format!(", {flattened} differences flattened") };
-    if let Some(doubt) = weighed.and_then(|weighed| weighed.doubt(Runs::default())) {
+    if let Some(doubt) = weight_kind.and_then(|weight_kind| weight_kind.caveat(Runs::default())) {
         diagnostics.warn(doubt);
     }
     diagnostics.note(&format!(
@@ -193,8 +194,8 @@ fn report(comparison: &Comparison, diagnostics: &mut Diagnostics) {
         totals.before,
         totals.after,
         plural(*stacks, "stack"),
-        only.0,
-        only.1
+        only_before,
+        only_after
     ));
 }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::diagnostics::Diagnostics;
-use fgkit::filter::{Filter, Filtered, Judge, Names, Recursion, Rename, Reshape, Select, Threshold};
+use fgkit::filter::{Filter, Filtered, FrameMatcher, Names, Recursion, Rename, Reshape, Select, Threshold};
 use fgkit::profile::Weights;
 use fgkit::{Error, folded};
 
@@ -46,17 +46,17 @@ struct Args {
 
     /// Keep only stacks whose first frame matches
     #[arg(long, value_name = "REGEX")]
-    comm: Option<Judge>,
+    comm: Option<FrameMatcher>,
 
     /// Keep only stacks with a frame that matches
     #[arg(long, value_name = "REGEX")]
-    focus: Option<Judge>,
+    focus: Option<FrameMatcher>,
 
     /// Drop stacks with a frame that matches
     ///
     /// Also those in focus.
     #[arg(long, value_name = "REGEX")]
-    ignore: Option<Judge>,
+    ignore: Option<FrameMatcher>,
 
     /// Take out frames without a name: [unknown]
     #[arg(long, hide_short_help = true)]
@@ -70,23 +70,23 @@ struct Args {
     ///
     /// Where that is the leaf, the frame beneath becomes the leaf.
     #[arg(long, value_name = "REGEX")]
-    hide: Option<Judge>,
+    hide: Option<FrameMatcher>,
 
     /// Take out all other frames; drop stacks without a match
     #[arg(long, hide_short_help = true, value_name = "REGEX")]
-    show: Option<Judge>,
+    show: Option<FrameMatcher>,
 
     /// Start at the first frame that matches
     ///
     /// The match nearest to the root; stacks without one are dropped.
     #[arg(long, value_name = "REGEX")]
-    show_from: Option<Judge>,
+    show_from: Option<FrameMatcher>,
 
     /// End at the match nearest to the leaf
     ///
     /// As in pprof, a name is judged without its arguments here.
     #[arg(long, hide_short_help = true, value_name = "REGEX")]
-    prune_from: Option<Judge>,
+    prune_from: Option<FrameMatcher>,
 
     /// Take out frames that recur: adjacent [default] or all
     #[arg(long, value_name = "WHICH", num_args = 0..=1, default_missing_value = "adjacent", require_equals = true,
@@ -113,7 +113,7 @@ impl Args {
                 hide: self.hide.clone(),
                 show: self.show.clone(),
                 show_from: self.show_from.clone(),
-                prune_from: self.prune_from.clone().map(Judge::without_arguments),
+                prune_from: self.prune_from.clone().map(FrameMatcher::without_arguments),
                 recursion: self.collapse_recursion,
             },
             min: self.min,
@@ -141,9 +141,9 @@ impl Tool for Args {
 fn report(filter: &Filter, filtered: &Filtered, diagnostics: &mut Diagnostics) -> Result<(), Error> {
     let mut total = filtered.profile.total();
     total.add(filtered.dropped)?;
-    for (option, judge) in filter.judges() {
-        if !judge.matched() && total != Weights::default() {
-            diagnostics.warn(&format!("{option} {}: matches no frame", judge.pattern()));
+    for (verb, matcher) in filter.matchers() {
+        if !matcher.has_matched() && total != Weights::default() {
+            diagnostics.warn(&format!("--{verb} {}: matches no frame", matcher.pattern()));
         }
     }
     let shown = |weights: Weights| match filtered.profile.is_differential() {

@@ -1,65 +1,64 @@
-//! A gate: whether a profile, or the difference of two, keeps to rules.
+//! Checks a profile, plain or differential, against rules.
 //!
-//! Every stack is looked at once, by every rule. A share is of all weight, of a differential profile of that after;
-//! growth is of all weight before, and where the weights are counts it must be more than noise, for which a run counts as
-//! so many samples at most as [`ONE_RUN`](crate::stats::significance::ONE_RUN) says.
+//! Each rule sees each stack once. Shares are of the total weight, in a differential profile of the total after. Growth is in
+//! percent of the total before; if the weights are counts, it must also be significant, where a run counts as at most
+//! [`EFFECTIVE_SAMPLES_PER_RUN`](crate::stats::significance::EFFECTIVE_SAMPLES_PER_RUN) samples.
 
+mod busy_loop;
 mod report;
 mod rule;
-mod spin;
 
-pub use report::{Style, annotation, junit, junit_of_error, line};
-pub use rule::{BUSY, Measure, Rule};
+pub use report::{Style, annotation, format_line, junit, junit_error};
+pub use rule::{DEFAULT_BUSY_LOOP_LIMIT, Measure, Rule};
 
 use std::collections::BTreeMap;
 
-use self::spin::Spin;
+use self::busy_loop::BusyLoopDetector;
 use crate::Error;
-use crate::csv::{Categories, charged};
+use crate::csv::{Categories, charged_frame};
 use crate::diagnostics::Diagnostics;
 use crate::folded::{Kind, StackSink, read_all};
 use crate::input::Source;
 use crate::markers::is_thread_state;
 use crate::profile::{FrameId, Frames, Weight, Weights};
-use crate::stats::significance::{Differences, FALSE_DISCOVERIES, Runs};
-use crate::stats::weight_kind::{Divisor, Weighed};
+use crate::stats::significance::{FALSE_DISCOVERY_RATE, Runs, SignificanceTest};
+use crate::stats::weight_kind::{CommonDivisor, WeightKind};
 
-/// Whether a rule is kept.
+/// Result of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is.
-    Kept,
-    /// It is, since no frame of the profile is what it is about: rightly so, or the function has another name by now.
-    Unmet,
-    /// The limit is exceeded, but that may be noise.
-    Excused,
-    /// It is not.
-    Broken,
+    /// The value is within the limit.
+    Passed,
+    /// No frame matches: the function does not occur, or has another name now.
+    NoMatch,
+    /// The limit is exceeded, but not significantly.
+    WithinNoise,
+    /// The limit is exceeded.
+    Failed,
 }
 
-/// What a rule found.
+/// Value of a rule, for all functions that match or for one.
 #[derive(Debug)]
 pub struct Finding {
-    /// The rule's place among all.
+    /// Index of the rule.
     pub rule: usize,
-    /// What it was found of: the rule's pattern, or a function.
+    /// The pattern of the rule, or a function.
     pub subject: Vec<u8>,
-    /// Its value, in hundredths.
+    /// The value in percent.
     pub percent: f64,
-    /// The weights that it is made of.
+    /// Weights behind the value.
     pub weights: Weights,
-    /// What that means for the rule.
+    /// Result of the rule.
     pub verdict: Verdict,
-    /// The stack that contributes most, and its weights.
+    /// Stack that contributes most, with its weights.
     pub worst: Option<(Vec<u8>, Weights)>,
 }
 
-/// Checks all rules; each side of a differential profile adds up so many runs.
+/// Checks all rules. `runs` is the number of runs that each side of a differential profile adds up.
 ///
 /// # Errors
-/// [`Error::Overflow`], those of [`read_all`], [`Error::AlreadyReported`] if a source could not be read, and [`Error::Invalid`] if a
-/// rule about growth meets a profile that is not differential, if a rule names a category that there is not, or if there
-/// is nothing to check.
+/// [`Error::Overflow`], those of [`read_all`], [`Error::AlreadyReported`] if a source could not be read, and [`Error::Invalid`] if
+/// a growth rule meets a plain profile, if a rule names an unknown category, or if the profile is empty.
 pub fn check(
     sources: &[Source],
     rules: &[Rule],
@@ -67,41 +66,39 @@ pub fn check(
     runs: Runs,
     diagnostics: &mut Diagnostics,
 ) -> Result<Vec<Finding>, Error> {
-    rules.iter().try_for_each(|rule| rule.knows_its_category(categories))?;
-    let mut intake = Intake::new(rules, categories);
-    read_all(sources, &mut intake, diagnostics)?;
+    rules.iter().try_for_each(|rule| rule.check_category(categories))?;
+    let mut accumulator = Accumulator::new(rules, categories);
+    read_all(sources, &mut accumulator, diagnostics)?;
     if diagnostics.has_failed() {
         return Err(Error::AlreadyReported);
     }
-    if intake.total == Weights::default() {
-        return Err(Error::Invalid("the profile is empty: there is nothing to check".to_owned()));
+    if accumulator.total == Weights::default() {
+        return Err(Error::Invalid("the profile is empty; nothing to check".to_owned()));
     }
-    if intake.differential && (intake.total.before.is_zero() || intake.total.after.is_zero()) {
-        let side = if intake.total.before.is_zero() { "before" } else { "after" };
-        return Err(Error::Invalid(format!("the profile is empty {side}: there is nothing to compare")));
+    if accumulator.differential && (accumulator.total.before.is_zero() || accumulator.total.after.is_zero()) {
+        let side = if accumulator.total.before.is_zero() { "before" } else { "after" };
+        return Err(Error::Invalid(format!("the profile is empty {side}; nothing to compare")));
     }
-    if !intake.differential && rules.iter().any(|rule| rule.measure.is_growth()) {
-        return Err(Error::Invalid(
-            "rules about growth need a profile of two weights a line, as fg-diff writes it".to_owned(),
-        ));
+    if !accumulator.differential && rules.iter().any(|rule| rule.measure.is_growth()) {
+        return Err(Error::Invalid("growth rules need a differential profile, as fg-diff writes it".to_owned()));
     }
-    let weighed = intake.differential.then(|| intake.divisor.weighed_if_many(&intake.frames));
+    let weight_kind = accumulator.differential.then(|| accumulator.divisor.kind_or_one(&accumulator.frames));
     if let Some(doubt) =
-        weighed.filter(|_| rules.iter().any(|rule| rule.measure.is_growth())).and_then(|it| it.doubt(runs))
+        weight_kind.filter(|_| rules.iter().any(|rule| rule.measure.is_growth())).and_then(|it| it.caveat(runs))
     {
         diagnostics.warn(doubt);
     }
-    Ok(intake.findings(weighed, runs))
+    Ok(accumulator.findings(weight_kind, runs))
 }
 
-/// What one rule, or one function under a rule for each, has gathered.
+/// Weights of one rule, or of one function under a rule for each function.
 #[derive(Debug, Default)]
-struct Tally {
+struct RuleTotal {
     weights: Weights,
     worst: Option<(Vec<FrameId>, Weights)>,
 }
 
-impl Tally {
+impl RuleTotal {
     fn add(&mut self, stack: &[FrameId], weights: Weights, weigh: fn(Weights) -> Weight) -> Result<(), Error> {
         self.weights.add(weights)?;
         if self.worst.as_ref().is_none_or(|(_, worst)| weigh(*worst) < weigh(weights)) {
@@ -111,29 +108,32 @@ impl Tally {
     }
 }
 
-/// Looks at what is read.
-struct Intake<'a> {
+/// Applies the rules to stacks while they are read.
+struct Accumulator<'a> {
     rules: &'a [Rule],
     frames: Frames,
-    /// For each frame whether it is a state, its self weight, and for each rule whether the rule is about it.
+    /// For each frame, true if it is a thread state.
     is_state: Vec<bool>,
-    alone: Vec<Weights>,
-    concerns: Vec<Vec<bool>>,
-    /// How many stacks there were, and for each frame the number of the last in which it stood.
+    /// Self weight of each frame.
+    self_weights: Vec<Weights>,
+    /// For each rule and frame, true if the rule applies to the frame.
+    matches: Vec<Vec<bool>>,
+    /// Number of stacks so far.
     stacks: u64,
+    /// For each frame, the number of the last stack that contains it.
     last_stack: Vec<u64>,
-    /// The frames of the last stack, each once, however often it recurs.
+    /// Distinct frames of the last stack.
     distinct: Vec<FrameId>,
-    /// For each rule what it gathers, by function where each is judged by itself.
-    tallies: Vec<BTreeMap<Option<FrameId>, Tally>>,
-    spin: Spin<'a>,
+    /// Weights of each rule, by function if the rule limits each function separately.
+    totals: Vec<BTreeMap<Option<FrameId>, RuleTotal>>,
+    busy_loop: BusyLoopDetector<'a>,
     categories: &'a Categories,
     differential: bool,
     total: Weights,
-    divisor: Divisor,
+    divisor: CommonDivisor,
 }
 
-impl StackSink for Intake<'_> {
+impl StackSink for Accumulator<'_> {
     fn frames(&mut self) -> &mut Frames {
         &mut self.frames
     }
@@ -145,75 +145,75 @@ impl StackSink for Intake<'_> {
     fn add(&mut self, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
         self.total.add(weights)?;
         self.divisor.add(weights.after);
-        self.learn();
-        self.spin.add(&self.frames, stack, weights.after)?;
-        self.note_distinct(stack);
-        let charged = charged(stack, |frame| self.is_state[frame.index()]);
+        self.classify_new_frames();
+        self.busy_loop.add(&self.frames, stack, weights.after)?;
+        self.update_distinct_frames(stack);
+        let charged = charged_frame(stack, |frame| self.is_state[frame.index()]);
         if let Some(frame) = charged {
-            self.alone[frame.index()].add(weights)?;
+            self.self_weights[frame.index()].add(weights)?;
         }
         for (number, rule) in self.rules.iter().enumerate() {
-            let (concerns, tallies) = (&self.concerns[number], &mut self.tallies[number]);
+            let (matches, totals) = (&self.matches[number], &mut self.totals[number]);
             let weigh = rule.measure.contribution();
-            if rule.measure == Measure::InclusiveGrowth && rule.judges_each() {
+            if rule.measure == Measure::InclusiveGrowth && rule.is_per_function() {
                 for frame in &self.distinct {
-                    tallies.entry(Some(*frame)).or_default().add(stack, weights, weigh)?;
+                    totals.entry(Some(*frame)).or_default().add(stack, weights, weigh)?;
                 }
                 continue;
             }
             let is_met = match rule.measure {
                 Measure::SelfShare | Measure::Category | Measure::Growth | Measure::Unknown => {
-                    charged.is_some_and(|frame| concerns[frame.index()])
+                    charged.is_some_and(|frame| matches[frame.index()])
                 }
                 Measure::Inclusive | Measure::InclusiveGrowth | Measure::Truncated => {
-                    stack.iter().any(|frame| concerns[frame.index()])
+                    stack.iter().any(|frame| matches[frame.index()])
                 }
-                Measure::Lost => stack.len() == 1 && concerns[stack[0].index()],
+                Measure::Lost => stack.len() == 1 && matches[stack[0].index()],
                 Measure::BusyLoop => false,
             };
             if is_met {
-                let subject = charged.filter(|_| rule.judges_each());
-                tallies.entry(subject).or_default().add(stack, weights, weigh)?;
+                let subject = charged.filter(|_| rule.is_per_function());
+                totals.entry(subject).or_default().add(stack, weights, weigh)?;
             }
         }
         Ok(())
     }
 }
 
-impl<'a> Intake<'a> {
+impl<'a> Accumulator<'a> {
     fn new(rules: &'a [Rule], categories: &'a Categories) -> Self {
         Self {
             rules,
             frames: Frames::new(),
             is_state: Vec::new(),
-            alone: Vec::new(),
-            concerns: vec![Vec::new(); rules.len()],
+            self_weights: Vec::new(),
+            matches: vec![Vec::new(); rules.len()],
             stacks: 0,
             last_stack: Vec::new(),
             distinct: Vec::new(),
-            tallies: rules.iter().map(|_| BTreeMap::new()).collect(),
-            spin: Spin::new(categories),
+            totals: rules.iter().map(|_| BTreeMap::new()).collect(),
+            busy_loop: BusyLoopDetector::new(categories),
             categories,
             differential: false,
             total: Weights::default(),
-            divisor: Divisor::default(),
+            divisor: CommonDivisor::default(),
         }
     }
 
-    /// Judges frames that are new.
-    fn learn(&mut self) {
+    /// Applies the rules to frames that are new.
+    fn classify_new_frames(&mut self) {
         for index in self.is_state.len()..self.frames.len() {
             let name = self.frames.name(FrameId::from_index(index as u32));
             self.is_state.push(is_thread_state(name));
-            self.alone.push(Weights::default());
+            self.self_weights.push(Weights::default());
             self.last_stack.push(0);
-            for (rule, concerns) in self.rules.iter().zip(&mut self.concerns) {
-                concerns.push(rule.concerns(name, self.categories));
+            for (rule, matches) in self.rules.iter().zip(&mut self.matches) {
+                matches.push(rule.matches(name, self.categories));
             }
         }
     }
 
-    fn note_distinct(&mut self, stack: &[FrameId]) {
+    fn update_distinct_frames(&mut self, stack: &[FrameId]) {
         self.stacks += 1;
         self.distinct.clear();
         for frame in stack {
@@ -224,40 +224,41 @@ impl<'a> Intake<'a> {
         }
     }
 
-    fn findings(mut self, weighed: Option<Weighed>, runs: Runs) -> Vec<Finding> {
-        let sample = weighed.and_then(Weighed::sample);
-        // Self weights, since no sample is in two of them.
-        let differences = sample.map(|sample| Differences::new(self.alone.iter().copied(), sample, self.total, runs));
-        let tallies = std::mem::take(&mut self.tallies);
+    fn findings(mut self, weight_kind: Option<WeightKind>, runs: Runs) -> Vec<Finding> {
+        let sample = weight_kind.and_then(WeightKind::sample);
+        // Self weights, because each sample is in only one of them.
+        let test =
+            sample.map(|sample| SignificanceTest::new(self.self_weights.iter().copied(), sample, self.total, runs));
+        let totals = std::mem::take(&mut self.totals);
         let mut findings = Vec::new();
-        for (number, (rule, mut tallies)) in self.rules.iter().zip(tallies).enumerate() {
+        for (number, (rule, mut totals)) in self.rules.iter().zip(totals).enumerate() {
             if rule.measure == Measure::BusyLoop {
-                findings.push(self.spin.finding(number, rule, &self.frames));
+                findings.push(self.busy_loop.finding(number, rule, &self.frames));
                 continue;
             }
-            if tallies.is_empty() {
-                tallies.entry(None).or_default();
+            if totals.is_empty() {
+                totals.entry(None).or_default();
             }
-            let chances = match differences.as_ref().filter(|_| rule.measure.is_growth()) {
-                Some(differences) => differences.chances(tallies.values().map(|tally| tally.weights)),
-                None => vec![0.0; tallies.len()],
+            let p_values = match test.as_ref().filter(|_| rule.measure.is_growth()) {
+                Some(test) => test.adjusted_p_values(totals.values().map(|total| total.weights)),
+                None => vec![0.0; totals.len()],
             };
-            let is_met = !rule.has_pattern() || self.concerns[number].contains(&true);
-            let found = tallies.into_iter().zip(chances).map(|((frame, tally), chance)| {
-                let percent = rule.measure.percent(tally.weights, self.total);
+            let is_met = !rule.has_pattern() || self.matches[number].contains(&true);
+            let found = totals.into_iter().zip(p_values).map(|((frame, total), p)| {
+                let percent = rule.measure.percent(total.weights, self.total);
                 let verdict = match percent > rule.limit {
-                    true if chance > FALSE_DISCOVERIES => Verdict::Excused,
-                    true => Verdict::Broken,
-                    false if is_met => Verdict::Kept,
-                    false => Verdict::Unmet,
+                    true if p > FALSE_DISCOVERY_RATE => Verdict::WithinNoise,
+                    true => Verdict::Failed,
+                    false if is_met => Verdict::Passed,
+                    false => Verdict::NoMatch,
                 };
                 Finding {
                     rule: number,
                     subject: frame.map_or_else(|| rule.subject(), |frame| self.frames.name(frame).to_vec()),
                     percent,
-                    weights: tally.weights,
+                    weights: total.weights,
                     verdict,
-                    worst: tally.worst.map(|(stack, weights)| (self.text(&stack), weights)),
+                    worst: total.worst.map(|(stack, weights)| (self.text(&stack), weights)),
                 }
             });
             let start = findings.len();

@@ -1,4 +1,4 @@
-//! What was found, in words: for people, for GitHub's annotations, and as JUnit's XML.
+//! Reports of findings: text, GitHub annotations and JUnit XML.
 
 use super::rule::Rule;
 use super::{Finding, Measure, Verdict};
@@ -6,41 +6,42 @@ use crate::diagnostics::printable;
 use crate::profile::Weights;
 use crate::svg::text::{escape, visible};
 
-/// For whom a line is.
+/// Style of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// For people.
+    /// Text for people.
     #[default]
     Plain,
-    /// A command of GitHub's workflows, which marks the run with it.
+    /// A GitHub workflow command, which annotates the run.
     Github,
 }
 
-/// One finding in one line.
-pub fn line(finding: &Finding, rule: &Rule, style: Style) -> String {
-    let said = said(finding, rule);
+/// Formats a finding as one line.
+pub fn format_line(finding: &Finding, rule: &Rule, style: Style) -> String {
+    let text = describe(finding, rule);
     let kind = match finding.verdict {
-        Verdict::Broken => "error",
-        Verdict::Excused => "warning",
-        Verdict::Kept | Verdict::Unmet => "notice",
+        Verdict::Failed => "error",
+        Verdict::WithinNoise => "warning",
+        Verdict::Passed | Verdict::NoMatch => "notice",
     };
     match style {
-        Style::Plain => said,
-        Style::Github => annotation(kind, &format!("fg-check {}", rule.measure.name()), &said),
+        Style::Plain => text,
+        Style::Github => annotation(kind, &format!("fg-check {}", rule.measure.name()), &text),
     }
 }
 
-/// A command of GitHub's workflows: a mark on the run, of a kind, with a title.
-pub fn annotation(kind: &str, title: &str, said: &str) -> String {
-    let escaped = said.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+/// Formats a GitHub workflow command that annotates the run; `kind` is `error`, `warning` or `notice`.
+pub fn annotation(kind: &str, title: &str, text: &str) -> String {
+    let escaped = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     format!("::{kind} title={title}::{escaped}")
 }
 
-fn said(finding: &Finding, rule: &Rule) -> String {
+/// Describes a finding in words.
+fn describe(finding: &Finding, rule: &Rule) -> String {
     let name = rule.measure.name();
     let subject = printable(&String::from_utf8_lossy(&finding.subject));
     let subject = if subject.is_empty() { name.to_owned() } else { format!("{name} {subject}") };
-    if finding.verdict == Verdict::Unmet {
+    if finding.verdict == Verdict::NoMatch {
         return format!("{subject}: matches no frame, limit {}%", rule.limit);
     }
     let growth = rule.measure.is_growth();
@@ -54,8 +55,8 @@ fn said(finding: &Finding, rule: &Rule) -> String {
         _ if growth => " of all before",
         _ => "",
     };
-    let against = if finding.verdict == Verdict::Broken { "more than" } else { "limit" };
-    let mut said = format!(
+    let against = if finding.verdict == Verdict::Failed { "more than" } else { "limit" };
+    let mut text = format!(
         "{subject}: {sign}{:.2}%{of} ({}), {against} {}%",
         finding.percent,
         weights(finding.weights),
@@ -63,37 +64,36 @@ fn said(finding: &Finding, rule: &Rule) -> String {
     );
     if let Some((stack, worst)) = &finding.worst {
         let stack = printable(&String::from_utf8_lossy(stack));
-        said.push_str(&format!("; most in {stack} ({})", weights(*worst)));
+        text.push_str(&format!("; most in {stack} ({})", weights(*worst)));
     }
-    if finding.verdict == Verdict::Excused {
-        said.push_str(", exceeded; but that may be noise");
+    if finding.verdict == Verdict::WithinNoise {
+        text.push_str(", exceeded, but within noise");
     }
-    said
+    text
 }
 
-/// All rules as the test cases of JUnit's suite, those that are broken as failures. What else is worth saying of one
-/// stands in its output.
+/// Formats all rules as test cases of a JUnit suite: failed ones as failures; other remarks as output of the test case.
 pub fn junit(findings: &[Finding], rules: &[Rule]) -> Vec<u8> {
     let cases = rules.iter().enumerate().map(|(number, rule)| {
         let text = rule.text.as_ref().map_or_else(String::new, |text| format!("{text}="));
         let name = format!("{} {text}{}%", rule.measure.name(), rule.limit);
         let found = findings.iter().filter(|found| found.rule == number);
         let elements = found.filter_map(|found| match found.verdict {
-            Verdict::Broken => Some(Element::Failure(said(found, rule))),
-            Verdict::Excused | Verdict::Unmet => Some(Element::Output(said(found, rule))),
-            Verdict::Kept => None,
+            Verdict::Failed => Some(Element::Failure(describe(found, rule))),
+            Verdict::WithinNoise | Verdict::NoMatch => Some(Element::Output(describe(found, rule))),
+            Verdict::Passed => None,
         });
         (name, elements.collect())
     });
-    suite(&cases.collect::<Vec<_>>())
+    format_suite(&cases.collect::<Vec<_>>())
 }
 
-/// JUnit's suite where nothing could be checked: one test case, with the error.
-pub fn junit_of_error(said: &str) -> Vec<u8> {
-    suite(&[("check".to_owned(), vec![Element::Error(said.to_owned())])])
+/// Formats a JUnit suite with one test case that has an error, for a check that could not run.
+pub fn junit_error(text: &str) -> Vec<u8> {
+    format_suite(&[("check".to_owned(), vec![Element::Error(text.to_owned())])])
 }
 
-/// What a test case holds.
+/// Element of a test case.
 #[derive(Debug)]
 enum Element {
     Failure(String),
@@ -101,7 +101,7 @@ enum Element {
     Output(String),
 }
 
-fn suite(cases: &[(String, Vec<Element>)]) -> Vec<u8> {
+fn format_suite(cases: &[(String, Vec<Element>)]) -> Vec<u8> {
     let count = |is: fn(&Element) -> bool| cases.iter().filter(|(_, elements)| elements.iter().any(is)).count();
     let failures = count(|element| matches!(element, Element::Failure(_)));
     let errors = count(|element| matches!(element, Element::Error(_)));
@@ -110,12 +110,12 @@ fn suite(cases: &[(String, Vec<Element>)]) -> Vec<u8> {
     let head = format!("<testsuite name=\"fg-check\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\">\n");
     xml.extend_from_slice(head.as_bytes());
     for (name, elements) in cases {
-        quoted("  <testcase classname=\"fg-check\" name=\"", name, "\">\n", &mut xml);
+        write_escaped("  <testcase classname=\"fg-check\" name=\"", name, "\">\n", &mut xml);
         for element in elements {
             match element {
-                Element::Failure(said) => quoted("    <failure message=\"", said, "\"/>\n", &mut xml),
-                Element::Error(said) => quoted("    <error message=\"", said, "\"/>\n", &mut xml),
-                Element::Output(said) => quoted("    <system-out>", said, "</system-out>\n", &mut xml),
+                Element::Failure(text) => write_escaped("    <failure message=\"", text, "\"/>\n", &mut xml),
+                Element::Error(text) => write_escaped("    <error message=\"", text, "\"/>\n", &mut xml),
+                Element::Output(text) => write_escaped("    <system-out>", text, "</system-out>\n", &mut xml),
             }
         }
         xml.extend_from_slice(b"  </testcase>\n");
@@ -124,7 +124,8 @@ fn suite(cases: &[(String, Vec<Element>)]) -> Vec<u8> {
     xml
 }
 
-fn quoted(before: &str, text: &str, after: &str, xml: &mut Vec<u8>) {
+/// Writes text with XML escapes, between `before` and `after`.
+fn write_escaped(before: &str, text: &str, after: &str, xml: &mut Vec<u8>) {
     xml.extend_from_slice(before.as_bytes());
     escape(&visible(text.as_bytes()), xml);
     xml.extend_from_slice(after.as_bytes());

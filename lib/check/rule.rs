@@ -1,4 +1,4 @@
-//! Rules: what is measured, of what, and how much it may be.
+//! Rules: a measure, a subject and a limit.
 
 use regex::bytes::Regex;
 
@@ -8,33 +8,33 @@ use crate::error::regex_error_text;
 use crate::markers;
 use crate::profile::{Weight, Weights};
 
-/// What a rule measures.
+/// Quantity that a rule limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// The weight of stacks whose leaf matches.
+    /// Self weight of functions that match.
     SelfShare,
-    /// The weight of stacks in which a frame matches.
+    /// Weight of stacks with a frame that matches.
     Inclusive,
-    /// The self weight of a category's functions.
+    /// Self weight of the functions of a category.
     Category,
-    /// By how much a function's self weight grew; of each that matches by itself if no pattern is given.
+    /// Growth of the self weight of functions that match; without a pattern, of each function.
     Growth,
-    /// By how much the weight of stacks grew in which a frame matches; of each frame by itself if no pattern is given.
+    /// Growth of the weight of stacks with a frame that matches; without a pattern, of each function.
     InclusiveGrowth,
-    /// Samples that were lost.
+    /// Lost samples.
     Lost,
-    /// Stacks that are cut.
+    /// Stacks that were cut before the root.
     Truncated,
-    /// Stacks whose leaf has no name.
+    /// Stacks whose leaf has no symbol.
     Unknown,
-    /// Of stacks in an asynchronous runtime, those in which nothing is done but polling and tracing.
+    /// Share of stacks within an asynchronous runtime that only poll and trace.
     BusyLoop,
 }
 
-/// How much idle polling is too much, if that is not said.
-pub const BUSY: &str = "80";
+/// Default limit of [`Measure::BusyLoop`], in percent.
+pub const DEFAULT_BUSY_LOOP_LIMIT: &str = "80";
 
-/// The names of all rules, which are the options' too.
+/// Names of the measures, in rule files and as options.
 const NAMES: [(&str, Measure); 9] = [
     ("self", Measure::SelfShare),
     ("inclusive", Measure::Inclusive),
@@ -48,17 +48,17 @@ const NAMES: [(&str, Measure); 9] = [
 ];
 
 impl Measure {
-    /// Its name.
+    /// Returns the name of the measure.
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(_, measure)| *measure == self).map_or("", |(name, _)| name)
     }
 
-    /// Whether two weights are compared.
+    /// True if the measure compares two weights.
     pub fn is_growth(self) -> bool {
         matches!(self, Self::Growth | Self::InclusiveGrowth)
     }
 
-    /// What a stack contributes.
+    /// Returns the weight by which the stack that contributes most is found.
     pub(super) fn contribution(self) -> fn(Weights) -> Weight {
         match self.is_growth() {
             true => |weights| weights.after.saturating_sub(weights.before),
@@ -66,6 +66,7 @@ impl Measure {
         }
     }
 
+    /// Returns the value of the measure in percent of the total.
     pub(super) fn percent(self, weights: Weights, total: Weights) -> f64 {
         let (part, whole) = match self.is_growth() {
             true => (weights.after.as_f64() - weights.before.as_f64(), total.before),
@@ -75,23 +76,23 @@ impl Measure {
     }
 }
 
-/// A limit.
+/// A limit on a measure.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// What is measured.
+    /// Limited quantity.
     pub measure: Measure,
-    /// As it was written: a pattern or a category.
+    /// Source text of the pattern, or a category.
     pub text: Option<String>,
-    /// More than so many hundredths break the rule.
+    /// Highest allowed value, in percent.
     pub limit: f64,
     pattern: Option<Regex>,
 }
 
 impl Rule {
-    /// Reads `PATTERN=PERCENT`, or `PERCENT` where the measure needs no pattern. The last `=` divides.
+    /// Parses `PATTERN=PERCENT`, or `PERCENT` for measures without a pattern. The last `=` is the separator.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// A message that says what is wrong.
     pub fn parse(measure: Measure, text: &str) -> Result<Self, String> {
         let (subject, limit) = match text.rsplit_once('=') {
             Some((subject, limit)) => (Some(subject), limit),
@@ -118,11 +119,11 @@ impl Rule {
         Ok(Self { measure, text: subject.map(str::to_owned), limit, pattern })
     }
 
-    /// Reads a file of rules: an option without its dashes and its value a line; empty lines and those that begin with `#`
-    /// say nothing. `source` is for messages.
+    /// Parses a file of rules, one a line: an option without dashes, blanks, its value. Empty lines and lines that start with
+    /// `#` are comments. `source` names the file in messages.
     ///
     /// # Errors
-    /// [`Error::Malformed`] where a line is no rule.
+    /// [`Error::Malformed`] if a line is not a rule.
     pub fn parse_all(text: &str, source: &str) -> Result<Vec<Self>, Error> {
         let lines = text.trim_start_matches('\u{feff}').lines().zip(1..).map(|(line, number)| (line.trim(), number));
         let rules = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
@@ -133,43 +134,47 @@ impl Rule {
                 let known = NAMES.iter().find(|(known, _)| *known == name);
                 let names = || NAMES.map(|(name, _)| name).join(", ");
                 let (_, measure) = known.ok_or_else(|| malformed(format!("expected one of {}", names())))?;
-                // As without a value on the command line.
-                let value = if *measure == Measure::BusyLoop && value.trim().is_empty() { BUSY } else { value };
+                // The value is optional here as on the command line.
+                let value = if *measure == Measure::BusyLoop && value.trim().is_empty() {
+                    DEFAULT_BUSY_LOOP_LIMIT
+                } else {
+                    value
+                };
                 Self::parse(*measure, value.trim()).map_err(malformed)
             })
             .collect()
     }
 
-    /// What it is about, for a report.
+    /// Returns the pattern or category, for reports.
     pub(super) fn subject(&self) -> Vec<u8> {
         self.text.clone().unwrap_or_default().into_bytes()
     }
 
-    /// Whether it is about functions that match a pattern.
+    /// True if the rule has a pattern.
     pub(super) fn has_pattern(&self) -> bool {
         self.pattern.is_some()
     }
 
-    /// Fails if it is about a category that there is not.
-    pub(super) fn knows_its_category(&self, categories: &Categories) -> Result<(), Error> {
+    /// Fails if the rule names an unknown category.
+    pub(super) fn check_category(&self, categories: &Categories) -> Result<(), Error> {
         match &self.text {
             Some(name) if self.measure == Measure::Category && !categories.names().any(|known| known == name) => {
                 let known = categories.names().collect::<Vec<_>>().join(", ");
-                Err(Error::Invalid(format!("there is no category {name}: expected one of {known}")))
+                Err(Error::Invalid(format!("unknown category {name}; expected one of {known}")))
             }
             _ => Ok(()),
         }
     }
 
-    /// Whether each function is judged by itself.
-    pub(super) fn judges_each(&self) -> bool {
+    /// True if the rule limits each function separately.
+    pub(super) fn is_per_function(&self) -> bool {
         self.measure.is_growth() && self.pattern.is_none()
     }
 
-    /// Whether it is about this frame.
-    pub(super) fn concerns(&self, name: &[u8], categories: &Categories) -> bool {
+    /// True if the rule applies to this frame.
+    pub(super) fn matches(&self, name: &[u8], categories: &Categories) -> bool {
         match self.measure {
-            Measure::Category => self.text.as_deref() == Some(categories.of(name)),
+            Measure::Category => self.text.as_deref() == Some(categories.categorize(name)),
             Measure::Lost => name == markers::LOST,
             Measure::Truncated => name == markers::TRUNCATED,
             Measure::Unknown => markers::is_without_symbol(name),
@@ -183,7 +188,7 @@ mod tests {
     use super::{Measure, Rule};
 
     #[test]
-    fn the_last_equals_sign_divides() {
+    fn splits_at_the_last_equals_sign() {
         let rule = Rule::parse(Measure::SelfShare, "operator==|a=2.5%").unwrap();
         assert_eq!((rule.text.as_deref(), rule.limit), (Some("operator==|a"), 2.5));
         for (measure, text) in [
@@ -199,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_a_rule_a_line() {
+    fn parses_one_rule_a_line() {
         let rules = Rule::parse_all("\u{feff}# mine\r\nself ^malloc$=5%\n\n\tgrowth 3\nlost 1%\n", "rules").unwrap();
         let measures: Vec<_> = rules.iter().map(|rule| rule.measure.name()).collect();
         assert_eq!(measures, ["self", "growth", "lost"]);

@@ -1,4 +1,4 @@
-//! Categories of functions: the first pattern that matches a name decides.
+//! Categories of functions, by the first pattern that matches the name.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use regex::bytes::{Regex, RegexSet};
 use crate::Error;
 use crate::error::regex_error_text;
 
-/// The rules that are used if none are named.
+/// Default rules.
 pub const DEFAULT: &str = include_str!("categories.txt");
 
-/// What no rule matches.
+/// Category of functions that no rule matches.
 const OTHER: &str = "other";
 
-/// Rules in their order.
+/// Rules in order.
 #[derive(Debug)]
 pub struct Categories {
     names: Vec<String>,
@@ -21,11 +21,11 @@ pub struct Categories {
 }
 
 impl Categories {
-    /// Reads rules: a category and a pattern a line, divided by blanks; empty lines and those that begin with `#` say
-    /// nothing. `source` is for messages.
+    /// Parses rules, one a line: a category, blanks, a regular expression. Empty lines and lines that start with `#` are
+    /// comments. `source` names the text in messages.
     ///
     /// # Errors
-    /// [`Error::Malformed`] where a line is no rule.
+    /// [`Error::Malformed`] if a line is not a rule.
     pub fn parse(text: &str, source: &str) -> Result<Self, Error> {
         let (mut names, mut patterns) = (Vec::new(), Vec::new());
         for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
@@ -47,10 +47,10 @@ impl Categories {
         Ok(Self { names, patterns })
     }
 
-    /// Reads rules from a file, or takes those that are used if none is named.
+    /// Reads rules from a file, or returns the default rules without one.
     ///
     /// # Errors
-    /// [`Error::Read`], and [`Error::Malformed`] where a line is no rule.
+    /// [`Error::Read`], and [`Error::Malformed`] if a line is not a rule.
     pub fn load(path: Option<&Path>) -> Result<Self, Error> {
         let Some(path) = path else { return Self::parse(DEFAULT, "categories") };
         let name = path.display().to_string();
@@ -58,15 +58,15 @@ impl Categories {
         Self::parse(&text, &name)
     }
 
-    /// The categories, each once, in their order.
+    /// Returns the names of all categories, each once, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let first = |number: usize| !self.names[..number].contains(&self.names[number]);
         let names = (0..self.names.len()).filter(move |number| first(*number));
         names.map(|number| &self.names[number][..]).chain([OTHER])
     }
 
-    /// The category of a function.
-    pub fn of(&self, function: &[u8]) -> &str {
+    /// Returns the category of a function.
+    pub fn categorize(&self, function: &[u8]) -> &str {
         self.patterns.matches(function).iter().next().map_or(OTHER, |first| &self.names[first])
     }
 }
@@ -76,7 +76,7 @@ mod tests {
     use super::{Categories, DEFAULT};
 
     #[test]
-    fn the_shipped_rules_know_their_own() {
+    fn default_rules_categorize_known_functions() {
         let categories = Categories::parse(DEFAULT, "categories.txt").unwrap();
         for (function, category) in [
             ("[off-cpu]", "blocked"),
@@ -127,18 +127,21 @@ mod tests {
             ("io::copy", "other"),
             ("ip_address_parse_user", "kernel-net"),
         ] {
-            assert_eq!(categories.of(function.as_bytes()), category, "{function}");
+            assert_eq!(categories.categorize(function.as_bytes()), category, "{function}");
         }
     }
 
     #[test]
-    fn the_first_rule_that_matches_decides() {
+    fn the_first_matching_rule_wins() {
         let categories = Categories::parse("# mine\nhot ^parse\n\nall .\n", "mine").unwrap();
-        assert_eq!([categories.of(b"parse_term"), categories.of(b"read"), categories.of(b"")], ["hot", "all", "other"]);
+        assert_eq!(
+            [categories.categorize(b"parse_term"), categories.categorize(b"read"), categories.categorize(b"")],
+            ["hot", "all", "other"]
+        );
     }
 
     #[test]
-    fn what_is_no_rule_is_said_with_its_line() {
+    fn reports_malformed_rules_with_line_numbers() {
         for (text, expected) in
             [("a b\nalone\n", "mine:2: expected a category"), ("a (\n", "mine:1: regex parse error")]
         {

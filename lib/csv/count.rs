@@ -1,4 +1,4 @@
-//! Counting: what each function, command, stack or call weighs.
+//! Sums up weights by function, command, stack or call.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -9,132 +9,133 @@ use crate::folded::{Kind, StackSink, read_all, read_parallel};
 use crate::input::Source;
 use crate::markers::is_thread_state;
 use crate::profile::{self, FrameId, Frames, Weights};
-use crate::stats::significance::{Differences, Runs};
-use crate::stats::weight_kind::{Divisor, Weighed};
+use crate::stats::significance::{Runs, SignificanceTest};
+use crate::stats::weight_kind::{CommonDivisor, WeightKind};
 
-/// The frame that a stack's self weight belongs to; a state has none, but where there is nothing else.
-pub fn charged(stack: &[FrameId], is_state: impl Fn(FrameId) -> bool) -> Option<FrameId> {
+/// Returns the frame to which a stack's self weight is charged: the leaf below thread states, or the last frame if all are
+/// thread states.
+pub fn charged_frame(stack: &[FrameId], is_state: impl Fn(FrameId) -> bool) -> Option<FrameId> {
     stack.iter().copied().rfind(|frame| !is_state(*frame)).or(stack.last().copied())
 }
 
-/// What is counted.
+/// Key by which weights are summed up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum By {
-    /// Each function: alone, and with what it calls.
+pub enum GroupBy {
+    /// Each function, with self and inclusive weight.
     #[default]
     Function,
-    /// Each first frame, which in most profiles is the command's name.
+    /// Each root frame, in most profiles the command name.
     Comm,
     /// Each stack.
     Stack,
-    /// Each caller and callee.
+    /// Each pair of caller and callee.
     Edge,
 }
 
-/// One thing that was counted.
+/// Sum of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// What it is: a function, a command, the frames of a stack, or caller and callee.
+    /// The key: a function, a command, the frames of a stack, or caller and callee.
     pub frames: Vec<FrameId>,
-    /// What it weighs: a function first alone and then with what it calls, others once.
+    /// Self and inclusive weight of a function; one weight of any other key.
     pub weights: Vec<Weights>,
 }
 
-/// What was counted, and what it was counted from.
+/// Sums of all keys, and totals of the profile.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// The frames' names.
+    /// Names of frames.
     pub frames: Frames,
-    /// Whether each stack has two weights.
+    /// True if each stack has two weights.
     pub differential: bool,
-    /// What all stacks weigh.
+    /// Total weight.
     pub total: Weights,
-    /// What the weights after are.
-    pub weighed: Weighed,
-    /// How many runs each of two weights adds up.
+    /// Kind of the weights after.
+    pub weight_kind: WeightKind,
+    /// Number of runs that each side adds up.
     pub runs: Runs,
-    /// What was counted; what weighs nothing is left out.
+    /// Sums of all keys with weight.
     pub rows: Vec<Row>,
 }
 
 impl Counts {
-    /// What judges the differences of a differential profile whose weights are counts. Of functions their self weights tell
-    /// what noise is, since no sample is in two of them.
-    pub(super) fn differences(&self) -> Option<Differences> {
-        let sample = self.weighed.sample().filter(|_| self.differential)?;
-        Some(Differences::new(self.rows.iter().map(|row| row.weights[0]), sample, self.total, self.runs))
+    /// Returns the significance test of a differential profile whose weights are counts. Noise is estimated from self weights,
+    /// because each sample is in only one of them.
+    pub(super) fn significance_test(&self) -> Option<SignificanceTest> {
+        let sample = self.weight_kind.sample().filter(|_| self.differential)?;
+        Some(SignificanceTest::new(self.rows.iter().map(|row| row.weights[0]), sample, self.total, self.runs))
     }
 }
 
-/// Counts the stacks of all sources as they come, without keeping them: of a file, in all cores.
+/// Sums up the stacks of all sources while they are read; a single file is read on all cores.
 ///
 /// # Errors
 /// [`Error::Overflow`] if a sum does not fit, and those of [`read_all`].
-pub fn count(sources: &[Source], by: By, diagnostics: &mut Diagnostics) -> Result<Counts, Error> {
-    // Of whole stacks nearly each is counted once, and to join them is as much work as to count them.
+pub fn count(sources: &[Source], by: GroupBy, diagnostics: &mut Diagnostics) -> Result<Counts, Error> {
+    // Most stacks appear once, so merging sums of stacks costs as much as computing them: not in parallel.
     if let [source] = sources
-        && by != By::Stack
-        && let Some(parts) = read_parallel(source, || Intake::new(by))
+        && by != GroupBy::Stack
+        && let Some(parts) = read_parallel(source, || Accumulator::new(by))
     {
-        return join(parts);
+        return merge_parts(parts);
     }
-    let mut intake = Intake::new(by);
-    read_all(sources, &mut intake, diagnostics)?;
-    join(vec![intake])
+    let mut accumulator = Accumulator::new(by);
+    read_all(sources, &mut accumulator, diagnostics)?;
+    merge_parts(vec![accumulator])
 }
 
-/// Adds up what was counted of parts.
-fn join(parts: Vec<Intake>) -> Result<Counts, Error> {
-    let (mut whole, mut divisor) = (Counts::default(), Divisor::default());
-    let mut places = HashMap::<Vec<FrameId>, usize, FxBuildHasher>::default();
-    let alone = parts.len() == 1;
+/// Merges the sums of several parts.
+fn merge_parts(parts: Vec<Accumulator>) -> Result<Counts, Error> {
+    let (mut whole, mut divisor) = (Counts::default(), CommonDivisor::default());
+    let mut indices = HashMap::<Vec<FrameId>, usize, FxBuildHasher>::default();
+    let is_single = parts.len() == 1;
     for mut part in parts {
         let rows = part.counter.rows()?;
-        divisor.join(part.divisor);
+        divisor.merge(part.divisor);
         whole.differential = part.counts.differential;
         whole.total.add(part.counts.total)?;
-        if alone {
+        if is_single {
             (whole.frames, whole.rows) = (part.counts.frames, rows);
             break;
         }
         let ids = whole.frames.intern_all(&part.counts.frames);
         for Row { frames, weights } in rows {
             let frames: Vec<FrameId> = frames.iter().map(|frame| ids[frame.index()]).collect();
-            let place = *places.entry(frames).or_insert_with_key(|frames| {
+            let index = *indices.entry(frames).or_insert_with_key(|frames| {
                 let nothing = vec![Weights::default(); weights.len()];
                 whole.rows.push(Row { frames: frames.clone(), weights: nothing });
                 whole.rows.len() - 1
             });
-            for (sum, weights) in whole.rows[place].weights.iter_mut().zip(weights) {
+            for (sum, weights) in whole.rows[index].weights.iter_mut().zip(weights) {
                 sum.add(weights)?;
             }
         }
     }
     whole.rows.retain(|row| row.weights.iter().any(|weights| *weights != Weights::default()));
-    whole.weighed = divisor.weighed(&whole.frames);
+    whole.weight_kind = divisor.kind(&whole.frames);
     Ok(whole)
 }
 
-/// Gives what is read to a counter.
-struct Intake {
+/// Passes stacks to a counter while they are read.
+struct Accumulator {
     counts: Counts,
-    divisor: Divisor,
+    divisor: CommonDivisor,
     counter: Box<dyn Counter + Send>,
 }
 
-impl Intake {
-    fn new(by: By) -> Self {
+impl Accumulator {
+    fn new(by: GroupBy) -> Self {
         let counter: Box<dyn Counter + Send> = match by {
-            By::Function => Box::<Functions>::default(),
-            By::Comm => Box::<Commands>::default(),
-            By::Stack => Box::<Stacks>::default(),
-            By::Edge => Box::<Edges>::default(),
+            GroupBy::Function => Box::<Functions>::default(),
+            GroupBy::Comm => Box::<Commands>::default(),
+            GroupBy::Stack => Box::<Stacks>::default(),
+            GroupBy::Edge => Box::<Edges>::default(),
         };
-        Self { counts: Counts::default(), divisor: Divisor::default(), counter }
+        Self { counts: Counts::default(), divisor: CommonDivisor::default(), counter }
     }
 }
 
-impl StackSink for Intake {
+impl StackSink for Accumulator {
     fn frames(&mut self) -> &mut Frames {
         &mut self.counts.frames
     }
@@ -145,7 +146,7 @@ impl StackSink for Intake {
 
     fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
         self.counts.total.add(weights)?;
-        // BEFORE may be scaled.
+        // Weights before may be scaled.
         if self.counts.differential {
             self.divisor.add(weights.after);
         }
@@ -153,43 +154,44 @@ impl StackSink for Intake {
     }
 }
 
-/// Counts one kind of thing.
+/// Sums up weights by one kind of key.
 trait Counter {
-    /// Counts a stack, which has its first `shared` frames in common with the one before.
+    /// Adds a stack whose first `shared` frames equal those of the stack before.
     fn add(&mut self, frames: &Frames, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error>;
 
-    /// All that was counted.
+    /// Returns all sums.
     fn rows(&mut self) -> Result<Vec<Row>, Error>;
 }
 
-/// Functions. The self weight of a frame is that of the stacks in which it is the leaf, or is in the state that the leaf
-/// names; over all frames it adds up to the total. Its inclusive weight is that of all stacks in which it stands, each
-/// once.
+/// Sums by function.
+///
+/// Self weight is that of stacks in which the function is the leaf, or directly below a thread state; self weights add up to
+/// the total. Inclusive weight is that of all stacks that contain the function, each counted once.
 #[derive(Default)]
 struct Functions {
     functions: Vec<Function>,
-    /// The last stack's frames, root first, with what was counted since they came: a frame that stays is not counted again
-    /// for every stack that it stays in.
+    /// Frames of the last stack, root first, with the weight added since each was pushed. Weight is added to a function when
+    /// its frame is popped, not for each stack.
     path: Vec<(FrameId, Weights)>,
 }
 
 #[derive(Clone, Default)]
 struct Function {
     is_state: bool,
-    alone: Weights,
+    self_weights: Weights,
     inclusive: Weights,
-    /// How often it stands in the path.
-    open: u32,
+    /// Number of occurrences in the path.
+    occurrences: u32,
 }
 
 impl Functions {
-    /// Leaves all but so many frames of the last stack.
-    fn leave(&mut self, kept: usize) -> Result<(), Error> {
-        while self.path.len() > kept {
+    /// Pops frames until `depth` are left.
+    fn pop_to(&mut self, depth: usize) -> Result<(), Error> {
+        while self.path.len() > depth {
             let Some((frame, weights)) = self.path.pop() else { break };
             let function = &mut self.functions[frame.index()];
-            function.open -= 1;
-            if function.open == 0 {
+            function.occurrences -= 1;
+            if function.occurrences == 0 {
                 function.inclusive.add(weights)?;
             }
             if let Some((_, caller)) = self.path.last_mut() {
@@ -202,33 +204,33 @@ impl Functions {
 
 impl Counter for Functions {
     fn add(&mut self, frames: &Frames, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
-        self.leave(shared)?;
+        self.pop_to(shared)?;
         for index in self.functions.len()..frames.len() {
             let name = frames.name(FrameId::from_index(index as u32));
             self.functions.push(Function { is_state: is_thread_state(name), ..Function::default() });
         }
         for frame in &stack[shared..] {
-            self.functions[frame.index()].open += 1;
+            self.functions[frame.index()].occurrences += 1;
             self.path.push((*frame, Weights::default()));
         }
         if let Some((_, leaf)) = self.path.last_mut() {
             leaf.add(weights)?;
         }
-        let charged = charged(stack, |frame| self.functions[frame.index()].is_state);
-        charged.map_or(Ok(()), |frame: FrameId| self.functions[frame.index()].alone.add(weights))
+        let charged = charged_frame(stack, |frame| self.functions[frame.index()].is_state);
+        charged.map_or(Ok(()), |frame: FrameId| self.functions[frame.index()].self_weights.add(weights))
     }
 
     fn rows(&mut self) -> Result<Vec<Row>, Error> {
-        self.leave(0)?;
+        self.pop_to(0)?;
         let row = |(index, function): (u32, &Function)| Row {
             frames: vec![FrameId::from_index(index)],
-            weights: vec![function.alone, function.inclusive],
+            weights: vec![function.self_weights, function.inclusive],
         };
         Ok((0..).zip(&self.functions).map(row).collect())
     }
 }
 
-/// First frames.
+/// Sums by root frame.
 #[derive(Default)]
 struct Commands(Vec<Weights>);
 
@@ -247,7 +249,7 @@ impl Counter for Commands {
     }
 }
 
-/// Whole stacks.
+/// Sums by stack.
 #[derive(Default)]
 struct Stacks {
     stacks: profile::Stacks,
@@ -273,7 +275,7 @@ impl Counter for Stacks {
     }
 }
 
-/// Calls. Each one's weight is that of the stacks in which it stands, each once.
+/// Sums by caller and callee: the weight of stacks that contain the call, each counted once.
 #[derive(Default)]
 struct Edges {
     numbers: HashMap<[FrameId; 2], (usize, usize), FxBuildHasher>,

@@ -1,4 +1,4 @@
-//! Tables of a profile: how much each function weighs, alone and with what it calls.
+//! Tables of a profile: weights by function, command, stack, call or category.
 
 mod categories;
 mod count;
@@ -7,7 +7,7 @@ mod table;
 mod write;
 
 pub use categories::{Categories, DEFAULT as DEFAULT_CATEGORIES};
-pub use count::{By, Counts, Row, charged, count};
+pub use count::{Counts, GroupBy, Row, charged_frame, count};
 pub use summary::summary;
 pub use table::{Cell, Column, Table};
 pub use write::{Format, write};

@@ -1,15 +1,16 @@
-//! The table of categories.
+//! A table of self weight by category.
 
 use std::cmp::Reverse;
 
 use super::categories::Categories;
 use super::count::Counts;
-use super::table::{Cell, chance, delta, percent};
+use super::table::{Cell, format_delta, format_p_value, format_percent};
 use crate::Error;
 use crate::profile::Weights;
 
-/// The self weight of each category's functions, of what was counted by function: its columns' names, and its rows with the heaviest first, of a
-/// differential profile what changed most.
+/// Returns the header and rows of a table of self weight by category, from sums by function.
+///
+/// Rows are sorted by weight, in a differential profile by change.
 ///
 /// # Errors
 /// [`Error::Overflow`] if a sum does not fit.
@@ -19,25 +20,24 @@ pub fn summary<'a>(
 ) -> Result<(Vec<&'static str>, Vec<Vec<Cell<'a>>>), Error> {
     let mut sums: Vec<(&str, Weights)> = Vec::new();
     for row in &counts.rows {
-        let category = row.frames.first().map_or("", |frame| categories.of(counts.frames.name(*frame)));
+        let category = row.frames.first().map_or("", |frame| categories.categorize(counts.frames.name(*frame)));
         match sums.iter_mut().find(|(name, _)| *name == category) {
             Some((_, sum)) => sum.add(row.weights[0])?,
             None => sums.push((category, row.weights[0])),
         }
     }
     sums.retain(|(_, sum)| *sum != Weights::default());
-    let number = |text: String| Cell::Number(text);
     if counts.differential {
         sums.sort_unstable_by_key(|(name, sum)| (Reverse(sum.difference()), *name));
-        let differences = counts.differences();
-        let chances = differences.map(|differences| differences.chances(sums.iter().map(|(_, sum)| *sum)));
+        let test = counts.significance_test();
+        let p_values = test.map(|test| test.adjusted_p_values(sums.iter().map(|(_, sum)| *sum)));
         let cells = |(row, (name, sum)): (usize, (&'a str, Weights))| {
             vec![
                 Cell::Category(name),
-                number(sum.before.to_string()),
-                number(sum.after.to_string()),
-                number(delta(sum)),
-                chances.as_ref().map_or(Cell::Nothing, |chances| chance(chances[row])),
+                Cell::Number(sum.before.to_string()),
+                Cell::Number(sum.after.to_string()),
+                Cell::Number(format_delta(sum)),
+                p_values.as_ref().map_or(Cell::Empty, |p_values| format_p_value(p_values[row])),
             ]
         };
         return Ok((
@@ -48,7 +48,11 @@ pub fn summary<'a>(
     sums.sort_unstable_by_key(|(name, sum)| (Reverse(sum.after), *name));
     let total = counts.total.after;
     let cells = |(name, sum): (&'a str, Weights)| {
-        vec![Cell::Category(name), number(sum.after.to_string()), number(percent(sum.after, total, 2))]
+        vec![
+            Cell::Category(name),
+            Cell::Number(sum.after.to_string()),
+            Cell::Number(format_percent(sum.after, total, 2)),
+        ]
     };
     Ok((vec!["category", "self_samples", "self_pct"], sums.into_iter().map(cells).collect()))
 }

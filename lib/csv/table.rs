@@ -1,69 +1,68 @@
-//! The table: its columns, and the order of its rows.
+//! A table of sums: its columns and the order of its rows.
 
 use std::cmp::{Ordering, Reverse};
 
 use super::categories::Categories;
-use super::count::{By, Counts, Row};
+use super::count::{Counts, GroupBy, Row};
 use crate::Error;
 use crate::profile::{Weight, Weights};
 
-/// A column. The number says of which weight: a function has two, its own and with what it calls.
+/// A column. The number is the index of the weight: 0 is self and 1 inclusive weight of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// What is counted.
+    /// The key, or one of its frames.
     Name(usize),
-    /// The weight; of a differential profile the one after.
+    /// The weight; in a differential profile the one after.
     After(usize),
-    /// Its share of the total.
+    /// The share of the total.
     Percent(usize),
     /// The weight before.
     Before(usize),
-    /// After less before.
+    /// The weight after minus the one before.
     Delta(usize),
-    /// The chance of such a difference by noise alone, adjusted for how many there are.
+    /// The adjusted p-value of the difference.
     Chance(usize),
-    /// The function's category.
+    /// The category of the function.
     Category,
 }
 
-/// A cell's value.
+/// The value of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell<'a> {
     /// A name.
     Text(Vec<u8>),
     /// A category.
     Category(&'a str),
-    /// A number, as it is written.
+    /// A number, formatted.
     Number(String),
-    /// Not known.
-    Nothing,
+    /// No value.
+    Empty,
 }
 
-/// Rows and what their columns mean.
+/// Rows and columns.
 pub struct Table<'a> {
     counts: &'a Counts,
     categories: Option<&'a Categories>,
     columns: Vec<(String, Column)>,
     rows: Vec<Row>,
-    /// For each row and weight; empty if counts are not known.
-    chances: Vec<Vec<f64>>,
+    /// Adjusted p-values by weight and row; empty if there is no significance test.
+    p_values: Vec<Vec<f64>>,
 }
 
 impl<'a> Table<'a> {
-    /// The usual columns and the usual order: the heaviest first, of a differential profile what changed most, equals by
-    /// name.
-    pub fn new(counts: &'a Counts, by: By, categories: Option<&'a Categories>) -> Self {
+    /// Returns a table with the default columns and order: by weight, in a differential profile by change, then by name.
+    pub fn new(counts: &'a Counts, by: GroupBy, categories: Option<&'a Categories>) -> Self {
         let mut table = Self {
             columns: columns(by, counts.differential, categories),
             counts,
             categories,
             rows: counts.rows.clone(),
-            chances: vec![],
+            p_values: vec![],
         };
-        table.chances = table.judge();
+        table.p_values = table.compute_p_values();
         let order: &[Column] = match (by, counts.differential) {
-            (By::Function, false) => &[Column::After(1)],
-            (By::Function, true) => &[Column::Delta(0), Column::Delta(1)],
+            (GroupBy::Function, false) => &[Column::After(1)],
+            (GroupBy::Function, true) => &[Column::Delta(0), Column::Delta(1)],
             (_, false) => &[Column::After(0)],
             (_, true) => &[Column::Delta(0)],
         };
@@ -71,34 +70,31 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// The columns' names.
+    /// Returns the names of the columns.
     pub fn header(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Sorts by a column: numbers from the largest, a delta by its size, names and chances from the least.
+    /// Sorts by a column: numbers descending, deltas by absolute value, names and p-values ascending.
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such column.
     pub fn sort(&mut self, column: &str) -> Result<(), Error> {
         let Some((_, found)) = self.columns.iter().find(|(name, _)| name == column) else {
             let names: Vec<&str> = self.header().collect();
-            return Err(Error::Usage(format!(
-                "--sort {column}: there is no such column; there are {}",
-                names.join(", ")
-            )));
+            return Err(Error::Usage(format!("--sort {column}: no such column; expected one of {}", names.join(", "))));
         };
         self.sort_by(&[*found]);
         Ok(())
     }
 
-    /// Keeps the first so many rows.
+    /// Keeps the first `rows` rows.
     pub fn truncate(&mut self, rows: usize) {
         self.rows.truncate(rows);
-        self.chances.iter_mut().for_each(|chances| chances.truncate(rows));
+        self.p_values.iter_mut().for_each(|p_values| p_values.truncate(rows));
     }
 
-    /// All rows, cell by cell.
+    /// Returns the cells of all rows.
     pub fn rows(&self) -> impl Iterator<Item = Vec<Cell<'_>>> {
         (0..self.rows.len()).map(|row| self.columns.iter().map(|(_, column)| self.cell(row, *column)).collect())
     }
@@ -110,11 +106,13 @@ impl<'a> Table<'a> {
             Column::Name(part) => Cell::Text(self.name(counted, part)),
             Column::After(which) => number(counted.weights[which].after),
             Column::Before(which) => number(counted.weights[which].before),
-            Column::Delta(which) => Cell::Number(delta(counted.weights[which])),
-            Column::Percent(which) => Cell::Number(percent(counted.weights[which].after, self.counts.total.after, 4)),
-            Column::Chance(which) => match self.chances.get(which) {
-                Some(chances) => chance(chances[row]),
-                None => Cell::Nothing,
+            Column::Delta(which) => Cell::Number(format_delta(counted.weights[which])),
+            Column::Percent(which) => {
+                Cell::Number(format_percent(counted.weights[which].after, self.counts.total.after, 4))
+            }
+            Column::Chance(which) => match self.p_values.get(which) {
+                Some(p_values) => format_p_value(p_values[row]),
+                None => Cell::Empty,
             },
             Column::Category => Cell::Category(self.category(counted)),
         }
@@ -129,7 +127,7 @@ impl<'a> Table<'a> {
 
     fn category(&self, row: &Row) -> &str {
         let name = row.frames.last().map(|frame| self.counts.frames.name(*frame));
-        self.categories.zip(name).map_or("", |(categories, name)| categories.of(name))
+        self.categories.zip(name).map_or("", |(categories, name)| categories.categorize(name))
     }
 
     fn sort_by(&mut self, columns: &[Column]) {
@@ -141,8 +139,8 @@ impl<'a> Table<'a> {
             compared.unwrap_or_else(|| key(&self.rows[*a]).cmp(&key(&self.rows[*b])))
         });
         self.rows = order.iter().map(|row| self.rows[*row].clone()).collect();
-        for chances in &mut self.chances {
-            *chances = order.iter().map(|row| chances[*row]).collect();
+        for values in &mut self.p_values {
+            *values = order.iter().map(|row| values[*row]).collect();
         }
     }
 
@@ -153,30 +151,30 @@ impl<'a> Table<'a> {
             Column::After(which) | Column::Percent(which) => largest(&|row| row.weights[which].after),
             Column::Before(which) => largest(&|row| row.weights[which].before),
             Column::Delta(which) => largest(&|row| row.weights[which].difference()),
-            Column::Chance(which) => self.chances.get(which).map_or(Ordering::Equal, |all| all[a].total_cmp(&all[b])),
+            Column::Chance(which) => self.p_values.get(which).map_or(Ordering::Equal, |all| all[a].total_cmp(&all[b])),
             Column::Category => self.category(&self.rows[a]).cmp(self.category(&self.rows[b])),
             Column::Name(part) => self.name(&self.rows[a], part).cmp(&self.name(&self.rows[b], part)),
         }
     }
 
-    /// The chances of all differences, where the weights are counts.
-    fn judge(&self) -> Vec<Vec<f64>> {
-        let Some(differences) = self.counts.differences() else { return Vec::new() };
+    /// Returns the adjusted p-values of all differences, if the weights are counts.
+    fn compute_p_values(&self) -> Vec<Vec<f64>> {
+        let Some(test) = self.counts.significance_test() else { return Vec::new() };
         let kinds = self.rows.first().map_or(0, |row| row.weights.len());
-        (0..kinds).map(|which| differences.chances(self.rows.iter().map(|row| row.weights[which]))).collect()
+        (0..kinds).map(|which| test.adjusted_p_values(self.rows.iter().map(|row| row.weights[which]))).collect()
     }
 }
 
-fn columns(by: By, is_differential: bool, categories: Option<&Categories>) -> Vec<(String, Column)> {
+fn columns(by: GroupBy, is_differential: bool, categories: Option<&Categories>) -> Vec<(String, Column)> {
     let names: &[&str] = match by {
-        By::Function => &["function"],
-        By::Comm => &["comm"],
-        By::Stack => &["stack"],
-        By::Edge => &["caller", "callee"],
+        GroupBy::Function => &["function"],
+        GroupBy::Comm => &["comm"],
+        GroupBy::Stack => &["stack"],
+        GroupBy::Edge => &["caller", "callee"],
     };
     let mut columns: Vec<(String, Column)> =
         names.iter().enumerate().map(|(part, name)| ((*name).to_owned(), Column::Name(part))).collect();
-    let kinds: &[&str] = if by == By::Function { &["self_", "inclusive_"] } else { &[""] };
+    let kinds: &[&str] = if by == GroupBy::Function { &["self_", "inclusive_"] } else { &[""] };
     for (which, kind) in kinds.iter().enumerate() {
         let of_kind: &[(&str, Column)] = match is_differential {
             true => &[
@@ -189,22 +187,25 @@ fn columns(by: By, is_differential: bool, categories: Option<&Categories>) -> Ve
         };
         columns.extend(of_kind.iter().map(|(name, column)| (format!("{kind}{name}"), *column)));
     }
-    if by == By::Function && categories.is_some() {
+    if by == GroupBy::Function && categories.is_some() {
         columns.push(("category".to_owned(), Column::Category));
     }
     columns
 }
 
-pub(super) fn chance(chance: f64) -> Cell<'static> {
-    Cell::Number(format!("{chance:.4}"))
+/// Formats an adjusted p-value.
+pub(super) fn format_p_value(p_value: f64) -> Cell<'static> {
+    Cell::Number(format!("{p_value:.4}"))
 }
 
-pub(super) fn delta(weights: Weights) -> String {
+/// Formats the difference of two weights with its sign.
+pub(super) fn format_delta(weights: Weights) -> String {
     let sign = if weights.after < weights.before { "-" } else { "" };
     format!("{sign}{}", weights.difference())
 }
 
-pub(super) fn percent(part: Weight, whole: Weight, places: usize) -> String {
+/// Formats the share of `part` in `whole` in percent.
+pub(super) fn format_percent(part: Weight, whole: Weight, places: usize) -> String {
     let share = if whole.is_zero() { 0.0 } else { 100.0 * part.as_f64() / whole.as_f64() };
     format!("{share:.places$}")
 }

@@ -1,4 +1,4 @@
-//! Tables as text.
+//! Writes tables as CSV, TSV, JSON or aligned text.
 
 use std::io::{self, Write};
 
@@ -6,23 +6,23 @@ use bstr::ByteSlice as _;
 
 use super::table::Cell;
 
-/// How a table is written.
+/// Format of a written table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Values divided by commas, quoted as RFC 4180 has it.
+    /// Comma-separated values, quoted by RFC 4180.
     Csv,
-    /// Values divided by tabs, of which names have none.
+    /// Tab-separated values; tabs in names become spaces.
     Tsv,
-    /// An array of objects.
+    /// A JSON array of objects.
     Json,
-    /// Aligned columns, the numbers first.
+    /// Aligned columns, numbers first.
     Terminal,
 }
 
 /// Writes a table.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write<'a>(
     format: Format,
     header: &[&str],
@@ -30,13 +30,13 @@ pub fn write<'a>(
     out: &mut impl Write,
 ) -> io::Result<()> {
     match format {
-        Format::Csv => csv(header, rows, out).map_err(|error| match error.into_kind() {
+        Format::Csv => write_csv(header, rows, out).map_err(|error| match error.into_kind() {
             csv::ErrorKind::Io(error) => error,
             other => io::Error::other(format!("{other:?}")),
         }),
-        Format::Tsv => tsv(header, rows, out),
-        Format::Json => json(header, rows, out),
-        Format::Terminal => terminal(header, rows, out),
+        Format::Tsv => write_tsv(header, rows, out),
+        Format::Json => write_json(header, rows, out),
+        Format::Terminal => write_aligned(header, rows, out),
     }
 }
 
@@ -46,7 +46,7 @@ impl Cell<'_> {
             Self::Text(text) => text,
             Self::Category(name) => name.as_bytes(),
             Self::Number(number) => number.as_bytes(),
-            Self::Nothing => b"",
+            Self::Empty => b"",
         }
     }
 
@@ -55,7 +55,11 @@ impl Cell<'_> {
     }
 }
 
-fn csv<'a>(header: &[&str], rows: impl Iterator<Item = Vec<Cell<'a>>>, out: &mut impl Write) -> Result<(), csv::Error> {
+fn write_csv<'a>(
+    header: &[&str],
+    rows: impl Iterator<Item = Vec<Cell<'a>>>,
+    out: &mut impl Write,
+) -> Result<(), csv::Error> {
     let mut table = csv::Writer::from_writer(out);
     table.write_record(header)?;
     for row in rows {
@@ -64,7 +68,7 @@ fn csv<'a>(header: &[&str], rows: impl Iterator<Item = Vec<Cell<'a>>>, out: &mut
     table.flush().map_err(csv::Error::from)
 }
 
-fn tsv<'a>(header: &[&str], rows: impl Iterator<Item = Vec<Cell<'a>>>, out: &mut impl Write) -> io::Result<()> {
+fn write_tsv<'a>(header: &[&str], rows: impl Iterator<Item = Vec<Cell<'a>>>, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}", header.join("\t"))?;
     for row in rows {
         let cells: Vec<Vec<u8>> = row.iter().map(|cell| cell.bytes().replace(b"\t", b" ")).collect();
@@ -74,17 +78,17 @@ fn tsv<'a>(header: &[&str], rows: impl Iterator<Item = Vec<Cell<'a>>>, out: &mut
     Ok(())
 }
 
-fn json<'a>(header: &[&str], rows: impl Iterator<Item = Vec<Cell<'a>>>, out: &mut impl Write) -> io::Result<()> {
+fn write_json<'a>(header: &[&str], rows: impl Iterator<Item = Vec<Cell<'a>>>, out: &mut impl Write) -> io::Result<()> {
     let mut before = "[\n";
     for row in rows {
         write!(out, "{before} {{")?;
         for (number, (name, cell)) in header.iter().zip(&row).enumerate() {
-            let divider = if number == 0 { "" } else { ", " };
-            write!(out, "{divider}\"{name}\": ")?;
+            let separator = if number == 0 { "" } else { ", " };
+            write!(out, "{separator}\"{name}\": ")?;
             match cell {
                 Cell::Number(number) => out.write_all(number.as_bytes())?,
-                Cell::Nothing => out.write_all(b"null")?,
-                text => string(text.bytes(), out)?,
+                Cell::Empty => out.write_all(b"null")?,
+                text => write_string(text.bytes(), out)?,
             }
         }
         out.write_all(b"}")?;
@@ -93,9 +97,9 @@ fn json<'a>(header: &[&str], rows: impl Iterator<Item = Vec<Cell<'a>>>, out: &mu
     out.write_all(if before == "[\n" { b"[]\n" } else { b"\n]\n" })
 }
 
-/// A JSON string; line separators that JavaScript does not take in one are escaped too. A byte that is no text is spelled
-/// out, as `\xff`, so that names which differ in it do so here.
-fn string(text: &[u8], out: &mut impl Write) -> io::Result<()> {
+/// Writes a JSON string. Line separators that older JavaScript rejects are escaped. Invalid UTF-8 is written as `\\xff`, so that
+/// names that differ only in such bytes stay different.
+fn write_string(text: &[u8], out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\"")?;
     for chunk in text.utf8_chunks() {
         for character in chunk.valid().chars() {
@@ -112,12 +116,16 @@ fn string(text: &[u8], out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\"")
 }
 
-/// The numbers first, since names are of any length.
-fn terminal<'a>(header: &[&str], rows: impl Iterator<Item = Vec<Cell<'a>>>, out: &mut impl Write) -> io::Result<()> {
+/// Writes aligned columns: numbers first, because names can be long.
+fn write_aligned<'a>(
+    header: &[&str],
+    rows: impl Iterator<Item = Vec<Cell<'a>>>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let rows: Vec<Vec<Cell<'a>>> = rows.collect();
     let is_name = |column: &usize| rows.first().is_some_and(|row| row[*column].is_name());
     let (names, numbers): (Vec<usize>, Vec<usize>) = (0..header.len()).partition(is_name);
-    // The category before the function: it is the shorter one.
+    // The category comes before the function because it is shorter.
     let columns: Vec<usize> = numbers.into_iter().chain(names.into_iter().rev()).collect();
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].bytes().chars().count());
@@ -127,10 +135,10 @@ fn terminal<'a>(header: &[&str], rows: impl Iterator<Item = Vec<Cell<'a>>>, out:
     let last = columns.len().saturating_sub(1);
     let header = header.iter().map(|name| Cell::Text(name.as_bytes().to_vec())).collect();
     for row in [header].iter().chain(&rows) {
-        for (place, (column, width)) in columns.iter().zip(&widths).enumerate() {
+        for (position, (column, width)) in columns.iter().zip(&widths).enumerate() {
             let text = row[*column].bytes().to_str_lossy();
-            match place {
-                _ if place == last => writeln!(out, "{text}")?,
+            match position {
+                _ if position == last => writeln!(out, "{text}")?,
                 _ if is_name(column) => write!(out, "{text:width$}  ")?,
                 _ => write!(out, "{text:>width$}  ")?,
             }

@@ -1,52 +1,55 @@
-//! What becomes of one stack's weights, and what that adds up to.
+//! The result of a comparison, stack by stack and in total.
 
 use super::Options;
-use super::scale::{Ratio, Scale};
+use super::scale::{Ratio, Scaler};
 use crate::Error;
 use crate::profile::{Weight, Weights};
-use crate::stats::weight_kind::Weighed;
+use crate::stats::weight_kind::WeightKind;
 
-/// A comparison: stack by stack as it goes on, and in numbers when it is done.
+/// Totals of a comparison, updated with each stack.
 #[derive(Debug)]
 pub struct Comparison {
-    /// The weights of both sides as they were read.
+    /// Total weight of each side as read.
     pub totals: Weights,
-    /// What the weights before are multiplied by.
+    /// Factor by which weights before are multiplied.
     pub factor: f64,
-    /// How many stacks there are.
+    /// Number of stacks.
     pub stacks: u64,
-    /// How many stand on one side only: before, after.
-    pub only: (u64, u64),
-    /// How many differ, after flattening.
+    /// Number of stacks that only the side before has.
+    pub only_before: u64,
+    /// Number of stacks that only the side after has.
+    pub only_after: u64,
+    /// Number of stacks that differ, without flattened ones.
     pub different: u64,
-    /// How many differences were flattened.
+    /// Number of differences that were flattened.
     pub flattened: u64,
-    /// What the weights are, where differences were judged by it.
-    pub weighed: Option<Weighed>,
-    scale: Scale,
-    least: Weight,
+    /// Kind of the weights, if significance was tested.
+    pub weight_kind: Option<WeightKind>,
+    scale: Scaler,
+    min_change: Weight,
 }
 
 impl Comparison {
-    /// Nothing compared yet.
+    /// Returns an empty comparison.
     ///
     /// # Errors
-    /// [`Error::Overflow`] if the least change does not fit.
+    /// [`Error::Overflow`] if the smallest change does not fit.
     pub(super) fn new(totals: Weights, ratio: Ratio, unit: Weight, options: &Options) -> Result<Self, Error> {
         Ok(Self {
             totals,
             factor: ratio.as_f64(),
             stacks: 0,
-            only: (0, 0),
+            only_before: 0,
+            only_after: 0,
             different: 0,
             flattened: 0,
-            weighed: None,
-            scale: Scale::new(ratio, unit),
-            least: options.min_change.map_or(Ok(Weight::ZERO), |least| least.of(totals.after))?,
+            weight_kind: None,
+            scale: Scaler::new(ratio, unit),
+            min_change: options.min_change.map_or(Ok(Weight::ZERO), |min| min.resolve(totals.after))?,
         })
     }
 
-    /// The side that weighs nothing, if the other one does.
+    /// Returns the name of the side with total weight zero, if the other one has weight.
     pub fn empty_side(&self) -> Option<&'static str> {
         match (self.totals.before.is_zero(), self.totals.after.is_zero()) {
             (true, false) => Some("before"),
@@ -55,18 +58,18 @@ impl Comparison {
         }
     }
 
-    /// The weights that are written for the next stack in order: the one before scaled, or where the difference is no
-    /// real one or too small, equal to the one after.
+    /// Adds the next stack in order and returns its weights to write: the weight before is scaled, or set to the weight after
+    /// if the difference is not significant or too small.
     ///
     /// # Errors
     /// [`Error::Overflow`] if the scaled weight does not fit.
-    pub(super) fn weigh(&mut self, mut weights: Weights, is_real: bool) -> Result<Weights, Error> {
+    pub(super) fn add(&mut self, mut weights: Weights, is_significant: bool) -> Result<Weights, Error> {
         self.stacks += 1;
-        self.only.0 += u64::from(weights.after.is_zero() && !weights.before.is_zero());
-        self.only.1 += u64::from(weights.before.is_zero() && !weights.after.is_zero());
+        self.only_before += u64::from(weights.after.is_zero() && !weights.before.is_zero());
+        self.only_after += u64::from(weights.before.is_zero() && !weights.after.is_zero());
         weights.before = self.scale.apply(weights.before)?;
         if weights.before != weights.after {
-            if is_real && weights.difference() >= self.least {
+            if is_significant && weights.difference() >= self.min_change {
                 self.different += 1;
             } else {
                 self.flattened += 1;

@@ -1,4 +1,4 @@
-//! The difference of two profiles: every stack of either with its weight before and after.
+//! Compares two profiles: each stack with its weight before and after.
 
 mod comparison;
 mod runs;
@@ -9,35 +9,35 @@ pub use comparison::Comparison;
 pub use scale::Scaling;
 pub use stream::diff_streams;
 
+use self::runs::RunObservations;
+use self::scale::Ratio;
 use crate::Error;
 use crate::filter::{Rename, Threshold, rename};
 use crate::profile::{Profile, Weight, Weights};
-use crate::stats::significance::{self, FALSE_DISCOVERIES, Noise};
-use runs::Told;
-use scale::Ratio;
+use crate::stats::significance::{self, FALSE_DISCOVERY_RATE, Noise};
 
-/// How two profiles are compared.
+/// Options of a comparison.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// How the weights before are made comparable.
+    /// How weights before are scaled to be comparable.
     pub scaling: Scaling,
-    /// Make every `0x` address in a frame `0x...`, so that stacks which differ by an address meet.
+    /// Replace each `0x` address in a frame by `0x...`, so that stacks that differ only in addresses are equal.
     pub strip_hex: bool,
-    /// Frames to rename, so that stacks which differ by a name meet.
+    /// Rules that rename frames, so that stacks that differ only in names are equal.
     pub renames: Vec<Rename>,
-    /// Flatten differences that are smaller.
+    /// Smallest difference that is kept: smaller ones are flattened.
     pub min_change: Option<Threshold>,
-    /// Flatten differences that noise explains.
+    /// Flatten differences that are not significant.
     pub significant: bool,
-    /// What one sample weighs; the weights' common divisor if not said.
+    /// Weight of one sample; by default the weights' common divisor.
     pub per_sample: Option<Weight>,
 }
 
-/// Compares the runs before, added up, with those after. A stack that stands on one side only weighs nothing on the other.
+/// Compares the sum of the runs before with the sum of those after. A stack that one side lacks has weight zero there.
 ///
 /// # Errors
-/// [`Error::Overflow`] if a sum does not fit; [`Error::Invalid`] if the significance of durations is asked for with one
-/// run a side.
+/// [`Error::Overflow`] if a sum does not fit. [`Error::Invalid`] if significance is requested for durations with
+/// one run a side.
 ///
 /// # Example
 /// ```
@@ -57,14 +57,16 @@ pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Res
     if !options.strip_hex && options.renames.is_empty() {
         return compare(before, after, options);
     }
-    let renamed = |profiles: &[Profile]| profiles.iter().map(|profile| options.renamed(profile)).collect();
-    let (before, after): (Result<Vec<_>, _>, Result<Vec<_>, _>) = (renamed(&before), renamed(&after));
-    compare(before?, after?, options)
+    compare(options.rename_all(&before)?, options.rename_all(&after)?, options)
 }
 
 impl Options {
-    fn renamed(&self, profile: &Profile) -> Result<Profile, Error> {
-        rename::frames(profile, |name| {
+    fn rename_all(&self, profiles: &[Profile]) -> Result<Vec<Profile>, Error> {
+        profiles.iter().map(|profile| self.rename_frames(profile)).collect()
+    }
+
+    fn rename_frames(&self, profile: &Profile) -> Result<Profile, Error> {
+        rename::rename_frames(profile, |name| {
             let mut name = rename::apply_all(&self.renames, name);
             if self.strip_hex {
                 name = rename::strip_hex(&name).into_owned().into();
@@ -77,37 +79,37 @@ impl Options {
         match self.scaling {
             Scaling::Runs => Ratio::new(runs_after as u128, runs_before as u128),
             Scaling::Totals => Ratio::new(totals.after.millionths(), totals.before.millionths()),
-            Scaling::By(factor) => Ratio::new(factor.millionths(), Weight::ONE.millionths()),
+            Scaling::Factor(factor) => Ratio::new(factor.millionths(), Weight::ONE.millionths()),
         }
     }
 }
 
 fn compare(mut before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<(Profile, Comparison), Error> {
     let runs = (before.len(), after.len());
-    // The first run is the beginning of both, unless it is still wanted as it is.
+    // The first run becomes the sum itself, unless significance needs each run later.
     let first =
         if options.significant || before.is_empty() { Profile::new(true) } else { before.remove(0).into_before() };
-    let mut both = join(first, &before, &after)?;
+    let mut both = join_sides(first, &before, &after)?;
     let totals = both.total();
     let ratio = options.ratio(totals, runs.0, runs.1);
     let unit = scale::unit(both.all_weights().all(Weights::are_whole));
-    let told = match options.significant {
-        true => Some(runs::evidence(&both, &before, &after, options)?),
+    let observed = match options.significant {
+        true => Some(runs::observe(&both, &before, &after, options)?),
         false => None,
     };
-    let real = told.as_ref().map(|told| significant(told, totals, ratio));
+    let significant = observed.as_ref().map(|observed| find_significant(observed, totals, ratio));
     let mut comparison = Comparison::new(totals, ratio, unit, options)?;
-    comparison.weighed = told.map(|told| told.weighed);
+    comparison.weight_kind = observed.map(|observed| observed.weight_kind);
     let mut number = 0;
     both.map_weights(|weights| {
         number += 1;
-        comparison.weigh(weights, real.as_ref().is_none_or(|real| real[number - 1]))
+        comparison.add(weights, significant.as_ref().is_none_or(|significant| significant[number - 1]))
     })?;
     Ok((both, comparison))
 }
 
-/// Adds to a differential profile every stack of either side with its weight as it is.
-fn join(mut both: Profile, before: &[Profile], after: &[Profile]) -> Result<Profile, Error> {
+/// Adds all stacks of both sides to a differential profile, with unscaled weights.
+fn join_sides(mut both: Profile, before: &[Profile], after: &[Profile]) -> Result<Profile, Error> {
     for profile in before {
         let ids = both.frames.intern_all(&profile.frames);
         profile.for_each(|stack, weights| {
@@ -121,10 +123,10 @@ fn join(mut both: Profile, before: &[Profile], after: &[Profile]) -> Result<Prof
     Ok(both)
 }
 
-/// For each stack, in sorted order, whether its difference is more than noise.
-fn significant(told: &Told, totals: Weights, ratio: Ratio) -> Vec<bool> {
-    let samples = (totals.before.as_f64() + totals.after.as_f64()) / 2.0 / told.sample.as_f64();
-    let noise = Noise::of(&told.evidence, ratio.as_f64(), samples);
-    let shares = significance::adjusted(&told.evidence, &noise);
-    shares.iter().map(|share| *share <= FALSE_DISCOVERIES).collect()
+/// Returns for each stack, in sorted order, true if its difference is significant.
+fn find_significant(observed: &RunObservations, totals: Weights, ratio: Ratio) -> Vec<bool> {
+    let samples = (totals.before.as_f64() + totals.after.as_f64()) / 2.0 / observed.sample.as_f64();
+    let noise = Noise::estimate(&observed.stacks, ratio.as_f64(), samples);
+    let p_values = significance::adjust_p_values(&observed.stacks, &noise);
+    p_values.iter().map(|p| *p <= FALSE_DISCOVERY_RATE).collect()
 }

@@ -1,80 +1,88 @@
-//! What several runs tell of a profile: its counts, and how much they vary.
+//! Observations of each stack in several runs: counts, and their variance between runs.
 
 use super::Options;
 use super::scale::Scaling;
 use crate::Error;
 use crate::markers::LOST;
 use crate::profile::{Profile, Weight, Weights};
-use crate::stats::significance::{Evidence, Runs, Spread};
-use crate::stats::weight_kind::{Divisor, Weighed};
+use crate::stats::significance::{Observation, Runs, Spread};
+use crate::stats::weight_kind::{CommonDivisor, WeightKind};
 
-/// How many degrees of freedom the spread of all stacks lends to each one's own, which few runs know badly.
-const LENT: f64 = 4.0;
+/// Degrees of freedom of the spread common to all stacks, with which each stack's own spread is averaged: few runs estimate
+/// it badly.
+const PRIOR_FREEDOM: f64 = 4.0;
 
-/// What the runs tell.
-pub struct Told {
-    /// The evidence on each stack of the joined profile, in sorted order.
-    pub evidence: Vec<Evidence>,
-    /// What one sample weighs.
+/// Observations of all runs.
+pub struct RunObservations {
+    /// Observation of each stack of the joined profile, in sorted order.
+    pub stacks: Vec<Observation>,
+    /// Weight of one sample.
     pub sample: Weight,
-    /// What the weights are.
-    pub weighed: Weighed,
+    /// Kind of the weights.
+    pub weight_kind: WeightKind,
 }
 
-/// The evidence on each stack of `joined`.
-pub fn evidence(joined: &Profile, before: &[Profile], after: &[Profile], options: &Options) -> Result<Told, Error> {
+/// Observes each stack of `joined` in all runs.
+///
+/// # Errors
+/// [`Error::Overflow`], and [`Error::Invalid`] for durations with one run a side.
+pub fn observe(
+    joined: &Profile,
+    before: &[Profile],
+    after: &[Profile],
+    options: &Options,
+) -> Result<RunObservations, Error> {
     let repeated = before.len() > 1 || after.len() > 1;
-    let weighed = match options.per_sample {
-        Some(weight) => Weighed::Counts(weight),
-        None => weighed(joined, before.iter().chain(after))?,
+    let weight_kind = match options.per_sample {
+        Some(weight) => WeightKind::Counts(weight),
+        None => find_weight_kind(joined, before.iter().chain(after))?,
     };
-    let sample = match weighed.sample() {
+    let sample = match weight_kind.sample() {
         Some(sample) => sample,
-        // The spread will tell.
+        // The unit does not matter: significance follows from the spread between runs.
         None if repeated => Weight::from_millionths(1),
         None => {
-            let doubt = weighed.doubt(Runs::default()).unwrap_or_default();
-            return Err(Error::Invalid(format!(
-                "{doubt} (--before, --after), or say one sample's weight (--per-sample)"
-            )));
+            let caveat = weight_kind.caveat(Runs::default()).unwrap_or_default();
+            return Err(Error::Invalid(format!("{caveat}, or give the weight of one sample with --per-sample")));
         }
     };
-    // Several runs show how much they vary, whatever they weigh.
-    let weighed = if repeated { Weighed::Counts(sample) } else { weighed };
-    let mut evidence = Vec::with_capacity(joined.len());
+    // With several runs, durations are judged like counts, by their spread.
+    let weight_kind = if repeated { WeightKind::Counts(sample) } else { weight_kind };
+    let mut stacks = Vec::with_capacity(joined.len());
     joined.for_each_sorted::<Error>(|stack| {
         let is_lost = stack.frames.len() == 1 && joined.frames.name(stack.frames[0]) == LOST;
         let weights = if is_lost { Weights::default() } else { stack.weights };
-        evidence.push(Evidence::counted(weights, sample.as_f64()));
+        stacks.push(Observation::from_weights(weights, sample.as_f64()));
         Ok(())
     })?;
     if repeated {
-        let sides = [before, after].map(|runs| columns(joined, runs, sample.as_f64(), options.scaling));
+        let sides = [before, after].map(|runs| samples_by_run(joined, runs, sample.as_f64(), options.scaling));
         let [before, after] = sides;
-        set_spread(&mut evidence, &[before?, after?]);
+        set_spread(&mut stacks, &[before?, after?]);
     }
-    Ok(Told { evidence, sample, weighed })
+    Ok(RunObservations { stacks, sample, weight_kind })
 }
 
-/// What the weights are, as far as they and the frames tell.
-fn weighed<'a>(joined: &Profile, runs: impl Iterator<Item = &'a Profile>) -> Result<Weighed, Error> {
-    let mut divisor = Divisor::default();
+/// Returns the kind of the weights of all runs.
+fn find_weight_kind<'a>(joined: &Profile, runs: impl Iterator<Item = &'a Profile>) -> Result<WeightKind, Error> {
+    let mut divisor = CommonDivisor::default();
     for profile in runs {
         profile.for_each::<Error>(|_, weights| {
             divisor.add(weights.after);
             Ok(())
         })?;
     }
-    Ok(divisor.weighed(&joined.frames))
+    Ok(divisor.kind(&joined.frames))
 }
 
-/// For each run the samples of every stack of `joined`, in sorted order; if totals are compared, of runs of one length.
-fn columns(joined: &Profile, runs: &[Profile], sample: f64, scaling: Scaling) -> Result<Vec<Vec<f64>>, Error> {
+/// Returns for each run the samples of each stack of `joined`, in sorted order. If totals are compared, runs are scaled to the
+/// same total.
+fn samples_by_run(joined: &Profile, runs: &[Profile], sample: f64, scaling: Scaling) -> Result<Vec<Vec<f64>>, Error> {
     let total = |run: &Profile| run.total().after.as_f64();
     let mean = runs.iter().map(total).sum::<f64>() / runs.len() as f64;
-    let column = |run: &Profile| {
+    let samples_of = |run: &Profile| {
         let mut whole = Profile::new(false);
-        // All stacks, so that every column has the same order.
+        // All stacks, so that each run has the same order.
         let ids = whole.frames.intern_all(&joined.frames);
         joined.for_each(|stack, _| {
             let stack: Vec<_> = stack.iter().map(|frame| ids[frame.index()]).collect();
@@ -85,36 +93,37 @@ fn columns(joined: &Profile, runs: &[Profile], sample: f64, scaling: Scaling) ->
             Scaling::Totals if total(run) > 0.0 => mean / total(run) / sample,
             _ => 1.0 / sample,
         };
-        let mut column = Vec::with_capacity(whole.len());
+        let mut samples = Vec::with_capacity(whole.len());
         whole.for_each_sorted::<Error>(|stack| {
-            column.push(stack.weights.after.as_f64() * factor);
+            samples.push(stack.weights.after.as_f64() * factor);
             Ok(())
         })?;
-        Ok(column)
+        Ok(samples)
     };
-    runs.iter().map(column).collect()
+    runs.iter().map(samples_of).collect()
 }
 
-/// Sets how much each stack varies between the runs of a side: its own variance over mean, and that of all stacks with
-/// the weight of [`LENT`].
-fn set_spread(evidence: &mut [Evidence], sides: &[Vec<Vec<f64>>]) {
+/// Sets the spread of each stack between the runs of a side: its own variance over mean, averaged with the median of all
+/// stacks, which has the weight of [`PRIOR_FREEDOM`].
+fn set_spread(observations: &mut [Observation], sides: &[Vec<Vec<f64>>]) {
     let freedom: usize = sides.iter().map(|runs| runs.len() - 1).sum();
     let freedom = freedom as f64;
-    let own: Vec<f64> = (0..evidence.len()).map(|stack| dispersion(sides, stack, freedom)).collect();
+    let own: Vec<f64> = (0..observations.len()).map(|stack| dispersion(sides, stack, freedom)).collect();
     let mut known: Vec<f64> = own.iter().copied().filter(|dispersion| *dispersion > 0.0).collect();
     known.sort_unstable_by(f64::total_cmp);
     let common = known.get(known.len() / 2).copied().unwrap_or(1.0).max(1.0);
-    for (evidence, own) in evidence.iter_mut().zip(own) {
-        let dispersion = (LENT * common + freedom * own) / (LENT + freedom);
-        evidence.spread = Some(Spread { dispersion: dispersion.max(1.0), freedom: LENT + freedom });
+    for (observation, own) in observations.iter_mut().zip(own) {
+        let dispersion = (PRIOR_FREEDOM * common + freedom * own) / (PRIOR_FREEDOM + freedom);
+        observation.spread = Some(Spread { dispersion: dispersion.max(1.0), freedom: PRIOR_FREEDOM + freedom });
     }
 }
 
+/// Returns the variance over mean of a stack, pooled over both sides.
 fn dispersion(sides: &[Vec<Vec<f64>>], stack: usize, freedom: f64) -> f64 {
-    let one_side = |runs: &Vec<Vec<f64>>| {
+    let side_dispersion = |runs: &Vec<Vec<f64>>| {
         let mean = runs.iter().map(|run| run[stack]).sum::<f64>() / runs.len() as f64;
         let squares: f64 = runs.iter().map(|run| (run[stack] - mean).powi(2)).sum();
         if mean > 0.0 { squares / mean } else { 0.0 }
     };
-    sides.iter().map(one_side).sum::<f64>() / freedom
+    sides.iter().map(side_dispersion).sum::<f64>() / freedom
 }

@@ -1,21 +1,21 @@
-//! Scaling weights so that their sum is kept.
+//! Scales weights without losing what rounding takes.
 
 use crate::Error;
 use crate::profile::{Weight, multiply_divide};
 
-/// How the weights before are made comparable with those after.
+/// How weights before are scaled to be comparable with those after.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scaling {
-    /// They are, if each side has as many runs; else by the number of runs.
+    /// By the number of runs; unchanged if both sides have the same number.
     #[default]
     Runs,
-    /// To the total after.
+    /// To the total weight after.
     Totals,
-    /// By a factor.
-    By(Weight),
+    /// By this factor.
+    Factor(Weight),
 }
 
-/// A factor, as a fraction.
+/// A factor as an exact fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ratio {
     numerator: u128,
@@ -23,10 +23,10 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Nothing is changed.
+    /// The factor 1.
     pub const ONE: Self = Self { numerator: 1, denominator: 1 };
 
-    /// The fraction; [`Ratio::ONE`] if a side is nothing, for nothing can be scaled to it.
+    /// Returns the fraction, or [`Ratio::ONE`] if numerator or denominator is zero, since nothing can be scaled to an empty side.
     pub const fn new(numerator: u128, denominator: u128) -> Self {
         match numerator == denominator || numerator == 0 || denominator == 0 {
             true => Self::ONE,
@@ -34,29 +34,31 @@ impl Ratio {
         }
     }
 
-    /// The nearest floating-point number.
+    /// Returns the nearest floating-point number.
     pub fn as_f64(self) -> f64 {
         self.numerator as f64 / self.denominator as f64
     }
 }
 
-/// Scales one weight after the other. What rounding takes from one is carried to the next, so that the scaled weights
-/// add up to the scaled total, and each part of a sorted profile to its share within one unit.
+/// Scales a sequence of weights and carries the rounding error of each to the next.
+///
+/// The scaled weights add up to the scaled total, and those of any contiguous part of a sorted profile to its share within one
+/// unit.
 #[derive(Clone, Copy, Debug)]
-pub struct Scale {
+pub struct Scaler {
     ratio: Ratio,
     unit: u128,
     carried: u128,
 }
 
-impl Scale {
-    /// Rounds to multiples of `unit`.
+impl Scaler {
+    /// Returns a scaler that rounds to multiples of `unit`.
     pub const fn new(ratio: Ratio, unit: Weight) -> Self {
-        // A half, so that what is rounded are nearest numbers and not the ones below.
+        // Starting with one half rounds to the nearest unit instead of down.
         Self { ratio, unit: unit.millionths(), carried: ratio.denominator / 2 }
     }
 
-    /// The scaled weight.
+    /// Scales the next weight.
     ///
     /// # Errors
     /// [`Error::Overflow`] if it does not fit.
@@ -72,7 +74,7 @@ impl Scale {
     }
 }
 
-/// The unit that scaled weights are rounded to: one where all weights are whole numbers, else the smallest there is.
+/// Returns the unit to which scaled weights are rounded: 1 if all weights are whole numbers, else the smallest weight.
 pub fn unit(are_whole: bool) -> Weight {
     if are_whole { Weight::ONE } else { Weight::from_millionths(1) }
 }
@@ -81,18 +83,18 @@ pub fn unit(are_whole: bool) -> Weight {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Ratio, Scale};
+    use super::{Ratio, Scaler};
     use crate::profile::Weight;
 
     proptest! {
         #[test]
-        fn the_scaled_weights_add_up_to_the_new_total(
+        fn scaled_weights_add_up_to_the_new_total(
             weights in prop::collection::vec(0u64..1_000_000, 1..40),
             total in 1u64..1_000_000,
         ) {
             let sum: u64 = weights.iter().sum();
             prop_assume!(sum > 0);
-            let mut scale = Scale::new(Ratio::new(total.into(), sum.into()), Weight::ONE);
+            let mut scale = Scaler::new(Ratio::new(total.into(), sum.into()), Weight::ONE);
             let scaled = weights.iter().map(|weight| scale.apply(Weight::new(*weight)).unwrap());
             let scaled = scaled.fold(Weight::ZERO, |sum, weight| sum.checked_add(weight).unwrap());
             prop_assert_eq!(scaled, Weight::new(total));
@@ -100,8 +102,8 @@ mod tests {
     }
 
     #[test]
-    fn what_rounding_takes_from_one_is_given_to_the_next() {
-        let mut scale = Scale::new(Ratio::new(6, 4), Weight::ONE);
+    fn carries_the_rounding_error_to_the_next_weight() {
+        let mut scale = Scaler::new(Ratio::new(6, 4), Weight::ONE);
         let scaled = [1, 1, 1, 1].map(|weight| scale.apply(Weight::new(weight)).unwrap().to_string());
         assert_eq!(scaled, ["2", "1", "2", "1"]);
     }

@@ -1,4 +1,4 @@
-//! Comparing files as sorted streams, without holding the comparison in memory.
+//! Compares two files as sorted streams, in memory that does not grow with the comparison.
 
 use super::scale::Scaling;
 use super::{Comparison, Options, scale};
@@ -9,12 +9,13 @@ use crate::input::Source;
 use crate::output::Output;
 use crate::profile::{Weight, Weights};
 
-/// Compares two files and writes the result, if the options need no look at all stacks together and there is nothing to say
-/// of the files; else nothing is done. Each is read once before the first byte is written, and one that is sorted is not
-/// held in memory.
+/// Compares two files and writes the result, or returns `None` and writes nothing: if the options need all stacks at once, or
+/// if a file cannot be read without a warning.
+///
+/// Each file is read once before the first byte is written. A sorted file is not held in memory.
 ///
 /// # Errors
-/// [`Error::Write`] and [`Error::Overflow`]. What cannot be read is no file to compare so.
+/// [`Error::Write`] and [`Error::Overflow`]. A file that cannot be read is not an error here; the result is `None`.
 pub fn diff_streams(
     before: &Source,
     after: &Source,
@@ -29,7 +30,7 @@ pub fn diff_streams(
     };
     let is_whole = before.is_whole && after.is_whole;
     let is_own_text = before.texts.len() == 1 && after.texts.len() == 1;
-    // Fractions of one stack may add up to a whole number.
+    // Fractions of one stack in several parts may add up to a whole number, which decides the unit of rounding.
     if !is_whole && !is_own_text && !matches!(options.scaling, Scaling::Runs) {
         return Ok(None);
     }
@@ -44,7 +45,7 @@ pub fn diff_streams(
         Ok(more)
     };
     let name = output.name().to_owned();
-    let each = |weights| comparison.weigh(weights, true);
+    let each = |weights| comparison.add(weights, true);
     let texts = read_sorted(before.texts.into_iter().chain(after.texts));
     merge_sorted(texts, step, each, Some(Kind::Differential), &name, output)?;
     Ok(Some(comparison))

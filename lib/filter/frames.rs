@@ -1,43 +1,44 @@
-//! Which frames of a stack are kept.
+//! Selects the frames of a stack.
 
 use std::collections::HashSet;
 
-use super::Judge;
+use super::FrameMatcher;
 use crate::markers;
 use crate::profile::{FrameId, Frames};
 
-/// Which recursion is collapsed.
+/// Kind of recursion that is collapsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Recursion {
-    /// A frame right after itself: `a;a;b` becomes `a;b`.
+    /// A frame directly below itself: `a;a;b` becomes `a;b`.
     Adjacent,
-    /// A frame anywhere after itself: `a;b;a;c` becomes `a;b;c`.
+    /// A frame anywhere below itself: `a;b;a;c` becomes `a;b;c`.
     All,
 }
 
-/// Which frames of a stack are kept; what a stack weighs is untouched. The default keeps all. The order is that of the
-/// fields: each sees what those before it left.
+/// Rules that remove frames from stacks, without changing weights. The default removes none.
+///
+/// The rules apply in the order of the fields, each to the frames that the ones before it kept.
 #[derive(Debug, Default)]
 pub struct Reshape {
-    /// Take out frames without a name: `[unknown]`.
+    /// Remove frames without a symbol, `[unknown]`.
     pub drop_unknown: bool,
-    /// Take out the frames `-` and `--`, which divide kernel from user frames and sleepers from wakers.
+    /// Remove the delimiters `-` (between user and kernel frames) and `--` (between sleeper and waker).
     pub no_delimiters: bool,
-    /// Take out frames that match.
-    pub hide: Option<Judge>,
-    /// Take out all others.
-    pub show: Option<Judge>,
-    /// Cut what is above the match nearest to the root; drop stacks without one.
-    pub show_from: Option<Judge>,
-    /// Cut what is below the match nearest to the leaf.
-    pub prune_from: Option<Judge>,
-    /// Take out frames that stand in the stack already.
+    /// Remove frames that match.
+    pub hide: Option<FrameMatcher>,
+    /// Remove frames that do not match.
+    pub show: Option<FrameMatcher>,
+    /// Start stacks at the match nearest to the root; drop stacks without a match.
+    pub show_from: Option<FrameMatcher>,
+    /// End stacks at the match nearest to the leaf.
+    pub prune_from: Option<FrameMatcher>,
+    /// Remove recursive frames.
     pub recursion: Option<Recursion>,
 }
 
 impl Reshape {
-    /// Whether a frame stays in every stack that it stands in, as far as the frame alone tells.
-    pub fn keeps(&mut self, frames: &Frames, frame: FrameId) -> bool {
+    /// True if the rules that look at single frames keep this one.
+    pub fn keeps_frame(&mut self, frames: &Frames, frame: FrameId) -> bool {
         let name = frames.name(frame);
         if (self.drop_unknown && markers::strip_suffix(name) == markers::UNKNOWN)
             || (self.no_delimiters && matches!(name, b"-" | b"--"))
@@ -48,13 +49,13 @@ impl Reshape {
         !is_hidden && self.show.as_mut().is_none_or(|show| show.matches(frames, frame))
     }
 
-    /// Whether there is more to do to a stack than to leave out frames that do not stay.
-    pub fn cuts(&self) -> bool {
+    /// True if a rule looks at whole stacks, so that [`cut_stack`](Self::cut_stack) has to be called.
+    pub fn cuts_stacks(&self) -> bool {
         self.show_from.is_some() || self.prune_from.is_some() || self.recursion.is_some()
     }
 
-    /// Cuts a stack of frames that stay.
-    pub fn cut(&mut self, frames: &Frames, stack: &mut Vec<FrameId>) {
+    /// Applies the rules that look at whole stacks to the kept frames of one.
+    pub fn cut_stack(&mut self, frames: &Frames, stack: &mut Vec<FrameId>) {
         if let Some(from) = &mut self.show_from {
             let first = stack.iter().position(|frame| from.matches(frames, *frame));
             stack.drain(..first.unwrap_or(stack.len()));

@@ -1,18 +1,18 @@
-//! Selecting and reshaping stacks.
+//! Selects and reshapes stacks.
 //!
-//! The verbs mean what they mean in pprof, on frames: a pattern is searched for anywhere in a frame's name. Every distinct
-//! frame is renamed and judged once, however many stacks it stands in. The order is fixed: names, then which stacks are
-//! kept, then which of their frames, then the weights of what became of them.
+//! The verbs have the meaning of pprof's, applied to frames: a pattern matches anywhere in a frame's name. Each distinct frame
+//! is renamed and matched once, however many stacks contain it. The order is fixed: rename frames, select stacks, select
+//! frames within them, then apply limits to the weights of the result.
 
+mod frame_matcher;
 mod frames;
-mod judge;
 mod names;
 pub mod rename;
 mod select;
 mod threshold;
 
+pub use frame_matcher::FrameMatcher;
 pub use frames::{Recursion, Reshape};
-pub use judge::Judge;
 pub use names::Names;
 pub use rename::Rename;
 pub use select::Select;
@@ -22,75 +22,74 @@ use std::cmp::Reverse;
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
-use self::select::Verdict;
+use self::select::Selection;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::folded::{Kind, StackSink, read_all};
 use crate::input::Source;
 use crate::profile::{Batch, FrameId, Frames, Profile, Weight, Weights};
 
-/// What is done to a profile; by default nothing but merging.
+/// A filter of stacks. The default changes nothing but merges equal stacks.
 #[derive(Debug, Default)]
 pub struct Filter {
-    /// First the names.
+    /// Renames frames, first.
     pub names: Names,
-    /// Then which stacks are kept, by their frames.
+    /// Selects stacks by their frames, second.
     pub select: Select,
-    /// Then which of their frames are.
+    /// Selects frames within stacks, third.
     pub reshape: Reshape,
-    /// Then stacks that weigh less are dropped.
+    /// Smallest weight of a stack that is kept.
     pub min: Option<Threshold>,
-    /// Of what is left the heaviest so many are kept.
+    /// Number of heaviest stacks to keep.
     pub top: Option<usize>,
 }
 
-/// What came of what was read.
+/// The result of a filter.
 #[derive(Debug)]
 pub struct Filtered {
-    /// The stacks that were kept.
+    /// Stacks that were kept.
     pub profile: Profile,
-    /// What the others weighed. With the kept ones it adds up to the whole.
+    /// Weight of the dropped stacks; with the kept ones it adds up to the total read.
     pub dropped: Weights,
 }
 
 impl Filter {
-    /// The patterns with the names of their options.
-    pub fn judges(&self) -> impl Iterator<Item = (&'static str, &Judge)> {
+    /// Returns the patterns in use, each with the name of its verb.
+    pub fn matchers(&self) -> impl Iterator<Item = (&'static str, &FrameMatcher)> {
         let (select, reshape) = (&self.select, &self.reshape);
         let all = [
-            ("--comm", &select.comm),
-            ("--focus", &select.focus),
-            ("--ignore", &select.ignore),
-            ("--hide", &reshape.hide),
-            ("--show", &reshape.show),
-            ("--show-from", &reshape.show_from),
-            ("--prune-from", &reshape.prune_from),
+            ("comm", &select.comm),
+            ("focus", &select.focus),
+            ("ignore", &select.ignore),
+            ("hide", &reshape.hide),
+            ("show", &reshape.show),
+            ("show-from", &reshape.show_from),
+            ("prune-from", &reshape.prune_from),
         ];
-        all.into_iter().filter_map(|(option, judge)| Some((option, judge.as_ref()?)))
+        all.into_iter().filter_map(|(verb, matcher)| Some((verb, matcher.as_ref()?)))
     }
 
-    /// Reads all sources and applies the filter. Stacks are judged as they come: those that are dropped are not kept in
-    /// memory.
+    /// Reads all sources and applies the filter to each stack as it is read: dropped stacks take no memory.
     ///
     /// # Errors
     /// [`Error::Overflow`] if a sum does not fit, and those of [`read_all`].
     pub fn apply(&mut self, sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Filtered, Error> {
-        let mut intake = Intake::new(self);
-        read_all(sources, &mut intake, diagnostics)?;
-        intake.finish()
+        let mut accumulator = Accumulator::new(self);
+        read_all(sources, &mut accumulator, diagnostics)?;
+        accumulator.finish()
     }
 }
 
-/// Filters what is read.
-struct Intake<'a> {
+/// Filters stacks while they are read.
+struct Accumulator<'a> {
     filter: &'a mut Filter,
     read: Frames,
-    /// For each frame read, what it is called now.
+    /// New id of each frame read.
     ids: Vec<FrameId>,
-    /// What the last stack's frames say of it, and how many of those up to there stay.
-    path: Vec<(Verdict, usize)>,
-    /// Those that stay, as they are called now.
-    staying: Vec<FrameId>,
+    /// For each frame of the last stack: the selection up to it, and the number of frames kept up to it.
+    path: Vec<(Selection, usize)>,
+    /// Frames of the last stack that are kept, with new ids.
+    kept_frames: Vec<FrameId>,
     stack: Vec<FrameId>,
     batch: Batch,
     kept: Profile,
@@ -98,14 +97,14 @@ struct Intake<'a> {
     total: Weights,
 }
 
-impl<'a> Intake<'a> {
+impl<'a> Accumulator<'a> {
     fn new(filter: &'a mut Filter) -> Self {
         Self {
             filter,
             read: Frames::new(),
             ids: Vec::new(),
             path: Vec::new(),
-            staying: Vec::new(),
+            kept_frames: Vec::new(),
             stack: Vec::new(),
             batch: Batch::default(),
             kept: Profile::default(),
@@ -114,8 +113,8 @@ impl<'a> Intake<'a> {
         }
     }
 
-    /// What a frame is called now.
-    fn renamed(&mut self, frame: FrameId, is_root: bool) -> FrameId {
+    /// Returns the new id of a frame.
+    fn rename(&mut self, frame: FrameId, is_root: bool) -> FrameId {
         for index in self.ids.len()..self.read.len() {
             let name = self.filter.names.rename(self.read.name(FrameId::from_index(index as u32)));
             self.ids.push(self.kept.frames.intern(&name));
@@ -124,12 +123,12 @@ impl<'a> Intake<'a> {
         if is_root { self.filter.names.rename_root(&mut self.kept.frames, frame) } else { frame }
     }
 
-    /// Keeps what is left of the present stack; `false` if nothing is.
-    fn keep(&mut self, weights: Weights) -> Result<bool, Error> {
-        let mut stack = &self.staying;
-        if self.filter.reshape.cuts() {
-            self.stack.clone_from(&self.staying);
-            self.filter.reshape.cut(&self.kept.frames, &mut self.stack);
+    /// Adds the kept frames of the last stack; returns `false` if none is left.
+    fn add_kept(&mut self, weights: Weights) -> Result<bool, Error> {
+        let mut stack = &self.kept_frames;
+        if self.filter.reshape.cuts_stacks() {
+            self.stack.clone_from(&self.kept_frames);
+            self.filter.reshape.cut_stack(&self.kept.frames, &mut self.stack);
             stack = &self.stack;
         }
         self.batch.push(stack, weights, &self.kept.frames);
@@ -143,15 +142,15 @@ impl<'a> Intake<'a> {
         self.kept.add_batch(&mut self.batch)?;
         let Self { filter, mut kept, dropped, total, .. } = self;
         kept.presort(available_parallelism().map_or(1, NonZeroUsize::get));
-        let least = filter.min.map_or(Ok(Weight::ZERO), |least| least.of(heavier(total)))?;
+        let min = filter.min.map_or(Ok(Weight::ZERO), |min| min.resolve(larger_weight(total)))?;
         match filter.min.is_some() || filter.top.is_some() {
-            true => heaviest(&kept, dropped, least, filter.top.unwrap_or(usize::MAX)),
+            true => keep_heaviest(&kept, dropped, min, filter.top.unwrap_or(usize::MAX)),
             false => Ok(Filtered { profile: kept, dropped }),
         }
     }
 }
 
-impl StackSink for Intake<'_> {
+impl StackSink for Accumulator<'_> {
     fn frames(&mut self) -> &mut Frames {
         &mut self.read
     }
@@ -163,36 +162,36 @@ impl StackSink for Intake<'_> {
     fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
         self.total.add(weights)?;
         self.path.truncate(shared);
-        self.staying.truncate(self.path.last().map_or(0, |(_, staying)| *staying));
+        self.kept_frames.truncate(self.path.last().map_or(0, |(_, kept)| *kept));
         for frame in &stack[shared..] {
-            let before = self.path.last().map(|(verdict, _)| *verdict);
-            let frame = self.renamed(*frame, before.is_none());
-            let verdict = self.filter.select.judge(&self.kept.frames, before, frame);
-            if self.filter.reshape.keeps(&self.kept.frames, frame) {
-                self.staying.push(frame);
+            let before = self.path.last().map(|(selection, _)| *selection);
+            let frame = self.rename(*frame, before.is_none());
+            let selection = self.filter.select.advance(&self.kept.frames, before, frame);
+            if self.filter.reshape.keeps_frame(&self.kept.frames, frame) {
+                self.kept_frames.push(frame);
             }
-            self.path.push((verdict, self.staying.len()));
+            self.path.push((selection, self.kept_frames.len()));
         }
-        if self.path.last().is_some_and(|(verdict, _)| verdict.keeps()) && self.keep(weights)? {
+        if self.path.last().is_some_and(|(selection, _)| selection.is_selected()) && self.add_kept(weights)? {
             return Ok(());
         }
         self.dropped.add(weights)
     }
 }
 
-/// The weight by which stacks are compared: of a differential profile the larger one.
-fn heavier(weights: Weights) -> Weight {
+/// Returns the weight by which stacks are ranked: the larger one in a differential profile.
+fn larger_weight(weights: Weights) -> Weight {
     weights.before.max(weights.after)
 }
 
-/// The heaviest `top` stacks of those that weigh `least`; among equals the first in order.
-fn heaviest(profile: &Profile, mut dropped: Weights, least: Weight, top: usize) -> Result<Filtered, Error> {
+/// Keeps the heaviest `top` stacks of those that weigh at least `min`; of equal stacks the first in order.
+fn keep_heaviest(profile: &Profile, mut dropped: Weights, min: Weight, top: usize) -> Result<Filtered, Error> {
     let mut order = Vec::new();
     profile.for_each_sorted::<Error>(|stack| {
-        order.push((Reverse(heavier(stack.weights)), order.len()));
+        order.push((Reverse(larger_weight(stack.weights)), order.len()));
         Ok(())
     })?;
-    order.retain(|(Reverse(weight), _)| *weight >= least);
+    order.retain(|(Reverse(weight), _)| *weight >= min);
     order.sort_unstable();
     order.truncate(top);
     let mut is_kept = vec![false; profile.len()];
@@ -216,29 +215,29 @@ fn heaviest(profile: &Profile, mut dropped: Weights, least: Weight, top: usize) 
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Filter, Filtered, Intake, Judge, Names, Recursion, Reshape, Select, Threshold};
+    use super::{Accumulator, Filter, Filtered, FrameMatcher, Names, Recursion, Reshape, Select, Threshold};
     use crate::folded::StackSink as _;
     use crate::profile::{Weight, Weights};
 
     type Stacks = Vec<(Vec<String>, u64)>;
 
     fn apply(filter: &mut Filter, stacks: &Stacks) -> Filtered {
-        let mut intake = Intake::new(filter);
+        let mut accumulator = Accumulator::new(filter);
         let mut last: &[String] = &[];
         for (frames, weight) in stacks {
             let shared = frames.iter().zip(last).take_while(|(a, b)| a == b).count();
-            let stack: Vec<_> = frames.iter().map(|name| intake.read.intern(name.as_bytes())).collect();
-            intake.add(&stack, shared, Weights::plain(Weight::new(*weight))).unwrap();
+            let stack: Vec<_> = frames.iter().map(|name| accumulator.read.intern(name.as_bytes())).collect();
+            accumulator.add(&stack, shared, Weights::plain(Weight::new(*weight))).unwrap();
             last = frames;
         }
-        intake.finish().unwrap()
+        accumulator.finish().unwrap()
     }
 
     fn total(stacks: &Stacks) -> Weights {
         Weights::plain(Weight::new(stacks.iter().map(|(_, weight)| weight).sum()))
     }
 
-    fn judge() -> impl Strategy<Value = Option<Judge>> {
+    fn matcher() -> impl Strategy<Value = Option<FrameMatcher>> {
         let patterns = ["a", "b|c", "^d", "[a-d]-", "k.$", "."];
         prop::option::of(prop::sample::select(patterns.to_vec()).prop_map(|pattern| pattern.parse().unwrap()))
     }
@@ -246,9 +245,9 @@ mod tests {
     fn filter() -> impl Strategy<Value = Filter> {
         let names = (any::<bool>(), 0u8..4, any::<bool>())
             .prop_map(|(strip, level, threads)| Names::new(strip, level, vec!["b=c".parse().unwrap()], threads));
-        let select = (judge(), judge(), judge()).prop_map(|(comm, focus, ignore)| Select { comm, focus, ignore });
+        let select = (matcher(), matcher(), matcher()).prop_map(|(comm, focus, ignore)| Select { comm, focus, ignore });
         let recursion = prop::option::of(prop_oneof![Just(Recursion::Adjacent), Just(Recursion::All)]);
-        let reshape = (any::<bool>(), judge(), judge(), judge(), judge(), recursion).prop_map(
+        let reshape = (any::<bool>(), matcher(), matcher(), matcher(), matcher(), recursion).prop_map(
             |(drop_unknown, hide, show, show_from, prune_from, recursion)| Reshape {
                 drop_unknown,
                 no_delimiters: drop_unknown,
@@ -272,7 +271,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_kept_and_what_is_dropped_make_the_whole(stacks in stacks(), mut filter in filter()) {
+        fn kept_and_dropped_weights_add_up_to_the_total(stacks in stacks(), mut filter in filter()) {
             let filtered = apply(&mut filter, &stacks);
             let mut sum = filtered.profile.total();
             sum.add(filtered.dropped).unwrap();
@@ -280,7 +279,7 @@ mod tests {
         }
 
         #[test]
-        fn focus_and_ignore_keep_what_a_slow_search_keeps(
+        fn focus_and_ignore_match_a_linear_search(
             stacks in stacks(),
             focus in "[a-e]",
             ignore in "[a-e]",

@@ -1,4 +1,4 @@
-//! What frames are called.
+//! Renames frames: suffixes, shortening, rules, thread numbers.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -10,31 +10,31 @@ use crate::markers;
 use crate::profile::{FrameId, Frames};
 use crate::symbol_name::shorten::shorten;
 
-/// A thread's number in its name: `worker-12`, `java-123/124`, `GC Thread#3`, `kworker/0:1`; but nothing of `x86_64`.
+/// A number in a thread's name: `worker-12`, `java-123/124`, `GC Thread#3`, `kworker/0:1`, but not `x86_64`.
 static THREAD_NUMBER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?-u)([/#: ]|(?:^|[^0-9])[-_])(\?|[0-9]+\b)").expect("a valid pattern"));
 
-/// How frames are renamed. The order is that of the fields.
+/// Rules that rename frames, applied in the order of the fields.
 #[derive(Debug, Default)]
 pub struct Names {
-    /// Take off the suffixes `_[k]`, `_[j]`, `_[i]` and `_[w]`.
+    /// Remove the suffixes `_[k]`, `_[j]`, `_[i]` and `_[w]`.
     pub strip_suffix: bool,
-    /// How much is left out: 1 what compilers append, 2 also arguments, 3 also packages.
+    /// Level of shortening: 1 removes what compilers append, 2 also arguments, 3 also packages.
     pub shorten: u8,
-    /// What is replaced by what.
+    /// Replacements.
     pub renames: Vec<Rename>,
-    /// In the first frame, put `*` for a thread's number.
+    /// Replace thread numbers in the root frame by `*`.
     pub merge_threads: bool,
     roots: Vec<Option<FrameId>>,
 }
 
 impl Names {
-    /// The fields in their order.
+    /// Returns rules with the fields in order.
     pub fn new(strip_suffix: bool, shorten: u8, renames: Vec<Rename>, merge_threads: bool) -> Self {
         Self { strip_suffix, shorten, renames, merge_threads, roots: Vec::new() }
     }
 
-    /// The name of a frame wherever it stands.
+    /// Returns the new name of a frame at any depth.
     pub fn rename<'a>(&self, name: &'a [u8]) -> Cow<'a, [u8]> {
         let name = if self.strip_suffix { markers::strip_suffix(name) } else { name };
         let name = shorten(name, self.shorten);
@@ -44,7 +44,7 @@ impl Names {
         }
     }
 
-    /// What a frame is called as the first of a stack, where it tells the thread.
+    /// Returns the new id of a root frame, which may name a thread.
     pub fn rename_root(&mut self, frames: &mut Frames, root: FrameId) -> FrameId {
         if !self.merge_threads {
             return root;
@@ -65,7 +65,7 @@ mod tests {
     use crate::profile::Frames;
 
     #[test]
-    fn threads_of_one_name_meet() {
+    fn merges_threads_by_name() {
         let mut names = Names { merge_threads: true, ..Names::default() };
         for (name, merged) in [
             ("pool-2-thread-17", "pool-*-thread-*"),

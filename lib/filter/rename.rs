@@ -1,4 +1,4 @@
-//! Renaming frames, each distinct one once.
+//! Renames frames by regular expressions.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::Error;
 use crate::markers;
 use crate::profile::{FrameId, Profile};
 
-/// What matches is replaced: `REGEX=TEXT`, where `$1` in the text is the first group, and so on.
+/// A rule `REGEX=TEXT` that replaces each match; `$1` in the text is the first group.
 #[derive(Clone, Debug)]
 pub struct Rename {
     pattern: Regex,
@@ -16,7 +16,7 @@ pub struct Rename {
 }
 
 impl Rename {
-    /// The frame's name with every match replaced; `[unknown]` if nothing is left.
+    /// Replaces all matches in a name; returns `[unknown]` if nothing is left.
     pub fn apply<'a>(&self, name: &'a [u8]) -> Cow<'a, [u8]> {
         match self.pattern.replace_all(name, &self.text[..]) {
             Cow::Owned(renamed) if renamed.is_empty() => Cow::Borrowed(markers::UNKNOWN),
@@ -28,20 +28,22 @@ impl Rename {
 impl std::str::FromStr for Rename {
     type Err = String;
 
-    /// The last `=` that no backslash escapes divides.
+    /// Parses `REGEX=TEXT`, separated by the last `=` that no backslash escapes.
     fn from_str(rule: &str) -> Result<Self, String> {
         let divider = rule.rmatch_indices('=').find(|(at, _)| !rule[..*at].ends_with('\\'));
-        let (at, _) = divider.ok_or("expected REGEX=TEXT, where an = within is written \\=")?;
+        let (at, _) = divider.ok_or("expected REGEX=TEXT; write \\= for an = within either")?;
         let pattern = Regex::new(&rule[..at].replace("\\=", "=")).map_err(|error| error.to_string())?;
-        if let Some(group) = groups(&rule[at + 1..]).find(|group| !has_group(&pattern, group)) {
-            return Err(format!("there is no group {group}: what follows a group's number goes apart, as in ${{1}}x"));
+        if let Some(group) = referenced_groups(&rule[at + 1..]).find(|group| !has_group(&pattern, group)) {
+            return Err(format!(
+                "the pattern has no group {group}; to put text right after a group's number, write ${{1}}x"
+            ));
         }
         Ok(Self { pattern, text: rule[at + 1..].replace("\\=", "=").into_bytes() })
     }
 }
 
-/// The groups that a replacement names, by number or name.
-fn groups(text: &str) -> impl Iterator<Item = &str> {
+/// Returns the groups that a replacement refers to, by number or name.
+fn referenced_groups(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split("$$").flat_map(|part| part.split('$').skip(1));
     parts.filter_map(|part| match part.strip_prefix('{') {
         Some(braced) => braced.split_once('}').map(|(group, _)| group),
@@ -52,12 +54,13 @@ fn groups(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// True if the pattern has a group of this number or name.
 fn has_group(pattern: &Regex, group: &str) -> bool {
     let number = group.parse().is_ok_and(|number: usize| number < pattern.captures_len());
     number || pattern.capture_names().flatten().any(|name| name == group)
 }
 
-/// The name after all rules, in their order.
+/// Applies all rules to a name, in order.
 pub fn apply_all<'a>(rules: &[Rename], name: &'a [u8]) -> Cow<'a, [u8]> {
     let mut renamed = Cow::Borrowed(name);
     for rule in rules {
@@ -66,11 +69,11 @@ pub fn apply_all<'a>(rules: &[Rename], name: &'a [u8]) -> Cow<'a, [u8]> {
     renamed
 }
 
-/// The profile with every frame renamed. Stacks that become equal are merged.
+/// Renames every frame of a profile and merges stacks that become equal.
 ///
 /// # Errors
 /// [`Error::Overflow`] if a sum does not fit.
-pub fn frames(profile: &Profile, rename: impl Fn(&[u8]) -> Cow<'_, [u8]>) -> Result<Profile, Error> {
+pub fn rename_frames(profile: &Profile, rename: impl Fn(&[u8]) -> Cow<'_, [u8]>) -> Result<Profile, Error> {
     let mut renamed = Profile::new(profile.is_differential());
     let ids: Vec<FrameId> = profile.frames.iter().map(|(_, name)| renamed.frames.intern(&rename(name))).collect();
     let mut stack = Vec::new();
@@ -82,7 +85,7 @@ pub fn frames(profile: &Profile, rename: impl Fn(&[u8]) -> Cow<'_, [u8]>) -> Res
     Ok(renamed)
 }
 
-/// Every `0x` followed by hexadecimal digits becomes `0x...`, wherever it stands.
+/// Replaces each `0x` followed by hexadecimal digits by `0x...`, anywhere in a name.
 pub fn strip_hex(name: &[u8]) -> Cow<'_, [u8]> {
     let mut starts = memchr::memmem::find_iter(name, b"0x").peekable();
     if starts.peek().is_none() {
@@ -108,7 +111,7 @@ mod tests {
     use super::{Rename, strip_hex};
 
     #[test]
-    fn addresses_lose_their_digits_wherever_they_stand() {
+    fn strips_digits_of_addresses_anywhere() {
         for (name, stripped) in [
             ("main", "main"),
             ("0x7fff12ab", "0x..."),
@@ -123,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_plain_equals_sign_divides() {
+    fn splits_at_the_last_unescaped_equals_sign() {
         for (rule, name, renamed) in [
             ("^v[0-9]+::=", "v12::run", "run"),
             ("(\\w+)<.*>=$1", "Vec<u8>", "Vec"),
@@ -139,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_is_not_there_is_a_mistake() {
+    fn rejects_unknown_groups() {
         for (rule, is_right) in [
             ("(B)=$1", true),
             ("(B)=${1}x", true),

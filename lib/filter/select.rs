@@ -1,49 +1,50 @@
-//! Which stacks are kept.
+//! Selects stacks by their frames.
 
-use super::Judge;
+use super::FrameMatcher;
 use crate::profile::{FrameId, Frames};
 
-/// Which stacks are kept, by the frames that they have. The default keeps all.
+/// Rules that select stacks by their frames. The default selects all.
 #[derive(Debug, Default)]
 pub struct Select {
-    /// Keep only stacks whose first frame matches, which in most profiles is the command's name.
-    pub comm: Option<Judge>,
+    /// Keep only stacks whose root frame matches; in most profiles it is the command name.
+    pub comm: Option<FrameMatcher>,
     /// Keep only stacks with a frame that matches.
-    pub focus: Option<Judge>,
-    /// Drop stacks with a frame that matches, also where another one is in focus.
-    pub ignore: Option<Judge>,
+    pub focus: Option<FrameMatcher>,
+    /// Drop stacks with a frame that matches, even if another frame matches `focus`.
+    pub ignore: Option<FrameMatcher>,
 }
 
-/// What the frames of a stack up to one of them say.
+/// The state of the rules after some frames of a stack, from the root on.
 #[derive(Clone, Copy, Debug)]
-pub struct Verdict {
-    of_comm: bool,
-    in_focus: bool,
-    ignored: bool,
+pub struct Selection {
+    comm_matches: bool,
+    is_focused: bool,
+    is_ignored: bool,
 }
 
-impl Verdict {
-    /// Whether a stack of these frames is kept.
-    pub fn keeps(self) -> bool {
-        self.of_comm && self.in_focus && !self.ignored
+impl Selection {
+    /// True if a stack of these frames is selected.
+    pub fn is_selected(self) -> bool {
+        self.comm_matches && self.is_focused && !self.is_ignored
     }
 }
 
 impl Select {
-    /// The verdict on a stack, of whose frames but the last it is known already; `None` if that is the first.
-    pub fn judge(&mut self, frames: &Frames, before: Option<Verdict>, frame: FrameId) -> Verdict {
-        // All are asked, so that each knows whether it ever matches.
-        let matches = |judge: &mut Option<Judge>| judge.as_mut().map(|judge| judge.matches(frames, frame));
+    /// Returns the state after one more frame; `before` is `None` for the root.
+    pub fn advance(&mut self, frames: &Frames, before: Option<Selection>, frame: FrameId) -> Selection {
+        // Each pattern is matched against each frame, so that patterns without a match can be reported.
+        let matches =
+            |matcher: &mut Option<FrameMatcher>| matcher.as_mut().map(|matcher| matcher.matches(frames, frame));
         let (focus, ignore) = (matches(&mut self.focus), matches(&mut self.ignore));
         match before {
-            None => Verdict {
-                of_comm: matches(&mut self.comm).unwrap_or(true),
-                in_focus: focus.unwrap_or(true),
-                ignored: ignore.unwrap_or(false),
+            None => Selection {
+                comm_matches: matches(&mut self.comm).unwrap_or(true),
+                is_focused: focus.unwrap_or(true),
+                is_ignored: ignore.unwrap_or(false),
             },
-            Some(before) => Verdict {
-                in_focus: before.in_focus || focus.unwrap_or(true),
-                ignored: before.ignored || ignore.unwrap_or(false),
+            Some(before) => Selection {
+                is_focused: before.is_focused || focus.unwrap_or(true),
+                is_ignored: before.is_ignored || ignore.unwrap_or(false),
                 ..before
             },
         }

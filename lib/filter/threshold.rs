@@ -1,24 +1,24 @@
-//! A weight, or a share of the total.
+//! A limit on weights, absolute or as a share of the total.
 
 use crate::Error;
 use crate::profile::Weight;
 use crate::profile::multiply_divide;
 
-/// A weight as the command line gives it: `250` or `0.5%`.
+/// A limit on weights as written on the command line: `250` or `0.5%`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
-    /// A weight.
+    /// An absolute weight.
     Weight(Weight),
-    /// Hundredths of the total.
+    /// A percentage of the total.
     Percent(Weight),
 }
 
 impl Threshold {
-    /// The weight, given the total.
+    /// Returns the absolute weight, given the total.
     ///
     /// # Errors
     /// [`Error::Overflow`] if it does not fit.
-    pub fn of(&self, total: Weight) -> Result<Weight, Error> {
+    pub fn resolve(&self, total: Weight) -> Result<Weight, Error> {
         let percent = match self {
             Self::Weight(weight) => return Ok(*weight),
             Self::Percent(percent) => percent.millionths(),

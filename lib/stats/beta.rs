@@ -1,25 +1,25 @@
-//! The incomplete beta function, which binomial and Student's distributions are made of.
+//! The incomplete beta function, from which binomial and Student's distributions follow.
 
-/// How many steps the continued fraction takes at most; it needs about the square root of the larger argument.
+/// Most terms of the continued fraction; it needs about the square root of the larger argument.
 const STEPS: usize = 20_000;
 
-/// How far from its limit it may end.
+/// Relative change between two terms at which the continued fraction ends.
 const ACCURACY: f64 = 1e-13;
 
-/// The regularised incomplete beta function `I_x(a, b)`, for positive `a` and `b` and `x` from 0 to 1.
+/// Returns the regularized incomplete beta function `I_x(a, b)`, for positive `a` and `b` and `x` from 0 to 1.
 pub fn regularized(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
     }
     let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (-x).ln_1p()).exp();
-    // The fraction converges fast on one side of the distribution's mean.
+    // The continued fraction converges fast below the mean; above it, the symmetry I_x(a, b) = 1 - I_(1-x)(b, a) helps.
     match x < (a + 1.0) / (a + b + 2.0) {
         true => front * fraction(x, a, b) / a,
         false => 1.0 - front * fraction(1.0 - x, b, a) / b,
     }
 }
 
-/// Lentz's evaluation of the continued fraction.
+/// Evaluates the continued fraction by Lentz's method (Numerical Recipes, section 6.4).
 fn fraction(x: f64, a: f64, b: f64) -> f64 {
     let away_from_zero = |value: f64| if value.abs() < 1e-300 { 1e-300 } else { value };
     let mut c = 1.0;
@@ -41,7 +41,7 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
     result
 }
 
-/// The logarithm of the gamma function for positive arguments, by Stirling's series after a shift.
+/// Returns the logarithm of the gamma function of a positive number, by Stirling's series after shifting it beyond 10.
 fn ln_gamma(x: f64) -> f64 {
     let mut shift = 0.0;
     let mut z = x;
@@ -58,7 +58,7 @@ fn ln_gamma(x: f64) -> f64 {
 mod tests {
     use super::regularized;
 
-    /// `P(X >= b)` of `n` throws with chance `q`, added up.
+    /// Sums up `P(X >= b)` for `n` trials with probability `q`.
     fn tail(n: u32, b: u32, q: f64) -> f64 {
         let mut term = (1.0 - q).powi(n as i32);
         let mut sum = 0.0;
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_tail_of_the_binomial_distribution() {
+    fn equals_the_binomial_tail() {
         for (n, b, q) in [(10, 3, 0.5), (12, 12, 0.5), (100, 70, 0.5), (50, 1, 0.03), (200, 20, 0.1), (40, 39, 0.9)] {
             let (exact, found) = (tail(n, b, q), regularized(q, f64::from(b), f64::from(n - b + 1)));
             assert!((exact - found).abs() < 1e-10 * exact, "{n} {b} {q}: {exact} {found}");
@@ -80,8 +80,8 @@ mod tests {
     }
 
     #[test]
-    fn it_stays_exact_for_large_counts() {
-        // By symmetry: the median of a fair throw.
+    fn is_exact_for_large_counts() {
+        // GroupThe median of a symmetric distribution.
         let found = regularized(0.5, 1e6, 1e6);
         assert!((found - 0.5).abs() < 1e-9, "{found}");
     }

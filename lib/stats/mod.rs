@@ -1,4 +1,4 @@
-//! Statistics of differences: which are more than noise, and what a sample weighs.
+//! Statistics of differential profiles: significance of differences, and the weight of one sample.
 
 mod beta;
 pub mod significance;

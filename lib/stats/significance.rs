@@ -1,17 +1,18 @@
-//! Which differences are more than noise.
+//! Significance of differences between two profiles.
 //!
-//! Samples are counts, so that of the `n` samples of a stack in both profiles those after follow, if nothing changed, a
-//! binomial distribution: that gives each stack an exact chance of a difference as large by noise alone.
+//! Samples are counts. If nothing changed, the samples of a stack after the change follow a binomial distribution given the
+//! samples of both sides, which yields an exact p-value for each stack.
 //!
-//! But one process of a program runs differently from the next: its memory lies elsewhere, and so do its branches. The
-//! samples of a process are a cluster, in which `n` are worth `n / (1 + (n - 1) r)` (Kish, Survey Sampling, 1965, section
-//! 5.4; McCullagh and Nelder, Generalized Linear Models, 1989, section 4.5.1): however many there are, at most `1 / r`. So
-//! all counts are divided by `1 + n / ONE_RUN`, `n` being the samples of a run. Where the usual stack of such a size differs by
-//! more, they are worth so many fewer ("genomic control", Devlin and Roeder, 1999). Where several runs a side are each known,
-//! they show how much each stack varies from run to run instead, and a difference must stand out from that spread too.
+//! Processes of one program differ, for example in memory layout and branch prediction. The samples of a process are a
+//! cluster: `n` samples with intra-cluster correlation `r` are worth `n / (1 + (n - 1) r)` independent ones (Kish, Survey
+//! Sampling, 1965, section 5.4; McCullagh and Nelder, Generalized Linear Models, 1989, section 4.5.1), at most `1 / r` however
+//! long the run. All counts are therefore divided by `1 + n / EFFECTIVE_SAMPLES_PER_RUN`, where `n` is the number of samples in
+//! a run. If stacks of a similar size typically differ by more, their counts are divided by that overdispersion instead
+//! ("genomic control", Devlin and Roeder, 1999). With several separate runs a side, each stack's own variance between runs is
+//! known, and a difference must exceed that too.
 //!
-//! Testing thousands of stacks finds some by chance; so at most one of twenty found is let be false, over all stacks
-//! (Benjamini and Hochberg, 1995), of which those too rare to be ever found do not count (Tarone, 1990; Gilbert, 2005).
+//! Many stacks are tested at once, so p-values are adjusted to bound the share of false discoveries (Benjamini and Hochberg,
+//! 1995). Stacks too rare to ever be significant do not count as tests (Tarone, 1990; Gilbert, 2005).
 
 use std::num::NonZeroU32;
 use std::str::FromStr;
@@ -19,33 +20,33 @@ use std::str::FromStr;
 use super::beta;
 use crate::profile::{Weight, Weights};
 
-/// A stack with so many samples tells how much the usual one differs.
-const TELLING: f64 = 20.0;
+/// Fewest samples of a stack that is used to estimate overdispersion.
+const MIN_INFORMATIVE_SAMPLES: f64 = 20.0;
 
-/// So many of them are needed, or a true difference would be among those that tell what noise is.
-const WITNESSES: usize = 12;
+/// Fewest such stacks for an estimate: with fewer, a true difference would dominate it.
+const MIN_INFORMATIVE_STACKS: usize = 12;
 
-/// What is known of runs in general counts like so many of them: a few stacks know the usual difference badly.
-const LENT: f64 = 20.0;
+/// Weight of the prior overdispersion, in stacks: an estimate from few stacks is unreliable.
+const PRIOR_STACKS: f64 = 20.0;
 
-/// One is like those with at least this part of its samples.
-const LIKE: f64 = 8.0;
+/// A stack is compared with stacks that have at least `1 / CLASS_SPAN` of its samples.
+const CLASS_SPAN: f64 = 8.0;
 
-/// The median of the square of a normally distributed number.
+/// Median of the square of a standard normal variable.
 const MEDIAN_SQUARE: f64 = 0.454_936;
 
-/// So many samples tell of a program as much as one run of it, however long.
+/// Independent samples that one run is worth at most, however long it is.
 ///
-/// Measured with 48 runs of one C program with 400 stacks, 22,000 samples each, in four groups at different times of a busy
-/// machine, of which all pairs were compared: of 264 within a group 5 had a stack that differed significantly. A function of
-/// 5.7 % that took twice as long was found in 142 of 144 pairs of one time, and in all 16 on a quiet machine. What varied
-/// most was what depends on memory: one function of 13 % by a fifth.
-pub const ONE_RUN: f64 = 1000.0;
+/// Measured with 48 runs of a C program with 400 stacks and 22,000 samples a run, in four groups at different times on a busy
+/// machine, comparing all pairs. Within a group, 5 of 264 pairs had a stack that differed significantly. A function of 5.7 %
+/// of the time that took twice as long was found in 142 of 144 pairs of the same time, and in all 16 on a quiet machine.
+/// Memory-bound functions varied most: one of 13 % of the time by a fifth.
+pub const EFFECTIVE_SAMPLES_PER_RUN: f64 = 1000.0;
 
-/// The share of false ones among the differences found.
-pub const FALSE_DISCOVERIES: f64 = 0.05;
+/// Highest expected share of false discoveries among the differences called significant.
+pub const FALSE_DISCOVERY_RATE: f64 = 0.05;
 
-/// How many runs of the program each side of a comparison adds up.
+/// Number of runs that each side of a comparison adds up.
 #[derive(Clone, Copy, Debug)]
 pub struct Runs(NonZeroU32);
 
@@ -56,7 +57,7 @@ impl Default for Runs {
 }
 
 impl Runs {
-    /// Whether they can have shown how much they vary.
+    /// True if there is more than one run a side.
     pub fn are_several(self) -> bool {
         self.0.get() > 1
     }
@@ -70,20 +71,20 @@ impl FromStr for Runs {
     }
 }
 
-/// What is known of one stack or function: how many samples before and after, and by how much runs vary.
+/// Samples of one stack or function on both sides, and its variance between runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Evidence {
-    /// Samples before; not scaled.
+pub struct Observation {
+    /// Samples before, not scaled.
     pub before: f64,
     /// Samples after.
     pub after: f64,
-    /// Variance over mean between runs, 1 for counts, with its degrees of freedom; none without several runs.
+    /// Spread between runs. `None` without several runs a side.
     pub spread: Option<Spread>,
 }
 
-impl Evidence {
-    /// Weights as counts of what one sample weighs.
-    pub fn counted(weights: Weights, sample: f64) -> Self {
+impl Observation {
+    /// Converts weights to counts; `sample` is the weight of one sample.
+    pub fn from_weights(weights: Weights, sample: f64) -> Self {
         Self { before: weights.before.as_f64() / sample, after: weights.after.as_f64() / sample, spread: None }
     }
 
@@ -91,8 +92,8 @@ impl Evidence {
         self.before + self.after
     }
 
-    /// With the counts worth so many fewer, unless several runs tell more.
-    fn divided(self, by: f64) -> Self {
+    /// Divides the counts by an overdispersion, unless the spread between runs is known.
+    fn divide_counts(self, by: f64) -> Self {
         match self.spread {
             Some(_) => self,
             None => Self { before: self.before / by, after: self.after / by, spread: None },
@@ -100,235 +101,251 @@ impl Evidence {
     }
 }
 
-/// How much more than counts the runs vary.
+/// Variance of a stack between runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Variance over mean.
+    /// Variance divided by mean; 1 for independent counts.
     pub dispersion: f64,
-    /// On how much it rests.
+    /// Degrees of freedom of the estimate.
     pub freedom: f64,
 }
 
-/// What noise is taken to be.
+/// Expected noise of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Noise {
-    /// How many samples are expected after for one before.
+    /// Samples expected after for each sample before.
     ratio: f64,
-    /// How much more than counts a run differs from the next at least.
-    least: f64,
-    /// How much more than counts the usual one differs, for each [`class`].
-    excess: Vec<f64>,
+    /// Lower bound of the overdispersion.
+    min_overdispersion: f64,
+    /// Overdispersion of stacks in each [`size_class`].
+    overdispersion: Vec<f64>,
 }
 
 impl Noise {
-    /// What `disjoint` tells of it; `ratio` is how many samples are expected after for one before, `samples` how many each
-    /// run has in all.
+    /// Estimates the noise from counts. `ratio` is the number of samples expected after for each sample before, `samples` the
+    /// number of samples in each run.
     ///
-    /// No sample may be in two of `disjoint`. Functions with what they call would be witnesses that repeat each other: main
-    /// and its like, which never differ, and the dozen frames of an interrupt, which all differ as one does. And each is told
-    /// of by its like: that interrupts come in clumps makes small functions vary, and says nothing of a large one.
-    pub fn of(disjoint: &[Evidence], ratio: f64, samples: f64) -> Self {
+    /// No sample may be counted in two of `disjoint`. Inclusive counts would repeat each other: `main` never differs, and the
+    /// dozen frames of an interrupt all differ together. Each size class is estimated from stacks of similar size, because
+    /// bursts of interrupts make small functions vary and say nothing about large ones.
+    pub fn estimate(disjoint: &[Observation], ratio: f64, samples: f64) -> Self {
         let largest = disjoint.iter().map(|one| one.samples()).fold(0.0, f64::max);
-        let least = 1.0 + samples / ONE_RUN;
-        let classes = 0..=class(largest) as i32;
-        let excess = classes.map(|class| excess(disjoint, ratio, f64::from(class).exp2() / LIKE, least)).collect();
-        Self { ratio, least, excess }
+        let min_overdispersion = 1.0 + samples / EFFECTIVE_SAMPLES_PER_RUN;
+        let classes = 0..=size_class(largest) as i32;
+        let overdispersion = classes
+            .map(|class| {
+                estimate_overdispersion(disjoint, ratio, f64::from(class).exp2() / CLASS_SPAN, min_overdispersion)
+            })
+            .collect();
+        Self { ratio, min_overdispersion, overdispersion }
     }
 
-    /// How much more than counts one with so many samples differs.
-    fn excess(&self, samples: f64) -> f64 {
-        self.excess.get(class(samples)).copied().unwrap_or(self.least)
+    /// Returns the overdispersion of a stack with this number of samples.
+    fn overdispersion(&self, samples: f64) -> f64 {
+        self.overdispersion.get(size_class(samples)).copied().unwrap_or(self.min_overdispersion)
     }
 }
 
-/// How many samples there are, by powers of two.
-fn class(samples: f64) -> usize {
+/// Returns the class of a number of samples: its binary logarithm, rounded down.
+fn size_class(samples: f64) -> usize {
     samples.max(1.0).log2() as usize
 }
 
-/// The differences of what is counted in one profile with two weights.
+/// A test of the differences in one differential profile.
 #[derive(Clone, Debug)]
-pub struct Differences {
+pub struct SignificanceTest {
     sample: f64,
     noise: Noise,
 }
 
-impl Differences {
-    /// What the weights in `disjoint` tell of noise, as [`Noise::of`] has it; `sample` is what one sample weighs, and each side
-    /// is so many runs added up.
+impl SignificanceTest {
+    /// Estimates the noise from the weights in `disjoint`, as [`Noise::estimate`] does. `sample` is the weight of one sample;
+    /// each side is the sum of `runs` runs.
     pub fn new(disjoint: impl Iterator<Item = Weights>, sample: Weight, total: Weights, runs: Runs) -> Self {
         let sample = sample.as_f64();
-        let evidence: Vec<Evidence> = disjoint.map(|weights| Evidence::counted(weights, sample)).collect();
+        let observations: Vec<Observation> =
+            disjoint.map(|weights| Observation::from_weights(weights, sample)).collect();
         let samples = (total.before.as_f64() + total.after.as_f64()) / 2.0 / sample / f64::from(runs.0.get());
-        Self { sample, noise: Noise::of(&evidence, 1.0, samples) }
+        Self { sample, noise: Noise::estimate(&observations, 1.0, samples) }
     }
 
-    /// For each, the chance of such a difference by noise alone, adjusted for how many there are.
-    pub fn chances(&self, weights: impl Iterator<Item = Weights>) -> Vec<f64> {
-        adjusted(&weights.map(|weights| Evidence::counted(weights, self.sample)).collect::<Vec<_>>(), &self.noise)
+    /// Returns the adjusted p-value of each difference; see [`adjust_p_values`].
+    pub fn adjusted_p_values(&self, weights: impl Iterator<Item = Weights>) -> Vec<f64> {
+        adjust_p_values(
+            &weights.map(|weights| Observation::from_weights(weights, self.sample)).collect::<Vec<_>>(),
+            &self.noise,
+        )
     }
 }
 
-/// For each, the least share of false discoveries at which it is one; significant if at most [`FALSE_DISCOVERIES`].
-pub fn adjusted(evidence: &[Evidence], noise: &Noise) -> Vec<f64> {
+/// Returns the p-values adjusted for the number of tests: a difference is significant if its value is at most
+/// [`FALSE_DISCOVERY_RATE`].
+///
+/// The adjusted value is the smallest false discovery rate at which the difference is called significant; 1 if a stack is too
+/// rare to be tested.
+pub fn adjust_p_values(observations: &[Observation], noise: &Noise) -> Vec<f64> {
     let ratio = noise.ratio;
-    let evidence: Vec<Evidence> = evidence.iter().map(|one| one.divided(noise.excess(one.samples()))).collect();
+    let observations: Vec<Observation> =
+        observations.iter().map(|one| one.divide_counts(noise.overdispersion(one.samples()))).collect();
     let chance = ratio / (1.0 + ratio);
-    let mut best: Vec<f64> = evidence.iter().map(|one| best_possible(one.before + one.after, chance)).collect();
-    let bests = best.clone();
-    best.sort_unstable_by(f64::total_cmp);
+    let smallest: Vec<f64> = observations.iter().map(|one| min_p_value(one.before + one.after, chance)).collect();
+    let mut sorted = smallest.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
     let mut tests = 1;
-    while best.partition_point(|best| *best <= FALSE_DISCOVERIES / tests as f64) > tests {
+    while sorted.partition_point(|smallest| *smallest <= FALSE_DISCOVERY_RATE / tests as f64) > tests {
         tests += 1;
     }
-    let limit = FALSE_DISCOVERIES / tests as f64;
-    let mut ranked: Vec<(f64, usize)> =
-        (0..evidence.len()).filter(|i| bests[*i] <= limit).map(|i| (p_value(evidence[i], ratio), i)).collect();
+    let limit = FALSE_DISCOVERY_RATE / tests as f64;
+    let mut ranked: Vec<(f64, usize)> = (0..observations.len())
+        .filter(|i| smallest[*i] <= limit)
+        .map(|i| (p_value(observations[i], ratio), i))
+        .collect();
     ranked.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let mut shares = vec![1.0; evidence.len()];
-    let mut least: f64 = 1.0;
+    let mut adjusted = vec![1.0; observations.len()];
+    let mut lowest: f64 = 1.0;
     for (rank, (p, index)) in ranked.iter().enumerate().rev() {
-        least = least.min(p * ranked.len() as f64 / (rank + 1) as f64);
-        shares[*index] = least;
+        lowest = lowest.min(p * ranked.len() as f64 / (rank + 1) as f64);
+        adjusted[*index] = lowest;
     }
-    shares
+    adjusted
 }
 
-/// How much more than counts the usual one differs of those with at least `samples`; not less than `least`.
-fn excess(evidence: &[Evidence], ratio: f64, samples: f64, least: f64) -> f64 {
-    let telling = evidence.iter().filter(|one| one.samples() >= samples.max(TELLING));
-    let mut squares: Vec<f64> = telling.map(|one| square(*one, ratio)).collect();
-    if squares.len() < WITNESSES {
-        return least;
+/// Estimates the overdispersion of observations with at least `samples` samples; not less than `lower_bound`.
+fn estimate_overdispersion(observations: &[Observation], ratio: f64, samples: f64, lower_bound: f64) -> f64 {
+    let informative = observations.iter().filter(|one| one.samples() >= samples.max(MIN_INFORMATIVE_SAMPLES));
+    let mut squares: Vec<f64> = informative.map(|one| squared_z_score(*one, ratio)).collect();
+    if squares.len() < MIN_INFORMATIVE_STACKS {
+        return lower_bound;
     }
     squares.sort_unstable_by(f64::total_cmp);
-    let usual = squares[squares.len() / 2] / MEDIAN_SQUARE;
-    let witnesses = squares.len() as f64;
-    ((LENT * least + witnesses * usual) / (LENT + witnesses)).max(least)
+    let typical = squares[squares.len() / 2] / MEDIAN_SQUARE;
+    let stacks = squares.len() as f64;
+    ((PRIOR_STACKS * lower_bound + stacks * typical) / (PRIOR_STACKS + stacks)).max(lower_bound)
 }
 
-/// The difference's square over the variance that counts have if nothing changed.
-fn square(Evidence { before, after, .. }: Evidence, ratio: f64) -> f64 {
+/// Returns the squared difference divided by the variance of counts if nothing changed.
+fn squared_z_score(Observation { before, after, .. }: Observation, ratio: f64) -> f64 {
     (after - ratio * before).powi(2) / (ratio * (before + after))
 }
 
-/// The chance of a difference as large if there is none.
-pub fn p_value(evidence: Evidence, ratio: f64) -> f64 {
-    let counted = counting(evidence.before, evidence.after, ratio / (1.0 + ratio));
-    evidence.spread.map_or(counted, |spread| counted.max(spreading(evidence, spread, ratio)))
+/// Returns the probability of a difference at least as large if nothing changed.
+pub fn p_value(observations: Observation, ratio: f64) -> f64 {
+    let counted = binomial_p_value(observations.before, observations.after, ratio / (1.0 + ratio));
+    observations.spread.map_or(counted, |spread| counted.max(t_test_p_value(observations, spread, ratio)))
 }
 
-/// By counting noise: twice the smaller tail of the binomial distribution.
-fn counting(before: f64, after: f64, chance: f64) -> f64 {
+/// Two-sided binomial test: twice the smaller tail.
+fn binomial_p_value(before: f64, after: f64, chance: f64) -> f64 {
     let at_least = if after > 0.0 { beta::regularized(chance, after, before + 1.0) } else { 1.0 };
     let at_most = if before > 0.0 { beta::regularized(1.0 - chance, before, after + 1.0) } else { 1.0 };
     (2.0 * at_least.min(at_most)).min(1.0)
 }
 
-/// By the spread between runs: Student's test.
-fn spreading(evidence: Evidence, spread: Spread, ratio: f64) -> f64 {
-    let square = square(evidence, ratio) / spread.dispersion;
+/// Student's t-test with the spread between runs.
+fn t_test_p_value(observations: Observation, spread: Spread, ratio: f64) -> f64 {
+    let square = squared_z_score(observations, ratio) / spread.dispersion;
     match square > 0.0 {
         true => beta::regularized(spread.freedom / (spread.freedom + square), spread.freedom / 2.0, 0.5),
         false => 1.0,
     }
 }
 
-/// The smallest chance that so many samples can give: all of them on one side.
-fn best_possible(samples: f64, chance: f64) -> f64 {
+/// Returns the smallest p-value that this number of samples can yield: all of them on one side.
+fn min_p_value(samples: f64, chance: f64) -> f64 {
     2.0 * chance.min(1.0 - chance).powf(samples)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Evidence, FALSE_DISCOVERIES, Noise, Spread, adjusted, p_value};
+    use super::{FALSE_DISCOVERY_RATE, Noise, Observation, Spread, adjust_p_values, p_value};
 
-    fn counts(before: f64, after: f64) -> Evidence {
-        Evidence { before, after, spread: None }
+    fn counts(before: f64, after: f64) -> Observation {
+        Observation { before, after, spread: None }
     }
 
-    fn judged(evidence: &[Evidence], samples: f64) -> Vec<f64> {
-        adjusted(evidence, &Noise::of(evidence, 1.0, samples))
+    fn adjusted(observations: &[Observation], samples: f64) -> Vec<f64> {
+        adjust_p_values(observations, &Noise::estimate(observations, 1.0, samples))
     }
 
     #[test]
-    fn one_sided_throws_have_the_chance_of_a_coin() {
+    fn p_value_equals_that_of_a_coin() {
         let p = p_value(counts(0.0, 12.0), 1.0);
         assert!((p - 2.0 / 4096.0).abs() < 1e-12, "{p}");
         assert_eq!(p_value(counts(10.0, 10.0), 1.0), 1.0);
-        // Twice the samples are expected of a run twice as long.
+        // A run twice as long has twice the samples.
         assert!(p_value(counts(1000.0, 2000.0), 2.0) > 0.9);
         assert!(p_value(counts(1000.0, 2000.0), 1.0) < 1e-9);
     }
 
     #[test]
-    fn runs_that_vary_more_than_counts_need_more() {
+    fn spread_between_runs_raises_the_p_value() {
         let spread = Some(Spread { dispersion: 20.0, freedom: 8.0 });
         assert!(p_value(counts(1000.0, 1200.0), 1.0) < 1e-4);
-        assert!(p_value(Evidence { spread, ..counts(1000.0, 1200.0) }, 1.0) > 0.1);
-        // Student's distribution with 8 degrees of freedom: 2.306 cuts off five per cent.
+        assert!(p_value(Observation { spread, ..counts(1000.0, 1200.0) }, 1.0) > 0.1);
+        // With 8 degrees of freedom, 5 % of Student's distribution lie beyond 2.306.
         let spread = Spread { dispersion: 1.0, freedom: 8.0 };
-        let p = super::spreading(counts(5000.0, 5000.0 + 233.3), spread, 1.0);
+        let p = super::t_test_p_value(counts(5000.0, 5000.0 + 233.3), spread, 1.0);
         assert!((p - 0.05).abs() < 0.002, "{p}");
     }
 
     #[test]
-    fn among_many_equal_ones_a_large_change_is_found_alone() {
-        let mut evidence = vec![counts(20.0, 22.0); 2000];
-        evidence.extend([counts(500.0, 800.0), counts(1.0, 0.0)]);
-        let shares = judged(&evidence, 0.0);
-        let found: Vec<usize> = (0..shares.len()).filter(|i| shares[*i] <= FALSE_DISCOVERIES).collect();
+    fn finds_one_large_change_among_equal_stacks() {
+        let mut observations = vec![counts(20.0, 22.0); 2000];
+        observations.extend([counts(500.0, 800.0), counts(1.0, 0.0)]);
+        let p_values = adjusted(&observations, 0.0);
+        let found: Vec<usize> = (0..p_values.len()).filter(|i| p_values[*i] <= FALSE_DISCOVERY_RATE).collect();
         assert_eq!(found, [2000]);
     }
 
     #[test]
-    fn where_everything_differs_nothing_stands_out() {
-        let evidence: Vec<Evidence> = (0..100).map(|n| counts(1000.0 + f64::from(n % 2 * 200), 1100.0)).collect();
-        assert!(p_value(evidence[0], 1.0) < 0.04);
-        let shares = judged(&evidence, 0.0);
-        assert!(shares.iter().all(|share| *share > FALSE_DISCOVERIES), "{shares:?}");
+    fn finds_nothing_if_all_stacks_differ() {
+        let observations: Vec<Observation> =
+            (0..100).map(|n| counts(1000.0 + f64::from(n % 2 * 200), 1100.0)).collect();
+        assert!(p_value(observations[0], 1.0) < 0.04);
+        let p_values = adjusted(&observations, 0.0);
+        assert!(p_values.iter().all(|p| *p > FALSE_DISCOVERY_RATE), "{p_values:?}");
     }
 
     #[test]
-    fn a_longer_run_tells_no_more_of_a_program() {
-        let share = |scale: f64| {
-            let evidence = [counts(20.0 * scale, 30.0 * scale), counts(980.0 * scale, 970.0 * scale)];
-            judged(&evidence, 1000.0 * scale)[0]
+    fn a_longer_run_is_not_more_evidence() {
+        let p_of = |scale: f64| {
+            let observations = [counts(20.0 * scale, 30.0 * scale), counts(980.0 * scale, 970.0 * scale)];
+            adjusted(&observations, 1000.0 * scale)[0]
         };
-        // Half as much again of two per cent is what processes differ by; twice as much of ten is not.
+        // Processes differ by growth from 2 to 3 %, but not by growth from 10 to 20 %.
         assert!(
-            share(1.0) > FALSE_DISCOVERIES && share(1000.0) > FALSE_DISCOVERIES,
+            p_of(1.0) > FALSE_DISCOVERY_RATE && p_of(1000.0) > FALSE_DISCOVERY_RATE,
             "{} {}",
-            share(1.0),
-            share(1000.0)
+            p_of(1.0),
+            p_of(1000.0)
         );
-        let evidence = [counts(2000.0, 4000.0), counts(18_000.0, 16_000.0)];
-        assert!(judged(&evidence, 20_000.0)[0] <= FALSE_DISCOVERIES);
-        // Several runs have shown how much they vary.
+        let observations = [counts(2000.0, 4000.0), counts(18_000.0, 16_000.0)];
+        assert!(adjusted(&observations, 20_000.0)[0] <= FALSE_DISCOVERY_RATE);
+        // The spread between runs is known.
         let spread = Some(Spread { dispersion: 1.0, freedom: 8.0 });
-        let evidence = [(20_000.0, 30_000.0), (980_000.0, 970_000.0)];
-        let evidence = evidence.map(|(before, after)| Evidence { spread, ..counts(before, after) });
-        assert!(judged(&evidence, 1e6)[0] <= FALSE_DISCOVERIES);
+        let observations = [(20_000.0, 30_000.0), (980_000.0, 970_000.0)];
+        let observations = observations.map(|(before, after)| Observation { spread, ..counts(before, after) });
+        assert!(adjusted(&observations, 1e6)[0] <= FALSE_DISCOVERY_RATE);
     }
 
     #[test]
-    fn small_ones_that_come_in_clumps_say_nothing_of_a_large_one() {
-        let mut evidence: Vec<Evidence> =
+    fn variance_of_small_stacks_does_not_hide_a_large_change() {
+        let mut observations: Vec<Observation> =
             (0..30).map(|n| n % 2 * 15).map(|n| counts(f64::from(10 + n), f64::from(25 - n))).collect();
-        evidence.extend([counts(1400.0, 1900.0), counts(2200.0, 1800.0), counts(1100.0, 980.0)]);
-        let shares = judged(&evidence, 5000.0);
-        assert!(shares[30] <= FALSE_DISCOVERIES, "{}", shares[30]);
-        // But much of one of them.
-        evidence.push(counts(5.0, 25.0));
-        let shares = judged(&evidence, 0.0);
-        assert!(p_value(evidence[33], 1.0) < 0.001 && shares[33] > FALSE_DISCOVERIES, "{}", shares[33]);
+        observations.extend([counts(1400.0, 1900.0), counts(2200.0, 1800.0), counts(1100.0, 980.0)]);
+        let p_values = adjusted(&observations, 5000.0);
+        assert!(p_values[30] <= FALSE_DISCOVERY_RATE, "{}", p_values[30]);
+        // A large change of one small stack is within their noise.
+        observations.push(counts(5.0, 25.0));
+        let p_values = adjusted(&observations, 0.0);
+        assert!(p_value(observations[33], 1.0) < 0.001 && p_values[33] > FALSE_DISCOVERY_RATE, "{}", p_values[33]);
     }
 
     #[test]
     fn rare_stacks_do_not_hide_a_change() {
-        let mut evidence = vec![counts(1.0, 0.0); 100_000];
-        evidence.push(counts(10.0, 40.0));
-        let shares = judged(&evidence, 0.0);
-        assert!(shares[100_000] <= FALSE_DISCOVERIES, "{}", shares[100_000]);
+        let mut observations = vec![counts(1.0, 0.0); 100_000];
+        observations.push(counts(10.0, 40.0));
+        let p_values = adjusted(&observations, 0.0);
+        assert!(p_values[100_000] <= FALSE_DISCOVERY_RATE, "{}", p_values[100_000]);
     }
 }

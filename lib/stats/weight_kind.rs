@@ -1,100 +1,100 @@
-//! What one sample weighs, or that weights are durations.
+//! The kind of a profile's weights: counts of samples, or durations.
 
 use super::significance::Runs;
 use crate::markers::is_thread_state;
 use crate::profile::{Frames, Weight};
 
-/// With so many weights none of which is near their common divisor, they may be no counts.
-const MANY: u128 = 20;
+/// Number of weights, and smallest weight in units of their common divisor, from which on weights may not be counts.
+const ENOUGH: u128 = 20;
 
-/// What the weights of a profile are.
+/// Kind of a profile's weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Weighed {
-    /// Counts of samples that weigh so much each.
+pub enum WeightKind {
+    /// Counts of samples, each of this weight.
     Counts(Weight),
-    /// The same, as far as one can see; but so they would be if they were durations.
-    Perhaps(Weight),
-    /// Durations: stacks that end in a state of a thread say so.
+    /// Probably counts of samples of this weight, but possibly durations.
+    LikelyCounts(Weight),
+    /// Durations, as leaves that are thread states show.
     #[default]
     Durations,
 }
 
-impl Weighed {
-    /// What one sample weighs, if they are counts.
+impl WeightKind {
+    /// Returns the weight of one sample, if the weights are counts.
     pub fn sample(self) -> Option<Weight> {
         match self {
-            Self::Counts(weight) | Self::Perhaps(weight) => Some(weight),
+            Self::Counts(weight) | Self::LikelyCounts(weight) => Some(weight),
             Self::Durations => None,
         }
     }
 
-    /// What is to be said of differences between so many runs a side.
-    pub fn doubt(self, runs: Runs) -> Option<&'static str> {
+    /// Returns a warning about judging differences between this number of runs a side.
+    pub fn caveat(self, runs: Runs) -> Option<&'static str> {
         match self {
             _ if runs.are_several() => None,
             Self::Counts(_) => None,
-            Self::Perhaps(_) => Some(
-                "the weights are judged as counts of samples; if they are durations, fg-diff --significant of several runs \
-                 a side tells what is noise",
+            Self::LikelyCounts(_) => Some(
+                "weights are judged as counts of samples; if they are durations, compare several runs a side with \
+                 fg-diff --significant",
             ),
             Self::Durations => Some(
-                "the weights are durations, of which one run a side does not tell what is noise; fg-diff --significant of \
-                 several does",
+                "weights are durations, whose noise one run a side does not show; compare several runs a side with \
+                 fg-diff --significant",
             ),
         }
     }
 }
 
-/// The common divisor of weights, which of counts is one sample's.
+/// Greatest common divisor of weights: if they are counts, the weight of one sample.
 #[derive(Clone, Copy, Debug)]
-pub struct Divisor {
+pub struct CommonDivisor {
     divisor: u128,
     smallest: u128,
-    number: u128,
+    count: u128,
 }
 
-impl Default for Divisor {
+impl Default for CommonDivisor {
     fn default() -> Self {
-        Self { divisor: 0, smallest: u128::MAX, number: 0 }
+        Self { divisor: 0, smallest: u128::MAX, count: 0 }
     }
 }
 
-impl Divisor {
-    /// Takes a weight into account.
+impl CommonDivisor {
+    /// Adds a weight.
     pub fn add(&mut self, weight: Weight) {
         let weight = weight.millionths();
         if weight > 0 {
             self.divisor = common_divisor(self.divisor, weight);
             self.smallest = self.smallest.min(weight);
-            self.number += 1;
+            self.count += 1;
         }
     }
 
-    /// Takes the weights into account that another has seen.
-    pub fn join(&mut self, other: Self) {
+    /// Adds the weights that another one has seen.
+    pub fn merge(&mut self, other: Self) {
         self.divisor = common_divisor(self.divisor, other.divisor);
         self.smallest = self.smallest.min(other.smallest);
-        self.number += other.number;
+        self.count += other.count;
     }
 
-    /// What the weights of stacks of such frames are.
-    pub fn weighed(&self, frames: &Frames) -> Weighed {
+    /// Returns the kind of the weights; `frames` are those of their stacks.
+    pub fn kind(&self, frames: &Frames) -> WeightKind {
         let divisor = self.divisor.max(1);
         let sample = Weight::from_millionths(divisor);
         if frames.iter().any(|(_, name)| is_thread_state(name)) {
-            Weighed::Durations
-        } else if self.number < MANY || self.smallest / divisor < MANY {
-            Weighed::Counts(sample)
+            WeightKind::Durations
+        } else if self.count < ENOUGH || self.smallest / divisor < ENOUGH {
+            WeightKind::Counts(sample)
         } else {
-            Weighed::Perhaps(sample)
+            WeightKind::LikelyCounts(sample)
         }
     }
 
-    /// The same, but of too few weights to tell a sample weighs 1.
-    pub fn weighed_if_many(&self, frames: &Frames) -> Weighed {
-        match self.weighed(frames) {
-            Weighed::Counts(_) if self.number < MANY => Weighed::Counts(Weight::ONE),
-            weighed => weighed,
+    /// Like [`kind`](Self::kind), but with too few weights for a divisor, one sample weighs 1.
+    pub fn kind_or_one(&self, frames: &Frames) -> WeightKind {
+        match self.kind(frames) {
+            WeightKind::Counts(_) if self.count < ENOUGH => WeightKind::Counts(Weight::ONE),
+            kind => kind,
         }
     }
 }

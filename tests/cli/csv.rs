@@ -171,7 +171,7 @@ fn any_column_may_decide_the_order() {
     assert_eq!(names(&["--sort=category", "--top=2"]), "malloc vfs_read_[k]");
     let out = run("fg-csv", ["--sort=nothing"], PROFILE);
     assert_eq!(out.code(), 2);
-    assert!(out.stderr.contains("there are function, self_samples, self_pct"), "{}", out.stderr);
+    assert!(out.stderr.contains("expected one of function, self_samples, self_pct"), "{}", out.stderr);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A pattern and its verdicts on frames.
+//! A pattern with its cached result for each frame.
 
 use std::sync::LazyLock;
 
@@ -6,64 +6,65 @@ use regex::bytes::Regex;
 
 use crate::profile::{FrameId, Frames};
 
-/// Where a function's arguments begin, or what only looks like it.
-static BRACKET: LazyLock<Regex> =
+/// The start of a function's arguments, or a parenthesis that belongs to the name.
+static PARENTHESIS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\(anonymous namespace\)|operator\(\)|\(").expect("a valid pattern"));
 
-/// A pattern that judges each distinct frame of one profile once.
+/// A pattern that is matched once against each distinct frame of a profile.
 #[derive(Clone, Debug)]
-pub struct Judge {
+pub struct FrameMatcher {
     pattern: Regex,
     ignores_arguments: bool,
-    verdicts: Vec<Option<bool>>,
+    results: Vec<Option<bool>>,
 }
 
-impl Judge {
-    /// Judges names without their arguments: up to the first bracket.
+impl FrameMatcher {
+    /// Matches names up to their arguments, the first parenthesis.
     #[must_use]
     pub fn without_arguments(mut self) -> Self {
         self.ignores_arguments = true;
         self
     }
 
-    /// Whether a frame matches.
+    /// True if the frame matches.
     pub fn matches(&mut self, frames: &Frames, frame: FrameId) -> bool {
         let index = frame.index();
-        if index >= self.verdicts.len() {
-            self.verdicts.resize(frames.len(), None);
+        if index >= self.results.len() {
+            self.results.resize(frames.len(), None);
         }
-        *self.verdicts[index].get_or_insert_with(|| {
+        *self.results[index].get_or_insert_with(|| {
             let name = frames.name(frame);
             self.pattern.is_match(if self.ignores_arguments { without_arguments(name) } else { name })
         })
     }
 
-    /// Whether any of the frames judged so far matched.
-    pub fn matched(&self) -> bool {
-        self.verdicts.contains(&Some(true))
+    /// True if any frame has matched so far.
+    pub fn has_matched(&self) -> bool {
+        self.results.contains(&Some(true))
     }
 
-    /// The pattern as it was given.
+    /// Returns the source text of the pattern.
     pub fn pattern(&self) -> &str {
         self.pattern.as_str()
     }
 }
 
-impl std::str::FromStr for Judge {
+impl std::str::FromStr for FrameMatcher {
     type Err = String;
 
-    /// Compiles a pattern. It is searched for anywhere in a name; `^` and `$` tie it to the ends.
+    /// Compiles a pattern, which matches anywhere in a name unless `^` and `$` anchor it.
     fn from_str(pattern: &str) -> Result<Self, String> {
         let pattern = Regex::new(pattern).map_err(|error| error.to_string())?;
-        Ok(Self { pattern, ignores_arguments: false, verdicts: Vec::new() })
+        Ok(Self { pattern, ignores_arguments: false, results: Vec::new() })
     }
 }
 
+/// Returns a name up to its arguments.
 fn without_arguments(name: &[u8]) -> &[u8] {
-    // A dot is where the 64-bit PowerPC's functions begin.
+    // On 64-bit PowerPC, entry points of functions start with a dot.
     let name = name.strip_prefix(b".").unwrap_or(name);
-    let arguments = BRACKET.find_iter(name).find(|bracket| bracket.len() == 1);
-    arguments.map_or(name, |bracket| &name[..bracket.start()])
+    let arguments = PARENTHESIS.find_iter(name).find(|parenthesis| parenthesis.len() == 1);
+    arguments.map_or(name, |parenthesis| &name[..parenthesis.start()])
 }
 
 #[cfg(test)]
@@ -71,7 +72,7 @@ mod tests {
     use super::without_arguments;
 
     #[test]
-    fn arguments_begin_at_the_first_bracket_that_is_one() {
+    fn arguments_start_at_the_first_real_parenthesis() {
         for (name, cut) in [
             ("f(int, g())", "f"),
             ("(anonymous namespace)::f(int)", "(anonymous namespace)::f"),

@@ -1,5 +1,4 @@
-//! The signature of a busy loop in an asynchronous program: the runtime polls, spans are entered and left, and nothing is
-//! done.
+//! Detects busy loops in asynchronous programs: the runtime polls and tracing spans are entered and left, but no work is done.
 
 use super::rule::Rule;
 use super::{Finding, Verdict};
@@ -7,19 +6,19 @@ use crate::Error;
 use crate::csv::Categories;
 use crate::profile::{FrameId, Frames, Weight, Weights};
 
-/// What a frame is in this respect.
+/// Role of a frame in a stack of a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// The runtime, or what traces it.
+    /// The asynchronous runtime, or tracing.
     Runtime,
-    /// What any of them calls: the kernel, the C library, the allocator.
+    /// Code that all of them call: kernel, C library, allocator.
     Plumbing,
-    /// What the program is for.
+    /// Any other function.
     Work,
 }
 
-/// Adds up stacks in a runtime, and those of them without work beneath it.
-pub(super) struct Spin<'a> {
+/// Sums up stacks within a runtime, and those of them without work.
+pub(super) struct BusyLoopDetector<'a> {
     categories: &'a Categories,
     roles: Vec<Role>,
     total: Weight,
@@ -28,7 +27,7 @@ pub(super) struct Spin<'a> {
     worst: Option<(Vec<FrameId>, Weight)>,
 }
 
-impl<'a> Spin<'a> {
+impl<'a> BusyLoopDetector<'a> {
     pub(super) fn new(categories: &'a Categories) -> Self {
         let zero = Weight::ZERO;
         Self { categories, roles: Vec::new(), total: zero, in_runtime: zero, idle: zero, worst: None }
@@ -37,7 +36,7 @@ impl<'a> Spin<'a> {
     pub(super) fn add(&mut self, frames: &Frames, stack: &[FrameId], weight: Weight) -> Result<(), Error> {
         for index in self.roles.len()..frames.len() {
             let name = frames.name(FrameId::from_index(index as u32));
-            self.roles.push(match self.categories.of(name) {
+            self.roles.push(match self.categories.categorize(name) {
                 "async" | "tracing" => Role::Runtime,
                 "libc" | "allocator" | "unknown" | "blocked" => Role::Plumbing,
                 kernel if kernel.starts_with("kernel") => Role::Plumbing,
@@ -58,7 +57,7 @@ impl<'a> Spin<'a> {
         Ok(())
     }
 
-    /// It is one if most of all is in the runtime, and of that more than the limit does nothing.
+    /// Returns the finding: the rule fails if the runtime has most of the weight and does no work in more than the limit.
     pub(super) fn finding(&self, number: usize, rule: &Rule, frames: &Frames) -> Finding {
         let dominates = self.in_runtime.as_f64() * 2.0 > self.total.as_f64();
         let percent =
@@ -69,12 +68,13 @@ impl<'a> Spin<'a> {
             subject: Vec::new(),
             percent,
             weights: Weights::plain(self.idle),
-            verdict: if dominates && percent > rule.limit { Verdict::Broken } else { Verdict::Kept },
+            verdict: if dominates && percent > rule.limit { Verdict::Failed } else { Verdict::Passed },
             worst: self.worst.as_ref().map(|(stack, weight)| (text(stack), Weights::plain(*weight))),
         }
     }
 }
 
+/// Adds a weight to a sum.
 fn add(sum: &mut Weight, weight: Weight) -> Result<(), Error> {
     *sum = sum.checked_add(weight).ok_or(Error::Overflow)?;
     Ok(())
