@@ -244,7 +244,11 @@ fn a_rule_about_nothing_is_no_secret() {
 fn a_category_that_there_is_not_is_a_mistake() {
     let outcome = check(&["--category", "alocator=1%"], PROFILE);
     assert_eq!((outcome.code(), outcome.stderr.lines().count()), (2, 1), "{outcome:?}");
-    assert!(outcome.stderr.contains("unknown category alocator; expected one of blocked, unknown,"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("unknown category alocator; expected one of blocked, unknown,"),
+        "{}",
+        outcome.stderr
+    );
     assert!(outcome.stderr.trim_end().ends_with(", other"), "{}", outcome.stderr);
     let folder = directory();
     let own = folder.path().join("own");
