@@ -1,6 +1,6 @@
 //! fg-check: verdicts on profiles.
 
-use crate::support::{Outcome, directory, run, run_bounded, run_command, tool};
+use crate::support::{Outcome, command, directory, run, run_bounded, run_command, tool};
 
 const PROFILE: &[u8] = b"app;main;parse;malloc 30\napp;main;parse 20\napp;main;write;[libc.so.6] 40\n[lost] 5\n\
     app;[truncated];x 5\n";
@@ -283,7 +283,7 @@ fn a_result_replaces_no_input_and_no_other_result() {
         #[cfg(unix)]
         (&["-o-", "--junit", "/dev/stdout"], "/dev/stdout: two results"),
     ] {
-        let mut command = std::process::Command::new(tool("fg-check"));
+        let mut command = command(tool("fg-check"));
         command.current_dir(folder.path()).args(written).args(read);
         let outcome = run_command(command, b"");
         assert_eq!((outcome.code(), outcome.stdout.len()), (2, 0), "{outcome:?}");
@@ -292,7 +292,7 @@ fn a_result_replaces_no_input_and_no_other_result() {
         assert_eq!(std::fs::read(path("in")).unwrap(), b"a 1\n");
         assert!(!path("new").exists());
     }
-    let mut command = std::process::Command::new(tool("fg-check"));
+    let mut command = command(tool("fg-check"));
     command.current_dir(folder.path()).args(["-o", "said", "--junit", "xml"]).args(read);
     assert_eq!(run_command(command, b"").code(), 1);
     assert!(std::fs::read_to_string(path("said")).unwrap().starts_with("self a: 100.00%"));
@@ -306,7 +306,7 @@ fn a_reader_that_leaves_does_not_change_the_verdict() {
     let folder = directory();
     let profile = folder.path().join("in");
     std::fs::write(&profile, PROFILE).unwrap();
-    let mut command = std::process::Command::new(tool("fg-check"));
+    let mut command = command(tool("fg-check"));
     command.args(["--self", "malloc=1%"]).arg(&profile).stdout(closed).stderr(std::process::Stdio::piped());
     let outcome = run_bounded(&mut command);
     assert_eq!((outcome.code(), outcome.stderr.as_str()), (1, ""));

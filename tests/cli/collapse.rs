@@ -2,9 +2,9 @@
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use crate::support::{self, Outcome, directory, run};
+use crate::support::{self, Outcome, command, directory, run};
 
 /// Folds a text with options.
 fn collapse(options: &[&str], text: &str) -> Outcome {
@@ -401,7 +401,7 @@ fn threads_do_not_change_a_byte() {
         let from_file = run("fg-collapse", [threads.as_ref(), plain.as_os_str()], b"").ok();
         let from_gzip = run("fg-collapse", [threads.as_ref(), packed.as_os_str()], b"").ok();
         let from_pipe = run("fg-collapse", [threads], &text).ok();
-        let mut command = Command::new(support::tool("fg-collapse"));
+        let mut command = command(support::tool("fg-collapse"));
         command.arg(threads).stdin(std::fs::File::open(&plain).unwrap()).stdout(Stdio::piped());
         let from_redirection = support::run_bounded(command.stderr(Stdio::piped())).ok();
         assert_eq!(from_file.stderr, reference.stderr);
@@ -448,7 +448,7 @@ fn sorted_files_are_merged_as_they_come() {
     }
     let many = [vec!["--sorted".as_ref(), "-".as_ref()], vec![one.as_os_str(); 20]].concat();
     assert_eq!(run("fg-collapse", many, b"a;b 1\n").ok().text(), "a;b 21\na;b;c 40\nz 20\n");
-    let mut command = Command::new(support::tool("fg-collapse"));
+    let mut command = command(support::tool("fg-collapse"));
     command.stdin(std::fs::File::open(&one).unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
     assert_eq!(support::run_bounded(&mut command).ok().text(), "a;b 1\na;b;c 2\nz 1\n");
     let promised = run("fg-collapse", ["--sorted".as_ref(), "-".as_ref(), one.as_os_str()], b"a;b 2\nb 1\n").ok();

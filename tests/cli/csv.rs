@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::tables::assert_tables_are_true;
+use crate::support::tables::assert_tables_match_reference;
 use crate::support::{assert_golden, corpus, data, directory, run};
 
 fn table(folded: &[u8]) -> String {
@@ -221,7 +221,7 @@ fn tables_of_real_profiles_are_those_of_a_slow_count() {
     ];
     for name in profiles {
         let Some(path) = corpus(name) else { return };
-        assert_tables_are_true(name, &run("fg-collapse", ["-q".as_ref(), path.as_os_str()], b"").ok().stdout);
+        assert_tables_match_reference(name, &run("fg-collapse", ["-q".as_ref(), path.as_os_str()], b"").ok().stdout);
     }
 }
 

@@ -1,9 +1,9 @@
 //! `fg-collapse` on documents that a stranger sends: JSON, XML and protobuf that are cut, deep, or lie; and on what
 //! profilers that are installed write.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use crate::support::{self, Outcome, directory, has, run, run_bounded, run_command};
+use crate::support::{self, Outcome, command, directory, require, run, run_bounded, run_command};
 
 /// What is not to be exceeded by a small input, in megabytes.
 const MEMORY: u64 = 128;
@@ -15,7 +15,7 @@ fn fold(megabytes: u64, text: &[u8]) -> Outcome {
     let folder = directory();
     let file = folder.path().join("in");
     std::fs::write(&file, text).unwrap();
-    let mut command = Command::new("sh");
+    let mut command = command("sh");
     let limited = format!("ulimit -d {}; exec \"$0\" -n 1 \"$1\"", megabytes * 1024);
     command.args(["-c", &limited, support::tool("fg-collapse")]).arg(file);
     run_bounded(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
@@ -325,13 +325,13 @@ const SCRIPT: &str = "function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 
 
 #[test]
 fn what_node_writes_is_read_and_adds_up() {
-    if !has("node") {
+    if !require("node") {
         return;
     }
     let folder = directory();
     std::fs::write(folder.path().join("work.js"), SCRIPT).unwrap();
     let node = |arguments: &[&str]| {
-        let mut command = Command::new("node");
+        let mut command = command("node");
         run_command(
             {
                 command.current_dir(folder.path()).args(arguments);

@@ -1,6 +1,6 @@
 //! `fg-collapse`: inputs that are cut, that contradict themselves, or that are easily taken for something else.
 
-use crate::support::{self, run, run_command};
+use crate::support::{self, command, run, run_command};
 
 fn fold(text: &[u8]) -> support::Outcome {
     run("fg-collapse", [""; 0], text)
@@ -179,12 +179,12 @@ const PROGRAM: &str = "#include <stdlib.h>\nvolatile long s;\nstatic long help(i
 
 #[test]
 fn callgrind_agrees_with_its_own_annotation() {
-    if !support::has("valgrind") || !support::has("gcc") {
+    if !support::require("valgrind") || !support::require("gcc") {
         return;
     }
     let folder = support::directory();
     let shell = |line: &str| {
-        let mut command = std::process::Command::new("sh");
+        let mut command = command("sh");
         command.args(["-c", line]).current_dir(folder.path());
         run_command(command, b"").ok()
     };

@@ -1,9 +1,8 @@
 //! The merge of a fleet's profiles: all of it but Spark, which hands files out and brings results together.
 
 use std::path::Path;
-use std::process::Command;
 
-use crate::support::{directory, has, run_command, tool};
+use crate::support::{command, directory, require, run_command, tool};
 
 /// What Spark does: two files a task, and all that the tasks made of one group for another.
 const SPARK: &str = r#"
@@ -24,7 +23,7 @@ for group in sorted(groups, key=str):
 /// Merges files of a folder by labels, and says what came of it.
 fn merged(folder: &Path, labels: &str, files: &[&str]) -> String {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/fleet");
-    let mut python = Command::new("python3");
+    let mut python = command("python3");
     python.current_dir(folder).env("PYTHONPATH", scripts).args(["-B", "-c", SPARK, tool("fg-collapse"), labels]);
     run_command(
         {
@@ -48,7 +47,7 @@ fn put(folder: &Path, files: &[(&'static str, &[u8])]) -> Vec<&'static str> {
 
 #[test]
 fn groups_are_merged_by_the_names_of_folders_as_they_are() {
-    if !has("python3") {
+    if !require("python3") {
         return;
     }
     let folder = directory();
@@ -71,7 +70,7 @@ fn groups_are_merged_by_the_names_of_folders_as_they_are() {
 
 #[test]
 fn what_cannot_be_merged_is_left_out_and_said() {
-    if !has("python3") {
+    if !require("python3") {
         return;
     }
     let folder = directory();

@@ -1,6 +1,6 @@
 //! The folded format through real pipes.
 
-use crate::support::{directory, run, run_command, tool};
+use crate::support::{command, directory, run, run_command, tool};
 
 #[test]
 fn equal_stacks_are_merged_and_sorted() {
@@ -29,7 +29,7 @@ fn plain_and_differential_stacks_do_not_mix() {
         std::fs::write(folder.path().join(name), text).unwrap();
     }
     let run_in = |program: &str, options: &[&str], files: &[&str]| {
-        let mut command = std::process::Command::new(tool(program));
+        let mut command = command(tool(program));
         command.current_dir(folder.path()).args(options).args(files);
         run_command(command, b"")
     };
@@ -77,7 +77,7 @@ fn more_files_than_may_be_open_are_merged() {
         std::fs::write(folder.path().join(number.to_string()), format!("a;b{number} 1\n")).unwrap();
     }
     let script = "ulimit -n 40; exec \"$0\" 1*";
-    let mut command = std::process::Command::new("sh");
+    let mut command = command("sh");
     command.args(["-c", script]).arg(tool("fg-collapse")).current_dir(folder.path());
     let outcome = command.output().unwrap();
     assert_eq!(outcome.stdout.split(|byte| *byte == b'\n').count(), 61, "{outcome:?}");

@@ -1,9 +1,8 @@
 //! The manual and the completions: as the programs are now, complete, and well-formed.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::support::{TOOLS, directory, has, installed, run, run_command};
+use crate::support::{TOOLS, command, directory, is_installed, require, run, run_command};
 
 fn page(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("man").join(name)
@@ -54,13 +53,13 @@ fn options(name: &str) -> Vec<String> {
 
 #[test]
 fn the_pages_are_well_formed() {
-    if !has("mandoc") {
+    if !require("mandoc") {
         return;
     }
     let made = TOOLS.map(|name| (name, run(name, ["--generate", "man"], b"").ok().stdout));
     let format = ("fg-folded", std::fs::read(page("fg-folded.5")).unwrap());
     for (name, text) in made.into_iter().chain([format]) {
-        let mut command = Command::new("mandoc");
+        let mut command = command("mandoc");
         command.args(["-T", "lint", "-W", "warning"]);
         let outcome = run_command(command, &text);
         assert!(outcome.status.success() && outcome.stdout.is_empty(), "{name}: {}", outcome.text());
@@ -86,7 +85,7 @@ fn completions_are_scripts_of_their_shell_and_offer_every_option() {
     for (kind, shell, check) in
         [("complete-bash", "bash", "-n"), ("complete-zsh", "zsh", "-n"), ("complete-fish", "fish", "-n")]
     {
-        let installed = installed(shell);
+        let installed = is_installed(shell);
         for name in TOOLS {
             let script = run(name, ["--generate", kind], b"").ok().text();
             for option in options(name) {
@@ -97,7 +96,7 @@ fn completions_are_scripts_of_their_shell_and_offer_every_option() {
             let path = folder.path().join(name);
             std::fs::write(&path, script).unwrap();
             if installed {
-                let mut command = Command::new(shell);
+                let mut command = command(shell);
                 command.arg(check).arg(&path);
                 run_command(command, b"").ok();
             }
@@ -107,7 +106,7 @@ fn completions_are_scripts_of_their_shell_and_offer_every_option() {
 
 #[test]
 fn bash_completes() {
-    if !has("bash") {
+    if !require("bash") {
         return;
     }
     for name in TOOLS {
@@ -116,7 +115,7 @@ fn bash_completes() {
         let ask = format!(
             "COMP_WORDS=({name} --verb) COMP_CWORD=1; _{function} {name} --verb {name}; echo \"${{COMPREPLY[@]}}\""
         );
-        let mut command = Command::new("bash");
+        let mut command = command("bash");
         command.args(["--norc", "-c", &format!("{script}\n{ask}")]);
         assert_eq!(run_command(command, b"").ok().text(), "--verbose\n", "{name}");
     }

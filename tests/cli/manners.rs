@@ -16,7 +16,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{self, Outcome};
+use crate::support::{self, Outcome, command};
 
 /// A small profile that all readers of stacks take.
 const PROFILE: &str = "main 2\nmain;parse 3\nmain;parse;read 12\nmain;write 5\n";
@@ -120,7 +120,7 @@ impl Place {
 
     /// The program with its operands, and those given.
     pub fn command<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
-        let mut command = Command::new(support::tool(self.program.name));
+        let mut command = command(support::tool(self.program.name));
         command.current_dir(self.path()).args(self.program.before).args(arguments);
         for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
             command.env_remove(variable);

@@ -1,17 +1,15 @@
 //! `fg-collapse perf.data`: recordings by perf, where perf may record, against perf's own reading of them; and files made
 //! by hand, honest ones and others.
 
-mod agreement;
 mod elsewhere;
 mod handmade;
 mod jit;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use self::handmade::{Handmade, comm, exit, lost, mmap, sample};
-use crate::support::{self, Outcome, directory, has, run, run_command};
+use crate::support::{self, Outcome, command, directory, require, run, run_command};
 
 fn collapse(file: &Path, options: &[&str]) -> Outcome {
     run("fg-collapse", options.iter().map(AsRef::as_ref).chain([file.as_os_str()]), b"")
@@ -19,11 +17,11 @@ fn collapse(file: &Path, options: &[&str]) -> Outcome {
 
 /// Records a program that works for half a second; `None` where perf may not.
 fn record(folder: &Path, options: &[&str]) -> Option<PathBuf> {
-    if !has("perf") {
+    if !require("perf") {
         return None;
     }
     let file = folder.join("perf.data");
-    let mut perf = Command::new("perf");
+    let mut perf = command("perf");
     perf.args(["record", "-q", "-F", "997"]).args(options).arg("-o").arg(&file).arg("--");
     perf.args(["sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"]);
     if run_command(perf, b"").status.success() && file.metadata().is_ok_and(|metadata| metadata.len() > 0) {
@@ -57,7 +55,7 @@ fn a_file_is_the_same_by_name_from_stdin_and_through_a_pipe() {
     let Some(file) = record(folder.path(), &["-g"]) else { return };
     let named = collapse(&file, &[]).ok().stdout;
     assert!(!named.is_empty());
-    let mut from_stdin = Command::new("sh");
+    let mut from_stdin = command("sh");
     from_stdin.args(["-c", "\"$0\" < \"$1\""]).arg(support::tool("fg-collapse")).arg(&file);
     assert!(run_command(from_stdin, b"").ok().stdout == named);
     let bytes = std::fs::read(&file).unwrap();
@@ -73,10 +71,10 @@ fn ruzstd_frame(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_recording_that_is_piped_is_read_as_it_comes() {
-    if !has("perf") {
+    if !require("perf") {
         return;
     }
-    let mut perf = Command::new("sh");
+    let mut perf = command("sh");
     perf.args(["-c", "perf record -q -F 997 -g -o - -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'"]);
     let recorded = run_command(perf, b"");
     if !recorded.status.success() {

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 
-use crate::support::{self, Outcome, directory, has, run, run_command};
+use crate::support::{self, Outcome, command, directory, require, run, run_command};
 
 const PROFILE: &str = "main 2\nmain;parse_[i] 3\nmain;parse_[i];read_[k] 12\nmain;write 5\n";
 const COMPARISON: &str = "main 2 0\nmain;parse 3 4\nmain;parse;read 0 12\nmain;write 5 5\n";
@@ -112,7 +111,7 @@ fn pprof(options: &[&str], profile: &[u8]) -> Outcome {
     let folder = directory();
     let file = folder.path().join("profile.pb.gz");
     std::fs::write(&file, profile).unwrap();
-    let mut command = Command::new("go");
+    let mut command = command("go");
     command.args(["tool", "pprof"]).args(options).arg(file);
     command.env("HOME", folder.path()).env("PPROF_TMPDIR", folder.path()).env("GOTOOLCHAIN", "local");
     run_command(command, b"").ok()
@@ -140,7 +139,7 @@ const SHOW_ALL: [&str; 3] = ["-nodefraction=0", "-edgefraction=0", "-nodecount=1
 
 #[test]
 fn go_tool_pprof_shows_what_fg_csv_does() {
-    if !has("go") {
+    if !require("go") {
         return;
     }
     let inlined = support::data("collapse/inlined.truth.folded.gz");
@@ -155,7 +154,7 @@ fn go_tool_pprof_shows_what_fg_csv_does() {
 
 #[test]
 fn go_tool_pprof_shows_every_stack_with_its_weight() {
-    if !has("go") {
+    if !require("go") {
         return;
     }
     let shown = pprof(&["-traces"], &made(&[], PROFILE.as_bytes())).text();
@@ -173,7 +172,7 @@ fn go_tool_pprof_shows_every_stack_with_its_weight() {
 
 #[test]
 fn go_tool_pprof_shows_a_comparison_as_one() {
-    if !has("go") {
+    if !require("go") {
         return;
     }
     let shown = pprof(&[&["-top"], &SHOW_ALL[..]].concat(), &made(&[], COMPARISON.as_bytes())).text();
@@ -185,7 +184,7 @@ fn go_tool_pprof_shows_a_comparison_as_one() {
 
 #[test]
 fn go_tool_pprof_shows_units_time_and_comments() {
-    if !has("go") {
+    if !require("go") {
         return;
     }
     let options = ["--type=delay", "--unit=seconds", "--time=1700000000", "--comment=by hand", "--comment=twice"];

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::manners::recording::records;
 use crate::manners::{Place, Program, READERS};
 use crate::support::terminal::Terminal;
-use crate::support::{Outcome, directory, end_bounded, eventually, tool};
+use crate::support::{Outcome, command, directory, eventually, tool, wait_for_exit};
 
 /// A program that waits for the end of its input and has begun its output file.
 struct Waiting {
@@ -48,7 +48,7 @@ impl Waiting {
 
     fn end(self) -> (Place, Outcome) {
         let name = self.place.program.name;
-        (self.place, end_bounded(self.child, name))
+        (self.place, wait_for_exit(self.child, name))
     }
 
     /// Ended by that very signal, as a shell then sees, and nothing is left.
@@ -117,7 +117,7 @@ fn a_program_that_reads_files_dies_at_the_first_interrupt() {
 fn what_nohup_ignores_stays_ignored() {
     for program in READERS {
         let place = Place::of(program);
-        let mut command = Command::new("sh");
+        let mut command = command("sh");
         command.args(["-c", "trap '' HUP; exec \"$@\"", "sh", tool(program.name)]).current_dir(place.path());
         command.args(program.before).args(["-o", "out", "-"]).stdin(Stdio::piped());
         let waiting = Waiting::begin(place, &mut command);
@@ -135,7 +135,7 @@ fn interrupt_pipeline(folder: &Path, recorder: &str, once: bool) -> String {
     let mut terminal = Terminal::open();
     // The shell outlives the Ctrl-C, as an interactive one does; what it starts does not inherit that.
     let script = format!("trap : INT; {recorder} | \"$COLLAPSE\" | \"$SVG\" -o flame.svg; echo pipeline ended");
-    let mut command = Command::new("sh");
+    let mut command = command("sh");
     command.args(["-c", &script]).current_dir(folder);
     command.envs([("RECORD", tool("fg-record")), ("COLLAPSE", tool("fg-collapse")), ("SVG", tool("fg-svg"))]);
     command.stdin(terminal.stream()).stdout(terminal.stream()).stderr(terminal.stream());
@@ -151,7 +151,7 @@ fn interrupt_pipeline(folder: &Path, recorder: &str, once: bool) -> String {
             shell.try_wait().unwrap().is_some()
         });
     assert!(ended, "the pipeline does not end");
-    let outcome = end_bounded(shell, &script);
+    let outcome = wait_for_exit(shell, &script);
     drop(command);
     let shown = terminal.shown();
     assert!(shown.contains("pipeline ended"), "{outcome:?} {shown}");

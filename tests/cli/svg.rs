@@ -1,6 +1,6 @@
 //! Flame graphs as text: what other programs read in them.
 
-use crate::support::{assert_golden, directory, run, run_command, tool};
+use crate::support::{assert_golden, command, directory, run, run_command, tool};
 
 const STACKS: &[u8] =
     b"main;parse;read_[k] 30\nmain;f (int);g 1200\nmain;f (int).cold;x 1\nmain;f (int);h 40\n[off-cpu] 9.6\n";
@@ -146,7 +146,7 @@ fn without_stacks_there_is_no_picture() {
         (script, "try fg-collapse"),
     ] {
         for way in [&[][..], &["--plain"], &["--sorted"], &["--flamechart"], &["--reverse"]] {
-            let mut command = std::process::Command::new(tool("fg-svg"));
+            let mut command = command(tool("fg-svg"));
             command.arg("-o").arg(&file).args(way);
             let outcome = run_command(command, input);
             assert_eq!(outcome.code(), 1);
@@ -289,7 +289,7 @@ fn states_have_a_legend_with_their_shares() {
 fn a_palette_map_keeps_colours() {
     let folder = directory();
     let draw = |options: &[&str], stacks: &[u8]| {
-        let mut command = std::process::Command::new(tool("fg-svg"));
+        let mut command = command(tool("fg-svg"));
         command.current_dir(folder.path()).args(options);
         run_command(command, stacks).ok().text()
     };

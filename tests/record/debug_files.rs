@@ -1,9 +1,8 @@
-//! Debug information wherever it may stand: each kind of place tells the same as the compiler's own output does, and that
-//! is what `llvm-addr2line -i` tells.
+//! Debug information in every place where it may be. Each gives the same frames as the compiler's own output, and those are
+//! the frames of `llvm-addr2line -i`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::LazyLock;
 
 use fgkit::perf::event::Mmap;
@@ -13,11 +12,12 @@ use fgkit::perf::symbols::frame::SymbolizeOptions;
 use fgkit::perf::symbols::symbolize::{Symbolized, symbolize};
 use fgkit::symbol_name::demangle::demangle;
 
-use crate::folded::{Background, Folded, may_record};
-use crate::programs::{copy_program, program};
-use crate::support::{Outcome, directory, eventually, has, run_command, skip, tool};
+use crate::support::process::Background;
+use crate::support::programs::{copy_program, program};
+use crate::support::recording::{Profile, can_record};
+use crate::support::{Outcome, command, directory, eventually, require, run_command, skip, tool};
 
-/// Two units that have much in common, and much inlined.
+/// A compilation unit with many inlined functions. It is compiled twice, so that two units have much in common.
 const UNIT: &str = r"
     #include <algorithm>
     #include <map>
@@ -51,26 +51,26 @@ const UNIT: &str = r"
 const MAIN: &str = "namespace one { long run(long); } namespace two { long run(long); }
     int main(int count, char **) { return one::run(count * 100) + two::run(count) == 42; }";
 
-/// How many addresses are asked for.
+/// Number of addresses that are looked up.
 const ADDRESSES: u64 = 5000;
 
-/// Runs a command in a folder.
-fn outcome(folder: &Path, words: &str) -> Outcome {
-    let mut words = words.split_whitespace();
-    let mut command = Command::new(words.next().unwrap());
+/// Runs a command in a directory.
+fn run_line(folder: &Path, line: &str) -> Outcome {
+    let mut words = line.split_whitespace();
+    let mut command = command(words.next().unwrap());
     command.args(words).current_dir(folder);
     run_command(command, b"")
 }
 
-fn succeeds(folder: &Path, words: &str) -> bool {
-    outcome(folder, words).status.success()
+fn succeeds(folder: &Path, line: &str) -> bool {
+    run_line(folder, line).status.success()
 }
 
-fn must(folder: &Path, words: &str) {
-    outcome(folder, words).ok();
+fn must(folder: &Path, line: &str) {
+    run_line(folder, line).ok();
 }
 
-/// Compiles the program `app` with debug information in one piece or split.
+/// Compiles the program `app` with debug information, split or not.
 fn compile(folder: &Path, options: &str) {
     for unit in ["one", "two"] {
         std::fs::write(folder.join(unit).with_extension("cc"), UNIT.replace("NAME", unit)).unwrap();
@@ -82,8 +82,8 @@ fn compile(folder: &Path, options: &str) {
     must(folder, "g++ -Wl,--build-id -o app one.o two.o main.o");
 }
 
-/// The program with all its debug information, compiled once.
-fn whole() -> &'static Path {
+/// Returns the program with all its debug information, compiled once.
+fn app_with_debug_info() -> &'static Path {
     static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
         let folder = directory();
         compile(folder.path(), "");
@@ -94,8 +94,8 @@ fn whole() -> &'static Path {
     &PROGRAM
 }
 
-/// Addresses all over the code of a program.
-fn addresses(program: &Path) -> Vec<u64> {
+/// Returns addresses spread over the code of a program.
+fn code_addresses(program: &Path) -> Vec<u64> {
     use object::{Object as _, ObjectSection as _};
     let bytes = std::fs::read(program).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
@@ -107,8 +107,8 @@ fn addresses(program: &Path) -> Vec<u64> {
 /// A frame: a function and `FILE:LINE`.
 type Frame = (String, Option<String>);
 
-/// What this project tells of addresses in a file as process `pid` sees it; root first.
-fn told(path: &Path, pid: u32, addresses: &[u64]) -> (Vec<Vec<Frame>>, Vec<String>) {
+/// Symbolizes addresses in a file as process `pid` sees it. Returns the frames of each address, root first, and the remarks.
+fn symbolize_file(path: &Path, pid: u32, addresses: &[u64]) -> (Vec<Vec<Frame>>, Vec<String>) {
     let mut objects = Objects::default();
     let path = path.to_str().unwrap().as_bytes();
     let object = objects.of_mapping(&Mmap {
@@ -125,42 +125,42 @@ fn told(path: &Path, pid: u32, addresses: &[u64]) -> (Vec<Vec<Frame>>, Vec<Strin
         addresses.iter().map(|address| Location { object, address: *address, ip: 0, since: 0 }).collect();
     let names =
         symbolize(&objects, &locations, &SymbolizeOptions { inline: true, lines: true, ..SymbolizeOptions::default() });
-    ((0..addresses.len() as u32).map(|place| frames(&names, place)).collect(), names.remarks().to_vec())
+    ((0..addresses.len() as u32).map(|location| frames(&names, location)).collect(), names.remarks().to_vec())
 }
 
-fn frames(names: &Symbolized, place: u32) -> Vec<Frame> {
+fn frames(names: &Symbolized, location: u32) -> Vec<Frame> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    names.frames()[names.span(place)]
+    names.frames()[names.span(location)]
         .iter()
         .map(|frame| (text(&frame.name), frame.source.as_deref().map(text)))
         .collect()
 }
 
-/// What `llvm-addr2line` tells; root first.
-fn oracle(path: &Path, addresses: &[u64]) -> Vec<Vec<Frame>> {
-    let mut command = Command::new("llvm-addr2line");
-    command.args(["-a", "-i", "-f", "-s", "-e"]).arg(path);
-    let asked = addresses.iter().fold(String::new(), |text, address| format!("{text}{address:#x}\n"));
-    let answer = run_command(command, asked.as_bytes()).ok().text();
-    let mut told: Vec<Vec<Frame>> = Vec::new();
-    let mut lines = answer.lines();
+/// Returns the frames of each address by `llvm-addr2line`, root first.
+fn addr2line_frames(path: &Path, addresses: &[u64]) -> Vec<Vec<Frame>> {
+    let mut addr2line = command("llvm-addr2line");
+    addr2line.args(["-a", "-i", "-f", "-s", "-e"]).arg(path);
+    let queries = addresses.iter().fold(String::new(), |text, address| format!("{text}{address:#x}\n"));
+    let answers = run_command(addr2line, queries.as_bytes()).ok().text();
+    let mut stacks: Vec<Vec<Frame>> = Vec::new();
+    let mut lines = answers.lines();
     while let Some(line) = lines.next() {
         if line.starts_with("0x") {
-            told.push(Vec::new());
+            stacks.push(Vec::new());
             continue;
         }
         let name = String::from_utf8_lossy(&demangle(line.as_bytes())).into_owned();
         let source = lines.next().unwrap().split(" (").next().unwrap();
-        let known = !source.starts_with("??") && !source.ends_with(":0") && !source.ends_with(":?");
-        told.last_mut().unwrap().insert(0, (name, known.then(|| source.to_owned())));
+        let is_known = !source.starts_with("??") && !source.ends_with(":0") && !source.ends_with(":?");
+        stacks.last_mut().unwrap().insert(0, (name, is_known.then(|| source.to_owned())));
     }
-    told
+    stacks
 }
 
-/// The frames as both would tell them. The function that was called is named by its symbol here, which tells of parts that
-/// compilers move away (`[clone .cold]`), and there by its debug information.
+/// Returns the frames in a form in which both are comparable. We name the outermost function by its symbol, which shows
+/// parts that the compiler moved (`[clone .cold]`). addr2line names it by its debug information.
 fn comparable(frames: &[Frame]) -> Vec<Frame> {
-    // A stub, or what has no name at all.
+    // A PLT stub, or no name.
     let is_unnamed = |name: &str| name == "??" || name.starts_with('[') || name.ends_with("@plt");
     let frames = frames.iter().filter(|(function, _)| !is_unnamed(function));
     let name = |name: &str| name.split(" [clone").next().unwrap().trim_end_matches(".cold").to_owned();
@@ -168,17 +168,17 @@ fn comparable(frames: &[Frame]) -> Vec<Frame> {
 }
 
 #[track_caller]
-fn assert_same(kind: &str, told: &[Vec<Frame>], truth: &[Vec<Frame>], addresses: &[u64]) {
-    assert_eq!(told.len(), truth.len());
+fn assert_same(kind: &str, actual: &[Vec<Frame>], expected: &[Vec<Frame>], addresses: &[u64]) {
+    assert_eq!(actual.len(), expected.len());
     let differing: Vec<usize> =
-        (0..told.len()).filter(|place| comparable(&told[*place]) != comparable(&truth[*place])).collect();
+        (0..actual.len()).filter(|index| comparable(&actual[*index]) != comparable(&expected[*index])).collect();
     if let Some(first) = differing.first() {
-        let (told, truth, address) = (&told[*first], &truth[*first], addresses[*first]);
-        panic!("{kind}: {} differ; the first, at {address:#x}:\n{told:#?}\n{truth:#?}", differing.len());
+        let (actual, expected, address) = (&actual[*first], &expected[*first], addresses[*first]);
+        panic!("{kind}: {} differ; the first, at {address:#x}:\n{actual:#?}\n{expected:#?}", differing.len());
     }
 }
 
-/// Ways to lay debug information out, each from the program as it was compiled.
+/// Ways to store debug information, each with the commands that make it from the compiled program.
 const LAYOUTS: [(&str, &[&str]); 7] = [
     ("zlib", &["objcopy --compress-debug-sections=zlib ../app app"]),
     ("zdebug", &["objcopy --compress-debug-sections=zlib-gnu ../app app"]),
@@ -200,114 +200,114 @@ const LAYOUTS: [(&str, &[&str]); 7] = [
 ];
 
 #[test]
-fn debug_information_is_found_wherever_it_stands() {
-    if !["g++", "objcopy", "llvm-addr2line", "dwz"].into_iter().all(has) {
+fn finds_debug_information_in_every_layout() {
+    if !["g++", "objcopy", "llvm-addr2line", "dwz"].into_iter().all(require) {
         return;
     }
     let folder = directory();
-    must(folder.path(), &format!("cp {} app", whole().display()));
+    must(folder.path(), &format!("cp {} app", app_with_debug_info().display()));
     let app = folder.path().join("app");
-    let addresses = addresses(&app);
-    let truth = oracle(&app, &addresses);
-    let (plain, remarks) = told(&app, std::process::id(), &addresses);
+    let addresses = code_addresses(&app);
+    let expected = addr2line_frames(&app, &addresses);
+    let (plain, remarks) = symbolize_file(&app, std::process::id(), &addresses);
     assert_eq!(remarks, [""; 0]);
-    assert_same("as compiled", &plain, &truth, &addresses);
-    let deepest = truth.iter().map(Vec::len).max().unwrap();
-    let functions: BTreeSet<_> = truth.iter().flatten().map(|(function, _)| function).collect();
+    assert_same("as compiled", &plain, &expected, &addresses);
+    let deepest = expected.iter().map(Vec::len).max().unwrap();
+    let functions: BTreeSet<_> = expected.iter().flatten().map(|(function, _)| function).collect();
     assert!(deepest > 8 && functions.len() > 200, "too little is inlined: {deepest}, {}", functions.len());
     for (kind, commands) in LAYOUTS {
-        let place = folder.path().join(kind);
-        std::fs::create_dir(&place).unwrap();
-        if !commands.iter().all(|words| succeeds(&place, words)) {
+        let layout = folder.path().join(kind);
+        std::fs::create_dir(&layout).unwrap();
+        if !commands.iter().all(|line| succeeds(&layout, line)) {
             skip(&format!("{kind} cannot be made here"));
             continue;
         }
-        let (told, remarks) = told(&place.join("app"), std::process::id(), &addresses);
+        let (frames, remarks) = symbolize_file(&layout.join("app"), std::process::id(), &addresses);
         assert_eq!(remarks, [""; 0], "{kind}");
-        assert_same(kind, &told, &truth, &addresses);
+        assert_same(kind, &frames, &expected, &addresses);
     }
 }
 
 #[test]
-fn split_debug_information_is_found() {
-    if !["g++", "dwp", "llvm-addr2line"].into_iter().all(has) {
+fn finds_split_debug_information() {
+    if !["g++", "dwp", "llvm-addr2line"].into_iter().all(require) {
         return;
     }
     let folder = directory();
-    // GNU's dwp packs no DWARF 5, and LLVM 14's does not end.
+    // GNU's dwp does not support DWARF 5, and LLVM 14's does not terminate.
     for version in ["5", "4"] {
         compile(folder.path(), &format!("-gsplit-dwarf -gdwarf-{version}"));
         let app = folder.path().join("app");
-        let addresses = addresses(&app);
-        let (split, remarks) = told(&app, std::process::id(), &addresses);
+        let addresses = code_addresses(&app);
+        let (split, remarks) = symbolize_file(&app, std::process::id(), &addresses);
         assert_eq!(remarks, [""; 0]);
-        assert_same(version, &split, &oracle(&app, &addresses), &addresses);
+        assert_same(version, &split, &addr2line_frames(&app, &addresses), &addresses);
     }
     let app = folder.path().join("app");
-    let addresses = addresses(&app);
-    let truth = oracle(&app, &addresses);
+    let addresses = code_addresses(&app);
+    let expected = addr2line_frames(&app, &addresses);
     must(folder.path(), "dwp -e app -o app.dwp");
     let elsewhere = folder.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     must(folder.path(), "mv one.dwo two.dwo main.dwo elsewhere");
-    let (packed, remarks) = told(&app, std::process::id(), &addresses);
+    let (packed, remarks) = symbolize_file(&app, std::process::id(), &addresses);
     assert_eq!(remarks, [""; 0]);
-    assert_same("packed", &packed, &truth, &addresses);
+    assert_same("packed", &packed, &expected, &addresses);
     must(folder.path(), "cp app elsewhere");
-    assert_same("moved", &told(&elsewhere.join("app"), std::process::id(), &addresses).0, &truth, &addresses);
+    let (moved, _) = symbolize_file(&elsewhere.join("app"), std::process::id(), &addresses);
+    assert_same("moved", &moved, &expected, &addresses);
     must(folder.path(), "rm -r elsewhere app.dwp");
-    let (_, remarks) = told(&app, std::process::id(), &addresses);
+    let (_, remarks) = symbolize_file(&app, std::process::id(), &addresses);
     assert!(remarks.len() == 1 && remarks[0].contains(".dwo is missing"), "{remarks:?}");
 }
 
-/// A process that lives in a folder as its root, until it is dropped.
-fn inhabitant(folder: &Path) -> Option<Background> {
+/// Starts a process whose root is a directory.
+fn start_chrooted(folder: &Path) -> Option<Background> {
     std::fs::write(folder.join("wait.c"), "#include <unistd.h>\nint main() { return pause(); }").unwrap();
-    if !has("gcc") || !succeeds(folder, "gcc -static -o wait wait.c") {
+    if !require("gcc") || !succeeds(folder, "gcc -static -o wait wait.c") {
         return None;
     }
-    let mut command = Command::new("chroot");
-    let mut process = Background::start(command.arg(folder).arg("/wait"));
-    let settled = eventually(|| {
+    let mut process = Background::start(command("chroot").arg(folder).arg("/wait"));
+    let is_settled = eventually(|| {
         let root = std::fs::read_link(format!("/proc/{}/root", process.pid()));
-        !process.runs() || root.is_ok_and(|root| root == folder)
+        !process.is_running() || root.is_ok_and(|root| root == folder)
     });
-    (settled && process.runs()).then_some(process)
+    (is_settled && process.is_running()).then_some(process)
 }
 
 #[test]
-fn debug_files_are_found_by_build_id_in_the_processes_own_folders() {
-    if !["g++", "objcopy", "chroot"].into_iter().all(has) {
+fn finds_debug_files_by_build_id_below_the_root_of_the_process() {
+    if !["g++", "objcopy", "chroot"].into_iter().all(require) {
         return;
     }
     let folder = directory();
     let root = std::fs::canonicalize(folder.path()).unwrap();
-    let Some(process) = inhabitant(&root) else { return skip("no process can be given a root folder here") };
+    let Some(process) = start_chrooted(&root) else { return skip("chroot is not permitted here") };
     let pid: u32 = process.pid().parse().unwrap();
-    must(&root, &format!("cp {} app", whole().display()));
-    let all = root.join("app");
-    let (addresses, id) = (addresses(&all), build_id(&all));
-    let (truth, _) = told(&all, std::process::id(), &addresses);
+    must(&root, &format!("cp {} app", app_with_debug_info().display()));
+    let app = root.join("app");
+    let (addresses, id) = (code_addresses(&app), build_id(&app));
+    let (expected, _) = symbolize_file(&app, std::process::id(), &addresses);
     let tree = PathBuf::from(format!("usr/lib/debug/.build-id/{}", &id[..2]));
     std::fs::create_dir_all(root.join(&tree)).unwrap();
     let debug_file = root.join(&tree).join(format!("{}.debug", &id[2..]));
     must(&root, "objcopy --only-keep-debug app app.debug");
     must(&root, "objcopy -S app stripped");
-    let named = |path: &str| told(Path::new(path), pid, &addresses);
-    assert!(named("/stripped").0.iter().flatten().all(|(name, _)| *name == "[stripped]"));
+    let symbolize = |path: &str| symbolize_file(Path::new(path), pid, &addresses);
+    assert!(symbolize("/stripped").0.iter().flatten().all(|(name, _)| *name == "[stripped]"));
     std::fs::rename(root.join("app.debug"), &debug_file).unwrap();
-    let (by_id, remarks) = named("/stripped");
+    let (by_id, remarks) = symbolize("/stripped");
     assert_eq!(remarks, [""; 0]);
-    assert_same("build-id", &by_id, &truth, &addresses);
-    // Another build's file is not believed.
+    assert_same("build-id", &by_id, &expected, &addresses);
+    // The debug file of another build is ignored.
     std::fs::copy(root.join("wait"), &debug_file).unwrap();
-    let (_, remarks) = named("/stripped");
+    let (_, remarks) = symbolize("/stripped");
     assert!(remarks.len() == 1 && remarks[0].contains("is ignored: its build-id is not that of"), "{remarks:?}");
     must(&root, "objcopy -S --add-gnu-debuglink=wait app linked");
     std::fs::copy(root.join("app"), root.join("wait.new")).unwrap();
     std::fs::remove_file(&debug_file).unwrap();
     std::fs::rename(root.join("wait.new"), root.join("wait")).unwrap();
-    let (_, remarks) = named("/linked");
+    let (_, remarks) = symbolize("/linked");
     assert!(remarks.len() == 1 && remarks[0].contains("is ignored: its checksum is not that of"), "{remarks:?}");
 }
 
@@ -319,40 +319,40 @@ fn build_id(path: &Path) -> String {
 }
 
 #[test]
-fn stubs_are_named_after_the_functions_they_call() {
-    if !["g++", "objdump"].into_iter().all(has) {
+fn names_plt_stubs_after_the_functions_they_call() {
+    if !["g++", "objdump"].into_iter().all(require) {
         return;
     }
     let folder = directory();
-    must(folder.path(), &format!("cp {} lazy", whole().display()));
+    must(folder.path(), &format!("cp {} lazy", app_with_debug_info().display()));
     std::fs::write(folder.path().join("now.c"), "#include <stdlib.h>\nint main() { abs(rand()); exit(0); }").unwrap();
     must(folder.path(), "gcc -fcf-protection -Wl,-z,now -o now now.c");
     must(folder.path(), "gcc -fcf-protection -Wl,-z,ibtplt -Wl,-z,lazy -o guarded now.c");
     for program in ["lazy", "now", "guarded"] {
         let path = folder.path().join(program);
-        let mut command = Command::new("objdump");
-        command.args(["-d", "-C", "-j.plt", "-j.plt.sec", "-j.plt.got"]).arg(&path);
-        let text = run_command(command, b"").text();
-        let stub = |line: &str| {
+        let mut objdump = command("objdump");
+        objdump.args(["-d", "-C", "-j.plt", "-j.plt.sec", "-j.plt.got"]).arg(&path);
+        let text = run_command(objdump, b"").text();
+        let parse_stub = |line: &str| {
             let (address, name) = line.strip_suffix(">:")?.split_once(" <")?;
             let name = name.strip_suffix("@plt")?.split('(').next()?.to_owned();
             Some((u64::from_str_radix(address, 16).ok()?, name))
         };
-        let stubs: Vec<(u64, String)> = text.lines().filter_map(stub).collect();
+        let stubs: Vec<(u64, String)> = text.lines().filter_map(parse_stub).collect();
         assert!(stubs.len() > 1, "{text}");
         let addresses: Vec<u64> = stubs.iter().map(|(address, _)| address + 5).collect();
-        let (told, _) = told(&path, std::process::id(), &addresses);
-        for ((address, name), frames) in stubs.iter().zip(told) {
-            let [(told, _)] = &frames[..] else { panic!("{frames:?}") };
-            let told = told.strip_suffix("@plt").unwrap_or_else(|| panic!("{address:#x} {name}: {told}"));
-            assert_eq!(told.split('(').next().unwrap(), name, "{program} {address:#x}");
+        let (stacks, _) = symbolize_file(&path, std::process::id(), &addresses);
+        for ((address, name), frames) in stubs.iter().zip(stacks) {
+            let [(actual, _)] = &frames[..] else { panic!("{frames:?}") };
+            let actual = actual.strip_suffix("@plt").unwrap_or_else(|| panic!("{address:#x} {name}: {actual}"));
+            assert_eq!(actual.split('(').next().unwrap(), name, "{program} {address:#x}");
         }
     }
 }
 
 #[test]
-fn debug_files_are_fetched_only_if_that_is_asked_for() {
-    let (true, Some(busy)) = (may_record() && has("objcopy"), program("busy")) else { return };
+fn fetches_debug_files_with_debuginfod_only() {
+    let (true, Some(busy)) = (can_record() && require("objcopy"), program("busy")) else { return };
     let folder = directory();
     must(folder.path(), &format!("objcopy --only-keep-debug {busy} fetched"));
     must(folder.path(), &format!("objcopy -S {busy} stripped"));
@@ -365,11 +365,13 @@ fn debug_files_are_fetched_only_if_that_is_asked_for() {
     must(folder.path(), "chmod +x debuginfod-find");
     let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
     let stripped = folder.path().join("stripped");
-    let recorded = |options: &[&str]| {
-        let mut command = Command::new(tool("fg-record"));
-        command.args(options).arg("--").arg(&stripped).arg("0.2").env("PATH", &path);
-        Folded::of(&run_command(command, b"").ok())
+    let record = |options: &[&str]| {
+        let mut recorder = command(tool("fg-record"));
+        recorder.args(options).arg("--").arg(&stripped).arg("0.2").env("PATH", &path);
+        Profile::from_stdout(&run_command(recorder, b"").ok())
     };
-    assert_eq!(recorded(&[]).share(&["spin"]), 0.0);
-    recorded(&["--debuginfod"]).assert_share(&["stripped", "main", "spin", "step"], 0.6);
+    record(&[]).assert_lacks(&["spin"]);
+    let profile = record(&["--debuginfod"]);
+    profile.assert_contains(&["stripped", "main", "spin", "step"]);
+    profile.assert_lacks(&["[stripped]"]);
 }

@@ -1,40 +1,52 @@
-//! Programs whose files are elsewhere, or nowhere any more.
+//! Programs whose files are elsewhere or no longer exist.
+//!
+//! Each test asserts that the program's functions have names and that no frame has only the name of its file.
 
 use std::path::Path;
-use std::process::Command;
+use std::time::Duration;
 
-use crate::folded::{Background, Folded, end, may_record, record, recorder};
-use crate::programs::{compiled, copy_program, program};
-use crate::support::{directory, skip};
+use crate::support::process::Background;
+use crate::support::programs::{compiler, copy_program, program};
+use crate::support::recording::{Profile, can_record, finish, record, record_process, recorder};
+use crate::support::{command, directory, require, skip};
 
-#[test]
-fn a_program_that_is_removed_while_it_runs_is_named() {
-    let (true, Some(busy)) = (may_record(), program("busy")) else { return };
-    let folder = directory();
-    let script = format!("cp {busy} gone; ./gone 0.3 & sleep 0.05; rm gone; wait");
-    let outcome = end(recorder(["--", "sh", "-c", &script]).current_dir(&folder).spawn().unwrap()).ok();
-    Folded::of(&outcome).assert_share(&["gone", "main", "spin", "step"], 0.6);
+/// Asserts that all functions of the program `busy`, which runs under the name `object`, have names.
+#[track_caller]
+fn assert_named(profile: &Profile, object: &str) {
+    profile.assert_contains(&[object, "main", "spin", "step"]);
+    for unnamed in [format!("[{object}]"), format!("[{object} (deleted)]")] {
+        profile.assert_lacks(&[&unnamed]);
+    }
 }
 
-/// Starts a copy of the program, lets something happen to its file, and records it then.
-fn record_without_file(happens: impl FnOnce(&Path)) {
-    let (true, Some(busy)) = (may_record(), program("busy")) else { return };
+#[test]
+fn names_a_program_that_is_removed_while_it_runs() {
+    let (true, Some(busy)) = (can_record(), program("busy")) else { return };
+    let folder = directory();
+    let script = format!("cp {busy} gone; ./gone 0.3 & sleep 0.05; rm gone; wait");
+    let outcome = finish(recorder(["--", "sh", "-c", &script]).current_dir(&folder).spawn().unwrap()).ok();
+    assert_named(&Profile::from_stdout(&outcome), "gone");
+}
+
+/// Starts a copy of the program `busy`, lets `change` do something to its file, and records it.
+fn record_without_file(change: impl FnOnce(&Path)) {
+    let (true, Some(busy)) = (can_record(), program("busy")) else { return };
     let folder = directory();
     let path = folder.path().join("gone");
     copy_program(busy, &path);
-    let process = Background::start(Command::new(&path).arg("20"));
-    happens(&path);
-    let outcome = record(["-F", "997", "-d", "300ms", "-p", &process.pid()]).ok();
-    Folded::of(&outcome).assert_share(&["gone", "main", "spin", "step"], 0.8);
+    let process = Background::start(command(&path).arg("100000"));
+    change(&path);
+    let outcome = record_process(&process, &["-F", "997"], Duration::from_millis(200)).ok();
+    assert_named(&Profile::from_stdout(&outcome), "gone");
 }
 
 #[test]
-fn a_program_that_was_removed_before_is_named() {
+fn names_a_program_that_was_removed() {
     record_without_file(|path| std::fs::remove_file(path).unwrap());
 }
 
 #[test]
-fn a_program_that_was_replaced_before_is_named_by_its_own_symbols() {
+fn names_a_program_that_was_replaced_by_its_own_symbols() {
     record_without_file(|path| {
         std::fs::remove_file(path).unwrap();
         copy_program("/bin/sh", path);
@@ -42,61 +54,61 @@ fn a_program_that_was_replaced_before_is_named_by_its_own_symbols() {
 }
 
 #[test]
-fn a_pipe_where_the_program_was_does_not_stop_the_recorder() {
+fn names_a_program_that_was_replaced_by_a_fifo() {
     record_without_file(|path| {
         std::fs::remove_file(path).unwrap();
-        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+        assert!(command("mkfifo").arg(path).status().unwrap().success());
     });
 }
 
 #[test]
-fn a_program_that_is_in_memory_alone_is_named() {
-    let (true, Some(folder)) = (may_record(), compiled()) else { return };
-    let words = ["memory", "busy"].map(|name| folder.join(name).to_str().unwrap().to_owned());
-    let outcome = record(["--", &words[0], &words[1], "0.2"]).ok();
-    Folded::of(&outcome).assert_share(&["memfd:secret", "main", "spin", "step"], 0.8);
+fn names_a_program_that_exists_only_in_memory() {
+    let (true, Some(memory), Some(busy)) = (can_record(), program("memory"), program("busy")) else { return };
+    let outcome = record(["--", &memory, &busy, "0.2"]).ok();
+    assert_named(&Profile::from_stdout(&outcome), "memfd:secret");
 }
 
 #[test]
-fn a_program_on_a_tmpfs_is_named() {
-    let (true, Some(busy)) = (may_record(), program("busy")) else { return };
+fn names_a_program_on_a_tmpfs() {
+    let (true, Some(busy)) = (can_record(), program("busy")) else { return };
     let Ok(folder) = tempfile::tempdir_in("/dev/shm") else { return skip("there is no /dev/shm") };
     let copy = folder.path().join("copy");
     copy_program(busy, &copy);
     let outcome = record(["--", copy.to_str().unwrap(), "0.2"]);
     if outcome.code() == 126 {
-        return skip("/dev/shm runs no programs");
+        return skip("/dev/shm is mounted noexec");
     }
-    Folded::of(&outcome.ok()).assert_share(&["copy", "main", "spin", "step"], 0.8);
+    assert_named(&Profile::from_stdout(&outcome.ok()), "copy");
 }
 
 #[test]
-fn a_program_on_a_tmpfs_that_goes_with_its_namespaces_is_named() {
-    let (true, Some(busy)) = (may_record() && crate::support::has("unshare"), program("busy")) else { return };
-    // Of pids and mounts: the recorder sees another number and never the folder, which is gone when names are looked up.
+fn names_a_program_on_a_tmpfs_of_a_mount_namespace_that_is_gone() {
+    let (true, Some(busy)) = (can_record() && require("unshare"), program("busy")) else { return };
+    // The recorder sees another pid than the namespace, and never the mount, which is gone when it looks names up.
     let script = format!("mount -t tmpfs none /mnt && cp {busy} /mnt/inner && /mnt/inner 0.4; umount -l /mnt");
-    let words = ["--", "unshare", "-mpf", "--mount-proc", "sh", "-c", &script];
-    let outcome = record(words);
+    let outcome = record(["--", "unshare", "-mpf", "--mount-proc", "sh", "-c", &script]);
     if outcome.stderr.contains("unshare: ") || outcome.stderr.contains("mount: ") {
         return skip(&outcome.stderr);
     }
-    Folded::of(&outcome.ok()).assert_share(&["inner", "main", "spin", "step"], 0.7);
+    assert_named(&Profile::from_stdout(&outcome.ok()), "inner");
 }
 
 #[test]
-fn a_library_that_is_cut_short_while_it_is_recorded_does_no_harm() {
-    let (true, Some(sources)) = (may_record() && crate::support::has("python3"), compiled()) else { return };
+fn survives_a_library_that_is_truncated_while_it_is_mapped() {
+    if !(can_record() && require("python3") && require("cc")) {
+        return;
+    }
     let folder = directory();
     let library = folder.path().join("libcut.so");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-O2", "-g", "-shared", "-fPIC", "-DNO_MAIN", "-o"]).arg(&library).arg(sources.join("busy.c"));
+    let mut compiler = compiler(&library);
+    compiler.args(["-O2", "-g", "-shared", "-fPIC", "-DNO_MAIN", "busy.c"]);
     assert!(compiler.status().unwrap().success());
-    // It runs, then it is emptied in place: whoever looks up its symbols reads where nothing is.
+    // The file is truncated in place: reading its symbols through a mapping raises SIGBUS.
     let script = "import ctypes, os, sys\n\
-        ctypes.CDLL(sys.argv[1]).spin(ctypes.c_double(0.8))\n\
+        ctypes.CDLL(sys.argv[1]).spin(ctypes.c_double(0.3))\n\
         os.truncate(sys.argv[1], 0)\n\
         os._exit(3)";
     let outcome = record(["--", "python3", "-c", script, library.to_str().unwrap()]);
     assert_eq!(outcome.code(), 3, "{outcome:?}");
-    Folded::of(&outcome).assert_share(&["python3", "[libcut.so]"], 0.3);
+    Profile::from_stdout(&outcome).assert_contains(&["python3", "[libcut.so]"]);
 }

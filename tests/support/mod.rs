@@ -1,7 +1,20 @@
-//! Running the real programs, as processes, on real files.
+//! Runs the programs as processes, on files, and compares what they print.
+//!
+//! Every test target includes this module. Start processes with [`command`], not with `Command::new`, so that a test does
+//! not depend on how the test runner was started.
 
 #![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
 
+#[cfg(target_os = "linux")]
+pub mod process;
+#[cfg(target_os = "linux")]
+pub mod programs;
+#[cfg(target_os = "linux")]
+pub mod recording;
+#[cfg(unix)]
+pub mod signals;
+pub mod skips;
+pub mod statistics;
 pub mod tables;
 #[cfg(unix)]
 pub mod terminal;
@@ -12,15 +25,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a test waits for what should be there at once: what takes two seconds of a CPU took twenty where forty others
-/// wanted it.
-const PATIENCE: Duration = Duration::from_secs(60);
+#[allow(unused_imports)] // Not every target uses all of them.
+pub use self::skips::{corpus, is_installed, require, skip};
 
-/// The programs.
+/// How long a process may take before a test calls it hung. It bounds nothing else: a busy machine stretches it (see
+/// [`eventually`]), and no test measures with it.
+const HANG_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// All programs of the package.
 pub const TOOLS: [&str; 9] =
     ["fg-record", "fg-collapse", "fg-filter", "fg-diff", "fg-csv", "fg-check", "fg-pprof", "fg-svg", "fg-heatmap"];
 
-/// The path of one of the programs.
+/// Returns the path of a program of the package.
 pub fn tool(name: &str) -> &'static str {
     match name {
         "fg-record" => env!("CARGO_BIN_EXE_fg-record"),
@@ -32,11 +48,19 @@ pub fn tool(name: &str) -> &'static str {
         "fg-pprof" => env!("CARGO_BIN_EXE_fg-pprof"),
         "fg-svg" => env!("CARGO_BIN_EXE_fg-svg"),
         "fg-heatmap" => env!("CARGO_BIN_EXE_fg-heatmap"),
-        _ => panic!("no program is called {name}"),
+        _ => panic!("the package has no program {name}"),
     }
 }
 
-/// How a program ended, and what it said.
+/// Returns a command whose process starts with default signal dispositions, whatever the test runner ignores.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    #[cfg(unix)]
+    signals::reset_in_child(&mut command);
+    command
+}
+
+/// The exit status and the output of a process.
 #[derive(Debug)]
 pub struct Outcome {
     pub command: String,
@@ -46,17 +70,17 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The exit status; fails if a signal ended the program.
+    /// Returns the exit status; panics if a signal killed the process.
     pub fn code(&self) -> i32 {
-        self.status.code().unwrap_or_else(|| panic!("ended by a signal: {self:?}"))
+        self.status.code().unwrap_or_else(|| panic!("killed by a signal: {self:?}"))
     }
 
-    /// Standard output as text.
+    /// Returns standard output as text.
     pub fn text(&self) -> String {
         String::from_utf8(self.stdout.clone()).unwrap()
     }
 
-    /// Fails unless the program succeeded, with everything it said.
+    /// Panics with standard error unless the process succeeded.
     #[track_caller]
     pub fn ok(self) -> Self {
         let Self { command, status, stderr, .. } = &self;
@@ -65,98 +89,106 @@ impl Outcome {
     }
 }
 
-/// Runs a program with arguments and standard input to its end.
+/// Runs a program of the package with `stdin` as its standard input.
 pub fn run<A: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = A>, stdin: &[u8]) -> Outcome {
-    let mut command = Command::new(tool(name));
-    command.args(arguments);
-    run_command(command, stdin)
+    let mut tool = command(tool(name));
+    tool.args(arguments);
+    run_command(tool, stdin)
 }
 
-/// Runs any command with standard input to its end.
+/// Runs a command with `stdin` as its standard input and collects its output.
 pub fn run_command(mut command: Command, stdin: &[u8]) -> Outcome {
     let shown = format!("{command:?}");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{shown}: {error}"));
     let mut pipe = child.stdin.take().unwrap();
     let stdin = stdin.to_vec();
-    // In a thread: a program may answer before it has read everything, and may not read everything.
+    // In a thread: a program may write before it has read everything, and may exit without reading everything.
     let writer = std::thread::spawn(move || drop(pipe.write_all(&stdin)));
-    let output = child.wait_with_output().unwrap();
+    let outcome = wait_for_exit(child, &shown);
     writer.join().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    Outcome { command: shown, status: output.status, stdout: output.stdout, stderr }
+    outcome
 }
 
-/// Starts any command, with streams as they are given, and kills it if it has not ended after a while: for what could hang.
+/// Runs a command whose standard streams the caller has set.
 pub fn run_bounded(command: &mut Command) -> Outcome {
     let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    end_bounded(child, &format!("{command:?}"))
+    wait_for_exit(child, &format!("{command:?}"))
 }
 
-/// Waits for the end of a child, and kills it and fails if it does not come.
-pub fn end_bounded(mut child: Child, shown: &str) -> Outcome {
-    let collect = |stream: Option<Box<dyn Read + Send>>| {
-        std::thread::spawn(move || {
-            let mut text = Vec::new();
-            stream.map(|mut stream| stream.read_to_end(&mut text));
-            text
-        })
-    };
-    let stdout = collect(child.stdout.take().map(|stream| Box::new(stream) as _));
-    let stderr = collect(child.stderr.take().map(|stream| Box::new(stream) as _));
+/// Waits until a child exits and collects its output. Kills it and panics if it hangs.
+pub fn wait_for_exit(mut child: Child, shown: &str) -> Outcome {
+    let stdout = child.stdout.take().map(read_in_background);
+    let stderr = child.stderr.take().map(read_in_background);
     let mut status = None;
-    let ended = eventually(|| {
+    let exited = eventually(|| {
         status = child.try_wait().unwrap();
         status.is_some()
     });
-    if !ended {
+    if !exited {
         child.kill().unwrap();
         panic!("{shown} hangs");
     }
-    let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
+    let [stdout, stderr] = [stdout, stderr].map(|reader| reader.map_or_else(Vec::new, |reader| reader.join().unwrap()));
     let stderr = String::from_utf8_lossy(&stderr).into_owned();
     Outcome { command: shown.to_owned(), status: status.unwrap(), stdout, stderr }
 }
 
-/// Whether something becomes true before the test's patience ends. Of the time so much counts as a busy machine has for each
-/// that wants to run.
+/// Reads a stream to its end in a thread, so that a full pipe blocks nobody.
+fn read_in_background(mut stream: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        bytes
+    })
+}
+
+/// Polls until a condition is true. Returns false if it does not become true within [`HANG_TIMEOUT`], of which only the
+/// share counts that a busy machine gives to each runnable thread.
 pub fn eventually(mut is_true: impl FnMut() -> bool) -> bool {
     let (mut last, mut waited) = (Instant::now(), Duration::ZERO);
-    while waited < PATIENCE {
+    let mut pause = Duration::from_micros(200);
+    while waited < HANG_TIMEOUT {
         if is_true() {
             return true;
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(5));
         let now = Instant::now();
-        waited += (now - last).mul_f64(share_of_cpu());
+        waited += (now - last).mul_f64(cpu_share());
         last = now;
     }
     false
 }
 
-/// The share of a CPU that there is now for each that wants to run.
-fn share_of_cpu() -> f64 {
+/// Returns the share of a CPU that each runnable thread of the machine gets now.
+fn cpu_share() -> f64 {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let running = load.split([' ', '/']).nth(3).and_then(|running| running.parse().ok()).unwrap_or(1.0f64);
+    let runnable = load.split([' ', '/']).nth(3).and_then(|count| count.parse().ok()).unwrap_or(1.0f64);
     let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-    (cpus / running.max(1.0)).min(1.0)
+    (cpus / runnable.max(1.0)).min(1.0)
 }
 
-/// A directory of the test's own, removed at its end.
+/// Creates a temporary directory, which is removed when the value is dropped.
 pub fn directory() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("fg-test-").tempdir().unwrap()
 }
 
-/// A file below `tests/data`.
+/// Returns the path of a file below `tests/data`.
 pub fn data(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(path)
 }
 
-/// Compares with a golden file below `tests/data`. `FG_BLESS=1` writes it; a missing one fails.
+/// True if golden files are to be written instead of compared (`FG_BLESS=1`).
+pub fn is_blessing() -> bool {
+    std::env::var_os("FG_BLESS").is_some_and(|value| value == "1")
+}
+
+/// Compares bytes with a golden file below `tests/data`, or writes it with `FG_BLESS=1`. A missing file fails the test.
 #[track_caller]
 pub fn assert_golden(path: &str, actual: &[u8]) {
     let path = data(path);
-    if std::env::var_os("FG_BLESS").is_some_and(|value| value == "1") {
+    if is_blessing() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, actual).unwrap();
     }
@@ -168,38 +200,4 @@ pub fn assert_golden(path: &str, actual: &[u8]) {
         String::from_utf8_lossy(&expected),
         String::from_utf8_lossy(actual)
     );
-}
-
-/// The shared corpus beside the project, if it is there. Tests that need it skip without it, and say so; that is no
-/// failure even with `FG_SKIP=never`, since the corpus is no part of the project.
-pub fn corpus(path: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus").join(path);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("skipped: {} is not there", path.display());
-    None
-}
-
-/// Whether a program is installed. Tests that need it skip without it, and say so.
-pub fn has(program: &str) -> bool {
-    let found = installed(program);
-    if !found {
-        skip(&format!("{program} is not installed"));
-    }
-    found
-}
-
-/// Whether a program is installed, for tests that check more with it and are worth running without.
-pub fn installed(program: &str) -> bool {
-    std::env::var_os("PATH")
-        .is_some_and(|paths| std::env::split_paths(&paths).any(|folder| folder.join(program).is_file()))
-}
-
-/// Says that a test was skipped. With `FG_SKIP=never`, as in CI, that is a failure.
-#[track_caller]
-pub fn skip(why: &str) {
-    let forbidden = std::env::var_os("FG_SKIP").is_some_and(|value| value == "never");
-    assert!(!forbidden, "skipped, which is forbidden here: {why}");
-    eprintln!("skipped: {why}");
 }

@@ -1,12 +1,14 @@
-//! What fg-csv says of a profile, against a slow count by names.
+//! Compares the tables of fg-csv with a slow reference implementation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::run;
 
-/// The table of a plain profile as the shell-and-Python scripts around perf count it: a function's own weight and, once a
-/// stack, that of all stacks in which it stands; percentages to 4 places, of categories to 2.
-pub fn assert_tables_are_true(name: &str, folded: &[u8]) {
+/// Asserts that fg-csv's tables of a plain profile equal those of a reference that counts by names.
+///
+/// A function has its self weight, and the inclusive weight of all stacks that contain it, each stack counted once.
+/// Percentages have 4 decimals, those of categories have 2.
+pub fn assert_tables_match_reference(name: &str, folded: &[u8]) {
     let (mut own, mut inclusive, mut total) = (BTreeMap::new(), BTreeMap::new(), 0);
     for line in folded.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let line = String::from_utf8_lossy(line);
@@ -20,7 +22,7 @@ pub fn assert_tables_are_true(name: &str, folded: &[u8]) {
         }
     }
     assert!(total > 0, "{name} is empty");
-    let percent = |weight: u64, places: usize| format!("{:.places$}", 100.0 * weight as f64 / total as f64);
+    let percent = |weight: u64, decimals: usize| format!("{:.decimals$}", 100.0 * weight as f64 / total as f64);
     let mut expected: Vec<(&String, u64)> = inclusive.iter().map(|(function, weight)| (function, *weight)).collect();
     expected.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
     let out = run("fg-csv", ["--tsv"], folded).ok().text();

@@ -1,4 +1,4 @@
-//! A terminal of the test's own, to see what programs do on one.
+//! A pseudoterminal, to see what programs do on a terminal.
 
 #![allow(unsafe_code)]
 
@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
 
-/// A pseudoterminal, of which we are the screen and the keyboard.
+/// A pseudoterminal. The test is its screen and its keyboard.
 pub struct Terminal {
     keyboard: File,
     line: OwnedFd,
@@ -20,20 +20,20 @@ impl Terminal {
     pub fn open() -> Self {
         let (mut ours, mut theirs) = (-1, -1);
         let no_name = std::ptr::null_mut();
-        // SAFETY: both places are written if it returns 0, and name, settings and size may be null.
+        // SAFETY: both descriptors are written if it returns 0, and name, settings and size may be null.
         let opened =
             unsafe { libc::openpty(&mut ours, &mut theirs, no_name, std::ptr::null_mut(), std::ptr::null_mut()) };
         assert_eq!(opened, 0, "openpty: {}", std::io::Error::last_os_error());
-        // SAFETY: both were opened just now and nobody else knows them.
+        // SAFETY: both were just opened and have no other owner.
         let (ours, line) = unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
-        for own in [ours.as_raw_fd(), line.as_raw_fd()] {
-            // SAFETY: programs must not inherit it but where a stream of theirs is made of it.
-            unsafe { libc::fcntl(own, libc::F_SETFD, libc::FD_CLOEXEC) };
+        for descriptor in [ours.as_raw_fd(), line.as_raw_fd()] {
+            // SAFETY: the descriptor is open. Children must not inherit it, except as a standard stream.
+            unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
         }
         let mut screen = ours.try_clone().unwrap();
         let screen = std::thread::spawn(move || {
             let (mut seen, mut block) = (Vec::new(), [0; 4096]);
-            // It ends in EIO once nobody has the terminal open any more.
+            // Reading fails with EIO once no process has the terminal open.
             while let Ok(read @ 1..) = screen.read(&mut block) {
                 seen.extend_from_slice(&block[..read]);
             }
@@ -42,12 +42,12 @@ impl Terminal {
         Self { keyboard: ours, line, screen }
     }
 
-    /// For a standard stream of a program.
+    /// Returns the terminal for a standard stream of a program.
     pub fn stream(&self) -> Stdio {
         self.line.try_clone().unwrap().into()
     }
 
-    /// Makes it the terminal that the command's Ctrl-C comes from; the command leads a session of its own.
+    /// Makes this the controlling terminal of a command, which gets a session of its own.
     pub fn control<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let line = self.line.as_raw_fd();
         // SAFETY: setsid and ioctl may be called between fork and exec.
@@ -59,11 +59,12 @@ impl Terminal {
         }
     }
 
+    /// Types keys.
     pub fn press(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Everything that was shown, once all programs have closed it.
+    /// Returns everything that was shown, once all programs have closed the terminal.
     pub fn shown(self) -> String {
         drop(self.line);
         String::from_utf8_lossy(&self.screen.join().unwrap()).into_owned()

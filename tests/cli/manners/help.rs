@@ -1,9 +1,9 @@
 //! Help, version and mistakes in the command line: all programs.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use super::{Place, READERS};
-use crate::support::{Outcome, TOOLS, run, run_bounded, tool};
+use crate::support::{Outcome, TOOLS, command, run, run_bounded, tool};
 
 #[test]
 fn the_short_help_fits_a_screen_and_has_one_example() {
@@ -73,14 +73,12 @@ fn help_on_a_full_disk_fails_and_on_a_closed_pipe_does_not() {
     for name in TOOLS {
         for request in [&["-h"][..], &["--help"], &["-V"], &["-Vv"], &["--generate", "man"]] {
             let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-            let mut command = Command::new(tool(name));
-            let outcome = run_bounded(command.args(request).stdout(full).stderr(Stdio::piped()));
+            let outcome = run_bounded(command(tool(name)).args(request).stdout(full).stderr(Stdio::piped()));
             assert_eq!(outcome.code(), 1, "{outcome:?}");
             assert_eq!(outcome.stderr, format!("{name}: stdout: No space left on device\n"));
             let (reader, closed) = std::io::pipe().unwrap();
             drop(reader);
-            let mut command = Command::new(tool(name));
-            let outcome = run_bounded(command.args(request).stdout(closed).stderr(Stdio::piped())).ok();
+            let outcome = run_bounded(command(tool(name)).args(request).stdout(closed).stderr(Stdio::piped())).ok();
             assert_eq!(outcome.stderr, "");
         }
     }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use super::{Place, READERS, mergers};
 #[cfg(target_os = "linux")]
-use crate::support;
+use crate::support::{self, command};
 
 fn gzip(text: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -88,8 +88,7 @@ fn compression_is_seen_in_the_content() {
 #[test]
 fn where_the_system_gives_no_threads_one_does_the_work() {
     use std::os::unix::fs::PermissionsExt as _;
-    use std::process::Command;
-    if !support::has("setpriv") || !support::has("prlimit") {
+    if !support::require("setpriv") || !support::require("prlimit") {
         return;
     }
     for program in READERS {
@@ -99,12 +98,12 @@ fn where_the_system_gives_no_threads_one_does_the_work() {
         std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         // Another process copies it: what is open for writing here, and so in what other tests start, cannot be run.
         let copy = place.path().join(program.name);
-        assert!(Command::new("cp").arg(support::tool(program.name)).arg(&copy).status().unwrap().success());
+        assert!(command("cp").arg(support::tool(program.name)).arg(&copy).status().unwrap().success());
         // Of root the kernel counts no threads.
         let as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
         let is_root = rustix::process::geteuid().is_root();
         let words = as_nobody.into_iter().filter(|_| is_root).chain(["prlimit", "--nproc=1"]);
-        let mut command = Command::new("env");
+        let mut command = command("env");
         command.args(words).arg(&copy).args(program.before).arg(&input).current_dir(place.path());
         let outcome = support::run_command(command, b"").ok();
         assert!(outcome.stdout == expected && outcome.stderr.is_empty(), "{outcome:?}");

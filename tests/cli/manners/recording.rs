@@ -1,11 +1,11 @@
 //! The recorder: it feeds no on input, and how it ends is how its command ends.
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use super::{Place, Program};
 use crate::support::terminal::Terminal;
-use crate::support::{end_bounded, eventually, run, run_bounded, skip};
+use crate::support::{command, eventually, run, run_bounded, skip, wait_for_exit};
 
 const RECORD: Program = Program { name: "fg-record", merges: false, failure: 125, ..super::COLLAPSE };
 
@@ -112,7 +112,7 @@ fn an_interrupt_ends_the_recording_and_a_second_one_kills() {
     assert!(eventually(|| place.made().contains(&"out".to_owned())), "{:?}", place.made());
     // It waits for its command now.
     send(&recorder.id().to_string(), libc::SIGINT);
-    let outcome = end_bounded(recorder, "fg-record");
+    let outcome = wait_for_exit(recorder, "fg-record");
     send(&sleeper, libc::SIGKILL);
     assert_eq!(outcome.status.signal(), Some(libc::SIGINT), "{outcome:?}");
     assert_eq!(place.made(), ["out", "recording"]);
@@ -127,12 +127,12 @@ fn what_ends_the_job_ends_the_command_too() {
         let place = Place::of(RECORD);
         let (recorder, _) = of_a_sleeper(&place);
         send(&recorder.id().to_string(), signal);
-        assert_eq!(end_bounded(recorder, "fg-record").code(), 128 + signal);
+        assert_eq!(wait_for_exit(recorder, "fg-record").code(), 128 + signal);
         assert_eq!(place.made(), ["out", "recording"]);
     }
 }
 
 fn send(number: &str, signal: i32) {
-    let mut kill = Command::new("kill");
+    let mut kill = command("kill");
     assert!(kill.arg(format!("-{signal}")).arg(number.trim()).status().unwrap().success());
 }

@@ -1,12 +1,10 @@
 //! Recordings of other machines: their files below a folder, their kernel's symbols in a file.
 
-use std::process::Command;
-
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};
 
 use super::collapse;
 use super::handmade::{Handmade, comm, kernel, kernel_sample, mmap, sample_at};
-use crate::support::{directory, has};
+use crate::support::{command, directory, require};
 
 #[test]
 fn files_are_found_below_another_root() {
@@ -30,19 +28,19 @@ fn files_are_found_below_another_root() {
     let named = collapse(&path, &["--symfs", root.to_str().unwrap()]).ok();
     assert_eq!((named.text().as_str(), named.stderr.as_str()), ("app;main 1\n", ""));
     // Likewise the debug file of one that was stripped.
-    if !has("objcopy") {
+    if !require("objcopy") {
         return;
     }
     let beside = root.join("nowhere/at/all");
     std::fs::create_dir(beside.join(".debug")).unwrap();
     std::fs::rename(beside.join("app"), beside.join(".debug/app.debug")).unwrap();
-    let mut strip = Command::new("objcopy");
+    let mut strip = command("objcopy");
     strip.args(["--strip-all", "--add-gnu-debuglink=.debug/app.debug", ".debug/app.debug", "app"]);
     assert!(strip.current_dir(&beside).status().unwrap().success());
     let named = collapse(&path, &["--symfs", root.to_str().unwrap(), "--no-inline"]).ok();
     assert_eq!((named.text().as_str(), named.stderr.as_str()), ("app;main 1\n", ""));
     // A label in a table before it has no size, and names no code for that.
-    let mut label = Command::new("objcopy");
+    let mut label = command("objcopy");
     label.args(["--strip-all", "--add-symbol", "table=.dynstr:0,local", ".debug/app.debug", "app"]);
     assert!(label.current_dir(&beside).status().unwrap().success());
     let named = collapse(&path, &["--symfs", root.to_str().unwrap(), "--no-inline"]).ok();

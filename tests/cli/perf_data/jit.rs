@@ -1,11 +1,10 @@
 //! Recordings of code that programs made as they ran: named by the maps and jitdumps that they left.
 
 use std::path::Path;
-use std::process::Command;
 
 use super::collapse;
 use super::handmade::{Handmade, comm, mmap, sample_at};
-use crate::support::{self, directory, has, run_command};
+use crate::support::{self, directory};
 
 /// No process has this number: no system counts that far.
 fn number() -> u32 {
@@ -73,30 +72,4 @@ fn a_map_names_code_wherever_it_lies() {
     let folded = collapse(&file.write(folder.path()), &["--jit"]).ok();
     std::fs::remove_file(&map).unwrap();
     assert_eq!(folded.text(), "jit;[unknown] 1\njit;first_[j] 1\njit;other_[j] 1\nnone;[unknown] 2\n");
-}
-
-const JAVASCRIPT: &str = "function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
-    for (let n = 0; n < 35; n++) fib(n);";
-
-#[test]
-fn node_that_perf_recorded_is_named() {
-    if !has("perf") || !has("node") {
-        return;
-    }
-    let folder = directory();
-    std::fs::write(folder.path().join("a.js"), JAVASCRIPT).unwrap();
-    for option in ["--perf-basic-prof", "--perf-prof"] {
-        let mut perf = Command::new("perf");
-        perf.args(["record", "-q", "-F", "997", "-k", "mono", "-g", "-o", "perf.data", "node", option, "a.js"]);
-        perf.current_dir(&folder);
-        if !run_command(perf, b"").status.success() {
-            return support::skip("perf may not record here");
-        }
-        let folded = collapse(&folder.path().join("perf.data"), &[]).ok().text();
-        let count = |wanted: &str| -> u64 {
-            let lines = folded.lines().filter(|line| line.contains(wanted));
-            lines.map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
-        };
-        assert!(count("fib") * 4 > count(""), "{option}: {folded}");
-    }
 }

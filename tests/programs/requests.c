@@ -1,4 +1,5 @@
-// `requests CLOCK`: two threads serve requests and say on standard output, by a clock (0 or 1), when which was served.
+/* `requests CLOCK`: two threads serve requests and print each as a span, with the times of a clock (0: realtime,
+   1: monotonic). */
 
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -23,7 +24,7 @@ static void work(int ms) {
         for (unsigned n = 0; n < 20000; n++) sink += n;
 }
 
-static void say(const char *name, long long start) {
+static void print_span(const char *name, long long start) {
     printf("{\"name\": \"%s\", \"trace_id\": \"%llx\", \"tid\": %ld, \"start\": %lld, \"end\": %lld}\n", name, start,
         syscall(SYS_gettid), start, now(stamps));
 }
@@ -38,9 +39,9 @@ static void *serve(void *unused) {
         render(10);
         long long inner = now(stamps);
         query(15);
-        say("query", inner);
+        print_span("query", inner);
         render(10);
-        say("GET /", start);
+        print_span("GET /", start);
         idle(8);
     }
     return unused;

@@ -1,7 +1,8 @@
-/* Threads that wait in known ways, and say for how long: off the CPU is what the clock says less the CPU's share.
- * `waits`: one thread a way; prints "NAME BLOCKED LEAST MOST STOLEN", in microseconds: off the CPU in the function
- * wait_NAME, the bounds of the thread's life, and what other machines and interrupts took: the clock counts it, no switch
- * tells of it, and the kernel's accounts of a switch in which it falls are apart by it.
+/* Threads that wait in known ways and measure how long. Time off the CPU is wall-clock time less CPU time.
+ * `waits`: one thread for each way. Prints a line "NAME BLOCKED LEAST MOST STOLEN" for each, in microseconds: the time off
+ * the CPU in function wait_NAME, the bounds of the thread's lifetime, and the time that other virtual machines and
+ * interrupts took. The clock counts stolen time, but no context switch shows it, and the timestamps of a switch
+ * during which it falls differ by it.
  * `waits pingpong SECONDS`: two threads that wake each other as often as they can.
  * `waits for-ever`: a thread that sleeps again and again. */
 #define _GNU_SOURCE
@@ -25,7 +26,8 @@ static double clock_us(clockid_t clock) {
 }
 static double wall(void) { return clock_us(CLOCK_MONOTONIC); }
 static double off(void) { return wall() - clock_us(CLOCK_THREAD_CPUTIME_ID); }
-/* What the kernel says of this thread's waits for a CPU; or nothing. The file is open before: to open one may block. */
+/* Returns how long this thread has waited for a CPU, by the kernel's account, or 0 without one. The file was opened
+   before, because opening one may block. */
 static __thread int account = -1;
 static double delayed(void) {
     char said[64] = "", *delay = said;
@@ -33,7 +35,7 @@ static double delayed(void) {
     strtoull(said, &delay, 10);
     return strtoull(delay, 0, 10) / 1e3;
 }
-/* What other machines took from all CPUs of this one, by the kernel's account. */
+/* Returns the time that other virtual machines took from all our CPUs, by the kernel's account. */
 static double taken(void) {
     double ticks = 0;
     FILE *file = fopen("/proc/stat", "r");
@@ -66,7 +68,7 @@ WAIT(burn) {
     delay += delayed() - before;
 }
 
-/* Lets the others go on: what each waits for comes a while after it has begun to wait. */
+/* The threads that end the waits, each a while after it has begun. */
 static void *drive_mutex(void *unused) {
     for (int n = 0; n < TURNS; n++) {
         pthread_mutex_lock(&held);

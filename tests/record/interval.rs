@@ -1,14 +1,14 @@
-//! Recordings in parts: a file for each while.
+//! `--interval`: one file for each interval.
 
 use std::path::PathBuf;
 
-use crate::folded::{Folded, may_record, record};
-use crate::programs::program;
-use crate::support::directory;
+use crate::support::programs::program;
+use crate::support::recording::{Profile, can_record, record};
+use crate::support::{directory, run};
 
 #[test]
-fn a_recording_is_written_part_by_part() {
-    let (true, Some(busy)) = (may_record(), program("busy")) else { return };
+fn writes_a_file_for_each_interval() {
+    let (true, Some(busy)) = (can_record(), program("busy")) else { return };
     let folder = directory();
     let pattern = folder.path().join("part-%t.folded");
     let script = format!("{busy} 0.3; exec sleep 1.2");
@@ -16,20 +16,20 @@ fn a_recording_is_written_part_by_part() {
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(files.len() >= 2, "{files:?} {outcome:?}");
-    let parts: Vec<Folded> = files.iter().map(|path| Folded::parse(&std::fs::read(path).unwrap())).collect();
-    parts[0].assert_share(&["busy", "main", "spin", "step"], 0.8);
+    let profiles: Vec<Profile> = files.iter().map(|path| Profile::parse(&std::fs::read(path).unwrap())).collect();
+    profiles[0].assert_contains(&["busy", "main", "spin", "step"]);
     let summaries = outcome.stderr.matches(" at 997 Hz in ").count();
     assert_eq!(summaries, files.len(), "{outcome:?}");
-    // Each sample is in one of them.
-    let told = outcome.stderr.lines().filter_map(|line| line.strip_prefix("fg-record: ")?.split_once(" sample"));
-    let told: u64 = told.map(|(count, _)| count.parse::<u64>().unwrap()).sum();
-    assert_eq!(parts.iter().map(Folded::total).sum::<u64>(), told, "{outcome:?}");
+    // Each sample is in exactly one file.
+    let counts = outcome.stderr.lines().filter_map(|line| line.strip_prefix("fg-record: ")?.split_once(" sample"));
+    let samples: u64 = counts.map(|(count, _)| count.parse::<u64>().unwrap()).sum();
+    assert_eq!(profiles.iter().map(Profile::total).sum::<u64>(), samples, "{outcome:?}");
 }
 
 #[test]
-fn parts_need_names_that_tell_them_apart() {
+fn requires_a_file_name_with_the_time() {
     for arguments in [&["--interval", "1", "--", "true"][..], &["--interval", "1", "-o", "x.folded", "--", "true"]] {
-        let outcome = crate::support::run("fg-record", arguments, b"");
+        let outcome = run("fg-record", arguments, b"");
         assert_eq!(outcome.code(), 2, "{outcome:?}");
         assert!(outcome.stderr.contains("-o 'app-%t.folded'"), "{outcome:?}");
     }

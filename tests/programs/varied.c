@@ -1,5 +1,5 @@
-/* Some twenty functions that use memory, branches and libraries as programs do, so that each run of it differs a little
-   from the next as runs of programs do. -DSLOWER=2 makes `divide` take twice its 6 % of the time. */
+/* Twenty functions that use memory, branches and libraries like real programs, so that one run differs a little from the
+   next. -DSECONDS is the CPU time of a run. -DSLOWER=2 makes `divide` take twice its 6 % of the time. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-// A storm: `pN DEPTH` works, loads and unloads libraries that come to lie at the same place, forks and runs p(N+1),
-// which does the same, DEPTH times. Each program and each library works in a function that bears its name.
+/* A storm of fork, exec, exit, dlopen and dlclose. `pN DEPTH` works, loads and unloads two libraries, which are mapped at
+   the same address, forks, and runs p(N+1) with DEPTH-1. Each program and each library works in a function that has its
+   name. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ int main(int count, char **words) {
     for (int child = 0; depth && child < 2; child++) {
         if (!fork()) {
             NAMED(in_, PROGRAM)();
-            // One in the process that was forked, the other in the one that forked it.
+            // The first child runs the next program, the second only exits.
             if (child) exit(0);
             execl("./" TEXT(NEXT), TEXT(NEXT), rest, (char *) 0);
             exit(1);

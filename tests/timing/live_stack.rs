@@ -1,7 +1,7 @@
-//! How far the living stack can be believed: the same samples unwound twice, from a large copy of the stack alone, and
-//! from a small one and what the thread itself has on its stack a moment later.
+//! Accuracy of unwinding from the live stack. Each sample is unwound twice: from a large copy of the stack, and from a small
+//! copy continued with what is on the thread's stack a moment later.
 //!
-//! `FG_TAIL_COMMAND='cargo build --release' cargo test --test record living -- --nocapture` measures another command.
+//! `FG_TAIL_COMMAND='cargo build --release' cargo test --test timing live_stack -- --nocapture` measures another command.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -19,22 +19,26 @@ use fgkit::record::counters::{Counters, CpuRings};
 use fgkit::record::events::spec::EventSpec;
 use fgkit::record::target::Target;
 
-use crate::programs::program;
+use crate::support::programs::program;
+use crate::support::skip;
+use crate::support::statistics::{Check, ensure, statistical};
 
-/// What is compared.
+/// Sizes of the copies that are compared.
 const LARGE: u32 = 65528;
 const SMALL: usize = 16384;
 
-/// The target's state, and both ways to unwind.
+/// The target's state, both unwinders, and counts of samples.
 struct Comparison {
     processes: Processes,
     objects: Objects,
     large: Unwinder,
     small: Unwinder,
-    /// Samples, those whose root the small copy reaches, those both reach, and of these those that differ.
     samples: u64,
+    /// Samples that reach the root from the small copy.
     rooted: u64,
-    both: u64,
+    /// Samples that reach the root from both copies.
+    rooted_twice: u64,
+    /// Of these, samples whose stacks differ.
     different: u64,
 }
 
@@ -47,7 +51,7 @@ impl Comparison {
             small: Unwinder::new(Some(Box::new(ProcessMemory))),
             samples: 0,
             rooted: 0,
-            both: 0,
+            rooted_twice: 0,
             different: 0,
         }
     }
@@ -107,13 +111,13 @@ impl Comparison {
             objects: &self.objects,
         };
         let short = UserState { stack: &user.stack[..user.stack.len().min(SMALL)], ..user };
-        // The living stack first, as a recorder would.
+        // From the live stack first, as a recorder does.
         let small = self.small.unwind(moment, &short);
         let large = self.large.unwind(moment, &user);
         self.samples += 1;
         self.rooted += u64::from(small == StopReason::Root);
         if small == StopReason::Root && large == StopReason::Root {
-            self.both += 1;
+            self.rooted_twice += 1;
             let same =
                 self.small.frames.iter().map(|step| step.address).eq(self.large.frames.iter().map(|step| step.address));
             self.different += u64::from(!same);
@@ -121,23 +125,20 @@ impl Comparison {
     }
 }
 
-#[test]
-fn the_living_stack_is_the_one_that_was_sampled() {
-    let words = match std::env::var("FG_TAIL_COMMAND") {
-        Ok(command) => vec!["sh".into(), "-c".into(), OsString::from(command)],
-        Err(_) => match program("unwound") {
-            Some(program) => vec![program.into(), "wide".into()],
-            None => return,
-        },
-    };
-    let Ok(held) = SuspendedCommand::start(&words, true, None) else {
-        return crate::support::skip("no command can be started");
+/// Records a command and compares the stacks of its samples.
+fn check_live_stacks(words: &[OsString]) -> Check {
+    let Ok(held) = SuspendedCommand::start(words, true, None) else {
+        skip("no command can be started");
+        return Ok(());
     };
     let target = Target::Command(held.pid());
     let sampling = Sampling::of(EventSpec::cpu_clock(), Rate::Frequency(997), CallGraph::Dwarf(LARGE));
     let counters = match Counters::open(&target, &sampling) {
         Ok(counters) => counters,
-        Err(error) => return crate::support::skip(&error.to_string()),
+        Err(error) => {
+            skip(&error.to_string());
+            return Ok(());
+        }
     };
     let mut running = held.resume().unwrap();
     let waiter = std::thread::spawn(move || running.wait());
@@ -147,13 +148,27 @@ fn the_living_stack_is_the_one_that_was_sampled() {
         std::thread::sleep(comparison.small.patience().unwrap_or(Duration::from_micros(100)));
     }
     comparison.read(&counters);
-    let Comparison { samples, rooted, both, different, .. } = comparison;
-    let share = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
+    let Comparison { samples, rooted, rooted_twice, different, .. } = comparison;
+    let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
     println!(
-        "{samples} samples, {:.2} % rooted from {SMALL} bytes; of {both} rooted both ways {different} differ ({:.2} %)",
-        share(rooted, samples),
-        share(different, both)
+        "{samples} samples, {:.2} % reach the root from {SMALL} bytes; \
+         of {rooted_twice} that reach it from both copies, {different} differ ({:.2} %)",
+        percent(rooted, samples),
+        percent(different, rooted_twice)
     );
-    assert!(samples > 50 && share(rooted, samples) > 50.0, "{rooted} of {samples}");
-    assert!(share(different, both) < 5.0, "{different} of {both}");
+    ensure!(samples > 50 && percent(rooted, samples) > 50.0, "{rooted} of {samples}");
+    ensure!(percent(different, rooted_twice) < 5.0, "{different} of {rooted_twice}");
+    Ok(())
+}
+
+#[test]
+fn the_live_stack_continues_the_copied_one() {
+    let words = match std::env::var("FG_TAIL_COMMAND") {
+        Ok(command) => vec!["sh".into(), "-c".into(), OsString::from(command)],
+        Err(_) => match program("unwound") {
+            Some(program) => vec![program.into(), "wide".into()],
+            None => return,
+        },
+    };
+    statistical(|| check_live_stacks(&words));
 }

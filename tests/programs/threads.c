@@ -1,0 +1,18 @@
+/* `threads names` starts a thread for each odd name. `threads churn` starts threads one after another beside the main
+   one, until it is killed. Linked with busy.c. */
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+void spin(double);
+static void *work(void *name) { prctl(PR_SET_NAME, name); spin(0.03); return 0; }
+static const char *names[] = {"a;b", "new\nline", "", "   ", "two words", "\x1b[31mred", "\xff\xfe", "  lead", "1 2 3"};
+int main(int count, char **words) {
+    pthread_t thread;
+    int churn = count > 1 && !strcmp(words[1], "churn");
+    for (unsigned n = 0; churn || n < sizeof names / sizeof *names; n++) {
+        pthread_create(&thread, 0, work, (void *) (churn ? "passing" : names[n]));
+        if (churn) spin(0.03 * (n + 1));
+        pthread_join(thread, 0);
+    }
+    return 0;
+}

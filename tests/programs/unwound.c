@@ -1,0 +1,148 @@
+/* Programs whose stacks are hard to unwind. Compiled without frame pointers.
+   `deep`: recursion 200 calls deep.
+   `wide`: frames that are larger together than a copied stack, and that come and go.
+   `requests MS`, `naps MS`: two kinds of requests by turns in the same places of the stack, at work or asleep in them.
+   `turns`: two kinds of deep calls by turns in the same places of the stack.
+   `buffers`: like `turns`, with frames that have buffers which are not written.
+   `shallows`: like `turns`, but one of the two is shallow and takes longer.
+   `alarmed`: a signal handler that interrupts qsort's callback.
+   `realigned`: a function that keeps its frame address in rbx. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+static volatile unsigned long sink;
+static void work(unsigned rounds) { for (unsigned n = 0; n < rounds; n++) sink += n * sink; }
+__attribute__((noinline)) unsigned long deep(int depth) {
+    if (!depth) { work(20000); return sink; }
+    return deep(depth - 1) + 1;
+}
+__attribute__((noinline)) unsigned long wide(int depth, unsigned seed) {
+    volatile char frame[7000];
+    frame[seed % sizeof frame] = seed;
+    unsigned long sum = frame[seed % sizeof frame];
+    work(3000);
+    for (unsigned n = 0; depth && n < 3; n++) sum += wide(depth - 1, seed * 1103515245 + n);
+    return sum + frame[0];
+}
+static int compare(const void *a, const void *b) { work(20); return *(const int *) a - *(const int *) b; }
+/* The handler sets the alarm again when it is done, so that the program gets on however slow the machine is. */
+static void alarm_soon(void) { setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 1000}}, 0); }
+static void alarmed(int signal) { work(800000); alarm_soon(); }
+static void sort(void) {
+    struct sigaction action = {.sa_handler = alarmed};
+    static int numbers[400000];
+    sigaction(SIGALRM, &action, 0);
+    alarm_soon();
+    for (int n = 0; n < 400000; n++) numbers[n] = rand();
+    qsort(numbers, 400000, sizeof *numbers, compare);
+}
+static int naps;
+static void work_for_ms(double ms) {
+    double now, end = 0;
+    if (naps) {
+        nanosleep(&(struct timespec){0, ms * 1e6}, 0);
+        return;
+    }
+    do {
+        struct timespec t;
+        work(3000);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        now = t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
+        if (!end) end = now + ms * (0.5 + rand() / (double) RAND_MAX);
+    } while (now < end);
+}
+__attribute__((noinline)) void odd(double ms) { work_for_ms(ms); }
+__attribute__((noinline)) void even(double ms) { work_for_ms(ms); __asm__(""); }
+static double length = 10;
+__attribute__((noinline)) int serve(void (*how)(double)) {
+    volatile char frame[20000];
+    frame[0] = rand();
+    how(length);
+    return frame[0];
+}
+__attribute__((noinline)) int odd_request(void) { return serve(odd) + 1; }
+__attribute__((noinline)) int even_request(void) { return serve(even) + 2; }
+__attribute__((noinline)) int odd_call(int depth) {
+    volatile char frame[2000];
+    frame[0] = depth;
+    if (!depth) odd(4);
+    return (depth ? odd_call(depth - 1) : 0) + frame[0];
+}
+__attribute__((noinline)) int even_call(int depth) {
+    volatile char frame[2000];
+    frame[0] = depth;
+    if (!depth) even(4);
+    return (depth ? even_call(depth - 1) : 0) + frame[0] + 1;
+}
+/* Neither writes its buffers, so that they contain what the other left there. */
+__attribute__((noinline)) unsigned long odd_buffer(int depth) {
+    char buffer[208];
+    __asm__ volatile("" :: "r"(buffer));
+    if (!depth) work(200000);
+    unsigned long sum = depth ? odd_buffer(depth - 1) + 1 : 0;
+    __asm__ volatile("" :: "r"(buffer));
+    return sum;
+}
+__attribute__((noinline)) unsigned long even_buffer(int depth) {
+    char buffer[336];
+    __asm__ volatile("" :: "r"(buffer));
+    if (!depth) work(200000);
+    unsigned long sum = depth ? even_buffer(depth - 1) + 2 : 0;
+    __asm__ volatile("" :: "r"(buffer));
+    return sum;
+}
+/* Deep calls, and shallow ones that take ten times as long. Below the shallow ones, the deep calls' stack stays as it was. */
+__attribute__((noinline)) unsigned long odd_depth(int depth) {
+    char buffer[600];
+    __asm__ volatile("" :: "r"(buffer) : "memory");
+    if (!depth) work(100000);
+    unsigned long sum = depth ? odd_depth(depth - 1) + 1 : 0;
+    __asm__ volatile("" :: "r"(buffer) : "memory");
+    return sum;
+}
+__attribute__((noinline)) unsigned long odd_shallow(int depth) {
+    unsigned long sum = depth ? odd_shallow(depth - 1) + 1 : odd_depth(33);
+    __asm__ volatile("");
+    return sum;
+}
+__attribute__((noinline)) unsigned long even_shallow(int depth) {
+    if (!depth) work(1000000);
+    unsigned long sum = depth ? even_shallow(depth - 1) + 2 : 0;
+    __asm__ volatile("");
+    return sum;
+}
+#ifdef __x86_64__
+/* Keeps its frame address in rbx, which its callee saves and changes. */
+void realigned(void);
+void saver(void) {
+    __asm__ volatile("xor %%ebx, %%ebx" ::: "rbx");
+    work(20000000);
+    __asm__ volatile("" ::: "rbx");
+}
+__asm__(
+    ".text\n.globl realigned\n.type realigned, @function\nrealigned:\n.cfi_startproc\n"
+    "push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset rbx, -16\nmov %rsp, %rbx\n.cfi_def_cfa_register rbx\n"
+    "and $-64, %rsp\nsub $256, %rsp\ncall saver\n"
+    "mov %rbx, %rsp\n.cfi_def_cfa_register rsp\npop %rbx\n.cfi_def_cfa_offset 8\nret\n"
+    ".cfi_endproc\n.size realigned, . - realigned\n");
+#else
+void saver(void) { work(20000000); }
+void realigned(void) { saver(); __asm__(""); }
+#endif
+int main(int count, char **words) {
+    if (!strcmp(words[1], "realigned")) for (int n = 0; n < 20; n++) realigned();
+    naps = !strcmp(words[1], "naps");
+    if (naps || !strcmp(words[1], "requests")) length = atof(words[2]);
+    if (naps || !strcmp(words[1], "requests")) for (int n = 0; n < 800 / length; n++) sink += odd_request() + even_request();
+    if (!strcmp(words[1], "turns")) for (int n = 0; n < 200; n++) sink += odd_call(30) + even_call(30);
+    if (!strcmp(words[1], "buffers")) for (int n = 0; n < 4000; n++) sink += odd_buffer(100) + even_buffer(100);
+    if (!strcmp(words[1], "shallows")) for (int n = 0; n < 1000; n++) sink += odd_shallow(3) + even_shallow(6);
+    if (!strcmp(words[1], "deep")) for (int n = 0; n < 15000; n++) deep(200);
+    if (!strcmp(words[1], "wide")) for (int n = 0; n < 40; n++) wide(7, n);
+    if (!strcmp(words[1], "alarmed")) sort();
+    printf("%lu\n", sink);
+    return 0;
+}

@@ -1,0 +1,36 @@
+//! Time that fg-collapse takes for hostile inputs, as a ratio.
+
+use std::io::{Seek as _, Write as _};
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::support::process::wait_with_usage;
+use crate::support::statistics::{ensure, statistical};
+use crate::support::{command, tool};
+
+/// Returns the CPU time of fg-collapse for an input of no known format.
+fn cpu_time_to_reject(input: &[u8]) -> Duration {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(input).unwrap();
+    file.rewind().unwrap();
+    let mut collapse = command(tool("fg-collapse"));
+    collapse.args(["-q", "-n", "1"]).stdin(file).stdout(Stdio::null()).stderr(Stdio::null());
+    #[allow(clippy::zombie_processes)] // wait_with_usage waits for it.
+    let (status, usage) = wait_with_usage(&collapse.spawn().unwrap());
+    assert_eq!(status.code(), Some(1));
+    usage.cpu_time
+}
+
+#[test]
+fn rejects_unknown_text_in_linear_time() {
+    let lines = |count: usize| "once upon a time there was\n".repeat(count).into_bytes();
+    let one_line = |length: usize| vec![b'x'; length];
+    statistical(|| {
+        for (small, large) in [(lines(100_000), lines(800_000)), (one_line(4 << 20), one_line(32 << 20))] {
+            let (small, large) = (cpu_time_to_reject(&small), cpu_time_to_reject(&large));
+            // Eight times the input. A quadratic algorithm would take 64 times as long.
+            ensure!(large < 20 * small + Duration::from_millis(20), "{small:?} and {large:?}");
+        }
+        Ok(())
+    });
+}

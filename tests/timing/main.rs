@@ -1,0 +1,29 @@
+//! Tests whose verdict depends on sampling, scheduling or time: shares of samples, durations, rates, CPU time.
+//!
+//! Each runs within [`statistical`](support::statistics::statistical), which retries a missed bound and lets one test
+//! measure at a time. Cargo runs this target when the others have finished.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod agreement;
+#[cfg(feature = "bpf")]
+mod bpf;
+mod collapse;
+mod events;
+mod gate;
+mod harness;
+mod idle;
+mod jit;
+mod live_stack;
+mod noise;
+mod off_cpu;
+mod progress;
+mod script;
+mod spans;
+mod storms;
+mod targets;
+mod unwinding;
