@@ -1,15 +1,15 @@
-//! Telling an input's format from its first block.
+//! Detects the format of an input from its first block.
 
 use super::formats::{FormatReader, folded};
-use super::{FORMATS, Format, Options, refused};
+use super::{FORMATS, Format, Options, unsupported};
 use crate::Error;
 use crate::input::Blocks;
 
-/// The input's format, told or given; `None` if there is nothing but blanks.
+/// Returns the format of an input, as given or detected. `None` if the input is blank.
 ///
 /// # Errors
-/// [`Error::Unreadable`] if no format fits.
-pub(super) fn format(input: &mut Blocks, options: &Options) -> Result<Option<&'static Format>, Error> {
+/// [`Error::Unreadable`] if no format matches.
+pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Option<&'static Format>, Error> {
     let name = input.name().to_owned();
     let head = input.head()?;
     if head.trim_ascii().is_empty() {
@@ -19,10 +19,10 @@ pub(super) fn format(input: &mut Blocks, options: &Options) -> Result<Option<&'s
         return Ok(options.format);
     }
     let unreadable = |what: String| Err(Error::Unreadable { name, what });
-    if let Some(why) = refused::why(head) {
-        return unreadable(why.to_owned());
+    if let Some(explanation) = unsupported::explain(head) {
+        return unreadable(explanation.to_owned());
     }
-    // Names are any bytes, so folded text may hold a zero.
+    // Names are arbitrary bytes, so folded text may contain a zero byte.
     if folded::is_certain(head) {
         return Ok(Some(&folded::FORMAT));
     }
@@ -31,13 +31,11 @@ pub(super) fn format(input: &mut Blocks, options: &Options) -> Result<Option<&'s
     let what = if head.iter().any(is_binary) { "a binary file" } else { "text" };
     match asked.find(|format| (format.recognizes)(head)) {
         Some(found) => Ok(Some(found)),
-        None => unreadable(format!(
-            "{what} of no known format; --format NAME reads it as one of fg-collapse --list-formats"
-        )),
+        None => unreadable(format!("{what} of unknown format; name it with --format, see fg-collapse --list-formats")),
     }
 }
 
-/// Whether this is a character that text does not have: a terminal's escapes it may have.
+/// True for control characters that text does not contain. Escape sequences of terminals are allowed.
 fn is_binary(byte: &u8) -> bool {
     byte.is_ascii_control() && !b"\t\n\x0c\r\x1b".contains(byte)
 }
@@ -47,22 +45,22 @@ mod tests {
     use std::io::Read as _;
     use std::path::{Path, PathBuf};
 
-    use super::{FORMATS, folded, refused};
+    use super::{FORMATS, folded, unsupported};
     use crate::input::Source;
 
-    /// All files below a folder.
+    /// Returns all files below a folder.
     fn files(folder: &Path) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
         entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
     }
 
-    /// What claims an input by its beginning. Folded text is what nothing else claims.
+    /// Returns the formats that claim an input by its first bytes. Folded text is claimed only if nothing else is.
     fn claims(head: &[u8]) -> Vec<&'static str> {
         let special = FORMATS.iter().filter(|format| (format.recognizes)(head) && format.name != "folded");
         let special: Vec<_> = special.map(|format| format.name).collect();
         match special.is_empty() {
-            true if refused::why(head).is_some() => vec!["none"],
-            false if refused::why(head).is_some() => [special, vec!["none"]].concat(),
+            true if unsupported::explain(head).is_some() => vec!["none"],
+            false if unsupported::explain(head).is_some() => [special, vec!["none"]].concat(),
             true if (folded::FORMAT.recognizes)(head) => vec!["folded"],
             false if folded::is_certain(head) => [special, vec!["folded"]].concat(),
             _ => special,
@@ -81,7 +79,7 @@ mod tests {
             let claims = claims(&head);
             assert!(claims.len() <= 1, "{}: {claims:?}", path.display());
             claimed += claims.len();
-            // A shorter beginning, as of a file cut short, tells nothing else.
+            // A file that is cut short is recognized as the same format or not at all.
             let mut start = Vec::new();
             input.take(2000).read_to_end(&mut start).unwrap();
             let early = super::tests::claims(&start);

@@ -2,8 +2,8 @@
 
 use std::io::{self, Read};
 
-use super::chosen::Events;
-use super::log::Log;
+use super::filter::event::EventFilter;
+use super::ordered_log::OrderedLog;
 use super::{Counts, EventChoice, Options, Unit};
 use crate::Error;
 use crate::bytes::BOM;
@@ -17,10 +17,10 @@ pub(super) struct Document<'a> {
     /// What else was counted.
     pub(super) counts: Counts,
     /// Which event's samples count, for formats that have several.
-    pub(super) events: Events,
+    pub(super) events: EventFilter,
     source: &'a Source,
     input: Blocks,
-    log: Log<'a>,
+    log: OrderedLog<'a>,
     block: Block,
     taken: usize,
     line: u64,
@@ -29,8 +29,8 @@ pub(super) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    pub(super) fn new(source: &'a Source, input: Blocks, options: &'a Options, log: Log<'a>) -> Self {
-        let (counts, events) = (Counts::default(), Events::new(options.event.clone()));
+    pub(super) fn new(source: &'a Source, input: Blocks, options: &'a Options, log: OrderedLog<'a>) -> Self {
+        let (counts, events) = (Counts::default(), EventFilter::new(options.event.clone()));
         Self { options, counts, events, source, input, log, block: Block::default(), taken: 0, line: 0, torn: false }
     }
 
@@ -84,9 +84,9 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// [`Error::Unreadable`] if all must be well-formed.
-    pub(super) fn tell_nothing(&mut self) -> Result<(), Error> {
+    pub(super) fn report_no_stacks(&mut self) -> Result<(), Error> {
         let said = !self.events.seen().is_empty() || !self.counts.events.is_empty();
-        if said { Ok(()) } else { self.log.tell_nothing() }
+        if said { Ok(()) } else { self.log.report_no_stacks() }
     }
 
     /// The input as a whole cannot be read further, and why.
@@ -116,7 +116,7 @@ impl<'a> Document<'a> {
     /// # Errors
     /// [`Error::Unreadable`] if all must be well-formed.
     pub(super) fn amiss(&mut self, count: u64, thing: &str, what: &str) -> Result<(), Error> {
-        self.log.complain(count);
+        self.log.add_problems(count);
         match count {
             0 => Ok(()),
             _ => self.damaged(&format!("{} {what}", plural(count, thing)), false),
@@ -181,13 +181,13 @@ impl<'a> Document<'a> {
         };
         if names.len() > 1 {
             let taken = names.get(chosen).copied().unwrap_or_default();
-            self.log.note(&format!("samples have {known}; {taken} is taken, --event chooses"));
+            self.log.note(&format!("samples have {known}; using {taken}; use --event to select"));
         }
         Ok(chosen)
     }
 
     /// What is left to say when the format's reader is done.
-    pub(super) fn finish(mut self) -> (Counts, Log<'a>) {
+    pub(super) fn finish(mut self) -> (Counts, OrderedLog<'a>) {
         self.counts.events.extend_from_slice(self.events.seen());
         (self.counts, self.log)
     }

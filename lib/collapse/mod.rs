@@ -7,23 +7,20 @@
 //! name, and tells what the readers remarked, with file and line, in the order of the input. The result does not depend
 //! on the threads.
 
-mod chosen;
 mod detect;
 mod document;
 mod driver;
-mod events;
+mod filter;
 mod formats;
-mod log;
-mod merge;
-mod origin;
-mod refused;
-mod select;
+mod merge_sorted;
+mod ordered_log;
 mod sink;
 mod spans;
 mod stack;
 mod text;
 mod timeline;
 mod units;
+mod unsupported;
 mod whole;
 
 use std::num::NonZeroUsize;
@@ -31,9 +28,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use driver::{collapse, collapse_in_order, collapse_in_time};
+pub use filter::args::{EventChoice, NumberList, OffsetSpan, TimeSpan};
 pub use formats::{Format, find_format, formats};
-pub use merge::{merge_if_sorted, merge_promised};
-pub use select::{EventChoice, NumberList, OffsetSpan, TimeSpan};
+pub use merge_sorted::{merge_if_sorted, merge_promised};
 pub use spans::Spans;
 pub use timeline::{TimedSample, Timeline};
 
@@ -98,8 +95,8 @@ pub struct Options {
 
 impl Options {
     /// Whether they ask when, where or by whom samples were taken.
-    fn ask_for_origin(&self) -> bool {
-        self.spans.is_some() || !origin::Choice::new(self).is_all()
+    fn filters_samples(&self) -> bool {
+        self.spans.is_some() || !filter::sample::SampleFilter::new(self).accepts_all()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where a parser puts its samples: into a profile, one after the other, or with their times.
 
-use super::timeline::{Moment, Timeline};
+use super::timeline::{SampleTime, Timeline};
 use crate::Error;
 use crate::markers::UNKNOWN;
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
@@ -100,7 +100,12 @@ impl Sink {
 
     /// Adds a sample that was taken at a moment.
     #[inline]
-    pub(super) fn add_at(&mut self, stack: &[FrameId], weights: Weights, moment: Option<Moment>) -> Result<(), Error> {
+    pub(super) fn add_at(
+        &mut self,
+        stack: &[FrameId],
+        weights: Weights,
+        moment: Option<SampleTime>,
+    ) -> Result<(), Error> {
         self.empty = false;
         self.idle = false;
         // A frame without a name that stands alone would be no stack.

@@ -1,16 +1,15 @@
-//! Samples one by one, with their times and threads, and their stacks once.
-
-use crate::markers;
+//! Samples with their times and threads; each distinct stack is stored once.
 
 use super::sink::Sink;
 use crate::Error;
 use crate::diagnostics::{Diagnostics, plural};
+use crate::markers;
 use crate::profile::{FrameId, Frames, Profile, Weight, Weights};
 
-/// When and by whom a sample was taken.
+/// Time and thread of a sample.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
-    /// In nanoseconds.
+pub(super) struct SampleTime {
+    /// Nanoseconds on the clock of the recording.
     pub(super) time: u64,
     pub(super) thread: FrameId,
 }
@@ -18,34 +17,34 @@ pub(super) struct Moment {
 /// One sample of a [`Timeline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedSample {
-    /// In nanoseconds, on the recording's clock.
+    /// Nanoseconds on the clock of the recording.
     pub time: u64,
-    /// The number of its stack in the profile.
+    /// Number of the stack in the profile.
     pub stack: u32,
-    /// Its thread.
+    /// Thread, an id in [`Timeline::threads`].
     pub thread: FrameId,
-    /// What it weighs.
+    /// Weight of the sample.
     pub weight: Weight,
 }
 
 /// All samples that have a time.
 #[derive(Debug, Default)]
 pub struct Timeline {
-    /// Their stacks, and what those weigh.
+    /// Stacks of the samples, with weights.
     pub profile: Profile,
-    /// Their threads: `COMM PID/TID`.
+    /// Threads of the samples: `COMM PID/TID`.
     pub threads: Frames,
-    /// In no particular order.
+    /// Samples in no particular order.
     pub samples: Vec<TimedSample>,
-    /// How many samples there were without a time.
+    /// Number of samples without a time.
     pub untimed: u64,
-    /// How many samples were lost while they were recorded.
+    /// Number of samples lost while recording.
     pub lost: u64,
 }
 
 impl Timeline {
-    pub(super) fn add(&mut self, stack: &[FrameId], weight: Weight, moment: Option<Moment>) -> Result<(), Error> {
-        let Some(Moment { time, thread }) = moment else {
+    pub(super) fn add(&mut self, stack: &[FrameId], weight: Weight, time: Option<SampleTime>) -> Result<(), Error> {
+        let Some(SampleTime { time, thread }) = time else {
             self.untimed += 1;
             return Ok(());
         };
@@ -74,8 +73,8 @@ impl Timeline {
         Ok(())
     }
 
-    /// Puts together what several threads read.
-    pub(super) fn merged(sinks: impl Iterator<Item = Sink>) -> Result<Self, Error> {
+    /// Merges what several threads read.
+    pub(super) fn from_sinks(sinks: impl Iterator<Item = Sink>) -> Result<Self, Error> {
         let mut whole = Self::default();
         for timeline in sinks.filter_map(Sink::into_timeline) {
             if whole.samples.is_empty() {
@@ -87,10 +86,13 @@ impl Timeline {
         Ok(whole)
     }
 
-    /// Says what has no place in it.
-    pub(super) fn tell(&self, diagnostics: &mut Diagnostics) -> Result<(), Error> {
+    /// Warns about samples without a time and lost samples.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if no sample has a time.
+    pub(super) fn report(&self, diagnostics: &mut Diagnostics) -> Result<(), Error> {
         if self.samples.is_empty() && self.untimed > 0 {
-            let what = "no sample of the input has a time: perf script text has, and perf.data";
+            let what = "no sample has a time; perf script text and perf.data have";
             return Err(Error::Invalid(what.to_owned()));
         }
         if self.untimed > 0 {
@@ -98,8 +100,10 @@ impl Timeline {
         }
         if self.lost > 0 {
             let lost = plural(self.lost, "sample");
-            diagnostics
-                .warn(&format!("{lost} lost while recording: {} in a profile", String::from_utf8_lossy(markers::LOST)));
+            diagnostics.warn(&format!(
+                "{lost} lost while recording, shown as {} in a profile",
+                String::from_utf8_lossy(markers::LOST)
+            ));
         }
         Ok(())
     }

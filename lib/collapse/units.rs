@@ -1,9 +1,9 @@
-//! Amounts with a unit, as profilers write them for people.
+//! Quantities with a unit, as profilers print them.
 
 use super::text;
 use crate::profile::Weight;
 
-/// Units, the millionths of the base unit that they stand for, and that base unit. Bytes come in powers of 1024.
+/// Names of units, their size in millionths of the base unit, and the base unit. Byte units are powers of 1024.
 const UNITS: [(&str, u64, &str); 25] = [
     ("ns", 1, "milliseconds"),
     ("µs", 1_000, "milliseconds"),
@@ -32,8 +32,8 @@ const UNITS: [(&str, u64, &str); 25] = [
     ("", 1_000_000, "samples"),
 ];
 
-/// `7.00 s`, `404.75 Mc`, `1.2kB`, in the base unit, which is told too; a dash is nothing.
-pub(super) fn quantity(text: &[u8]) -> Option<(Weight, &'static str)> {
+/// Parses `7.00 s`, `404.75 Mc` or `1.2kB`; returns the amount in the base unit, and that unit. A dash is zero.
+pub(super) fn parse_quantity(text: &[u8]) -> Option<(Weight, &'static str)> {
     if text == b"-" {
         return Some((Weight::ZERO, "samples"));
     }
@@ -47,10 +47,10 @@ pub(super) fn quantity(text: &[u8]) -> Option<(Weight, &'static str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::quantity;
+    use super::parse_quantity;
 
     #[test]
-    fn amounts_are_exact_in_their_base_unit() {
+    fn converts_to_base_units_exactly() {
         for (text, amount, unit) in [
             ("7.00 s", "7000", "milliseconds"),
             ("140ms", "140", "milliseconds"),
@@ -59,9 +59,11 @@ mod tests {
             ("1,234", "1234", "samples"),
             ("-", "0", "samples"),
         ] {
-            let (weight, base) = quantity(text.as_bytes()).unwrap();
+            let (weight, base) = parse_quantity(text.as_bytes()).unwrap();
             assert_eq!((weight.to_string().as_str(), base), (amount, unit));
         }
-        assert!(quantity(b"1 parsec").is_none() && quantity(b"x").is_none() && quantity(b"").is_none());
+        assert!(
+            parse_quantity(b"1 parsec").is_none() && parse_quantity(b"x").is_none() && parse_quantity(b"").is_none()
+        );
     }
 }

@@ -159,7 +159,7 @@ fn the_first_event_is_taken_and_the_others_are_named() {
     assert_eq!(outcome.text(), "aa;f 5\n");
     assert_eq!(
         outcome.stderr,
-        "fg-collapse: samples taken of event cycles:u (1), left out: cycles (1), faults (1); --event chooses\n"
+        "fg-collapse: using samples of event cycles:u (1); left out: cycles (1), faults (1); use --event to select\n"
     );
 }
 
@@ -174,7 +174,7 @@ fn an_event_can_be_chosen() {
     let outcome = collapse(&["--event", "cache-misses"], EVENTS);
     assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""));
     let expected =
-        "fg-collapse: no sample is of event cache-misses; the input has cycles (1), cycles:u (1), faults (1)\n";
+        "fg-collapse: --event: no sample of event cache-misses; the input has cycles (1), cycles:u (1), faults (1)\n";
     assert_eq!(outcome.stderr, expected);
 }
 
@@ -327,13 +327,10 @@ fn what_cannot_be_read_is_said_in_one_line() {
     for (input, said) in [
         (&b"PERFILE2\0\0\0"[..], "stdin: cut short within its head"),
         (b"\x7fELF\x02\x01\0", "stdin: a program, not a profile"),
-        (
-            b"ab\0\x01",
-            "stdin: a binary file of no known format; --format NAME reads it as one of fg-collapse --list-formats",
-        ),
+        (b"ab\0\x01", "stdin: a binary file of unknown format; name it with --format, see fg-collapse --list-formats"),
         (
             b"once upon a time\nthere was\n",
-            "stdin: text of no known format; --format NAME reads it as one of fg-collapse --list-formats",
+            "stdin: text of unknown format; name it with --format, see fg-collapse --list-formats",
         ),
     ] {
         let outcome = run("fg-collapse", [""; 0], input);
@@ -354,7 +351,7 @@ fn a_source_that_cannot_be_read_does_not_hide_the_others() {
     std::fs::write(&bad, "nothing known\n").unwrap();
     let outcome = run("fg-collapse", [&bad, &good], b"");
     assert_eq!((outcome.code(), outcome.text().as_str()), (1, "aa;f 1\n"));
-    assert!(outcome.stderr.contains("/bad: text of no known format"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("/bad: text of unknown format"), "{}", outcome.stderr);
 }
 
 #[test]

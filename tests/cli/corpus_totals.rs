@@ -139,7 +139,7 @@ fn every_input_is_recognised_and_adds_up() {
         let sum = crate::formats::total(&String::from_utf8_lossy(&told.stdout));
         assert_eq!(sum, crate::formats::total(&format!("x {stated}")), "{file}: {}", told.stderr);
         match format {
-            "" => assert!(told.code() == 1 && told.stderr.contains("of no known format"), "{told:?}"),
+            "" => assert!(told.code() == 1 && told.stderr.contains("of unknown format"), "{told:?}"),
             _ => {
                 let named = format!("--format={format}");
                 let named = run("fg-collapse", [named.as_ref(), path.as_os_str()], b"");

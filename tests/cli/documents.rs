@@ -40,9 +40,9 @@ fn json_may_be_nested_a_million_deep() {
     let deep = |open: &str, times: usize| open.repeat(times);
     for begin in ["", "{\"nodes\":[{\"callFrame\":", "{\"traceEvents\":"] {
         let text = format!("{begin}{}", deep("[", 1_000_000));
-        assert_refused(text.as_bytes(), if begin.contains("nodes") { "cut short" } else { "no known format" });
+        assert_refused(text.as_bytes(), if begin.contains("nodes") { "cut short" } else { "unknown format" });
     }
-    assert_refused(deep("{\"a\":", 1_000_000).as_bytes(), "no known format");
+    assert_refused(deep("{\"a\":", 1_000_000).as_bytes(), "unknown format");
     // A tree that is a hundred thousand calls deep: the deepest stacks are there as far as they are written out at all.
     let call = "{\"callFrame\":{\"functionName\":\"f\"},\"selfSize\":0,\"children\":[";
     let text = format!(
@@ -199,7 +199,7 @@ fn a_format_that_finds_nothing_says_so() {
         [("gdb", "a text\n"), ("folded", "# a comment\n"), ("perf-script", "# captured on: today\n"), ("wcp", "x\n")]
     {
         let outcome = run("fg-collapse", ["--format", format], text.as_bytes()).ok();
-        let said = "fg-collapse: stdin: there are no stacks in it\n";
+        let said = "fg-collapse: stdin: no stacks found\n";
         assert_eq!((outcome.text().as_str(), &*outcome.stderr), ("", said), "{format}");
         let strict = run("fg-collapse", ["--strict", "--format", format], text.as_bytes());
         assert_eq!((strict.code(), strict.text().as_str(), &*strict.stderr), (1, "", said), "{format}");
@@ -212,7 +212,7 @@ fn a_format_that_finds_nothing_says_so() {
     let files = ["-n2".as_ref(), "--format=folded".as_ref(), full.as_os_str(), empty.as_os_str()];
     let outcome = run("fg-collapse", files, b"").ok();
     assert_eq!(outcome.text(), "a;b 100000\n");
-    assert_eq!(outcome.stderr, format!("fg-collapse: {}: there are no stacks in it\n", empty.display()));
+    assert_eq!(outcome.stderr, format!("fg-collapse: {}: no stacks found\n", empty.display()));
     // What perf script begins with, cut before its first sample: the year is no weight.
     let cut = "# ========\n# captured on    : Sat Nov 21 20:29:43 2026\n# header version : 1\n";
     assert_eq!(run("fg-collapse", [""; 0], cut.as_bytes()).ok().text(), "");
@@ -279,7 +279,7 @@ const AMISS: [(&str, &str, &str); 10] = [
     ),
     (
         r#"{"shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"sampled","unit":"none","samples":[],"weights":[]}]}"#,
-        "there are no stacks in it",
+        "no stacks found",
         "",
     ),
 ];

@@ -241,7 +241,7 @@ fn choices_that_a_format_has_no_grounds_for_are_said() {
 #[test]
 fn what_is_no_stacks_gets_a_line_that_says_what_to_do() {
     let waiting = run("fg-collapse", [""; 0], b"\"a\" #1\n java.lang.Thread.State: WAITING\n\tat f(A)\n").ok();
-    assert_eq!(waiting.stderr, "fg-collapse: nothing is taken; the input has WAITING (1); --event chooses\n");
+    assert_eq!(waiting.stderr, "fg-collapse: no event is selected; the input has WAITING (1); use --event to select\n");
     let texts: [(&[u8], &str); 17] = [
         (b"# Children      Self  Command  Symbol\n 1.0%  [.] f\n", "give it --no-children"),
         (b"# Overhead  Symbol\n 5.0%  [.] f\n   |\n   ---f\n", "-g folded"),
@@ -255,9 +255,9 @@ fn what_is_no_stacks_gets_a_line_that_says_what_to_do() {
         (b"\xfb\xa9\x03\xfa\x04a.py", "py-spy record -f raw"),
         (b"1\n         4 function calls in 0.005 seconds\n\n", "py-spy record -f raw"),
         (b"PK\x03\x04\x14\0", "unzip -p"),
-        (b"<?xml version=\"1.0\"?>\n<svg width=\"1\">", "a picture (SVG)"),
+        (b"<?xml version=\"1.0\"?>\n<svg width=\"1\">", "an SVG picture"),
         (b"\n<!DOCTYPE html>\n<html>", "a page (HTML)"),
-        (b"\x01\x02 lying\n", "a binary file of no known format"),
+        (b"\x01\x02 lying\n", "a binary file of unknown format"),
         (b"Attaching 1 probe...\n\n@start: 5\n", "no map in it is keyed by a stack"),
         (b"Samples:\nalloc/count inuse/bytes\n1 2: 1\n", "no value is called"),
     ];

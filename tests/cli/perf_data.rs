@@ -141,12 +141,12 @@ fn of_several_events_the_first_counts_and_lost_ones_are_a_frame() {
     let path = file.write(folder.path());
     let folded = collapse(&path, &[]).ok();
     assert_eq!(folded.text(), "[lost] 200\na_b;[unknown] 100\n");
-    assert!(folded.stderr.contains("samples taken of event cycles:u (1), left out: faults (1)"), "{}", folded.stderr);
+    assert!(folded.stderr.contains("using samples of event cycles:u (1); left out: faults (1)"), "{}", folded.stderr);
     let streamed = run("fg-collapse", ["-"], &file.stream()).ok();
     assert_eq!((streamed.text(), streamed.stderr), (folded.text(), folded.stderr));
     assert_eq!(collapse(&path, &["--event", "faults"]).ok().text(), "[lost] 6\na_b;[unknown] 3\n");
     let refused = collapse(&path, &["--event", "other"]);
-    assert!(refused.code() != 0 && refused.stderr.contains("no sample is of event other"), "{}", refused.stderr);
+    assert!(refused.code() != 0 && refused.stderr.contains("no sample of event other"), "{}", refused.stderr);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::support::process::wait_with_usage;
 use crate::support::statistics::{ensure, statistical};
 use crate::support::{command, tool};
 
-/// Returns the CPU time of fg-collapse for an input of no known format.
+/// Returns the CPU time of fg-collapse for an input of unknown format.
 fn cpu_time_to_reject(input: &[u8]) -> Duration {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(input).unwrap();

@@ -162,7 +162,7 @@ impl Entry {
     }
 
     pub(super) fn add(mut self, weight: Weight, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-        if !document.events.takes(&self.map) {
+        if !document.events.accept(&self.map) {
             return Ok(());
         }
         self.stacks.retain(|part| !part.frames.is_empty());

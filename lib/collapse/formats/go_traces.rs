@@ -12,7 +12,7 @@ use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
 use crate::collapse::text;
-use crate::collapse::units::quantity;
+use crate::collapse::units::parse_quantity;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -44,7 +44,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         } else if weight.is_some() {
             stack.push(&text::function(line.trim_ascii(), document.options), sink);
         } else {
-            match quantity(first).filter(|_| !rest.is_empty()) {
+            match parse_quantity(first).filter(|_| !rest.is_empty()) {
                 Some((value, base)) if unit.is_none_or(|unit| unit == base) || value.is_zero() => {
                     if unit.is_none() && !value.is_zero() {
                         document.unit(base);

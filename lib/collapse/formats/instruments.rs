@@ -14,7 +14,7 @@ use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Tree;
 use crate::collapse::text;
-use crate::collapse::units::quantity;
+use crate::collapse::units::parse_quantity;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -63,6 +63,6 @@ fn node(line: &[u8], own_column: usize) -> Option<(usize, &[u8], Weight, &'stati
     let own = columns.next()?.trim();
     let symbol = columns.last()?;
     let depth = text::indentation(symbol);
-    let (weight, base) = quantity(own)?;
+    let (weight, base) = parse_quantity(own)?;
     (depth < symbol.len()).then_some((depth, &symbol[depth..], weight, base))
 }

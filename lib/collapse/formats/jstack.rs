@@ -13,8 +13,8 @@ use bstr::ByteSlice as _;
 use super::java;
 use super::{Format, FormatReader};
 use crate::Error;
-use crate::collapse::chosen::Events;
 use crate::collapse::document::Document;
+use crate::collapse::filter::event::EventFilter;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
 use crate::collapse::{EventChoice, text};
@@ -74,7 +74,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let mut ended = true;
     document.unit("threads, once a dump");
     if document.options.event == EventChoice::First {
-        document.events = Events::new(EventChoice::Named(RUNNABLE.to_vec()));
+        document.events = EventFilter::new(EventChoice::Named(RUNNABLE.to_vec()));
     }
     while document.line(&mut line)? {
         let trimmed = line.trim_ascii();
@@ -116,7 +116,7 @@ impl Thread {
             return Ok(());
         }
         let state = if idle && state == RUNNABLE { b"RUNNABLE, but waits".to_vec() } else { state };
-        let taken = document.events.takes(&state);
+        let taken = document.events.accept(&state);
         stack.push(&name, sink);
         stack.add_leaf_first(if taken { Weight::ONE } else { Weight::ZERO }, sink)
     }

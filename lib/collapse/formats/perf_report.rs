@@ -131,7 +131,7 @@ impl Section {
     }
 
     fn add(self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-        if self.entries.is_empty() || !document.events.takes(&self.event) {
+        if self.entries.is_empty() || !document.events.accept(&self.event) {
             return Ok(());
         }
         let stacks = || self.entries.iter().flat_map(|entry| entry.stacks.iter().map(move |stack| (entry, stack)));

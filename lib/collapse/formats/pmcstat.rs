@@ -41,7 +41,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             tree.leave(0, sink)?;
             tell_missing(taken, missing, document)?;
             (missing, top) = (Weight::new(samples), None);
-            taken = document.events.takes_all(name, samples);
+            taken = document.events.accept_many(name, samples);
         } else if let Some((depth, name, count)) = node(&line) {
             if depth <= *top.get_or_insert(depth) {
                 missing = missing.saturating_sub(count);

@@ -85,10 +85,10 @@ impl Sample {
             (SampleWeight::Period, Some(count)) => Weight::new(count),
             _ => Weight::ONE,
         };
-        if !document.events.takes(&self.event) {
+        if !document.events.accept(&self.event) {
             return Ok(());
         }
-        document.events.counts(weight);
+        document.events.add_weight(weight);
         let ids = [(document.options.pid || document.options.tid, &self.pid), (document.options.tid, &self.tid)];
         for (id, mark) in ids.iter().zip([b'-', b'/']).filter(|((wanted, id), _)| *wanted && !id.is_empty()) {
             self.root.push(mark);

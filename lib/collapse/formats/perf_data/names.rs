@@ -8,7 +8,7 @@ use crate::collapse::Options;
 use crate::collapse::formats::perf_script::frame::Frame;
 use crate::collapse::formats::perf_script::name::Naming;
 use crate::collapse::sink::Sink;
-use crate::collapse::timeline::Moment;
+use crate::collapse::timeline::SampleTime;
 use crate::markers::NO_SPAN;
 use crate::markers::TRUNCATED;
 use crate::perf::data::files;
@@ -48,7 +48,7 @@ pub(super) fn fold(samples: &mut Samples<'_>, options: &Options, sink: &mut Sink
             names.stack(sample.stack, sink, &mut stack);
             let moment = if *has_times && sink.keeps_times() { Some(names.moment(sample, sink)) } else { None };
             if let Some(spans) = &options.spans {
-                let span = spans.at(sample.stamp.tid, sample.stamp.time).filter(|_| *has_times);
+                let span = spans.find(sample.stamp.tid, sample.stamp.time).filter(|_| *has_times);
                 stack.insert(0, sink.intern(span.unwrap_or(NO_SPAN)));
             }
             sink.add_at(&stack, Weights::plain(weigh(1, sample.period.into())), moment)?;
@@ -166,11 +166,11 @@ impl<'a> Names<'a> {
     }
 
     /// When a sample was taken, and by whom.
-    fn moment(&self, sample: &Kept, sink: &mut Sink) -> Moment {
+    fn moment(&self, sample: &Kept, sink: &mut Sink) -> SampleTime {
         let comm = self.recording.comm(&self.recording.stack(sample.stack));
         let mut thread = comm.trim_ascii().to_vec();
         thread.extend_from_slice(format!(" {}/{}", sample.stamp.pid, sample.stamp.tid).as_bytes());
-        Moment { time: sample.stamp.time, thread: sink.intern_thread(&thread) }
+        SampleTime { time: sample.stamp.time, thread: sink.intern_thread(&thread) }
     }
 
     /// The frames of a stack, root first.

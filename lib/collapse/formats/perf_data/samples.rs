@@ -2,8 +2,8 @@
 
 use crate::Error;
 use crate::collapse::Options;
-use crate::collapse::chosen::Events;
-use crate::collapse::origin::{Choice, Origin};
+use crate::collapse::filter::event::EventFilter;
+use crate::collapse::filter::sample::{SampleFilter, SampleInfo};
 use crate::perf::data::Head;
 use crate::perf::data::files::FileSearch;
 use crate::perf::event::{self, Event, Mmap, Sample, Stamp, sample_type as bit};
@@ -15,12 +15,12 @@ use crate::profile::{SampleWeight, Weight};
 pub(super) struct Samples<'a> {
     options: &'a Options,
     pub(super) recording: Recording,
-    pub(super) events: Events,
+    pub(super) events: EventFilter,
     /// Records that could not be understood.
     pub(super) malformed: u64,
     /// What the recording says of the machine that it was made on.
     pub(super) machine: Machine,
-    choice: Choice,
+    choice: SampleFilter,
     /// Whether all samples tell when they were taken.
     pub(super) has_times: bool,
     /// How many build-ids were taken in.
@@ -72,10 +72,10 @@ impl<'a> Samples<'a> {
         Self {
             options,
             recording,
-            events: Events::new(options.event.clone()),
+            events: EventFilter::new(options.event.clone()),
             malformed: 0,
             machine: Machine::default(),
-            choice: Choice::new(options),
+            choice: SampleFilter::new(options),
             has_times: true,
             build_ids: 0,
             records: 0,
@@ -109,7 +109,7 @@ impl<'a> Samples<'a> {
                 }
                 self.machine.copies_stacks |= sample.user.is_some();
                 self.recording.options.max_stack = attr.max_stack;
-                if self.events.takes(&attr.name) & self.is_chosen(stamp, attr.layout.sample_type)? {
+                if self.events.accept(&attr.name) & self.is_chosen(stamp, attr.layout.sample_type)? {
                     self.count_sample(stamp, sample);
                 }
             }
@@ -130,7 +130,7 @@ impl<'a> Samples<'a> {
     }
 
     fn count_sample(&mut self, stamp: Stamp, sample: Sample<'_>) {
-        self.events.counts(match self.options.weight {
+        self.events.add_weight(match self.options.weight {
             SampleWeight::Samples => Weight::ONE,
             SampleWeight::Period | SampleWeight::Microseconds => Weight::new(sample.period),
         });
@@ -140,19 +140,19 @@ impl<'a> Samples<'a> {
     /// Whether a sample is left in by the options that choose by when, where and by whom it was taken.
     fn is_chosen(&mut self, stamp: Stamp, sample_type: u64) -> Result<bool, Error> {
         self.has_times &= sample_type & bit::TIME != 0;
-        if self.choice.is_all() {
+        if self.choice.accepts_all() {
             return Ok(true);
         }
         let known = |bit: u64| sample_type & bit != 0;
         let comm = self.recording.comm_at(stamp);
-        let origin = Origin {
+        let origin = SampleInfo {
             time: known(bit::TIME).then_some(stamp.time),
             comm: self.recording.comms.name(comm),
             pid: known(bit::TID).then_some(stamp.pid),
             tid: known(bit::TID).then_some(stamp.tid),
             cpu: known(bit::CPU).then_some(stamp.cpu),
         };
-        self.choice.takes(&origin).map_err(|missing| Error::Invalid(missing.to_owned()))
+        self.choice.accepts(&origin).map_err(|missing| Error::Invalid(missing.to_owned()))
     }
 
     fn learn_build_ids(&mut self, head: &Head) {

@@ -29,7 +29,7 @@ use super::folded;
 use crate::Error;
 use crate::collapse::sink::Sink;
 use crate::collapse::spans::Spans;
-use crate::collapse::timeline::Moment;
+use crate::collapse::timeline::SampleTime;
 use crate::collapse::{Counts, Format, FormatReader, Options, Parser, Remarks};
 use crate::markers;
 use crate::profile::byte_map::{ByteMap, Key};
@@ -108,7 +108,7 @@ struct Sample<'a> {
     root: Root,
     weight: Weight,
     /// If that is asked for.
-    moment: Option<Moment>,
+    moment: Option<SampleTime>,
     /// Likewise.
     span: Option<FrameId>,
     /// What follows the event in its first line.

@@ -12,8 +12,8 @@ use super::header::{self, Header, Line};
 use super::name::Naming;
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::filter::args::parse_seconds;
 use crate::collapse::formats::{Format, FormatReader};
-use crate::collapse::select::nanoseconds;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
 use crate::collapse::text;
@@ -87,7 +87,7 @@ fn begin(header: &Header<'_>, naming: &Naming, sink: &mut Sink) -> Option<Switch
     let name = naming.thread(header);
     let leaf = if state.starts_with(b"R") { PREEMPTED } else { BLOCKED };
     Some(Switch {
-        time: nanoseconds(header.time?)?,
+        time: parse_seconds(header.time?)?,
         from,
         to,
         ended: state.starts_with(b"X") || state.starts_with(b"Z") || state.starts_with(b"x"),

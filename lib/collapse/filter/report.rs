@@ -1,34 +1,37 @@
-//! What the formats counted: samples of each event, and lost ones; and what is said of it.
+//! Reports which events were counted and which were left out, and sums up lost samples.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::{Counts, Event, EventChoice, Options};
 use crate::Error;
+use crate::collapse::{Counts, Event, EventChoice, Options};
 use crate::diagnostics::Diagnostics;
 use crate::profile::Weight;
 
-/// How many events are listed one by one.
-const SHOWN: usize = 8;
+/// Number of events that a message names.
+const LISTED_EVENTS: usize = 8;
 
-/// The lost samples, and what they weigh: each as much as the others in the mean.
-pub(super) struct Lost {
-    pub(super) samples: u64,
-    pub(super) weight: Weight,
+/// Lost samples and their weight: the mean weight of the others for each.
+pub(in crate::collapse) struct Lost {
+    pub(in crate::collapse) samples: u64,
+    pub(in crate::collapse) weight: Weight,
 }
 
-/// Says which events were left out: never in silence. Returns what was lost.
-pub(super) fn tell(
+/// Reports what was left out, and returns what was lost.
+///
+/// # Errors
+/// [`Error::Overflow`], and [`Error::Invalid`] if the input has no sample of the chosen event.
+pub(in crate::collapse) fn report(
     counts: &[Counts],
     options: &Options,
     nothing: bool,
     diagnostics: &mut Diagnostics,
 ) -> Result<Lost, Error> {
-    tell_units(counts, diagnostics);
-    let events = merged(counts);
-    tell_left_out(&events, &options.event, nothing, diagnostics)?;
+    report_units(counts, diagnostics);
+    let events = merge_events(counts);
+    report_left_out(&events, &options.event, nothing, diagnostics)?;
     if nothing && events.iter().any(|event| event.taken) {
-        diagnostics.warn("no sample is left by --time, --comm and their like");
+        diagnostics.warn("no sample matches --time, --comm and similar options");
     }
     let samples = counts.iter().map(|counts| counts.lost).fold(0, u64::saturating_add);
     let counted: u64 = events.iter().map(|event| event.counted).sum();
@@ -39,8 +42,8 @@ pub(super) fn tell(
     Ok(Lost { samples, weight: Weight::from_millionths(lost) })
 }
 
-/// All events, the one with the most samples first.
-fn merged(counts: &[Counts]) -> Vec<Event> {
+/// Merges equal events; the one with the most samples comes first.
+fn merge_events(counts: &[Counts]) -> Vec<Event> {
     let mut events: BTreeMap<&[u8], Event> = BTreeMap::new();
     for event in counts.iter().flat_map(|counts| &counts.events) {
         let nothing = || Event { samples: 0, counted: 0, weight: Weight::ZERO, ..event.clone() };
@@ -54,7 +57,8 @@ fn merged(counts: &[Counts]) -> Vec<Event> {
     events
 }
 
-fn tell_left_out(
+/// Reports the events whose samples were left out.
+fn report_left_out(
     events: &[Event],
     choice: &EventChoice,
     nothing: bool,
@@ -63,45 +67,46 @@ fn tell_left_out(
     if !events.iter().any(|event| !event.taken) {
         return Ok(());
     }
-    let (taken, left_out) = (list(events, true), list(events, false));
+    let (taken, left_out) = (list_events(events, true), list_events(events, false));
     match choice {
         EventChoice::Named(wanted) if nothing && taken.is_empty() => {
             let wanted = String::from_utf8_lossy(wanted);
-            return Err(Error::Invalid(format!("no sample is of event {wanted}; the input has {left_out}")));
+            return Err(Error::Invalid(format!("--event: no sample of event {wanted}; the input has {left_out}")));
         }
         EventChoice::First if taken.is_empty() => {
-            diagnostics.warn(&format!("nothing is taken; the input has {left_out}; --event chooses"));
+            diagnostics.warn(&format!("no event is selected; the input has {left_out}; use --event to select"));
         }
         EventChoice::First => {
-            diagnostics.warn(&format!("samples taken of event {taken}, left out: {left_out}; --event chooses"));
+            diagnostics.warn(&format!("using samples of event {taken}; left out: {left_out}; use --event to select"));
         }
-        _ => diagnostics.warn(&format!("samples taken of event {taken}, left out: {left_out}")),
+        _ => diagnostics.warn(&format!("using samples of event {taken}; left out: {left_out}")),
     }
     Ok(())
 }
 
-/// Says once that what is added up is not of one kind.
-fn tell_units(counts: &[Counts], diagnostics: &mut Diagnostics) {
+/// Warns once if weights of different units are added up.
+fn report_units(counts: &[Counts], diagnostics: &mut Diagnostics) {
     let mut units = counts.iter().filter_map(|counts| counts.unit.as_ref());
     let Some(first) = units.next() else { return };
     if let Some(other) = units.find(|unit| unit.name != first.name) {
         diagnostics.warn(&format!(
-            "{} weighs {} and {} weighs {}: their sum is neither",
-            first.input, first.name, other.input, other.name
+            "adding up different units: {} in {}, {} in {}",
+            first.name, first.input, other.name, other.input
         ));
     }
 }
 
-fn list(events: &[Event], taken: bool) -> String {
+/// Lists the events that were taken, or those that were not.
+fn list_events(events: &[Event], taken: bool) -> String {
     let chosen: Vec<&Event> = events.iter().filter(|event| event.taken == taken).collect();
-    let shown = chosen.iter().take(SHOWN).map(|event| format!("{} ({})", name(event), event.samples));
-    let more = chosen.len().checked_sub(SHOWN + 1).map(|more| format!("{} more", more + 1));
+    let shown = chosen.iter().take(LISTED_EVENTS).map(|event| format!("{} ({})", event_name(event), event.samples));
+    let more = chosen.len().checked_sub(LISTED_EVENTS + 1).map(|more| format!("{} more", more + 1));
     shown.chain(more).collect::<Vec<_>>().join(", ")
 }
 
-fn name(event: &Event) -> Cow<'_, str> {
+fn event_name(event: &Event) -> Cow<'_, str> {
     match &event.name[..] {
-        b"" => "(not named)".into(),
+        b"" => "(unnamed)".into(),
         name => String::from_utf8_lossy(name),
     }
 }

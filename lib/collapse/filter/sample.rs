@@ -1,10 +1,11 @@
-//! When, where and by whom a sample was taken, and whether it counts by that: for all formats whose samples tell it.
+//! Selects samples by time, thread, process and CPU, for all formats that record them.
 
-use super::{NumberList, OffsetSpan, Options, TimeSpan};
+use super::args::{NumberList, OffsetSpan, TimeSpan};
+use crate::collapse::Options;
 
-/// What the options ask for, and the first sample's time where others are measured from it.
+/// The conditions that the options set on samples.
 #[derive(Clone, Debug)]
-pub(super) struct Choice {
+pub(in crate::collapse) struct SampleFilter {
     time: Option<TimeSpan>,
     offset: Option<OffsetSpan>,
     comms: Vec<Vec<u8>>,
@@ -12,29 +13,30 @@ pub(super) struct Choice {
     tids: Option<NumberList>,
     cpus: Option<NumberList>,
     no_idle: bool,
+    /// Time of the first sample, to which relative spans refer.
     first: Option<u64>,
 }
 
-/// When, where and by whom a sample was taken, as far as it is known.
+/// Time, thread and CPU of a sample, as far as they are known.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Origin<'a> {
-    /// In nanoseconds.
-    pub(super) time: Option<u64>,
-    pub(super) comm: &'a [u8],
-    pub(super) pid: Option<u32>,
-    pub(super) tid: Option<u32>,
-    pub(super) cpu: Option<u32>,
+pub(in crate::collapse) struct SampleInfo<'a> {
+    /// Nanoseconds on the clock of the recording.
+    pub(in crate::collapse) time: Option<u64>,
+    pub(in crate::collapse) comm: &'a [u8],
+    pub(in crate::collapse) pid: Option<u32>,
+    pub(in crate::collapse) tid: Option<u32>,
+    pub(in crate::collapse) cpu: Option<u32>,
 }
 
-impl Choice {
-    pub(super) fn new(options: &Options) -> Self {
+impl SampleFilter {
+    pub(in crate::collapse) fn new(options: &Options) -> Self {
         let Options { time, offset, no_idle, .. } = *options;
         let Options { comms, pids, tids, cpus, .. } = options.clone();
         Self { time, offset, comms, pids, tids, cpus, no_idle, first: None }
     }
 
-    /// Whether all samples count.
-    pub(super) fn is_all(&self) -> bool {
+    /// True if no condition is set.
+    pub(in crate::collapse) fn accepts_all(&self) -> bool {
         let lists = [&self.pids, &self.tids, &self.cpus];
         self.time.is_none()
             && self.offset.is_none()
@@ -43,50 +45,41 @@ impl Choice {
             && lists.iter().all(|list| list.is_none())
     }
 
-    /// Whether what the first sample decides is not decided yet.
-    pub(super) fn awaits_first(&self) -> bool {
+    /// True if the time of the first sample is needed and not known yet.
+    pub(in crate::collapse) fn needs_first_time(&self) -> bool {
         self.first.is_none() && self.time.is_some_and(|span| span.is_relative())
     }
 
-    /// Whether a sample counts.
+    /// Returns true if a sample meets all conditions.
     ///
     /// # Errors
-    /// What the sample does not tell that an option asks for.
-    pub(super) fn takes(&mut self, origin: &Origin<'_>) -> Result<bool, &'static str> {
-        let in_time = self.in_time(origin)?;
+    /// A message if the sample lacks a property that a condition needs.
+    pub(in crate::collapse) fn accepts(&mut self, info: &SampleInfo<'_>) -> Result<bool, &'static str> {
+        let in_time = self.accepts_time(info)?;
         let listed = |list: &Option<NumberList>, number: Option<u32>, missing| match list {
             None => Ok(true),
             Some(list) => number.map(|number| list.contains(number)).ok_or(missing),
         };
         Ok(in_time
-            && (!self.no_idle || !origin.is_idle())
-            && self.of_thread(origin.comm)
-            && listed(
-                &self.pids,
-                origin.pid,
-                "a sample without a process id, so that -p cannot tell whether it counts",
-            )?
-            && listed(
-                &self.tids,
-                origin.tid,
-                "a sample without a thread id, so that -t cannot tell whether it counts",
-            )?
-            && listed(&self.cpus, origin.cpu, "a sample without a CPU, so that --cpu cannot tell whether it counts")?)
+            && (!self.no_idle || !info.is_idle())
+            && self.accepts_comm(info.comm)
+            && listed(&self.pids, info.pid, "a sample has no process id, which -p needs")?
+            && listed(&self.tids, info.tid, "a sample has no thread id, which -t needs")?
+            && listed(&self.cpus, info.cpu, "a sample has no CPU, which --cpu needs")?)
     }
 
-    fn in_time(&mut self, origin: &Origin<'_>) -> Result<bool, &'static str> {
+    fn accepts_time(&mut self, info: &SampleInfo<'_>) -> Result<bool, &'static str> {
         if self.time.is_none() && self.offset.is_none() {
             return Ok(true);
         }
-        let time =
-            origin.time.ok_or("a sample without a time, so that --time or --offset cannot tell whether it counts")?;
+        let time = info.time.ok_or("a sample has no time, which --time and --offset need")?;
         let first = *self.first.get_or_insert(time);
         Ok(self.time.is_none_or(|span| span.contains(time, first))
             && self.offset.is_none_or(|span| span.contains(time)))
     }
 
-    /// By its name as it is, or as it is shown, with `_` for blanks.
-    fn of_thread(&self, comm: &[u8]) -> bool {
+    /// Compares with the thread name as recorded and as shown, with `_` for blanks.
+    fn accepts_comm(&self, comm: &[u8]) -> bool {
         let same = |name: &Vec<u8>| {
             let as_shown = |byte: &u8| if *byte == b' ' { b'_' } else { *byte };
             name == comm || name.iter().copied().eq(comm.iter().map(as_shown))
@@ -95,8 +88,8 @@ impl Choice {
     }
 }
 
-impl Origin<'_> {
-    /// Whether it is the thread that a CPU runs when it has nothing to do.
+impl SampleInfo<'_> {
+    /// True for the idle thread of a CPU, whose thread id is 0.
     fn is_idle(&self) -> bool {
         self.tid == Some(0) || self.tid.is_none() && self.comm.starts_with(b"swapper")
     }
@@ -104,19 +97,19 @@ impl Origin<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Choice, Origin};
+    use super::{SampleFilter, SampleInfo};
     use crate::collapse::Options;
 
-    fn takes(options: &Options, origin: &Origin<'_>) -> Result<bool, &'static str> {
-        Choice::new(options).takes(origin)
+    fn accepts(options: &Options, info: &SampleInfo<'_>) -> Result<bool, &'static str> {
+        SampleFilter::new(options).accepts(info)
     }
 
     #[test]
-    fn each_option_must_be_met() {
-        let sample = Origin { time: Some(7_250_000_000), comm: b"a b", pid: Some(1), tid: Some(2), cpu: Some(3) };
+    fn all_conditions_must_hold() {
+        let sample = SampleInfo { time: Some(7_250_000_000), comm: b"a b", pid: Some(1), tid: Some(2), cpu: Some(3) };
         let (one, two) = ("1".parse().ok(), "2".parse().ok());
         let none = Options::default();
-        assert!(Choice::new(&none).is_all() && takes(&none, &sample).unwrap());
+        assert!(SampleFilter::new(&none).accepts_all() && accepts(&none, &sample).unwrap());
         for (options, expected) in [
             (Options { pids: one.clone(), ..none.clone() }, true),
             (Options { pids: two.clone(), ..none.clone() }, false),
@@ -131,31 +124,31 @@ mod tests {
             (Options { time: "7,7.25".parse().ok(), offset: "0,1".parse().ok(), ..none.clone() }, false),
             (Options { time: "7,8".parse().ok(), offset: "0.3,1".parse().ok(), ..none.clone() }, false),
         ] {
-            assert!(!Choice::new(&options).is_all());
-            assert_eq!(takes(&options, &sample), Ok(expected), "{options:?}");
+            assert!(!SampleFilter::new(&options).accepts_all());
+            assert_eq!(accepts(&options, &sample), Ok(expected), "{options:?}");
         }
     }
 
     #[test]
-    fn what_a_sample_does_not_tell_cannot_be_chosen_by() {
-        let unknown = Origin::default();
+    fn rejects_samples_that_lack_a_needed_property() {
+        let unknown = SampleInfo::default();
         let one = "1".parse().ok();
         for options in [
             Options { pids: one.clone(), ..Options::default() },
             Options { cpus: one, ..Options::default() },
             Options { offset: ",".parse().ok(), ..Options::default() },
         ] {
-            assert!(takes(&options, &unknown).is_err(), "{options:?}");
+            assert!(accepts(&options, &unknown).is_err(), "{options:?}");
         }
     }
 
     #[test]
-    fn idle_is_the_thread_without_a_number() {
+    fn the_idle_thread_has_id_zero() {
         let options = Options { no_idle: true, ..Options::default() };
         for (comm, tid, expected) in
             [(&b"swapper"[..], Some(0), false), (b"swapper/1", None, false), (b"swapper", Some(5), true)]
         {
-            assert_eq!(takes(&options, &Origin { comm, tid, ..Origin::default() }), Ok(expected));
+            assert_eq!(accepts(&options, &SampleInfo { comm, tid, ..SampleInfo::default() }), Ok(expected));
         }
     }
 }

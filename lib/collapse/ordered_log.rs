@@ -1,4 +1,4 @@
-//! What the threads report of their blocks, taken in the order of the blocks.
+//! Reports of parser threads, processed in the order of their blocks.
 
 use std::collections::BTreeMap;
 
@@ -10,55 +10,55 @@ use crate::markers;
 use crate::output::Output;
 use crate::profile::{Weight, Weights};
 
-/// One input's blocks.
-pub(super) struct Log<'a> {
+/// The log of one input: diagnostics and ordered samples of its blocks, in input order.
+pub(super) struct OrderedLog<'a> {
     name: String,
     read: usize,
     lines: u64,
     next: u64,
-    /// How many lines or other things were malformed.
-    complaints: u64,
+    /// Number of problems that were reported.
+    problems: u64,
     waiting: BTreeMap<u64, (Remarks, Option<Runs>)>,
     diagnostics: &'a mut Diagnostics,
-    in_order: Option<&'a mut dyn TakesRuns>,
+    in_order: Option<&'a mut dyn RunSink>,
 }
 
-/// Where the samples of a block go, if they are wanted in order.
-trait TakesRuns: Send {
-    fn take(&mut self, runs: &Runs) -> Result<(), Error>;
+/// Receives the samples of a block, if they are wanted in order.
+trait RunSink: Send {
+    fn add_runs(&mut self, runs: &Runs) -> Result<(), Error>;
 }
 
-impl<'a> Log<'a> {
-    pub(super) fn new(name: String, diagnostics: &'a mut Diagnostics, in_order: Option<&'a mut InOrder<'_>>) -> Self {
-        let in_order = in_order.map(|in_order| in_order as &mut dyn TakesRuns);
-        Self { name, read: 0, lines: 0, next: 0, complaints: 0, waiting: BTreeMap::new(), diagnostics, in_order }
+impl<'a> OrderedLog<'a> {
+    pub(super) fn new(name: String, diagnostics: &'a mut Diagnostics, in_order: Option<&'a mut RunWriter<'_>>) -> Self {
+        let in_order = in_order.map(|in_order| in_order as &mut dyn RunSink);
+        Self { name, read: 0, lines: 0, next: 0, problems: 0, waiting: BTreeMap::new(), diagnostics, in_order }
     }
 
-    /// Tells how much of the input was parsed so far, to whoever watches.
+    /// Shows progress: `parsed` more bytes are parsed.
     pub(super) fn progress(&mut self, parsed: usize) {
         self.read += parsed;
         let Self { diagnostics, name, read, .. } = self;
         diagnostics.show_progress(|| format!("{name}: {} MB read", *read / 1_000_000));
     }
 
-    /// A line, by its number, that is not of the format's form.
+    /// Reports a malformed line.
     pub(super) fn malformed(&mut self, line: u64, what: &str) -> Result<(), Error> {
-        self.complaints += 1;
+        self.problems += 1;
         self.diagnostics.malformed(&self.name, line, what)
     }
 
-    /// So many other things are wrong, of which the caller tells.
-    pub(super) fn complain(&mut self, count: u64) {
-        self.complaints += count;
+    /// Counts problems that the caller reports.
+    pub(super) fn add_problems(&mut self, count: u64) {
+        self.problems += count;
     }
 
-    /// Says that the input has no stacks, unless it was said why.
+    /// Warns that the input has no stacks, unless a problem was reported.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] if all must be well-formed.
-    pub(super) fn tell_nothing(&mut self) -> Result<(), Error> {
-        let what = "there are no stacks in it";
-        if self.complaints > 0 {
+    /// [`Error::Unreadable`] with `--strict`.
+    pub(super) fn report_no_stacks(&mut self) -> Result<(), Error> {
+        let what = "no stacks found";
+        if self.problems > 0 {
             return Ok(());
         }
         if self.is_strict() {
@@ -68,22 +68,22 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    /// Whether the first thing that is wrong is to be an error.
+    /// True with `--strict`: the first problem is an error.
     pub(super) fn is_strict(&self) -> bool {
         self.diagnostics.is_strict()
     }
 
-    /// Something worth knowing of this input.
+    /// Warns about this input.
     pub(super) fn warn(&mut self, what: &str) {
         self.diagnostics.warn(&format!("{}: {what}", self.name));
     }
 
-    /// Something for those who asked with `-v`.
+    /// Prints a note about this input with `-v`.
     pub(super) fn note(&mut self, what: &str) {
         self.diagnostics.note(&format!("{}: {what}", self.name));
     }
 
-    /// Takes what there is to say of a block, and tells all those whose turn it is.
+    /// Adds the remarks and samples of a block, and processes all blocks that are complete in order.
     pub(super) fn add(&mut self, number: u64, remarks: Remarks, runs: Option<Runs>) -> Result<(), Error> {
         self.waiting.insert(number, (remarks, runs));
         while let Some((remarks, runs)) = self.waiting.remove(&self.next) {
@@ -91,7 +91,7 @@ impl<'a> Log<'a> {
                 self.malformed(self.lines + line, what)?;
             }
             if let (Some(in_order), Some(runs)) = (&mut self.in_order, runs) {
-                in_order.take(&runs)?;
+                in_order.add_runs(&runs)?;
             }
             self.lines += remarks.lines;
             self.next += 1;
@@ -100,19 +100,19 @@ impl<'a> Log<'a> {
     }
 }
 
-/// Writes samples in the order of the input, equal neighbours added up.
-pub(super) struct InOrder<'a> {
+/// Writes samples in the order of the input; equal neighbours are added up.
+pub(super) struct RunWriter<'a> {
     output: &'a mut Output,
     stack: Vec<u8>,
     weights: Weights,
 }
 
-impl<'a> InOrder<'a> {
+impl<'a> RunWriter<'a> {
     pub(super) fn new(output: &'a mut Output) -> Self {
         Self { output, stack: Vec::new(), weights: Weights::default() }
     }
 
-    /// Writes what is left, and how much was lost.
+    /// Writes the last sample and the weight of lost ones.
     pub(super) fn finish(mut self, lost: Weight) -> Result<(), Error> {
         self.write()?;
         if !lost.is_zero() {
@@ -135,8 +135,8 @@ impl<'a> InOrder<'a> {
     }
 }
 
-impl TakesRuns for InOrder<'_> {
-    fn take(&mut self, runs: &Runs) -> Result<(), Error> {
+impl RunSink for RunWriter<'_> {
+    fn add_runs(&mut self, runs: &Runs) -> Result<(), Error> {
         for (stack, weights) in runs.iter() {
             if stack == self.stack {
                 self.weights.add(weights)?;

@@ -1,20 +1,20 @@
-//! What the options that choose samples are given: events, spans of time, lists of numbers.
+//! Arguments of the options that select samples: events, time spans, lists of numbers.
 //!
-//! Every span has its beginning in it and its end not: neighbouring spans have no sample in common, and miss none.
+//! Spans are half-open: the start is included, the end is not. Adjacent spans share no sample and miss none.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Which event's samples count.
+/// The event whose samples count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum EventChoice {
-    /// Those of the first that the input shows.
+    /// The first event in the input.
     #[default]
     First,
-    /// All, added up.
+    /// All events, added up.
     All,
-    /// Those of one, named with its modifiers (`cycles:u`) or without them (`cycles`).
+    /// The event of this name, with modifiers (`cycles:u`) or without (`cycles`).
     Named(Vec<u8>),
 }
 
@@ -36,26 +36,26 @@ pub struct TimeSpan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bound {
     Open,
-    /// In nanoseconds on the recording's clock.
+    /// Nanoseconds on the clock of the recording.
     At(u64),
-    /// In nanoseconds from the first sample.
+    /// Nanoseconds after the first sample.
     After(u64),
 }
 
 impl TimeSpan {
-    /// Whether it begins or ends at so much time from the first sample.
+    /// True if a bound is relative to the first sample.
     pub fn is_relative(&self) -> bool {
         [self.from, self.to].iter().any(|bound| matches!(bound, Bound::After(_)))
     }
 
-    /// Whether a time lies within it, given the first sample's. In nanoseconds.
+    /// True if the span contains `time`, given the time of the first sample. Both are nanoseconds.
     pub fn contains(&self, time: u64, first: u64) -> bool {
-        let place = |bound: Bound| match bound {
+        let absolute = |bound: Bound| match bound {
             Bound::Open => None,
             Bound::At(time) => Some(time),
             Bound::After(delay) => Some(first.saturating_add(delay)),
         };
-        place(self.from).is_none_or(|from| from <= time) && place(self.to).is_none_or(|to| time < to)
+        absolute(self.from).is_none_or(|from| from <= time) && absolute(self.to).is_none_or(|to| time < to)
     }
 }
 
@@ -65,8 +65,8 @@ impl FromStr for TimeSpan {
     fn from_str(text: &str) -> Result<Self, String> {
         let bound = |text: &str| match text.strip_prefix('+') {
             _ if text.is_empty() => Ok(Bound::Open),
-            Some(delay) => nanoseconds(delay.as_bytes()).map(Bound::After).ok_or(()),
-            None => nanoseconds(text.as_bytes()).map(Bound::At).ok_or(()),
+            Some(delay) => parse_seconds(delay.as_bytes()).map(Bound::After).ok_or(()),
+            None => parse_seconds(text.as_bytes()).map(Bound::At).ok_or(()),
         };
         let ends = text.split_once(',').ok_or(()).and_then(|(from, to)| Ok((bound(from)?, bound(to)?)));
         match ends {
@@ -79,7 +79,7 @@ impl FromStr for TimeSpan {
     }
 }
 
-/// A part of every second, by the recording's clock.
+/// A part of each second, on the clock of the recording.
 ///
 /// # Example
 /// ```
@@ -95,12 +95,12 @@ pub struct OffsetSpan {
 }
 
 impl OffsetSpan {
-    /// Its beginning and its end, in nanoseconds.
+    /// Returns start and end in nanoseconds.
     pub fn bounds(&self) -> (u64, u64) {
         (self.from, self.to)
     }
 
-    /// Whether a time, in nanoseconds, lies within it.
+    /// True if the span contains a time, in nanoseconds.
     pub fn contains(&self, time: u64) -> bool {
         (self.from..self.to).contains(&(time % SECOND))
     }
@@ -110,7 +110,7 @@ impl FromStr for OffsetSpan {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bound = |text: &str, open: u64| if text.is_empty() { Some(open) } else { nanoseconds(text.as_bytes()) };
+        let bound = |text: &str, open: u64| if text.is_empty() { Some(open) } else { parse_seconds(text.as_bytes()) };
         let ends = text.split_once(',').and_then(|(from, to)| Some((bound(from, 0)?, bound(to, SECOND)?)));
         let ends = ends.filter(|(from, to)| from < to && *to <= SECOND);
         let expected = || "expected FROM,TO within a second, as in 0.2,0.25".to_owned();
@@ -118,11 +118,11 @@ impl FromStr for OffsetSpan {
     }
 }
 
-/// In nanoseconds.
+/// One second in nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 
-/// Reads seconds with a fraction.
-pub(super) fn nanoseconds(text: &[u8]) -> Option<u64> {
+/// Parses seconds with an optional fraction; returns nanoseconds.
+pub(in crate::collapse) fn parse_seconds(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?;
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -138,7 +138,7 @@ pub(super) fn nanoseconds(text: &[u8]) -> Option<u64> {
 pub struct NumberList(Vec<RangeInclusive<u32>>);
 
 impl NumberList {
-    /// Whether it lists a number.
+    /// True if the list contains a number.
     pub fn contains(&self, number: u32) -> bool {
         self.0.iter().any(|range| range.contains(&number))
     }
@@ -147,10 +147,10 @@ impl NumberList {
 impl fmt::Display for NumberList {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, range) in self.0.iter().enumerate() {
-            let divider = if number == 0 { "" } else { "," };
+            let separator = if number == 0 { "" } else { "," };
             match range.start() == range.end() {
-                true => write!(out, "{divider}{}", range.start())?,
-                false => write!(out, "{divider}{}-{}", range.start(), range.end())?,
+                true => write!(out, "{separator}{}", range.start())?,
+                false => write!(out, "{separator}{}-{}", range.start(), range.end())?,
             }
         }
         Ok(())
@@ -172,20 +172,20 @@ impl FromStr for NumberList {
 
 #[cfg(test)]
 mod tests {
-    use super::{NumberList, OffsetSpan, TimeSpan, nanoseconds};
+    use super::{NumberList, OffsetSpan, TimeSpan, parse_seconds};
 
     #[test]
-    fn times_are_read_to_the_nanosecond() {
-        assert_eq!(nanoseconds(b"12.5"), Some(12_500_000_000));
-        assert_eq!(nanoseconds(b"0.0000000019"), Some(1));
-        assert_eq!(nanoseconds(b"7"), Some(7_000_000_000));
+    fn parses_times_to_the_nanosecond() {
+        assert_eq!(parse_seconds(b"12.5"), Some(12_500_000_000));
+        assert_eq!(parse_seconds(b"0.0000000019"), Some(1));
+        assert_eq!(parse_seconds(b"7"), Some(7_000_000_000));
         for bad in ["", "x", "1.x", "-1", "99999999999999999999", "1.5.2"] {
-            assert_eq!(nanoseconds(bad.as_bytes()), None, "{bad}");
+            assert_eq!(parse_seconds(bad.as_bytes()), None, "{bad}");
         }
     }
 
     #[test]
-    fn a_span_may_be_open() {
+    fn bounds_of_a_span_are_optional() {
         let span = |text: &str| text.parse::<TimeSpan>().unwrap();
         assert!(span("1,").contains(u64::MAX, 0) && !span("1,").contains(999_999_999, 0));
         assert!(span(",1").contains(999_999_999, 0) && !span(",1").contains(1_000_000_000, 0));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_every_second_may_be_open_and_no_longer() {
+    fn offset_spans_lie_within_a_second() {
         let span = |text: &str| text.parse::<OffsetSpan>().unwrap();
         assert!(span(",0.1").contains(3_000_000_000) && !span(",0.1").contains(3_100_000_000));
         assert!(span("0.9,").contains(3_999_999_999) && span(",") == span("0,1"));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_listed() {
+    fn parses_lists_of_numbers() {
         let cpus: NumberList = "0-1,7".parse().unwrap();
         assert_eq!(cpus.to_string(), "0-1,7");
         assert!(cpus.contains(1) && cpus.contains(7) && !cpus.contains(2));

@@ -1,6 +1,6 @@
-//! Folded files that are sorted already: merged without holding them in memory.
+//! Merges sorted folded files as streams.
 
-use super::driver::working;
+use super::driver::worker_threads;
 use super::{Options, detect};
 use crate::Error;
 use crate::diagnostics::Diagnostics;
@@ -9,15 +9,16 @@ use crate::folded::{check_sorted, merge_parallel, merge_sorted};
 use crate::input::{Blocks, FileRange, Source};
 use crate::output::Output;
 
-/// Merges all sources, if they are sorted folded files of which nothing is asked that they do not tell, and says whether
-/// they are. Each is scanned once before the first
-/// byte is written, so that a file out of order is found in time; what is no file is not looked at, since it can be read
-/// only once.
+/// Merges all sources and returns true, if all are sorted folded files and the options do not filter samples. Else nothing is
+/// written and the result is false.
+///
+/// Each file is scanned before the first byte is written, so that a file out of order is found in time. Pipes do not qualify,
+/// because they can be read only once.
 ///
 /// # Errors
-/// [`Error::Write`] and [`Error::Overflow`]. What cannot be read is no sorted file.
+/// [`Error::Write`] and [`Error::Overflow`]. A source that cannot be read counts as not sorted.
 pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Output) -> Result<bool, Error> {
-    if options.ask_for_origin() {
+    if options.filters_samples() {
         return Ok(false);
     }
     let Some(scanned) = check_sorted(sources, |input| is_folded(input, options)) else { return Ok(false) };
@@ -27,10 +28,10 @@ pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Outpu
         return Ok(false);
     }
     let name = output.name().to_owned();
-    // More files than may be open at once are read one after the other.
+    // If there are more files than may be open at once, they are not merged as streams.
     let Ok(files) = plain_files(sources) else { return Ok(false) };
     match files.zip(first) {
-        Some((files, kind)) => merge_parallel(files, kind, working(options), &name, output)?,
+        Some((files, kind)) => merge_parallel(files, kind, worker_threads(options), &name, output)?,
         None => {
             let Ok(inputs) = open(sources) else { return Ok(false) };
             merge_sorted(inputs, |_, input| input.next_stack(), Ok, None, &name, output)?;
@@ -39,10 +40,10 @@ pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Outpu
     Ok(true)
 }
 
-/// Merges sources that are promised to be sorted folded text, pipes too.
+/// Merges sources that the caller declares to be sorted folded text; pipes too.
 ///
 /// # Errors
-/// [`Error::Malformed`] where they are not, and as [`merge_if_sorted`].
+/// [`Error::Malformed`] at the first line out of order, and those of [`merge_if_sorted`].
 pub fn merge_promised(sources: &[Source], diagnostics: &mut Diagnostics, output: &mut Output) -> Result<(), Error> {
     let name = output.name().to_owned();
     let step = |_, input: &mut SortedReader| loop {
@@ -53,7 +54,7 @@ pub fn merge_promised(sources: &[Source], diagnostics: &mut Diagnostics, output:
                 diagnostics.malformed(input.name(), input.number(), "expected a stack and its weight")?
             }
             LineStatus::OutOfOrder => {
-                let what = "out of order, which --sorted says it is not".to_owned();
+                let what = "out of order; omit --sorted".to_owned();
                 return Err(Error::Malformed { name: input.name().to_owned(), line: input.number(), what });
             }
         }
@@ -61,19 +62,21 @@ pub fn merge_promised(sources: &[Source], diagnostics: &mut Diagnostics, output:
     merge_sorted(open(sources)?, step, Ok, None, &name, output)
 }
 
+/// Opens all sources as sorted streams.
 fn open(sources: &[Source]) -> Result<Vec<SortedReader>, Error> {
     Ok(read_sorted(sources.iter().map(Source::open).collect::<Result<Vec<_>, _>>()?))
 }
 
-/// The files, if none is compressed.
+/// Opens all sources as files, if none is compressed or a pipe.
 fn plain_files(sources: &[Source]) -> Result<Option<Vec<FileRange>>, Error> {
     sources.iter().map(FileRange::open).collect()
 }
 
+/// True if an input is folded text or blank.
 fn is_folded(input: &mut Blocks, options: &Options) -> bool {
-    match detect::format(input, options) {
+    match detect::detect_format(input, options) {
         Ok(Some(format)) => format.is_folded(),
-        // Nothing at all is nothing to merge.
+        // A blank file is empty folded text.
         other => other.is_ok(),
     }
 }

@@ -1,0 +1,108 @@
+//! Selects samples by event, and counts the samples of each event.
+
+use crate::collapse::{Event, EventChoice};
+use crate::profile::Weight;
+use crate::profile::byte_map::{ByteMap, Key};
+
+/// The events seen so far, and which of them count.
+pub(in crate::collapse) struct EventFilter {
+    choice: EventChoice,
+    seen: Vec<Event>,
+    numbers: ByteMap<usize>,
+    last: usize,
+}
+
+impl EventFilter {
+    pub(in crate::collapse) fn new(choice: EventChoice) -> Self {
+        Self { choice, seen: Vec::new(), numbers: ByteMap::default(), last: 0 }
+    }
+
+    /// Returns a filter with the same choice for another thread. `None` until the first event is known, if the choice is
+    /// [`EventChoice::First`].
+    pub(in crate::collapse) fn fork(&self) -> Option<Self> {
+        if self.choice == EventChoice::First && self.seen.is_empty() {
+            return None;
+        }
+        let mut fork = Self::new(self.choice.clone());
+        for event in &self.seen {
+            fork.numbers.insert(Key::new(&event.name), fork.seen.len());
+            fork.seen.push(Event { samples: 0, counted: 0, weight: Weight::ZERO, ..event.clone() });
+        }
+        Some(fork)
+    }
+
+    pub(in crate::collapse) fn seen(&self) -> &[Event] {
+        &self.seen
+    }
+
+    /// Counts a sample of an event; returns true if it is selected.
+    pub(in crate::collapse) fn accept(&mut self, name: &[u8]) -> bool {
+        self.accept_many(name, 1)
+    }
+
+    /// Counts several samples of an event; returns true if they are selected.
+    pub(in crate::collapse) fn accept_many(&mut self, name: &[u8], samples: u64) -> bool {
+        if self.seen.get(self.last).is_none_or(|event| event.name != name) {
+            self.last = self.index_of(name);
+        }
+        let event = &mut self.seen[self.last];
+        event.samples = event.samples.saturating_add(samples);
+        event.taken
+    }
+
+    /// Adds the weight of the sample that was counted last.
+    pub(in crate::collapse) fn add_weight(&mut self, weight: Weight) {
+        let event = &mut self.seen[self.last];
+        event.counted += 1;
+        event.weight = event.weight.checked_add(weight).unwrap_or(event.weight);
+    }
+
+    /// Returns the index of an event, which it adds if it is new.
+    fn index_of(&mut self, name: &[u8]) -> usize {
+        let key = Key::new(name);
+        self.numbers.get(key).unwrap_or_else(|| {
+            let taken = match &self.choice {
+                EventChoice::First => self.seen.is_empty(),
+                EventChoice::All => true,
+                EventChoice::Named(wanted) => name == wanted || without_modifiers(name) == &wanted[..],
+            };
+            self.numbers.insert(key, self.seen.len());
+            let name = name.to_vec();
+            self.seen.push(Event { name, taken, samples: 0, counted: 0, weight: Weight::ZERO });
+            self.seen.len() - 1
+        })
+    }
+}
+
+/// Returns the event's name without modifiers such as `:ppp` or `:u`. The colon in a tracepoint's name is no modifier.
+fn without_modifiers(name: &[u8]) -> &[u8] {
+    match memchr::memrchr(b':', name) {
+        Some(colon) if name[colon + 1..].iter().all(|byte| b"ukhGHIpPSDeWb".contains(byte)) => &name[..colon],
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EventChoice, EventFilter};
+
+    #[test]
+    fn matches_names_with_or_without_modifiers() {
+        let mut events = EventFilter::new(EventChoice::Named(b"cycles".to_vec()));
+        assert!(events.accept(b"cycles:ppp") && events.accept(b"cycles") && !events.accept(b"instructions:u"));
+        let mut events = EventFilter::new(EventChoice::Named(b"cycles:u".to_vec()));
+        assert!(events.accept(b"cycles:u") && !events.accept(b"cycles:ppp") && !events.accept(b"cycles"));
+        let mut events = EventFilter::new(EventChoice::Named(b"sched".to_vec()));
+        assert!(!events.accept(b"sched:sched_switch"));
+    }
+
+    #[test]
+    fn selects_the_first_event_by_default() {
+        let mut events = EventFilter::new(EventChoice::First);
+        assert!(events.fork().is_none());
+        assert!(events.accept(b"a:u") && !events.accept(b"a") && events.accept(b"a:u"));
+        let mut fork = events.fork().expect("the first event is known");
+        assert!(!fork.accept(b"a") && fork.accept(b"a:u"));
+        assert_eq!(events.seen().iter().map(|event| event.samples).collect::<Vec<_>>(), [2, 1]);
+    }
+}

@@ -1,0 +1,6 @@
+//! Which samples of an input count: by event, time, thread and CPU.
+
+pub(super) mod args;
+pub(super) mod event;
+pub(super) mod report;
+pub(super) mod sample;

@@ -1,0 +1,75 @@
+//! Recognizes files that cannot be folded, and says what to do with them.
+
+use super::text;
+use crate::bytes::strip_bom;
+
+/// First bytes of unsupported files.
+const MAGIC: [(&[u8], &str); 15] = [
+    (b"FLR\0", "a Java Flight Recorder file; convert it with async-profiler: `jfrconv -o collapsed FILE FILE.folded`"),
+    (b"MOJ", "a binary file of Austin; convert it: `mojo2austin FILE OUTPUT`"),
+    (
+        b"heap profile:",
+        "a heap profile as text; fetch Go's without debug=1, or convert one of gperftools: `pprof -raw PROGRAM FILE`",
+    ),
+    (b"--- contention:", "a block profile of Go as text; fetch it without debug=1"),
+    (b"--- mutex:", "a mutex profile of Go as text; fetch it without debug=1"),
+    (b"JAVA PROFILE", "a Java heap dump, which has objects but no stacks"),
+    (b"\x7fELF", "a program, not a profile"),
+    (b"gmon\x01\0\0\0", GPROF),
+    (b"Flat profile:", GPROF),
+    (b"{)\x03", CPROFILE),
+    (b"{\xa9\x03", CPROFILE),
+    (b"\xfb)\x03", CPROFILE),
+    (b"\xfb\xa9\x03", CPROFILE),
+    (b"PK\x03\x04", "a zip archive; unpack it: `unzip -p FILE | fg-collapse`"),
+    (b"%PDF-", "a PDF document; give the profile it was made from"),
+];
+
+const GPROF: &str =
+    "a gprof profile, which has functions and callers but no stacks; record with `fg-record` or `perf record -g`";
+const CPROFILE: &str =
+    "a cProfile profile, which has functions and callers but no stacks; record with `py-spy record -f raw`";
+const HEAP: &str =
+    "a heap profile of massif or dhat; run valgrind --tool=massif --xtree-memory=full and give its xtmemory.kcg file";
+const PICTURE: &str = "an SVG picture; give the folded stacks it was drawn from";
+const TABLE: &str =
+    "a table of functions without stacks; give the profile itself, or the output of `go tool pprof -traces`";
+const PAGE: &str = "an HTML page; give the profile it was made from, or use async-profiler's -o collapsed";
+
+/// Returns what an unsupported file is and what to do with it, or `None` if the file is not known.
+pub(super) fn explain(head: &[u8]) -> Option<&'static str> {
+    let found = MAGIC.iter().find(|(begin, _)| head.starts_with(begin)).map(|(_, why)| *why);
+    found
+        .or_else(|| explain_document(head))
+        .or_else(|| text::lines(head).take(12).find_map(|line| explain_line(line.trim_ascii())))
+}
+
+/// Recognizes a document by its first 2 KiB.
+fn explain_document(head: &[u8]) -> Option<&'static str> {
+    let head = strip_bom(head).trim_ascii_start();
+    let begins = |with: &[u8]| head.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
+    let holds = |what: &[u8]| memchr::memmem::find(&head[..head.len().min(2048)], what).is_some();
+    if begins(b"<!doctype html") || begins(b"<html") {
+        Some(PAGE)
+    } else if begins(b"<svg") || begins(b"<!doctype svg") || begins(b"<?xml") && holds(b"<svg") {
+        Some(PICTURE)
+    } else if begins(b"{") && holds(b"\"dhatFileVersion\"") {
+        Some(HEAP)
+    } else {
+        None
+    }
+}
+
+/// Recognizes a text by one of its first lines.
+fn explain_line(line: &[u8]) -> Option<&'static str> {
+    let (count, rest) = text::split_word(line);
+    if line.starts_with(b"Showing nodes accounting for ") {
+        Some(TABLE)
+    } else if line == b"snapshot=0" {
+        Some(HEAP)
+    } else if text::number(count).is_some() && rest.starts_with(b"function calls") {
+        Some(CPROFILE)
+    } else {
+        None
+    }
+}
