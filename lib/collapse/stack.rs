@@ -9,6 +9,9 @@ use crate::profile::{FrameId, Weight, Weights};
 /// So many frames a path may have: each node becomes a stack of its own, and a small file must not fill the memory.
 const DEEPEST: usize = 1024;
 
+/// The message for a node of a [`Tree`] that has more ancestors than that.
+pub(super) const TOO_DEEP: &str = "the stack has more than 1024 frames";
+
 /// So many frames one stack may have: a packed file of any length can be one stack.
 pub(super) const LONGEST: usize = 1 << 20;
 

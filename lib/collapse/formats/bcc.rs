@@ -1,5 +1,5 @@
-//! What bcc's `profile`, `offcputime`, `offwaketime`, `wakeuptime` and libbpf-tools print without `-f`: kernel frames, user
-//! frames, all leaf first, then who ran, then the value. Separators stay: `--` here is the `-` of their folded output.
+//! `profile`, `offcputime`, `offwaketime` and `wakeuptime` of bcc and libbpf-tools, without `-f`: kernel frames, then user
+//! frames, both leaf first, then the thread, then the value.
 //!
 //! ```text
 //!     finish_task_switch
@@ -10,6 +10,9 @@
 //!     -                app (4242)
 //!         1013
 //! ```
+//! The value is the weight: samples, or microseconds. The thread is the root frame, with its process ID if `--pid` or
+//! `--tid` asks for it. A separator between kernel and user frames becomes a frame, as in the folded output of these tools:
+//! their `--` here is `-` there. Headings are left out.
 
 use super::{Format, FormatReader};
 use crate::Error;
@@ -21,7 +24,7 @@ use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
     name: "bcc",
-    description: "bcc and libbpf-tools: profile, offcputime, offwaketime, wakeuptime",
+    description: "profile, offcputime, offwaketime, wakeuptime of bcc and libbpf-tools",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),
@@ -30,37 +33,35 @@ pub(super) static FORMAT: Format = Format {
 fn recognizes(head: &[u8]) -> bool {
     let lines: Vec<&[u8]> = text::lines(head).collect();
     lines.windows(2).any(|pair| {
-        let ends = matches!(parse(pair[0]), Line::Thread(..) | Line::Waker(_));
-        ends && matches!(parse(pair[1]), Line::Value(_)) && pair.iter().all(|line| text::indentation(line) > 0)
+        let ends_stack = matches!(parse(pair[0]), Line::Thread(..) | Line::Waker(_));
+        ends_stack && matches!(parse(pair[1]), Line::Value(_)) && pair.iter().all(|line| text::indentation(line) > 0)
     })
 }
 
-/// What a line is.
+/// A parsed line.
 enum Line<'a> {
-    /// Who ran: name and process.
+    /// The name and process ID of the sampled thread.
     Thread(&'a [u8], &'a [u8]),
-    /// Who was woken up, where its frames are not known: name.
+    /// The name of a thread that was woken up and whose own frames are unknown.
     Woken(&'a [u8]),
-    /// Who woke it up: name.
+    /// The name of the thread that woke it up.
     Waker(&'a [u8]),
     Value(u64),
-    /// Between kernel and user frames, or between the waker and whom it woke.
+    /// Separates kernel from user frames (`-`), or the waker from the woken thread (`--`).
     Separator(&'static [u8]),
     Frame(&'a [u8]),
     Other,
 }
 
 fn parse(line: &[u8]) -> Line<'_> {
-    let (first, rest) = text::split_word(line);
-    let named = |rest| thread(rest).map(|(name, pid)| Line::Thread(name, pid));
-    match (first, rest) {
+    match text::split_word(line) {
         (b"", _) => Line::Other,
         (b"-", b"") => Line::Separator(b"-"),
         (b"--", b"") => Line::Separator(b"-"),
         (b"--", b"--") => Line::Separator(b"--"),
-        (b"-", rest) => named(rest).unwrap_or(Line::Other),
-        (b"target:", rest) => named(rest).unwrap_or(Line::Woken(rest)),
-        (b"waker:", rest) => Line::Waker(thread(rest).map_or(rest, |(name, _)| name)),
+        (b"-", rest) => parse_thread(rest).map_or(Line::Other, |(name, pid)| Line::Thread(name, pid)),
+        (b"target:", rest) => parse_thread(rest).map_or(Line::Woken(rest), |(name, pid)| Line::Thread(name, pid)),
+        (b"waker:", rest) => Line::Waker(parse_thread(rest).map_or(rest, |(name, _)| name)),
         _ => match text::number(line.trim_ascii()) {
             Some(value) => Line::Value(value),
             None if text::indentation(line) > 0 => Line::Frame(line.trim_ascii()),
@@ -69,8 +70,8 @@ fn parse(line: &[u8]) -> Line<'_> {
     }
 }
 
-/// `NAME (PID)` or `NAME PID`.
-fn thread(text: &[u8]) -> Option<(&[u8], &[u8])> {
+/// Returns the name and process ID of `NAME (PID)` or `NAME PID`.
+fn parse_thread(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let blank = memchr::memrchr(b' ', text)?;
     let (name, pid) = (text[..blank].trim_ascii(), &text[blank + 1..]);
     let pid = pid.strip_prefix(b"(").and_then(|pid| pid.strip_suffix(b")")).unwrap_or(pid);
@@ -79,43 +80,43 @@ fn thread(text: &[u8]) -> Option<(&[u8], &[u8])> {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut root) = (Vec::new(), Stack::default(), None);
-    // The waker, whose frames stand between the two, is the root.
-    let mut woken = false;
+    // wakeuptime prints the waker's frames, and its name after them: that is the root.
+    let mut is_wakeup = false;
     while document.line(&mut line)? {
         match parse(&line) {
-            Line::Thread(name, pid) => root = Some(rooted(name, pid, document.options)),
+            Line::Thread(name, pid) => root = Some(root_frame(name, pid, document.options)),
             Line::Woken(name) => {
                 stack.push(name, sink);
-                woken = true;
+                is_wakeup = true;
             }
             Line::Waker(name) => stack.push(name, sink),
             Line::Separator(separator) => stack.push(separator, sink),
             Line::Frame(name) => {
-                // libbpf-tools' -v has a number and an address before the name.
-                let verbose = name.strip_prefix(b"#").and_then(|rest| Some(text::split_once(rest, " 0x")?.1));
-                let name = verbose.map_or(name, |rest| text::split_word(rest).1);
-                let (address, named) = text::split_word(name);
-                let name = if woken && address.iter().all(u8::is_ascii_hexdigit) { named } else { name };
+                // -v of libbpf-tools prints a number and an address before the name.
+                let after_number = name.strip_prefix(b"#").and_then(|rest| Some(text::split_once(rest, " 0x")?.1));
+                let name = after_number.map_or(name, |rest| text::split_word(rest).1);
+                let (address, after_address) = text::split_word(name);
+                let name = if is_wakeup && address.iter().all(u8::is_ascii_hexdigit) { after_address } else { name };
                 stack.push(&text::function(name, document.options), sink);
             }
             Line::Value(value) => {
                 match root.take() {
                     Some(root) => stack.push(&root, sink),
-                    None if woken => woken = false,
+                    None if is_wakeup => is_wakeup = false,
                     None => {
                         stack.clear();
-                        document.malformed("a value without the thread that it belongs to")?;
+                        document.malformed("expected a thread before its value")?;
                     }
                 }
                 stack.add_leaf_first(Weight::new(value), sink)?;
             }
-            // The heading, and blanks between stacks.
+            // The heading, and blank lines between stacks.
             Line::Other => {}
         }
     }
     if stack.is_empty() { Ok(()) } else { document.malformed("the input ends within a stack") }
 }
 
-fn rooted(name: &[u8], pid: &[u8], options: &Options) -> Vec<u8> {
+fn root_frame(name: &[u8], pid: &[u8], options: &Options) -> Vec<u8> {
     if options.pid || options.tid { [name, pid].join(&b'-') } else { name.to_vec() }
 }

@@ -1,5 +1,4 @@
-//! bpftrace maps by `kstack` and `ustack`: keys in brackets, stacks leaf first, then the value. Each map is an event, so
-//! that of several the first counts unless `--event @name` chooses another.
+//! Maps of bpftrace that are keyed by `kstack` or `ustack`: the keys in brackets, stacks leaf first, then the value.
 //!
 //! ```text
 //! @[
@@ -10,6 +9,9 @@
 //!     main+4
 //! , cat, 4242]: 9
 //! ```
+//! The value is the weight; of a `stats()` value, the total. All other keys together become the root frame. A kernel stack
+//! goes on top of the user stack, whichever comes first. Each map is an event: the first counts, unless `--event @NAME` names
+//! another. Maps without stacks and histograms are left out.
 
 use super::{Format, FormatReader};
 use crate::Error;
@@ -22,13 +24,13 @@ use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
     name: "bpftrace",
-    description: "bpftrace maps of stacks",
+    description: "bpftrace maps keyed by stacks",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),
 };
 
-/// Functions with which a kernel stack begins.
+/// Prefixes of the functions at the root of kernel stacks.
 const KERNEL_ROOTS: [&[u8]; 10] = [
     b"entry_SYSCALL",
     b"do_syscall_64",
@@ -43,133 +45,140 @@ const KERNEL_ROOTS: [&[u8]; 10] = [
 ];
 
 fn recognizes(head: &[u8]) -> bool {
-    let opens = |line: &[u8]| opening(line).is_some_and(|(_, keys)| goes_on(keys) || ends(keys));
     text::lines(head).any(|line| line.starts_with(b"Attaching ") && line.ends_with(b"..."))
         && text::lines(head).any(|line| line.starts_with(b"@"))
-        || text::lines(head).find(|line| !line.is_empty()).is_some_and(opens)
-        || text::lines(head).any(|line| opening(line).is_some_and(|(_, keys)| goes_on(keys)))
+        || text::lines(head)
+            .find(|line| !line.is_empty())
+            .is_some_and(|line| parse_opening(line).is_some_and(|(_, keys)| continues(keys) || ends_entry(keys)))
+        || text::lines(head).any(|line| parse_opening(line).is_some_and(|(_, keys)| continues(keys)))
 }
 
-/// Whether a line of a map's keys is not the last.
-fn goes_on(keys: &[u8]) -> bool {
+/// Returns true if the keys of an entry continue after this line.
+fn continues(keys: &[u8]) -> bool {
     matches!(keys.trim_ascii_end(), b"" | [.., b','])
 }
 
-/// Whether a line ends an entry, with a value or a histogram.
-fn ends(keys: &[u8]) -> bool {
-    closing(keys).is_some() || keys.trim_ascii_end().ends_with(b"]:")
+/// Returns true if a line ends an entry, with a value or a histogram.
+fn ends_entry(keys: &[u8]) -> bool {
+    parse_closing(keys).is_some() || keys.trim_ascii_end().ends_with(b"]:")
 }
 
-/// Whether a line that reads as a stack and its weight is a map's entry.
-pub(super) fn is_entry(line: &[u8]) -> bool {
-    opening(line).is_some_and(|(_, keys)| closing(keys).is_some())
+/// Returns true if a line is a whole entry. Such a line also looks like a folded stack.
+pub(super) fn is_one_line_entry(line: &[u8]) -> bool {
+    parse_opening(line).is_some_and(|(_, keys)| parse_closing(keys).is_some())
 }
 
-/// The map's name and what follows the bracket.
-fn opening(line: &[u8]) -> Option<(&[u8], &[u8])> {
+/// Returns the map's name and the text after the opening bracket.
+fn parse_opening(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let bracket = memchr::memchr(b'[', line).filter(|_| line.starts_with(b"@"))?;
     let (name, rest) = line.split_at(bracket);
-    let word = name[1..].iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-    word.then_some((name, &rest[1..]))
+    let is_name = name[1..].iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    is_name.then_some((name, &rest[1..]))
 }
 
-/// The last keys and the value of a line that ends an entry.
-fn closing(line: &[u8]) -> Option<(&[u8], u64)> {
+/// Returns the last keys and the value of a line that ends an entry.
+fn parse_closing(line: &[u8]) -> Option<(&[u8], u64)> {
     let end = memchr::memmem::rfind(line, b"]: ")?;
     let value = &line[end + 3..];
     let total = text::split_once(value, "total ").map_or(value, |(_, total)| total);
     Some((&line[..end], text::number(total)?))
 }
 
+/// The error for input whose maps have no stacks.
+pub(super) const NO_STACKS: &str = "bpftrace output, but no map in it is keyed by a stack";
+
 /// An entry of a map.
 #[derive(Default)]
 pub(super) struct Entry {
     map: Vec<u8>,
     keys: Vec<Vec<u8>>,
-    /// Leaf first, in the order in which they were printed.
-    stacks: Vec<Part>,
+    /// In the order in which they were printed. The last one is being read.
+    stacks: Vec<EntryStack>,
 }
 
-/// A kernel's or a user's stack.
+/// A kernel or user stack of an entry, leaf first.
 #[derive(Default)]
-struct Part {
+struct EntryStack {
     frames: Stack,
-    kernel: bool,
+    is_kernel: bool,
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut entry, mut plain) = (Vec::new(), None::<Entry>, 0u64);
+    let (mut line, mut entry, mut has_plain_maps) = (Vec::new(), None::<Entry>, false);
     while document.line(&mut line)? {
         let mut rest = &line[..];
-        if let Some((map, keys)) = opening(&line) {
+        if let Some((map, keys)) = parse_opening(&line) {
             if entry.is_some() {
-                document.malformed("a map's entry begins before the last one has ended")?;
+                document.malformed("an entry begins before the last one has ended")?;
             }
-            entry = Some(Entry::of(map));
+            entry = Some(Entry::new(map));
             rest = keys;
         }
         let Some(current) = &mut entry else {
-            plain += u64::from(line.starts_with(b"@"));
+            has_plain_maps |= line.starts_with(b"@");
             if line.starts_with(b"Lost ") {
-                document.warn("bpftrace says that it lost events");
+                document.warn("bpftrace reports that it lost events");
             }
             continue;
         };
-        match closing(rest) {
+        match parse_closing(rest) {
             Some((keys, value)) => {
-                current.keys(keys);
+                current.add_keys(keys);
                 let last = entry.take().unwrap_or_default();
                 last.add(Weight::new(value), document, sink)?;
             }
             None if rest.ends_with(b"]:") || rest.ends_with(b"]: ") => {
                 entry = None;
-                document.malformed("a histogram, which is no weight of a stack")?;
+                document.malformed("expected a number, found a histogram")?;
             }
-            None if rest.starts_with(b" ") => current.frame(rest.trim_ascii(), document.options, sink),
-            None if rest.trim_ascii().is_empty() => current.pause(),
-            None => current.keys(rest),
+            None if rest.starts_with(b" ") => current.push_frame(rest.trim_ascii(), document.options, sink),
+            None if rest.trim_ascii().is_empty() => current.end_stack(),
+            None => current.add_keys(rest),
         }
     }
-    if document.events.seen().is_empty() && plain > 0 {
-        return Err(document.unreadable("bpftrace's output, but no map in it is keyed by a stack"));
+    if document.events.seen().is_empty() && has_plain_maps {
+        return Err(document.unreadable(NO_STACKS));
     }
     if entry.is_some() { document.malformed("the input ends within a map's entry") } else { Ok(()) }
 }
 
 impl Entry {
-    /// An entry of a map of that name, without keys as yet.
-    pub(super) fn of(map: &[u8]) -> Self {
-        Self { map: map.to_vec(), stacks: vec![Part::default()], ..Self::default() }
+    /// Creates an entry of the map with this name, without keys.
+    pub(super) fn new(map: &[u8]) -> Self {
+        Self { map: map.to_vec(), stacks: vec![EntryStack::default()], ..Self::default() }
     }
 
-    pub(super) fn keys(&mut self, text: &[u8]) {
+    /// Adds keys, separated by commas.
+    pub(super) fn add_keys(&mut self, text: &[u8]) {
         let keys = text.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|key| !key.is_empty());
         self.keys.extend(keys.map(<[u8]>::to_vec));
     }
 
-    pub(super) fn frame(&mut self, name: &[u8], options: &Options, sink: &mut Sink) {
-        if let Some(part) = self.stacks.last_mut() {
-            part.kernel |= KERNEL_ROOTS.iter().any(|root| name.starts_with(root));
-            part.frames.push(&text::function(name, options), sink);
+    /// Pushes a frame to the current stack.
+    pub(super) fn push_frame(&mut self, name: &[u8], options: &Options, sink: &mut Sink) {
+        if let Some(stack) = self.stacks.last_mut() {
+            stack.is_kernel |= KERNEL_ROOTS.iter().any(|root| name.starts_with(root));
+            stack.frames.push(&text::function(name, options), sink);
         }
     }
 
-    /// Between two stacks stands a blank line.
-    pub(super) fn pause(&mut self) {
-        if self.stacks.last().is_some_and(|part| !part.frames.is_empty()) {
-            self.stacks.push(Part::default());
+    /// Ends the current stack, as a blank line between two stacks does.
+    pub(super) fn end_stack(&mut self) {
+        if self.stacks.last().is_some_and(|stack| !stack.frames.is_empty()) {
+            self.stacks.push(EntryStack::default());
         }
     }
 
+    /// Adds the entry's stack with this weight, if its map is selected.
     pub(super) fn add(mut self, weight: Weight, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if !document.events.accept(&self.map) {
             return Ok(());
         }
-        self.stacks.retain(|part| !part.frames.is_empty());
-        // The kernel runs on top of the user's stack, whichever of the two the map names first.
+        self.stacks.retain(|stack| !stack.frames.is_empty());
+        // Leaf first, the kernel stack comes before the user stack, whichever of the two the map's key names first.
         if let [first, second] = &self.stacks[..]
-            && second.kernel
-            && !first.kernel
+            && second.is_kernel
+            && !first.is_kernel
         {
             self.stacks.reverse();
         }

@@ -1,4 +1,4 @@
-//! elfutils' `eu-stack`: one snapshot a thread, leaf first.
+//! `eu-stack` of elfutils: a snapshot of a process, one stack per thread, leaf first.
 //!
 //! ```text
 //! PID 42 - process
@@ -6,6 +6,8 @@
 //! #0  0x00007f1000000010 poll
 //! #1  0x0000000000400512 main
 //! ```
+//! Each stack has weight 1. Addresses, modules (`-m`) and source lines (`-s`) are left out. With `--tid` and `--pid`, the
+//! thread's and the process's number become the root frames.
 
 use super::{Format, FormatReader};
 use crate::Error;
@@ -25,19 +27,22 @@ pub(super) static FORMAT: Format = Format {
 
 fn recognizes(head: &[u8]) -> bool {
     let mut lines = text::lines(head);
-    lines.any(|line| tid(line).is_some()) && lines.next().is_some_and(|line| frame(line).is_some())
+    lines.any(|line| parse_tid(line).is_some()) && lines.next().is_some_and(|line| parse_frame(line).is_some())
 }
 
-fn tid(line: &[u8]) -> Option<&[u8]> {
+/// Returns the thread ID of `TID 42:`.
+fn parse_tid(line: &[u8]) -> Option<&[u8]> {
     line.strip_prefix(b"TID ")?.strip_suffix(b":").filter(|tid| text::number(tid).is_some())
 }
 
-fn pid(line: &[u8]) -> Option<&[u8]> {
+/// Returns the process ID of `PID 42 - process`.
+fn parse_pid(line: &[u8]) -> Option<&[u8]> {
     text::split_once(line.strip_prefix(b"PID ")?, " - ").map(|(pid, _)| pid)
 }
 
-/// What stands behind the address.
-fn frame(line: &[u8]) -> Option<&[u8]> {
+/// Returns the text after the address of `#0  0x00007f1000000010 poll`. `- 1`, which marks return addresses with `-a`, is
+/// left out.
+fn parse_frame(line: &[u8]) -> Option<&[u8]> {
     let (number, rest) = text::split_word(line.strip_prefix(b"#")?);
     text::number(number)?;
     let (address, name) = text::split_word(rest);
@@ -49,7 +54,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut process, mut thread) = (Vec::new(), Vec::new());
     loop {
         let more = document.line(&mut line)?;
-        if !more || pid(&line).is_some() || tid(&line).is_some() {
+        if !more || parse_pid(&line).is_some() || parse_tid(&line).is_some() {
             if !stack.is_empty() {
                 for (wanted, root) in [(document.options.tid, &thread), (document.options.pid, &process)] {
                     if wanted && !root.is_empty() {
@@ -58,17 +63,17 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 }
                 stack.add_leaf_first(Weight::ONE, sink)?;
             }
-            if let Some(pid) = pid(&line) {
+            if let Some(pid) = parse_pid(&line) {
                 process = [b"PID=", pid].concat();
-            } else if let Some(tid) = tid(&line) {
+            } else if let Some(tid) = parse_tid(&line) {
                 thread = [b"TID=", tid].concat();
             }
-        } else if let Some(frame) = frame(&line) {
-            // With -m the module follows, with -s the place in the source stands on a line of its own.
+        } else if let Some(frame) = parse_frame(&line) {
+            // With -m the module follows; with -s the source line is on a line of its own.
             let name = text::split_once(frame, " - ").map_or(frame, |(name, _)| name);
             stack.push(&text::function(name, document.options), sink);
-        } else if !line.is_empty() && text::indentation(&line) == 0 && !is_remark(&line) {
-            document.malformed("expected a process, a thread or a frame")?;
+        } else if !line.is_empty() && text::indentation(&line) == 0 && !is_note(&line) {
+            document.malformed("expected a PID line, a TID line or a frame")?;
         }
         if !more {
             return Ok(());
@@ -76,7 +81,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
 }
 
-/// What eu-stack says of frames that it cannot read, and its note that a stack is cut.
-fn is_remark(line: &[u8]) -> bool {
+/// Returns true for messages of eu-stack itself: frames that it cannot read, stacks that it truncated, and source lines.
+fn is_note(line: &[u8]) -> bool {
     line.starts_with(b"eu-stack: ") || line.starts_with(b"/")
 }

@@ -1,10 +1,11 @@
-//! Python's `faulthandler`: one snapshot a thread, leaf first.
+//! `faulthandler` of Python: one stack per thread, leaf first.
 //!
 //! ```text
 //! Thread 0x00007e (most recent call first):
 //!   File "app.py", line 12 in work
 //!   File "app.py", line 30 in main
 //! ```
+//! Each stack has weight 1. A frame is named `FILE:LINE:FUNCTION`. Everything else, such as the fatal error, is left out.
 
 use bstr::ByteSlice as _;
 
@@ -26,15 +27,15 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).any(is_thread)
+    text::lines(head).any(is_thread_heading)
 }
 
-fn is_thread(line: &[u8]) -> bool {
+fn is_thread_heading(line: &[u8]) -> bool {
     line.ends_with(b"(most recent call first):")
 }
 
-/// `FILE:LINE:FUNCTION`, which tells apart functions of one name.
-fn frame(line: &[u8]) -> Option<Vec<u8>> {
+/// Returns the frame as `FILE:LINE:FUNCTION`, which distinguishes functions of the same name.
+fn parse_frame(line: &[u8]) -> Option<Vec<u8>> {
     let (file, rest) = text::split_once(line.strip_prefix(b"  File \"")?, "\", line ")?;
     let (number, function) = text::split_once(rest, " in ")?;
     text::number(number)?;
@@ -42,21 +43,21 @@ fn frame(line: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut stack, mut within) = (Vec::new(), Stack::default(), false);
+    let (mut line, mut stack, mut in_thread) = (Vec::new(), Stack::default(), false);
     while document.line(&mut line)? {
-        if let Some(frame) = frame(&line).filter(|_| within) {
+        if let Some(frame) = parse_frame(&line).filter(|_| in_thread) {
             stack.push(&frame, sink);
         } else if line == b"  ..." && !stack.is_empty() {
             stack.push(markers::TRUNCATED, sink);
         } else {
-            if within && line.starts_with(b"  File ") {
+            if in_thread && line.starts_with(b"  File ") {
                 document.malformed("expected a file, a line and a function")?;
                 continue;
             }
             stack.add_leaf_first(Weight::ONE, sink)?;
-            within = is_thread(&line);
-            if !within && line.trim().starts_with(b"File \"") {
-                document.malformed("a frame that belongs to no thread")?;
+            in_thread = is_thread_heading(&line);
+            if !in_thread && line.trim().starts_with(b"File \"") {
+                document.malformed("the frame belongs to no thread")?;
             }
         }
     }

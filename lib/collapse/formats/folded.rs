@@ -1,4 +1,12 @@
-//! Folded stacks, which only have to be merged.
+//! Folded stacks: one line per stack, its frames root first with `;` between them, a space, and its weight.
+//!
+//! ```text
+//! app;main;parse 12
+//! app;main;write 3
+//! ```
+//! The `stackcollapse` scripts write it, and async-profiler, py-spy, rbspy and bcc's tools with `-f`. `fg-diff` and
+//! `difffolded.pl` write two weights per line. Austin writes `TIME,IDLE,MEMORY` with its `-f` option: the time is the weight,
+//! and the rest is left out.
 
 use super::{bpftrace, goroutines};
 use crate::Error;
@@ -12,51 +20,57 @@ use crate::profile::{FrameId, Weight, Weights};
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "folded",
-    description: "folded stacks, also of async-profiler, Austin, py-spy and bcc -f",
+    description: "folded stacks (also from async-profiler, Austin, py-spy, bcc -f)",
     has_times: false,
     recognizes,
     reader: FormatReader::Blocks { find_boundary: last_line_end, new_parser: |_| Box::<Folded>::default() },
 };
 
-/// How many lines the format is told from.
-const TELLING: usize = 64;
+/// Number of lines at the beginning of an input that detection looks at.
+const DETECTION_LINES: usize = 64;
 
-/// The first line, or more than half of the first ones, are a stack and a weight. As much text has lines that end in a
-/// number, one of them has several frames, or nearly all are like that.
+/// Returns true if the first line, or more than half of the first lines, are a stack and a weight. Lines of ordinary text
+/// often end in a number too, so either two thirds of the lines must be like that, or the text must contain a `;`.
 fn recognizes(head: &[u8]) -> bool {
-    let folded = first_lines(head);
-    let fitting = folded.iter().filter(|fits| **fits).count();
-    let most = folded.first() == Some(&true) || fitting * 2 > folded.len();
-    most && (fitting * 3 >= folded.len() * 2 || memchr::memchr(b';', head).is_some())
+    let matches = match_first_lines(head);
+    let matching = matches.iter().filter(|is_match| **is_match).count();
+    let most_match = matches.first() == Some(&true) || matching * 2 > matches.len();
+    most_match && (matching * 3 >= matches.len() * 2 || memchr::memchr(b';', head).is_some())
 }
 
-/// Whether all of the first lines are a stack and a weight, and none of them another format's that looks like that.
+/// Returns true if all of the first lines are a stack and a weight, and none is a line of another format that looks like
+/// one.
 pub(in crate::collapse) fn is_certain(head: &[u8]) -> bool {
-    let fits = first_lines(head);
-    let other = |line: &[u8]| bpftrace::is_entry(line) || goroutines::is_table(line);
-    !fits.is_empty() && fits.iter().all(|fits| *fits) && !text::lines(head).take(TELLING).any(other)
+    let matches = match_first_lines(head);
+    !matches.is_empty()
+        && matches.iter().all(|is_match| *is_match)
+        && !text::lines(head)
+            .take(DETECTION_LINES)
+            .any(|line| bpftrace::is_one_line_entry(line) || goroutines::is_profile_heading(line))
 }
 
-/// Whether lines have one weight or two, if any of the first ones is a stack.
+/// Returns the number of weights per line, or `None` if no line of `head` is a stack.
 pub(in crate::collapse) fn weight_kind(head: &[u8]) -> Option<Kind> {
-    lines(head).find(|line| parse(line, Kind::Plain).is_some()).map(Kind::of_first_line)
+    stack_lines(head).find(|line| parse(line, Kind::Plain).is_some()).map(Kind::of_first_line)
 }
 
-/// Of the first lines whether each is a stack and a weight.
-fn first_lines(head: &[u8]) -> Vec<bool> {
-    lines(head).take(TELLING).map(|line| parse(line, Kind::Plain).is_some() || is_too_small(line)).collect()
+/// Returns for each of the first lines whether it is a stack and a weight.
+fn match_first_lines(head: &[u8]) -> Vec<bool> {
+    let is_match = |line| parse(line, Kind::Plain).is_some() || is_too_small(line);
+    stack_lines(head).take(DETECTION_LINES).map(is_match).collect()
 }
 
-/// The lines that are not blank.
-fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// Returns the lines that are neither blank nor a comment.
+fn stack_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let head = strip_bom(head);
     let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
     lines.filter(|line| !line.is_empty() && !is_comment(line))
 }
 
-/// The parser. One weight or two is what the first line of all says.
+/// The parser of folded stacks.
 #[derive(Default)]
 struct Folded {
+    /// The number of weights per line, known from the first line of the input.
     kind: Option<Kind>,
     stack: Vec<FrameId>,
 }
@@ -71,7 +85,7 @@ impl Parser for Folded {
             remarks.lines += 1;
             let line = line.trim_ascii_end();
             if !line.is_empty() && !is_comment(line) {
-                self.line(line, sink, remarks)?;
+                self.parse_line(line, sink, remarks)?;
             }
         }
         Ok(())
@@ -84,12 +98,12 @@ impl Parser for Folded {
 }
 
 impl Folded {
-    fn line(&mut self, line: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error> {
+    fn parse_line(&mut self, line: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error> {
         let kind = self.kind.unwrap_or_else(|| Kind::of_first_line(line));
         let Some(Line { stack, weights }) = parse(line, kind) else {
             remarks.malformed(match kind {
-                _ if is_too_small(line) => "a weight below 0.000001, the least that counts",
-                _ if is_negative(line) => "a weight below zero, which no stack can have",
+                _ if is_too_small(line) => "the weight is below 0.000001, the smallest that can be stored",
+                _ if is_negative(line) => "the weight is negative",
                 Kind::Plain => "expected a stack and, after the last space, its weight",
                 Kind::Differential => "expected a stack and two weights, as in the first line",
             });
@@ -97,7 +111,7 @@ impl Folded {
         };
         self.kind = Some(kind);
         if kind == Kind::Differential && sink.is_in_order() {
-            let what = "--in-order takes stacks of one weight, and these have two, as fg-diff writes them";
+            let what = "--in-order: stacks must have one weight each; these have two, as fg-diff writes them";
             return Err(Error::Invalid(what.to_owned()));
         }
         if kind == Kind::Differential && !sink.is_differential() {
@@ -113,7 +127,7 @@ impl Folded {
     }
 }
 
-/// Takes a line apart; where Austin gives time, whether the thread was idle, and memory, time is the weight.
+/// Parses a line. Of Austin's `TIME,IDLE,MEMORY`, the time becomes the weight.
 fn parse(line: &[u8], kind: Kind) -> Option<Line<'_>> {
     parse_line(line, kind).or_else(|| {
         let blank = memchr::memrchr(b' ', line)?;
@@ -122,18 +136,18 @@ fn parse(line: &[u8], kind: Kind) -> Option<Line<'_>> {
         let (idle, memory) = (values.next()?, values.next()?);
         Weight::parse(memory.strip_prefix(b"-").unwrap_or(memory))?;
         let stack = line[..blank].trim_ascii_end();
-        let whole = matches!(idle, b"0" | b"1") && values.next().is_none() && kind == Kind::Plain;
-        (whole && !stack.is_empty()).then(|| Line { stack, weights: Weights::plain(time) })
+        let is_complete = matches!(idle, b"0" | b"1") && values.next().is_none() && kind == Kind::Plain;
+        (is_complete && !stack.is_empty()).then(|| Line { stack, weights: Weights::plain(time) })
     })
 }
 
-/// Whether the weight is one that becomes nothing by rounding.
+/// Returns true if the weight rounds to zero, because weights are stored in millionths.
 fn is_too_small(line: &[u8]) -> bool {
     let last = memchr::memrchr(b' ', line).map(|blank| &line[blank + 1..]);
     last.and_then(|weight| weight.strip_prefix(b"0.000000")).is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
 }
 
-/// As Austin has where memory was released.
+/// Returns true if the weight is negative, as Austin writes it where memory was released.
 fn is_negative(line: &[u8]) -> bool {
     let last = memchr::memrchr(b' ', line).map_or(line, |blank| &line[blank + 1..]);
     last.strip_prefix(b"-").is_some_and(|weight| Weight::parse(weight).is_some())

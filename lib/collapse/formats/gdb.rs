@@ -1,10 +1,11 @@
-//! gdb's `bt` and `thread apply all bt`: one snapshot a stack, leaf first.
+//! `bt` and `thread apply all bt` of gdb: one stack per thread, leaf first.
 //!
 //! ```text
 //! Thread 1 (LWP 42):
 //! #0  0x00007f10 in poll () from /lib/libc.so.6
 //! #1  0x00400512 in wait_io (fd=3) at io.c:10
 //! ```
+//! Each stack has weight 1. Addresses, arguments, source lines, libraries and local variables (`bt full`) are left out.
 
 use bstr::ByteSlice as _;
 
@@ -25,13 +26,13 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).filter_map(frame).any(|(number, function)| {
+    text::lines(head).filter_map(parse_frame).any(|(number, function)| {
         number == 0 && (function.contains_str(" (") || function.starts_with(b"<signal handler"))
     })
 }
 
-/// A frame's number and what stands behind its address.
-fn frame(line: &[u8]) -> Option<(u64, &[u8])> {
+/// Returns a frame's number and the text after its address.
+fn parse_frame(line: &[u8]) -> Option<(u64, &[u8])> {
     let (number, rest) = text::split_word(line.strip_prefix(b"#")?);
     let number = text::number(number)?;
     let (address, named) = text::split_word(rest);
@@ -44,7 +45,7 @@ fn frame(line: &[u8]) -> Option<(u64, &[u8])> {
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack) = (Vec::new(), Stack::default());
     while document.line(&mut line)? {
-        match frame(&line) {
+        match parse_frame(&line) {
             Some((number, function)) => {
                 if number == 0 {
                     stack.add_leaf_first(Weight::ONE, sink)?;
@@ -55,25 +56,26 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 stack.add_leaf_first(Weight::ONE, sink)?;
             }
             None if line.starts_with(b"#") => document.malformed("expected a frame: number, function and arguments")?,
-            // A long frame goes on in the next line, and `bt full` tells of locals.
+            // A long frame continues on the next line, and `bt full` prints local variables.
             None => {}
         }
     }
     stack.add_leaf_first(Weight::ONE, sink)
 }
 
-/// The function in `name (arguments) at file:line` or `name (arguments) from library`.
+/// Returns the function of `name (arguments) at file:line` or `name (arguments) from library`. Scans backwards for the
+/// parenthesis that opens the arguments, since the name may contain parentheses itself; those in quotes do not count.
 fn without_arguments(frame: &[u8]) -> &[u8] {
-    let place = frame.rfind(") at ").max(frame.rfind(") from "));
-    let last = place.or_else(|| frame.rfind_byte(b')')).map_or(frame.len(), |last| last + 1);
-    let (mut open, mut quoted) = (0i32, false);
-    for (at, byte) in frame[..last].iter().enumerate().rev() {
+    let arguments_end = frame.rfind(") at ").max(frame.rfind(") from ")).or_else(|| frame.rfind_byte(b')'));
+    let end = arguments_end.map_or(frame.len(), |closing| closing + 1);
+    let (mut depth, mut quoted) = (0i32, false);
+    for (index, byte) in frame[..end].iter().enumerate().rev() {
         match byte {
-            b'"' if at == 0 || frame[at - 1] != b'\\' => quoted = !quoted,
+            b'"' if index == 0 || frame[index - 1] != b'\\' => quoted = !quoted,
             _ if quoted => {}
-            b')' => open += 1,
-            b'(' if open == 1 && at > 0 && frame[at - 1] == b' ' => return frame[..at].trim_end(),
-            b'(' => open -= 1,
+            b')' => depth += 1,
+            b'(' if depth == 1 && index > 0 && frame[index - 1] == b' ' => return frame[..index].trim_end(),
+            b'(' => depth -= 1,
             _ => {}
         }
     }
@@ -85,7 +87,7 @@ mod tests {
     use super::without_arguments;
 
     #[test]
-    fn names_end_where_the_arguments_begin() {
+    fn strips_arguments_from_function_names() {
         for (frame, name) in [
             ("poll () from /lib/libc.so.6", "poll"),
             ("foo<int, char> (x=1, s=...) at a.cc:10", "foo<int, char>"),

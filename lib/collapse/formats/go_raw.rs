@@ -1,4 +1,5 @@
-//! Go's `pprof -raw`: samples as values and numbers of locations, leaf first; then what the locations are.
+//! `go tool pprof -raw`: samples as values and location IDs, leaf first; then the locations with their functions, innermost
+//! first; then the mappings.
 //!
 //! ```text
 //! PeriodType: cpu nanoseconds
@@ -12,6 +13,8 @@
 //! Mappings
 //! 1: 0x400000/0x4c9000/0x0 /bin/app
 //! ```
+//! The weight is the value that `--event` names, else the default one (`[dflt]`), else the last one. A location without a
+//! function is named by its file, with `--addrs` also by its address. Labels, files and lines are left out.
 
 use std::collections::HashMap;
 
@@ -34,13 +37,13 @@ pub(super) static FORMAT: Format = Format {
 
 fn recognizes(head: &[u8]) -> bool {
     let mut lines = text::lines(head);
-    let typed = lines.any(|line| line.starts_with(b"PeriodType: ") || line == b"Samples:");
-    typed && (head.starts_with(b"Samples:") || lines.any(|line| line == b"Samples:"))
+    let has_type = lines.any(|line| line.starts_with(b"PeriodType: ") || line == b"Samples:");
+    has_type && (head.starts_with(b"Samples:") || lines.any(|line| line == b"Samples:"))
 }
 
-/// Which part of the text is read.
+/// A section of the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum Section {
     Heading,
     Types,
     Samples,
@@ -48,102 +51,120 @@ enum Part {
     Mappings,
 }
 
-/// What was read so far.
+/// The profile as it was read so far.
 #[derive(Default)]
-struct Raw {
+struct RawProfile {
+    /// The index of the value that becomes the weight.
     column: usize,
-    columns: usize,
-    /// Numbers of locations by the dense numbers that stacks are made of.
-    numbers: HashMap<u64, u32>,
+    /// The number of values per sample.
+    column_count: usize,
+    /// Location IDs of the text, renumbered densely: stacks consist of these numbers.
+    location_numbers: HashMap<u64, u32>,
     stacks: Stacks,
+    /// The weights of the stacks, by stack number.
     weights: Vec<Weight>,
-    /// Of each location its functions, the innermost first, or where it lies.
     locations: HashMap<u32, Location>,
+    /// File names by mapping ID.
     mappings: HashMap<u64, Vec<u8>>,
 }
 
 #[derive(Default)]
 struct Location {
+    /// The innermost first.
     functions: Vec<Vec<u8>>,
     address: Vec<u8>,
     mapping: u64,
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut raw, mut part, mut last) = (Vec::new(), Raw::default(), Part::Heading, None);
+    let (mut line, mut profile, mut section) = (Vec::new(), RawProfile::default(), Section::Heading);
+    let mut last_location = None;
     while document.line(&mut line)? {
         let next = match &line[..] {
-            b"Samples:" => Some(Part::Types),
-            b"Locations" => Some(Part::Locations),
-            b"Mappings" => Some(Part::Mappings),
+            b"Samples:" => Some(Section::Types),
+            b"Locations" => Some(Section::Locations),
+            b"Mappings" => Some(Section::Mappings),
             _ => None,
         };
         if let Some(next) = next {
-            part = next;
-        } else if part == Part::Types {
-            raw.types(&line, document)?;
-            part = Part::Samples;
-        } else {
-            let whole = match part {
-                Part::Samples => raw.sample(&line)?,
-                Part::Locations => raw.location(&line, &mut last),
-                Part::Mappings => raw.mapping(&line),
-                _ => true,
-            };
-            if !whole {
-                document.malformed("not of the form that pprof -raw has here")?;
+            section = next;
+            continue;
+        }
+        match section {
+            Section::Heading => {}
+            Section::Types => {
+                profile.parse_types(&line, document)?;
+                section = Section::Samples;
+            }
+            Section::Samples => {
+                if !profile.parse_sample(&line)? {
+                    document.malformed("expected a sample: its values, a colon and its locations")?;
+                }
+            }
+            Section::Locations => {
+                if !profile.parse_location(&line, &mut last_location) {
+                    document.malformed("expected a location: its number, a colon and an address")?;
+                }
+            }
+            Section::Mappings => {
+                if !profile.parse_mapping(&line) {
+                    document.malformed("expected a mapping: its number, a colon, addresses and a file")?;
+                }
             }
         }
     }
-    raw.add_to(sink, document.options)?;
-    document.ends(part == Part::Mappings, "its mappings")
+    profile.add_to(sink, document.options)?;
+    document.ends(section == Section::Mappings, "its mappings")
 }
 
-impl Raw {
-    fn types(&mut self, line: &[u8], document: &mut Document<'_>) -> Result<(), Error> {
+impl RawProfile {
+    /// Parses the names of the values and chooses one of them as the weight.
+    fn parse_types(&mut self, line: &[u8], document: &mut Document<'_>) -> Result<(), Error> {
         let names: Vec<String> = text::words(line).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-        let usual = names.iter().position(|name| name.ends_with("[dflt]")).unwrap_or(names.len().saturating_sub(1));
+        let default = names.iter().position(|name| name.ends_with("[dflt]")).unwrap_or(names.len().saturating_sub(1));
         let names: Vec<&str> = names.iter().map(|name| name.trim_end_matches("[dflt]")).collect();
-        self.columns = names.len();
-        self.column = document.column(&names, usual)?;
+        self.column_count = names.len();
+        self.column = document.column(&names, default)?;
         if let Some((_, unit)) = names.get(self.column).and_then(|name| name.split_once('/')) {
             document.unit(unit);
         }
         Ok(())
     }
 
-    /// Takes `VALUE VALUE: LOCATION LOCATION`, or a line of labels.
-    fn sample(&mut self, line: &[u8]) -> Result<bool, Error> {
+    /// Adds the sample of `VALUE VALUE: LOCATION LOCATION`. A line of labels is accepted and left out.
+    fn parse_sample(&mut self, line: &[u8]) -> Result<bool, Error> {
         let Some((values, locations)) = text::split_once(line, ":") else { return Ok(line.is_empty()) };
         let values: Vec<&[u8]> = text::words(values).collect();
         if locations.contains(&b'[') || line.trim_ascii_end().ends_with(b"]") {
             return Ok(true);
         }
-        let weight = values.get(self.column).filter(|_| values.len() == self.columns);
+        let weight = values.get(self.column).filter(|_| values.len() == self.column_count);
         let Some(weight) = weight.and_then(|value| Weight::parse(value)) else { return Ok(false) };
         let mut stack = Vec::new();
         for location in text::words(locations) {
-            let Some(number) = text::number(location) else { return Ok(false) };
-            stack.push(self.number(number));
+            let Some(id) = text::number(location) else { return Ok(false) };
+            stack.push(self.location_number(id));
         }
-        let at = self.stacks.intern(&stack) as usize;
-        self.weights.resize(self.weights.len().max(at + 1), Weight::ZERO);
-        self.weights[at] = self.weights[at].checked_add(weight).ok_or(Error::Overflow)?;
+        let stack = self.stacks.intern(&stack) as usize;
+        self.weights.resize(self.weights.len().max(stack + 1), Weight::ZERO);
+        self.weights[stack] = self.weights[stack].checked_add(weight).ok_or(Error::Overflow)?;
         Ok(true)
     }
 
-    fn number(&mut self, location: u64) -> u32 {
-        let next = self.numbers.len() as u32;
-        *self.numbers.entry(location).or_insert(next)
+    /// Returns the dense number of a location ID.
+    fn location_number(&mut self, id: u64) -> u32 {
+        let next = self.location_numbers.len() as u32;
+        *self.location_numbers.entry(id).or_insert(next)
     }
 
-    /// Takes `1: 0x4a1 M=1 main.hash /src/main.go:10:0 s=8`, or a line of a function that the last one is inlined in.
-    fn location(&mut self, line: &[u8], last: &mut Option<u32>) -> bool {
+    /// Adds the location of `1: 0x4a1 M=1 main.hash /src/main.go:10:0 s=8`. On a line that has only a function, the last
+    /// location's function is inlined into it.
+    fn parse_location(&mut self, line: &[u8], last: &mut Option<u32>) -> bool {
         let trimmed = line.trim_ascii();
-        let begun = text::split_once(trimmed, ": ").and_then(|(number, rest)| Some((text::number(number)?, rest)));
-        let function = match begun {
-            Some((number, rest)) => {
-                let number = self.number(number);
+        let numbered = text::split_once(trimmed, ": ").and_then(|(id, rest)| Some((text::number(id)?, rest)));
+        let function = match numbered {
+            Some((id, rest)) => {
+                let number = self.location_number(id);
                 let (address, rest) = text::split_word(rest);
                 let (mapping, function) = match text::split_word(rest) {
                     (word, after) if word.starts_with(b"M=") => (text::number(&word[2..]).unwrap_or(0), after),
@@ -157,28 +178,31 @@ impl Raw {
             None => trimmed,
         };
         let Some(location) = last.and_then(|last| self.locations.get_mut(&last)) else { return trimmed.is_empty() };
-        let name = without_place(function);
+        let name = without_position(function);
         if !name.is_empty() {
             location.functions.push(name.to_vec());
         }
         true
     }
 
-    /// Takes `1: 0x400000/0x4c9000/0x0 /bin/app`.
-    fn mapping(&mut self, line: &[u8]) -> bool {
-        let Some((number, rest)) = text::split_once(line, ": ") else { return line.is_empty() };
+    /// Adds the mapping of `1: 0x400000/0x4c9000/0x0 /bin/app`.
+    fn parse_mapping(&mut self, line: &[u8]) -> bool {
+        let Some((id, rest)) = text::split_once(line, ": ") else { return line.is_empty() };
         let file = text::split_word(text::split_word(rest).1).0;
         let base = file.rsplit(|byte| *byte == b'/').next().unwrap_or(file);
-        text::number(number.trim_ascii()).map(|number| self.mappings.insert(number, base.to_vec())).is_some()
+        text::number(id.trim_ascii()).map(|id| self.mappings.insert(id, base.to_vec())).is_some()
     }
 
+    /// Adds all stacks to the sink.
     fn add_to(&self, sink: &mut Sink, options: &Options) -> Result<(), Error> {
         let mut stack = Stack::default();
-        for (at, weight) in self.weights.iter().enumerate() {
-            for number in self.stacks.get(at as u32) {
-                match self.locations.get(number) {
+        for (stack_number, weight) in (0..).zip(&self.weights) {
+            for location in self.stacks.get(stack_number) {
+                match self.locations.get(location) {
                     None => stack.push(markers::UNKNOWN, sink),
-                    Some(location) if location.functions.is_empty() => stack.push(&self.place(location, options), sink),
+                    Some(location) if location.functions.is_empty() => {
+                        stack.push(&self.module_frame(location, options), sink);
+                    }
                     Some(location) => {
                         for name in &location.functions {
                             stack.push(&text::function(name, options), sink);
@@ -194,8 +218,8 @@ impl Raw {
         Ok(())
     }
 
-    /// What has no function: its file.
-    fn place(&self, location: &Location, options: &Options) -> Vec<u8> {
+    /// Returns the name of a location without a function: its file, and its address if `--addrs` asks for it.
+    fn module_frame(&self, location: &Location, options: &Options) -> Vec<u8> {
         let file = self.mappings.get(&location.mapping).filter(|file| !file.is_empty());
         let file = file.map_or(&b"unknown"[..], |file| file);
         match options.addrs {
@@ -205,8 +229,8 @@ impl Raw {
     }
 }
 
-/// The function without its file and line, and where it starts: `main.hash /src/main.go:10:0 s=8`.
-fn without_place(text: &[u8]) -> &[u8] {
+/// Returns the function of `main.hash /src/main.go:10:0 s=8`, without its file, line and start line.
+fn without_position(text: &[u8]) -> &[u8] {
     let start = memchr::memmem::rfind(text, b" s=").map_or(text, |end| &text[..end]);
     let end = memchr::memmem::find(start, b" /").or_else(|| memchr::memrchr(b' ', start));
     end.map_or(start, |end| &start[..end]).trim_ascii()

@@ -1,10 +1,12 @@
-//! Go's `pprof -traces`: a value, then the frames, leaf first, between lines. Values are rounded as they are shown.
+//! `go tool pprof -traces`: for each stack a value and the frames, leaf first, between separator lines.
 //!
 //! ```text
 //! -----------+-------------------------------------------------------
 //!      140ms   main.hash
 //!              main.main
 //! ```
+//! The value is the weight, rounded as pprof prints it: times in milliseconds, sizes in bytes, or counts. Labels are left
+//! out.
 
 use super::{Format, FormatReader};
 use crate::Error;
@@ -33,14 +35,14 @@ fn is_separator(line: &[u8]) -> bool {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut weight, mut unit) = (Vec::new(), Stack::default(), None, None);
-    let mut within = false;
+    let mut has_begun = false;
     while document.line(&mut line)? {
         let (first, rest) = text::split_word(&line);
         if is_separator(&line) {
             stack.add_leaf_first(weight.take().unwrap_or_default(), sink)?;
-            within = true;
-        } else if !within || first.is_empty() || weight.is_none() && first.ends_with(b":") {
-            // The heading, and labels.
+            has_begun = true;
+        } else if !has_begun || first.is_empty() || weight.is_none() && first.ends_with(b":") {
+            // The heading, or a label.
         } else if weight.is_some() {
             stack.push(&text::function(line.trim_ascii(), document.options), sink);
         } else {
@@ -60,7 +62,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         }
     }
-    let ended = stack.is_empty();
+    let is_complete = stack.is_empty();
     stack.add_leaf_first(weight.unwrap_or_default(), sink)?;
-    document.ends(ended, "the line below its last stack")
+    document.ends(is_complete, "the line below its last stack")
 }

@@ -1,5 +1,5 @@
-//! Go's goroutines as text, one snapshot each, leaf first: what a panic prints, `kill -QUIT`, and `debug=2`; with
-//! `debug=1`, how many share a stack.
+//! Goroutines of a Go program as text, leaf first: left as a panic, SIGQUIT and `/debug/pprof/goroutine?debug=2` print
+//! them, right as `debug=1` does.
 //!
 //! ```text
 //! goroutine 1 [running]:                  2 @ 0x437bf6 0x446f6c 0x4b6097
@@ -8,6 +8,8 @@
 //! created by main.main
 //!         /src/main.go:15 +0x278
 //! ```
+//! Each goroutine has weight 1; with `debug=1`, a stack weighs the number of goroutines that share it. States, arguments,
+//! labels and the `created by` line are left out.
 
 use bstr::ByteSlice as _;
 
@@ -22,44 +24,45 @@ use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
     name: "goroutines",
-    description: "Go's goroutines as text: panics, debug=1 and debug=2",
+    description: "Go goroutine dumps: panics, SIGQUIT, debug=1 and debug=2",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).any(|line| is_goroutine(line) || is_table(line))
+    text::lines(head).any(|line| is_goroutine(line) || is_profile_heading(line))
 }
 
-/// `goroutine 7 [chan receive, 5 minutes]:`
+/// Returns true for `goroutine 7 [chan receive, 5 minutes]:`.
 fn is_goroutine(line: &[u8]) -> bool {
     let number = line.strip_prefix(b"goroutine ").map(|rest| text::split_word(rest).0);
     number.is_some_and(|number| text::number(number).is_some()) && line.contains_str(" [") && line.ends_with(b"]:")
 }
 
-pub(super) fn is_table(line: &[u8]) -> bool {
+/// Returns true for the first line of a dump with `debug=1`.
+pub(super) fn is_profile_heading(line: &[u8]) -> bool {
     line.starts_with(b"goroutine profile: total ") || line.starts_with(b"threadcreate profile: total ")
 }
 
-/// The number of `2 @ 0x437bf6 0x446f6c`.
-fn shared(line: &[u8]) -> Option<Weight> {
+/// Returns the number of `2 @ 0x437bf6 0x446f6c`.
+fn parse_count(line: &[u8]) -> Option<Weight> {
     let (number, addresses) = text::split_once(line, " @")?;
-    let plain = text::words(addresses).all(text::is_address);
-    text::number(number).filter(|_| plain).map(Weight::new)
+    let all_addresses = text::words(addresses).all(text::is_address);
+    text::number(number).filter(|_| all_addresses).map(Weight::new)
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut weight) = (Vec::new(), Stack::default(), Weight::ZERO);
-    // A function, whose place comes in the next line.
+    // A function whose source line may follow on the next line.
     let mut function: Option<Vec<u8>> = None;
     document.unit("count");
     while document.line(&mut line)? {
-        let begun = if is_goroutine(&line) { Some(Weight::ONE) } else { shared(&line) };
-        if let Some(begun) = begun {
+        let new_weight = if is_goroutine(&line) { Some(Weight::ONE) } else { parse_count(&line) };
+        if let Some(new_weight) = new_weight {
             push(&mut function, b"", document, &mut stack, sink);
-            end(&mut stack, &mut weight, sink)?;
-            weight = begun;
+            end_stack(&mut stack, &mut weight, sink)?;
+            weight = new_weight;
         } else if let Some(frame) = line.strip_prefix(b"#\t") {
             let mut fields = frame.split_str("\t").filter(|field| !field.is_empty());
             let address = fields.next().filter(|field| text::is_address(field) && !weight.is_zero());
@@ -67,11 +70,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 document.malformed("expected an address and a function")?;
                 continue;
             }
-            // Without a function where none is known.
+            // The function is missing if it is unknown.
             function = Some(fields.next().map_or(markers::UNKNOWN, text::without_offset).to_vec());
             push(&mut function, fields.next().unwrap_or_default(), document, &mut stack, sink);
         } else if weight.is_zero() || line.starts_with(b"# labels: ") {
-            // What the program printed itself, and what it said of the goroutine.
+            // Output of the program itself, or the labels of the goroutine.
         } else if line.starts_with(b"\t") {
             push(&mut function, &line, document, &mut stack, sink);
         } else {
@@ -81,22 +84,23 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             } else if line.ends_with(b")") {
                 function = line.rfind_byte(b'(').map(|arguments| line[..arguments].to_vec());
             } else if !line.starts_with(b"created by ") && line != b"non-Go function" {
-                end(&mut stack, &mut weight, sink)?;
+                end_stack(&mut stack, &mut weight, sink)?;
             }
         }
     }
     push(&mut function, b"", document, &mut stack, sink);
-    end(&mut stack, &mut weight, sink)
+    end_stack(&mut stack, &mut weight, sink)
 }
 
-/// Takes the function, at a place such as `/src/main.go:21 +0x4b1`.
-fn push(function: &mut Option<Vec<u8>>, place: &[u8], document: &Document<'_>, stack: &mut Stack, sink: &mut Sink) {
+/// Pushes the pending function, if any, with a source position such as `/src/main.go:21 +0x4b1`.
+fn push(function: &mut Option<Vec<u8>>, position: &[u8], document: &Document<'_>, stack: &mut Stack, sink: &mut Sink) {
     let Some(name) = function.take() else { return };
-    let place = text::split_once(place, " +0x").map_or(place, |(place, _)| place).trim_ascii();
-    stack.push(&whole::located(&name, place, None, document.options), sink);
+    let position = text::split_once(position, " +0x").map_or(position, |(position, _)| position).trim_ascii();
+    stack.push(&whole::located(&name, position, None, document.options), sink);
 }
 
-fn end(stack: &mut Stack, weight: &mut Weight, sink: &mut Sink) -> Result<(), Error> {
+/// Adds the stack, unless its weight is zero, and clears both. A goroutine without frames counts as an unknown frame.
+fn end_stack(stack: &mut Stack, weight: &mut Weight, sink: &mut Sink) -> Result<(), Error> {
     let weight = std::mem::take(weight);
     if stack.is_empty() && !weight.is_zero() {
         stack.push(markers::UNKNOWN, sink);

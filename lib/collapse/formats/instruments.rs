@@ -1,10 +1,12 @@
-//! Instruments' "Deep Copy" of a call tree: root first, a blank a level, self values with their unit.
+//! Call trees of Instruments (macOS), copied with "Deep Copy": tab-separated, root first, indented by one space per level.
 //!
 //! ```text
 //! Weight          Self Weight             Symbol Name
 //! 10.00 s  100.0% 0 s                     main (42)
 //! 7.00 s   70.0%  7.00 s                   work
 //! ```
+//! The weight is the self weight, in the base unit of its kind: times in milliseconds, sizes in bytes, and cycles. Inclusive
+//! weights are left out.
 
 use bstr::ByteSlice as _;
 
@@ -12,14 +14,14 @@ use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
-use crate::collapse::stack::Tree;
+use crate::collapse::stack::{TOO_DEEP, Tree};
 use crate::collapse::text;
 use crate::collapse::units::parse_quantity;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
     name: "instruments",
-    description: "Instruments deep copy",
+    description: "Instruments call tree, copied with Deep Copy",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),
@@ -34,12 +36,12 @@ fn is_heading(line: &[u8]) -> bool {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut tree, mut unit, mut own_column) = (Vec::new(), Tree::default(), None, 1);
+    let (mut line, mut tree, mut unit, mut self_column) = (Vec::new(), Tree::default(), None, 1);
     while document.line(&mut line)? {
         if is_heading(&line) {
-            own_column = line.split_str("\t").position(|name| name.starts_with(b"Self")).unwrap_or(1);
+            self_column = line.split_str("\t").position(|name| name.starts_with(b"Self")).unwrap_or(1);
         } else if !line.trim_ascii().is_empty() {
-            match node(&line, own_column) {
+            match parse_node(&line, self_column) {
                 None => document.malformed("expected a weight, a self weight and a symbol between tabs")?,
                 Some((depth, name, own, base)) => {
                     if unit.is_none() && !own.is_zero() {
@@ -47,9 +49,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                         unit = Some(base);
                     }
                     if unit.is_some_and(|unit| unit != base && !own.is_zero()) {
-                        document.malformed("another kind of unit than before")?;
+                        document.malformed("the weight is in another unit than those before it")?;
                     } else if !tree.enter(depth, &text::function(name, document.options), own, sink)? {
-                        document.malformed("too deep a stack")?;
+                        document.malformed(TOO_DEEP)?;
                     }
                 }
             }
@@ -58,8 +60,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     tree.leave(0, sink)
 }
 
-fn node(line: &[u8], own_column: usize) -> Option<(usize, &[u8], Weight, &'static str)> {
-    let mut columns = line.splitn_str(own_column + 3, "\t").skip(own_column);
+/// Returns a symbol's depth, its name, its self weight and the unit of that.
+fn parse_node(line: &[u8], self_column: usize) -> Option<(usize, &[u8], Weight, &'static str)> {
+    let mut columns = line.splitn_str(self_column + 3, "\t").skip(self_column);
     let own = columns.next()?.trim();
     let symbol = columns.last()?;
     let depth = text::indentation(symbol);

@@ -1,11 +1,11 @@
-//! What Java's stack traces have in common: `at package.Class.method(File.java:10)`, leaf first.
+//! Parses the lines that all Java stack traces share: `at package.Class.method(File.java:10)`.
 
 use crate::collapse::{Options, text};
 
-/// The function of a frame.
-pub(super) fn frame<'a>(line: &'a [u8], options: &Options) -> Option<&'a [u8]> {
-    let function = call(line)?;
-    // A module or loader may stand before the class: `java.base@17/java.lang.Thread.run`.
+/// Returns the function of a frame.
+pub(super) fn parse_frame<'a>(line: &'a [u8], options: &Options) -> Option<&'a [u8]> {
+    let function = parse_call(line)?;
+    // A module or class loader may precede the class: `java.base@17/java.lang.Thread.run`.
     let plain = match text::split_once(function, "/") {
         Some((module, class)) if !options.verbatim && (module.contains(&b'@') || module.ends_with(b".base")) => class,
         _ => function,
@@ -13,8 +13,8 @@ pub(super) fn frame<'a>(line: &'a [u8], options: &Options) -> Option<&'a [u8]> {
     (!plain.is_empty()).then_some(plain)
 }
 
-/// What is called in a frame, with its module. Loggers say behind it which archive it is from: ` ~[app.jar:1.0]`.
-pub(super) fn call(line: &[u8]) -> Option<&[u8]> {
+/// Returns the function of a frame with its module. Some loggers append the archive that contains it: ` ~[app.jar:1.0]`.
+pub(super) fn parse_call(line: &[u8]) -> Option<&[u8]> {
     let call = line.trim_ascii().strip_prefix(b"at ")?;
     let archive = &call[memchr::memrchr(b')', call)? + 1..];
     let is_archive = (archive.starts_with(b" [") || archive.starts_with(b" ~[")) && archive.ends_with(b"]");
@@ -22,8 +22,8 @@ pub(super) fn call(line: &[u8]) -> Option<&[u8]> {
     Some(function)
 }
 
-/// A thread's name without the number that tells it from others of its pool, unless threads are wanted apart.
-pub(super) fn thread<'a>(name: &'a [u8], options: &Options) -> &'a [u8] {
+/// Returns a thread's name without its number in a thread pool (`worker-3`), unless `--tid` keeps threads apart.
+pub(super) fn pool_name<'a>(name: &'a [u8], options: &Options) -> &'a [u8] {
     let Some(dash) = memchr::memrchr(b'-', name).filter(|dash| *dash > 0 && !options.tid) else { return name };
     if text::number(&name[dash + 1..]).is_some() { &name[..dash] } else { name }
 }

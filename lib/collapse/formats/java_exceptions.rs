@@ -1,5 +1,4 @@
-//! Java's exceptions in logs: one a stack, leaf first. The frames that a cause shares with what it caused are those of
-//! the stack before it.
+//! Stack traces of Java exceptions, as `printStackTrace` and logging frameworks write them: leaf first.
 //!
 //! ```text
 //! java.lang.RuntimeException: boom
@@ -9,6 +8,8 @@
 //!         at com.acme.B.g(B.java:9)
 //!         ... 1 more
 //! ```
+//! Each exception, and each of its causes, has weight 1. `... N more` stands for the N frames nearest to the root of the
+//! stack before it, and is replaced by them. Messages, files and lines are left out.
 
 use super::java;
 use super::{Format, FormatReader};
@@ -29,27 +30,26 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    let frame = |line: &[u8]| line.starts_with(b"\tat ") && java::call(line).is_some();
-    text::lines(head).any(frame)
+    text::lines(head).any(|line| line.starts_with(b"\tat ") && java::parse_call(line).is_some())
         && !text::lines(head).any(|line| line.trim_ascii_start().starts_with(b"java.lang.Thread.State: "))
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut stack, mut last) = (Vec::new(), Stack::default(), Vec::<FrameId>::new());
+    let (mut line, mut stack, mut previous) = (Vec::new(), Stack::default(), Vec::<FrameId>::new());
     document.unit("exceptions");
     while document.line(&mut line)? {
         let trimmed = line.trim_ascii();
-        if let Some(frame) = java::frame(trimmed, document.options).filter(|_| text::indentation(&line) > 0) {
+        if let Some(frame) = java::parse_frame(trimmed, document.options).filter(|_| text::indentation(&line) > 0) {
             stack.push(frame, sink);
-        } else if let Some(more) = shared(trimmed).filter(|_| !stack.is_empty()) {
-            let shared = last.len().checked_sub(more).map(|start| &last[start..]);
+        } else if let Some(count) = parse_shared_count(trimmed).filter(|_| !stack.is_empty()) {
+            let shared = previous.len().checked_sub(count).map(|start| &previous[start..]);
             stack.extend(shared.unwrap_or_default());
             if shared.is_none() {
                 stack.push(markers::TRUNCATED, sink);
             }
         } else if !trimmed.starts_with(b"- ") {
             if !stack.is_empty() {
-                last = stack.frames().to_vec();
+                previous = stack.frames().to_vec();
             }
             stack.add_leaf_first(Weight::ONE, sink)?;
         }
@@ -57,8 +57,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     stack.add_leaf_first(Weight::ONE, sink)
 }
 
-/// The number in `... 5 more`.
-fn shared(line: &[u8]) -> Option<usize> {
+/// Returns the number of `... 5 more`.
+fn parse_shared_count(line: &[u8]) -> Option<usize> {
     let count = line.strip_prefix(b"... ")?.strip_suffix(b" more")?;
     usize::try_from(text::number(count)?).ok()
 }

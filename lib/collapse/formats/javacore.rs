@@ -1,10 +1,12 @@
-//! OpenJ9's javacore files: one snapshot a thread, leaf first.
+//! Javacore files of OpenJ9 (SIGQUIT, crashes): a snapshot of a JVM, one stack per thread, leaf first.
 //!
 //! ```text
 //! 3XMTHREADINFO      "main" J9VMThread:0x1, j9thread_t:0x2, java/lang/Thread:0x3, state:R, prio=5
 //! 4XESTACKTRACE                at com/acme/A.run(A.java:3)
 //! 4XESTACKTRACE                at java/lang/Thread.run(Thread.java:1)
 //! ```
+//! Each thread that has Java frames has weight 1, and its name as its root frame. All other sections, files and lines are
+//! left out.
 
 use bstr::ByteSlice as _;
 
@@ -33,8 +35,8 @@ fn recognizes(head: &[u8]) -> bool {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut thread) = (Vec::new(), Stack::default(), None);
-    let mut ended = true;
-    document.unit("threads, once a dump");
+    let mut is_complete = true;
+    document.unit("threads, counted once per dump");
     loop {
         let more = document.line(&mut line)?;
         let (tag, rest) = text::split_word(&line);
@@ -45,21 +47,21 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 stack.add_leaf_first(Weight::ONE, sink)?;
             }
             let name = rest.strip_prefix(b"\"").and_then(|rest| text::split_once(rest, "\""));
-            thread = Some(name.map_or(markers::UNKNOWN, |(name, _)| java::thread(name, document.options)).to_vec());
+            thread = Some(name.map_or(markers::UNKNOWN, |(name, _)| java::pool_name(name, document.options)).to_vec());
         } else if tag == b"4XESTACKTRACE" {
-            match java::frame(rest, document.options) {
+            match java::parse_frame(rest, document.options) {
                 Some(frame) if thread.is_some() => stack.push(frame, sink),
-                Some(_) => document.malformed("a frame that belongs to no thread")?,
+                Some(_) => document.malformed("the frame belongs to no thread")?,
                 None => document.malformed("expected a function and its file")?,
             }
         }
         if !more {
-            document.ends(ended, "END OF DUMP")?;
+            document.ends(is_complete, "END OF DUMP")?;
             return document.ends_with_a_line();
         } else if tag == b"0SECTION" && rest.starts_with(b"TITLE") {
-            ended = false;
+            is_complete = false;
         } else if rest.contains_str(b"END OF DUMP") {
-            ended = true;
+            is_complete = true;
         }
     }
 }

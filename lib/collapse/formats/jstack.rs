@@ -1,5 +1,5 @@
-//! Java thread dumps (`jstack`, `jcmd Thread.print` and `Thread.dump_to_file`, `kill -3`): one snapshot a thread, leaf
-//! first. A thread's state is taken as its event, so that those that run count unless `--event` names another state.
+//! Java thread dumps (`jstack`, `jcmd Thread.print`, `jcmd Thread.dump_to_file`, `kill -3`): a snapshot of a JVM, one stack
+//! per thread, leaf first.
 //!
 //! ```text
 //! "worker-3" #21 prio=5 os_prio=0 tid=0x1 nid=0x2 runnable [0x3]
@@ -7,6 +7,9 @@
 //!         at com.acme.Hash.mix(Hash.java:10)
 //!         at java.lang.Thread.run(Thread.java:744)
 //! ```
+//! Each thread has weight 1, and its name as its root frame. Its state is its event: runnable threads count, unless
+//! `--event` names another state. A thread that Java calls runnable but that waits in a native function has the state
+//! `RUNNABLE, but waits`. Threads without Java frames, locks, files and lines are left out.
 
 use bstr::ByteSlice as _;
 
@@ -22,14 +25,14 @@ use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
     name: "jstack",
-    description: "Java thread dumps",
+    description: "Java thread dumps (jstack, jcmd, kill -3)",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),
 };
 
-/// Functions in which a thread waits although Java says that it runs.
-const WAITING: [&[u8]; 9] = [
+/// Native functions in which a thread waits although Java reports it as runnable.
+const WAITING_FUNCTIONS: [&[u8]; 9] = [
     b".epollWait",
     b".EPoll.wait",
     b".KQueue.poll",
@@ -46,33 +49,34 @@ const RUNNABLE: &[u8] = b"RUNNABLE";
 fn recognizes(head: &[u8]) -> bool {
     text::lines(head).any(|line| {
         line.starts_with(b"Full thread dump ")
-            || in_file(line).is_some()
+            || parse_file_thread(line).is_some()
             || line.trim_ascii_start().starts_with(b"java.lang.Thread.State: ")
     })
 }
 
-/// The thread's name, and its state where that is told, of `#21 "worker-3" RUNNABLE …`, as `jcmd Thread.dump_to_file` has
-/// it.
-fn in_file(line: &[u8]) -> Option<(&[u8], &[u8])> {
+/// Returns the thread's name and its state, if it has one, of `#21 "worker-3" RUNNABLE …`, as `jcmd Thread.dump_to_file`
+/// writes it.
+fn parse_file_thread(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let (number, rest) = text::split_once(line.strip_prefix(b"#")?, " \"")?;
     let (name, rest) = rest.rsplit_once_str("\"").filter(|_| text::number(number).is_some())?;
     let state = text::words(rest).find(|word| *word != b"virtual").unwrap_or(b"(no state)");
     Some((name, state))
 }
 
-/// The thread that is read.
+/// The thread that is being read.
 #[derive(Default)]
 struct Thread {
     name: Vec<u8>,
     state: Vec<u8>,
-    idle: bool,
+    /// True if its leaf is one of [`WAITING_FUNCTIONS`].
+    is_waiting: bool,
     stack: Stack,
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut thread) = (Vec::new(), Thread::default());
-    let mut ended = true;
-    document.unit("threads, once a dump");
+    let mut is_complete = true;
+    document.unit("threads, counted once per dump");
     if document.options.event == EventChoice::First {
         document.events = EventFilter::new(EventChoice::Named(RUNNABLE.to_vec()));
     }
@@ -80,44 +84,45 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         let trimmed = line.trim_ascii();
         if let Some((name, _)) = line.strip_prefix(b"\"").and_then(|rest| rest.rsplit_once_str("\"")) {
             thread.finish(document, sink)?;
-            thread.name = java::thread(name, document.options).to_vec();
-        } else if let Some((name, state)) = in_file(&line) {
+            thread.name = java::pool_name(name, document.options).to_vec();
+        } else if let Some((name, state)) = parse_file_thread(&line) {
             thread.finish(document, sink)?;
-            (thread.name, thread.state) = (java::thread(name, document.options).to_vec(), state.to_vec());
+            (thread.name, thread.state) = (java::pool_name(name, document.options).to_vec(), state.to_vec());
         } else if let Some(state) = trimmed.strip_prefix(b"java.lang.Thread.State: ") {
             thread.state = text::split_word(state).0.to_vec();
         } else if trimmed.starts_with(b"at ") {
-            match java::frame(trimmed, document.options) {
+            match java::parse_frame(trimmed, document.options) {
                 Some(frame) if !thread.state.is_empty() => {
-                    thread.idle |= thread.stack.is_empty() && WAITING.iter().any(|function| frame.ends_with(function));
+                    thread.is_waiting |=
+                        thread.stack.is_empty() && WAITING_FUNCTIONS.iter().any(|function| frame.ends_with(function));
                     thread.stack.push(frame, sink);
                 }
-                Some(_) => document.malformed("a frame that belongs to no thread with a state")?,
+                Some(_) => document.malformed("the frame belongs to no thread with a state")?,
                 None => document.malformed("expected a function and its file")?,
             }
         } else if line.starts_with(b"Full thread dump ") {
-            document.ends(ended, "the dump does")?;
-            ended = false;
+            document.ends(is_complete, "the dump does")?;
+            is_complete = false;
         } else if line.starts_with(b"JNI global ref") {
-            ended = true;
+            is_complete = true;
         } else if trimmed.is_empty() {
             thread.finish(document, sink)?;
         }
     }
     thread.finish(document, sink)?;
-    document.ends(ended, "the line of JNI references")
+    document.ends(is_complete, "the line of JNI references")
 }
 
 impl Thread {
-    /// Ends the thread. One without a stack is none of Java's.
+    /// Adds the thread's stack and clears the thread. A thread without a stack runs no Java code and is left out.
     fn finish(&mut self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-        let Self { name, state, idle, mut stack } = std::mem::take(self);
+        let Self { name, state, is_waiting, mut stack } = std::mem::take(self);
         if stack.is_empty() {
             return Ok(());
         }
-        let state = if idle && state == RUNNABLE { b"RUNNABLE, but waits".to_vec() } else { state };
-        let taken = document.events.accept(&state);
+        let state = if is_waiting && state == RUNNABLE { b"RUNNABLE, but waits".to_vec() } else { state };
+        let is_selected = document.events.accept(&state);
         stack.push(&name, sink);
-        stack.add_leaf_first(if taken { Weight::ONE } else { Weight::ZERO }, sink)
+        stack.add_leaf_first(if is_selected { Weight::ONE } else { Weight::ZERO }, sink)
     }
 }

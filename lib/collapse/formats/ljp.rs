@@ -1,4 +1,5 @@
-//! The lightweight Java profiler: how often, how many frames, then the frames, leaf first.
+//! Output of the JVM agent lightweight-java-profiler: for each stack its count, its number of frames, and the frames, leaf
+//! first.
 //!
 //! ```text
 //! 42 3  hash(H.java:10)
@@ -6,6 +7,7 @@
 //!       main(M.java:1)
 //! Total trace count: 42
 //! ```
+//! The count is the weight. Files and lines are left out.
 
 use super::{Format, FormatReader};
 use crate::Error;
@@ -26,22 +28,23 @@ pub(super) static FORMAT: Format = Format {
 fn recognizes(head: &[u8]) -> bool {
     text::lines(head)
         .find(|line| !line.is_empty())
-        .is_some_and(|line| first(line).is_some_and(|(_, _, frame)| frame.ends_with(b")") && frame.contains(&b'(')))
+        .is_some_and(|line| parse_leaf(line).is_some_and(|(_, frame)| frame.ends_with(b")") && frame.contains(&b'(')))
 }
 
-/// The count, the number of frames and the first of them.
-fn first(line: &[u8]) -> Option<(u64, u64, &[u8])> {
+/// Returns the count and the leaf of a stack's first line. The number of frames, which is between them, is not needed.
+fn parse_leaf(line: &[u8]) -> Option<(u64, &[u8])> {
     let (count, rest) = text::split_word(line);
-    let (frames, frame) = text::split_word(rest);
-    Some((text::number(count)?, text::number(frames)?, frame)).filter(|(_, _, frame)| !frame.is_empty())
+    let (depth, frame) = text::split_word(rest);
+    text::number(depth)?;
+    Some((text::number(count)?, frame)).filter(|(_, frame)| !frame.is_empty())
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut count) = (Vec::new(), Stack::default(), Weight::ZERO);
     let mut ended = false;
     while document.line(&mut line)? {
-        let frame = match first(&line) {
-            Some((next, _, frame)) => {
+        let frame = match parse_leaf(&line) {
+            Some((next, frame)) => {
                 stack.add_leaf_first(std::mem::replace(&mut count, Weight::new(next)), sink)?;
                 frame
             }
@@ -52,7 +55,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
             None if text::indentation(&line) > 0 && !count.is_zero() => line.trim_ascii(),
             None => {
-                document.malformed("neither the first line of a stack nor a frame")?;
+                document.malformed("expected a frame, or a count, a depth and a frame")?;
                 continue;
             }
         };

@@ -1,5 +1,5 @@
-//! `perf report --stdio --no-children -g folded`: shares of functions, each with its stacks and their shares, or with
-//! `count` or `period` their numbers.
+//! `perf report --stdio --no-children -g folded`: for each function its percentage, then its stacks with their percentages,
+//! or with `-g folded,count` or `-g folded,period` with their numbers of samples or their periods.
 //!
 //! ```text
 //! # Samples: 192  of event 'cycles'
@@ -9,6 +9,11 @@
 //! 74.87% hash;main;_start
 //! 23.83% hash;_start
 //! ```
+//! The weight is the percentage or the number of a stack. perf leaves out stacks below `--percent-limit`: what they miss of
+//! their function's percentage is added as a stack of that function alone. The command, if there is such a column, is the
+//! root frame. Of several events, the first counts unless `--event` names another. All other columns are left out.
+//!
+//! All sums are in millionths, as in [`Weight`].
 
 use bstr::ByteSlice as _;
 
@@ -38,30 +43,40 @@ fn is_heading(line: &[u8]) -> bool {
         && line.contains_str("Symbol")
 }
 
-/// What is said of one event.
+/// The part of a report about one event.
 #[derive(Default)]
 struct Section {
     event: Vec<u8>,
-    /// How many samples there were at most, and whether it is just as many.
-    samples: Option<(Weight, bool)>,
+    samples: Option<SampleCount>,
+    /// The sum of all periods.
     periods: Option<Weight>,
     entries: Vec<Entry>,
+}
+
+/// The number of samples in a section's heading, which perf rounds.
+#[derive(Clone, Copy)]
+struct SampleCount {
+    max: Weight,
+    is_exact: bool,
 }
 
 /// A line of the table, and its stacks.
 #[derive(Default)]
 struct Entry {
-    /// In percent.
-    share: Weight,
+    /// Percentage of the event.
+    percent: Weight,
+    /// The command.
     root: Vec<u8>,
     symbol: Vec<u8>,
-    stacks: Vec<Listed>,
+    stacks: Vec<ListedStack>,
 }
 
-/// A stack, with its share in percent or its number.
-struct Listed {
+/// A stack below a line of the table.
+struct ListedStack {
+    /// A percentage, or a number of samples, or a period.
     weight: Weight,
-    percent: bool,
+    is_percent: bool,
+    /// Separated by `;`.
     frames: Vec<u8>,
 }
 
@@ -70,187 +85,214 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     while document.line(&mut line)? {
         if is_heading(&line) {
             if line.contains_str("Children") {
-                let what = "perf report has counted stacks once for each of their functions: give it --no-children";
+                let what = "perf report counted stacks once for each of their functions: give it --no-children";
                 return Err(document.unreadable(what));
             }
             command = line.find("Command");
-        } else if let Some(said) = line.strip_prefix(b"#") {
-            if let Some(next) = Section::begun(said) {
+        } else if let Some(comment) = line.strip_prefix(b"#") {
+            if let Some(next) = Section::parse(comment) {
                 std::mem::replace(&mut section, next).add(document, sink)?;
-            } else if let Some((_, periods)) = text::split_once(said, "Event count (approx.): ") {
+            } else if let Some((_, periods)) = text::split_once(comment, "Event count (approx.): ") {
                 section.periods = Weight::parse(periods.trim());
             }
         } else if line.is_empty() {
             continue;
-        } else if let Some((share, symbol)) = row(&line) {
-            let root = command.and_then(|at| text::split_once(line.get(at..)?, "  ")).map(|(name, _)| name.to_vec());
-            let root = root.unwrap_or_default();
-            section.entries.push(Entry { share, root, symbol: symbol.to_vec(), stacks: Vec::new() });
-        } else if let (Some(stack), Some(entry)) = (stack(&line), section.entries.last_mut()) {
+        } else if let Some((percent, symbol)) = parse_row(&line) {
+            let root = command.and_then(|column| text::split_once(line.get(column..)?, "  "));
+            let root = root.map(|(name, _)| name.to_vec()).unwrap_or_default();
+            section.entries.push(Entry { percent, root, symbol: symbol.to_vec(), stacks: Vec::new() });
+        } else if let (Some(stack), Some(entry)) = (parse_stack(&line), section.entries.last_mut()) {
             entry.stacks.push(stack);
         } else if line.contains_str("---") || line.trim() == b"|" {
             return Err(document.unreadable("a drawn call graph: give perf report --stdio --no-children -g folded"));
         } else {
-            document.malformed("neither a share of a function nor one of a stack")?;
+            document.malformed("expected a percentage and a function, or a weight and a stack")?;
         }
     }
     section.add(document, sink)
 }
 
-/// The share and the function of `    98.70%  app      app   [.] hash`.
-fn row(line: &[u8]) -> Option<(Weight, &[u8])> {
-    let (share, rest) = text::split_once(line, "%")?;
-    // `[.]` and `[k]` say where the function runs.
-    let place = rest.windows(6).position(|part| part.starts_with(b"  [") && part.ends_with(b"] "))?;
-    let weight = Weight::parse(share.trim()).filter(|_| line.starts_with(b" "))?;
-    Some((weight, rest[place + 6..].trim()))
+/// Returns the percentage and the function of `    98.70%  app      app   [.] hash`.
+fn parse_row(line: &[u8]) -> Option<(Weight, &[u8])> {
+    let (percent, rest) = text::split_once(line, "%")?;
+    // `[.]` is user space, `[k]` the kernel.
+    let level = rest.windows(6).position(|part| part.starts_with(b"  [") && part.ends_with(b"] "))?;
+    let weight = Weight::parse(percent.trim()).filter(|_| line.starts_with(b" "))?;
+    Some((weight, rest[level + 6..].trim()))
 }
 
-/// The share, or number, and the frames of `74.87% hash;main;_start`.
-fn stack(line: &[u8]) -> Option<Listed> {
-    let (share, frames) = text::split_word(line);
-    let weight = Weight::parse(share.strip_suffix(b"%").unwrap_or(share)).filter(|weight| !weight.is_zero())?;
-    (!frames.is_empty()).then(|| Listed { weight, percent: share.ends_with(b"%"), frames: frames.to_vec() })
+/// Parses `74.87% hash;main;_start`.
+fn parse_stack(line: &[u8]) -> Option<ListedStack> {
+    let (number, frames) = text::split_word(line);
+    let weight = Weight::parse(number.strip_suffix(b"%").unwrap_or(number)).filter(|weight| !weight.is_zero())?;
+    (!frames.is_empty()).then(|| ListedStack { weight, is_percent: number.ends_with(b"%"), frames: frames.to_vec() })
 }
 
 impl Section {
-    /// Of `Samples: 12K of event 'cycles'`.
-    fn begun(said: &[u8]) -> Option<Self> {
-        let (number, rest) = text::split_word(text::split_once(said, "Samples: ")?.1);
+    /// Parses the heading `Samples: 12K of event 'cycles'`.
+    fn parse(comment: &[u8]) -> Option<Self> {
+        let (number, rest) = text::split_word(text::split_once(comment, "Samples: ")?.1);
         let event = text::split_once(rest, "'").and_then(|(_, name)| name.rsplit_once_str("'")).map(|(name, _)| name);
         let digits = number.trim_end_with(|last| last.is_ascii_alphabetic());
-        let rounded = match &number[digits.len()..] {
+        let unit = match &number[digits.len()..] {
             b"" => 1,
             b"K" => 1_000,
             b"M" => 1_000_000,
             _ => 1_000_000_000,
         };
-        let known = text::number(digits).map(|number| (number.saturating_add(u64::from(rounded > 1)), rounded == 1));
-        let samples = known.and_then(|(number, exact)| Some((text::times(Weight::new(number), rounded)?, exact)));
+        let is_exact = unit == 1;
+        let max = text::number(digits).map(|number| number.saturating_add(u64::from(!is_exact)));
+        let max = max.and_then(|number| text::times(Weight::new(number), unit));
+        let samples = max.map(|max| SampleCount { max, is_exact });
         Some(Self { event: event.unwrap_or_default().to_vec(), samples, ..Self::default() })
     }
 
+    /// Adds all stacks of the section, if its event is selected.
     fn add(self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if self.entries.is_empty() || !document.events.accept(&self.event) {
             return Ok(());
         }
-        let stacks = || self.entries.iter().flat_map(|entry| entry.stacks.iter().map(move |stack| (entry, stack)));
-        let whole = self.whole()?;
-        document.unit(match whole {
+        let total = self.total()?;
+        document.unit(match total {
             None => "percent",
-            Some(whole) if Some(whole.weight) == self.periods => "events",
+            Some(total) if Some(total.weight) == self.periods => "events",
             _ => "samples",
         });
-        // Callers come last, or first: the end at which the function stands is the leaf.
-        let (mut first, mut last) = (0, 0);
-        for (Entry { symbol, .. }, Listed { frames, .. }) in stacks() {
-            let ends = |at: Option<&[u8]>| usize::from(at == Some(symbol));
-            first += ends(frames.split(|byte| *byte == b';').next());
-            last += ends(frames.rsplit(|byte| *byte == b';').next());
-        }
-        for (entry, alone) in self.entries.iter().zip(self.alone(whole)?) {
-            entry.add(whole.is_some(), alone, last > first, document, sink)?;
+        let root_first = self.is_root_first();
+        for (entry, unlisted) in self.entries.iter().zip(self.unlisted(total)?) {
+            entry.add(total.is_some(), unlisted, root_first, document, sink)?;
         }
         Ok(())
     }
 
-    /// What of each function's share is in none of its stacks, since perf left those out as too small; together as much as
-    /// is missing from what perf says of the whole.
-    fn alone(&self, whole: Option<Whole>) -> Result<Vec<u128>, Error> {
-        let alone = self.entries.iter().map(|entry| entry.alone(whole.map(|whole| whole.weight)));
-        let mut alone = alone.collect::<Option<Vec<u128>>>().ok_or(Error::Overflow)?;
-        let Some(Whole { weight, .. }) = whole.filter(|whole| whole.stated) else { return Ok(alone) };
-        let total = |sum: u128, more: Option<u128>| sum.checked_add(more?);
-        let listed = self.entries.iter().map(Entry::listed).try_fold(0, total).ok_or(Error::Overflow)?;
-        let mut sum = alone.iter().copied().map(Some).try_fold(0, total).ok_or(Error::Overflow)?;
-        let mut rest = weight.millionths().saturating_sub(listed) / ONE;
-        for share in alone.iter_mut().filter(|share| **share > 0) {
-            let part = rest.checked_mul(*share).ok_or(Error::Overflow)?.saturating_add(sum / 2) / sum;
-            (rest, sum) = (rest - part, sum - *share);
-            *share = part * ONE;
+    /// Returns true if stacks are printed root first (`-g caller`): more of them end in their function than begin with it.
+    fn is_root_first(&self) -> bool {
+        let (mut first, mut last) = (0, 0);
+        for entry in &self.entries {
+            for stack in &entry.stacks {
+                first += usize::from(stack.frames.split(|byte| *byte == b';').next() == Some(&entry.symbol));
+                last += usize::from(stack.frames.rsplit(|byte| *byte == b';').next() == Some(&entry.symbol));
+            }
         }
-        Ok(alone)
+        last > first
     }
 
-    /// What all weighs together, if stacks have numbers: as it is said, or as those that have some let expect. Which
-    /// numbers they are is not said.
-    fn whole(&self) -> Result<Option<Whole>, Error> {
-        let (mut numbers, mut shares) = (0u128, 0u128);
-        for entry in self.entries.iter().filter(|entry| entry.stacks.iter().any(|stack| !stack.percent)) {
-            shares = shares.checked_add(entry.share.millionths()).ok_or(Error::Overflow)?;
+    /// Returns for each entry the weight that none of its listed stacks has, because perf left out small stacks. If perf
+    /// states the total, these weights add up to what is missing from it.
+    fn unlisted(&self, total: Option<Total>) -> Result<Vec<u128>, Error> {
+        let unlisted = self.entries.iter().map(|entry| entry.unlisted(total.map(|total| total.weight)));
+        let mut unlisted = unlisted.collect::<Option<Vec<u128>>>().ok_or(Error::Overflow)?;
+        let Some(Total { weight, .. }) = total.filter(|total| total.is_stated) else { return Ok(unlisted) };
+        let listed = checked_sum(self.entries.iter().map(Entry::listed)).ok_or(Error::Overflow)?;
+        let mut unlisted_sum = checked_sum(unlisted.iter().copied().map(Some)).ok_or(Error::Overflow)?;
+        let mut missing = weight.millionths().saturating_sub(listed) / ONE;
+        for weight in unlisted.iter_mut().filter(|weight| **weight > 0) {
+            let product = missing.checked_mul(*weight).ok_or(Error::Overflow)?;
+            let part = product.saturating_add(unlisted_sum / 2) / unlisted_sum;
+            (missing, unlisted_sum) = (missing - part, unlisted_sum - *weight);
+            *weight = part * ONE;
+        }
+        Ok(unlisted)
+    }
+
+    /// Returns the weight of the whole event if stacks have numbers, or `None` if they have percentages.
+    ///
+    /// perf does not say whether the numbers are samples or periods. They are samples if they fit into the stated number of
+    /// samples, else periods if they fit into the stated sum of periods; else the total is extrapolated from the entries
+    /// that have numbers.
+    fn total(&self) -> Result<Option<Total>, Error> {
+        let (mut numbers, mut percents) = (0u128, 0u128);
+        for entry in self.entries.iter().filter(|entry| entry.stacks.iter().any(|stack| !stack.is_percent)) {
+            percents = percents.checked_add(entry.percent.millionths()).ok_or(Error::Overflow)?;
             numbers = entry.listed().and_then(|listed| numbers.checked_add(listed)).ok_or(Error::Overflow)?;
         }
-        if shares == 0 {
+        if percents == 0 {
             return Ok(None);
         }
-        let stated = |weight| Ok(Some(Whole { weight, stated: true }));
         let numbers = Weight::from_millionths(numbers);
-        match (self.samples, self.periods) {
-            (Some((samples, true)), _) if numbers <= samples => stated(samples),
-            (samples, Some(periods)) if samples.is_none_or(|(samples, _)| numbers > samples) && numbers <= periods => {
-                stated(periods)
-            }
-            _ => {
-                let likely = numbers.millionths().checked_mul(HUNDRED).ok_or(Error::Overflow)? / shares;
-                Ok(Some(Whole { weight: Weight::from_millionths(likely), stated: false }))
-            }
+        if let Some(SampleCount { max, is_exact: true }) = self.samples
+            && numbers <= max
+        {
+            return Ok(Some(Total { weight: max, is_stated: true }));
         }
+        if let Some(periods) = self.periods
+            && self.samples.is_none_or(|samples| numbers > samples.max)
+            && numbers <= periods
+        {
+            return Ok(Some(Total { weight: periods, is_stated: true }));
+        }
+        let extrapolated = numbers.millionths().checked_mul(HUNDRED_PERCENT).ok_or(Error::Overflow)? / percents;
+        Ok(Some(Total { weight: Weight::from_millionths(extrapolated), is_stated: false }))
     }
 }
 
-/// What all stacks of an event weigh.
+/// The weight of all stacks of an event.
 #[derive(Clone, Copy)]
-struct Whole {
+struct Total {
     weight: Weight,
-    /// Whether perf says so.
-    stated: bool,
+    /// True if perf states it, false if it is extrapolated.
+    is_stated: bool,
 }
 
-/// A weight of one, and all percents, in millionths.
+/// A weight of one, in millionths.
 const ONE: u128 = 1_000_000;
-const HUNDRED: u128 = 100_000_000;
 
-/// What a share has less or more than it was, in millionths of a percent: two decimals are printed.
-const ROUNDED: u128 = 5_000;
+/// 100 percent, in millionths of a percent.
+const HUNDRED_PERCENT: u128 = 100_000_000;
+
+/// The largest rounding error of a percentage, in millionths of a percent: perf prints two decimal places.
+const ROUNDING_ERROR: u128 = 5_000;
+
+fn checked_sum(mut numbers: impl Iterator<Item = Option<u128>>) -> Option<u128> {
+    numbers.try_fold(0u128, |sum, number| sum.checked_add(number?))
+}
+
+/// Returns this percentage, in millionths of a percent, of a total weight.
+fn percent_of(total: Weight, percent: u128) -> Option<u128> {
+    total.millionths().checked_mul(percent).map(|product| product / HUNDRED_PERCENT)
+}
 
 impl Entry {
-    /// What the stacks have together.
+    /// Returns the sum of the listed stacks.
     fn listed(&self) -> Option<u128> {
-        self.stacks.iter().try_fold(0u128, |sum, stack| sum.checked_add(stack.weight.millionths()))
+        checked_sum(self.stacks.iter().map(|stack| Some(stack.weight.millionths())))
     }
 
-    /// What its stacks do not have of its share, beyond what rounding does.
-    fn alone(&self, whole: Option<Weight>) -> Option<u128> {
-        let (listed, share) = (self.listed()?, self.share.millionths());
-        let Some(whole) = whole else {
-            let rounded = ROUNDED * (self.stacks.len() as u128 + 1);
-            return Some(share.saturating_sub(listed)).map(|left| if left > rounded { left } else { 0 });
+    /// Returns the part of the entry's weight that the listed stacks do not have, or zero if rounding explains it. `total`
+    /// is the weight of the event; without it, all weights are percentages.
+    fn unlisted(&self, total: Option<Weight>) -> Option<u128> {
+        let (listed, percent) = (self.listed()?, self.percent.millionths());
+        let Some(total) = total else {
+            let unlisted = percent.saturating_sub(listed);
+            let rounding_error = ROUNDING_ERROR * (self.stacks.len() as u128 + 1);
+            return Some(if unlisted > rounding_error { unlisted } else { 0 });
         };
-        let number = |percent: u128| whole.millionths().checked_mul(percent).map(|number| number / HUNDRED);
-        let (left, rounded) = (number(share)?.saturating_sub(listed), number(ROUNDED)?);
-        Some(if left > rounded { (left + ONE / 2) / ONE * ONE } else { 0 })
+        let unlisted = percent_of(total, percent)?.saturating_sub(listed);
+        Some(if unlisted > percent_of(total, ROUNDING_ERROR)? { (unlisted + ONE / 2) / ONE * ONE } else { 0 })
     }
 
-    /// Adds the stacks: with their numbers, or with what they have of the function's share.
+    /// Adds the function alone with the unlisted weight, and the listed stacks. If stacks have numbers, those are their
+    /// weights; if they have percentages, the rest of the entry's percentage is distributed among them in proportion, so
+    /// that rounding errors do not add up.
     fn add(
         &self,
-        numbered: bool,
-        alone: u128,
+        has_numbers: bool,
+        unlisted: u128,
         root_first: bool,
         document: &Document<'_>,
         sink: &mut Sink,
     ) -> Result<(), Error> {
-        self.add_stack(&self.symbol, Weight::from_millionths(alone), false, document, sink)?;
-        let mut left = self.listed().ok_or(Error::Overflow)?;
-        let mut rest = self.share.millionths() - alone.min(self.share.millionths());
-        for Listed { weight, frames, .. } in &self.stacks {
-            let mut part = weight.millionths();
-            if !numbered {
-                let share = rest.checked_mul(part).ok_or(Error::Overflow)? / left.max(1);
-                (left, rest) = (left - part, rest - share);
-                part = share;
+        self.add_stack(&self.symbol, Weight::from_millionths(unlisted), false, document, sink)?;
+        let mut listed = self.listed().ok_or(Error::Overflow)?;
+        let mut remaining = self.percent.millionths().saturating_sub(unlisted);
+        for ListedStack { weight, frames, .. } in &self.stacks {
+            let mut weight = weight.millionths();
+            if !has_numbers {
+                let part = remaining.checked_mul(weight).ok_or(Error::Overflow)? / listed.max(1);
+                (listed, remaining) = (listed - weight, remaining - part);
+                weight = part;
             }
-            self.add_stack(frames, Weight::from_millionths(part), root_first, document, sink)?;
+            self.add_stack(frames, Weight::from_millionths(weight), root_first, document, sink)?;
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! FreeBSD's `pmcstat -G`: trees of callers, the leaf outside, of samples with all callers.
+//! `pmcstat -G` of FreeBSD: for each event a tree of callers. Its roots are the leaves of stacks; their callers are
+//! indented below them.
 //!
 //! ```text
 //! @ CPU_CLK_UNHALTED [30 samples]
@@ -6,6 +7,8 @@
 //! 100.0%  [30]       memcpy @ /lib/libc.so.7
 //!  66.67%  [20]        copy_all @ /bin/app
 //! ```
+//! The number in brackets counts the samples of a function with all its callers, so a stack weighs what is left of it
+//! without them. Of several events, the first counts unless `--event` names another. Percentages and modules are left out.
 
 use super::{Format, FormatReader};
 use crate::Error;
@@ -24,47 +27,50 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).find(|line| !line.is_empty()).is_some_and(|line| event(line).is_some())
+    text::lines(head).find(|line| !line.is_empty()).is_some_and(|line| parse_event(line).is_some())
 }
 
-/// The event, and its samples, of `@ EVENT [30 samples]`.
-fn event(line: &[u8]) -> Option<(&[u8], u64)> {
+/// Returns the event and its number of samples of `@ EVENT [30 samples]`.
+fn parse_event(line: &[u8]) -> Option<(&[u8], u64)> {
     let (name, rest) = text::split_once(line.strip_prefix(b"@ ")?, " [")?;
     Some((name, text::number(rest.strip_suffix(b" samples]")?)?))
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut tree, mut taken) = (Vec::new(), Tree::of_callers(), true);
-    let (mut missing, mut top) = (Weight::ZERO, None);
+    let (mut line, mut tree, mut is_selected) = (Vec::new(), Tree::of_callers(), true);
+    let (mut missing, mut leaf_depth) = (Weight::ZERO, None);
     while document.line(&mut line)? {
-        if let Some((name, samples)) = event(&line) {
+        if let Some((name, samples)) = parse_event(&line) {
             tree.leave(0, sink)?;
-            tell_missing(taken, missing, document)?;
-            (missing, top) = (Weight::new(samples), None);
-            taken = document.events.accept_many(name, samples);
-        } else if let Some((depth, name, count)) = node(&line) {
-            if depth <= *top.get_or_insert(depth) {
+            report_missing(is_selected, missing, document)?;
+            (missing, leaf_depth) = (Weight::new(samples), None);
+            is_selected = document.events.accept_many(name, samples);
+        } else if let Some((depth, name, count)) = parse_node(&line) {
+            if depth <= *leaf_depth.get_or_insert(depth) {
                 missing = missing.saturating_sub(count);
             }
-            if taken && !tree.enter_whole(depth, &text::function(name, document.options), count, sink)? {
-                document.malformed("more samples than the function that it calls has left, or too deep a stack")?;
+            if is_selected && !tree.enter_whole(depth, &text::function(name, document.options), count, sink)? {
+                document.malformed("more samples than its callee has left, or more than 1024 frames deep")?;
             }
         } else if !line.trim_ascii().is_empty() {
-            document.malformed("expected a share, a number of samples and a function")?;
+            document.malformed("expected a percentage, a number of samples and a function")?;
         }
     }
     tree.leave(0, sink)?;
-    tell_missing(taken, missing, document)
+    report_missing(is_selected, missing, document)
 }
 
-/// Functions with few samples are left out by pmcstat itself.
-fn tell_missing(taken: bool, missing: Weight, document: &mut Document<'_>) -> Result<(), Error> {
-    let what = || format!("{missing} of the event's samples are not in the input: it is a part, or cut short");
-    if taken && !missing.is_zero() { document.damaged(&what(), false) } else { Ok(()) }
+/// Reports samples of the event that no function has. pmcstat itself leaves out functions with few samples.
+fn report_missing(is_selected: bool, missing: Weight, document: &mut Document<'_>) -> Result<(), Error> {
+    if !is_selected || missing.is_zero() {
+        return Ok(());
+    }
+    let what = format!("{missing} of the event's samples are not in the input: it is incomplete or cut short");
+    document.damaged(&what, false)
 }
 
-/// The depth of a function in the tree, its name, and its samples.
-fn node(line: &[u8]) -> Option<(usize, &[u8], Weight)> {
+/// Returns the depth of a function in the tree, its name, and its number of samples.
+fn parse_node(line: &[u8]) -> Option<(usize, &[u8], Weight)> {
     let (share, rest) = text::split_once(line, "%")?;
     Weight::parse(share.trim_ascii())?;
     let (count, rest) = text::split_once(rest.trim_ascii_start().strip_prefix(b"[")?, "]")?;

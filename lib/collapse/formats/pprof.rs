@@ -1,5 +1,9 @@
-//! pprof's protobuf: which of a sample's values counts is chosen, labels become root frames where they are asked for, and
-//! negative values make the profile a differential one, as `pprof -diff_base` means them.
+//! pprof profiles: protobuf, often in gzip, as Go's `runtime/pprof`, gperftools' `pprof -proto` and many others write them.
+//!
+//! The weight is the value that `--event` names, else the profile's default one. `--label KEY` makes a sample's labels its
+//! root frame. Negative values, which `pprof -diff_base` writes, make the profile a differential one. Addresses are left
+//! out unless `--addrs` asks for them, files and lines unless `--srcline` does.
+//! Specification: <https://github.com/google/pprof/blob/main/proto/profile.proto>.
 
 use rustc_hash::FxHashMap;
 
@@ -15,7 +19,7 @@ use crate::profile::{FrameId, Weight, Weights};
 
 pub(super) static FORMAT: Format = Format {
     name: "pprof",
-    description: "pprof protobuf (Go, gperftools, and many others)",
+    description: "pprof protobuf (Go, gperftools and many others)",
     has_times: false,
     recognizes: is_begin,
     reader: FormatReader::Bytes(read),
@@ -24,8 +28,9 @@ pub(super) static FORMAT: Format = Format {
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let message = whole::read(document)?;
     let pprof = Pprof::parse(&message).map_err(|what| document.unreadable(what))?;
-    let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
-    let types: Vec<String> = pprof.sample_types().map(|(name, unit)| text(name) + "/" + &text(unit)).collect();
+    let types =
+        pprof.sample_types().map(|(name, unit)| String::from_utf8_lossy(&[name, unit].join(&b'/')).into_owned());
+    let types: Vec<String> = types.collect();
     let known: Vec<&str> = types.iter().map(String::as_str).collect();
     let column = document.column(&known, pprof.default_type())?;
     let unit = pprof.sample_types().nth(column).map(|(_, unit)| unit).unwrap_or_default();
@@ -34,60 +39,64 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         1 => document.unit(&unit.name),
         _ => document.weighs_in(&unit.name),
     }
-    let differential = pprof.samples().any(|sample| is_before(&pprof, sample, column));
-    if differential && !sink.is_differential() {
+    let is_differential = pprof.samples().any(|sample| is_in_base(&pprof, sample, column));
+    if is_differential && !sink.is_differential() {
         if !sink.frames().is_empty() {
             return Err(
-                document.unreadable("has negative values, so it is a comparison, and does not add to other input")
+                document.unreadable("a comparison (it has negative values), which cannot be added to other input")
             );
         }
         sink.make_differential();
     }
-    let mut stacks = Stacks::new(&pprof, document.options, sink);
+    let mut stacks = StackBuilder::new(&pprof, document.options, sink);
     for sample in pprof.samples() {
         let Some(value) = sample.values().nth(column) else { continue };
-        // A sample of another type is none of this.
+        // The sample is of another type.
         if value == 0 && sample.values().any(|value| value != 0) {
             continue;
         }
         let weight = unit.weight(value.unsigned_abs());
-        let weights = match is_before(&pprof, sample, column) {
+        let weights = match is_in_base(&pprof, sample, column) {
             true => Weights { before: weight, after: Weight::ZERO },
             false => Weights::plain(weight),
         };
-        let stack = stacks.of(&pprof, sample, document.options, sink);
+        let stack = stacks.build(&pprof, sample, document.options, sink);
         sink.add(stack, weights)?;
     }
     Ok(())
 }
 
-fn is_before(pprof: &Pprof<'_>, sample: Sample<'_>, column: usize) -> bool {
+/// Returns true if a sample belongs to the base profile of a comparison.
+fn is_in_base(pprof: &Pprof<'_>, sample: Sample<'_>, column: usize) -> bool {
     let value = sample.values().nth(column).unwrap_or(0);
     value < 0 || value == 0 && !pprof.labels(sample, BASE_LABEL).is_empty()
 }
 
-/// The frames of all locations, and of the present sample.
-struct Stacks {
+/// Builds the stacks of samples from the frames of their locations.
+struct StackBuilder {
+    /// The frames of all locations; of each location root first.
     frames: Vec<FrameId>,
-    /// Where a location's frames stand, root first.
+    /// The range of a location's frames in `frames`, by location ID.
     locations: FxHashMap<u64, std::ops::Range<usize>>,
+    /// The stack of the current sample.
     stack: Vec<FrameId>,
     unknown: FrameId,
 }
 
-impl Stacks {
+impl StackBuilder {
     fn new(pprof: &Pprof<'_>, options: &Options, sink: &mut Sink) -> Self {
         let unknown = sink.intern(markers::UNKNOWN);
-        let mut stacks = Self { frames: Vec::new(), locations: FxHashMap::default(), stack: Vec::new(), unknown };
+        let mut builder = Self { frames: Vec::new(), locations: FxHashMap::default(), stack: Vec::new(), unknown };
         for location in pprof.locations() {
-            let start = stacks.frames.len();
-            stacks.add(&location, options, sink);
-            stacks.locations.insert(location.id, start..stacks.frames.len());
+            let start = builder.frames.len();
+            builder.add_frames(&location, options, sink);
+            builder.locations.insert(location.id, start..builder.frames.len());
         }
-        stacks
+        builder
     }
 
-    fn add(&mut self, location: &Location<'_>, options: &Options, sink: &mut Sink) {
+    /// Adds the frames of a location: its functions, or its module if it has none.
+    fn add_frames(&mut self, location: &Location<'_>, options: &Options, sink: &mut Sink) {
         for function in &location.functions {
             let line = i64::try_from(function.line).ok();
             self.frames.push(sink.intern(&whole::located(function.name, function.file, line, options)));
@@ -99,8 +108,8 @@ impl Stacks {
         }
     }
 
-    /// A sample's frames, root first.
-    fn of(&mut self, pprof: &Pprof<'_>, sample: Sample<'_>, options: &Options, sink: &mut Sink) -> &[FrameId] {
+    /// Builds the stack of a sample, root first.
+    fn build(&mut self, pprof: &Pprof<'_>, sample: Sample<'_>, options: &Options, sink: &mut Sink) -> &[FrameId] {
         self.stack.clear();
         let mut inlined = 0;
         for id in sample.locations() {

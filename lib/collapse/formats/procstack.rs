@@ -1,4 +1,4 @@
-//! AIX's `procstack`: one snapshot a thread, leaf first.
+//! `procstack` of AIX: a snapshot of a process, one stack per thread, leaf first.
 //!
 //! ```text
 //! 5570812: /usr/sbin/app -x
@@ -6,6 +6,7 @@
 //! 0xd01f0  __fd_poll(??, ??) + 0xb4
 //! 0x10000  main(0x1, 0x2) + 0x10
 //! ```
+//! Each stack has weight 1, and the program's path as its root frame. Addresses, arguments and offsets are left out.
 
 use super::{Format, FormatReader};
 use crate::Error;
@@ -24,26 +25,26 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).any(is_thread) || {
+    text::lines(head).any(is_thread_heading) || {
         let mut lines = text::lines(head);
-        lines.next().is_some_and(|line| process(line).is_some())
-            && lines.next().is_some_and(|line| frame(line).is_some())
+        lines.next().is_some_and(|line| parse_process(line).is_some())
+            && lines.next().is_some_and(|line| parse_call(line).is_some())
     }
 }
 
-fn is_thread(line: &[u8]) -> bool {
+fn is_thread_heading(line: &[u8]) -> bool {
     line.starts_with(b"---------- tid#")
 }
 
-/// The program in `5570812: /usr/sbin/app -x`.
-fn process(line: &[u8]) -> Option<&[u8]> {
+/// Returns the program of `5570812: /usr/sbin/app -x`.
+fn parse_process(line: &[u8]) -> Option<&[u8]> {
     let (pid, command) = text::split_once(line, ": ")?;
     text::number(pid)?;
     Some(text::split_word(command).0).filter(|command| !command.is_empty())
 }
 
-/// The function in `0xd01f0  __fd_poll(??, ??) + 0xb4`.
-fn frame(line: &[u8]) -> Option<&[u8]> {
+/// Returns the function and its arguments of `0xd01f0  __fd_poll(??, ??) + 0xb4`.
+fn parse_call(line: &[u8]) -> Option<&[u8]> {
     let (address, call) = text::split_word(line);
     let (call, offset) = text::split_once(call, " + ")?;
     (text::is_address(address) && text::is_address(offset.trim_ascii())).then_some(call)
@@ -53,8 +54,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut root) = (Vec::new(), Stack::default(), Vec::new());
     loop {
         let more = document.line(&mut line)?;
-        if let Some(frame) = frame(&line).filter(|_| more) {
-            let name = memchr::memrchr(b'(', frame).map_or(frame, |open| &frame[..open]);
+        if let Some(call) = parse_call(&line).filter(|_| more) {
+            let name = memchr::memrchr(b'(', call).map_or(call, |open| &call[..open]);
             stack.push(&text::function(name, document.options), sink);
             continue;
         }
@@ -67,9 +68,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if !more {
             return document.ends_with_a_line();
         }
-        match process(&line) {
+        match parse_process(&line) {
             Some(program) => root = program.to_vec(),
-            None if line.trim_ascii().is_empty() || is_thread(&line) => {}
+            None if line.trim_ascii().is_empty() || is_thread_heading(&line) => {}
             None => document.malformed("expected a process, a thread or a frame")?,
         }
     }

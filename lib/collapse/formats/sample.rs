@@ -1,4 +1,4 @@
-//! macOS `sample` and Activity Monitor: a tree, root first, of samples with all that was called.
+//! `sample` of macOS, and "Sample Process" of its Activity Monitor: a tree of calls for each thread, root first.
 //!
 //! ```text
 //! Call graph:
@@ -6,6 +6,8 @@
 //!     + 10 start  (in libdyld.dylib) + 1  [0x7fff]
 //!     +   7 work  (in app) + 20  [0x1000]
 //! ```
+//! The number counts the samples of a function with all its callees, so a stack weighs what is left of it without them.
+//! Frames are named ``module`function``. Offsets, addresses, and everything after the tree are left out.
 
 use super::{Format, FormatReader};
 use crate::Error;
@@ -28,34 +30,33 @@ fn recognizes(head: &[u8]) -> bool {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut tree, mut within) = (Vec::new(), Tree::default(), false);
-    let mut ended = true;
+    let (mut line, mut tree, mut in_tree) = (Vec::new(), Tree::default(), false);
     document.unit("samples");
     while document.line(&mut line)? {
         if line == b"Call graph:" {
-            (within, ended) = (true, false);
+            in_tree = true;
         } else if line.trim_ascii().is_empty() || line.starts_with(b"Total number in stack") {
-            (within, ended) = (false, true);
-        } else if within {
+            in_tree = false;
+        } else if in_tree {
             let depth = line.iter().take_while(|byte| b" +|:!".contains(byte)).count();
             let (count, name) = text::split_word(&line[depth..]);
             match text::number(count) {
                 Some(count) if !name.is_empty() => {
-                    let name = named(name, document.options);
+                    let name = frame_name(name, document.options);
                     if !tree.enter_whole(depth, &name, Weight::new(count), sink)? {
-                        document.malformed("more samples than its caller has left, or too deep a stack")?;
+                        document.malformed("more samples than its caller has left, or more than 1024 frames deep")?;
                     }
                 }
-                _ => document.malformed("expected how many samples a function has")?,
+                _ => document.malformed("expected a number of samples and a function")?,
             }
         }
     }
     tree.leave(0, sink)?;
-    document.ends(ended, "its tree does")
+    document.ends(!in_tree, "its tree does")
 }
 
-/// ``module`function`` of `function  (in module) + 20  [0x1000]`; of a thread's line its name.
-fn named(line: &[u8], options: &Options) -> Vec<u8> {
+/// Returns ``module`function`` for `function  (in module) + 20  [0x1000]`, and the name for a thread's line.
+fn frame_name(line: &[u8], options: &Options) -> Vec<u8> {
     let Some((function, rest)) = text::split_once(line, "  (in ") else {
         return text::split_once(line, "  ").map_or(line, |(name, _)| name).to_vec();
     };

@@ -1,4 +1,4 @@
-//! Android's `simpleperf report-sample --show-callchain`: a block of keys and values a sample, leaf first.
+//! `simpleperf report-sample --show-callchain` of Android: a block of keys and values per sample, leaf first.
 //!
 //! ```text
 //! sample:
@@ -9,6 +9,9 @@
 //!   callchain:
 //!     symbol: main
 //! ```
+//! The weight is `event_count`, or 1 with `--weight samples`. The thread's name is the root frame, with its numbers if
+//! `--pid` or `--tid` asks for them. Of several events, the first counts unless `--event` names another. `lost_count` adds
+//! to the lost samples. A frame without a symbol is named by its file. Times and addresses are left out.
 
 use super::{Format, FormatReader};
 use crate::Error;
@@ -32,14 +35,15 @@ fn recognizes(head: &[u8]) -> bool {
     lines.any(|line| line == b"sample:") && lines.next().is_some_and(|line| line.starts_with(b"  event_type: "))
 }
 
-/// The sample that is read.
+/// The sample that is being read.
 #[derive(Default)]
 struct Sample {
     event: Vec<u8>,
     count: Option<u64>,
-    root: Vec<u8>,
+    thread_name: Vec<u8>,
     pid: Vec<u8>,
     tid: Vec<u8>,
+    /// The file of the frame whose symbol comes next.
     file: Vec<u8>,
     stack: Stack,
 }
@@ -54,7 +58,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             b"sample" | b"lost_situation" => std::mem::take(&mut sample).finish(document, sink)?,
             b"event_type" => sample.event = value.to_vec(),
             b"event_count" => sample.count = text::number(value),
-            b"thread_name" => sample.root = value.to_vec(),
+            b"thread_name" => sample.thread_name = value.to_vec(),
             b"process_id" => sample.pid = value.to_vec(),
             b"thread_id" => sample.tid = value.to_vec(),
             b"file" => sample.file = value.to_vec(),
@@ -77,6 +81,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 }
 
 impl Sample {
+    /// Adds the sample, if it has begun and its event is selected.
     fn finish(mut self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if self.event.is_empty() && self.stack.is_empty() {
             return Ok(());
@@ -89,13 +94,16 @@ impl Sample {
             return Ok(());
         }
         document.events.add_weight(weight);
-        let ids = [(document.options.pid || document.options.tid, &self.pid), (document.options.tid, &self.tid)];
-        for (id, mark) in ids.iter().zip([b'-', b'/']).filter(|((wanted, id), _)| *wanted && !id.is_empty()) {
-            self.root.push(mark);
-            self.root.extend_from_slice(id.1);
+        let mut root = self.thread_name;
+        let with_pid = document.options.pid || document.options.tid;
+        for (is_wanted, separator, id) in [(with_pid, b'-', &self.pid), (document.options.tid, b'/', &self.tid)] {
+            if is_wanted && !id.is_empty() {
+                root.push(separator);
+                root.extend_from_slice(id);
+            }
         }
-        if !self.root.is_empty() {
-            self.stack.push(&self.root, sink);
+        if !root.is_empty() {
+            self.stack.push(&root, sink);
         }
         self.stack.add_leaf_first(weight, sink)
     }

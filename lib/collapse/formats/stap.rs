@@ -1,10 +1,12 @@
-//! SystemTap backtraces: leaf first, then the count on a line of its own.
+//! Backtraces that SystemTap scripts print with `print_backtrace()`, `print_ubacktrace()` or `print_stack()`: frames, leaf
+//! first, then the count on a line of its own.
 //!
 //! ```text
 //!  0xffffffff8155ab24 : __brk+0x4/0x1b0 [kernel]
 //!  0x400512 : main+0x22/0x90 [/bin/app]
 //!         17
 //! ```
+//! The count is the weight. Addresses, offsets and modules are left out; a frame without a symbol is named by its module.
 
 use super::{Format, FormatReader};
 use crate::Error;
@@ -23,11 +25,11 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).any(|line| frame(line).is_some())
+    text::lines(head).any(|line| parse_frame(line).is_some())
 }
 
-/// What follows the address in ` 0xADDR : name+0xOFF/0xSIZE [module]`.
-fn frame(line: &[u8]) -> Option<&[u8]> {
+/// Returns the text after the address of ` 0xADDR : name+0xOFF/0xSIZE [module]`.
+fn parse_frame(line: &[u8]) -> Option<&[u8]> {
     let (address, name) = text::split_once(line.trim_ascii(), " : ")?;
     text::is_address(address.trim_ascii()).then_some(name)
 }
@@ -36,7 +38,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack) = (Vec::new(), Stack::default());
     while document.line(&mut line)? {
         let trimmed = line.trim_ascii();
-        if let Some(frame) = frame(trimmed) {
+        if let Some(frame) = parse_frame(trimmed) {
             let (name, module) = match frame.strip_suffix(b"]").and_then(|frame| text::split_once(frame, " [")) {
                 Some((name, module)) => (name.trim_ascii(), Some(module)),
                 None => (frame.strip_suffix(b"(inexact)").unwrap_or(frame).trim_ascii(), None),
@@ -50,11 +52,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
         } else if let Some(count) = text::number(trimmed) {
             match stack.is_empty() {
-                true => document.malformed("a count without a stack")?,
+                true => document.malformed("expected a frame, found a count")?,
                 false => stack.add_leaf_first(Weight::new(count), sink)?,
             }
         } else if !trimmed.is_empty() {
-            document.malformed("neither a frame nor a count")?;
+            document.malformed("expected a frame or a count")?;
         }
     }
     if stack.is_empty() { Ok(()) } else { document.malformed("the input ends within a stack") }

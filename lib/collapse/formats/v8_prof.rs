@@ -1,5 +1,5 @@
-//! V8's log of `node --prof`: code as it is made and moved, and ticks with the addresses of their stacks, leaf first.
-//! Native code has no names there and is called by its file.
+//! Logs of V8 (`node --prof`, file `isolate-….log`): code as it is created and moved, and ticks with the addresses of their
+//! stacks, leaf first.
 //!
 //! ```text
 //! v8-version,11,3,244,8,-node.38,0
@@ -7,6 +7,8 @@
 //! code-creation,JS,11,214417,0x5b80,336,hot /srv/a.js:1:13,0x13b2,^
 //! tick,0x5ba0,300000,0,0x0,0,0x5bf0,+0x20
 //! ```
+//! Each tick has weight 1. Native code has no symbols in the log, so its frames are named by its file. Times, VM states and
+//! all other records are left out.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +25,7 @@ use crate::profile::{FrameId, Weight};
 
 pub(super) static FORMAT: Format = Format {
     name: "v8-prof",
-    description: "V8 log of node --prof",
+    description: "V8 log (node --prof)",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),
@@ -33,16 +35,16 @@ fn recognizes(head: &[u8]) -> bool {
     head.starts_with(b"v8-version,")
 }
 
-/// Pieces of code by where they begin: where they end, and what they are called.
+/// The end and name of ranges of code, by their start address.
 #[derive(Default)]
-struct Code(BTreeMap<u64, (u64, FrameId)>);
+struct CodeMap(BTreeMap<u64, (u64, FrameId)>);
 
-impl Code {
+impl CodeMap {
     fn insert(&mut self, start: u64, size: u64, name: FrameId) {
         self.0.insert(start, (start.saturating_add(size), name));
     }
 
-    fn moved(&mut self, from: u64, to: u64) {
+    fn relocate(&mut self, from: u64, to: u64) {
         if let Some((end, name)) = self.0.remove(&from) {
             self.insert(to, end - from, name);
         }
@@ -54,11 +56,13 @@ impl Code {
     }
 }
 
-/// Code that was made at run time, and files that were loaded before.
+/// The code in the memory of the process.
 #[derive(Default)]
 struct Memory {
-    made: Code,
-    loaded: Code,
+    /// Code that V8 compiled.
+    compiled: CodeMap,
+    /// Executables and shared libraries.
+    libraries: CodeMap,
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
@@ -68,81 +72,86 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         let mut fields = line.split(|byte| *byte == b',');
         let kind = fields.next().unwrap_or_default();
         let fields: Vec<&[u8]> = fields.collect();
-        let whole = match kind {
-            b"code-creation" => memory.creation(&fields, sink).is_some(),
-            b"code-move" => memory.moved(&fields).is_some(),
-            b"shared-library" => memory.library(&fields, sink).is_some(),
-            b"tick" => match memory.stack(&fields, sink) {
-                Some(mut stack) => stack.add_leaf_first(Weight::ONE, sink).map(|()| true)?,
-                None => false,
+        let parsed = match kind {
+            b"code-creation" => memory.create_code(&fields, sink),
+            b"code-move" => memory.move_code(&fields),
+            b"shared-library" => memory.add_library(&fields, sink),
+            b"tick" => match memory.parse_tick(&fields, sink) {
+                Some(mut stack) => Some(stack.add_leaf_first(Weight::ONE, sink)?),
+                None => None,
             },
-            _ => true,
+            _ => Some(()),
         };
-        if !whole {
-            document.malformed("not of the form that a V8 log has here")?;
+        if parsed.is_none() {
+            document.malformed(&format!("expected the fields of a {} record", kind.to_str_lossy()))?;
         }
     }
     document.ends_with_a_line()
 }
 
-fn address(text: &[u8]) -> Option<u64> {
+fn parse_address(text: &[u8]) -> Option<u64> {
     u64::from_str_radix(text.strip_prefix(b"0x")?.to_str().ok()?, 16).ok()
 }
 
 impl Memory {
-    /// Takes `JS,11,214417,0x5b80,336,hot /srv/a.js:1:13,…`; a comma in a name is written as `\x2C`.
-    fn creation(&mut self, fields: &[&[u8]], sink: &mut Sink) -> Option<()> {
+    /// Adds the code of `JS,11,214417,0x5b80,336,hot /srv/a.js:1:13,…`; a comma in a name is written as `\x2C`.
+    fn create_code(&mut self, fields: &[&[u8]], sink: &mut Sink) -> Option<()> {
         let [_, _, _, start, size, name, ..] = fields else { return None };
         let name = name.trim().replace("\\x2C", ",");
         let name: &[u8] = if name.is_empty() { b"(anonymous)" } else { &name };
-        self.made.insert(address(start)?, text::number(size)?, stack::frame(name, sink));
+        self.compiled.insert(parse_address(start)?, text::number(size)?, stack::frame(name, sink));
         Some(())
     }
 
-    fn moved(&mut self, fields: &[&[u8]]) -> Option<()> {
+    /// Moves code from the first address to the second.
+    fn move_code(&mut self, fields: &[&[u8]]) -> Option<()> {
         let [from, to, ..] = fields else { return None };
-        self.made.moved(address(from)?, address(to)?);
+        self.compiled.relocate(parse_address(from)?, parse_address(to)?);
         Some(())
     }
 
-    /// Takes `/usr/bin/node,0x400000,0x25fe000,0`.
-    fn library(&mut self, fields: &[&[u8]], sink: &mut Sink) -> Option<()> {
+    /// Adds the file of `/usr/bin/node,0x400000,0x25fe000,0`.
+    fn add_library(&mut self, fields: &[&[u8]], sink: &mut Sink) -> Option<()> {
         let [path, start, end, ..] = fields else { return None };
         let file = path.trim_with(|byte| byte == '"').rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        let (start, end) = (address(start)?, address(end)?);
-        self.loaded.insert(start, end.saturating_sub(start), sink.intern(&[b"[", file, b"]"].concat()));
+        let (start, end) = (parse_address(start)?, parse_address(end)?);
+        self.libraries.insert(start, end.saturating_sub(start), sink.intern(&[b"[", file, b"]"].concat()));
         Some(())
     }
 
-    /// Takes `PC,TIME,EXTERNAL,TOP,STATE,FRAME,…`, where a frame may be told by how far it is from the last one.
-    fn stack(&self, fields: &[&[u8]], sink: &mut Sink) -> Option<Stack> {
+    /// Returns the stack, leaf first, of `PC,TIME,EXTERNAL,TOP,STATE,FRAME,…`. A frame is an address, or with a sign its
+    /// distance from the frame before it.
+    fn parse_tick(&self, fields: &[&[u8]], sink: &mut Sink) -> Option<Stack> {
         let (&[pc, _, external, top, _], frames) = fields.split_first_chunk::<5>()?;
-        let (pc, top) = (address(pc)?, address(top)?);
-        // In a callback the counter is somewhere in native code, and what was called is known.
+        let (pc, top) = (parse_address(pc)?, parse_address(top)?);
+        // In an external callback, the program counter is anywhere in native code, and TOP is the callback.
         let mut last = if external == b"1" { top } else { pc };
         let mut stack = Stack::default();
-        stack.extend(&[self.name(last, sink)]);
+        stack.extend(&[self.name_address(last, sink)]);
         if external != b"1"
-            && let Some(name) = self.made.find(top)
+            && let Some(name) = self.compiled.find(top)
         {
             stack.extend(&[name]);
         }
         for frame in frames {
-            let found = match frame.first()? {
-                b'+' => last.wrapping_add(address(&frame[1..])?),
-                b'-' => last.wrapping_sub(address(&frame[1..])?),
+            let address = match frame.first()? {
+                b'+' => last.wrapping_add(parse_address(&frame[1..])?),
+                b'-' => last.wrapping_sub(parse_address(&frame[1..])?),
+                // The word `overflow`, where the stack was truncated.
                 b'o' => continue,
-                _ => address(frame)?,
+                _ => parse_address(frame)?,
             };
             if matches!(frame.first(), Some(b'+' | b'-')) {
-                last = found;
+                last = address;
             }
-            stack.extend(&[self.name(found, sink)]);
+            stack.extend(&[self.name_address(address, sink)]);
         }
         Some(stack)
     }
 
-    fn name(&self, address: u64, sink: &mut Sink) -> FrameId {
-        self.made.find(address).or_else(|| self.loaded.find(address)).unwrap_or_else(|| sink.intern(markers::UNKNOWN))
+    /// Returns the frame of an address.
+    fn name_address(&self, address: u64, sink: &mut Sink) -> FrameId {
+        let frame = self.compiled.find(address).or_else(|| self.libraries.find(address));
+        frame.unwrap_or_else(|| sink.intern(markers::UNKNOWN))
     }
 }

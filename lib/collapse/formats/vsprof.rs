@@ -1,10 +1,12 @@
-//! Visual Studio's call tree as CSV: root first, the level as a number.
+//! The call tree of the Visual Studio profiler, exported as CSV: the root first, each function with its level.
 //!
 //! ```text
 //! Level,Function Name,Number of Calls,Elapsed Inclusive Time %,Elapsed Exclusive Time %,…,Module Name,
 //! 1,"App.Main()",1,100.00,1.00,…,"App.exe",
 //! 2,"App.Work(int32)","1,200",99.00,99.00,…,"App.exe",
 //! ```
+//! The weight is a function's own value in the column that `--event` names, by default the number of calls. Numbers may
+//! have any country's digit grouping. Inclusive values and modules are left out.
 
 use bstr::ByteSlice as _;
 
@@ -12,7 +14,7 @@ use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
-use crate::collapse::stack::Tree;
+use crate::collapse::stack::{TOO_DEEP, Tree};
 use crate::collapse::text;
 use crate::profile::Weight;
 
@@ -24,14 +26,14 @@ pub(super) static FORMAT: Format = Format {
     reader: FormatReader::Lines(read),
 };
 
-const FIRST: &[u8] = b"Level,Function Name,";
+const HEADING: &[u8] = b"Level,Function Name,";
 
-/// The columns that hold what a function itself has, and how they are called here, the usual one first.
-const OWN: [(&str, &str); 3] =
+/// The columns of self values and their names for `--event`, the default first.
+const SELF_COLUMNS: [(&str, &str); 3] =
     [("Number of Calls", "calls"), ("Exclusive Samples", "samples"), ("Elapsed Exclusive Time %", "time")];
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).next().is_some_and(|line| line.starts_with(FIRST))
+    text::lines(head).next().is_some_and(|line| line.starts_with(HEADING))
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
@@ -41,16 +43,16 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             continue;
         }
         let Some(column) = column else {
-            column = Some(weight_column(&line, document)?);
+            column = Some(find_weight_column(&line, document)?);
             continue;
         };
-        match node(&line, column) {
+        match parse_node(&line, column) {
             None => document.malformed("expected a level, a function and its values")?,
-            // The process; peers leave it out, and it has nothing of its own.
+            // Level 0 is the process. It has no value of its own, and other converters leave it out.
             Some((0, _, own)) if own.is_zero() => {}
             Some((level, name, own)) => {
                 if !tree.enter(level, &name, own, sink)? {
-                    document.malformed("too deep a stack")?;
+                    document.malformed(TOO_DEEP)?;
                 }
             }
         }
@@ -59,36 +61,40 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.ends_with_a_line()
 }
 
-/// Where the weight stands.
-fn weight_column(heading: &[u8], document: &mut Document<'_>) -> Result<usize, Error> {
+/// Returns the index of the column that contains the weight.
+fn find_weight_column(heading: &[u8], document: &mut Document<'_>) -> Result<usize, Error> {
     let names: Vec<&[u8]> = heading.split_str(",").collect();
-    let find = |wanted: &str| names.iter().position(|name| name.trim() == wanted.as_bytes());
-    let known: Vec<(usize, &str)> = OWN.iter().filter_map(|(column, name)| Some((find(column)?, *name))).collect();
-    if !heading.starts_with(FIRST) || known.is_empty() {
+    let known = SELF_COLUMNS.iter().filter_map(|(column, event)| {
+        let index = names.iter().position(|name| name.trim() == column.as_bytes())?;
+        Some((index, *event))
+    });
+    let known: Vec<(usize, &str)> = known.collect();
+    if !heading.starts_with(HEADING) || known.is_empty() {
         return Err(document.unreadable("the first line does not name the columns of a call tree"));
     }
-    let called: Vec<&str> = known.iter().map(|(_, name)| *name).collect();
-    let chosen = document.column(&called, 0)?;
-    document.unit(if called[chosen] == "time" { "percent of the elapsed time" } else { called[chosen] });
+    let events: Vec<&str> = known.iter().map(|(_, event)| *event).collect();
+    let chosen = document.column(&events, 0)?;
+    document.unit(if events[chosen] == "time" { "percent of the elapsed time" } else { events[chosen] });
     Ok(known[chosen].0)
 }
 
-fn node(line: &[u8], column: usize) -> Option<(usize, Vec<u8>, Weight)> {
+/// Returns a function's level, its name, and its own weight.
+fn parse_node(line: &[u8], column: usize) -> Option<(usize, Vec<u8>, Weight)> {
     let mut fields = text::fields(line)?;
     let level = text::number(fields.first()?.trim_ascii())?;
-    let own = weight(fields.get(column)?)?;
+    let own = parse_weight(fields.get(column)?)?;
     let name = std::mem::take(fields.get_mut(1)?);
     (!name.is_empty()).then_some((usize::try_from(level).ok()?, name, own))
 }
 
-/// A number as some country writes it: `1,200`, `1.200`, `1 200`, or with a fraction `91.25`.
-fn weight(text: &[u8]) -> Option<Weight> {
+/// Parses a number with any country's digit grouping (`1,200`, `1.200`, `1 200`), or with a fraction (`91.25`).
+fn parse_weight(text: &[u8]) -> Option<Weight> {
     if let Some(plain) = Weight::parse(text) {
         return Some(plain);
     }
     let text = text.to_str().ok()?;
     let separator = text.chars().find(|character| !character.is_ascii_digit())?;
     let groups: Vec<&str> = text.split(separator).collect();
-    let whole = separator != '-' && !groups[0].is_empty() && groups[1..].iter().all(|group| group.len() == 3);
-    whole.then(|| Weight::parse(groups.concat().as_bytes())).flatten()
+    let is_grouped = separator != '-' && !groups[0].is_empty() && groups[1..].iter().all(|group| group.len() == 3);
+    is_grouped.then(|| Weight::parse(groups.concat().as_bytes())).flatten()
 }

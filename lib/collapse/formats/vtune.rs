@@ -1,4 +1,5 @@
-//! Intel VTune's CSV report of stacks: a tree, root first, a blank a level, self values.
+//! Stack reports of Intel VTune as CSV (`vtune -report top-down -format csv -csv-delimiter comma`): a tree, root first, each
+//! function indented by one space per level.
 //!
 //! ```text
 //! Function Stack,CPU Time:Self,Module
@@ -6,6 +7,8 @@
 //!  main,0.010,app.exe
 //!   "f(int, int)",1.25,app.exe
 //! ```
+//! The weight is the value in a `:Self` column: the first one, or `Allocations`, or the one that `--event` names. Times are
+//! in seconds and become milliseconds. Frames are named ``module`function``. All other columns are left out.
 
 use bstr::ByteSlice as _;
 
@@ -13,25 +16,25 @@ use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
-use crate::collapse::stack::Tree;
+use crate::collapse::stack::{TOO_DEEP, Tree};
 use crate::collapse::text;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
     name: "vtune",
-    description: "Intel VTune report of stacks, CSV",
+    description: "Intel VTune stack report, CSV",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),
 };
 
-const FIRST: &[u8] = b"Function Stack,";
+const HEADING: &[u8] = b"Function Stack,";
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).take(8).any(|line| line.starts_with(FIRST) && line.contains_str(":Self"))
+    text::lines(head).take(8).any(|line| line.starts_with(HEADING) && line.contains_str(":Self"))
 }
 
-/// Which fields hold what.
+/// The indices of the fields that are read.
 struct Columns {
     weight: usize,
     module: Option<usize>,
@@ -41,48 +44,52 @@ struct Columns {
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut tree, mut columns) = (Vec::new(), Tree::default(), None);
     while document.line(&mut line)? {
-        if line.starts_with(FIRST) {
-            columns = Some(of_heading(&line, document)?);
+        if line.starts_with(HEADING) {
+            columns = Some(Columns::parse(&line, document)?);
         } else if line.trim_ascii().is_empty() || line.starts_with(b"war:") {
             continue;
         } else if let Some(columns) = &columns {
-            match node(&line, columns) {
+            match parse_node(&line, columns) {
                 None => document.malformed("expected a function and its values")?,
                 Some((depth, name, own)) => {
                     if !tree.enter(depth, &name, own, sink)? {
-                        document.malformed("too deep a stack")?;
+                        document.malformed(TOO_DEEP)?;
                     }
                 }
             }
         } else {
-            document.malformed("expected the names of the columns first")?;
+            document.malformed("expected the column names first")?;
         }
     }
     tree.leave(0, sink)?;
     document.ends_with_a_line()
 }
 
-fn of_heading(line: &[u8], document: &mut Document<'_>) -> Result<Columns, Error> {
-    let names: Vec<String> = line.split_str(",").map(|name| name.trim().to_str_lossy().into_owned()).collect();
-    let own: Vec<usize> = (0..names.len()).filter(|at| names[*at].ends_with(":Self")).collect();
-    let known: Vec<&str> = own.iter().map(|at| names[*at].trim_end_matches(":Self")).collect();
-    let usual = known.iter().position(|name| *name == "Allocations").unwrap_or(0);
-    let chosen = document.column(&known, usual)?;
-    let is_time = known.get(chosen).is_some_and(|name| name.contains("Time"));
-    if is_time {
-        document.unit("milliseconds");
+impl Columns {
+    /// Parses the line that names the columns.
+    fn parse(line: &[u8], document: &mut Document<'_>) -> Result<Self, Error> {
+        let names: Vec<String> = line.split_str(",").map(|name| name.trim().to_str_lossy().into_owned()).collect();
+        let self_columns: Vec<usize> = (0..names.len()).filter(|index| names[*index].ends_with(":Self")).collect();
+        let known: Vec<&str> = self_columns.iter().map(|index| names[*index].trim_end_matches(":Self")).collect();
+        let default = known.iter().position(|name| *name == "Allocations").unwrap_or(0);
+        let chosen = document.column(&known, default)?;
+        let is_time = known.get(chosen).is_some_and(|name| name.contains("Time"));
+        if is_time {
+            document.unit("milliseconds");
+        }
+        let weight = self_columns.get(chosen).copied().unwrap_or(1);
+        Ok(Self { weight, module: names.iter().position(|name| name == "Module"), is_time })
     }
-    let weight = own.get(chosen).copied().unwrap_or(1);
-    Ok(Columns { weight, module: names.iter().position(|name| name == "Module"), is_time })
 }
 
-fn node(line: &[u8], columns: &Columns) -> Option<(usize, Vec<u8>, Weight)> {
+/// Returns a function's depth, its name with its module, and its own weight.
+fn parse_node(line: &[u8], columns: &Columns) -> Option<(usize, Vec<u8>, Weight)> {
     let fields = text::fields(line)?;
     let value = fields.get(columns.weight)?.trim_ascii();
     let own = if columns.is_time { text::scaled(value, 3)? } else { Weight::parse(value)? };
     let function = fields.first()?;
     let depth = text::indentation(function);
-    let module = columns.module.and_then(|at| fields.get(at)).map(|module| module.trim_ascii());
+    let module = columns.module.and_then(|index| fields.get(index)).map(|module| module.trim_ascii());
     let name = match module {
         None | Some(b"") => function[depth..].to_vec(),
         Some(module) => [module, &function[depth..]].join(&b'`'),

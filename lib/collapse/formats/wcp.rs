@@ -1,4 +1,4 @@
-//! wallClockProfiler: a share and a number of samples, then the frames, leaf first.
+//! wallClockProfiler (`wcp`): for each stack a percentage and a number of samples, then the frames, leaf first.
 //!
 //! ```text
 //! Full stacks (2 unique):
@@ -7,6 +7,8 @@
 //!        1: poll   (at /src/a.nim:3)
 //!        2: main
 //! ```
+//! The number of samples is the weight. The table of functions before the stacks is left out; source lines are too, unless
+//! `--srcline` asks for them.
 
 use super::{Format, FormatReader};
 use crate::Error;
@@ -25,20 +27,20 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).any(|line| line.starts_with(b"Full stacks") || samples(line).is_some())
+    text::lines(head).any(|line| line.starts_with(b"Full stacks") || parse_samples(line).is_some())
 }
 
-/// The number in `99.790% ==== (17194 samples)`.
-fn samples(line: &[u8]) -> Option<u64> {
-    let (share, rest) = text::split_once(line.trim_ascii(), "%")?;
-    Weight::parse(share)?;
+/// Returns the number of `99.790% ==== (17194 samples)`.
+fn parse_samples(line: &[u8]) -> Option<u64> {
+    let (percentage, rest) = text::split_once(line.trim_ascii(), "%")?;
+    Weight::parse(percentage)?;
     let (_, count) = text::split_once(rest, "(")?;
     text::number(count.strip_suffix(b" samples)").or_else(|| count.strip_suffix(b" sample)"))?)
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut weight) = (Vec::new(), Stack::default(), None);
-    // How many stacks there are, as the text says itself.
+    // The number of stacks that the headings state, and that were found.
     let (mut stated, mut found) = (0, 0);
     while document.line(&mut line)? {
         let trimmed = line.trim_ascii();
@@ -46,14 +48,14 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if let Some((_, number)) = text::split_once(trimmed, "Full stacks (") {
             stated += number.strip_suffix(b" unique):").and_then(text::number).unwrap_or(0);
         }
-        if let Some(count) = samples(trimmed) {
+        if let Some(count) = parse_samples(trimmed) {
             found += 1;
             stack.add_leaf_first(weight.replace(Weight::new(count)).unwrap_or_default(), sink)?;
         } else if let Some((_, frame)) = numbered.filter(|_| weight.is_some()) {
-            let name = text::split_once(frame, "(at ").filter(|_| !document.options.srcline);
-            stack.push(name.map_or(frame, |(name, _)| name).trim_ascii(), sink);
+            let without_line = text::split_once(frame, "(at ").filter(|_| !document.options.srcline);
+            stack.push(without_line.map_or(frame, |(name, _)| name).trim_ascii(), sink);
         } else if trimmed.is_empty() || numbered.is_none() {
-            // Before the full stacks there is a table of functions.
+            // A blank line, or a line of the table of functions.
             stack.add_leaf_first(weight.take().unwrap_or_default(), sink)?;
         }
     }

@@ -1,11 +1,15 @@
-//! Instruments' samples, as `xctrace export` writes them: XML in which whatever is used again has an id and is referred to.
+//! Samples of Instruments (macOS), as `xctrace export --xpath …` writes them: XML in which each value has an `id` where it
+//! first occurs, and later occurrences refer to it.
 //!
 //! ```text
 //! <trace-query-result><node …><row><thread id="2" fmt="main …"/><weight id="9" fmt="1.00 ms">1000000</weight>
 //! <backtrace id="10"><frame id="11" name="leaf"/><frame id="12" name="main"/></backtrace></row>
 //! <row><thread ref="2"/><weight ref="9"/><backtrace ref="10"/></row></node></trace-query-result>
 //! ```
-//! It is read as it comes. Entities are never defined, so none can grow.
+//! The weight is the row's `weight` in nanoseconds or its `cycle-weight` in cycles, or 1 with `--weight samples`. The thread
+//! becomes the root frame if `--pid` or `--tid` asks for it. All other columns are left out.
+//!
+//! The document is read as a stream. Entity definitions are ignored, so no entity can expand.
 
 use std::borrow::Cow;
 use std::io::{self, BufReader, Read};
@@ -26,14 +30,14 @@ use crate::symbol_name::mangling;
 
 pub(super) static FORMAT: Format = Format {
     name: "xctrace",
-    description: "Instruments, from xctrace export (XML)",
+    description: "Instruments, xctrace export (XML)",
     has_times: false,
     recognizes,
     reader: FormatReader::Bytes(read),
 };
 
-/// The longest tag or text that is taken.
-const LONGEST: usize = 16 << 20;
+/// Maximum size of a tag or text, in bytes.
+const MAX_TOKEN_BYTES: usize = 16 << 20;
 
 fn recognizes(head: &[u8]) -> bool {
     let head = strip_bom(head).trim_ascii_start();
@@ -44,67 +48,69 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let options = document.options;
     let weighs = whole::weighs(options);
     let mut rows = Rows::default();
-    let result = parse(&mut *document, |event| rows.take(&event, options, weighs, sink));
-    match result {
+    match parse(&mut *document, |event| rows.handle(&event, options, weighs, sink)) {
         Ok(()) => {}
-        Err(Fault::Xml(what)) => return Err(document.unreadable(what)),
-        Err(Fault::Ours(error)) => return Err(error),
+        Err(ParseError::Xml(what)) => return Err(document.unreadable(what)),
+        Err(ParseError::Handler(error)) => return Err(error),
     }
-    document.unit(match (weighs, rows.cycles) {
+    document.unit(match (weighs, rows.has_cycles) {
         (false, _) => "samples",
         (true, false) => "nanoseconds",
         (true, true) => "cycles",
     });
-    if rows.entities {
-        document.warn("it defines entities, which are left as they are written");
+    if rows.defines_entities {
+        document.warn("it defines entities, which are not replaced");
     }
-    document.ends(rows.ended, "</trace-query-result>")
+    document.ends(rows.is_complete, "</trace-query-result>")
 }
 
-enum Fault {
+enum ParseError {
+    /// The input is not well-formed.
     Xml(String),
-    Ours(Error),
+    /// The function that handles events failed.
+    Handler(Error),
 }
 
-/// Hands out event after event. A tag that does not end is no reason to read all there is.
-fn parse(input: impl Read, mut each: impl FnMut(Event<'_>) -> Result<(), Error>) -> Result<(), Fault> {
-    let mut reader = Reader::from_reader(BufReader::new(Bounded { input, left: LONGEST }));
+/// Calls `handle` with each event of the document. Fails at a tag or text of more than [`MAX_TOKEN_BYTES`], since the parser
+/// would read all of it into memory.
+fn parse(input: impl Read, mut handle: impl FnMut(Event<'_>) -> Result<(), Error>) -> Result<(), ParseError> {
+    let mut reader = Reader::from_reader(BufReader::new(LimitedReader { input, remaining: MAX_TOKEN_BYTES }));
     reader.config_mut().check_end_names = false;
     let mut buffer = Vec::new();
     loop {
         buffer.clear();
         let event = reader.read_event_into(&mut buffer);
-        let event =
-            event.map_err(|error| Fault::Xml(format!("no XML at byte {}: {error}", reader.error_position())))?;
+        let event = event
+            .map_err(|error| ParseError::Xml(format!("malformed XML at byte {}: {error}", reader.error_position())))?;
         if matches!(event, Event::Eof) {
             return Ok(());
         }
-        each(event).map_err(Fault::Ours)?;
-        reader.get_mut().get_mut().left = LONGEST;
+        handle(event).map_err(ParseError::Handler)?;
+        reader.get_mut().get_mut().remaining = MAX_TOKEN_BYTES;
     }
 }
 
-/// What is left until the present tag or text is too long.
-struct Bounded<R> {
+/// A reader that fails after `remaining` bytes.
+struct LimitedReader<R> {
     input: R,
-    left: usize,
+    remaining: usize,
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for LimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.left == 0 {
+        if self.remaining == 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a single tag or text is longer than 16 MiB"));
         }
-        let length = buffer.len().min(self.left);
+        let length = buffer.len().min(self.remaining);
         let read = self.input.read(&mut buffer[..length])?;
-        self.left -= read;
+        self.remaining -= read;
         Ok(read)
     }
 }
 
 type Id = String;
 
-/// What was defined, and the present row.
+/// The values that have been defined, and the current row.
 #[derive(Default)]
 struct Rows {
     frames: FxHashMap<Id, FrameId>,
@@ -112,40 +118,45 @@ struct Rows {
     stacks: FxHashMap<Id, Vec<FrameId>>,
     weights: FxHashMap<Id, Weight>,
     threads: FxHashMap<Id, FrameId>,
-    cycles: bool,
+    /// True if weights are cycles.
+    has_cycles: bool,
     row: Row,
-    ended: bool,
-    entities: bool,
+    /// True if the end of the document was read.
+    is_complete: bool,
+    defines_entities: bool,
 }
 
+/// A row, which is a sample.
 #[derive(Default)]
 struct Row {
     thread: Option<FrameId>,
     weight: Option<Weight>,
+    /// Leaf first.
     stack: Option<Vec<FrameId>>,
-    /// The backtraces that have begun: one may stand in another, and both have ids.
-    open: Vec<Id>,
-    /// The weight whose text comes next.
-    weighing: Option<Id>,
+    /// The IDs of the backtraces that are open: one may contain another, and both have IDs.
+    open_backtraces: Vec<Id>,
+    /// The ID of the weight whose text comes next.
+    open_weight: Option<Id>,
 }
 
 impl Rows {
-    fn take(&mut self, event: &Event<'_>, options: &Options, weighs: bool, sink: &mut Sink) -> Result<(), Error> {
+    /// Handles an event of the XML parser.
+    fn handle(&mut self, event: &Event<'_>, options: &Options, weighs: bool, sink: &mut Sink) -> Result<(), Error> {
         match event {
             Event::Start(tag) => self.begin(tag, false, options, sink),
             Event::Empty(tag) => self.begin(tag, true, options, sink),
             Event::Text(text) => {
-                if let Some(id) = self.row.weighing.take() {
+                if let Some(id) = self.row.open_weight.take() {
                     let weight = Weight::parse(text.trim_ascii().as_bytes()).unwrap_or_default();
                     self.weights.insert(id, weight);
                     self.row.weight = Some(weight);
                 }
             }
-            Event::DocType(text) => self.entities |= text.contains("<!ENTITY"),
+            Event::DocType(text) => self.defines_entities |= text.contains("<!ENTITY"),
             Event::End(tag) => match tag.name().as_ref() {
                 "row" => return self.end_row(weighs, sink),
-                "backtrace" | "tagged-backtrace" => self.end_stack(),
-                "trace-query-result" => self.ended = true,
+                "backtrace" | "tagged-backtrace" => self.end_backtrace(),
+                "trace-query-result" => self.is_complete = true,
                 _ => {}
             },
             _ => {}
@@ -153,39 +164,39 @@ impl Rows {
         Ok(())
     }
 
-    fn begin(&mut self, tag: &BytesStart<'_>, empty: bool, options: &Options, sink: &mut Sink) {
+    /// Handles a start tag, or an empty-element tag.
+    fn begin(&mut self, tag: &BytesStart<'_>, is_empty: bool, options: &Options, sink: &mut Sink) {
         let name = tag.name();
-        let attribute = |wanted: &str| attribute(tag, wanted);
-        let reference = attribute("ref");
+        let reference = find_attribute(tag, "ref");
         match name.as_ref() {
             "row" => self.row = Row::default(),
             "thread" => {
-                let thread = self.thread(tag, reference, sink);
+                let thread = self.resolve_thread(tag, reference, sink);
                 self.row.thread = thread.filter(|_| options.pid || options.tid);
             }
             "weight" | "cycle-weight" => {
-                self.cycles |= name.as_ref() == "cycle-weight";
+                self.has_cycles |= name.as_ref() == "cycle-weight";
                 match reference {
                     Some(id) => self.row.weight = self.weights.get(&*id).copied(),
-                    None => self.row.weighing = attribute("id").map(Cow::into_owned),
+                    None => self.row.open_weight = find_attribute(tag, "id").map(Cow::into_owned),
                 }
             }
             "backtrace" | "tagged-backtrace" => match reference {
                 Some(id) => self.row.stack = self.stacks.get(&*id).cloned(),
                 None => {
-                    self.row.open.push(attribute("id").unwrap_or_default().into_owned());
-                    if self.row.open.len() == 1 {
+                    self.row.open_backtraces.push(id_attribute(tag));
+                    if self.row.open_backtraces.len() == 1 {
                         self.row.stack = Some(Vec::new());
                     }
-                    if empty {
-                        self.end_stack();
+                    if is_empty {
+                        self.end_backtrace();
                     }
                 }
             },
             "frame" => {
                 let frame = match reference {
                     Some(id) => self.frames.get(&*id).copied(),
-                    None => Some(self.define(tag, options, sink)),
+                    None => Some(self.define_frame(tag, options, sink)),
                 };
                 let frame = frame.unwrap_or_else(|| sink.intern(markers::UNKNOWN));
                 self.row.stack.get_or_insert_default().push(frame);
@@ -194,29 +205,37 @@ impl Rows {
         }
     }
 
-    fn thread(&mut self, tag: &BytesStart<'_>, reference: Option<Cow<'_, str>>, sink: &mut Sink) -> Option<FrameId> {
+    /// Returns the frame of a thread that is defined here or referred to.
+    fn resolve_thread(
+        &mut self,
+        tag: &BytesStart<'_>,
+        reference: Option<Cow<'_, str>>,
+        sink: &mut Sink,
+    ) -> Option<FrameId> {
         if let Some(id) = reference {
             return self.threads.get(&*id).copied();
         }
-        let thread = sink.intern(attribute(tag, "fmt").unwrap_or_default().as_bytes());
-        self.threads.insert(attribute(tag, "id").unwrap_or_default().into_owned(), thread);
+        let thread = sink.intern(find_attribute(tag, "fmt").unwrap_or_default().as_bytes());
+        self.threads.insert(id_attribute(tag), thread);
         Some(thread)
     }
 
-    fn define(&mut self, tag: &BytesStart<'_>, options: &Options, sink: &mut Sink) -> FrameId {
-        let name = attribute(tag, "name").unwrap_or(Cow::Borrowed("[unknown]"));
-        let readable = if options.verbatim { None } else { mangling::demangled(name.as_bytes()) };
-        let frame = sink.intern(readable.as_deref().unwrap_or(name.as_bytes()));
-        self.frames.insert(attribute(tag, "id").unwrap_or_default().into_owned(), frame);
+    fn define_frame(&mut self, tag: &BytesStart<'_>, options: &Options, sink: &mut Sink) -> FrameId {
+        let name = find_attribute(tag, "name");
+        let name = name.as_ref().map_or(markers::UNKNOWN, |name| name.as_bytes());
+        let demangled = if options.verbatim { None } else { mangling::demangled(name) };
+        let frame = sink.intern(demangled.as_deref().unwrap_or(name));
+        self.frames.insert(id_attribute(tag), frame);
         frame
     }
 
-    fn end_stack(&mut self) {
-        if let (Some(id), Some(stack)) = (self.row.open.pop(), &self.row.stack) {
+    fn end_backtrace(&mut self) {
+        if let (Some(id), Some(stack)) = (self.row.open_backtraces.pop(), &self.row.stack) {
             self.stacks.insert(id, stack.clone());
         }
     }
 
+    /// Adds the sample of the current row, if it has a weight or a stack.
     fn end_row(&mut self, weighs: bool, sink: &mut Sink) -> Result<(), Error> {
         let Row { thread, weight, stack, .. } = std::mem::take(&mut self.row);
         if weight.is_none() && stack.is_none() {
@@ -232,25 +251,30 @@ impl Rows {
     }
 }
 
-/// An attribute's value, its entities replaced as far as XML itself defines them.
-fn attribute<'a>(tag: &'a BytesStart<'_>, wanted: &str) -> Option<Cow<'a, str>> {
-    let found = tag.attributes().with_checks(false).flatten().find(|found| found.key.as_ref() == wanted)?;
-    match found.value.contains('&') {
-        false => Some(found.value),
-        true => Some(unescaped(&found.value).into()),
+/// Returns the value of an attribute, with XML's predefined entities and character references replaced.
+fn find_attribute<'a>(tag: &'a BytesStart<'_>, name: &str) -> Option<Cow<'a, str>> {
+    let attribute = tag.attributes().with_checks(false).flatten().find(|attribute| attribute.key.as_ref() == name)?;
+    match attribute.value.contains('&') {
+        false => Some(attribute.value),
+        true => Some(unescape(&attribute.value).into()),
     }
 }
 
-fn unescaped(text: &str) -> String {
+/// Returns the `id` attribute, or an empty string.
+fn id_attribute(tag: &BytesStart<'_>) -> Id {
+    find_attribute(tag, "id").unwrap_or_default().into_owned()
+}
+
+fn unescape(text: &str) -> String {
     let (mut plain, mut rest) = (String::new(), text);
     while let Some((before, entity)) = rest.split_once('&') {
         plain.push_str(before);
-        // The longest are `&#x10ffff;` and its like.
+        // The longest references are like `&#x10ffff;`.
         let end = entity.bytes().take(10).position(|byte| byte == b';');
-        match end.and_then(|end| Some((character(&entity[..end])?, &entity[end + 1..]))) {
-            Some((character, behind)) => {
+        match end.and_then(|end| Some((parse_entity(&entity[..end])?, &entity[end + 1..]))) {
+            Some((character, after)) => {
                 plain.push(character);
-                rest = behind;
+                rest = after;
             }
             None => {
                 plain.push('&');
@@ -261,7 +285,8 @@ fn unescaped(text: &str) -> String {
     plain + rest
 }
 
-fn character(entity: &str) -> Option<char> {
+/// Returns the character of a predefined entity (`lt`) or a character reference (`#60`, `#x3c`).
+fn parse_entity(entity: &str) -> Option<char> {
     match entity {
         "lt" => Some('<'),
         "gt" => Some('>'),

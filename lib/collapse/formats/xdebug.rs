@@ -1,5 +1,5 @@
-//! Xdebug's trace of PHP functions (format 1 to 4): when each was entered and left. Time goes to the stack in which it
-//! passed.
+//! Function traces of Xdebug for PHP (`xdebug.trace_format=1`, file formats 1 to 4): when each function was entered and
+//! left. Fields, separated by tabs: level, function number, kind (0 entry, 1 exit), time in seconds, memory, name.
 //!
 //! ```text
 //! TRACE START [2026-01-01 00:00:00]
@@ -8,6 +8,9 @@
 //! 2       1       1       0.052   116632
 //! TRACE END   [2026-01-01 00:00:01]
 //! ```
+//! The weight is the time until the next line, in microseconds, which goes to the stack of functions that run. With
+//! `--event calls`, each call weighs 1. Memory, arguments, return values, files and lines are left out.
+//! Specification: <https://xdebug.org/docs/trace>.
 
 use bstr::ByteSlice as _;
 
@@ -27,41 +30,43 @@ pub(super) static FORMAT: Format = Format {
     reader: FormatReader::Lines(read),
 };
 
-/// So many frames a stack may have.
-const DEEPEST: usize = 1024;
+/// Maximum number of frames in a stack.
+const MAX_DEPTH: usize = 1024;
 
 fn recognizes(head: &[u8]) -> bool {
     text::lines(head).take(20).any(|line| line.starts_with(b"TRACE START ["))
 }
 
-/// The calls that are not left, and when the last thing happened.
+/// The state of a trace while it is read.
 #[derive(Default)]
 struct Trace {
-    open: Vec<FrameId>,
-    last: Option<Weight>,
+    /// The functions that run, root first.
+    stack: Vec<FrameId>,
+    /// The time of the last line, in microseconds.
+    last_time: Option<Weight>,
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let calls = document.column(&["time", "calls"], 0)? == 1;
     document.unit(if calls { "calls" } else { "microseconds" });
-    let (mut line, mut trace, mut within) = (Vec::new(), Trace::default(), false);
+    let (mut line, mut trace, mut in_trace) = (Vec::new(), Trace::default(), false);
     while document.line(&mut line)? {
         if line.starts_with(b"TRACE ") {
-            (trace, within) = (Trace::default(), line.starts_with(b"TRACE START"));
-        } else if within && line.contains_str(" -> ") && line.starts_with(b" ") {
-            return Err(document.unreadable("Xdebug's trace for people: have it written with xdebug.trace_format=1"));
-        } else if within && !trace.event(&line, calls, sink)? {
-            document.malformed("expected a level, a number, a kind, a time and a name between tabs")?;
+            (trace, in_trace) = (Trace::default(), line.starts_with(b"TRACE START"));
+        } else if in_trace && line.contains_str(" -> ") && line.starts_with(b" ") {
+            return Err(document.unreadable("a human-readable Xdebug trace; write it with xdebug.trace_format=1"));
+        } else if in_trace && !trace.add_line(&line, calls, sink)? {
+            document.malformed("expected a level, a number, a kind, a time and a name, separated by tabs")?;
         }
     }
-    document.ends(!within, "TRACE END")
+    document.ends(!in_trace, "TRACE END")
 }
 
 impl Trace {
-    /// Takes a line; `false` if it is of another form.
-    fn event(&mut self, line: &[u8], calls: bool, sink: &mut Sink) -> Result<bool, Error> {
+    /// Adds the time since the last line, then enters or leaves a function. Returns false if the line is malformed.
+    fn add_line(&mut self, line: &[u8], calls: bool, sink: &mut Sink) -> Result<bool, Error> {
         let fields: Vec<&[u8]> = line.split_str("\t").collect();
-        // The last line has a time and memory alone, and a line of a returned value no time.
+        // The last line of a trace has only a time and memory; lines of return values (R) and assignments (A) have no time.
         let kind = fields.get(2).copied().unwrap_or_default();
         if line.is_empty() || kind == b"R" || kind == b"A" {
             return Ok(true);
@@ -69,30 +74,30 @@ impl Trace {
         let level = fields.first().and_then(|level| text::number(level));
         let time = fields.get(3).and_then(|time| text::scaled(time, 6));
         let (Some(time), true) = (time, level.is_some() || kind.is_empty()) else { return Ok(false) };
-        let passed = time.saturating_sub(self.last.unwrap_or(time));
-        self.last = Some(time);
+        let elapsed = time.saturating_sub(self.last_time.unwrap_or(time));
+        self.last_time = Some(time);
         if !calls {
-            self.add(passed, sink)?;
+            self.add_stack(elapsed, sink)?;
         }
         match (kind, level.and_then(|level| usize::try_from(level).ok())) {
-            (b"0", Some(level @ 1..=DEEPEST)) => {
+            (b"0", Some(level @ 1..=MAX_DEPTH)) => {
                 let Some(name) = fields.get(5).filter(|name| !name.is_empty()) else { return Ok(false) };
-                self.open.truncate(level - 1);
-                self.open.push(stack::frame(name, sink));
+                self.stack.truncate(level - 1);
+                self.stack.push(stack::frame(name, sink));
                 if calls {
-                    self.add(Weight::ONE, sink)?;
+                    self.add_stack(Weight::ONE, sink)?;
                 }
             }
-            (b"1", Some(level @ 1..)) => self.open.truncate(level - 1),
+            (b"1", Some(level @ 1..)) => self.stack.truncate(level - 1),
             (b"", _) => {}
             _ => return Ok(false),
         }
         Ok(true)
     }
 
-    fn add(&self, weight: Weight, sink: &mut Sink) -> Result<(), Error> {
+    fn add_stack(&self, weight: Weight, sink: &mut Sink) -> Result<(), Error> {
         let mut stack = Stack::default();
-        stack.extend(&self.open);
+        stack.extend(&self.stack);
         stack.add(weight, sink)
     }
 }
