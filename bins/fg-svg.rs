@@ -4,14 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fgkit::cli::{self, Entries, Session, Tool};
-use fgkit::diagnostics::Diagnostics;
-use fgkit::input::Source;
 use fgkit::output::Output;
 use fgkit::profile::Weight;
 use fgkit::svg::colour::{Colour, Palette, Scheme};
 use fgkit::svg::name_attributes::NameAttributes;
 use fgkit::svg::palette_map::PaletteMap;
-use fgkit::svg::{self, Background, Delta, Drawing, MinWidth, Options, reshape};
+use fgkit::svg::{self, Background, Delta, MinWidth, Options, StackOptions, StackOrder};
 use fgkit::{Error, folded};
 
 /// Draw folded stacks as a flame graph: one self-contained, interactive SVG
@@ -47,11 +45,11 @@ struct Args {
     fonttype: String,
 
     /// The font's size in pixels
-    #[arg(long, value_name = "PIXELS", default_value = "12", value_parser = positive, allow_negative_numbers = true, hide_short_help = true)]
+    #[arg(long, value_name = "PIXELS", default_value = "12", value_parser = parse_positive, allow_negative_numbers = true, hide_short_help = true)]
     fontsize: f64,
 
     /// The average width of a character, by the font's size
-    #[arg(long, value_name = "SHARE", default_value = "0.59", value_parser = positive, allow_negative_numbers = true, hide_short_help = true)]
+    #[arg(long, value_name = "SHARE", default_value = "0.59", value_parser = parse_positive, allow_negative_numbers = true, hide_short_help = true)]
     fontwidth: f64,
 
     /// What is counted
@@ -95,11 +93,11 @@ struct Args {
     negate: bool,
 
     /// Multiply the counts that are shown
-    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = positive, allow_negative_numbers = true, hide_short_help = true)]
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = parse_positive, allow_negative_numbers = true, hide_short_help = true)]
     factor: f64,
 
     /// What the whole width stands for, if that is more than the total
-    #[arg(long, value_name = "WEIGHT", value_parser = weight, allow_negative_numbers = true, hide_short_help = true)]
+    #[arg(long, value_name = "WEIGHT", value_parser = parse_weight, allow_negative_numbers = true, hide_short_help = true)]
     total: Option<Weight>,
 
     /// A comment in the file
@@ -179,26 +177,35 @@ struct Args {
     encoding: Option<String>,
 }
 
-fn positive(text: &str) -> Result<f64, String> {
+fn parse_positive(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.parse().ok();
     number.filter(|number| number.is_normal() && *number > 0.0).ok_or_else(|| "expected a number above 0".to_owned())
 }
 
-fn weight(text: &str) -> Result<Weight, String> {
+fn parse_weight(text: &str) -> Result<Weight, String> {
     Weight::parse(text.as_bytes()).ok_or_else(|| "expected digits, or digits.digits".to_owned())
 }
 
-/// Where `--cp` keeps its colours.
+/// The file in which `--cp` saves colours.
 const PALETTE_MAP: &str = "palette.map";
 
 impl Args {
-    fn options(&self, known: PaletteMap, name_attributes: NameAttributes) -> Options {
-        let chart = self.flamechart.then(|| "Flame Chart".to_owned());
+    fn stack_options(&self) -> StackOptions {
+        let order = match (self.flamechart, self.sorted) {
+            (true, _) => StackOrder::Time,
+            (false, true) => StackOrder::Sorted,
+            (false, false) => StackOrder::Any,
+        };
+        StackOptions { order, reverse: self.reverse, bases: self.base.clone() }
+    }
+
+    fn options(&self, palette_map: PaletteMap, name_attributes: NameAttributes) -> Options {
+        let chart_title = self.flamechart.then(|| "Flame Chart".to_owned());
         Options {
-            title: self.title.clone().or(chart),
+            title: self.title.clone().or(chart_title),
             subtitle: self.subtitle.clone(),
             width: self.width,
-            // Words and a third as much again.
+            // A third more than the text needs.
             frame_height: self.height.unwrap_or((self.fontsize * 4.0 / 3.0).ceil().clamp(16.0, 1000.0) as u32),
             min_width: self.minwidth,
             font_family: self.fonttype.clone(),
@@ -208,9 +215,9 @@ impl Args {
             name_type: self.nametype.clone(),
             scheme: Scheme {
                 palette: self.colors,
-                by_beginning: self.hash,
+                by_prefix: self.hash,
                 seed: self.seed.unwrap_or(self.random.into()),
-                known,
+                palette_map,
             },
             inverted: self.inverted,
             negate: self.negate,
@@ -222,52 +229,12 @@ impl Args {
             plain: self.plain,
             delta: self.delta,
             diffusion: self.colordiffusion,
-            keep_left: self.truncate_text_right,
+            truncate_right: self.truncate_text_right,
             background: self.bgcolors,
             search_color: self.search_color,
             ui_color: self.uicolor,
             stroke_color: self.stroke_color,
         }
-    }
-
-    fn draw(&self, sources: &[Source], options: &Options, diagnostics: &mut Diagnostics) -> Result<Drawing, Error> {
-        if self.flamechart {
-            return Drawing::of_time(sources, options, diagnostics);
-        }
-        let is_chain = self.colors == Palette::Chain;
-        let as_it_is = !self.reverse && self.base.is_empty() && !self.elided && !is_chain;
-        // A file can be read again if it is not sorted, a pipe cannot.
-        let is_file = |source: &Source| matches!(source, Source::File(path) if path.is_file());
-        if let [source] = sources
-            && ((self.sorted && !is_chain) || (as_it_is && is_file(source)))
-            && let Some(drawing) = Drawing::of_sorted(source, self.sorted, options, diagnostics)?
-        {
-            return Ok(drawing);
-        }
-        if let [source] = sources
-            && as_it_is
-            && !self.plain
-            && let Some(drawing) = Drawing::of_file(source, options)?
-        {
-            return Ok(drawing);
-        }
-        if as_it_is && self.plain {
-            return Drawing::of_unsorted(sources, options, diagnostics);
-        }
-        let mut profile = folded::read_profile(sources, diagnostics)?;
-        if is_chain {
-            profile = reshape::wakers(&profile)?;
-        }
-        if self.elided {
-            profile = reshape::vanished(&profile)?;
-        }
-        if !self.base.is_empty() {
-            profile = reshape::based(&profile, &self.base)?;
-        }
-        if self.reverse {
-            profile = reshape::reversed(&profile)?;
-        }
-        Drawing::of(&profile, options)
     }
 }
 
@@ -331,28 +298,29 @@ impl Tool for Args {
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         let Session { sources, output, diagnostics } = session;
-        let known = if self.cp { PaletteMap::load(PALETTE_MAP.as_ref(), diagnostics)? } else { PaletteMap::default() };
-        let named = self.nameattr.as_ref().map(|path| NameAttributes::load(path, diagnostics)).transpose()?;
-        let mut options = self.options(known, named.unwrap_or_default());
+        let palette_map =
+            if self.cp { PaletteMap::load(PALETTE_MAP.as_ref(), diagnostics)? } else { PaletteMap::default() };
+        let name_attributes = self.nameattr.as_ref().map(|path| NameAttributes::load(path, diagnostics)).transpose()?;
+        let mut options = self.options(palette_map, name_attributes.unwrap_or_default());
         let skipped = diagnostics.skipped_lines();
-        let drawing = self.draw(sources, &options, diagnostics)?;
-        match drawing.stacks {
+        let drawing = svg::draw(sources, &self.stack_options(), &options, diagnostics)?;
+        match drawing.stack_count {
             0 if diagnostics.has_failed() => return Err(Error::AlreadyReported),
             0 if diagnostics.skipped_lines() > skipped => return Err(Error::Invalid(folded::NO_STACK.to_owned())),
             0 => return Err(Error::Invalid("no stacks to draw: the input is empty".to_owned())),
             _ => {}
         }
         if self.total.is_some_and(|total| total < drawing.layout.total.after) {
-            diagnostics.warn("--total is less than the stacks weigh, and ignored");
+            diagnostics.warn("--total ignored: it is less than the total weight of the stacks");
         }
         if output.is_terminal() {
-            diagnostics.warn("the picture goes to the terminal; to keep it: fg-svg > flame.svg");
+            diagnostics.warn("writing the SVG to the terminal; to save it: fg-svg > flame.svg");
         }
         let name = output.name().to_owned();
         svg::write(&drawing, &options, &name, output)?;
         if self.cp {
-            options.scheme.learn(&drawing.layout.names);
-            Output::write_file(PALETTE_MAP.as_ref(), &options.scheme.known.to_text())?;
+            options.scheme.save_colours(&drawing.layout.names);
+            Output::write_file(PALETTE_MAP.as_ref(), &options.scheme.palette_map.to_text())?;
         }
         Ok(0)
     }

@@ -36,6 +36,12 @@ pub fn is_thread_state(name: &[u8]) -> bool {
     [OFF_CPU, RUNNABLE, UNSAMPLED].contains(&name)
 }
 
+/// True for the markers that a flame graph draws in fixed colours: the thread states, `[lost]`, `[truncated]` and
+/// `[unknown]`.
+pub fn is_marker(name: &[u8]) -> bool {
+    is_thread_state(name) || [LOST, TRUNCATED, UNKNOWN].contains(&name)
+}
+
 /// True for the name of code without a symbol, in brackets: `[unknown]`, or a module such as `[libc.so.6]`.
 pub fn is_without_symbol(name: &[u8]) -> bool {
     let name = strip_suffix(name);
@@ -61,7 +67,7 @@ pub fn with_suffix<'a>(name: Cow<'a, [u8]>, suffix: &[u8]) -> Cow<'a, [u8]> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_without_symbol, strip_suffix};
+    use super::{is_marker, is_without_symbol, strip_suffix};
 
     #[test]
     fn strips_known_suffixes_only() {
@@ -70,6 +76,12 @@ mod tests {
         {
             assert_eq!(strip_suffix(name.as_bytes()), stripped.as_bytes());
         }
+    }
+
+    #[test]
+    fn distinguishes_markers_from_functions_and_modules() {
+        assert!(is_marker(b"[off-cpu]") && is_marker(b"[unknown]") && is_marker(b"[lost]"));
+        assert!(!is_marker(b"[libc.so.6]") && !is_marker(b"--") && !is_marker(b"main"));
     }
 
     #[test]

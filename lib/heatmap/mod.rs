@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 use crate::Error;
 use crate::collapse::{self, Timeline};
-use crate::svg::{self, Additions, Drawing, escape, visible};
+use crate::svg::{self, Drawing, PageParts, escape, visible};
 
 const STYLE: &str = include_str!("viewer/heatmap.css");
 const SCRIPTS: [&str; 5] = [
@@ -57,7 +57,7 @@ pub fn write(timeline: &Timeline, options: &Options, name: &str, out: &mut dyn W
     if timeline.profile.total().after.is_zero() {
         return Err(Error::Invalid("nothing to draw: no sample weighs anything".to_owned()));
     }
-    let drawing = Drawing::of(&timeline.profile, &options.graph)?;
+    let drawing = Drawing::from_profile(&timeline.profile, &options.graph)?;
     let packed = samples::pack(timeline, options.rows);
     let packed = packed.map_err(|error| Error::write("memory", error))?;
     let chosen = command::attributes(timeline, options);
@@ -82,8 +82,8 @@ fn write_page(
     )?;
     out.write_all(chosen)?;
     write!(out, " tabindex=\"0\" role=\"application\" aria-describedby=\"keys\"></div>\n{WORDS}")?;
-    let additions = Additions { packed: &[("samples", packed)], scripts: &SCRIPTS };
-    svg::write_element(drawing, &options.graph, additions, out)?;
+    let parts = PageParts { data: &[("samples", packed)], scripts: &SCRIPTS };
+    svg::write_element(drawing, &options.graph, parts, out)?;
     out.write_all(b"</body>\n</html>\n")
 }
 

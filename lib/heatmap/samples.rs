@@ -10,7 +10,7 @@ use std::io;
 
 use crate::collapse::{TimedSample, Timeline};
 use crate::profile::Weight;
-use crate::svg::{packed_bytes, push_number, visible};
+use crate::svg::{compress, push_number, visible};
 
 /// In nanoseconds.
 pub(super) const SECOND: u64 = 1_000_000_000;
@@ -43,7 +43,7 @@ pub(super) fn pack(timeline: &Timeline, rows: u32) -> io::Result<Vec<u8>> {
         bytes.extend_from_slice(visible(name).as_bytes());
         bytes.push(b'\n');
     }
-    packed_bytes(&bytes)
+    compress(&bytes)
 }
 
 /// For each stack its place in the order in which the graph has them.

@@ -1,42 +1,65 @@
-//! The words around the frames: headings, legend, controls.
+//! The text around the frames: headings, legend, controls.
 
-use super::colour::{self, Colour, OFF_CPU, STATES};
-use super::options::{MinWidth, SIDE};
+use super::colour::{self, Colour, MARKER_COLOURS, OFF_CPU_COUNT};
+use super::options::{MinWidth, SIDE_MARGIN};
 use super::text::{escape, visible};
-use super::write::Picture;
+use super::write::Image;
 use crate::markers;
 use crate::profile::Weight;
 
-impl Picture<'_> {
+impl Image<'_> {
+    /// Appends all text around the frames. The viewer finds the controls by ID and fills in their text.
     pub(super) fn push_captions(&self, text: &mut Vec<u8>) {
         let size = self.options.font_size;
         let heading = format!("font-size=\"{}\" text-anchor=\"middle\"", size + 5.0);
-        let (middle, low) = (self.width / 2.0, self.height - self.bottom / 2.0);
+        let (middle, bottom) = (self.width / 2.0, self.height - self.bottom / 2.0);
         push_text("title", middle, size * 2.0, &heading, self.options.heading(), text);
         if let Some(subtitle) = &self.options.subtitle {
             push_text("subtitle", middle, size * 4.0, "text-anchor=\"middle\"", subtitle, text);
         }
         self.push_legend(text);
-        push_text("details", SIDE, low, "", " ", text);
-        push_text("unzoom", SIDE, size * 2.0, "class=\"hide\" visibility=\"hidden\"", "Reset Zoom", text);
-        let right = self.width - SIDE;
+        push_text("details", SIDE_MARGIN, bottom, "", " ", text);
+        push_text("unzoom", SIDE_MARGIN, size * 2.0, "class=\"hide\" visibility=\"hidden\"", "Reset Zoom", text);
+        let right = self.width - SIDE_MARGIN;
         push_text("search", right, size * 2.0, "text-anchor=\"end\" visibility=\"hidden\"", "Search", text);
-        push_text("matched", right, low, "text-anchor=\"end\"", " ", text);
+        push_text("matched", right, bottom, "text-anchor=\"end\"", " ", text);
         let undrawn = self.layout.undrawn();
         if !undrawn.is_zero() {
-            let least = match self.options.min_width {
+            let min_width = match self.options.min_width {
                 MinWidth::Pixels(pixels) => format!("{pixels} px"),
                 MinWidth::Percent(percent) => format!("{percent}%"),
             };
-            let share = self.share(undrawn);
+            let share = self.percentage(undrawn);
             let share = if share == "0.00%" { "<0.01%" } else { &share };
-            let folded = format!("{share} in frames narrower than {least}, not drawn");
-            push_text("folded", right, low, "text-anchor=\"end\"", &folded, text);
+            let note = format!("{share} in frames narrower than {min_width}, not drawn");
+            push_text("folded", right, bottom, "text-anchor=\"end\"", &note, text);
         }
     }
 
-    /// What the colours of states and differences mean, and how much of the weight is in such states.
+    /// Appends the legend, if it has entries.
     fn push_legend(&self, text: &mut Vec<u8>) {
+        let entries = self.legend_entries();
+        if entries.is_empty() {
+            return;
+        }
+        let size = self.options.font_size;
+        let (mut x, y) = (SIDE_MARGIN, self.top - size * 1.2);
+        text.extend_from_slice(b"<g id=\"legend\">\n");
+        for (colour, label) in entries {
+            let top = y - size * 0.85;
+            let swatch =
+                format!("<rect x=\"{x:.1}\" y=\"{top:.1}\" width=\"{size}\" height=\"{size}\" fill=\"{colour}\"/>");
+            text.extend_from_slice(swatch.as_bytes());
+            text.extend_from_slice(format!("<text x=\"{:.1}\" y=\"{y:.1}\">", x + size * 1.4).as_bytes());
+            escape(&label, text);
+            text.extend_from_slice(b"</text>\n");
+            x += size * (2.4 + self.options.font_width * label.len() as f64);
+        }
+        text.extend_from_slice(b"</g>\n");
+    }
+
+    /// Returns the colours that need an explanation, with their labels. A marker's label contains its share of the total.
+    fn legend_entries(&self) -> Vec<(Colour, String)> {
         let mut entries: Vec<(Colour, String)> = Vec::new();
         let (red, blue) = (colour::differential(1.0), colour::differential(-1.0));
         match (self.differential, self.options.vanished, self.options.negate) {
@@ -46,63 +69,47 @@ impl Picture<'_> {
             (_, _, false) => entries.extend([(red, "grew".to_owned()), (blue, "shrank".to_owned())]),
         }
         if let Some(colour) = self.options.scheme.palette.on_cpu().filter(|_| !self.differential) {
-            let others = self.layout.leaves.iter().take(OFF_CPU).map(|weight| weight.millionths()).sum();
-            let on_cpu = self.layout.total.after.saturating_sub(Weight::from_millionths(others));
-            entries.push((colour, format!("on CPU {}", self.share(on_cpu))));
+            let off_cpu = self.layout.marker_own.iter().take(OFF_CPU_COUNT).map(|weight| weight.millionths()).sum();
+            let on_cpu = self.layout.total.after.saturating_sub(Weight::from_millionths(off_cpu));
+            entries.push((colour, format!("on CPU {}", self.percentage(on_cpu))));
         }
-        let weights = self.layout.states.into_iter().zip(self.layout.leaves);
-        for ((state, colour), (anywhere, leaf)) in STATES.iter().zip(weights) {
-            if !anywhere.is_zero() {
-                entries.push((*colour, self.state_entry(state, anywhere, leaf)));
+        let weights = self.layout.marker_totals.into_iter().zip(self.layout.marker_own);
+        for ((marker, colour), (total, own)) in MARKER_COLOURS.iter().zip(weights) {
+            if !total.is_zero() {
+                entries.push((*colour, self.marker_label(marker, total, own)));
             }
         }
-        if entries.is_empty() {
-            return;
-        }
-        let size = self.options.font_size;
-        let (mut x, y) = (SIDE, self.top - size * 1.2);
-        text.extend_from_slice(b"<g id=\"legend\">\n");
-        for (colour, words) in entries {
-            let top = y - size * 0.85;
-            let swatch =
-                format!("<rect x=\"{x:.1}\" y=\"{top:.1}\" width=\"{size}\" height=\"{size}\" fill=\"{colour}\"/>");
-            text.extend_from_slice(swatch.as_bytes());
-            text.extend_from_slice(format!("<text x=\"{:.1}\" y=\"{y:.1}\">", x + size * 1.4).as_bytes());
-            escape(&words, text);
-            text.extend_from_slice(b"</text>\n");
-            x += size * (2.4 + self.options.font_width * words.len() as f64);
-        }
-        text.extend_from_slice(b"</g>\n");
+        entries
     }
 
-    /// What is said of a state that stands in stacks of one weight and ends stacks of another.
-    fn state_entry(&self, state: &[u8], anywhere: Weight, leaf: Weight) -> String {
-        // Frames that have only a module's name count, too.
-        let name = if state == markers::UNKNOWN { "no symbol".into() } else { visible(state) };
-        let within = format!("in {} of {}", self.share(anywhere), visible(self.options.count_name.as_bytes()));
-        match leaf {
-            Weight::ZERO => format!("{name} {within}"),
-            _ if leaf == anywhere => format!("{name} {}", self.share(leaf)),
-            _ => format!("{name}: self {}, {within}", self.share(leaf)),
+    /// Returns the label of a marker: its inclusive share, its self share, or both if they differ.
+    fn marker_label(&self, marker: &[u8], total: Weight, own: Weight) -> String {
+        // The weights of `[unknown]` include frames that have only a module's name.
+        let name = if marker == markers::UNKNOWN { "no symbol".into() } else { visible(marker) };
+        let inclusive = format!("in {} of {}", self.percentage(total), visible(self.options.count_name.as_bytes()));
+        match own {
+            Weight::ZERO => format!("{name} {inclusive}"),
+            _ if own == total => format!("{name} {}", self.percentage(own)),
+            _ => format!("{name}: self {}, {inclusive}", self.percentage(own)),
         }
     }
 
-    fn share(&self, weight: Weight) -> String {
+    fn percentage(&self, weight: Weight) -> String {
         format!("{:.2}%", 100.0 * weight.as_f64() / self.whole.as_f64())
     }
 }
 
-/// `1234 frames` as `1,234 frames`.
-pub(super) fn with_commas(number: &str) -> String {
-    let digits = number.bytes().take_while(u8::is_ascii_digit).count();
-    let mut shown = String::with_capacity(number.len() + digits / 3);
-    for (at, character) in number.chars().enumerate() {
-        if at > 0 && at < digits && (digits - at).is_multiple_of(3) {
-            shown.push(',');
+/// Inserts commas between the thousands of the number that a text starts with: `1234 frames` becomes `1,234 frames`.
+pub(super) fn with_commas(text: &str) -> String {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let mut result = String::with_capacity(text.len() + digits / 3);
+    for (index, character) in text.chars().enumerate() {
+        if index > 0 && index < digits && (digits - index).is_multiple_of(3) {
+            result.push(',');
         }
-        shown.push(character);
+        result.push(character);
     }
-    shown
+    result
 }
 
 fn push_text(id: &str, x: f64, y: f64, attributes: &str, content: &str, text: &mut Vec<u8>) {
@@ -117,11 +124,10 @@ mod tests {
     use super::with_commas;
 
     #[test]
-    fn thousands_are_set_apart() {
-        for (number, expected) in
-            [("0", "0"), ("999", "999"), ("1000", "1,000"), ("1234567 frames", "1,234,567 frames")]
+    fn separates_thousands() {
+        for (text, expected) in [("0", "0"), ("999", "999"), ("1000", "1,000"), ("1234567 frames", "1,234,567 frames")]
         {
-            assert_eq!(with_commas(number), expected);
+            assert_eq!(with_commas(text), expected);
         }
     }
 }

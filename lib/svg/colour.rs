@@ -1,30 +1,27 @@
-//! Which colour a frame has: a pure function of its name, so that a function looks the same in every picture.
+//! The colour of a frame. It depends only on the frame's name, so that a function has the same colour in every image.
 //!
-//! A palette picks a ramp by what the name tells of the frame's kind, and the name's hash picks the place on the ramp.
+//! A palette chooses a ramp by the kind of frame that the name indicates. A hash of the name chooses a colour of the ramp.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::family::{self, Family};
+use super::language::{self, Language};
 use super::palette_map::PaletteMap;
 use crate::markers;
 use crate::profile::Frames;
 
-/// Red, green, blue.
+/// An RGB colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Colour(pub u8, pub u8, pub u8);
 
 impl Colour {
-    /// Whether dark text reads better on it than white text, by the luminance and contrast formulas of WCAG 2.
+    /// True if black text has more contrast on this colour than white text, by the formulas of WCAG 2.
     pub fn is_light(self) -> bool {
         self.luminance() > 0.179
     }
 
+    /// Returns the relative luminance of WCAG 2, from 0 to 1.
     fn luminance(self) -> f64 {
-        let linear = |channel: u8| {
-            let share = f64::from(channel) / 255.0;
-            if share <= 0.04045 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
-        };
         0.2126 * linear(self.0) + 0.7152 * linear(self.1) + 0.0722 * linear(self.2)
     }
 
@@ -37,6 +34,12 @@ impl Colour {
             out.push(DIGITS[usize::from(channel & 15)]);
         }
     }
+}
+
+/// Returns the linear intensity of an sRGB channel, from 0 to 1.
+fn linear(channel: u8) -> f64 {
+    let channel = f64::from(channel) / 255.0;
+    if channel <= 0.04045 { channel / 12.92 } else { ((channel + 0.055) / 1.055).powf(2.4) }
 }
 
 impl fmt::Display for Colour {
@@ -55,7 +58,7 @@ impl FromStr for Colour {
         match digits.as_deref() {
             Some([a, b, c, d, e, f]) => Ok(Self(a << 4 | b, c << 4 | d, e << 4 | f)),
             Some([a, b, c]) => Ok(Self(a * 17, b * 17, c * 17)),
-            _ => Err("expected a colour, as #e600e6".to_owned()),
+            _ => Err("expected a colour, such as #e600e6".to_owned()),
         }
     }
 }
@@ -63,12 +66,12 @@ impl FromStr for Colour {
 /// A named set of colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Palette {
-    /// Warm colours, whatever the name.
+    /// Red to yellow.
     #[default]
     Hot,
-    /// Green to blue: memory.
+    /// Green to blue, for memory.
     Mem,
-    /// Blue: waiting for devices.
+    /// Greyish blue, for I/O.
     Io,
     /// Shades of red.
     Red,
@@ -84,32 +87,32 @@ pub enum Palette {
     Aqua,
     /// Shades of orange.
     Orange,
-    /// Java green, inlined aqua, C++ yellow, kernel orange, other red.
+    /// Java green, inlined functions aqua, C++ yellow, kernel orange, others red.
     Java,
-    /// JavaScript green, built-in aqua, C++ yellow, kernel orange, other red.
+    /// JavaScript green, packages purple, built-in functions aqua, C++ yellow, kernel orange, others red.
     Js,
-    /// Perl green, C++ yellow, kernel orange, other red.
+    /// Perl green, C++ yellow, kernel orange, others red.
     Perl,
-    /// Python's own yellow, packages aqua, other red.
+    /// Python's library yellow, packages aqua, others red.
     Python,
-    /// Rust's own orange, crates aqua, other yellow.
+    /// Rust's library orange, crates aqua, others yellow.
     Rust,
-    /// Aqua: waking others.
+    /// Aqua, for the stacks of wakers.
     Wakeup,
     /// Wakers aqua, others blue.
     Chain,
-    /// Functions red, which is on the CPU where nothing stands on them; states as always: waiting blue, runnable yellow.
+    /// Functions red. Markers keep their fixed colours, so blocked time (blue) and runnable time (yellow) stand out.
     States,
 }
 
 impl Palette {
-    /// The colour that stands for its functions in the legend, where only functions and states are told apart.
+    /// Returns the colour of time on the CPU in the legend, if the palette distinguishes only functions and markers.
     pub fn on_cpu(self) -> Option<Colour> {
-        (self == Self::States).then(|| Ramp::Red.at([0.5; 3]))
+        (self == Self::States).then(|| Ramp::Red.colour([0.5; 3]))
     }
 }
 
-/// A stretch of related colours.
+/// A range of related colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ramp {
     /// Red to yellow.
@@ -135,9 +138,9 @@ pub enum Ramp {
 }
 
 impl Ramp {
-    /// The colour at a place, three numbers from 0 up to 1.
-    pub fn at(self, [a, b, c]: [f64; 3]) -> Colour {
-        let from = |base: u8, span: u8, at: f64| base + (f64::from(span) * at) as u8;
+    /// Returns the colour at a position, which is three numbers of at least 0 and less than 1.
+    pub fn colour(self, [a, b, c]: [f64; 3]) -> Colour {
+        let from = |base: u8, span: u8, position: f64| base + (f64::from(span) * position) as u8;
         match self {
             Self::Hot => Colour(from(205, 50, c), from(0, 230, a), from(0, 55, b)),
             Self::Mem => Colour(0, from(190, 50, b), from(0, 210, a)),
@@ -153,65 +156,64 @@ impl Ramp {
     }
 }
 
-/// How frames are coloured.
+/// The rules that choose a frame's colour.
 #[derive(Clone, Debug, Default)]
 pub struct Scheme {
-    /// From which colours.
+    /// The set of colours.
     pub palette: Palette,
-    /// Whether names that begin alike look alike, as with flamegraph.pl's `--hash`.
-    pub by_beginning: bool,
-    /// Another number gives other colours.
+    /// True if names with the same first characters have similar colours, like `--hash` of flamegraph.pl.
+    pub by_prefix: bool,
+    /// Each seed gives other colours.
     pub seed: u64,
-    /// The colours that some names have from earlier pictures.
-    pub known: PaletteMap,
+    /// Colours of names from earlier images.
+    pub palette_map: PaletteMap,
 }
 
 impl Scheme {
-    /// The colour of a frame by its name, suffix and all.
+    /// Returns the colour of a frame. `name` includes the suffix, such as `_[k]`.
     pub fn colour(&self, name: &[u8]) -> Colour {
-        if let Some(colour) = fixed(name).or_else(|| self.known.get(name)) {
+        if let Some(colour) = fixed_colour(name).or_else(|| self.palette_map.get(name)) {
             return colour;
         }
         let ramp = ramp(self.palette, name);
-        let plain = without_kind(name);
-        ramp.at(if self.by_beginning { by_beginning(plain) } else { by_hash(plain, self.seed) })
+        let name = without_suffix(name);
+        ramp.colour(if self.by_prefix { prefix_position(name) } else { hash_position(name, self.seed) })
     }
 
-    /// Keeps the colours of these names.
-    pub fn learn(&mut self, names: &Frames) {
-        for (_, name) in names.iter().filter(|(_, name)| fixed(name).is_none()) {
+    /// Adds the colours of these names to the palette map.
+    pub fn save_colours(&mut self, names: &Frames) {
+        for (_, name) in names.iter().filter(|(_, name)| fixed_colour(name).is_none()) {
             let colour = self.colour(name);
-            self.known.set(name, colour);
+            self.palette_map.insert(name, colour);
         }
     }
 }
 
-/// The colour of a frame by its share of the whole: from white to red.
-pub fn diffused(share: f64) -> Colour {
+/// Returns the colour of a frame by its share of the total: white at 0, red at 1.
+pub fn diffusion(share: f64) -> Colour {
     let other = (255.0 * (1.0 - share.clamp(0.0, 1.0).sqrt())).round() as u8;
     Colour(255, other, other)
 }
 
-/// The colour of a frame in a differential picture: white where nothing changed, the redder the more it grew, the bluer
-/// the more it shrank; `share` is the difference by the largest one, from -1 to 1.
-pub fn differential(share: f64) -> Colour {
-    let fade = |from: f64, to: f64| (from + (to - from) * share.abs().min(1.0)).round() as u8;
-    match share >= 0.0 {
+/// Returns the colour of a frame in a differential graph. `change` is the frame's difference divided by the largest
+/// difference: -1 is blue, 0 almost white, 1 red.
+pub fn differential(change: f64) -> Colour {
+    let fade = |from: f64, to: f64| (from + (to - from) * change.abs().min(1.0)).round() as u8;
+    match change >= 0.0 {
         true => Colour(fade(245.0, 235.0), fade(245.0, 60.0), fade(245.0, 50.0)),
         false => Colour(fade(245.0, 80.0), fade(245.0, 130.0), fade(245.0, 250.0)),
     }
 }
 
-/// The name without the suffix that says the frame's kind (`_[k]`, `_[j]`, `_[i]`, `_[w]`).
-pub fn without_kind(name: &[u8]) -> &[u8] {
-    match name {
-        [plain @ .., b'_', b'[', b'k' | b'j' | b'i' | b'w', b']'] => plain,
-        _ => name,
-    }
+/// Removes the suffix that marks the kind of code (`_[k]`, `_[j]`, `_[i]`, `_[w]`). Unlike [`markers::strip_suffix`], it
+/// leaves nothing of a name that is only a suffix.
+pub fn without_suffix(name: &[u8]) -> &[u8] {
+    let suffixes = [markers::KERNEL, markers::JIT, markers::INLINED, markers::WAKER];
+    suffixes.into_iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
-/// The frames that are states and not functions: blocked, preempted, unsampled; lost, cut off, without a name.
-pub const STATES: [(&[u8], Colour); 6] = [
+/// The frames for which [`markers::is_marker`] is true, with their fixed colours. The last one is `[unknown]`.
+pub const MARKER_COLOURS: [(&[u8], Colour); 6] = [
     (markers::OFF_CPU, Colour(96, 125, 160)),
     (markers::RUNNABLE, Colour(222, 184, 65)),
     (markers::UNSAMPLED, Colour(214, 214, 222)),
@@ -220,19 +222,15 @@ pub const STATES: [(&[u8], Colour); 6] = [
     (markers::UNKNOWN, Colour(189, 189, 189)),
 ];
 
-/// How many of [`STATES`], from the first on, end stacks of time that was not seen on a CPU.
-pub const OFF_CPU: usize = 4;
+/// Number of [`MARKER_COLOURS`], from the first on, that end stacks of time that was not seen on a CPU.
+pub const OFF_CPU_COUNT: usize = 4;
 
-/// Whether the frame is one of [`STATES`].
-pub fn is_state(name: &[u8]) -> bool {
-    STATES.iter().any(|(state, _)| *state == name)
-}
-
-fn fixed(name: &[u8]) -> Option<Colour> {
+/// Returns the colour of a marker, or of the separators `--` and `-`, which no palette changes.
+fn fixed_colour(name: &[u8]) -> Option<Colour> {
     match name {
         b"--" => Some(Colour(160, 160, 160)),
         b"-" => Some(Colour(200, 200, 200)),
-        _ => STATES.iter().find(|(state, _)| *state == name).map(|(_, colour)| *colour),
+        _ => MARKER_COLOURS.iter().find(|(marker, _)| *marker == name).map(|(_, colour)| *colour),
     }
 }
 
@@ -248,18 +246,19 @@ fn ramp(palette: Palette, name: &[u8]) -> Ramp {
         Palette::Purple => Ramp::Purple,
         Palette::Aqua | Palette::Wakeup => Ramp::Aqua,
         Palette::Orange => Ramp::Orange,
-        Palette::Java => family::ramp(Family::Java, name),
-        Palette::Js => family::ramp(Family::Js, name),
-        Palette::Perl => family::ramp(Family::Perl, name),
-        Palette::Python => family::ramp(Family::Python, name),
-        Palette::Rust => family::ramp(Family::Rust, name),
+        Palette::Java => language::ramp(Language::Java, name),
+        Palette::Js => language::ramp(Language::Js, name),
+        Palette::Perl => language::ramp(Language::Perl, name),
+        Palette::Python => language::ramp(Language::Python, name),
+        Palette::Rust => language::ramp(Language::Rust, name),
         Palette::Chain if name.ends_with(markers::WAKER) => Ramp::Aqua,
         Palette::Chain => Ramp::Blue,
     }
 }
 
-/// Three numbers from the whole name: FNV-1a, then a finisher so that names that differ little are far apart.
-fn by_hash(name: &[u8], seed: u64) -> [f64; 3] {
+/// Returns the position of a name on a ramp by its hash: FNV-1a, then the finalizer of splitmix64, which moves names that
+/// differ little far apart.
+fn hash_position(name: &[u8], seed: u64) -> [f64; 3] {
     let mut hash = 0xcbf2_9ce4_8422_2325 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for byte in name {
         hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
@@ -267,21 +266,21 @@ fn by_hash(name: &[u8], seed: u64) -> [f64; 3] {
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     hash ^= hash >> 31;
-    let part = |shift: u32| ((hash >> shift) & 0xf_ffff) as f64 / f64::from(0x10_0000);
-    [part(0), part(20), part(40)]
+    [0, 20, 40].map(|shift| ((hash >> shift) & 0xf_ffff) as f64 / f64::from(0x10_0000))
 }
 
-/// Three numbers from the first three characters behind the module, the first weighing most; the second and third are
-/// those of the name backwards.
-fn by_beginning(name: &[u8]) -> [f64; 3] {
-    let module = memchr::memchr(b'`', name).filter(|at| *at > 0).map_or(0, |at| at + 1);
-    let name = &name[module..];
-    let forward = weigh_beginning(name.iter());
-    let backward = weigh_beginning(name.iter().rev());
+/// Returns the position of a name on a ramp by its first and its last three characters, as flamegraph.pl does. A module
+/// before a backtick does not count.
+fn prefix_position(name: &[u8]) -> [f64; 3] {
+    let start = memchr::memchr(b'`', name).filter(|index| *index > 0).map_or(0, |index| index + 1);
+    let name = &name[start..];
+    let forward = first_characters(name.iter());
+    let backward = first_characters(name.iter().rev());
     [forward, backward, backward]
 }
 
-fn weigh_beginning<'a>(characters: impl Iterator<Item = &'a u8>) -> f64 {
+/// Returns a number from 0 to 1 that depends on the first three characters. Each counts less than the one before.
+fn first_characters<'a>(characters: impl Iterator<Item = &'a u8>) -> f64 {
     let (mut sum, mut largest, mut weight) = (0.0, 1.0, 1.0);
     for (character, modulus) in characters.zip([10u8, 11, 12]) {
         sum += weight * f64::from(character % modulus) / f64::from(modulus - 1);
@@ -295,27 +294,32 @@ fn weigh_beginning<'a>(characters: impl Iterator<Item = &'a u8>) -> f64 {
 mod tests {
     use clap::ValueEnum as _;
 
-    use super::{Colour, Palette, Ramp, STATES, Scheme, differential, diffused, fixed, is_state, without_kind};
+    use super::{
+        Colour, MARKER_COLOURS, OFF_CPU_COUNT, Palette, Ramp, Scheme, differential, diffusion, fixed_colour,
+        without_suffix,
+    };
+    use crate::markers;
 
-    /// Black or white on a colour, whichever its labels have.
+    /// Returns the contrast of a colour and the black or white text on it.
     fn contrast(colour: Colour) -> f64 {
         if colour.is_light() { (colour.luminance() + 0.05) / 0.05 } else { 1.05 / (colour.luminance() + 0.05) }
     }
 
     #[test]
-    fn labels_can_be_read_on_every_colour() {
+    fn every_colour_has_enough_contrast_with_its_label() {
         const RAMPS: [Ramp; 10] = {
             use Ramp::*;
             [Hot, Mem, Io, Red, Green, Blue, Yellow, Purple, Aqua, Orange]
         };
         let steps = || (0..=20).map(|step| f64::from(step) / 20.0);
-        let places = steps().flat_map(|a| steps().flat_map(move |b| steps().map(move |c| [a, b, c])));
-        let ramps = places.flat_map(|place| RAMPS.map(|ramp| ramp.at(place)));
-        let shares = steps().flat_map(|share| [diffused(share), differential(share), differential(-share)]);
-        let fixed = [&b"-"[..], b"--"].into_iter().filter_map(fixed).chain(STATES.map(|(_, colour)| colour));
+        let positions = steps().flat_map(|a| steps().flat_map(move |b| steps().map(move |c| [a, b, c])));
+        let ramps = positions.flat_map(|position| RAMPS.map(|ramp| ramp.colour(position)));
+        let shares = steps().flat_map(|share| [diffusion(share), differential(share), differential(-share)]);
+        let fixed =
+            [&b"-"[..], b"--"].into_iter().filter_map(fixed_colour).chain(MARKER_COLOURS.map(|(_, colour)| colour));
         for colour in ramps.chain(shares).chain(fixed) {
             assert!(contrast(colour) >= 4.5, "{colour}: {:.2}", contrast(colour));
-            // Beneath the view frames are pale, with black labels.
+            // The callers of a zoomed frame are pale, with black labels.
             let pale = |channel: u8| ((f64::from(channel) + 2.0 * 238.0) / 3.0).round() as u8;
             let pale = Colour(pale(colour.0), pale(colour.1), pale(colour.2));
             assert!(pale.is_light() && contrast(pale) >= 4.5, "{pale}");
@@ -323,42 +327,49 @@ mod tests {
     }
 
     #[test]
-    fn a_colour_depends_on_the_name_alone() {
+    fn a_colour_depends_only_on_the_name() {
         let scheme = Scheme::default();
         assert_eq!(scheme.colour(b"parse"), scheme.colour(b"parse"));
-        assert_ne!(scheme.colour(b"ab"), scheme.colour(b"ba"), "an anagram is another name");
-        // Published pictures keep their colours: this is a promise across versions.
+        assert_ne!(scheme.colour(b"ab"), scheme.colour(b"ba"), "anagrams differ");
+        // Colours must not change between versions, so that published images stay comparable.
         assert_eq!(scheme.colour(b"main"), Colour(208, 195, 39));
     }
 
     #[test]
     fn every_palette_stays_within_its_ramp() {
         for palette in Palette::value_variants() {
-            for by_beginning in [false, true] {
+            for by_prefix in [false, true] {
                 for name in ["", "a", "main", "std::io::Read", "x_[k]", "\u{7f}~~~"] {
-                    Scheme { palette: *palette, by_beginning, ..Scheme::default() }.colour(name.as_bytes());
+                    Scheme { palette: *palette, by_prefix, ..Scheme::default() }.colour(name.as_bytes());
                 }
             }
         }
-        let Colour(red, ..) = Scheme { by_beginning: true, ..Scheme::default() }.colour(b"abc");
+        let Colour(red, ..) = Scheme { by_prefix: true, ..Scheme::default() }.colour(b"abc");
         assert!(red >= 205);
     }
 
     #[test]
-    fn names_that_begin_alike_can_look_alike() {
-        let scheme = Scheme { palette: Palette::Green, by_beginning: true, ..Scheme::default() };
+    fn names_with_the_same_prefix_can_have_the_same_colour() {
+        let scheme = Scheme { palette: Palette::Green, by_prefix: true, ..Scheme::default() };
         assert_eq!(scheme.colour(b"libc`malloc"), scheme.colour(b"malfunction"));
     }
 
     #[test]
-    fn states_and_kinds_are_told_from_functions() {
-        assert!(is_state(b"[off-cpu]") && is_state(b"[unknown]") && !is_state(b"[libc.so.6]") && !is_state(b"--"));
-        assert_eq!(without_kind(b"read_[k]"), b"read");
-        assert_eq!(without_kind(b"read_[x]"), b"read_[x]");
+    fn strips_known_suffixes_even_if_nothing_is_left() {
+        assert_eq!(without_suffix(b"read_[k]"), b"read");
+        assert_eq!(without_suffix(b"read_[x]"), b"read_[x]");
+        assert_eq!(without_suffix(b"_[k]"), b"");
     }
 
     #[test]
-    fn differences_run_from_blue_through_white_to_red() {
+    fn every_marker_has_a_colour() {
+        assert!(MARKER_COLOURS.iter().all(|(name, _)| markers::is_marker(name)));
+        assert_eq!(MARKER_COLOURS[OFF_CPU_COUNT - 1].0, markers::LOST);
+        assert_eq!(MARKER_COLOURS.last().map(|(name, _)| *name), Some(markers::UNKNOWN));
+    }
+
+    #[test]
+    fn differences_go_from_blue_through_white_to_red() {
         assert_eq!(differential(0.0), Colour(245, 245, 245));
         let (Colour(red, green, _), Colour(less_red, _, blue)) = (differential(1.0), differential(-1.0));
         assert!(red > 200 && green < 100 && less_red < 100 && blue > 200);

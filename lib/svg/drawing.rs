@@ -1,66 +1,63 @@
-//! What is to be drawn: stacks, laid out and packed as they come.
-//!
-//! They come from a profile, or straight from folded text: then nothing but what is drawn is kept, or of stacks in no order
-//! their frames as numbers.
+//! Stacks that are laid out and packed, ready to be written as SVG.
 
-use super::layout::{Builder, Layout};
+use super::layout::{Layout, LayoutBuilder};
 use super::options::Options;
-use super::payload::{Packer, Payload};
+use super::packed_profile::{PackedProfile, ProfilePacker};
 use crate::Error;
 use crate::profile::{FrameId, Profile, Weights};
 
-/// Stacks ready to be drawn.
+/// Stacks that are ready to be written as SVG.
 #[derive(Debug, Default)]
 pub struct Drawing {
-    /// The frames that are wide enough.
+    /// The frames that are wide enough to draw.
     pub layout: Layout,
-    /// All frames, for the viewer; none in a plain picture.
-    pub payload: Option<Payload>,
-    /// Whether the stacks have two weights.
+    /// The whole profile, for the viewer; `None` in a plain image.
+    pub packed: Option<PackedProfile>,
+    /// True if each stack has a weight before and a weight after.
     pub differential: bool,
-    /// How many stacks there are.
-    pub stacks: u64,
+    /// Number of stacks that were added; a stack that the input repeats can count more than once.
+    pub stack_count: u64,
 }
 
 impl Drawing {
-    /// Draws a profile.
+    /// Lays out and packs the stacks of a profile.
     ///
     /// # Errors
     /// [`Error::Overflow`].
-    pub fn of(profile: &Profile, options: &Options) -> Result<Self, Error> {
-        let mut pen = Pen::new(options, profile.is_differential());
-        let name = |frame| profile.frames.name(FrameId::from_index(frame));
-        let mut new = Vec::new();
+    pub fn from_profile(profile: &Profile, options: &Options) -> Result<Self, Error> {
+        let mut builder = DrawingBuilder::new(options, profile.is_differential());
+        let name = |id| profile.frames.name(FrameId::from_index(id));
+        let mut new_ids = Vec::new();
         profile.for_each_sorted(|stack| {
-            new.clear();
-            new.extend(stack.frames[stack.shared..].iter().map(|frame| frame.index() as u32));
-            pen.add_known(stack.shared, &new, name, stack.weights)
+            new_ids.clear();
+            new_ids.extend(stack.frames[stack.shared..].iter().map(|frame| frame.index() as u32));
+            builder.add_ids(stack.shared, &new_ids, name, stack.weights)
         })?;
-        pen.finish(options)
+        builder.finish(options)
     }
 }
 
-/// Lays out and packs stacks that come in the order in which they are drawn.
-pub(super) struct Pen {
-    builder: Builder,
-    packer: Option<Packer>,
-    /// The new frames of the present stack, as the packer numbers them.
+/// Lays out and packs stacks that come in drawing order, from left to right.
+pub(super) struct DrawingBuilder {
+    layout: LayoutBuilder,
+    packer: Option<ProfilePacker>,
+    /// The packer's numbers for the new frames of the current stack.
     numbers: Vec<u32>,
-    /// Of each known frame the packer's number and one more; 0 if it has none yet.
-    known: Vec<u32>,
+    /// For each frame ID of the caller, the packer's number plus 1, or 0 if the frame has no number yet.
+    number_by_id: Vec<u32>,
     differential: bool,
-    stacks: u64,
+    stack_count: u64,
 }
 
-impl Pen {
+impl DrawingBuilder {
     pub(super) fn new(options: &Options, differential: bool) -> Self {
-        let builder = Builder::new(options.narrowest_share(), options.total);
-        let packer = (!options.plain).then(|| Packer::new(differential));
-        Self { builder, packer, numbers: Vec::new(), known: Vec::new(), differential, stacks: 0 }
+        let layout = LayoutBuilder::new(options.min_share(), options.total);
+        let packer = (!options.plain).then(|| ProfilePacker::new(differential));
+        Self { layout, packer, numbers: Vec::new(), number_by_id: Vec::new(), differential, stack_count: 0 }
     }
 
-    /// Adds a stack: its first `shared` frames are those of the stack before, the others are `new`.
-    pub(super) fn add<'a>(
+    /// Adds a stack. Its first `shared` frames are those of the previous stack, the others have the names `new`.
+    pub(super) fn add_names<'a>(
         &mut self,
         shared: usize,
         new: impl Iterator<Item = &'a [u8]> + Clone,
@@ -73,8 +70,9 @@ impl Pen {
         self.add_numbered(shared, new, weights)
     }
 
-    /// The same, where the `new` frames have numbers, each a name.
-    pub(super) fn add_known<'a>(
+    /// Like [`add_names`](Self::add_names), but with IDs for the new frames. Looking up an ID is cheaper than hashing a
+    /// name for each frame. `name` returns the name of an ID.
+    pub(super) fn add_ids<'a>(
         &mut self,
         shared: usize,
         new: &[u32],
@@ -83,20 +81,21 @@ impl Pen {
     ) -> Result<(), Error> {
         if let Some(packer) = &mut self.packer {
             self.numbers.clear();
-            for frame in new {
-                let place = *frame as usize;
-                if self.known.len() <= place {
-                    self.known.resize(place + 1, 0);
+            for id in new {
+                let index = *id as usize;
+                if self.number_by_id.len() <= index {
+                    self.number_by_id.resize(index + 1, 0);
                 }
-                if self.known[place] == 0 {
-                    self.known[place] = packer.number(name(*frame)) + 1;
+                if self.number_by_id[index] == 0 {
+                    self.number_by_id[index] = packer.number(name(*id)) + 1;
                 }
-                self.numbers.push(self.known[place] - 1);
+                self.numbers.push(self.number_by_id[index] - 1);
             }
         }
-        self.add_numbered(shared, new.iter().map(|frame| name(*frame)), weights)
+        self.add_numbered(shared, new.iter().map(|id| name(*id)), weights)
     }
 
+    /// Adds a stack whose new frames have their packer numbers in `self.numbers`.
     fn add_numbered<'a>(
         &mut self,
         shared: usize,
@@ -106,18 +105,19 @@ impl Pen {
         if let Some(packer) = &mut self.packer {
             packer.add(shared, &self.numbers, weights).map_err(|error| Error::write("memory", error))?;
         }
-        self.stacks += 1;
-        self.builder.add(shared, new, weights)
+        self.stack_count += 1;
+        self.layout.add(shared, new, weights)
     }
 
-    /// How many stacks came.
-    pub(super) fn stacks(&self) -> u64 {
-        self.stacks
+    /// Returns the number of stacks added so far.
+    pub(super) fn stack_count(&self) -> u64 {
+        self.stack_count
     }
 
     pub(super) fn finish(self, options: &Options) -> Result<Drawing, Error> {
-        let payload = self.packer.map(|packer| packer.finish(&options.scheme, &options.name_attributes)).transpose();
-        let payload = payload.map_err(|error| Error::write("memory", error))?;
-        Ok(Drawing { layout: self.builder.finish(), payload, differential: self.differential, stacks: self.stacks })
+        let packed = self.packer.map(|packer| packer.finish(&options.scheme, &options.name_attributes)).transpose();
+        let packed = packed.map_err(|error| Error::write("memory", error))?;
+        let layout = self.layout.finish();
+        Ok(Drawing { layout, packed, differential: self.differential, stack_count: self.stack_count })
     }
 }

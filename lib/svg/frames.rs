@@ -1,53 +1,43 @@
-//! The drawn frames as SVG.
+//! Writes the drawn frames as SVG elements.
 
 use super::captions::with_commas;
 use super::colour::{self, Colour};
-use super::layout::Drawn;
-use super::name_attributes::Element;
-use super::options::{Delta, SIDE};
-use super::text::{self, escape, visible};
-use super::write::Picture;
+use super::label::{label, truncate_right};
+use super::layout::DrawnFrame;
+use super::name_attributes::FrameElement;
+use super::options::{Delta, SIDE_MARGIN};
+use super::text::{escape, visible};
+use super::write::Image;
+use crate::markers::is_marker;
 use crate::profile::Weight;
 
-/// What is narrower, in pixels, is drawn as a grey stroke, without a colour and with fewer bytes: nobody can tell it from
-/// its neighbours, and the viewer folds such frames together.
-const TOO_NARROW: f64 = 0.5;
+/// The width in pixels below which a frame is drawn as a grey stroke, which takes fewer bytes than a coloured rectangle.
+/// Such frames cannot be told apart, and the viewer merges them.
+const MIN_RECT_WIDTH: f64 = 0.5;
 
-/// The longest name in a drawn frame's title, in bytes: one huge name must not be repeated thousands of times.
-const LONGEST_TITLE: usize = 4096;
+/// The longest name in the title of a frame, in bytes, so that one huge name is not repeated thousands of times.
+const MAX_TITLE: usize = 4096;
 
-impl Picture<'_> {
+impl Image<'_> {
+    /// Appends the frame below all stacks, which has the full width.
     pub(super) fn push_root(&self, text: &mut Vec<u8>) {
         let count = self.count(self.whole);
         text.extend_from_slice(b"<g><title>all (");
         escape(&format!("{count} {}, 100%)", visible(self.options.count_name.as_bytes())), text);
         text.extend_from_slice(b"</title>");
-        self.push_rect(
-            0.0,
-            1.0,
-            0,
-            if self.differential { Colour(245, 245, 245) } else { Colour(222, 222, 222) },
-            text,
-        );
+        let colour = if self.differential { Colour(245, 245, 245) } else { Colour(222, 222, 222) };
+        self.push_rect(0.0, 1.0, 0, colour, text);
         text.extend_from_slice(b"</g>\n");
     }
 
-    pub(super) fn push_frame(&self, frame: &Drawn, text: &mut Vec<u8>) {
-        let full = self.layout.names.name(frame.name);
-        let name = visible(colour::without_kind(full));
-        let element = self.options.name_attributes.get(full);
-        let tag = element.map_or("g", Element::tag);
-        text.extend_from_slice(format!("<{tag}").as_bytes());
-        let class = element.and_then(|element| element.push_attributes(text));
-        let state = colour::is_state(full).then_some("state");
-        for (class, before) in [state, class].into_iter().flatten().zip([" class=\"", " "]) {
-            text.extend_from_slice(before.as_bytes());
-            escape(class, text);
-        }
-        if state.is_some() || class.is_some() {
-            text.push(b'"');
-        }
-        text.extend_from_slice(b"><title>");
+    /// Appends a frame: a group of its title, its shape, and its label if that fits.
+    pub(super) fn push_frame(&self, frame: &DrawnFrame, text: &mut Vec<u8>) {
+        let full_name = self.layout.names.name(frame.name);
+        let name = visible(colour::without_suffix(full_name));
+        let element = self.options.name_attributes.get(full_name);
+        let tag = element.map_or("g", FrameElement::tag);
+        push_start_tag(tag, element, is_marker(full_name), text);
+        text.extend_from_slice(b"<title>");
         if let Some(title) = element.and_then(|element| element.title.as_deref()) {
             escape(title, text);
         } else {
@@ -57,32 +47,34 @@ impl Picture<'_> {
         text.extend_from_slice(b"</title>");
         let whole = self.whole.as_f64();
         let (start, share) = (frame.start.as_f64() / whole, frame.total.after.as_f64() / whole);
-        if share * (self.width - 2.0 * SIDE) < TOO_NARROW {
-            self.push_stroke(start, share, frame.depth + 1, text);
+        let row = frame.depth + 1;
+        if share * self.options.frames_width() < MIN_RECT_WIDTH {
+            self.push_stroke(start, share, row, text);
         } else {
-            let colour = self.colour(frame, full);
-            let width = self.push_rect(start, share, frame.depth + 1, colour, text);
-            let room = ((width - 6.0) / (self.options.font_size * self.options.font_width)) as usize;
-            let label = if self.options.keep_left { text::head(&name, room) } else { text::label(&name, room) };
+            let colour = self.colour(frame, full_name);
+            let width = self.push_rect(start, share, row, colour, text);
+            let max_chars = ((width - 6.0) / (self.options.font_size * self.options.font_width)) as usize;
+            let truncate = if self.options.truncate_right { truncate_right } else { label };
+            let label = truncate(&name, max_chars);
             if !label.is_empty() {
-                self.push_label(start, frame.depth + 1, colour, &label, text);
+                self.push_label(start, row, colour, &label, text);
             }
         }
         text.extend_from_slice(format!("</{tag}>\n").as_bytes());
     }
 
-    fn colour(&self, frame: &Drawn, name: &[u8]) -> Colour {
+    fn colour(&self, frame: &DrawnFrame, name: &[u8]) -> Colour {
         if self.differential {
             let largest = self.largest_delta().as_f64().max(f64::MIN_POSITIVE);
             return colour::differential(self.delta(frame) / largest);
         }
         match self.options.diffusion {
-            true => colour::diffused(frame.total.after.as_f64() / self.whole.as_f64()),
+            true => colour::diffusion(frame.total.after.as_f64() / self.whole.as_f64()),
             false => self.options.scheme.colour(name),
         }
     }
 
-    /// The largest difference that there is.
+    /// Returns the largest difference of any frame, of the kind that determines colours.
     pub(super) fn largest_delta(&self) -> Weight {
         match self.options.delta {
             Delta::Total => self.layout.largest_delta,
@@ -90,8 +82,8 @@ impl Picture<'_> {
         }
     }
 
-    /// By how much the frame grew, or with `--negate` shrank.
-    fn delta(&self, frame: &Drawn) -> f64 {
+    /// Returns the weight by which a frame grew, or shrank if colours are swapped.
+    fn delta(&self, frame: &DrawnFrame) -> f64 {
         let weights = match self.options.delta {
             Delta::Total => frame.total,
             Delta::Own => frame.own,
@@ -101,16 +93,17 @@ impl Picture<'_> {
         if grew == self.options.swaps_colours() { -size } else { size }
     }
 
-    fn push_numbers(&self, frame: &Drawn, text: &mut Vec<u8>) {
+    /// Appends the count and percentage of a frame, and in a differential graph its change.
+    fn push_numbers(&self, frame: &DrawnFrame, text: &mut Vec<u8>) {
         let whole = self.whole.as_f64();
         let share = 100.0 * frame.total.after.as_f64() / whole;
         let count_name = visible(self.options.count_name.as_bytes());
         escape(&format!(" ({} {count_name}, {share:.2}%", self.count(frame.total.after)), text);
         if self.differential {
             let delta = 100.0 * self.delta(frame) / whole;
-            let shown = format!("{delta:+.2}");
-            let nothing = matches!(shown.as_str(), "+0.00" | "-0.00");
-            text.extend_from_slice(format!("; {}%", if nothing { "0.00" } else { &shown }).as_bytes());
+            let change = format!("{delta:+.2}");
+            let is_zero = matches!(change.as_str(), "+0.00" | "-0.00");
+            text.extend_from_slice(format!("; {}%", if is_zero { "0.00" } else { &change }).as_bytes());
         }
         text.push(b')');
     }
@@ -119,7 +112,7 @@ impl Picture<'_> {
         with_commas(&format!("{:.0}", weight.as_f64() * self.options.factor))
     }
 
-    /// Returns the drawn width.
+    /// Appends a rectangle and returns its width in pixels. `start` and `share` are fractions of the full width.
     fn push_rect(&self, start: f64, share: f64, row: usize, colour: Colour, text: &mut Vec<u8>) -> f64 {
         let (left, width) = self.extent(start, share);
         let height = self.options.frame_height.saturating_sub(1);
@@ -132,7 +125,7 @@ impl Picture<'_> {
         width
     }
 
-    /// A frame that is too narrow to be told from others: half the bytes of a rectangle.
+    /// Appends the stroke of a narrow frame: half the bytes of a rectangle.
     fn push_stroke(&self, start: f64, share: f64, row: usize, text: &mut Vec<u8>) {
         let (left, width) = self.extent(start, share);
         let middle = self.y(row) + self.stroke_width() / 2.0;
@@ -140,21 +133,21 @@ impl Picture<'_> {
         text.extend_from_slice(format!("<path d=\"M{left} {middle}h{}\"/>", width.trim_start_matches('0')).as_bytes());
     }
 
-    /// How high such strokes are: even, so that their middles have no fractions.
+    /// Returns the height of strokes: an even number, so that their middle has no fraction.
     pub(super) fn stroke_width(&self) -> f64 {
         f64::from(self.options.frame_height.saturating_sub(1) / 2 * 2).max(1.0)
     }
 
-    /// Where a frame begins and how wide it is, in tenths of a pixel and at least one.
+    /// Returns the left edge and the width of a frame in pixels, rounded to tenths. The width is at least 0.1.
     fn extent(&self, start: f64, share: f64) -> (f64, f64) {
-        let (left, right) = (tenths(self.x(start)), tenths(self.x(start + share)));
-        (left, tenths(right - left).max(0.1))
+        let (left, right) = (round_to_tenths(self.x(start)), round_to_tenths(self.x(start + share)));
+        (left, round_to_tenths(right - left).max(0.1))
     }
 
     fn push_label(&self, start: f64, row: usize, colour: Colour, label: &str, text: &mut Vec<u8>) {
         let x = self.x(start) + 3.0;
         let y = self.y(row) + f64::from(self.options.frame_height) / 2.0 + self.options.font_size * 0.3;
-        text.extend_from_slice(format!("<text x=\"{}\" y=\"{}\"", tenths(x), tenths(y)).as_bytes());
+        text.extend_from_slice(format!("<text x=\"{}\" y=\"{}\"", round_to_tenths(x), round_to_tenths(y)).as_bytes());
         if !colour.is_light() {
             text.extend_from_slice(b" fill=\"#fff\"");
         }
@@ -164,7 +157,7 @@ impl Picture<'_> {
     }
 
     fn x(&self, share: f64) -> f64 {
-        SIDE + share * (self.width - 2.0 * SIDE)
+        SIDE_MARGIN + share * self.options.frames_width()
     }
 
     fn y(&self, row: usize) -> f64 {
@@ -176,11 +169,26 @@ impl Picture<'_> {
     }
 }
 
-fn tenths(x: f64) -> f64 {
+fn round_to_tenths(x: f64) -> f64 {
     (x * 10.0).round() / 10.0
 }
 
+/// Appends the start tag of a frame's group. A marker has the class `state`.
+fn push_start_tag(tag: &str, element: Option<&FrameElement>, is_marker: bool, text: &mut Vec<u8>) {
+    text.extend_from_slice(format!("<{tag}").as_bytes());
+    let class = element.and_then(|element| element.push_attributes(text));
+    let marker_class = is_marker.then_some("state");
+    let classes: Vec<_> = [marker_class, class].into_iter().flatten().collect();
+    if !classes.is_empty() {
+        text.extend_from_slice(b" class=\"");
+        escape(&classes.join(" "), text);
+        text.push(b'"');
+    }
+    text.push(b'>');
+}
+
+/// Cuts a name for a title.
 fn shortened(name: &str) -> &str {
-    let end = (0..=LONGEST_TITLE.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
+    let end = (0..=MAX_TITLE.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
     &name[..end.unwrap_or(0)]
 }

@@ -1,110 +1,102 @@
-//! Where each frame stands: pure geometry, in weights rather than pixels.
+//! The position of each frame, in weights rather than pixels.
 //!
-//! Stacks come in the toolkit's order, each said by what is new in it, so that equal prefixes are adjacent and a frame is
-//! complete as soon as a stack does without it. Frames too narrow to draw are dropped at once, against the total so far,
-//! which is a lower bound of the total: memory is that of the deepest stack and of what is drawn.
+//! Stacks come in the toolkit's order, and each is given by the frames that the previous stack does not have. Equal
+//! prefixes are then adjacent, and a frame is complete as soon as a stack comes without it. Frames too narrow to draw are
+//! dropped at once, compared with the total so far, which is a lower bound of the final total. So memory grows only with
+//! the deepest stack and the drawn frames.
 
-use super::colour::STATES;
+use super::colour::MARKER_COLOURS;
 use crate::Error;
 use crate::profile::{FrameId, Frames, Weight, Weights};
 
-/// From how many kept frames on the narrow ones among them are looked for.
+/// Number of kept frames from which on those that are now too narrow are removed.
 const COMPACT_FROM: usize = 4096;
 
 /// A frame that is wide enough to be drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drawn {
-    /// Its name in [`Layout::names`].
+pub struct DrawnFrame {
+    /// The frame's name in [`Layout::names`].
     pub name: FrameId,
-    /// How many frames it stands on: 0 at the root.
+    /// Number of callers: 0 at the root.
     pub depth: usize,
-    /// The weight of everything left of it.
+    /// The weight of all stacks to the left of the frame.
     pub start: Weight,
-    /// The weight of all stacks through it.
+    /// The inclusive weight: all stacks through the frame.
     pub total: Weights,
-    /// The weight of the stacks that end in it.
+    /// The self weight: the stacks that end in the frame.
     pub own: Weights,
 }
 
 /// The drawn frames of a profile.
 #[derive(Debug, Default)]
 pub struct Layout {
-    /// The frames, from left to right, a caller before what it calls.
-    pub frames: Vec<Drawn>,
-    /// Their names.
+    /// The frames from left to right, a caller before its callees.
+    pub frames: Vec<DrawnFrame>,
+    /// The names of the frames.
     pub names: Frames,
-    /// The weight of everything.
+    /// The weight of all stacks.
     pub total: Weights,
-    /// The largest difference between the weights of a frame, drawn or not.
+    /// The largest difference between the inclusive weights of a frame before and after, over all frames, drawn or not.
     pub largest_delta: Weight,
-    /// The largest difference between the weights of the stacks that end in a frame.
+    /// The largest difference between the self weights of a frame before and after, over all frames, drawn or not.
     pub largest_own_delta: Weight,
-    /// For each of [`STATES`] the weight of the stacks that it stands in.
-    pub states: [Weight; STATES.len()],
-    /// For each of [`STATES`] the weight of the stacks that end in it.
-    pub leaves: [Weight; STATES.len()],
+    /// For each of [`MARKER_COLOURS`], the weight of the stacks that contain the marker.
+    pub marker_totals: [Weight; MARKER_COLOURS.len()],
+    /// For each of [`MARKER_COLOURS`], the weight of the stacks that end in the marker.
+    pub marker_own: [Weight; MARKER_COLOURS.len()],
 }
 
 impl Layout {
-    /// How many frames the deepest drawn stack has.
+    /// Returns the number of frames in the deepest drawn stack.
     pub fn depth(&self) -> usize {
         self.frames.iter().map(|frame| frame.depth + 1).max().unwrap_or(0)
     }
 
-    /// The weight of the stacks that end in frames too narrow to be drawn.
+    /// Returns the weight of the stacks that end in frames too narrow to be drawn.
     pub fn undrawn(&self) -> Weight {
         let drawn = self.frames.iter().map(|frame| frame.own.after.millionths()).sum();
         self.total.after.saturating_sub(Weight::from_millionths(drawn))
     }
 
-    /// Counts a stack in which some states stand.
-    pub(super) fn weigh(&mut self, weights: Weights, states: States) -> Result<(), Error> {
+    /// Adds a stack's weight to the total and to its markers.
+    fn add_weights(&mut self, weights: Weights, markers: MarkerSet) -> Result<(), Error> {
         self.total.add(weights)?;
-        if states == States::default() {
+        if markers == MarkerSet::default() {
             return Ok(());
         }
-        for (sums, bits) in [(&mut self.states, states.anywhere), (&mut self.leaves, states.leaf)] {
-            for (_, sum) in sums.iter_mut().enumerate().filter(|(state, _)| bits & 1 << state != 0) {
+        for (sums, bits) in [(&mut self.marker_totals, markers.any), (&mut self.marker_own, markers.leaf)] {
+            for (_, sum) in sums.iter_mut().enumerate().filter(|(marker, _)| bits & 1 << marker != 0) {
                 *sum = sum.checked_add(weights.after).ok_or(Error::Overflow)?;
             }
         }
         Ok(())
     }
-
-    /// Puts the frames in order.
-    pub(super) fn sort(&mut self) {
-        self.frames.sort_unstable_by_key(|frame| (frame.start, frame.depth));
-    }
 }
 
-/// Which of [`STATES`] stand in a stack, a bit each.
+/// The markers in a stack: bit N stands for entry N of [`MARKER_COLOURS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct States {
-    anywhere: u8,
+struct MarkerSet {
+    /// The markers anywhere in the stack.
+    any: u8,
+    /// The marker that is the leaf, or 0.
     leaf: u8,
 }
 
-impl States {
-    /// Those of this stack with one more frame, which is that state, as a bit, or none.
-    pub(super) fn and(self, leaf: u8) -> Self {
-        Self { anywhere: self.anywhere | leaf, leaf }
+impl MarkerSet {
+    /// Returns the markers of the stack with `name` as its new leaf.
+    fn with_leaf(self, name: &[u8]) -> Self {
+        let leaf = marker_bit(name);
+        Self { any: self.any | leaf, leaf }
     }
 }
 
-/// What a frame must weigh at least to be drawn: that share of the whole.
-pub(super) fn least(whole: Weight, narrowest: f64) -> Weight {
-    // A hair less, for what the multiplication rounds away.
-    let least = whole.millionths() as f64 * narrowest * (1.0 - 1e-9);
-    Weight::from_millionths((least.ceil() as u128).max(1))
-}
-
-/// Lays out stacks that come in the toolkit's order.
+/// Computes the layout of stacks that come in the toolkit's order.
 ///
 /// # Example
 /// ```
 /// use fgkit::profile::{Weight, Weights};
-/// use fgkit::svg::layout::Builder;
-/// let mut builder = Builder::new(0.0, Weight::ZERO);
+/// use fgkit::svg::layout::LayoutBuilder;
+/// let mut builder = LayoutBuilder::new(0.0, Weight::ZERO);
 /// builder.add(0, [&b"main"[..], b"parse"], Weights::plain(Weight::new(3)))?;
 /// builder.add(1, [&b"write"[..]], Weights::plain(Weight::new(1)))?;
 /// let layout = builder.finish();
@@ -113,47 +105,42 @@ pub(super) fn least(whole: Weight, narrowest: f64) -> Weight {
 /// # Ok::<(), fgkit::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Builder {
-    narrowest: f64,
-    scale: Weight,
+pub struct LayoutBuilder {
+    min_share: f64,
+    min_whole: Weight,
+    /// The names of the open frames, one after the other.
     path: Vec<u8>,
-    open: Vec<Open>,
+    open: Vec<OpenFrame>,
     layout: Layout,
-    /// What a frame must weigh at least, as far as is known.
-    least: Weight,
+    /// The least weight of a drawn frame, as far as the total is known.
+    min_weight: Weight,
+    /// Number of kept frames at which [`compact`](Self::compact) is due.
     compact_at: usize,
 }
 
-/// A frame of the current stack: more may come through it.
+/// A frame of the current stack. Later stacks can still go through it.
 #[derive(Debug)]
-struct Open {
+struct OpenFrame {
     name_end: usize,
     start: Weight,
     total: Weights,
     own: Weights,
-    /// Which states stand in the stack up to here.
-    states: States,
+    /// The markers of the stack that ends in this frame.
+    markers: MarkerSet,
 }
 
-impl Builder {
-    /// `narrowest` is the smallest share of the whole width that is drawn. The whole width stands for `scale`, or for the
-    /// total if that is more.
-    pub fn new(narrowest: f64, scale: Weight) -> Self {
-        let layout = Layout::default();
-        let mut builder = Self {
-            narrowest,
-            scale,
-            path: Vec::new(),
-            open: Vec::new(),
-            layout,
-            least: scale,
-            compact_at: COMPACT_FROM,
-        };
-        builder.raise_least();
+impl LayoutBuilder {
+    /// Creates an empty layout. `min_share` is the share of the full width below which a frame is not drawn. The full
+    /// width represents the total weight, or `min_whole` if that is more.
+    pub fn new(min_share: f64, min_whole: Weight) -> Self {
+        let (path, open, layout) = Default::default();
+        let mut builder =
+            Self { min_share, min_whole, path, open, layout, min_weight: min_whole, compact_at: COMPACT_FROM };
+        builder.update_min_weight();
         builder
     }
 
-    /// Adds a stack: its first `shared` frames are those of the stack before, the others are `new`.
+    /// Adds a stack. Its first `shared` frames are those of the previous stack, the others have the names `new`.
     ///
     /// # Errors
     /// [`Error::Overflow`].
@@ -163,38 +150,42 @@ impl Builder {
         new: impl IntoIterator<Item = &'a [u8]>,
         weights: Weights,
     ) -> Result<(), Error> {
-        self.close(shared);
+        self.close_to(shared);
         let start = self.layout.total.after;
         let (total, own) = Default::default();
-        let mut states = self.open.last().map(|caller| caller.states).unwrap_or_default();
+        let mut markers = self.open.last().map(|caller| caller.markers).unwrap_or_default();
         for name in new {
             self.path.extend_from_slice(name);
-            states = states.and(state_bit(name));
-            self.open.push(Open { name_end: self.path.len(), start, total, own, states });
+            markers = markers.with_leaf(name);
+            self.open.push(OpenFrame { name_end: self.path.len(), start, total, own, markers });
         }
-        self.layout.weigh(weights, states)?;
+        self.layout.add_weights(weights, markers)?;
         let Some(leaf) = self.open.last_mut() else { return Ok(()) };
-        // Parts of the total, which did not overflow.
+        // These are parts of the total, which did not overflow.
         leaf.own.add(weights)?;
         leaf.total.add(weights)
     }
 
-    /// Takes the total so far for the total.
-    fn raise_least(&mut self) {
-        self.least = least(self.layout.total.after.max(self.scale), self.narrowest);
+    /// Computes the least weight of a drawn frame from the total so far.
+    fn update_min_weight(&mut self) {
+        let whole = self.layout.total.after.max(self.min_whole);
+        // Slightly less, so that rounding does not drop a frame that is exactly wide enough.
+        let min_weight = whole.millionths() as f64 * self.min_share * (1.0 - 1e-9);
+        self.min_weight = Weight::from_millionths((min_weight.ceil() as u128).max(1));
     }
 
-    /// Nothing more comes.
+    /// Returns the layout of all stacks.
     pub fn finish(mut self) -> Layout {
-        self.close(0);
+        self.close_to(0);
         self.compact();
-        self.layout.sort();
+        self.layout.frames.sort_unstable_by_key(|frame| (frame.start, frame.depth));
         self.layout
     }
 
-    fn close(&mut self, depth: usize) {
+    /// Closes frames until `depth` are open, and keeps those that are wide enough.
+    fn close_to(&mut self, depth: usize) {
         while self.open.len() > depth {
-            let Some(Open { start, total, own, .. }) = self.open.pop() else { return };
+            let Some(OpenFrame { start, total, own, .. }) = self.open.pop() else { return };
             let name_start = self.open.last().map_or(0, |caller| caller.name_end);
             if let Some(caller) = self.open.last_mut() {
                 // A part of the total, which did not overflow.
@@ -203,9 +194,9 @@ impl Builder {
             let layout = &mut self.layout;
             layout.largest_delta = layout.largest_delta.max(total.difference());
             layout.largest_own_delta = layout.largest_own_delta.max(own.difference());
-            if total.after >= self.least {
+            if total.after >= self.min_weight {
                 let name = layout.names.intern(&self.path[name_start..]);
-                layout.frames.push(Drawn { name, depth: self.open.len(), start, total, own });
+                layout.frames.push(DrawnFrame { name, depth: self.open.len(), start, total, own });
             }
             self.path.truncate(name_start);
         }
@@ -215,33 +206,36 @@ impl Builder {
         }
     }
 
+    /// Drops the kept frames that are too narrow for the total so far.
     fn compact(&mut self) {
-        self.raise_least();
-        self.layout.frames.retain(|frame| frame.total.after >= self.least);
+        self.update_min_weight();
+        self.layout.frames.retain(|frame| frame.total.after >= self.min_weight);
     }
 }
 
-/// Which of [`STATES`] a frame is, as a bit. A frame that has only a module's name is unknown, too.
+/// Returns the bit of a marker frame in a [`MarkerSet`], or 0 for other frames. A frame that has only a module's name,
+/// `[libc.so.6]`, counts as `[unknown]`.
 #[inline]
-pub(super) fn state_bit(name: &[u8]) -> u8 {
+fn marker_bit(name: &[u8]) -> u8 {
     let [b'[', .., b']'] = name else { return 0 };
-    1 << STATES.iter().position(|(state, _)| *state == name).unwrap_or(STATES.len() - 1)
+    let unknown = MARKER_COLOURS.len() - 1;
+    1 << MARKER_COLOURS.iter().position(|(marker, _)| *marker == name).unwrap_or(unknown)
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Builder, Drawn, Layout};
+    use super::{DrawnFrame, Layout, LayoutBuilder};
     use crate::profile::{Profile, Weight, Weights};
 
-    fn lay_out(profile: &Profile, narrowest: f64, scale: Weight) -> Layout {
-        let mut builder = Builder::new(narrowest, scale);
-        let add = |stack: crate::profile::SortedStack<'_>| {
+    fn lay_out(profile: &Profile, min_share: f64, min_whole: Weight) -> Layout {
+        let mut builder = LayoutBuilder::new(min_share, min_whole);
+        let added = profile.for_each_sorted(|stack| {
             let new = stack.frames[stack.shared..].iter().map(|frame| profile.frames.name(*frame));
             builder.add(stack.shared, new, stack.weights)
-        };
-        profile.for_each_sorted(add).unwrap();
+        });
+        added.unwrap();
         builder.finish()
     }
 
@@ -255,24 +249,26 @@ mod tests {
         profile
     }
 
-    fn shown(layout: &Layout) -> Vec<String> {
-        let show = |frame: &Drawn| {
-            let name = String::from_utf8_lossy(layout.names.name(frame.name));
-            let (total, own) = (frame.total, frame.own);
-            format!(
-                "{name} {}+{} total {}>{} self {}>{}",
-                frame.depth, frame.start, total.before, total.after, own.before, own.after
-            )
-        };
-        layout.frames.iter().map(show).collect()
+    fn format_frame(layout: &Layout, frame: &DrawnFrame) -> String {
+        let name = String::from_utf8_lossy(layout.names.name(frame.name));
+        let DrawnFrame { depth, start, total, own, .. } = frame;
+        format!("{name} {depth}+{start} total {}>{} self {}>{}", total.before, total.after, own.before, own.after)
+    }
+
+    fn format_frames(layout: &Layout) -> Vec<String> {
+        layout.frames.iter().map(|frame| format_frame(layout, frame)).collect()
+    }
+
+    fn end(frame: &DrawnFrame) -> Weight {
+        frame.start.checked_add(frame.total.after).unwrap()
     }
 
     #[test]
-    fn siblings_whose_names_extend_each_other_stay_whole() {
+    fn keeps_siblings_whole_if_one_name_is_a_prefix_of_the_other() {
         let profile = profile(&[("m;foo", 1, 50), ("m;foo.cold;x", 0, 10), ("m;foo;y", 3, 40)]);
         let layout = lay_out(&profile, 0.0, Weight::ZERO);
         assert_eq!(
-            shown(&layout),
+            format_frames(&layout),
             [
                 "m 0+0 total 4>100 self 0>0",
                 "foo 1+0 total 4>90 self 1>50",
@@ -286,26 +282,26 @@ mod tests {
     }
 
     #[test]
-    fn narrow_frames_are_left_out_and_weighed() {
+    fn drops_narrow_frames_and_sums_their_weight() {
         let profile = profile(&[("a;b", 0, 1), ("a;c", 0, 99), ("gone", 5, 0)]);
         let layout = lay_out(&profile, 0.02, Weight::ZERO);
-        assert_eq!(shown(&layout), ["a 0+0 total 0>100 self 0>0", "c 1+1 total 0>99 self 0>99"]);
+        assert_eq!(format_frames(&layout), ["a 0+0 total 0>100 self 0>0", "c 1+1 total 0>99 self 0>99"]);
         assert_eq!(layout.undrawn(), Weight::ONE);
         let layout = lay_out(&profile, 0.02, Weight::new(10_000));
         assert!(layout.frames.is_empty());
     }
 
     #[test]
-    fn states_are_weighed_by_the_stacks_that_they_stand_in() {
+    fn weighs_markers_by_the_stacks_that_contain_them() {
         let profile = profile(&[
             ("[lost]", 0, 3),
             ("a;[unknown];[libc.so.6];b", 0, 5),
             ("a;[libc.so.6]", 0, 5),
             ("a;[off-cpu]", 0, 7),
         ]);
-        let Layout { states, leaves, .. } = lay_out(&profile, 0.0, Weight::ZERO);
-        assert_eq!(states.map(Weight::as_f64), [7.0, 0.0, 0.0, 3.0, 0.0, 10.0]);
-        assert_eq!(leaves.map(Weight::as_f64), [7.0, 0.0, 0.0, 3.0, 0.0, 5.0]);
+        let Layout { marker_totals, marker_own, .. } = lay_out(&profile, 0.0, Weight::ZERO);
+        assert_eq!(marker_totals.map(Weight::as_f64), [7.0, 0.0, 0.0, 3.0, 0.0, 10.0]);
+        assert_eq!(marker_own.map(Weight::as_f64), [7.0, 0.0, 0.0, 3.0, 0.0, 5.0]);
     }
 
     fn stacks() -> impl Strategy<Value = Vec<(Vec<usize>, u64)>> {
@@ -315,7 +311,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_level_adds_up(stacks in stacks()) {
+        fn a_frame_weighs_as_much_as_its_callees_and_itself(stacks in stacks()) {
             const NAMES: [&str; 4] = ["f", "f.cold", "f2", "A::f"];
             let stacks: Vec<(String, u64)> = stacks
                 .into_iter()
@@ -325,18 +321,17 @@ mod tests {
             let profile = profile(&all);
             let layout = lay_out(&profile, 0.0, Weight::ZERO);
             for (i, frame) in layout.frames.iter().enumerate() {
-                let end = |frame: &Drawn| frame.start.checked_add(frame.total.after).unwrap();
                 let inside = layout.frames[i + 1..].iter().take_while(|other| other.depth > frame.depth);
                 let mut names = std::collections::HashSet::new();
-                let mut below = frame.own.after;
+                let mut sum = frame.own.after;
                 for other in inside {
                     prop_assert!(other.start >= frame.start && end(other) <= end(frame));
                     if other.depth == frame.depth + 1 {
-                        below = below.checked_add(other.total.after).unwrap();
-                        prop_assert!(names.insert(other.name), "a frame stands twice beneath the same caller");
+                        sum = sum.checked_add(other.total.after).unwrap();
+                        prop_assert!(names.insert(other.name), "a caller has the same callee twice");
                     }
                 }
-                prop_assert_eq!(below, frame.total.after);
+                prop_assert_eq!(sum, frame.total.after);
             }
         }
     }

@@ -1,30 +1,87 @@
-//! Flame graphs: stacks in, one self-contained interactive SVG out.
+//! Flame graphs: folded stacks are drawn as one self-contained, interactive SVG.
 //!
-//! Three steps that know nothing of each other: [`layout`] says where each frame stands, [`colour`] which colour it has,
-//! [`write`](write()) draws. The picture works without script; with it, the viewer draws from the whole profile, which
-//! the file carries packed beside the drawn frames, so that zooming in reveals what was too narrow to draw.
+//! The parts are independent. [`layout`] computes where each frame goes, [`colour`] chooses its colour, and
+//! [`write`](write()) writes the SVG. The image is complete without script. With script, the viewer draws from the whole
+//! profile, which the file contains in packed form beside the drawn frames. So zooming in shows frames that were too
+//! narrow to draw.
+//!
+//! [`draw`] chooses how the stacks reach the layout:
+//!
+//! | input | way | memory grows with |
+//! |---|---|---|
+//! | in time order (flame chart) | `layout_stream` | drawn frames |
+//! | one sorted file, or a source that the caller knows to be sorted | `layout_stream` | drawn frames |
+//! | one unsorted file | `layout_parallel` | lines |
+//! | everything else | a [`Profile`](crate::profile::Profile) | distinct stacks |
 
 mod captions;
 pub mod colour;
-mod divide;
 mod drawing;
-mod family;
 mod frames;
+mod label;
+mod language;
 pub mod layout;
-mod merge;
+mod layout_parallel;
+mod layout_stream;
 pub mod name_attributes;
 mod options;
+mod packed_profile;
 pub mod palette_map;
-mod payload;
-pub mod reshape;
-mod stream;
+mod stack_list;
 pub(crate) mod text;
+mod transform;
 mod write;
 
 pub use drawing::Drawing;
-pub use options::{Background, Delta, MinWidth, Options};
-pub use payload::Payload;
-pub(crate) use payload::{packed_bytes, push_number};
+pub use options::{Background, Delta, MinWidth, Options, StackOptions, StackOrder};
+pub use packed_profile::PackedProfile;
+pub(crate) use packed_profile::{compress, push_number};
 pub(crate) use text::{escape, visible};
 pub use write::write;
-pub(crate) use write::{Additions, write_element};
+pub(crate) use write::{PageParts, write_element};
+
+use crate::diagnostics::Diagnostics;
+use crate::input::Source;
+use crate::{Error, folded};
+
+/// Reads folded stacks from all sources and lays them out, ready for [`write`](write()).
+///
+/// # Errors
+/// [`Error::Read`], [`Error::Overflow`], [`Error::Malformed`] for a line out of order if the caller promised
+/// [`StackOrder::Sorted`], and with strict diagnostics [`Error::Malformed`] for the first malformed line.
+pub fn draw(
+    sources: &[Source],
+    stacks: &StackOptions,
+    options: &Options,
+    diagnostics: &mut Diagnostics,
+) -> Result<Drawing, Error> {
+    if stacks.order == StackOrder::Time {
+        return layout_stream::draw_in_time_order(sources, options, diagnostics);
+    }
+    if let [source] = sources
+        && !transform::is_needed(stacks, options)
+        && let Some(drawing) = draw_source(source, stacks.order, options, diagnostics)?
+    {
+        return Ok(drawing);
+    }
+    let profile = folded::read_profile(sources, diagnostics)?;
+    Drawing::from_profile(&transform::apply(profile, stacks, options)?, options)
+}
+
+/// Draws one source without building a profile. `None` if that is impossible; the source can then be read again.
+fn draw_source(
+    source: &Source,
+    order: StackOrder,
+    options: &Options,
+    diagnostics: &mut Diagnostics,
+) -> Result<Option<Drawing>, Error> {
+    let is_promised = order == StackOrder::Sorted;
+    // If the stacks turn out to be unsorted, a file can be read again, a pipe cannot.
+    let is_file = matches!(source, Source::File(path) if path.is_file());
+    if (is_promised || is_file)
+        && let Some(drawing) = layout_stream::draw_sorted(source, is_promised, options, diagnostics)?
+    {
+        return Ok(Some(drawing));
+    }
+    layout_parallel::draw_file(source, options)
+}

@@ -1,4 +1,4 @@
-//! What a picture is to look like.
+//! Options of a flame graph.
 
 use std::str::FromStr;
 
@@ -6,73 +6,100 @@ use super::colour::{Colour, Palette, Scheme};
 use super::name_attributes::NameAttributes;
 use crate::profile::Weight;
 
-/// The blank stripe left and right of the frames.
-pub const SIDE: f64 = 10.0;
+/// The margin to the left and right of the frames, in pixels.
+pub const SIDE_MARGIN: f64 = 10.0;
 
-/// How the picture looks.
+/// The width of the image in pixels if no script adapts it to the window.
+const DEFAULT_WIDTH: u32 = 1200;
+
+/// Which stacks are drawn, and in which order they come.
+#[derive(Clone, Debug, Default)]
+pub struct StackOptions {
+    /// The order of the input.
+    pub order: StackOrder,
+    /// True to reverse each stack: leaves become roots.
+    pub reverse: bool,
+    /// If not empty, only stacks with one of these frames are drawn, from the first such frame on.
+    pub bases: Vec<String>,
+}
+
+/// The order of the stacks in the input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StackOrder {
+    /// Any order.
+    #[default]
+    Any,
+    /// The toolkit's order; a stack out of order is an error. Any source, also a pipe, can be drawn while it is read.
+    Sorted,
+    /// Time order, which the drawing keeps: a flame chart.
+    Time,
+}
+
+/// Options for the appearance of a flame graph.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The heading; by default it says what kind of picture it is.
+    /// The heading; by default "Flame Graph", or "Icicle Graph" if inverted.
     pub title: Option<String>,
-    /// A line beneath the heading.
+    /// A line below the heading.
     pub subtitle: Option<String>,
-    /// The width in pixels; by default the window's, and 1200 where no script runs.
+    /// The width in pixels; by default that of the window, or 1200 without script.
     pub width: Option<u32>,
     /// The height of a frame in pixels.
     pub frame_height: u32,
-    /// The narrowest frame that is drawn.
+    /// The width below which a frame is not drawn.
     pub min_width: MinWidth,
-    /// The font's family, as in CSS.
+    /// The font family, as in CSS.
     pub font_family: String,
-    /// The font's size in pixels.
+    /// The font size in pixels.
     pub font_size: f64,
-    /// The average width of a character by the font's size.
+    /// The average width of a character, as a multiple of the font size.
     pub font_width: f64,
-    /// What is counted.
+    /// The unit of the weights, as in `1,234 samples`.
     pub count_name: String,
-    /// What a frame is.
+    /// The label before the name of the selected frame, such as `Function:`.
     pub name_type: String,
-    /// How frames are coloured.
+    /// The colours of frames.
     pub scheme: Scheme,
-    /// The root on top.
+    /// True to draw the root at the top.
     pub inverted: bool,
-    /// In a differential picture, red what shrank.
+    /// True to swap the colours of a differential graph: what shrank is red.
     pub negate: bool,
-    /// By what the counts that are shown are multiplied.
-    pub factor: f64,
-    /// The stacks are those that vanished, with their weights swapped: see [`reshape::vanished`](super::reshape::vanished).
+    /// True to draw only the stacks of a differential profile that weigh nothing after. Their weights are swapped, so that
+    /// they are as wide as before.
     pub vanished: bool,
-    /// What the whole width stands for, if that is more than the total.
+    /// Shown counts are multiplied by this.
+    pub factor: f64,
+    /// The weight that the full width represents, if that is more than the total.
     pub total: Weight,
-    /// What frames of some names have besides.
+    /// Titles, links and attributes by frame name.
     pub name_attributes: NameAttributes,
-    /// A comment in the file.
+    /// Text of a comment in the file.
     pub notes: Option<String>,
-    /// A still picture: no script, and of the profile only what is drawn.
+    /// True for a plain image: no script, and only the drawn frames.
     pub plain: bool,
-    /// Which difference gives the colour in a differential picture.
+    /// The difference that determines the colour in a differential graph.
     pub delta: Delta,
-    /// Colours by the share of the whole, not by the name.
+    /// True to colour frames by their share of the total, not by name.
     pub diffusion: bool,
-    /// Labels keep their beginning.
-    pub keep_left: bool,
-    /// The background; by default by the palette.
+    /// True to keep the beginning of a label that does not fit.
+    pub truncate_right: bool,
+    /// The background; by default that of the palette.
     pub background: Option<Background>,
-    /// The colour of what is found.
+    /// The colour of search matches.
     pub search_color: Option<Colour>,
-    /// The colour of the words around the frames.
+    /// The colour of the text around the frames.
     pub ui_color: Option<Colour>,
-    /// The colour of the frames' outlines.
+    /// The colour of the outlines of frames.
     pub stroke_color: Option<Colour>,
 }
 
-/// Which difference gives a frame its colour.
+/// The difference that determines the colour of a frame in a differential graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Delta {
-    /// That of all stacks through the frame.
+    /// The difference of the inclusive weights.
     #[default]
     Total,
-    /// That of the stacks that end in the frame.
+    /// The difference of the self weights.
     #[value(name = "self")]
     Own,
 }
@@ -101,7 +128,7 @@ impl Default for Options {
             plain: false,
             delta: Delta::Total,
             diffusion: false,
-            keep_left: false,
+            truncate_right: false,
             background: None,
             search_color: None,
             ui_color: None,
@@ -111,56 +138,61 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The width in pixels where no script adapts it.
+    /// Returns the width in pixels that the image has if no script adapts it.
     pub fn nominal_width(&self) -> f64 {
-        f64::from(self.width.unwrap_or(1200).max(100))
+        f64::from(self.width.unwrap_or(DEFAULT_WIDTH).max(100))
     }
 
-    /// The smallest share of the whole width that is drawn.
-    pub fn narrowest_share(&self) -> f64 {
+    /// Returns the width of the root frame in pixels.
+    pub fn frames_width(&self) -> f64 {
+        self.nominal_width() - 2.0 * SIDE_MARGIN
+    }
+
+    /// Returns the share of the full width below which a frame is not drawn.
+    pub fn min_share(&self) -> f64 {
         match self.min_width {
-            MinWidth::Pixels(pixels) => pixels / (self.nominal_width() - 2.0 * SIDE),
+            MinWidth::Pixels(pixels) => pixels / self.frames_width(),
             MinWidth::Percent(percent) => percent / 100.0,
         }
     }
 
-    /// The colours of the background's top and bottom.
+    /// Returns the colours at the top and at the bottom of the background.
     pub fn background(&self, differential: bool) -> (String, String) {
-        let usual = if differential { Background::Grey } else { Background::of(self.scheme.palette) };
-        self.background.unwrap_or(usual).stops()
+        let default = if differential { Background::Grey } else { Background::from_palette(self.scheme.palette) };
+        self.background.unwrap_or(default).stops()
     }
 
-    /// Whether what weighs more after than before is blue.
+    /// True if a frame whose drawn weight grew is blue.
     pub fn swaps_colours(&self) -> bool {
-        // Of what vanished the weight before is drawn as that after.
+        // The weights of vanished stacks are swapped.
         self.negate != self.vanished
     }
 
-    /// The heading.
+    /// Returns the heading.
     pub fn heading(&self) -> &str {
-        let usual = if self.inverted { "Icicle Graph" } else { "Flame Graph" };
-        self.title.as_deref().unwrap_or(usual)
+        let default = if self.inverted { "Icicle Graph" } else { "Flame Graph" };
+        self.title.as_deref().unwrap_or(default)
     }
 }
 
-/// The background of the picture.
+/// The background of the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
-    /// Towards yellow.
+    /// A gradient to yellow.
     Yellow,
-    /// Towards blue.
+    /// A gradient to blue.
     Blue,
-    /// Towards green.
+    /// A gradient to green.
     Green,
-    /// Shades of grey.
+    /// A gradient of greys.
     Grey,
     /// One colour.
     Flat(Colour),
 }
 
 impl Background {
-    /// The usual one of a palette.
-    pub fn of(palette: Palette) -> Self {
+    /// Returns the default background of a palette.
+    pub fn from_palette(palette: Palette) -> Self {
         match palette {
             Palette::Mem => Self::Green,
             Palette::Io | Palette::Wakeup | Palette::Chain => Self::Blue,
@@ -170,16 +202,16 @@ impl Background {
         }
     }
 
-    /// The colours at its top and at its bottom.
+    /// Returns the colours at the top and at the bottom.
     pub fn stops(self) -> (String, String) {
-        let (upper, lower) = match self {
+        let (top, bottom) = match self {
             Self::Yellow => ("#eeeeee", "#eeeeb0"),
             Self::Blue => ("#eeeeee", "#e0e0ff"),
             Self::Green => ("#eef2ee", "#e0ffe0"),
             Self::Grey => ("#f8f8f8", "#e8e8e8"),
             Self::Flat(colour) => return (colour.to_string(), colour.to_string()),
         };
-        (upper.to_owned(), lower.to_owned())
+        (top.to_owned(), bottom.to_owned())
     }
 }
 
@@ -197,12 +229,12 @@ impl FromStr for Background {
     }
 }
 
-/// The narrowest frame that is drawn.
+/// The width below which a frame is not drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MinWidth {
-    /// In pixels.
+    /// A width in pixels.
     Pixels(f64),
-    /// In percent of the whole.
+    /// A percentage of the full width.
     Percent(f64),
 }
 
@@ -210,12 +242,12 @@ impl FromStr for MinWidth {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (number, percent) = text.strip_suffix('%').map_or((text, false), |number| (number, true));
-        let plain = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let (number, is_percent) = text.strip_suffix('%').map_or((text, false), |number| (number, true));
+        let is_decimal = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         match number.parse() {
-            Ok(number) if plain && percent => Ok(Self::Percent(number)),
-            Ok(number) if plain => Ok(Self::Pixels(number)),
-            _ => Err("expected pixels, as 0.5, or a share, as 0.1%".to_owned()),
+            Ok(number) if is_decimal && is_percent => Ok(Self::Percent(number)),
+            Ok(number) if is_decimal => Ok(Self::Pixels(number)),
+            _ => Err("expected pixels, such as 0.5, or a percentage, such as 0.1%".to_owned()),
         }
     }
 }
@@ -225,11 +257,11 @@ mod tests {
     use super::MinWidth;
 
     #[test]
-    fn the_narrowest_is_pixels_or_a_share() {
+    fn parses_a_minimum_width_in_pixels_or_percent() {
         assert_eq!("0.1".parse(), Ok(MinWidth::Pixels(0.1)));
         assert_eq!("2%".parse(), Ok(MinWidth::Percent(2.0)));
-        for bad in ["", "%", "-1", "1e3", "x", "inf", "nan", "1.2.3"] {
-            assert!(bad.parse::<MinWidth>().is_err(), "{bad}");
+        for malformed in ["", "%", "-1", "1e3", "x", "inf", "nan", "1.2.3"] {
+            assert!(malformed.parse::<MinWidth>().is_err(), "{malformed}");
         }
     }
 }

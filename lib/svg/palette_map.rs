@@ -1,6 +1,6 @@
-//! Colours that are kept from picture to picture, in a file that flamegraph.pl and inferno read, too.
+//! A palette map: colours by frame name, saved from image to image. flamegraph.pl and inferno read the same file.
 //!
-//! A line is `NAME->rgb(RED,GREEN,BLUE)`, sorted by name.
+//! A line is `NAME->rgb(RED,GREEN,BLUE)`. Lines are sorted by name.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -12,25 +12,25 @@ use super::colour::Colour;
 use crate::Error;
 use crate::diagnostics::{Diagnostics, plural};
 
-/// The colours of some names.
+/// Colours by frame name.
 #[derive(Clone, Debug, Default)]
 pub struct PaletteMap(BTreeMap<Vec<u8>, Colour>);
 
 impl PaletteMap {
-    /// Reads the file's text. The second value is how many lines are not of its form.
+    /// Parses the text of a palette map. Also returns the number of malformed lines, which are skipped.
     pub fn parse(text: &[u8]) -> (Self, u64) {
         let mut map = Self::default();
-        let mut strange = 0;
+        let mut malformed = 0;
         for line in text.lines().filter(|line| !line.is_empty()) {
             match parse_line(line) {
-                Some((name, colour)) => map.set(name, colour),
-                None => strange += 1,
+                Some((name, colour)) => map.insert(name, colour),
+                None => malformed += 1,
             }
         }
-        (map, strange)
+        (map, malformed)
     }
 
-    /// Reads a file, if it is there.
+    /// Reads a file. A file that does not exist gives an empty map.
     ///
     /// # Errors
     /// [`Error::Read`].
@@ -40,24 +40,24 @@ impl PaletteMap {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
             text => text.map_err(|error| Error::read(&name, error))?,
         };
-        let (map, strange) = Self::parse(&text);
-        if strange > 0 {
-            diagnostics.warn(&format!("{name}: {} without NAME->rgb(R,G,B) left out", plural(strange, "line")));
+        let (map, malformed) = Self::parse(&text);
+        if malformed > 0 {
+            diagnostics.warn(&format!("{name}: {} skipped: expected NAME->rgb(R,G,B)", plural(malformed, "line")));
         }
         Ok(map)
     }
 
-    /// The colour of a name.
+    /// Returns the colour of a name.
     pub fn get(&self, name: &[u8]) -> Option<Colour> {
         self.0.get(name).copied()
     }
 
-    /// Gives a name its colour.
-    pub fn set(&mut self, name: &[u8], colour: Colour) {
+    /// Sets the colour of a name.
+    pub fn insert(&mut self, name: &[u8], colour: Colour) {
         self.0.insert(name.to_vec(), colour);
     }
 
-    /// The file's text.
+    /// Returns the text of the file.
     pub fn to_text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for (name, Colour(red, green, blue)) in &self.0 {
@@ -68,7 +68,7 @@ impl PaletteMap {
     }
 }
 
-/// The last arrow counts: names have arrows, too.
+/// Splits a line at its last arrow, because names can contain arrows.
 fn parse_line(line: &[u8]) -> Option<(&[u8], Colour)> {
     let arrow = line.rfind(b"->rgb(")?;
     let numbers = line[arrow + 6..].strip_suffix(b")")?.to_str().ok()?;
@@ -82,11 +82,15 @@ mod tests {
     use super::{Colour, PaletteMap};
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn parses_what_it_writes() {
         let text = b"->rgb(1,2,3)\nA->B->rgb(205,0,7)\nmain->rgb(255,255,255)\n";
-        let (map, strange) = PaletteMap::parse(text);
-        assert_eq!((map.get(b"A->B"), strange), (Some(Colour(205, 0, 7)), 0));
+        let (map, malformed) = PaletteMap::parse(text);
+        assert_eq!((map.get(b"A->B"), malformed), (Some(Colour(205, 0, 7)), 0));
         assert_eq!(map.to_text(), text);
+    }
+
+    #[test]
+    fn counts_malformed_lines() {
         assert_eq!(PaletteMap::parse(b"main\nmain->rgb(256,0,0)\nmain->rgb(1,2)\n").1, 3);
     }
 }

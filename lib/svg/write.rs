@@ -1,21 +1,21 @@
-//! Writing a drawing as one self-contained SVG.
+//! Writes a drawing as one self-contained SVG.
 //!
-//! Others read these files too: each frame is a group in `frames` whose first child is its title,
-//! `NAME (1,234 samples, 12.34%)`, and the texts `title`, `details`, `unzoom`, `search` and `matched` have these ids.
+//! Other programs read these files too. Each frame is a group in the group `frames`, and its first child is its title,
+//! `NAME (1,234 samples, 12.34%)`. The texts `title`, `details`, `unzoom`, `search` and `matched` have these IDs.
 
 use std::io::{self, Write};
 
 use super::colour::Colour;
 use super::drawing::Drawing;
 use super::layout::Layout;
-use super::options::{Background, Delta, Options, SIDE};
-use super::payload::{Payload, push_base64};
+use super::options::{Background, Delta, Options};
+use super::packed_profile::{PackedProfile, push_base64};
 use super::text::{escape, visible};
 use crate::Error;
 use crate::profile::Weight;
 
 const STYLE: &str = include_str!("viewer/viewer.css");
-const SCRIPT: [&str; 9] = [
+const SCRIPTS: [&str; 9] = [
     include_str!("viewer/profile.js"),
     include_str!("viewer/transform.js"),
     include_str!("viewer/label.js"),
@@ -27,86 +27,92 @@ const SCRIPT: [&str; 9] = [
     include_str!("viewer/viewer.js"),
 ];
 
-/// What a file that holds nothing but the graph adds to it, and what a page around the graph may add.
+/// The parts of a graph that depend on the page that contains it.
 #[derive(Clone, Copy)]
-pub(crate) struct Additions<'a> {
-    /// What else is packed into the file, by kind.
-    pub(crate) packed: &'a [(&'a str, &'a [u8])],
-    /// The rest of the script, which starts the viewer.
+pub(crate) struct PageParts<'a> {
+    /// Compressed data for the scripts of the page, with the class of their elements.
+    pub(crate) data: &'a [(&'a str, &'a [u8])],
+    /// The last scripts, which start the viewer.
     pub(crate) scripts: &'a [&'a str],
 }
 
-const ALONE: Additions<'static> = Additions { packed: &[], scripts: &[include_str!("viewer/start.js")] };
+/// The parts of a file that contains only the graph.
+const STANDALONE: PageParts<'static> = PageParts { data: &[], scripts: &[include_str!("viewer/start.js")] };
 
-/// Where scripts run, the still frames need no place on the page: the viewer draws its own.
+/// Hides the static frames before the browser renders them, because the viewer draws its own.
 const EARLY_SCRIPT: &str = "document.currentScript.closest(\"svg\").classList.add(\"scripted\")";
 
-/// How much base64 stands in one element: XML readers refuse longer texts.
-const PACKED_CHUNK: usize = 3 << 20;
+/// Number of bytes that one element contains as base64. XML readers reject longer texts.
+const DATA_CHUNK: usize = 3 << 20;
 
-/// Writes a drawing as a file of its own.
+/// Writes a drawing as an SVG file. `name` is the name of `out` in errors.
 ///
 /// # Errors
-/// [`Error::Invalid`] if it weighs nothing, and those of `out` as [`Error::Write`] on `name`.
+/// [`Error::Invalid`] if the total weight is 0, and [`Error::Write`] if writing to `out` fails.
 pub fn write(drawing: &Drawing, options: &Options, name: &str, out: &mut dyn Write) -> Result<(), Error> {
     if drawing.layout.total.after.is_zero() {
-        return Err(Error::Invalid("nothing to draw: no stack weighs anything".to_owned()));
+        return Err(Error::Invalid("nothing to draw: all stacks have weight 0".to_owned()));
     }
-    let declared = out.write_all(b"<?xml version=\"1.0\" standalone=\"no\"?>\n");
-    declared.and_then(|()| write_element(drawing, options, ALONE, out)).map_err(|error| Error::write(name, error))
+    let declaration = out.write_all(b"<?xml version=\"1.0\" standalone=\"no\"?>\n");
+    declaration
+        .and_then(|()| write_element(drawing, options, STANDALONE, out))
+        .map_err(|error| Error::write(name, error))
 }
 
-/// Writes a drawing as an element, for a page around it.
+/// Writes a drawing as an SVG element of a page.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub(crate) fn write_element(
     drawing: &Drawing,
     options: &Options,
-    additions: Additions<'_>,
+    parts: PageParts<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    Picture::new(drawing, options).write(additions, out)
+    Image::new(drawing, options).write(parts, out)
 }
 
-/// A drawing and the place it takes.
-pub(super) struct Picture<'a> {
+/// A drawing with its options and its geometry in pixels.
+pub(super) struct Image<'a> {
     pub(super) layout: &'a Layout,
     pub(super) options: &'a Options,
     pub(super) differential: bool,
-    payload: Option<&'a Payload>,
-    /// The weight that the whole width stands for.
+    packed: Option<&'a PackedProfile>,
+    /// The weight that the full width represents.
     pub(super) whole: Weight,
     pub(super) width: f64,
     pub(super) height: f64,
+    /// The height of the area above the frames.
     pub(super) top: f64,
+    /// The height of the area below the frames.
     pub(super) bottom: f64,
 }
 
-impl<'a> Picture<'a> {
+impl<'a> Image<'a> {
     fn new(drawing: &'a Drawing, options: &'a Options) -> Self {
-        let Drawing { layout, payload, differential, .. } = drawing;
+        let Drawing { layout, packed, differential, .. } = drawing;
         let size = options.font_size;
-        let tells_states = options.scheme.palette.on_cpu().is_some();
-        let has_legend = *differential || tells_states || layout.states.iter().any(|weight| !weight.is_zero());
+        let has_on_cpu = options.scheme.palette.on_cpu().is_some();
+        let has_markers = layout.marker_totals.iter().any(|weight| !weight.is_zero());
+        let has_legend = *differential || has_on_cpu || has_markers;
         let lines = usize::from(options.subtitle.is_some()) + usize::from(has_legend);
         let top = size * (3.0 + 2.0 * lines as f64);
         let bottom = size * 2.0 + 10.0;
         let rows = (layout.depth() + 1) as f64;
         let height = (rows * f64::from(options.frame_height) + top + bottom).ceil();
         let whole = layout.total.after.max(options.total);
-        let (width, payload) = (options.nominal_width(), payload.as_ref());
-        Self { layout, options, differential: *differential, payload, whole, width, height, top, bottom }
+        let (width, packed) = (options.nominal_width(), packed.as_ref());
+        Self { layout, options, differential: *differential, packed, whole, width, height, top, bottom }
     }
 
-    fn write(&self, additions: Additions<'_>, out: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, parts: PageParts<'_>, out: &mut dyn Write) -> io::Result<()> {
         let mut text = Vec::with_capacity(1 << 16);
         self.push_head(&mut text);
         self.push_captions(&mut text);
         out.write_all(&text)?;
-        // The still frames come last: where scripts run, the reader need not wait for them.
-        if let Some(payload) = self.payload {
-            write_payload(payload, additions, out)?;
+        // The static frames come last, so that the viewer can start before they are loaded.
+        if let Some(packed) = self.packed {
+            write_packed_profile(packed, parts, out)?;
         }
         self.write_frames(out)?;
         out.write_all(b"</svg>\n")
@@ -140,19 +146,18 @@ impl<'a> Picture<'a> {
         self.push_settings(text);
         text.extend_from_slice(b">\n");
         if let Some(notes) = notes {
-            // A comment must not hold two hyphens in a row.
+            // A comment must not contain two hyphens in a row.
             let notes = visible(notes.as_bytes()).replace("--", "- -").replace("--", "- -");
             text.extend_from_slice(format!("<!-- NOTES: {notes} -->\n").as_bytes());
         }
         text.extend_from_slice(format!("<style>\n{STYLE}").as_bytes());
-        self.push_own_style(text);
+        self.push_option_styles(text);
         text.extend_from_slice(b"</style>\n");
-        if self.payload.is_some() {
+        if self.packed.is_some() {
             text.extend_from_slice(format!("<script>{EARLY_SCRIPT}</script>\n").as_bytes());
         }
-        let (upper, lower) = self.options.background(self.differential);
-        let stops =
-            format!("<stop offset=\"5%\" stop-color=\"{upper}\"/><stop offset=\"95%\" stop-color=\"{lower}\"/>");
+        let (top, bottom) = self.options.background(self.differential);
+        let stops = format!("<stop offset=\"5%\" stop-color=\"{top}\"/><stop offset=\"95%\" stop-color=\"{bottom}\"/>");
         let gradient = format!(
             "<defs><linearGradient id=\"background\" y1=\"0\" y2=\"1\" x1=\"0\" x2=\"0\">{stops}</linearGradient></defs>\n"
         );
@@ -162,25 +167,22 @@ impl<'a> Picture<'a> {
         );
     }
 
-    /// The strokes of narrow frames, and the colours that were asked for, which hold by day and by night.
-    fn push_own_style(&self, text: &mut Vec<u8>) {
+    /// Appends CSS rules for the strokes of narrow frames and for colours from the options. These colours override those of
+    /// the light and the dark mode.
+    fn push_option_styles(&self, text: &mut Vec<u8>) {
         let Options { search_color, ui_color, stroke_color, background, .. } = self.options;
-        let backdrop = match background {
+        let flat_background = match background {
             Some(Background::Flat(colour)) => Some(*colour),
             _ => None,
         };
-        // Who asks for one colour does not say what can be read on it.
-        let ink = |ground: Colour| if ground.is_light() { Colour(0, 0, 0) } else { Colour(255, 255, 255) };
+        let match_text = search_color.map(text_colour);
+        let ui_text = ui_color.or(flat_background.map(text_colour));
         for (selector, property, value) in [
             (" #frames path", "stroke-width", Some(self.stroke_width().to_string())),
             (" .match rect", "fill", search_color.map(|colour| colour.to_string())),
-            (" .match text", "fill", search_color.map(|colour| ink(colour).to_string())),
-            (" > .background", "fill", backdrop.map(|colour| colour.to_string())),
-            (
-                " > text, svg.flame-graph #legend text",
-                "fill",
-                ui_color.or(backdrop.map(ink)).map(|colour| colour.to_string()),
-            ),
+            (" .match text", "fill", match_text.map(|colour| colour.to_string())),
+            (" > .background", "fill", flat_background.map(|colour| colour.to_string())),
+            (" > text, svg.flame-graph #legend text", "fill", ui_text.map(|colour| colour.to_string())),
             (" #frames rect", "stroke", stroke_color.map(|colour| colour.to_string())),
         ] {
             if let Some(value) = value {
@@ -190,17 +192,17 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// What the viewer must know, as attributes of the root.
+    /// Appends the settings of the viewer, as attributes of the root element.
     fn push_settings(&self, text: &mut Vec<u8>) {
         let Options { count_name, name_type, factor, .. } = self.options;
-        let narrowest = self.options.narrowest_share() * (self.width - 2.0 * SIDE);
-        let (frames, names) = self.payload.map_or((0, 0), |payload| (payload.frames_count, payload.names_count));
+        let min_width = self.options.min_share() * self.options.frames_width();
+        let (frames, names) = self.packed.map_or((0, 0), |packed| (packed.frame_count, packed.name_count));
         for (name, value) in [
             ("data-count-name", count_name.clone()),
             ("data-name-type", name_type.clone()),
             ("data-factor", factor.to_string()),
             ("data-frame-height", self.options.frame_height.to_string()),
-            ("data-narrowest", narrowest.to_string()),
+            ("data-narrowest", min_width.to_string()),
             ("data-frames", frames.to_string()),
             ("data-names", names.to_string()),
             ("data-top", self.top.to_string()),
@@ -211,19 +213,24 @@ impl<'a> Picture<'a> {
         if self.differential {
             push_attribute("data-largest-delta", &self.largest_delta().to_string(), text);
         }
-        for (name, set) in [
+        for (name, is_set) in [
             ("data-fluid", self.options.width.is_none()),
             ("data-inverted", self.options.inverted),
             ("data-negate", self.options.swaps_colours()),
             ("data-self", self.options.delta == Delta::Own),
             ("data-diffusion", self.options.diffusion),
-            ("data-keep-left", self.options.keep_left),
+            ("data-keep-left", self.options.truncate_right),
         ] {
-            if set {
+            if is_set {
                 push_attribute(name, "yes", text);
             }
         }
     }
+}
+
+/// Returns the colour of text on a background.
+fn text_colour(background: Colour) -> Colour {
+    if background.is_light() { Colour(0, 0, 0) } else { Colour(255, 255, 255) }
 }
 
 fn push_attribute(name: &str, value: &str, text: &mut Vec<u8>) {
@@ -234,23 +241,23 @@ fn push_attribute(name: &str, value: &str, text: &mut Vec<u8>) {
     text.push(b'"');
 }
 
-fn write_payload(payload: &Payload, additions: Additions<'_>, out: &mut dyn Write) -> io::Result<()> {
-    write_packed("stacks", &payload.stacks, out)?;
-    write_packed("names", &payload.names, out)?;
-    if !payload.elements.is_empty() {
+fn write_packed_profile(packed: &PackedProfile, parts: PageParts<'_>, out: &mut dyn Write) -> io::Result<()> {
+    write_data("stacks", &packed.stacks, out)?;
+    write_data("names", &packed.names, out)?;
+    if !packed.elements.is_empty() {
         out.write_all(b"<metadata class=\"elements\">")?;
-        out.write_all(&payload.elements)?;
+        out.write_all(&packed.elements)?;
         out.write_all(b"</metadata>\n")?;
     }
-    for (kind, bytes) in additions.packed {
-        write_packed(kind, bytes, out)?;
+    for (class, bytes) in parts.data {
+        write_data(class, bytes, out)?;
     }
-    write_script(additions.scripts, out)
+    write_scripts(parts.scripts, out)
 }
 
-fn write_packed(class: &str, bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
+fn write_data(class: &str, bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
     let mut text = Vec::new();
-    for chunk in bytes.chunks(PACKED_CHUNK) {
+    for chunk in bytes.chunks(DATA_CHUNK) {
         text.clear();
         text.extend_from_slice(format!("<metadata class=\"{class}\">").as_bytes());
         push_base64(chunk, &mut text);
@@ -260,21 +267,22 @@ fn write_packed(class: &str, bytes: &[u8], out: &mut dyn Write) -> io::Result<()
     Ok(())
 }
 
-fn write_script(scripts: &[&str], out: &mut dyn Write) -> io::Result<()> {
+/// Writes the scripts of the viewer, then `last`, as one script element.
+fn write_scripts(last: &[&str], out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"<script><![CDATA[\n(() => {\n\"use strict\";\n")?;
-    for part in SCRIPT.iter().chain(scripts) {
-        out.write_all(part.as_bytes())?;
+    for script in SCRIPTS.iter().chain(last) {
+        out.write_all(script.as_bytes())?;
     }
     out.write_all(b"})();\n]]></script>\n")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{SCRIPT, STYLE};
+    use super::{SCRIPTS, STYLE};
 
     #[test]
-    fn script_and_style_stand_in_xml_as_they_are() {
-        assert!(SCRIPT.iter().all(|part| !part.contains("]]>")));
+    fn scripts_and_style_need_no_escapes_in_xml() {
+        assert!(SCRIPTS.iter().all(|script| !script.contains("]]>")));
         assert!(!STYLE.contains(['<', '&']));
     }
 }

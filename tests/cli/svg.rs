@@ -141,7 +141,7 @@ fn without_stacks_there_is_no_picture() {
     let script = b"app 1 1.0: 1 cycles:\n\tffff main (/bin/app)\n\n";
     for (input, message) in [
         (&b""[..], "no stacks to draw: the input is empty"),
-        (b"a;b 0\n", "nothing to draw: no stack weighs anything"),
+        (b"a;b 0\n", "nothing to draw: all stacks have weight 0"),
         (b"junk\n", "no line of the input is a folded stack"),
         (script, "try fg-collapse"),
     ] {

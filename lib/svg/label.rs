@@ -1,0 +1,297 @@
+//! Labels of frames: names cut to fit, so that the most informative part remains. `viewer/label.js` follows the same rules.
+
+use std::borrow::Cow;
+
+/// How often types are unwrapped. Deeper nesting does not help a reader, and a name can be a megabyte of brackets.
+const MAX_NESTING: usize = 4;
+
+/// Generic types that say less than their first type argument.
+const WRAPPERS: [&str; 5] = ["GenFuture", "Pin", "Box", "AssertUnwindSafe", "Instrumented"];
+
+/// Returns as much of a name as fits into `max_chars` characters.
+///
+/// If the whole name does not fit, its last parts remain, with `..` before them: the function rather than its namespaces.
+/// Type arguments are preferred to the namespaces of their type. If the last part does not fit, its beginning remains. The
+/// label is empty if `max_chars` is less than 3.
+pub fn label(name: &str, max_chars: usize) -> Cow<'_, str> {
+    if max_chars < 3 {
+        return Cow::Borrowed("");
+    }
+    if name.len() <= max_chars || name.chars().count() <= max_chars {
+        return Cow::Borrowed(name);
+    }
+    let name = ShortName::new(name);
+    let starts = part_starts(&name.text);
+    if let Some(label) = name.label_with_arguments(&starts, max_chars) {
+        return Cow::Owned(label);
+    }
+    match starts.iter().rev().take_while(|start| name.chars_from(**start) <= max_chars).last() {
+        Some(start) => Cow::Owned(format!("{}{}", ellipsis(*start), &name.text[*start..])),
+        None => {
+            let last = &name.text[starts.last().copied().unwrap_or(0)..];
+            Cow::Owned(truncate_right(last, max_chars).into_owned())
+        }
+    }
+}
+
+/// Returns the beginning of a name that fits into `max_chars` characters, with `..` after it if something is missing.
+pub fn truncate_right(name: &str, max_chars: usize) -> Cow<'_, str> {
+    if max_chars < 3 || name.chars().count() <= max_chars {
+        return Cow::Borrowed(if max_chars < 3 { "" } else { name });
+    }
+    let end = name.char_indices().nth(max_chars - 2).map_or(name.len(), |(end, _)| end);
+    Cow::Owned(format!("{}..", &name[..end]))
+}
+
+/// Returns what precedes a name that is shown from `start` on.
+fn ellipsis(start: usize) -> &'static str {
+    if start > 0 { ".." } else { "" }
+}
+
+/// A name without its least informative parts.
+struct ShortName {
+    text: String,
+    /// The arguments of the type whose trait method this is, if they are informative.
+    arguments: String,
+    /// Index in `text` where `arguments` were.
+    arguments_index: usize,
+}
+
+impl ShortName {
+    /// Removes the hash of a Rust name, the trait in `<Type as Trait>::method`, and all type arguments except those of the
+    /// last part.
+    ///
+    /// The argument of a wrapper replaces the wrapper. If it is a closure, the method goes too, because a closure has only one.
+    fn new(name: &str) -> Self {
+        let whole = strip_rust_hash(name);
+        let mut name = Cow::Borrowed(whole);
+        for _ in 0..MAX_NESTING {
+            let Some((outer, method)) = split_trait_method(&name) else { break };
+            let inner = unwrap_type(outer);
+            let is_closure = inner.len() < outer.len() && inner.ends_with('}') && !method.contains('{');
+            name = Cow::Owned(format!("{inner}{}", if is_closure { "" } else { method }));
+        }
+        let starts = part_starts(&name);
+        let last_start = starts.last().copied().unwrap_or(0);
+        let (mut text, mut arguments, mut arguments_index) = (String::with_capacity(name.len()), "", 0);
+        for range in starts.windows(2) {
+            let part = &name[range[0]..range[1]];
+            let end = part.trim_end_matches([':', '/', '.', ' ']).len();
+            let bracket = part[..end].find('<').filter(|index| *index > 0 && !part.starts_with("operator"));
+            text.push_str(&part[..bracket.unwrap_or(end)]);
+            if let Some(bracket) = bracket.filter(|_| range[1] == last_start && name != whole) {
+                (arguments, arguments_index) = (&part[bracket + 1..end - 1], text.len());
+            }
+            text.push_str(&part[end..]);
+        }
+        text.push_str(&name[last_start..]);
+        let is_informative = arguments.contains("::");
+        let arguments = if is_informative { shorten_arguments(arguments) } else { String::new() };
+        Self { text, arguments, arguments_index }
+    }
+
+    /// Returns the number of characters of a label that starts at index `start`.
+    fn chars_from(&self, start: usize) -> usize {
+        self.text[start..].chars().count() + ellipsis(start).len()
+    }
+
+    /// Returns a label with type arguments, cut if necessary. `None` if there are none or they do not fit.
+    fn label_with_arguments(&self, starts: &[usize], max_chars: usize) -> Option<String> {
+        if self.arguments.is_empty() {
+            return None;
+        }
+        let argument_chars = self.arguments.chars().count() + "<>".len();
+        let mut starts = starts.iter().rev().copied().skip_while(|start| *start >= self.arguments_index);
+        let type_start = starts.next().unwrap_or(0);
+        let type_chars = self.chars_from(type_start);
+        let (start, arguments) = if type_chars + argument_chars <= max_chars {
+            let fitting = starts.take_while(|start| self.chars_from(*start) + argument_chars <= max_chars);
+            (fitting.last().unwrap_or(type_start), Cow::Borrowed(self.arguments.as_str()))
+        } else if type_chars + 10 < max_chars {
+            (type_start, truncate_right(&self.arguments, max_chars - type_chars - "<>".len()))
+        } else {
+            return None;
+        };
+        let (before, after) = (&self.text[start..self.arguments_index], &self.text[self.arguments_index..]);
+        Some(format!("{}{before}<{arguments}>{after}", ellipsis(start)))
+    }
+}
+
+fn is_word(character: char) -> bool {
+    character.is_ascii_alphanumeric() || character == '_'
+}
+
+/// Shortens the type arguments in `arguments`, which are separated by commas.
+fn shorten_arguments(arguments: &str) -> String {
+    elide_unqualified(&strip_bounds(&strip_std_paths(arguments)))
+}
+
+/// Removes paths of the standard library: `core::future::Ready` becomes `Ready`.
+fn strip_std_paths(types: &str) -> String {
+    let (mut text, mut rest) = (String::with_capacity(types.len()), types);
+    while !rest.is_empty() {
+        let (mut word, mut after) = split_word(rest);
+        if matches!(word, "core" | "alloc" | "std") {
+            while let Some(next) = after.strip_prefix("::").filter(|next| next.starts_with(is_word)) {
+                (word, after) = split_word(next);
+            }
+        }
+        text.push_str(word);
+        let mut after = after.chars();
+        text.extend(after.next());
+        rest = after.as_str();
+    }
+    text
+}
+
+/// Splits text after the word that it starts with, which can be empty.
+fn split_word(text: &str) -> (&str, &str) {
+    text.split_at(text.find(|next| !is_word(next)).unwrap_or(text.len()))
+}
+
+/// Removes the bounds of trait objects: `dyn Trait<A> + B` becomes `dyn Trait`.
+fn strip_bounds(types: &str) -> String {
+    let (mut text, mut rest) = (String::with_capacity(types.len()), types);
+    while let Some(dyn_start) = rest.find("dyn ") {
+        let trait_start = dyn_start + "dyn ".len();
+        let trait_length = rest[trait_start..].find(|next| !is_word(next) && next != ':');
+        let trait_end = trait_length.map_or(rest.len(), |length| trait_start + length);
+        text.push_str(&rest[..trait_end]);
+        rest = &rest[trait_end + argument_length(&rest[trait_end..])..];
+    }
+    text + rest
+}
+
+/// Replaces types without a path by `_` if another type has one.
+fn elide_unqualified(types: &str) -> String {
+    let (mut arguments, mut rest) = (Vec::new(), types);
+    while !rest.is_empty() {
+        let length = argument_length(rest);
+        arguments.push(rest[..length].trim());
+        rest = rest.get(length + 1..).unwrap_or_default();
+    }
+    if arguments.iter().any(|argument| argument.contains("::")) {
+        arguments.iter_mut().filter(|argument| !argument.contains("::")).for_each(|argument| *argument = "_");
+    }
+    arguments.join(", ")
+}
+
+/// Returns the length of the first type in `types`, up to a comma or closing bracket outside of it.
+fn argument_length(types: &str) -> usize {
+    let (mut depth, mut last) = (0, b' ');
+    let end = types.bytes().position(|byte| {
+        let before = std::mem::replace(&mut last, byte);
+        match byte {
+            b'>' if before == b'-' => {}
+            b'>' | b')' | b']' | b',' if depth == 0 => return true,
+            b'<' | b'(' | b'[' => depth += 1,
+            b'>' | b')' | b']' => depth -= 1,
+            _ => {}
+        }
+        false
+    });
+    end.unwrap_or(types.len())
+}
+
+/// Splits `<Type as Trait>::method` or `<Type>::method` into `Type` and `::method`.
+fn split_trait_method(name: &str) -> Option<(&str, &str)> {
+    let inner = name.strip_prefix('<')?;
+    let (mut depth, mut type_end) = (1, None);
+    for (index, _) in inner.match_indices(['<', '>', '(', ')', '[', ']', ' ']) {
+        match inner.as_bytes()[index] {
+            b' ' if depth == 1 && type_end.is_none() && inner[index..].starts_with(" as ") => type_end = Some(index),
+            b' ' => {}
+            b'>' if index > 0 && inner.as_bytes()[index - 1] == b'-' => {}
+            b'<' | b'(' | b'[' => depth += 1,
+            _ => depth -= 1,
+        }
+        if depth == 0 {
+            return Some((&inner[..type_end.unwrap_or(index)], &inner[index + 1..]));
+        }
+    }
+    None
+}
+
+/// Returns the first type argument of a wrapper such as `Pin<&mut T, A>` if it is a path, otherwise the type itself.
+fn unwrap_type(outer: &str) -> &str {
+    let mut found = outer;
+    for _ in 0..MAX_NESTING {
+        let Some((wrapper, arguments)) = found.strip_suffix('>').and_then(|found| found.split_once('<')) else { break };
+        let first = arguments[..argument_length(arguments)].trim_start_matches('&').trim_start_matches("mut ");
+        let is_wrapper = wrapper.rsplit(':').next().is_some_and(|name| WRAPPERS.contains(&name));
+        if !is_wrapper || !first.contains("::") || first.starts_with("dyn ") {
+            break;
+        }
+        found = first;
+    }
+    found
+}
+
+/// Removes the hash at the end of a Rust name: `::h` and 16 hexadecimal digits.
+fn strip_rust_hash(name: &str) -> &str {
+    match name.rsplit_once("::h") {
+        Some((plain, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => plain,
+        _ => name,
+    }
+}
+
+/// Returns the indexes where the parts of a qualified name start. Separators in brackets do not count. A closure belongs to
+/// the part before it, and the call operator of a C++ lambda to the lambda.
+fn part_starts(name: &str) -> Vec<usize> {
+    let bytes = name.as_bytes();
+    let has_dots = has_dotted_path(name);
+    let last_dot = memchr::memrchr(b'.', bytes).unwrap_or(0);
+    let mut starts = vec![0];
+    let mut depth = 0u32;
+    for (index, byte) in bytes.iter().enumerate() {
+        let (before, after) = (&bytes[..index], &bytes[index + 1..]);
+        match byte {
+            b'<' | b'>' if before.ends_with(b"operator") || before.ends_with(b"operator<") => {}
+            b'>' if before.ends_with(b"-") => {}
+            b'<' | b'(' | b'[' | b'{' => depth += 1,
+            b'>' | b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let is_separator = match byte {
+            b':' => before.ends_with(b":"),
+            b'/' => true,
+            b'.' => has_dots || before.ends_with(b":"),
+            // After a return type, as in `int Counter.next`.
+            b' ' => index < last_dot && !before.ends_with(b"operator") && !matches!(after.first(), Some(b'[' | b'(')),
+            _ => false,
+        };
+        let is_call_operator = before.ends_with(b"}:") && after.starts_with(b"operator()");
+        let ends_part = is_separator && !is_call_operator && depth == 0;
+        if ends_part && !after.is_empty() && !after.starts_with(b"{") && !after.starts_with(b":") {
+            starts.push(index + 1);
+        }
+    }
+    starts
+}
+
+/// True if dots separate the parts of a name, as in `com.example.Main.run`: at least two, and a part in upper case.
+fn has_dotted_path(name: &str) -> bool {
+    let is_candidate = !name.contains("::") && !name.contains('/') && name.matches('.').count() >= 2;
+    is_candidate && name.split('.').any(|part| part.starts_with(|first: char| first.is_ascii_uppercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::label;
+
+    #[test]
+    fn keeps_the_most_informative_part() {
+        // The browser tests check the viewer with the same cases.
+        for case in include_str!("../../tests/data/svg/labels.tsv").lines() {
+            let [name, max_chars, expected] = case.split('\t').collect::<Vec<_>>()[..] else { panic!("{case:?}") };
+            assert_eq!(label(name, max_chars.parse().unwrap()), expected, "{name} in {max_chars}");
+        }
+    }
+
+    #[test]
+    fn takes_time_linear_in_the_length_of_a_name() {
+        for name in ["<".repeat(1 << 20), "a::".repeat(1 << 18), "<a as b>::".repeat(1 << 16), "(>".repeat(1 << 19)] {
+            label(&name, 200);
+        }
+    }
+}
