@@ -73,7 +73,7 @@ impl Report {
             };
             result = result.and(print("all", &mut write));
         }
-        let mut lines = names.remarks().to_vec();
+        let mut lines = names.warnings().to_vec();
         lines.extend(summary::lines(recorded, self.call_graph, unknown));
         (Said { lines, note: summary::cuts(recorded) }, result)
     }

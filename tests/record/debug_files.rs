@@ -9,7 +9,7 @@ use fgkit::perf::event::Mmap;
 use fgkit::perf::location::Location;
 use fgkit::perf::objects::registry::Objects;
 use fgkit::perf::symbols::frame::SymbolizeOptions;
-use fgkit::perf::symbols::symbolize::{Symbolized, symbolize};
+use fgkit::perf::symbols::symbolize::{LocationFrames, symbolize};
 use fgkit::symbol_name::demangle::demangle;
 
 use crate::support::process::Background;
@@ -111,7 +111,7 @@ type Frame = (String, Option<String>);
 fn symbolize_file(path: &Path, pid: u32, addresses: &[u64]) -> (Vec<Vec<Frame>>, Vec<String>) {
     let mut objects = Objects::default();
     let path = path.to_str().unwrap().as_bytes();
-    let object = objects.of_mapping(&Mmap {
+    let object = objects.open_mapping(&Mmap {
         pid,
         start: 0,
         length: 1 << 30,
@@ -125,12 +125,12 @@ fn symbolize_file(path: &Path, pid: u32, addresses: &[u64]) -> (Vec<Vec<Frame>>,
         addresses.iter().map(|address| Location { object, address: *address, ip: 0, since: 0 }).collect();
     let names =
         symbolize(&objects, &locations, &SymbolizeOptions { inline: true, lines: true, ..SymbolizeOptions::default() });
-    ((0..addresses.len() as u32).map(|location| frames(&names, location)).collect(), names.remarks().to_vec())
+    ((0..addresses.len() as u32).map(|location| frames(&names, location)).collect(), names.warnings().to_vec())
 }
 
-fn frames(names: &Symbolized, location: u32) -> Vec<Frame> {
+fn frames(names: &LocationFrames, location: u32) -> Vec<Frame> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    names.frames()[names.span(location)]
+    names.frames()[names.range(location)]
         .iter()
         .map(|frame| (text(&frame.name), frame.source.as_deref().map(text)))
         .collect()
@@ -302,13 +302,13 @@ fn finds_debug_files_by_build_id_below_the_root_of_the_process() {
     // The debug file of another build is ignored.
     std::fs::copy(root.join("wait"), &debug_file).unwrap();
     let (_, remarks) = symbolize("/stripped");
-    assert!(remarks.len() == 1 && remarks[0].contains("is ignored: its build-id is not that of"), "{remarks:?}");
+    assert!(remarks.len() == 1 && remarks[0].contains("is ignored: its build ID differs from that of"), "{remarks:?}");
     must(&root, "objcopy -S --add-gnu-debuglink=wait app linked");
     std::fs::copy(root.join("app"), root.join("wait.new")).unwrap();
     std::fs::remove_file(&debug_file).unwrap();
     std::fs::rename(root.join("wait.new"), root.join("wait")).unwrap();
     let (_, remarks) = symbolize("/linked");
-    assert!(remarks.len() == 1 && remarks[0].contains("is ignored: its checksum is not that of"), "{remarks:?}");
+    assert!(remarks.len() == 1 && remarks[0].contains("is ignored: its checksum differs from that of"), "{remarks:?}");
 }
 
 fn build_id(path: &Path) -> String {

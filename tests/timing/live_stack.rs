@@ -96,7 +96,7 @@ impl Comparison {
 
     fn map(&mut self, stamp: Stamp, mmap: &Mmap<'_>) {
         if mmap.executable {
-            let object = self.objects.of_mapping(mmap);
+            let object = self.objects.open_mapping(mmap);
             let (start, end, offset) = (mmap.start, mmap.start + mmap.length, mmap.offset);
             self.processes.map(mmap.pid, Mapping { start, end, offset, object }, stamp.time);
         }

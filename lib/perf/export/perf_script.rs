@@ -7,7 +7,7 @@ use crate::perf::location::Location;
 use crate::perf::objects::object::Object;
 use crate::perf::recording::{Kept, Recording};
 use crate::perf::symbols::frame::NamedFrame;
-use crate::perf::symbols::symbolize::Symbolized;
+use crate::perf::symbols::symbolize::LocationFrames;
 use crate::profile::SampleWeight;
 
 /// The clock whose times are printed.
@@ -28,7 +28,7 @@ pub enum Clock {
 /// Those of `out`.
 pub fn write(
     recording: &Recording,
-    names: &Symbolized,
+    names: &LocationFrames,
     events: &[&str],
     weight: SampleWeight,
     ahead: u64,
@@ -42,7 +42,7 @@ pub fn write(
         header(recording.comm(&stack), sample, event, weight, sample.stamp.time.saturating_add(ahead), out)?;
         for place in stack.places.iter().rev() {
             let location = &recording.locations()[*place as usize];
-            for frame in names.frames()[names.span(*place)].iter().rev() {
+            for frame in names.frames()[names.range(*place)].iter().rev() {
                 frame_line(location, recording.objects.get(location.object), frame, out)?;
             }
         }

@@ -8,7 +8,7 @@ use crate::markers::LOST;
 use crate::markers::TRUNCATED;
 use crate::perf::recording::{Recording, Tally};
 use crate::perf::symbols::frame::NamedFrame;
-use crate::perf::symbols::symbolize::Symbolized;
+use crate::perf::symbols::symbolize::LocationFrames;
 use crate::perf::thread_state::ThreadState;
 use crate::profile::{FrameId, Frames, Profile, SampleWeight, Weight, Weights};
 use crate::symbol_name::simplify;
@@ -18,7 +18,7 @@ impl Recording {
     ///
     /// # Errors
     /// [`Error::Overflow`].
-    pub fn profile(&self, event: u32, names: &Symbolized) -> Result<(Profile, Unknown), Error> {
+    pub fn profile(&self, event: u32, names: &LocationFrames) -> Result<(Profile, Unknown), Error> {
         let mut profile = Profile::new(false);
         let mut unknown = Unknown::default();
         let mut frames = FrameNames::new(names);
@@ -38,7 +38,7 @@ impl Recording {
                 stack.push(truncated);
             }
             for location in this.places {
-                let span = names.span(*location);
+                let span = names.range(*location);
                 unknown.frames += tally.samples * span.len() as u64;
                 unknown.unknown +=
                     tally.samples * names.frames()[span.clone()].iter().filter(|f| !f.has_symbol).count() as u64;
@@ -88,13 +88,13 @@ impl Recording {
 
 /// The frames as they stand in folded text: tidied as `fg-collapse` tidies names.
 struct FrameNames<'a> {
-    symbols: &'a Symbolized,
+    symbols: &'a LocationFrames,
     /// For each symbol its frames, in a thread that runs Java and in another.
     named: [Vec<Option<Vec<FrameId>>>; 2],
 }
 
 impl<'a> FrameNames<'a> {
-    fn new(symbols: &'a Symbolized) -> Self {
+    fn new(symbols: &'a LocationFrames) -> Self {
         Self { symbols, named: [vec![None; symbols.frames().len()], vec![None; symbols.frames().len()]] }
     }
 

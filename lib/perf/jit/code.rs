@@ -1,5 +1,7 @@
-//! The names of the code that processes make themselves: by their jitdumps, and by the maps that their compilers leave in
-//! `/tmp/perf-PID.map`, as the process sees that folder and its own number.
+//! Symbolizes the code that processes generate: by their jitdumps, and by their perf maps.
+//!
+//! A compiler writes the perf map to `/tmp/perf-PID.map`. Both `/tmp` and the pid are those that the process itself sees,
+//! which differ from ours in a container.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,151 +11,179 @@ use rustc_hash::FxHashMap;
 use super::jitdump::JitDump;
 use super::perf_map;
 use crate::perf::location::Location;
-use crate::perf::objects::mount_namespace::{Folder, Views};
+use crate::perf::objects::mount_namespace::{Folder, ProcessFolders};
 use crate::perf::symbols::frame::{AddressFrames, NamedFrame};
+use crate::perf::symbols::table::SymbolTable;
 use crate::symbol_name::demangle::demangle;
 
-/// What is known of a process's own code.
-#[derive(Clone, Debug, Default)]
-struct Code {
-    dump: Option<JitDump>,
-    /// What is said of a dump that is not to be had.
-    missing_dump: Option<String>,
-    /// Where its map would be: the folder and the process's own number in it.
-    map: Option<(Arc<Folder>, String)>,
-    /// Whether it may have left a map, or will.
-    may_have_map: bool,
-}
-
-/// What is known of the processes' own code.
+/// The descriptions of the code that each process generates.
 #[derive(Clone, Debug, Default)]
 pub struct JitCode {
-    by_process: FxHashMap<u32, Code>,
+    by_process: FxHashMap<u32, ProcessCode>,
+}
+
+/// The descriptions of one process's code.
+#[derive(Clone, Debug, Default)]
+struct ProcessCode {
+    jitdump: Option<JitDump>,
+    /// The path of a jitdump that could not be opened, and the reason.
+    missing_jitdump: Option<String>,
+    /// The location of the perf map of a process that was seen running.
+    perf_map: Option<PerfMapLocation>,
+    /// True if the process may have written a perf map, or may still do so.
+    may_have_perf_map: bool,
+}
+
+/// The location of a perf map.
+#[derive(Clone, Debug)]
+struct PerfMapLocation {
+    /// The `/tmp` folder of the process.
+    folder: Arc<Folder>,
+    /// The pid of the process in its own PID namespace.
+    inner_pid: String,
+}
+
+/// The reason why a perf map has no content.
+enum PerfMapError {
+    /// It does not exist or cannot be read.
+    Unreadable,
+    /// It belongs to another user, who may have written it in the name of the process.
+    ForeignOwner,
 }
 
 impl JitCode {
-    /// A process that may leave a map, as it lives.
-    pub fn meet(&mut self, pid: u32, views: &mut Views) {
+    /// Adds a running process, which may write a perf map at any time.
+    pub fn add_running_process(&mut self, pid: u32, folders: &mut ProcessFolders) {
         let code = self.by_process.entry(pid).or_default();
-        code.may_have_map = true;
+        code.may_have_perf_map = true;
         let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else { return };
-        let inner = status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().next_back());
-        let inner = inner.map_or(pid.to_string(), str::to_owned);
-        code.map = views.temporary(pid).map(|folder| (folder, inner));
+        let inner_pid = status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().next_back());
+        let inner_pid = inner_pid.map_or(pid.to_string(), str::to_owned);
+        code.perf_map = folders.tmp(pid).map(|folder| PerfMapLocation { folder, inner_pid });
     }
 
-    /// A process of a recording that was made before: it has left a map by now, or never will.
-    pub fn meet_traces(&mut self, pid: u32) {
-        self.by_process.entry(pid).or_default().may_have_map = Path::new(&format!("/tmp/perf-{pid}.map")).exists();
+    /// Adds a process of a recording that was made before. It will write no perf map that does not exist by now.
+    pub fn add_past_process(&mut self, pid: u32) {
+        let path = format!("/tmp/perf-{pid}.map");
+        self.by_process.entry(pid).or_default().may_have_perf_map = Path::new(&path).exists();
     }
 
-    /// Whether anything tells, or may tell yet, of the code that a process made.
-    pub fn may_tell(&self, pid: u32) -> bool {
+    /// Returns true if a process's code has, or may still get, a jitdump or a perf map. A jitdump that could not be opened
+    /// counts: there is a warning if symbols are missing.
+    pub fn may_have_symbols(&self, pid: u32) -> bool {
         self.by_process
             .get(&pid)
-            .is_some_and(|code| code.may_have_map || code.dump.is_some() || code.missing_dump.is_some())
+            .is_some_and(|code| code.may_have_perf_map || code.jitdump.is_some() || code.missing_jitdump.is_some())
     }
 
-    /// Forgets all processes but those that stay.
-    pub fn retain(&mut self, mut stays: impl FnMut(u32) -> bool) {
-        self.by_process.retain(|pid, _| stays(*pid));
+    /// Removes all processes but those for which `is_kept` returns true.
+    pub fn retain(&mut self, mut is_kept: impl FnMut(u32) -> bool) {
+        self.by_process.retain(|pid, _| is_kept(*pid));
     }
 
-    /// The jitdump that a process has mapped, to tell that it writes one.
-    pub fn add_dump(&mut self, pid: u32, dump: JitDump) {
-        self.by_process.entry(pid).or_default().dump = Some(dump);
+    /// Adds the jitdump of a process.
+    pub fn add_jitdump(&mut self, pid: u32, dump: JitDump) {
+        self.by_process.entry(pid).or_default().jitdump = Some(dump);
     }
 
-    /// A process has mapped a jitdump that is not to be had, and why.
-    pub fn miss_dump(&mut self, pid: u32, why: String) {
-        self.by_process.entry(pid).or_default().missing_dump = Some(why);
+    /// Notes that the jitdump of a process could not be opened. `message` has its path and the reason.
+    pub fn add_missing_jitdump(&mut self, pid: u32, message: String) {
+        self.by_process.entry(pid).or_default().missing_jitdump = Some(message);
     }
 
-    /// Reads what was written to a process's jitdump since, if it has one.
-    pub fn read_dump(&mut self, pid: u32) {
-        if let Some(dump) = self.by_process.get_mut(&pid).and_then(|code| code.dump.as_mut()) {
+    /// Reads what was added to a process's jitdump since the last call.
+    pub fn read_jitdump(&mut self, pid: u32) {
+        if let Some(dump) = self.by_process.get_mut(&pid).and_then(|code| code.jitdump.as_mut()) {
             dump.read();
         }
     }
 
-    /// Reads what was written to all jitdumps since.
-    pub fn read_dumps(&mut self) {
-        self.by_process.values_mut().filter_map(|code| code.dump.as_mut()).for_each(JitDump::read);
+    /// Reads what was added to all jitdumps since the last call.
+    pub fn read_jitdumps(&mut self) {
+        self.by_process.values_mut().filter_map(|code| code.jitdump.as_mut()).for_each(JitDump::read);
     }
 
-    /// A process's jitdump, as far as it was read.
-    pub fn dump(&self, pid: u32) -> Option<&JitDump> {
-        self.by_process.get(&pid)?.dump.as_ref()
+    /// Returns the part of a process's jitdump that has been read.
+    pub fn jitdump(&self, pid: u32) -> Option<&JitDump> {
+        self.by_process.get(&pid)?.jitdump.as_ref()
     }
 
-    /// Names places in the code of a process; and what the user should know.
-    pub fn frames(&self, pid: u32, places: &[Location], lines: bool) -> (AddressFrames, Vec<String>) {
-        let (text, remark) = match self.read_map(pid) {
-            Ok(text) => (text, None),
-            Err(remark) => (Vec::new(), remark),
-        };
-        let addresses: Vec<u64> = places.iter().map(|place| place.address).collect();
-        let map = perf_map::parse(&text, &addresses);
-        let dump = self.dump(pid);
-        let frame = |Location { address, since, .. }: Location| {
-            // What stands at one time only was there all the time.
-            let time = if since == 0 { u64::MAX } else { since };
-            let (start, name, source) = match dump.and_then(|dump| dump.find(address, time)) {
-                Some(function) => (function.start, &function.name[..], function.source(address)),
-                None => map.find(address).map(|symbol| (symbol.start, symbol.name, None))?,
-            };
-            Some(NamedFrame {
-                name: demangle(name).into_owned(),
-                has_symbol: true,
-                is_inlined: false,
-                start: Some(start),
-                source: source.filter(|_| lines).map(<[u8]>::to_vec),
-            })
-        };
-        let mut named = AddressFrames::default();
-        let mut is_nameless = false;
-        for place in places {
-            let frame = frame(*place);
-            is_nameless |= frame.is_none();
-            named.push(frame.into_iter().collect());
+    /// Returns the frames of locations in a process's code, which are in ascending order of their addresses, and warnings.
+    pub fn find_frames(&self, pid: u32, locations: &[Location], with_source: bool) -> (AddressFrames, Vec<String>) {
+        let mut warnings = Vec::new();
+        let text = self.read_perf_map(pid, &mut warnings);
+        let addresses: Vec<u64> = locations.iter().map(|location| location.address).collect();
+        let perf_map = perf_map::parse(&text, &addresses);
+        let mut frames = AddressFrames::default();
+        let mut has_unknown = false;
+        for location in locations {
+            let frame = self.find_frame(pid, location, &perf_map, with_source);
+            has_unknown |= frame.is_none();
+            frames.push(frame.into_iter().collect());
         }
-        let missing = self.by_process.get(&pid).filter(|_| is_nameless).and_then(|code| code.missing_dump.as_ref());
-        let missing = missing.map(|missing| format!("no names for code made at run time from {missing}"));
-        (named, remark.into_iter().chain(missing).collect())
+        if has_unknown && let Some(missing) = self.by_process.get(&pid).and_then(|code| code.missing_jitdump.as_ref()) {
+            warnings.push(format!("no names for code made at run time from {missing}"));
+        }
+        (frames, warnings)
     }
 
-    /// The map that a process left; if it may not be believed, why.
-    fn read_map(&self, pid: u32) -> Result<Vec<u8>, Option<String>> {
-        let (folder, number) = match self.by_process.get(&pid).and_then(|code| code.map.as_ref()) {
-            Some((folder, number)) => (folder.path().to_owned(), number.clone()),
-            None => (PathBuf::from("/tmp"), pid.to_string()),
+    /// Returns the frame of a location: from the jitdump, or else from the perf map.
+    fn find_frame(
+        &self,
+        pid: u32,
+        location: &Location,
+        perf_map: &SymbolTable<'_>,
+        with_source: bool,
+    ) -> Option<NamedFrame> {
+        let address = location.address;
+        // A location without a time was occupied by one function only, so any time will find it.
+        let time = if location.since == 0 { u64::MAX } else { location.since };
+        if let Some(function) = self.jitdump(pid).and_then(|dump| dump.find(address, time)) {
+            let source = function.source(address).filter(|_| with_source).map(<[u8]>::to_vec);
+            let frame = NamedFrame::from_symbol(demangle(&function.name).into_owned(), function.start);
+            return Some(NamedFrame { source, ..frame });
+        }
+        let symbol = perf_map.find(address)?;
+        Some(NamedFrame::from_symbol(demangle(symbol.name).into_owned(), symbol.start))
+    }
+
+    /// Reads the perf map of a process; empty if there is none. Warns if it cannot be trusted.
+    fn read_perf_map(&self, pid: u32, warnings: &mut Vec<String>) -> Vec<u8> {
+        let location = self.by_process.get(&pid).and_then(|code| code.perf_map.as_ref());
+        let (folder, name) = match location {
+            Some(PerfMapLocation { folder, inner_pid }) => (folder.path().to_owned(), format!("perf-{inner_pid}.map")),
+            None => (PathBuf::from("/tmp"), format!("perf-{pid}.map")),
         };
-        let name = format!("perf-{number}.map");
-        read_owned(&folder.join(&name)).map_err(|is_foreign| {
-            is_foreign.then(|| format!("/tmp/{name} is ignored: it belongs to neither root nor you"))
-        })
+        match read_trusted(&folder.join(&name)) {
+            Ok(text) => text,
+            Err(PerfMapError::Unreadable) => Vec::new(),
+            Err(PerfMapError::ForeignOwner) => {
+                warnings.push(format!("/tmp/{name} is ignored: it belongs to neither root nor you"));
+                Vec::new()
+            }
+        }
     }
 }
 
-/// Reads a file that is root's or ours: anybody may write to `/tmp`, in the name of anybody's process. Whether it is
-/// somebody else's, if not.
+/// Reads a file that belongs to root or to us: any user may write to `/tmp` in the name of any process.
 #[cfg(unix)]
-fn read_owned(path: &Path) -> Result<Vec<u8>, bool> {
+fn read_trusted(path: &Path) -> Result<Vec<u8>, PerfMapError> {
     use std::io::Read as _;
     use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let mut file = std::fs::File::options().read(true).custom_flags(flags).open(path).map_err(|_| false)?;
-    let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file).ok_or(false)?;
-    let ours = std::fs::metadata("/proc/self").map_or(0, |metadata| metadata.uid());
-    if metadata.uid() != 0 && metadata.uid() != ours {
-        return Err(true);
+    let file = std::fs::File::options().read(true).custom_flags(flags).open(path);
+    let mut file = file.map_err(|_| PerfMapError::Unreadable)?;
+    let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file).ok_or(PerfMapError::Unreadable)?;
+    let own_uid = std::fs::metadata("/proc/self").map_or(0, |metadata| metadata.uid());
+    if metadata.uid() != 0 && metadata.uid() != own_uid {
+        return Err(PerfMapError::ForeignOwner);
     }
     let mut text = Vec::new();
-    file.read_to_end(&mut text).map_err(|_| false)?;
+    file.read_to_end(&mut text).map_err(|_| PerfMapError::Unreadable)?;
     Ok(text)
 }
 
 #[cfg(not(unix))]
-fn read_owned(path: &Path) -> Result<Vec<u8>, bool> {
-    std::fs::read(path).map_err(|_| false)
+fn read_trusted(path: &Path) -> Result<Vec<u8>, PerfMapError> {
+    std::fs::read(path).map_err(|_| PerfMapError::Unreadable)
 }

@@ -1,7 +1,8 @@
-//! A jitdump: what a just-in-time compiler tells of its code as it makes it. Each function with its time, its name and,
-//! from some, its lines and unwind information. The format is `jitdump-specification.txt` of the kernel's `tools/perf`.
+//! Reads jitdumps: files in which JIT compilers write each function that they generate, with its time, name, code and
+//! optionally its source lines and unwind information.
 //!
-//! The file grows while it is read, and is a stranger's.
+//! The format is described in `tools/perf/Documentation/jitdump-specification.txt` of the kernel. A process may still
+//! append to the file while it is read, and its content is not trusted.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,92 +14,112 @@ use rustc_hash::FxHashMap;
 use crate::perf::cfi::CfiTable;
 
 const MAGIC: u32 = 0x4a69_5444;
-/// The header's flag that says that times are those of another clock.
+/// The flag in the file's header for times of an architecture's own clock, such as the TSC (`JITDUMP_FLAGS_ARCH_TIMESTAMP`).
 const ARCH_TIMESTAMP: u64 = 1;
 
-const LOAD: u32 = 0;
-const MOVE: u32 = 1;
-const DEBUG_INFO: u32 = 2;
-const UNWINDING_INFO: u32 = 4;
+const CODE_LOAD: u32 = 0;
+const CODE_MOVE: u32 = 1;
+const CODE_DEBUG_INFO: u32 = 2;
+const CODE_UNWINDING_INFO: u32 = 4;
 
-/// No record is longer that is worth reading.
-const LONGEST: usize = 64 << 20;
-/// What is read of the file at once.
-const BLOCK: u64 = 1 << 20;
-/// How many functions before an address are asked whether they reach it.
-const PATIENCE: usize = 4096;
-/// `perf inject` puts code behind an ELF header, and some writers add its size to the addresses of lines.
-const ELF_HEADER: u64 = 0x40;
+/// The size of the header of a record, and of the part of the file's header that is always there.
+const RECORD_HEADER_SIZE: usize = 16;
+/// The size at which reading stops: an incomplete record this long has a wrong size.
+const MAX_RECORD_SIZE: usize = 64 << 20;
+/// The number of bytes to read from the file at once.
+const READ_SIZE: u64 = 1 << 20;
+/// The number of functions before an address that are tested for covering it.
+const MAX_CANDIDATES: usize = 4096;
+/// The size of the ELF header that `perf inject` writes before the code. Some compilers add it to the addresses of lines.
+const ELF_HEADER_SIZE: u64 = 0x40;
 
-/// A function that was made.
+/// A generated function.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// Its first address.
+    /// The first address.
     pub start: u64,
-    /// Its size.
+    /// The size in bytes.
     pub size: u64,
-    /// When it was put there.
-    pub since: u64,
-    /// Its name.
+    /// The time at which the code was written to its address; 0 if times are of another clock.
+    pub loaded_at: u64,
+    /// The name.
     pub name: Arc<[u8]>,
-    /// Addresses, behind its start, at which lines begin.
-    lines: Arc<[(u64, Vec<u8>)]>,
-    unwinding: Option<Arc<CfiTable>>,
+    /// The source lines, by their offsets from the start.
+    lines: Arc<[SourceLine]>,
+    cfi: Option<Arc<CfiTable>>,
+}
+
+/// A source line, and where its code begins.
+#[derive(Clone, Debug)]
+struct SourceLine {
+    /// An address in debug records; an offset from the function's start in a [`Function`].
+    position: u64,
+    /// `FILE:LINE`, without the file's folder.
+    source: Vec<u8>,
 }
 
 impl Function {
-    /// `FILE:LINE` of an address.
+    /// Returns the source line of an address as `FILE:LINE`.
     pub fn source(&self, address: u64) -> Option<&[u8]> {
-        let after = self.lines.partition_point(|(behind, _)| *behind <= address.wrapping_sub(self.start));
-        self.lines.get(after.checked_sub(1)?).map(|(_, source)| &source[..])
+        let offset = address.wrapping_sub(self.start);
+        let after = self.lines.partition_point(|line| line.position <= offset);
+        self.lines.get(after.checked_sub(1)?).map(|line| &line.source[..])
     }
 
-    /// How to unwind it, where that is told.
-    pub fn unwinding(&self) -> Option<&CfiTable> {
-        self.unwinding.as_deref()
+    /// Returns the unwind information, if the file has it.
+    pub fn cfi(&self) -> Option<&CfiTable> {
+        self.cfi.as_deref()
+    }
+
+    fn contains(&self, address: u64) -> bool {
+        address - self.start < self.size
     }
 }
 
-/// A jitdump that may still grow.
+/// A jitdump, which may still grow.
 #[derive(Clone, Debug)]
 pub struct JitDump {
     file: Arc<File>,
-    /// How far it was read.
+    /// The number of bytes that have been read.
     position: u64,
-    /// What was read and is no whole record yet.
+    /// An incomplete record at the end of what has been read.
     pending: Vec<u8>,
     has_header: bool,
+    /// True if the times in the file are not comparable with those of samples.
     has_other_clock: bool,
-    /// By first address and, where that is the same, in the order of the file.
+    /// By start and, if that is the same, by their order in the file.
     functions: BTreeMap<(u64, u64), Function>,
-    /// Where the functions of each number stand.
-    by_number: FxHashMap<u64, (u64, u64)>,
-    largest: u64,
-    /// What was told of the function that comes next.
-    lines: Vec<(u64, Vec<u8>)>,
-    unwinding: Vec<u8>,
+    /// Keys of `functions` by the index that the compiler gave to each function.
+    by_code_index: FxHashMap<u64, (u64, u64)>,
+    /// The size of the largest function.
+    max_size: u64,
+    /// The source lines of the next function.
+    next_lines: Vec<SourceLine>,
+    /// The `.eh_frame` of the next function.
+    next_eh_frame: Vec<u8>,
 }
 
 impl JitDump {
-    /// Of an open file, if it is one, or is empty yet: V8 maps it before it writes the header.
+    /// Opens a jitdump. Returns `None` if the file is something else. An empty file is accepted: V8 maps the file before
+    /// it writes the header.
     pub fn open(mut file: File) -> Option<Self> {
         let mut magic = [0; 4];
-        let is_one = file.read_exact(&mut magic).is_err() || u32::from_le_bytes(magic) == MAGIC;
-        is_one.then(|| Self {
+        let is_jitdump = file.read_exact(&mut magic).is_err() || u32::from_le_bytes(magic) == MAGIC;
+        is_jitdump.then(|| Self {
             file: Arc::new(file),
             position: 0,
             pending: Vec::new(),
             has_header: false,
             has_other_clock: false,
             functions: BTreeMap::new(),
-            by_number: FxHashMap::default(),
-            largest: 0,
-            lines: Vec::new(),
-            unwinding: Vec::new(),
+            by_code_index: FxHashMap::default(),
+            max_size: 0,
+            next_lines: Vec::new(),
+            next_eh_frame: Vec::new(),
         })
     }
 
-    /// Reads what was written since.
+    /// Reads what was added to the file since the last call.
     pub fn read(&mut self) {
         if self.file.metadata().is_ok_and(|metadata| metadata.len() <= self.position) {
             return;
@@ -107,19 +128,19 @@ impl JitDump {
             return;
         }
         loop {
-            let read = (&*self.file).take(BLOCK).read_to_end(&mut self.pending).unwrap_or(0);
+            let read = (&*self.file).take(READ_SIZE).read_to_end(&mut self.pending).unwrap_or(0);
             if read == 0 {
                 return;
             }
             self.position += read as u64;
             let pending = std::mem::take(&mut self.pending);
             let mut rest = &pending[..];
-            while let Some(record) = self.next_record(&mut rest) {
-                self.take(record);
+            while let Some(record) = self.split_record(&mut rest) {
+                self.add_record(record);
             }
             self.pending = rest.to_vec();
-            if self.pending.len() > LONGEST {
-                // Nobody can tell where the next record begins.
+            if self.pending.len() > MAX_RECORD_SIZE {
+                // The size is wrong, so the start of the next record is unknown.
                 self.position = u64::MAX;
                 self.pending = Vec::new();
                 return;
@@ -127,133 +148,141 @@ impl JitDump {
         }
     }
 
-    /// The function that covered an address at a time; the first ever that did, if that was later.
+    /// Returns the function that covered an address at a time. If none did yet, returns the first one that ever did.
     pub fn find(&self, address: u64, time: u64) -> Option<&Function> {
-        let covering = || {
-            let before = self.functions.range(..=(address, u64::MAX)).rev().take(PATIENCE);
-            let near = before.take_while(|((start, _), _)| address - start < self.largest);
-            near.filter(|((start, _), function)| address - start < function.size)
-        };
-        let at_the_time = covering().filter(|(_, function)| function.since <= time);
-        let newest = at_the_time.max_by_key(|((_, order), _)| *order);
-        newest.or_else(|| covering().min_by_key(|((_, order), _)| *order)).map(|(_, function)| function)
+        let loaded_by_then = self.functions_at(address).filter(|(_, function)| function.loaded_at <= time);
+        let newest = loaded_by_then.max_by_key(|((_, order), _)| *order);
+        let found = newest.or_else(|| self.functions_at(address).min_by_key(|((_, order), _)| *order));
+        found.map(|(_, function)| function)
     }
 
-    /// Whether several functions covered an address, one after the other.
+    /// Returns all functions that covered an address at some time, with their keys.
+    fn functions_at(&self, address: u64) -> impl Iterator<Item = (&(u64, u64), &Function)> {
+        let candidates = self.functions.range(..=(address, u64::MAX)).rev().take(MAX_CANDIDATES);
+        let in_reach = candidates.take_while(move |((start, _), _)| address - start < self.max_size);
+        in_reach.filter(move |(_, function)| function.contains(address))
+    }
+
+    /// Returns true if different functions covered an address at different times.
     pub fn is_reused(&self, address: u64) -> bool {
         let (first, last) = (self.find(address, 0), self.find(address, u64::MAX));
-        first.map(|function| function.since) != last.map(|function| function.since)
+        first.map(|function| function.loaded_at) != last.map(|function| function.loaded_at)
     }
 
-    /// Takes the next whole record, or the file's header, off the front.
-    fn next_record<'a>(&mut self, rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-        // In the header and in each record the size follows the first word, or the second.
-        let at = if self.has_header { 4 } else { 8 };
-        let size = u32_at(rest, at)? as usize;
-        let record = rest.get(..size.max(16))?;
+    /// Splits the first complete record off `rest`. Parses and skips the file's header.
+    fn split_record<'a>(&mut self, rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+        // A record begins with its type and size, the file's header with magic, version and size.
+        let size_offset = if self.has_header { 4 } else { 8 };
+        let size = read_u32(rest, size_offset)? as usize;
+        let record = rest.get(..size.max(RECORD_HEADER_SIZE))?;
         *rest = &rest[record.len()..];
         if !self.has_header {
             self.has_header = true;
-            self.has_other_clock = u64_at(record, 32).is_some_and(|flags| flags & ARCH_TIMESTAMP != 0);
-            return self.next_record(rest);
+            self.has_other_clock = read_u64(record, 32).is_some_and(|flags| flags & ARCH_TIMESTAMP != 0);
+            return self.split_record(rest);
         }
         Some(record)
     }
 
-    fn take(&mut self, record: &[u8]) -> Option<()> {
-        let time = if self.has_other_clock { 0 } else { u64_at(record, 8)? };
-        let body = &record[16..];
-        match u32_at(record, 0)? {
-            LOAD => {
-                let (start, size, number) = (u64_at(body, 16)?, u64_at(body, 24)?, u64_at(body, 32)?);
-                let name = Arc::from(text(body.get(40..)?)?);
-                let unwinding = self.unwinding(start, size);
-                let lines = self.lines(start, size);
-                self.add(number, Function { start, size, since: time, name, lines, unwinding });
+    /// Adds a record. Ignores malformed records.
+    fn add_record(&mut self, record: &[u8]) -> Option<()> {
+        let loaded_at = if self.has_other_clock { 0 } else { read_u64(record, 8)? };
+        let body = &record[RECORD_HEADER_SIZE..];
+        match read_u32(record, 0)? {
+            CODE_LOAD => {
+                let (start, size, code_index) = (read_u64(body, 16)?, read_u64(body, 24)?, read_u64(body, 32)?);
+                let name = Arc::from(read_string(body.get(40..)?)?);
+                let cfi = self.take_cfi(start, size);
+                let lines = self.take_lines(start, size);
+                self.add_function(code_index, Function { start, size, loaded_at, name, lines, cfi });
             }
-            MOVE => {
-                let (start, size, number) = (u64_at(body, 24)?, u64_at(body, 32)?, u64_at(body, 40)?);
-                let moved = self.functions.get(self.by_number.get(&number)?)?.clone();
-                // Its unwind information told of the old place.
-                self.add(number, Function { start, size, since: time, unwinding: None, ..moved });
+            CODE_MOVE => {
+                let (start, size, code_index) = (read_u64(body, 24)?, read_u64(body, 32)?, read_u64(body, 40)?);
+                let moved = self.functions.get(self.by_code_index.get(&code_index)?)?.clone();
+                // The unwind information has the old address.
+                self.add_function(code_index, Function { start, size, loaded_at, cfi: None, ..moved });
             }
-            DEBUG_INFO => self.lines = lines(body).unwrap_or_default(),
-            UNWINDING_INFO => {
-                let (size, index) = (u64_at(body, 0)?, u64_at(body, 8)?);
-                // The index stands at the end, and is not needed.
-                let size = usize::try_from(size.checked_sub(index)?).ok()?;
-                self.unwinding = body.get(24..)?.get(..size)?.to_vec();
+            CODE_DEBUG_INFO => self.next_lines = parse_lines(body).unwrap_or_default(),
+            CODE_UNWINDING_INFO => {
+                let (size, eh_frame_hdr_size) = (read_u64(body, 0)?, read_u64(body, 8)?);
+                // The data is `.eh_frame`, followed by `.eh_frame_hdr`, which is not needed.
+                let size = usize::try_from(size.checked_sub(eh_frame_hdr_size)?).ok()?;
+                self.next_eh_frame = body.get(24..)?.get(..size)?.to_vec();
             }
             _ => {}
         }
         Some(())
     }
 
-    fn add(&mut self, number: u64, function: Function) {
+    fn add_function(&mut self, code_index: u64, function: Function) {
         let key = (function.start, self.functions.len() as u64);
-        self.largest = self.largest.max(function.size);
-        self.by_number.insert(number, key);
+        self.max_size = self.max_size.max(function.size);
+        self.by_code_index.insert(code_index, key);
         self.functions.insert(key, function);
     }
 
-    fn unwinding(&mut self, start: u64, size: u64) -> Option<Arc<CfiTable>> {
-        let eh_frame = std::mem::take(&mut self.unwinding);
+    /// Parses the unwind information that was read for a function.
+    fn take_cfi(&mut self, start: u64, size: u64) -> Option<Arc<CfiTable>> {
+        let eh_frame = std::mem::take(&mut self.next_eh_frame);
         if eh_frame.is_empty() {
             return None;
         }
-        // It was written as if it stood behind the code.
+        // Its relative addresses assume that it follows the code, aligned to 8 bytes.
         let address = start.checked_add(size.checked_next_multiple_of(8)?)?;
         Some(Arc::new(CfiTable::read_all(address, eh_frame, start)))
     }
 
-    fn lines(&mut self, start: u64, size: u64) -> Arc<[(u64, Vec<u8>)]> {
-        let mut lines = std::mem::take(&mut self.lines);
-        lines.sort_by_key(|(address, _)| *address);
-        let shift =
-            if lines.iter().all(|(address, _)| address.wrapping_sub(start) >= ELF_HEADER) { ELF_HEADER } else { 0 };
-        for (address, _) in &mut lines {
-            *address = address.wrapping_sub(start.wrapping_add(shift));
+    /// Returns the source lines that were read for a function; none if their addresses are outside of it.
+    fn take_lines(&mut self, start: u64, size: u64) -> Arc<[SourceLine]> {
+        let mut lines = std::mem::take(&mut self.next_lines);
+        lines.sort_by_key(|line| line.position);
+        let has_elf_header = lines.iter().all(|line| line.position.wrapping_sub(start) >= ELF_HEADER_SIZE);
+        let base = if has_elf_header { start.wrapping_add(ELF_HEADER_SIZE) } else { start };
+        for line in &mut lines {
+            line.position = line.position.wrapping_sub(base);
         }
-        // Some writers' are beyond belief.
-        if lines.iter().all(|(behind, _)| *behind <= size) { lines.into() } else { Arc::from([]) }
+        if lines.iter().all(|line| line.position <= size) { lines.into() } else { Arc::from([]) }
     }
 }
 
-/// Addresses and `FILE:LINE`.
-fn lines(body: &[u8]) -> Option<Vec<(u64, Vec<u8>)>> {
+/// Parses the entries of a debug record.
+fn parse_lines(body: &[u8]) -> Option<Vec<SourceLine>> {
+    /// A file name that stands for the one of the previous entry.
+    const SAME_FILE: &[u8] = &[0xff];
     let mut entries = body.get(16..)?;
     let mut lines = Vec::new();
     let mut file = String::new();
-    while !entries.is_empty() && lines.len() < usize::try_from(u64_at(body, 8)?).ok()? {
-        let (address, line) = (u64_at(entries, 0)?, u32_at(entries, 8)?);
-        let path = text(entries.get(16..)?)?;
+    while !entries.is_empty() && lines.len() < usize::try_from(read_u64(body, 8)?).ok()? {
+        let (position, line) = (read_u64(entries, 0)?, read_u32(entries, 8)?);
+        let path = read_string(entries.get(16..)?)?;
         entries = &entries[16 + path.len() + 1..];
-        // The same as before.
-        if path != [0xff] {
+        if path != SAME_FILE {
             let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
             file = std::str::from_utf8(name).ok()?.replace(char::is_control, "_");
         }
-        lines.push((address, format!("{file}:{line}").into_bytes()));
+        lines.push(SourceLine { position, source: format!("{file}:{line}").into_bytes() });
     }
     Some(lines)
 }
 
-fn text(bytes: &[u8]) -> Option<&[u8]> {
+/// Reads a string that ends with a zero byte.
+fn read_string(bytes: &[u8]) -> Option<&[u8]> {
     Some(&bytes[..memchr::memchr(0, bytes)?])
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+fn read_u32(bytes: &[u8], offset: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(offset..offset + 4)?.try_into().ok()?))
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+fn read_u64(bytes: &[u8], offset: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(offset..offset + 8)?.try_into().ok()?))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{DEBUG_INFO, JitDump, LOAD, MAGIC, MOVE, UNWINDING_INFO};
     use std::io::Write as _;
+
+    use super::{CODE_DEBUG_INFO, CODE_LOAD, CODE_MOVE, CODE_UNWINDING_INFO, JitDump, MAGIC};
 
     fn words(words: &[u64]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
@@ -268,12 +297,12 @@ mod tests {
         [&words(&[u64::from(kind) | (body.len() as u64 + 16) << 32, time]), body].concat()
     }
 
-    fn load(start: u64, size: u64, number: u64, name: &str) -> Vec<u8> {
+    fn load_body(start: u64, size: u64, code_index: u64, name: &str) -> Vec<u8> {
         let code = vec![0x90; size as usize];
-        [&words(&[1 | 1 << 32, start, start, size, number])[..], name.as_bytes(), &[0], &code].concat()
+        [&words(&[1 | 1 << 32, start, start, size, code_index])[..], name.as_bytes(), &[0], &code].concat()
     }
 
-    fn dump(bytes: &[u8]) -> JitDump {
+    fn read_jitdump(bytes: &[u8]) -> JitDump {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(bytes).unwrap();
         let mut dump = JitDump::open(file.reopen().unwrap()).unwrap();
@@ -281,43 +310,43 @@ mod tests {
         dump
     }
 
-    fn name(dump: &JitDump, address: u64, time: u64) -> String {
+    fn name_at(dump: &JitDump, address: u64, time: u64) -> String {
         dump.find(address, time).map_or(String::new(), |found| String::from_utf8(found.name.to_vec()).unwrap())
     }
 
     #[test]
-    fn each_time_has_its_own_function() {
+    fn finds_the_function_of_the_time() {
         let moved = words(&[1 | 1 << 32, 0, 0x1000, 0x3000, 0x20, 1]);
         let records = [
-            record(LOAD, 10, &load(0x1000, 0x20, 1, "first")),
-            record(LOAD, 11, &load(0x2000, 0x20, 2, "alone")),
-            record(MOVE, 15, &moved),
-            record(LOAD, 20, &load(0xff0, 0x80, 3, "second")),
+            record(CODE_LOAD, 10, &load_body(0x1000, 0x20, 1, "first")),
+            record(CODE_LOAD, 11, &load_body(0x2000, 0x20, 2, "alone")),
+            record(CODE_MOVE, 15, &moved),
+            record(CODE_LOAD, 20, &load_body(0xff0, 0x80, 3, "second")),
         ];
-        let dump = dump(&[header(), records.concat()].concat());
-        assert_eq!(["first", "first", "second"], [5, 19, 20].map(|time| name(&dump, 0x1010, time)));
-        assert_eq!([name(&dump, 0x3010, 30), name(&dump, 0x2010, 30)], ["first", "alone"]);
-        assert_eq!([name(&dump, 0x1021, 30), name(&dump, 0x2020, 30)], ["second", ""]);
+        let dump = read_jitdump(&[header(), records.concat()].concat());
+        assert_eq!(["first", "first", "second"], [5, 19, 20].map(|time| name_at(&dump, 0x1010, time)));
+        assert_eq!([name_at(&dump, 0x3010, 30), name_at(&dump, 0x2010, 30)], ["first", "alone"]);
+        assert_eq!([name_at(&dump, 0x1021, 30), name_at(&dump, 0x2020, 30)], ["second", ""]);
         assert!(dump.is_reused(0x1010) && !dump.is_reused(0x2010) && !dump.is_reused(0x9000));
     }
 
     #[test]
-    fn what_is_written_meanwhile_is_read_later() {
-        let bytes = [header(), record(LOAD, 10, &load(0x1000, 0x20, 1, "f"))].concat();
+    fn reads_records_once_they_are_complete() {
+        let bytes = [header(), record(CODE_LOAD, 10, &load_body(0x1000, 0x20, 1, "f"))].concat();
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&bytes[..8]).unwrap();
         let mut dump = JitDump::open(file.reopen().unwrap()).unwrap();
         for end in 9..=bytes.len() {
             dump.read();
-            assert_eq!(name(&dump, 0x1000, 99), "", "{end}");
+            assert_eq!(name_at(&dump, 0x1000, 99), "", "{end}");
             file.write_all(&bytes[end - 1..end]).unwrap();
         }
         dump.read();
-        assert_eq!(name(&dump, 0x1000, 99), "f");
+        assert_eq!(name_at(&dump, 0x1000, 99), "f");
     }
 
     #[test]
-    fn lines_are_those_of_the_function_that_follows() {
+    fn adds_lines_to_the_next_function() {
         for shift in [0, 0x40] {
             let entry = |address: u64, line: u32, file: &[u8]| {
                 [&words(&[address + shift, u64::from(line)])[..], file, &[0]].concat()
@@ -326,11 +355,11 @@ mod tests {
                 [words(&[0x1000, 2]), entry(0x1000, 3, b"/src/a.js"), entry(0x1010, 4, &[0xff]), words(&[0x1000, 1])];
             let all = [
                 header(),
-                record(DEBUG_INFO, 9, &lines[..3].concat()),
-                record(LOAD, 10, &load(0x1000, 0x20, 1, "f")),
-                record(LOAD, 11, &load(0x2000, 0x20, 2, "g")),
+                record(CODE_DEBUG_INFO, 9, &lines[..3].concat()),
+                record(CODE_LOAD, 10, &load_body(0x1000, 0x20, 1, "f")),
+                record(CODE_LOAD, 11, &load_body(0x2000, 0x20, 2, "g")),
             ];
-            let dump = dump(&all.concat());
+            let dump = read_jitdump(&all.concat());
             let source = |address| dump.find(address, 99).unwrap().source(address).map(<[u8]>::to_vec);
             assert_eq!(source(0x100f).unwrap(), b"a.js:3");
             assert_eq!(source(0x1010).unwrap(), b"a.js:4");
@@ -338,44 +367,43 @@ mod tests {
         }
     }
 
-    /// A common entry and one for 32 bytes of code that stand before the section, and behind both the index, as writers
-    /// put it.
+    /// The `.eh_frame` has a CIE and an FDE for the 32 bytes of code before it. `.eh_frame_hdr` follows, as compilers
+    /// write it.
     #[test]
-    fn unwind_information_stands_before_its_index() {
+    fn ignores_eh_frame_hdr_after_eh_frame() {
         let entry = |words: &[u8]| [&(words.len() as u32).to_le_bytes()[..], words].concat();
-        let common =
-            entry(&[0, 0, 0, 0, 1, b'z', b'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0, 0, 0, 0, 0]);
-        let back = (common.len() as u32 + 4).to_le_bytes();
-        let start = (-(common.len() as i32 + 8 + 32)).to_le_bytes();
-        let of_code = entry(&[&back[..], &start, &32u32.to_le_bytes(), &[0, 0, 0, 0]].concat());
-        let eh_frame = [common, of_code, vec![0; 4]].concat();
-        let index = [0xee; 20];
-        let sizes = words(&[(eh_frame.len() + index.len()) as u64, index.len() as u64, 0]);
-        let unwinding = record(UNWINDING_INFO, 9, &[&sizes[..], &eh_frame, &index].concat());
-        let all = [header(), unwinding, record(LOAD, 10, &load(0x1000, 32, 1, "f"))];
-        let dump = dump(&all.concat());
-        let unwinding = dump.find(0x1005, 99).unwrap().unwinding().unwrap();
-        assert!(unwinding.find(0x1000).is_some() && unwinding.find(0x101f).is_some());
-        assert!(unwinding.find(0xfff).is_none() && unwinding.find(0x1020).is_none());
+        let cie = entry(&[0, 0, 0, 0, 1, b'z', b'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0, 0, 0, 0, 0]);
+        let cie_offset = (cie.len() as u32 + 4).to_le_bytes();
+        let start = (-(cie.len() as i32 + 8 + 32)).to_le_bytes();
+        let fde = entry(&[&cie_offset[..], &start, &32u32.to_le_bytes(), &[0, 0, 0, 0]].concat());
+        let eh_frame = [cie, fde, vec![0; 4]].concat();
+        let eh_frame_hdr = [0xee; 20];
+        let sizes = words(&[(eh_frame.len() + eh_frame_hdr.len()) as u64, eh_frame_hdr.len() as u64, 0]);
+        let unwinding_info = record(CODE_UNWINDING_INFO, 9, &[&sizes[..], &eh_frame, &eh_frame_hdr].concat());
+        let all = [header(), unwinding_info, record(CODE_LOAD, 10, &load_body(0x1000, 32, 1, "f"))];
+        let dump = read_jitdump(&all.concat());
+        let cfi = dump.find(0x1005, 99).unwrap().cfi().unwrap();
+        assert!(cfi.find(0x1000).is_some() && cfi.find(0x101f).is_some());
+        assert!(cfi.find(0xfff).is_none() && cfi.find(0x1020).is_none());
     }
 
     #[test]
-    fn a_lying_file_does_no_harm() {
+    fn survives_wrong_sizes_and_addresses() {
         let mut bytes = [
             header(),
-            record(DEBUG_INFO, 1, &words(&[u64::MAX, u64::MAX, u64::MAX, 1, 0xff])),
-            record(UNWINDING_INFO, 1, &words(&[u64::MAX, 1, 0])),
-            record(LOAD, 2, &[&words(&[0, u64::MAX, u64::MAX, u64::MAX, 7])[..], b"f\0"].concat()),
-            record(MOVE, 3, &words(&[0, 1, 2, u64::MAX - 1, u64::MAX, 7])),
+            record(CODE_DEBUG_INFO, 1, &words(&[u64::MAX, u64::MAX, u64::MAX, 1, 0xff])),
+            record(CODE_UNWINDING_INFO, 1, &words(&[u64::MAX, 1, 0])),
+            record(CODE_LOAD, 2, &[&words(&[0, u64::MAX, u64::MAX, u64::MAX, 7])[..], b"f\0"].concat()),
+            record(CODE_MOVE, 3, &words(&[0, 1, 2, u64::MAX - 1, u64::MAX, 7])),
         ]
         .concat();
-        for at in 0..bytes.len() {
-            let old = std::mem::replace(&mut bytes[at], 0xff);
-            if at >= 4 {
-                let dump = dump(&bytes);
+        for index in 0..bytes.len() {
+            let old = std::mem::replace(&mut bytes[index], 0xff);
+            if index >= 4 {
+                let dump = read_jitdump(&bytes);
                 let _ = (dump.find(0, 0), dump.find(u64::MAX, 5), dump.is_reused(u64::MAX));
             }
-            bytes[at] = old;
+            bytes[index] = old;
         }
     }
 }

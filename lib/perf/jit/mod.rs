@@ -1,4 +1,4 @@
-//! Machine code that processes generate at run time, and the files in which their compilers describe it.
+//! The names of code that processes generate at run time, and the files in which JIT compilers describe it.
 
 pub mod code;
 pub mod jitdump;

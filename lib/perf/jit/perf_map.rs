@@ -1,39 +1,41 @@
-//! The map of its own code that a just-in-time compiler leaves in `/tmp/perf-PID.map`: lines of `START SIZE NAME`, in
-//! hexadecimal. A later line replaces an earlier one for the same place.
+//! Parses perf maps: the file `/tmp/perf-PID.map` in which a JIT compiler lists its functions.
+//!
+//! Lines have the form `START SIZE NAME`, with hexadecimal numbers. A later line replaces an earlier one with the same
+//! start.
 
 use rustc_hash::FxHashMap;
 
 use crate::bytes::parse_hex;
-use crate::perf::symbols::table::{Entry, SymbolTable, Visibility};
+use crate::perf::symbols::table::{Binding, Entry, SymbolTable};
 
-/// The functions in the text at some addresses, in ascending order.
-pub fn parse<'a>(text: &'a [u8], wanted: &[u64]) -> SymbolTable<'a> {
+/// Parses the functions that cover `addresses`, which are in ascending order. Ignores lines of any other form.
+pub fn parse<'a>(text: &'a [u8], addresses: &[u64]) -> SymbolTable<'a> {
     let mut newest: FxHashMap<u64, Entry<'_>> = FxHashMap::default();
     for line in text.split(|byte| *byte == b'\n') {
         if let Some(entry) = parse_line(line) {
             newest.insert(entry.address, entry);
         }
     }
-    SymbolTable::of(wanted, newest.into_values())
+    SymbolTable::from_entries(addresses, newest.into_values())
 }
 
 fn parse_line(line: &[u8]) -> Option<Entry<'_>> {
     let mut words = line.splitn(3, |byte| *byte == b' ');
-    let address = parse_address(words.next()?)?;
-    let size = parse_address(words.next()?)?;
+    let address = parse_number(words.next()?)?;
+    let size = parse_number(words.next()?)?;
     let name = words.next()?;
     let name = name.strip_suffix(b"\r").unwrap_or(name);
-    Some(Entry { address, size, name, visibility: Visibility::Global })
+    Some(Entry { address, size, name, binding: Binding::Global })
 }
 
-fn parse_address(digits: &[u8]) -> Option<u64> {
+fn parse_number(digits: &[u8]) -> Option<u64> {
     parse_hex(digits.strip_prefix(b"0x").unwrap_or(digits))
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_last_line_for_a_place_counts() {
+    fn prefers_the_last_line_for_an_address() {
         let table = super::parse(
             b"1000 20 LazyCompile:~f a.js:1\nnonsense\n1000 20 LazyCompile:*f a.js:1\n2000 8 g\n",
             &[0x1010, 0x1020],

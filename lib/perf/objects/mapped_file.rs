@@ -1,4 +1,4 @@
-//! Opening the files that processes have mapped: as the process sees them, and only the very ones that were mapped.
+//! Opens the files that processes have mapped, and maps files into our own memory.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -7,73 +7,96 @@ use std::sync::Arc;
 use super::object::{Bytes, Elf};
 use crate::perf::event::Mmap;
 
-/// Whether a mapping may be by which a compiler tells where its jitdump is: `jit-PID.dump`, its first page, executable.
-pub(in crate::perf) fn is_dump(mmap: &Mmap<'_>) -> bool {
+/// The identity of a file. It changes when the file is replaced or modified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileIdentity {
+    device: u64,
+    inode: u64,
+    /// The modification time: its seconds and nanoseconds, hashed.
+    modified: i64,
+}
+
+/// Returns true if a mapping may announce a jitdump: JIT compilers map its first page as executable, and the file is
+/// called `jit-PID.dump`.
+pub(in crate::perf) fn is_jitdump(mmap: &Mmap<'_>) -> bool {
     let name = &mmap.path[memchr::memrchr(b'/', mmap.path).map_or(0, |slash| slash + 1)..];
     mmap.offset == 0 && name.starts_with(b"jit-") && name.ends_with(b".dump")
 }
 
-/// Files in name only, in which compilers put their code; unless a program was copied there and is run from it.
-pub(in crate::perf) fn is_plain_memory(path: &[u8]) -> bool {
-    let names: [&[u8]; 4] = [b"/dev/zero", b"/SYSV", b"/dev/shm/", b"/memfd:"];
-    names.iter().any(|name| path.starts_with(name))
+/// Returns true if a path names memory instead of a file on disk.
+///
+/// JIT compilers map code from there. A program may have been copied there too, so try to read an ELF file first.
+pub(in crate::perf) fn is_memory_backed(path: &[u8]) -> bool {
+    let prefixes: [&[u8]; 4] = [b"/dev/zero", b"/SYSV", b"/dev/shm/", b"/memfd:"];
+    prefixes.iter().any(|prefix| path.starts_with(prefix))
 }
 
-/// Opens the file of a mapping as the process sees it, and makes sure that it is the very file that was mapped.
-pub(in crate::perf) fn open(mmap: &Mmap<'_>) -> Result<(File, (u64, u64, i64)), String> {
-    let path = bytes_to_path(mmap.path);
-    let end = mmap.start + mmap.length;
-    let candidates = [
-        path.strip_prefix("/").ok().map(|below| PathBuf::from(format!("/proc/{}/root", mmap.pid)).join(below)),
-        Some(path.clone()),
-        Some(PathBuf::from(format!("/proc/{}/map_files/{:x}-{end:x}", mmap.pid, mmap.start))),
-        // Those may be followed by root alone; this one by whoever may record the process.
-        mmap.inode.map(|_| PathBuf::from(format!("/proc/{}/exe", mmap.pid))),
-    ];
-    let mut why = "not found".to_owned();
-    for candidate in candidates.into_iter().flatten() {
-        match open_at_once(&candidate).and_then(|file| file.metadata().map(|metadata| (file, metadata))) {
+/// Opens the file of a mapping as the process sees it, and checks by the inode that it is the file that was mapped.
+///
+/// # Errors
+/// The reason why none of the paths leads to the file.
+pub(in crate::perf) fn open_mapped(mmap: &Mmap<'_>) -> Result<(File, FileIdentity), String> {
+    let mut reason = "not found".to_owned();
+    for path in candidate_paths(mmap) {
+        match open_without_blocking(&path).and_then(|file| file.metadata().map(|metadata| (file, metadata))) {
             Ok((file, metadata)) if metadata.is_file() => {
-                let identity = identity(&metadata);
-                if mmap.inode.is_none_or(|inode| inode == identity.1) {
+                let identity = FileIdentity::from_metadata(&metadata);
+                if mmap.inode.is_none_or(|inode| inode == identity.inode) {
                     return Ok((file, identity));
                 }
-                why = "another file stands there now".to_owned();
+                reason = "replaced by another file".to_owned();
             }
-            Ok(_) => why = "not a regular file".to_owned(),
+            Ok(_) => reason = "not a regular file".to_owned(),
             Err(_) => {}
         }
     }
-    Err(why)
+    Err(reason)
 }
 
-/// Opens a file of whatever kind without waiting for anybody: a pipe may stand by now where a program's file was.
+/// Returns the paths that may lead to the file of a mapping, the best first.
+fn candidate_paths(mmap: &Mmap<'_>) -> impl Iterator<Item = PathBuf> {
+    let path = bytes_to_path(mmap.path);
+    let end = mmap.start + mmap.length;
+    let candidates = [
+        path.strip_prefix("/").ok().map(|relative| PathBuf::from(format!("/proc/{}/root", mmap.pid)).join(relative)),
+        Some(path.clone()),
+        // Only root may open files in `map_files`; whoever may record the process may open its `exe`.
+        Some(PathBuf::from(format!("/proc/{}/map_files/{:x}-{end:x}", mmap.pid, mmap.start))),
+        mmap.inode.map(|_| PathBuf::from(format!("/proc/{}/exe", mmap.pid))),
+    ];
+    candidates.into_iter().flatten()
+}
+
+/// Opens a file of any kind without blocking: a pipe may have taken the place of a program's file.
 #[cfg(unix)]
-pub(in crate::perf) fn open_at_once(path: &Path) -> std::io::Result<File> {
+pub(in crate::perf) fn open_without_blocking(path: &Path) -> std::io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
     File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
 }
 
 #[cfg(not(unix))]
-pub(in crate::perf) fn open_at_once(path: &Path) -> std::io::Result<File> {
+pub(in crate::perf) fn open_without_blocking(path: &Path) -> std::io::Result<File> {
     File::open(path)
 }
 
-#[cfg(unix)]
-fn identity(metadata: &std::fs::Metadata) -> (u64, u64, i64) {
-    use std::os::unix::fs::MetadataExt as _;
-    (metadata.dev(), metadata.ino(), metadata.mtime_nsec() ^ metadata.mtime().wrapping_mul(1_000_000_007))
+impl FileIdentity {
+    #[cfg(unix)]
+    fn from_metadata(metadata: &std::fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+        let modified = metadata.mtime_nsec() ^ metadata.mtime().wrapping_mul(1_000_000_007);
+        Self { device: metadata.dev(), inode: metadata.ino(), modified }
+    }
+
+    #[cfg(not(unix))]
+    fn from_metadata(metadata: &std::fs::Metadata) -> Self {
+        Self { device: 0, inode: metadata.len(), modified: 0 }
+    }
 }
 
-#[cfg(not(unix))]
-fn identity(metadata: &std::fs::Metadata) -> (u64, u64, i64) {
-    (0, metadata.len(), 0)
-}
-
+/// Converts the path of a mapping, without the ` (deleted)` that the kernel appends to paths of removed files.
 #[cfg(unix)]
 pub(in crate::perf) fn bytes_to_path(path: &[u8]) -> PathBuf {
     use std::os::unix::ffi::OsStrExt as _;
-    // The kernel says so behind the path of a file that was removed.
     let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
     Path::new(std::ffi::OsStr::from_bytes(path)).to_owned()
 }
@@ -83,19 +106,20 @@ pub(in crate::perf) fn bytes_to_path(path: &[u8]) -> PathBuf {
     Path::new(&*String::from_utf8_lossy(path)).to_owned()
 }
 
+/// Maps a whole file for reading. If the file is truncated later, the missing part reads as zeros.
 #[allow(unsafe_code)]
 pub(in crate::perf) fn map_file(file: &File) -> Result<Bytes, String> {
     #[cfg(unix)]
-    super::sigbus::survive();
-    // SAFETY: the mapping is read-only and private; should somebody shorten the file while it is mapped, zeros are read.
-    // Nothing that is read is trusted.
+    super::sigbus::install_handler();
+    // SAFETY: the mapping is read-only and private. Another process may change or truncate the file meanwhile; all
+    // parsers of these bytes tolerate arbitrary content.
     let map = unsafe { memmap2::Mmap::map(file) }.map_err(|error| crate::io_error_text(&error))?;
     Ok(Bytes::Mapped(Arc::new(map)))
 }
 
-/// The kernel maps the same code into every process: ours will do.
+/// Copies the vDSO from our own memory. The kernel maps the same code into every process.
 #[cfg(target_os = "linux")]
-pub(in crate::perf) fn open_vdso() -> Option<Elf> {
+pub(in crate::perf) fn copy_vdso() -> Option<Elf> {
     use std::os::unix::fs::FileExt as _;
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
@@ -107,6 +131,6 @@ pub(in crate::perf) fn open_vdso() -> Option<Elf> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(in crate::perf) fn open_vdso() -> Option<Elf> {
+pub(in crate::perf) fn copy_vdso() -> Option<Elf> {
     None
 }

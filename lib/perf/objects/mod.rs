@@ -1,4 +1,4 @@
-//! The files whose code runs in a recording, and the kernel.
+//! The owners of the code that runs: ELF files, the kernel, and code that processes generate.
 
 mod from_files;
 pub(super) mod mapped_file;

@@ -1,28 +1,29 @@
-//! Files as a process sees them: in a container, paths mean others than ours. The folders are held open, so that they can
-//! be reached when the process has gone.
+//! Folders as processes see them. In a container, a path may lead to another file than it does for us.
+//!
+//! The folders are held open, so that they can be reached after the process has exited.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-/// A folder that stays reachable.
+/// A folder that is held open.
 #[derive(Debug)]
 pub struct Folder {
-    // By it the path leads there.
+    /// Keeps `path` valid.
     #[cfg(target_os = "linux")]
     _file: std::fs::File,
     path: PathBuf,
 }
 
 impl Folder {
-    /// A path that leads there, from this process.
+    /// Returns a path through which this process can reach the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
+    /// Opens a folder. Returns `None` on failure, and on systems other than Linux.
     #[cfg(target_os = "linux")]
-    /// Opens it.
     pub(in crate::perf) fn open(path: &Path) -> Option<Self> {
         use std::os::fd::AsRawFd as _;
         use std::os::unix::fs::OpenOptionsExt as _;
@@ -38,44 +39,53 @@ impl Folder {
     }
 }
 
-/// The folders of processes, each held once.
+/// The root and `/tmp` folders of processes, each opened once.
 #[derive(Debug, Default)]
-pub struct Views {
-    folders: FxHashMap<Identity, Option<Arc<Folder>>>,
+pub struct ProcessFolders {
+    by_identity: FxHashMap<FolderIdentity, Option<Arc<Folder>>>,
 }
 
-/// By which a folder is known: its place, and the mounts by which what is below it is found.
-type Identity = (PathBuf, u64, u64);
+/// The identity of a folder and of everything mounted below it.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct FolderIdentity {
+    /// The target of `/proc/PID/ns/mnt`.
+    mount_namespace: PathBuf,
+    device: u64,
+    inode: u64,
+}
 
-impl Views {
-    /// A living process's root folder, unless it is ours.
+impl ProcessFolders {
+    /// Returns the root folder of a running process, unless it is ours.
     pub fn root(&mut self, pid: u32) -> Option<Arc<Folder>> {
-        let theirs = identity(&format!("{pid}"), "root")?;
-        if identity("self", "root").as_ref() == Some(&theirs) {
+        let theirs = FolderIdentity::read(&pid.to_string(), "root")?;
+        if FolderIdentity::read("self", "root").as_ref() == Some(&theirs) {
             return None;
         }
-        self.held(theirs, &format!("/proc/{pid}/root"))
+        self.open(theirs, &format!("/proc/{pid}/root"))
     }
 
-    /// A living process's folder for temporary files.
-    pub fn temporary(&mut self, pid: u32) -> Option<Arc<Folder>> {
-        self.held(identity(&format!("{pid}"), "root/tmp")?, &format!("/proc/{pid}/root/tmp"))
+    /// Returns the `/tmp` folder of a running process.
+    pub fn tmp(&mut self, pid: u32) -> Option<Arc<Folder>> {
+        self.open(FolderIdentity::read(&pid.to_string(), "root/tmp")?, &format!("/proc/{pid}/root/tmp"))
     }
 
-    fn held(&mut self, identity: Identity, path: &str) -> Option<Arc<Folder>> {
-        self.folders.entry(identity).or_insert_with(|| Folder::open(Path::new(path)).map(Arc::new)).clone()
+    fn open(&mut self, identity: FolderIdentity, path: &str) -> Option<Arc<Folder>> {
+        self.by_identity.entry(identity).or_insert_with(|| Folder::open(Path::new(path)).map(Arc::new)).clone()
     }
 }
 
-#[cfg(unix)]
-fn identity(process: &str, folder: &str) -> Option<Identity> {
-    use std::os::unix::fs::MetadataExt as _;
-    let metadata = std::fs::metadata(format!("/proc/{process}/{folder}")).ok()?;
-    let mounts = std::fs::read_link(format!("/proc/{process}/ns/mnt")).ok()?;
-    Some((mounts, metadata.dev(), metadata.ino()))
-}
+impl FolderIdentity {
+    /// Reads the identity of `/proc/PROCESS/FOLDER`.
+    #[cfg(unix)]
+    fn read(process: &str, folder: &str) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+        let metadata = std::fs::metadata(format!("/proc/{process}/{folder}")).ok()?;
+        let mount_namespace = std::fs::read_link(format!("/proc/{process}/ns/mnt")).ok()?;
+        Some(Self { mount_namespace, device: metadata.dev(), inode: metadata.ino() })
+    }
 
-#[cfg(not(unix))]
-fn identity(_: &str, _: &str) -> Option<Identity> {
-    None
+    #[cfg(not(unix))]
+    fn read(_: &str, _: &str) -> Option<Self> {
+        None
+    }
 }

@@ -1,4 +1,4 @@
-//! Objects: what code belongs to, most often a file.
+//! An object: a file whose code runs, the kernel, or generated code.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,79 +13,79 @@ use crate::markers;
 pub struct ObjectId(pub(in crate::perf) u32);
 
 impl ObjectId {
-    /// A dense index.
+    /// Returns the number as an index.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What code belongs to.
+/// The owner of a range of code.
 #[derive(Clone, Debug)]
 pub enum Object {
-    /// Nothing that was mapped.
+    /// No mapping is known.
     Unknown,
     /// The kernel and its modules.
     Kernel,
-    /// The machine code that a process made itself; its addresses are those of the process.
+    /// Machine code that a process generated. Its addresses are those of the process.
     Jit {
         /// The process.
         pid: u32,
-        /// Whether it lies in a known anonymous mapping.
-        mapped: bool,
+        /// True if the code is in a known anonymous mapping.
+        is_mapped: bool,
     },
-    /// An ELF file whose content is at hand.
+    /// An ELF file.
     Elf(Elf),
     /// A file that could not be read.
     Missing {
         /// The path as the process saw it.
         path: Vec<u8>,
-        /// Why not.
-        why: String,
+        /// The reason.
+        reason: String,
     },
 }
 
 impl Object {
-    /// The object's name, as `perf script` prints it.
+    /// Returns the object's name as `perf script` prints it.
     pub fn path(&self) -> &[u8] {
         match self {
-            Self::Unknown | Self::Jit { mapped: false, .. } => markers::UNKNOWN,
-            Self::Jit { mapped: true, .. } => b"//anon",
+            Self::Unknown | Self::Jit { is_mapped: false, .. } => markers::UNKNOWN,
+            Self::Jit { is_mapped: true, .. } => b"//anon",
             Self::Kernel => b"[kernel.kallsyms]",
             Self::Elf(elf) => &elf.path,
             Self::Missing { path, .. } => path,
         }
     }
 
-    /// The frame that stands for code without a symbol: `[unknown]`, or the object's file name in brackets.
-    pub fn frame(&self) -> Vec<u8> {
+    /// Returns the frame of code without a symbol: `[unknown]`, or the object's file name in brackets.
+    pub fn frame_without_symbol(&self) -> Vec<u8> {
         let path = self.path();
         let name = &path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..];
         if name.starts_with(b"[") { name.to_vec() } else { [b"[", name, b"]"].concat() }
     }
 }
 
-/// An ELF file's bytes.
+/// The content of a file.
 #[derive(Clone, Debug)]
 pub enum Bytes {
-    /// Mapped from its file.
+    /// A memory-mapped file.
     Mapped(Arc<memmap2::Mmap>),
-    /// Copied.
+    /// A copy in memory.
     Copied(Arc<[u8]>),
 }
 
 impl Bytes {
-    /// Gives back the memory of what was read of a file; it is read again if it is asked for again.
+    /// Releases the memory of a mapped file. The kernel reads the file again on the next access.
     #[cfg(unix)]
     #[allow(unsafe_code)]
-    pub(in crate::perf) fn let_go(&self) {
+    pub(in crate::perf) fn release(&self) {
         if let Self::Mapped(map) = self {
-            // SAFETY: the mapping is read-only, so that nothing is lost but what the file has. That this fails is no harm.
+            // SAFETY: the mapping is read-only, so the file has everything that is dropped. A failure is harmless.
             let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
         }
     }
 
     #[cfg(not(unix))]
-    pub(in crate::perf) fn let_go(&self) {}
+    pub(in crate::perf) fn release(&self) {}
 }
 
 impl std::ops::Deref for Bytes {
@@ -104,12 +104,13 @@ impl std::ops::Deref for Bytes {
 pub struct Elf {
     path: Vec<u8>,
     bytes: Bytes,
+    /// The executable segments.
     segments: Vec<Segment>,
     entry: u64,
     root: Option<Arc<Folder>>,
 }
 
-/// A stretch of the file in which code may stand.
+/// A part of the file that is mapped as code.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     offset: u64,
@@ -118,10 +119,10 @@ struct Segment {
 }
 
 impl Elf {
-    /// Reads the headers. `None` if these bytes are no ELF file.
+    /// Parses the headers of an ELF file; `None` if `bytes` are not one.
     pub(in crate::perf) fn parse(path: Vec<u8>, bytes: Bytes) -> Option<Self> {
         let file = object::File::parse(&*bytes).ok()?;
-        // Only those with code: a linker may place others so that their pages overlap these in the file.
+        // Executable segments only: linkers place others so that their pages overlap these in the file.
         let segments = file
             .segments()
             .filter(|segment| match segment.flags() {
@@ -137,35 +138,41 @@ impl Elf {
         Some(Self { path, bytes, segments, entry, root: None })
     }
 
-    /// The same file, of a process whose root folder is not ours.
-    pub(in crate::perf) fn below(self, root: Option<Arc<Folder>>) -> Self {
+    /// Sets the root folder of the process that runs the file; `None` if it is ours.
+    pub(in crate::perf) fn with_root(self, root: Option<Arc<Folder>>) -> Self {
         Self { root, ..self }
     }
 
-    /// The file's path as the process saw it.
+    /// Returns the path as the process saw it.
     pub fn path(&self) -> &[u8] {
         &self.path
     }
 
-    /// The file's bytes.
+    /// Returns the file's content.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    /// A path to the root folder of the process that mapped it first, unless that is ours.
+    /// Returns a path to the root folder of the first process that mapped the file, unless it is ours.
     pub fn root(&self) -> Option<&Path> {
         self.root.as_ref().map(|root| root.path())
     }
 
-    /// The address of its first instruction; 0 if it has none.
+    /// Returns the address of the first instruction of a program; 0 if the file has none.
     pub fn entry(&self) -> u64 {
         self.entry
     }
 
-    /// The address that the file itself gives to the byte at an offset.
-    pub fn address_of(&self, offset: u64) -> Option<u64> {
-        let covers = |segment: &&Segment| offset >= segment.offset && offset - segment.offset < segment.size;
-        self.segments.iter().find(covers).map(|segment| segment.address.wrapping_add(offset - segment.offset))
+    /// Returns the virtual address, as the file states it, of the code at a file offset.
+    pub fn address_of_offset(&self, offset: u64) -> Option<u64> {
+        let segment = self.segments.iter().find(|segment| segment.contains(offset))?;
+        Some(segment.address.wrapping_add(offset - segment.offset))
+    }
+}
+
+impl Segment {
+    fn contains(&self, offset: u64) -> bool {
+        offset >= self.offset && offset - self.offset < self.size
     }
 }
 
@@ -174,12 +181,12 @@ mod tests {
     use super::Object;
 
     #[test]
-    fn code_without_a_symbol_is_named_by_its_file() {
-        let missing = |path: &[u8]| Object::Missing { path: path.to_vec(), why: String::new() }.frame();
-        assert_eq!(missing(b"/usr/lib/libc.so.6"), b"[libc.so.6]");
-        assert_eq!(missing(b"/memfd:runc (deleted)"), b"[memfd:runc (deleted)]");
-        assert_eq!(Object::Kernel.frame(), b"[kernel.kallsyms]");
-        assert_eq!(Object::Unknown.frame(), b"[unknown]");
-        assert_eq!(Object::Jit { pid: 1, mapped: true }.frame(), b"[anon]");
+    fn names_code_without_a_symbol_by_its_file() {
+        let missing = |path: &[u8]| Object::Missing { path: path.to_vec(), reason: String::new() };
+        assert_eq!(missing(b"/usr/lib/libc.so.6").frame_without_symbol(), b"[libc.so.6]");
+        assert_eq!(missing(b"/memfd:runc (deleted)").frame_without_symbol(), b"[memfd:runc (deleted)]");
+        assert_eq!(Object::Kernel.frame_without_symbol(), b"[kernel.kallsyms]");
+        assert_eq!(Object::Unknown.frame_without_symbol(), b"[unknown]");
+        assert_eq!(Object::Jit { pid: 1, is_mapped: true }.frame_without_symbol(), b"[anon]");
     }
 }

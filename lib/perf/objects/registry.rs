@@ -1,37 +1,38 @@
-//! All objects of a recording: each is opened when it is first mapped, for by the end it may be gone.
+//! All objects of a recording. Each file is opened when it is first mapped, because it may be gone by the end.
 
 use rustc_hash::FxHashMap;
 
-use super::mapped_file::{is_dump, is_plain_memory, map_file, open, open_vdso};
-use super::mount_namespace::Views;
+use super::mapped_file::{FileIdentity, copy_vdso, is_jitdump, is_memory_backed, map_file, open_mapped};
+use super::mount_namespace::ProcessFolders;
 use super::object::{Elf, Object, ObjectId};
 use crate::perf::data::files::FileSearch;
 use crate::perf::event::Mmap;
 use crate::perf::jit::code::JitCode;
 use crate::perf::jit::jitdump::JitDump;
-use crate::perf::symbols::kallsyms::KernelNames;
+use crate::perf::symbols::kallsyms::KernelSymbols;
 
 /// All objects of a recording.
 #[derive(Debug)]
 pub struct Objects {
     pub(in crate::perf) objects: Vec<Object>,
-    pub(in crate::perf) by_file: FxHashMap<(u64, u64, i64), ObjectId>,
+    pub(in crate::perf) by_file: FxHashMap<FileIdentity, ObjectId>,
     pub(in crate::perf) by_name: FxHashMap<Vec<u8>, ObjectId>,
+    /// The generated code of each process, inside (true) and outside of known mappings.
     pub(in crate::perf) jit: FxHashMap<(u32, bool), ObjectId>,
-    /// Numbers that are to be given again.
+    /// Numbers of removed objects, to be reused.
     pub(in crate::perf) free: Vec<ObjectId>,
-    /// Where files are looked for if the processes that ran them are no more.
+    /// Finds the files of a recording that was made before; `None` for a live recording.
     pub(in crate::perf) files: Option<FileSearch>,
-    /// The kernel's names.
-    pub kernel: KernelNames,
-    pub(in crate::perf) views: Views,
-    /// What is known of the code that processes make themselves.
+    /// The source of kernel symbols.
+    pub kernel: KernelSymbols,
+    pub(in crate::perf) folders: ProcessFolders,
+    /// The names of generated code.
     pub jit_code: JitCode,
 }
 
-/// The object of unknown addresses.
+/// The object of addresses outside of all known mappings.
 pub const UNKNOWN: ObjectId = ObjectId(0);
-/// The kernel.
+/// The kernel and its modules.
 pub const KERNEL: ObjectId = ObjectId(1);
 
 impl Default for Objects {
@@ -43,121 +44,132 @@ impl Default for Objects {
             jit: FxHashMap::default(),
             free: Vec::new(),
             files: None,
-            kernel: KernelNames::default(),
-            views: Views::default(),
+            kernel: KernelSymbols::default(),
+            folders: ProcessFolders::default(),
             jit_code: JitCode::default(),
         }
     }
 }
 
 impl Objects {
-    /// The object.
+    /// Returns an object.
     pub fn get(&self, id: ObjectId) -> &Object {
-        &self.objects[id.0 as usize]
+        &self.objects[id.index()]
     }
 
-    /// All of them with their ids.
+    /// Returns all objects with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (ObjectId, &Object)> {
         self.objects.iter().enumerate().map(|(index, object)| (ObjectId(index as u32), object))
     }
 
-    /// The machine code that a process makes itself; `mapped` if a mapping is known at the address.
-    pub fn jit(&mut self, pid: u32, mapped: bool) -> ObjectId {
-        if let Some(id) = self.jit.get(&(pid, mapped)) {
+    /// Returns the object of the code that a process generated; [`UNKNOWN`] if it is neither in a mapping nor described
+    /// by a jitdump or perf map.
+    pub fn intern_jit(&mut self, pid: u32, is_mapped: bool) -> ObjectId {
+        if let Some(id) = self.jit.get(&(pid, is_mapped)) {
             return *id;
         }
-        // Of a recording that was made before, the number may be another process's by now.
         match self.files {
-            None => self.jit_code.meet(pid, &mut self.views),
-            Some(_) => self.jit_code.meet_traces(pid),
+            None => self.jit_code.add_running_process(pid, &mut self.folders),
+            // The pid of an old recording may belong to another process by now.
+            Some(_) => self.jit_code.add_past_process(pid),
         }
-        let id = if mapped || self.jit_code.may_tell(pid) { self.push(Object::Jit { pid, mapped }) } else { UNKNOWN };
-        self.jit.insert((pid, mapped), id);
+        let is_known = is_mapped || self.jit_code.may_have_symbols(pid);
+        let id = if is_known { self.push(Object::Jit { pid, is_mapped }) } else { UNKNOWN };
+        self.jit.insert((pid, is_mapped), id);
         id
     }
 
-    /// Whether an address in an object may have a name of its own.
-    pub fn tell_of_addresses(&self, id: ObjectId) -> bool {
+    /// Returns true if the addresses of an object may have symbols.
+    pub fn may_have_symbols(&self, id: ObjectId) -> bool {
         match self.get(id) {
             Object::Unknown | Object::Missing { .. } => false,
-            Object::Jit { pid, .. } => self.jit_code.may_tell(*pid),
+            Object::Jit { pid, .. } => self.jit_code.may_have_symbols(*pid),
             Object::Kernel | Object::Elf(_) => true,
         }
     }
 
-    /// A jitdump that a process has mapped.
-    pub(in crate::perf) fn add_dump(&mut self, pid: u32, dump: JitDump) -> ObjectId {
-        self.jit_code.add_dump(pid, dump);
-        self.jit.retain(|(of, _), id| *of != pid || *id != UNKNOWN);
-        self.jit(pid, true)
+    /// Adds a jitdump that a process has mapped.
+    pub(in crate::perf) fn add_jitdump(&mut self, pid: u32, dump: JitDump) -> ObjectId {
+        self.jit_code.add_jitdump(pid, dump);
+        // Code outside of mappings can have symbols now.
+        self.jit.retain(|(owner, _), id| *owner != pid || *id != UNKNOWN);
+        self.intern_jit(pid, true)
     }
 
-    /// A jitdump that a process has mapped and that is not to be had.
-    pub(in crate::perf) fn miss_dump(&mut self, mmap: &Mmap<'_>, why: &str) -> ObjectId {
-        self.jit_code.miss_dump(mmap.pid, format!("{}: {why}", String::from_utf8_lossy(mmap.path)));
-        self.jit(mmap.pid, true)
+    /// Notes that the jitdump of a mapping could not be opened.
+    pub(in crate::perf) fn add_missing_jitdump(&mut self, mmap: &Mmap<'_>, reason: &str) -> ObjectId {
+        self.jit_code.add_missing_jitdump(mmap.pid, format!("{}: {reason}", String::from_utf8_lossy(mmap.path)));
+        self.intern_jit(mmap.pid, true)
     }
 
-    /// The object that a mapping shows: opened now if it is new.
-    pub fn of_mapping(&mut self, mmap: &Mmap<'_>) -> ObjectId {
+    /// Returns the object of a mapping. Opens its file if it is new.
+    pub fn open_mapping(&mut self, mmap: &Mmap<'_>) -> ObjectId {
         let path = mmap.path;
         if path == b"[vdso]" {
-            return self.named(path, || open_vdso().ok_or_else(|| "not found in this process".to_owned()));
+            return self.intern_by_name(path, || copy_vdso().ok_or_else(|| "not found in this process".to_owned()));
         }
         if path.starts_with(b"[vsyscall]") {
-            return self.named(path, || Err("a page of the kernel's".to_owned()));
+            return self.intern_by_name(path, || Err("a page of the kernel's".to_owned()));
         }
         if path.is_empty() || path.starts_with(b"[") || path.starts_with(b"//anon") {
-            return self.jit(mmap.pid, true);
+            return self.intern_jit(mmap.pid, true);
         }
         if let Some(files) = self.files.take() {
-            let id = self.recorded(mmap, &files);
+            let id = self.open_recorded_file(mmap, &files);
             self.files = Some(files);
             return id;
         }
-        match open(mmap) {
-            Ok((file, identity)) => {
-                if is_dump(mmap)
-                    && let Some(dump) = file.try_clone().ok().and_then(JitDump::open)
-                {
-                    return self.add_dump(mmap.pid, dump);
-                }
-                if let Some(id) = self.by_file.get(&identity) {
-                    return *id;
-                }
-                let object = map_file(&file)
-                    .and_then(|bytes| Elf::parse(path.to_vec(), bytes).ok_or_else(|| "not an ELF file".to_owned()));
-                let root = self.views.root(mmap.pid);
-                let id = self.push(match object {
-                    Ok(elf) => Object::Elf(elf.below(root)),
-                    Err(_) if is_plain_memory(path) => return self.jit(mmap.pid, true),
-                    Err(why) => Object::Missing { path: path.to_vec(), why },
-                });
-                self.by_file.insert(identity, id);
-                id
-            }
-            Err(why) if is_dump(mmap) => self.miss_dump(mmap, &why),
-            Err(_) if is_plain_memory(path) => self.jit(mmap.pid, true),
-            Err(why) => self.named(path, || Err(why)),
-        }
+        self.open_live_file(mmap)
     }
 
-    fn named(&mut self, path: &[u8], open: impl FnOnce() -> Result<Elf, String>) -> ObjectId {
-        if let Some(id) = self.by_name.get(path) {
+    /// Returns the object of a file that a running process has mapped.
+    fn open_live_file(&mut self, mmap: &Mmap<'_>) -> ObjectId {
+        let path = mmap.path;
+        let (file, identity) = match open_mapped(mmap) {
+            Ok(opened) => opened,
+            Err(reason) if is_jitdump(mmap) => return self.add_missing_jitdump(mmap, &reason),
+            Err(_) if is_memory_backed(path) => return self.intern_jit(mmap.pid, true),
+            Err(reason) => return self.intern_by_name(path, || Err(reason)),
+        };
+        if is_jitdump(mmap)
+            && let Some(dump) = file.try_clone().ok().and_then(JitDump::open)
+        {
+            return self.add_jitdump(mmap.pid, dump);
+        }
+        if let Some(id) = self.by_file.get(&identity) {
+            return *id;
+        }
+        let elf = map_file(&file)
+            .and_then(|bytes| Elf::parse(path.to_vec(), bytes).ok_or_else(|| "not an ELF file".to_owned()));
+        let root = self.folders.root(mmap.pid);
+        let object = match elf {
+            Ok(elf) => Object::Elf(elf.with_root(root)),
+            Err(_) if is_memory_backed(path) => return self.intern_jit(mmap.pid, true),
+            Err(reason) => Object::Missing { path: path.to_vec(), reason },
+        };
+        let id = self.push(object);
+        self.by_file.insert(identity, id);
+        id
+    }
+
+    /// Returns the object with a name. Opens it if it is new.
+    fn intern_by_name(&mut self, name: &[u8], open: impl FnOnce() -> Result<Elf, String>) -> ObjectId {
+        if let Some(id) = self.by_name.get(name) {
             return *id;
         }
         let object = match open() {
             Ok(elf) => Object::Elf(elf),
-            Err(why) => Object::Missing { path: path.to_vec(), why },
+            Err(reason) => Object::Missing { path: name.to_vec(), reason },
         };
         let id = self.push(object);
-        self.by_name.insert(path.to_vec(), id);
+        self.by_name.insert(name.to_vec(), id);
         id
     }
 
+    /// Adds an object.
     pub(in crate::perf) fn push(&mut self, object: Object) -> ObjectId {
         if let Some(id) = self.free.pop() {
-            self.objects[id.0 as usize] = object;
+            self.objects[id.index()] = object;
             return id;
         }
         let id = ObjectId(u32::try_from(self.objects.len()).expect("fewer than 2^32 objects"));

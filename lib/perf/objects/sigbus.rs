@@ -1,32 +1,33 @@
-//! Files that are cut short while they are mapped: what is read beyond their end is zeros, and no death by SIGBUS.
+//! Protects reads of memory-mapped files that another process truncates: the missing pages read as zeros, where SIGBUS
+//! would kill us.
 //!
-//! The files are those that programs run. Copies of them would cost hundreds of megabytes, and whoever installs over a
-//! running program truncates it in place now and then.
+//! The files are programs and libraries that run. Copies of them would take hundreds of megabytes, and installing a new
+//! version over a running program sometimes truncates it in place.
 #![allow(unsafe_code)]
 
 use std::sync::Once;
 
-/// From here on, a page that has gone from under a mapping reads as zeros.
-pub fn survive() {
+/// Installs the SIGBUS handler, once per process.
+pub fn install_handler() {
     static ONCE: Once = Once::new();
     ONCE.call_once(install);
 }
 
 fn install() {
-    // SAFETY: zeros are an action; the handler keeps to what handlers may do.
+    // SAFETY: all-zero is a valid sigaction, and the handler makes only async-signal-safe calls.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = replace_page as *const () as libc::sighandler_t;
+        action.sa_sigaction = map_zero_page as *const () as libc::sighandler_t;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
         libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut());
     }
 }
 
-/// Puts a page of zeros where the fault was; the access is then tried again. Where that cannot be done the process ends
-/// as it would have.
-extern "C" fn replace_page(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the kernel gives a valid description. A fault of this kind is one within a mapping of a file, which this
-    // process only reads; sysconf and mmap are system calls here, and errno is put back.
+/// Maps a page of zeros at the faulting address; the access is then repeated and succeeds. If that is impossible, the
+/// repeated access ends the process as it would have without a handler.
+extern "C" fn map_zero_page(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel passes a valid siginfo. BUS_ADRERR means an access to a mapped file beyond its end, and this
+    // process only reads mapped files. sysconf and mmap do not allocate or lock here, and errno is restored.
     unsafe {
         let errno = *errno();
         let page = libc::sysconf(libc::_SC_PAGESIZE) as usize;
@@ -42,13 +43,13 @@ extern "C" fn replace_page(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
 
 #[cfg(any(target_os = "macos", target_os = "ios", target_os = "freebsd"))]
 unsafe fn errno() -> *mut libc::c_int {
-    // SAFETY: it takes nothing and always answers.
+    // SAFETY: the function has no preconditions and always returns a valid pointer.
     unsafe { libc::__error() }
 }
 
 #[cfg(not(any(target_os = "macos", target_os = "ios", target_os = "freebsd")))]
 unsafe fn errno() -> *mut libc::c_int {
-    // SAFETY: it takes nothing and always answers.
+    // SAFETY: the function has no preconditions and always returns a valid pointer.
     unsafe { libc::__errno_location() }
 }
 
@@ -56,11 +57,13 @@ unsafe fn errno() -> *mut libc::c_int {
 mod tests {
     use std::io::Write as _;
 
+    use crate::perf::objects::mapped_file::map_file;
+
     #[test]
-    fn what_was_cut_off_reads_as_zeros() {
+    fn reads_zeros_where_a_file_was_truncated() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&[7; 20_000]).unwrap();
-        let bytes = crate::perf::objects::mapped_file::map_file(&file).unwrap();
+        let bytes = map_file(&file).unwrap();
         file.set_len(5000).unwrap();
         assert_eq!((bytes[4999], bytes[5000], bytes[19_999]), (7, 0, 0));
         file.set_len(0).unwrap();

@@ -12,7 +12,7 @@ impl Recording {
     /// its own time.
     pub fn finish(&mut self) {
         self.add_waiting();
-        self.objects.jit_code.read_dumps();
+        self.objects.jit_code.read_jitdumps();
         let mut reused = FxHashMap::default();
         for index in 0..self.kept.len() {
             let Kept { stamp, period, stack } = self.kept[index];
@@ -21,11 +21,11 @@ impl Recording {
             for id in &mut ids[HEAD..] {
                 let location = self.locations.all()[*id as usize];
                 let Object::Jit { pid, .. } = self.objects.get(location.object) else { continue };
-                let Some(dump) = self.objects.jit_code.dump(*pid) else { continue };
+                let Some(dump) = self.objects.jit_code.jitdump(*pid) else { continue };
                 if *reused.entry(*id).or_insert_with(|| dump.is_reused(location.address))
                     && let Some(function) = dump.find(location.address, stamp.time)
                 {
-                    *id = self.locations.intern(Location { since: function.since, ..location });
+                    *id = self.locations.intern(Location { since: function.loaded_at, ..location });
                     differs = true;
                 }
             }

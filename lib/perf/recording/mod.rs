@@ -149,7 +149,7 @@ impl Recording {
             return;
         }
         let Some(end) = mmap.start.checked_add(mmap.length) else { return };
-        let object = self.objects.of_mapping(mmap);
+        let object = self.objects.open_mapping(mmap);
         self.processes.map(mmap.pid, Mapping { start: mmap.start, end, offset: mmap.offset, object }, time);
     }
 
@@ -196,7 +196,7 @@ impl Recording {
 
     fn sample(&mut self, stamp: Stamp, sample: &Sample<'_>) {
         let stamp = self.with_owner(stamp);
-        let is_kept = self.options.each_sample || self.objects.jit_code.dump(stamp.pid).is_some();
+        let is_kept = self.options.each_sample || self.objects.jit_code.jitdump(stamp.pid).is_some();
         if !is_kept {
             self.add_later(stamp, sample);
             return;

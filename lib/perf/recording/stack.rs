@@ -189,7 +189,7 @@ impl Recording {
         }
         let is_full = stack.len() >= self.options.max_stack || sample.branches.len() >= self.options.max_branches;
         let mut end = if is_full { StopReason::TooDeep } else { StopReason::Root };
-        self.objects.jit_code.read_dump(stamp.pid);
+        self.objects.jit_code.read_jitdump(stamp.pid);
         if let Some(user) = &sample.user {
             let (processes, objects) = (&self.processes, &self.objects);
             let moment = ProcessSnapshot { pid: stamp.pid, tid: stamp.tid, time: stamp.time, processes, objects };
@@ -229,16 +229,16 @@ impl Recording {
             _ if address.in_kernel => (KERNEL, lookup),
             None if lookup < 4096 => (UNKNOWN, lookup),
             // Compilers' code may lie where no mapping was reported.
-            None => (self.objects.jit(pid, false), lookup),
+            None => (self.objects.intern_jit(pid, false), lookup),
             Some(mapping) => {
                 let offset = (lookup - mapping.start).wrapping_add(mapping.offset);
                 match self.objects.get(mapping.object) {
-                    Object::Elf(elf) => (mapping.object, elf.address_of(offset).unwrap_or(offset)),
+                    Object::Elf(elf) => (mapping.object, elf.address_of_offset(offset).unwrap_or(offset)),
                     _ => (mapping.object, lookup),
                 }
             }
         };
-        let address = if self.objects.tell_of_addresses(object) { address } else { 0 };
+        let address = if self.objects.may_have_symbols(object) { address } else { 0 };
         self.locations.intern(Location { object, address, ip, since: 0 })
     }
 

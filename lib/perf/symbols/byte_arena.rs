@@ -1,54 +1,36 @@
-//! Bytes that were opened or decompressed on the way, and are needed as long as what they belong to is looked at.
+//! An arena for bytes that borrowed data structures point into.
 
-use std::cell::OnceCell;
 use std::ops::Deref;
 
-/// Bytes that stay where they are until all are dropped.
+use elsa::FrozenVec;
+
+/// Owners of bytes that stay at their addresses until the arena is dropped: mapped files and decompressed sections.
 #[derive(Default)]
-pub struct Kept {
-    first: OnceCell<Box<Link>>,
+pub struct ByteArena {
+    owners: FrozenVec<Box<dyn Deref<Target = [u8]>>>,
 }
 
-struct Link {
-    bytes: Box<dyn Deref<Target = [u8]>>,
-    next: OnceCell<Box<Self>>,
-}
-
-impl Kept {
-    /// Keeps these, too.
-    pub fn keep(&self, bytes: impl Deref<Target = [u8]> + 'static) -> &[u8] {
-        let mut last = &self.first;
-        while let Some(link) = last.get() {
-            last = &link.next;
-        }
-        &last.get_or_init(|| Box::new(Link { bytes: Box::new(bytes), next: OnceCell::new() })).bytes
+impl ByteArena {
+    /// Takes ownership of `bytes` and lends them for as long as the arena lives.
+    pub fn add(&self, bytes: impl Deref<Target = [u8]> + 'static) -> &[u8] {
+        self.owners.push_get(Box::new(bytes))
     }
 }
 
-impl Drop for Kept {
-    fn drop(&mut self) {
-        // One after the other: there may be more than a stack is deep.
-        let mut next = self.first.take();
-        while let Some(mut link) = next {
-            next = link.next.take();
-        }
-    }
-}
-
-impl std::fmt::Debug for Kept {
+impl std::fmt::Debug for ByteArena {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Kept")
+        formatter.debug_struct("ByteArena").field("owners", &self.owners.len()).finish()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Kept;
+    use super::ByteArena;
 
     #[test]
-    fn what_is_kept_stays() {
-        let kept = Kept::default();
-        let all: Vec<&[u8]> = (0..5000u32).map(|n| kept.keep(n.to_le_bytes().to_vec())).collect();
+    fn keeps_bytes_in_place_while_it_grows() {
+        let arena = ByteArena::default();
+        let all: Vec<&[u8]> = (0..5000u32).map(|n| arena.add(n.to_le_bytes().to_vec())).collect();
         assert!((0..5000u32).all(|n| all[n as usize] == n.to_le_bytes()));
     }
 }

@@ -1,101 +1,111 @@
-//! The names in an object: its symbols, its stubs, and what its debug information says.
+//! Frames of code in ELF files: by symbols, PLT stubs and debug information.
 
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 
-use super::debug_file::{Found, Search};
-use super::dwarf::{DebugInformation, Function};
+use super::debug_file::{DebugFile, DebugFileSearch};
+use super::dwarf::{DebugInfo, SourceFunction};
 use super::frame::{AddressFrames, NamedFrame, SymbolizeOptions};
 use super::plt::{Callee, Plt};
-use super::table::{Entry, Selection, SymbolTable, Visibility};
+use super::table::{Binding, Entry, SymbolTable, SymbolTableBuilder};
 use crate::perf::objects::mapped_file::bytes_to_path;
 use crate::perf::objects::object::Elf;
 use crate::symbol_name::demangle::Demangler;
 
-/// Names the places at addresses, in ascending order, of an object; outermost frames first; none where nothing is known.
-/// And what the user should know.
-pub fn frames(elf: &Elf, addresses: &[u64], options: &SymbolizeOptions) -> (AddressFrames, Vec<String>) {
+/// Returns the frames of addresses in an ELF file, which are in ascending order, and warnings. Addresses without a
+/// symbol have no frames.
+pub fn find_frames(elf: &Elf, addresses: &[u64], options: &SymbolizeOptions) -> (AddressFrames, Vec<String>) {
     let path = bytes_to_path(elf.path());
-    let search = Search::new(&path, elf.root(), options.debuginfod);
+    let search = DebugFileSearch::new(&path, elf.root(), options.debuginfod);
     let frames = match object::File::parse(&**elf.bytes()) {
         Ok(file) => {
-            let found = lacks(&file, options).then(|| search.debug_file(&file)).flatten();
+            let found = needs_debug_file(&file, options).then(|| search.find_debug_file(&file)).flatten();
             let debug_file = found.as_ref().and_then(|found| object::File::parse(&*found.bytes).ok());
-            let debug_path = found.as_ref().map_or(&path, |Found { path, .. }| path);
-            let mut names = Names::symbols(&file, debug_file.as_ref(), addresses);
+            let debug_path = found.as_ref().map_or(&path, |DebugFile { path, .. }| path);
+            let mut names = ElfNames::read_symbols(&file, debug_file.as_ref(), addresses);
             if options.inline || options.lines {
-                names.debug =
-                    debug_file.iter().chain([&file]).find_map(|file| DebugInformation::load(file, debug_path, &search));
+                let files = debug_file.iter().chain([&file]);
+                names.debug_info = files.into_iter().find_map(|file| DebugInfo::load(file, debug_path, &search));
             }
-            names.all(addresses, options)
+            names.find_frames(addresses, options)
         }
         Err(_) => AddressFrames::without_frames(addresses.len()),
     };
-    (frames, search.into_remarks())
+    (frames, search.into_warnings())
 }
 
-/// Whether a file lacks something that its debug file may have.
-fn lacks(file: &object::File<'_>, options: &SymbolizeOptions) -> bool {
-    let wants_debug = options.inline || options.lines;
-    file.symbols().next().is_none() || (wants_debug && file.section_by_name(".debug_info").is_none())
+/// Returns true if a file lacks symbols or debug information that are wanted.
+fn needs_debug_file(file: &object::File<'_>, options: &SymbolizeOptions) -> bool {
+    let wants_debug_info = options.inline || options.lines;
+    file.symbols().next().is_none() || (wants_debug_info && file.section_by_name(".debug_info").is_none())
 }
 
-/// The names in an object.
-struct Names<'a> {
-    table: SymbolTable<'a>,
+/// All sources of names for the code of an ELF file.
+struct ElfNames<'a> {
+    symbols: SymbolTable<'a>,
     plt: Plt<'a>,
-    debug: Option<DebugInformation<'a>>,
+    debug_info: Option<DebugInfo<'a>>,
     demangler: Demangler,
 }
 
-impl<'a> Names<'a> {
-    /// Those of the file itself and, where it was stripped, of its debug file.
-    fn symbols(file: &object::File<'a>, debug_file: Option<&object::File<'a>>, addresses: &[u64]) -> Self {
+/// A symbol or a PLT stub.
+#[derive(Clone, Copy)]
+struct NamedCode<'a> {
+    start: u64,
+    mangled_name: &'a [u8],
+    /// Follows the demangled name: `@plt` for stubs.
+    suffix: &'static [u8],
+}
+
+impl<'a> ElfNames<'a> {
+    /// Reads the symbols and stubs that cover `addresses`: from `.symtab` of the file or, if that is stripped, of its
+    /// debug file, or else from `.dynsym`.
+    fn read_symbols(file: &object::File<'a>, debug_file: Option<&object::File<'a>>, addresses: &[u64]) -> Self {
         let plt = Plt::read(file, addresses);
         let mut wanted = addresses.to_vec();
-        wanted.extend(plt.own_functions());
+        wanted.extend(plt.local_callees());
         wanted.sort_unstable();
-        let mut all = Selection::new(&wanted);
-        add(file, file.symbols(), &mut all);
-        if let Some(file) = debug_file.filter(|_| all.is_empty()) {
-            add(file, file.symbols(), &mut all);
+        let mut symbols = SymbolTableBuilder::new(&wanted);
+        add_functions(file, file.symbols(), &mut symbols);
+        if let Some(file) = debug_file.filter(|_| symbols.is_empty()) {
+            add_functions(file, file.symbols(), &mut symbols);
         }
-        if all.is_empty() {
-            add(file, file.dynamic_symbols(), &mut all);
+        if symbols.is_empty() {
+            add_functions(file, file.dynamic_symbols(), &mut symbols);
         }
-        Self { table: all.finish(), plt, debug: None, demangler: Demangler::default() }
+        Self { symbols: symbols.finish(), plt, debug_info: None, demangler: Demangler::default() }
     }
 
-    /// The frames at addresses, in ascending order.
-    fn all(&self, addresses: &[u64], options: &SymbolizeOptions) -> AddressFrames {
-        let mut named = AddressFrames::default();
+    /// Returns the frames of addresses, which are in ascending order.
+    fn find_frames(&self, addresses: &[u64], options: &SymbolizeOptions) -> AddressFrames {
+        let mut frames = AddressFrames::default();
         for address in addresses {
-            let symbol = self.symbol(*address);
-            if self.debug.is_some() {
-                named.push(self.frames(*address, symbol.map(|symbol| self.frame(symbol)), options));
-            } else if !symbol.is_some_and(|(start, ..)| named.repeat_last(start)) {
-                named.push(symbol.map(|symbol| self.frame(symbol)).into_iter().collect());
+            let code = self.find_code(*address);
+            if let Some(debug_info) = &self.debug_info {
+                frames.push(self.add_debug_info(debug_info, *address, code.map(|code| self.to_frame(code)), options));
+            } else if !code.is_some_and(|code| frames.repeat_last(code.start)) {
+                frames.push(code.map(|code| self.to_frame(code)).into_iter().collect());
             }
         }
-        named
+        frames
     }
 
-    /// The frames at an address, outermost first.
-    fn frames(&self, address: u64, symbol: Option<NamedFrame>, options: &SymbolizeOptions) -> Vec<NamedFrame> {
-        let Some(debug) = &self.debug else { return Vec::from_iter(symbol) };
+    /// Adds the source line and inlined functions at an address to the frame of its symbol. Returns the frames, outermost
+    /// first.
+    fn add_debug_info(
+        &self,
+        debug_info: &DebugInfo<'a>,
+        address: u64,
+        symbol: Option<NamedFrame>,
+        options: &SymbolizeOptions,
+    ) -> Vec<NamedFrame> {
         if !options.inline {
-            let source = debug.source(address);
+            let source = debug_info.find_source(address);
             return symbol.map(|symbol| NamedFrame { source, ..symbol }).into_iter().collect();
         }
-        let inlined = |Function { name, source }| NamedFrame {
-            name: self.demangler.demangle(&name),
-            has_symbol: true,
-            is_inlined: true,
-            start: None,
-            source,
-        };
-        let mut frames: Vec<_> = debug.functions(address, options.lines).into_iter().map(inlined).collect();
+        let functions = debug_info.find_functions(address, options.lines);
+        let mut frames: Vec<_> = functions.into_iter().map(|function| self.to_inlined_frame(function)).collect();
         match (frames.last_mut(), symbol) {
-            // The symbol tells more than the debug information: `parse.cold` and not `parse`.
+            // The symbol is more precise than the debug information: `parse.cold` instead of `parse`.
             (Some(last), Some(symbol)) => *last = NamedFrame { source: last.source.take(), ..symbol },
             (Some(last), None) => last.is_inlined = false,
             (None, symbol) => frames.extend(symbol),
@@ -105,33 +115,38 @@ impl<'a> Names<'a> {
         frames
     }
 
-    /// The symbol or stub at an address.
-    fn symbol(&self, address: u64) -> Option<Symbolic<'a>> {
-        let own = |address| self.table.find(address).map(|symbol| symbol.name);
-        let stub = self.plt.find(address).and_then(|(start, callee)| {
-            let name = match callee {
-                Callee::Named(name) => name,
-                Callee::Own(function) => own(function)?,
-            };
-            Some((start, name, &b"@plt"[..]))
-        });
-        stub.or_else(|| self.table.find(address).map(|symbol| (symbol.start, symbol.name, &b""[..])))
+    /// Returns the PLT stub or symbol that covers an address.
+    fn find_code(&self, address: u64) -> Option<NamedCode<'a>> {
+        self.find_stub(address).or_else(|| {
+            let symbol = self.symbols.find(address)?;
+            Some(NamedCode { start: symbol.start, mangled_name: symbol.name, suffix: b"" })
+        })
     }
 
-    fn frame(&self, (start, name, suffix): Symbolic<'a>) -> NamedFrame {
-        let name = [&self.demangler.demangle(name), suffix].concat();
-        NamedFrame { name, has_symbol: true, is_inlined: false, start: Some(start), source: None }
+    fn find_stub(&self, address: u64) -> Option<NamedCode<'a>> {
+        let (start, callee) = self.plt.find(address)?;
+        let mangled_name = match callee {
+            Callee::Symbol(name) => name,
+            Callee::Local(function) => self.symbols.find(function)?.name,
+        };
+        Some(NamedCode { start, mangled_name, suffix: b"@plt" })
+    }
+
+    fn to_frame(&self, code: NamedCode<'a>) -> NamedFrame {
+        NamedFrame::from_symbol([&self.demangler.demangle(code.mangled_name), code.suffix].concat(), code.start)
+    }
+
+    fn to_inlined_frame(&self, SourceFunction { mangled_name, source }: SourceFunction) -> NamedFrame {
+        let name = self.demangler.demangle(&mangled_name);
+        NamedFrame { name, has_symbol: true, is_inlined: true, start: None, source }
     }
 }
 
-/// Where a symbol or stub starts, its name, mangled, and what is added to that.
-type Symbolic<'a> = (u64, &'a [u8], &'static [u8]);
-
-/// Adds the functions of an object's table.
-fn add<'a, 'file>(
+/// Adds the functions of a symbol table.
+fn add_functions<'a, 'file>(
     file: &'file object::File<'a>,
     symbols: impl Iterator<Item = object::Symbol<'a, 'file>>,
-    all: &mut Selection<'a, '_>,
+    table: &mut SymbolTableBuilder<'a, '_>,
 ) where
     'a: 'file,
 {
@@ -143,22 +158,23 @@ fn add<'a, 'file>(
             continue;
         }
         let address = symbol.address();
-        all.add(address, || {
+        table.add(address, || {
+            // Names that begin with `$` are mapping symbols (`$x`, `$d`).
             let name = symbol.name_bytes().ok().filter(|name| !name.is_empty() && !name.starts_with(b"$"))?;
-            let visibility = match (symbol.is_weak(), symbol.is_global()) {
-                (true, _) => Visibility::Weak,
-                (false, true) => Visibility::Global,
-                (false, false) => Visibility::Local,
+            let binding = match (symbol.is_weak(), symbol.is_global()) {
+                (true, _) => Binding::Weak,
+                (false, true) => Binding::Global,
+                (false, false) => Binding::Local,
             };
-            let is_code = is_function || lies_in_code(file, &symbol);
-            is_code.then_some(Entry { address, size: symbol.size(), name, visibility })
+            let is_code = is_function || is_in_executable_section(file, &symbol);
+            is_code.then_some(Entry { address, size: symbol.size(), name, binding })
         });
     }
 }
 
-/// Whether a label marks code, as `_start` does: there are some in tables too, `GCC_except_table1`, that have no size and
-/// would reach to the first function.
-fn lies_in_code(file: &object::File<'_>, symbol: &object::Symbol<'_, '_>) -> bool {
+/// Returns true if a label marks code, like `_start`. Labels in data, like `GCC_except_table1`, have no size and would
+/// extend to the first function.
+fn is_in_executable_section(file: &object::File<'_>, symbol: &object::Symbol<'_, '_>) -> bool {
     let section = symbol.section_index().and_then(|index| file.section_by_index(index).ok());
     section.is_some_and(|section| match section.flags() {
         object::SectionFlags::Elf { sh_flags, .. } => sh_flags.contains(object::elf::SHF_EXECINSTR),

@@ -28,6 +28,18 @@ pub struct NamedFrame {
     pub source: Option<Vec<u8>>,
 }
 
+impl NamedFrame {
+    /// Returns the frame of a symbol that starts at `start`.
+    pub(in crate::perf) fn from_symbol(name: Vec<u8>, start: u64) -> Self {
+        Self { name, has_symbol: true, is_inlined: false, start: Some(start), source: None }
+    }
+
+    /// Returns the frame of code without a symbol.
+    pub(super) fn without_symbol(name: Vec<u8>) -> Self {
+        Self { name, has_symbol: false, is_inlined: false, start: None, source: None }
+    }
+}
+
 /// Indices into a list of frames: those of one address.
 pub(super) type FrameRange = Range<u32>;
 

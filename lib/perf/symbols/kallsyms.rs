@@ -1,4 +1,4 @@
-//! The kernel's own list of its symbols, `/proc/kallsyms`.
+//! Kernel symbols: the kernel's own list, `/proc/kallsyms`, or a copy of it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -6,77 +6,118 @@ use std::path::PathBuf;
 
 use bstr::ByteSlice;
 
-use super::table::{Entry, SymbolTable, Visibility};
+use super::frame::{AddressFrames, NamedFrame};
+use super::table::{Binding, Entry, SymbolTable};
 use crate::bytes::parse_hex;
+use crate::symbol_name::demangle::demangle;
 
-/// Where the names of a recording's kernel are.
+/// The source of kernel symbols for a recording.
 #[derive(Clone, Debug)]
-pub struct KernelNames {
-    /// A file such as `/proc/kallsyms`; `None` if there is none that fits.
+pub struct KernelSymbols {
+    /// A file in the format of `/proc/kallsyms`; `None` if none matches the recorded kernel.
     pub file: Option<PathBuf>,
-    /// A symbol and where it stood in the recording: the kernel may stand elsewhere each time it is started.
-    pub reference: Option<(Vec<u8>, u64)>,
+    /// A symbol with its address in the recorded kernel, if that is known. It tells how far to shift the file's
+    /// addresses: KASLR loads the kernel at a different address on each boot.
+    pub reference: Option<ReferenceSymbol>,
 }
 
-impl Default for KernelNames {
+/// A kernel symbol and its address while the recording was made (perf's `ref_reloc_sym`).
+#[derive(Clone, Debug)]
+pub struct ReferenceSymbol {
+    /// The symbol's name.
+    pub name: Vec<u8>,
+    /// Its address.
+    pub address: u64,
+}
+
+impl Default for KernelSymbols {
     fn default() -> Self {
         Self { file: Some(PathBuf::from("/proc/kallsyms")), reference: None }
     }
 }
 
-impl KernelNames {
-    /// Where a symbol of the kernel that runs here stands.
-    pub fn place_here(name: &[u8]) -> Option<u64> {
-        place(BufReader::new(File::open(Self::default().file?).ok()?), name)
+impl KernelSymbols {
+    /// Returns the address of a symbol in the running kernel.
+    pub fn address_in_running_kernel(name: &[u8]) -> Option<u64> {
+        find_address(BufReader::new(File::open(Self::default().file?).ok()?), name)
     }
 
-    /// The text, without what cannot be believed for the recording's kernel; and how much higher the recording's kernel stood.
-    pub fn read(&self) -> (Vec<u8>, u64) {
+    /// Reads the file. Returns the lines that apply to the recorded kernel, and the offset from their addresses to those
+    /// of the recorded kernel (modulo 2^64).
+    fn read(&self) -> (Vec<u8>, u64) {
         let text = self.file.as_ref().and_then(|file| std::fs::read(file).ok()).unwrap_or_default();
-        let shift = self
-            .reference
-            .as_ref()
-            .and_then(|(name, address)| Some(address.wrapping_sub(place(text.as_slice(), name)?)));
-        match shift {
+        match self.reference.as_ref().and_then(|reference| reference.offset_from(&text)) {
             None | Some(0) => (text, 0),
-            // Modules are moved each for itself.
-            Some(shift) => {
+            // Each module is loaded at an address of its own, so a different boot tells nothing about modules.
+            Some(offset) => {
                 let lines = text.split_inclusive(|byte| *byte == b'\n');
-                (lines.filter(|line| !line.trim_ascii_end().ends_with(b"]")).flatten().copied().collect(), shift)
+                (lines.filter(|line| !line.trim_ascii_end().ends_with(b"]")).flatten().copied().collect(), offset)
             }
         }
     }
 }
 
-/// Where a symbol stands. No more is read than up to it: the kernel writes the text while it is read, and it is long.
-pub fn place(text: impl BufRead, name: &[u8]) -> Option<u64> {
+impl ReferenceSymbol {
+    /// Returns the offset from the symbol's address in `text` to its recorded address (modulo 2^64).
+    fn offset_from(&self, text: &[u8]) -> Option<u64> {
+        Some(self.address.wrapping_sub(find_address(text, &self.name)?))
+    }
+}
+
+/// Returns the frames of kernel addresses, which are in ascending order, and warnings.
+pub fn find_frames(symbols: &KernelSymbols, mut addresses: Vec<u64>) -> (AddressFrames, Vec<String>) {
+    let (text, offset) = symbols.read();
+    if !text.is_empty() && is_hidden(&text) {
+        let warning = "the kernel hides its symbols: kernel frames have no names (sudo sysctl kernel.kptr_restrict=0)";
+        return (AddressFrames::without_frames(addresses.len()), vec![warning.to_owned()]);
+    }
+    addresses.iter_mut().for_each(|address| *address = address.wrapping_sub(offset));
+    let table = parse(&text, &addresses);
+    let mut frames = AddressFrames::default();
+    for address in addresses {
+        let Some(symbol) = table.find(address) else {
+            frames.push(Vec::new());
+            continue;
+        };
+        let start = symbol.start.wrapping_add(offset);
+        if !frames.repeat_last(start) {
+            frames.push(vec![NamedFrame::from_symbol(demangle(symbol.name).into_owned(), start)]);
+        }
+    }
+    (frames, Vec::new())
+}
+
+/// Finds a symbol's address. Reads no further than its line, because the kernel generates the long text as it is read.
+fn find_address(text: impl BufRead, name: &[u8]) -> Option<u64> {
     let mut lines = text.split(b'\n').map_while(Result::ok);
     let line = lines.find(|line| line.strip_suffix(name).is_some_and(|before| before.ends_with(b" ")))?;
     let address = line.split(|byte| *byte == b' ').next()?;
     u64::from_str_radix(std::str::from_utf8(address).ok()?, 16).ok()
 }
 
-/// Whether the text shows addresses: the kernel prints zeros to those who may not know.
-pub fn is_hidden(text: &[u8]) -> bool {
+/// Returns true if all addresses are zero, as the kernel prints them for readers without privileges.
+fn is_hidden(text: &[u8]) -> bool {
     text.split(|byte| *byte == b'\n').take(64).all(|line| line.starts_with(b"0000000000000000 ") || line.is_empty())
 }
 
-/// The functions in the text at some addresses, in ascending order: lines of `ADDRESS TYPE NAME`, with `[MODULE]` behind
-/// those of modules.
-pub fn parse<'a>(text: &'a [u8], wanted: &[u64]) -> SymbolTable<'a> {
-    let entries = ByteSlice::lines(text).filter_map(|line| {
-        let (address, rest) = line.split_at(memchr::memchr(b' ', line)?);
-        let visibility = match rest.get(1)? {
-            b'T' => Visibility::Global,
-            b't' => Visibility::Local,
-            b'W' | b'w' => Visibility::Weak,
-            _ => return None,
-        };
-        let name = rest.get(3..)?;
-        let name = &name[..memchr::memchr2(b' ', b'\t', name).unwrap_or(name.len())];
-        Some(Entry { address: parse_hex(address)?, size: 0, name, visibility })
-    });
-    SymbolTable::of(wanted, entries)
+/// Parses the functions that cover `addresses`, which are in ascending order.
+///
+/// Lines have the form `ADDRESS TYPE NAME`, followed by `[MODULE]` in modules.
+fn parse<'a>(text: &'a [u8], addresses: &[u64]) -> SymbolTable<'a> {
+    SymbolTable::from_entries(addresses, ByteSlice::lines(text).filter_map(parse_line))
+}
+
+fn parse_line(line: &[u8]) -> Option<Entry<'_>> {
+    let (address, rest) = line.split_at(memchr::memchr(b' ', line)?);
+    let binding = match rest.get(1)? {
+        b'T' => Binding::Global,
+        b't' => Binding::Local,
+        b'W' | b'w' => Binding::Weak,
+        _ => return None,
+    };
+    let name = rest.get(3..)?;
+    let name = &name[..memchr::memchr2(b' ', b'\t', name).unwrap_or(name.len())];
+    Some(Entry { address: parse_hex(address)?, size: 0, name, binding })
 }
 
 #[cfg(test)]

@@ -1,128 +1,104 @@
-//! Names for places in the code: each place once, each object once, on all cores.
+//! Symbolizes all locations of a recording: each location once, each object once, on all cores.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::frame::{AddressFrames, FrameRange, NamedFrame, SymbolizeOptions};
-use super::kallsyms::KernelNames;
 use super::{elf, kallsyms};
 use crate::parallel::{self, cores};
 use crate::perf::location::Location;
 use crate::perf::objects::object::{Object, ObjectId};
 use crate::perf::objects::registry::Objects;
-use crate::symbol_name::demangle::demangle;
 
-/// Frames for all places of a recording.
+/// The frames of all locations of a recording.
 #[derive(Debug, Default)]
-pub struct Symbolized {
+pub struct LocationFrames {
     frames: Vec<NamedFrame>,
-    spans: Vec<FrameRange>,
-    remarks: Vec<String>,
+    /// By location number.
+    ranges: Vec<FrameRange>,
+    warnings: Vec<String>,
 }
 
-impl Symbolized {
-    /// All frames.
+impl LocationFrames {
+    /// Returns all frames.
     pub fn frames(&self) -> &[NamedFrame] {
         &self.frames
     }
 
-    /// Where the frames of a place stand among them, outermost first: more than one where calls were inlined. Places in
-    /// the same function may have the same ones.
-    pub fn span(&self, location: u32) -> Range<usize> {
-        let span = &self.spans[location as usize];
-        span.start as usize..span.end as usize
+    /// Returns the range of a location's frames in [`frames`](Self::find_frames), outermost first.
+    ///
+    /// A location has several frames if calls were inlined there. Locations in the same function may share a range.
+    pub fn range(&self, location: u32) -> Range<usize> {
+        let range = &self.ranges[location as usize];
+        range.start as usize..range.end as usize
     }
 
-    /// What the user should know of names that are missing.
-    pub fn remarks(&self) -> &[String] {
-        &self.remarks
+    /// Returns messages that explain missing names.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 }
 
-/// Names all places.
-pub fn symbolize(objects: &Objects, locations: &[Location], options: &SymbolizeOptions) -> Symbolized {
-    let jobs = jobs(objects, locations);
-    let done = parallel::map(&jobs, cores(), |(object, places)| {
-        let places: Vec<Location> = places.iter().map(|place| locations[*place as usize]).collect();
-        name_all(objects, *object, &places, options)
+/// The locations of one object, which one thread symbolizes.
+struct Job {
+    object: ObjectId,
+    /// Location numbers, in ascending order of their addresses.
+    locations: Vec<u32>,
+}
+
+/// Finds the frames of all locations.
+pub fn symbolize(objects: &Objects, locations: &[Location], options: &SymbolizeOptions) -> LocationFrames {
+    let jobs = group_by_object(objects, locations);
+    let results = parallel::map(&jobs, cores(), |job| {
+        let locations: Vec<Location> = job.locations.iter().map(|number| locations[*number as usize]).collect();
+        symbolize_object(objects, job.object, &locations, options)
     });
-    let mut symbolized = Symbolized { spans: vec![0..0; locations.len()], ..Symbolized::default() };
-    for ((_, places), (names, remarks)) in jobs.iter().zip(done) {
-        let before = u32::try_from(symbolized.frames.len()).expect("fewer than 2^32 frames");
-        for (place, span) in places.iter().zip(names.ranges) {
-            symbolized.spans[*place as usize] = before + span.start..before + span.end;
+    let mut all = LocationFrames { ranges: vec![0..0; locations.len()], ..LocationFrames::default() };
+    for (job, (found, warnings)) in jobs.iter().zip(results) {
+        let offset = u32::try_from(all.frames.len()).expect("fewer than 2^32 frames");
+        for (location, range) in job.locations.iter().zip(found.ranges) {
+            all.ranges[*location as usize] = offset + range.start..offset + range.end;
         }
-        symbolized.frames.extend(names.frames);
-        symbolized.remarks.extend(remarks);
+        all.frames.extend(found.frames);
+        all.warnings.extend(warnings);
     }
-    symbolized
+    all
 }
 
-/// The places of each object, those with most work first.
-fn jobs(objects: &Objects, locations: &[Location]) -> Vec<(ObjectId, Vec<u32>)> {
-    let mut jobs: Vec<(ObjectId, Vec<u32>)> = objects.iter().map(|(id, _)| (id, Vec::new())).collect();
-    for (place, location) in locations.iter().enumerate() {
-        jobs[location.object.0 as usize].1.push(place as u32);
+/// Groups locations by object, the object with most locations first.
+fn group_by_object(objects: &Objects, locations: &[Location]) -> Vec<Job> {
+    let mut jobs: Vec<Job> = objects.iter().map(|(object, _)| Job { object, locations: Vec::new() }).collect();
+    for (number, location) in locations.iter().enumerate() {
+        jobs[location.object.index()].locations.push(number as u32);
     }
-    jobs.retain(|(_, places)| !places.is_empty());
-    jobs.sort_by_key(|(_, places)| std::cmp::Reverse(places.len()));
-    for (_, places) in &mut jobs {
-        // In order, each unit of debug information is visited once.
-        places.sort_unstable_by_key(|place| locations[*place as usize].address);
+    jobs.retain(|job| !job.locations.is_empty());
+    jobs.sort_by_key(|job| Reverse(job.locations.len()));
+    for job in &mut jobs {
+        // In address order, each unit of debug information is visited once.
+        job.locations.sort_unstable_by_key(|number| locations[*number as usize].address);
     }
     jobs
 }
 
-/// Frames for places, in ascending order, in an object, and what the user should know.
-fn name_all(
+/// Returns the frames of an object's locations, which are in ascending order of their addresses, and warnings.
+fn symbolize_object(
     objects: &Objects,
     object: ObjectId,
-    places: &[Location],
+    locations: &[Location],
     options: &SymbolizeOptions,
 ) -> (AddressFrames, Vec<String>) {
     let object = objects.get(object);
-    let addresses: Vec<u64> = places.iter().map(|place| place.address).collect();
-    let (mut names, remarks) = match object {
+    let addresses: Vec<u64> = locations.iter().map(|location| location.address).collect();
+    let (mut frames, warnings) = match object {
         Object::Unknown | Object::Missing { .. } => (AddressFrames::without_frames(addresses.len()), Vec::new()),
-        Object::Kernel => kernel_names(&objects.kernel, addresses),
-        Object::Jit { pid, .. } => objects.jit_code.frames(*pid, places, options.lines),
-        Object::Elf(elf) => elf::frames(elf, &addresses, options),
+        Object::Kernel => kallsyms::find_frames(&objects.kernel, addresses),
+        Object::Jit { pid, .. } => objects.jit_code.find_frames(*pid, locations, options.lines),
+        Object::Elf(elf) => elf::find_frames(elf, &addresses, options),
     };
     if let Object::Elf(elf) = object {
-        // Symbols and debug information are many times what ran of the file.
-        elf.bytes().let_go();
+        // Symbols and debug information take many times the memory of the code that ran.
+        elf.bytes().release();
     }
-    names.fill_missing(NamedFrame {
-        name: object.frame(),
-        has_symbol: false,
-        is_inlined: false,
-        start: None,
-        source: None,
-    });
-    (names, remarks)
-}
-
-fn kernel_names(names: &KernelNames, mut addresses: Vec<u64>) -> (AddressFrames, Vec<String>) {
-    let (text, shift) = names.read();
-    if !text.is_empty() && kallsyms::is_hidden(&text) {
-        let remark = "the kernel hides its symbols: kernel frames have no names (sudo sysctl kernel.kptr_restrict=0)";
-        return (AddressFrames::without_frames(addresses.len()), vec![remark.to_owned()]);
-    }
-    addresses.iter_mut().for_each(|address| *address = address.wrapping_sub(shift));
-    let table = kallsyms::parse(&text, &addresses);
-    let mut named = AddressFrames::default();
-    for address in addresses {
-        let symbol = table.find(address).map(|symbol| (symbol.start.wrapping_add(shift), symbol.name));
-        if symbol.is_some_and(|(start, _)| named.repeat_last(start)) {
-            continue;
-        }
-        let frame = |(start, name)| NamedFrame {
-            name: demangle(name).into_owned(),
-            has_symbol: true,
-            is_inlined: false,
-            start: Some(start),
-            source: None,
-        };
-        named.push(symbol.map(frame).into_iter().collect());
-    }
-    (named, Vec::new())
+    frames.fill_missing(NamedFrame::without_symbol(object.frame_without_symbol()));
+    (frames, warnings)
 }

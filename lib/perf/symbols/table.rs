@@ -1,118 +1,130 @@
-//! A table of symbols: which function an address belongs to.
+//! A table that maps addresses to symbols.
 
-/// A function's place and name.
+/// A function's address range and name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbol<'a> {
-    /// Its first address.
+    /// The first address.
     pub start: u64,
-    /// The address behind its last.
+    /// The address after the last one.
     pub end: u64,
-    /// Its name, as it stands in the table.
+    /// The name, still mangled.
     pub name: &'a [u8],
 }
 
-/// A symbol as a table lists it.
+/// An entry of an object's symbol table.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
-    /// Its address.
+    /// The first address.
     pub address: u64,
-    /// Its size; 0 if not known: it then reaches to the next one.
+    /// The size in bytes; 0 if unknown: the symbol then ends at the next one.
     pub size: u64,
-    /// Its name.
+    /// The name, still mangled.
     pub name: &'a [u8],
-    /// How visible it is; of several names for one place the most visible is taken.
-    pub visibility: Visibility,
+    /// The binding, which decides between several symbols at one address.
+    pub binding: Binding,
 }
 
-/// How visible a symbol is, the least first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Visibility {
-    /// May be replaced by another of its name.
+/// The binding of a symbol (ELF's `STB_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binding {
+    /// Another symbol of the same name may replace it.
     Weak,
-    /// Seen within its file.
+    /// Visible within its file.
     Local,
-    /// Seen everywhere.
+    /// Visible everywhere.
     Global,
 }
 
-/// Symbols by address: of all that an object has only those that matter to the addresses that are asked about. Most
-/// objects have a hundred times as many, and neither time nor room is to be spent on them.
+/// The symbols that cover a given list of addresses.
+///
+/// A recording hits about one symbol in a hundred, so the table stores these alone: the others cost neither time nor
+/// memory.
 #[derive(Debug, Default)]
 pub struct SymbolTable<'a> {
+    /// In ascending order of their starts.
     symbols: Vec<Symbol<'a>>,
 }
 
-/// A table in the making.
+/// Builds a [`SymbolTable`] from the entries of an object's symbol table.
 #[derive(Debug)]
-pub struct Selection<'a, 'w> {
-    /// In ascending order.
-    wanted: &'w [u64],
-    /// For each of these, the last symbol that starts there or, if so, between it and the one before.
-    last: Vec<Option<Entry<'a>>>,
-    /// Where among these the symbol stands that was added last.
-    first: usize,
-    has_seen_any: bool,
+pub struct SymbolTableBuilder<'a, 'w> {
+    /// The addresses to look up later, in ascending order.
+    addresses: &'w [u64],
+    /// For each address, the last symbol that starts at it or between it and the previous address.
+    nearest: Vec<Option<Entry<'a>>>,
+    /// The index in `nearest` where the latest symbol belongs.
+    latest: usize,
+    has_symbols: bool,
 }
 
-impl<'a, 'w> Selection<'a, 'w> {
-    /// For these addresses, in ascending order.
-    pub fn new(wanted: &'w [u64]) -> Self {
-        Self { wanted, last: vec![None; wanted.len()], first: 0, has_seen_any: false }
+impl<'a, 'w> SymbolTableBuilder<'a, 'w> {
+    /// Creates a builder for `addresses`, which are in ascending order.
+    pub fn new(addresses: &'w [u64]) -> Self {
+        Self { addresses, nearest: vec![None; addresses.len()], latest: 0, has_symbols: false }
     }
 
-    /// Takes in a symbol that starts at an address; what else there is to it is asked for only if that matters. `None` if
-    /// it is no symbol after all.
+    /// Adds a symbol that starts at `address`.
+    ///
+    /// `read_entry` is called only if the symbol may cover one of the addresses. It returns `None` if the entry is not
+    /// a function after all.
     #[inline]
-    pub fn add(&mut self, address: u64, entry: impl FnOnce() -> Option<Entry<'a>>) {
-        let is_first = |at: usize| {
-            let (before, after) = self.wanted.split_at(at);
-            before.last().is_none_or(|last| *last < address) && after.first().is_none_or(|first| *first >= address)
-        };
-        // Tables are in order, or nearly so.
-        if !is_first(self.first) {
-            self.first = self.wanted.partition_point(|wanted| *wanted < address);
+    pub fn add(&mut self, address: u64, read_entry: impl FnOnce() -> Option<Entry<'a>>) {
+        // Symbol tables are almost sorted, so most symbols belong where the previous one did.
+        if !self.belongs_at(self.latest, address) {
+            self.latest = self.addresses.partition_point(|wanted| *wanted < address);
         }
-        let first = self.first;
-        let matters = self.last.get(first).is_some_and(|last| last.is_none_or(|last| last.address <= address));
-        if (matters || !self.has_seen_any)
-            && let Some(entry) = entry()
+        let index = self.latest;
+        let is_nearest =
+            self.nearest.get(index).is_some_and(|nearest| nearest.is_none_or(|nearest| nearest.address <= address));
+        if (is_nearest || !self.has_symbols)
+            && let Some(entry) = read_entry()
         {
-            self.has_seen_any = true;
-            if let Some(last) = self.last.get_mut(first).filter(|_| matters)
-                && last.is_none_or(|last| last.address < address || merit(&entry) > merit(&last))
+            self.has_symbols = true;
+            if let Some(nearest) = self.nearest.get_mut(index).filter(|_| is_nearest)
+                && nearest.is_none_or(|nearest| nearest.address < address || rank(&entry) > rank(&nearest))
             {
-                *last = Some(entry);
+                *nearest = Some(entry);
             }
         }
     }
 
-    /// Whether there was no symbol at all.
-    pub fn is_empty(&self) -> bool {
-        !self.has_seen_any
+    /// Returns true if `index` is that of the first address that is not below a symbol's start.
+    fn belongs_at(&self, index: usize, start: u64) -> bool {
+        let (before, after) = self.addresses.split_at(index);
+        before.last().is_none_or(|last| *last < start) && after.first().is_none_or(|first| *first >= start)
     }
 
-    /// The table.
+    /// Returns true if no symbol was added, not even one that covers none of the addresses.
+    pub fn is_empty(&self) -> bool {
+        !self.has_symbols
+    }
+
+    /// Returns the table.
     pub fn finish(self) -> SymbolTable<'a> {
-        let symbol = |Entry { address, size, name, .. }| {
-            // One without a size reaches to the next, which is not before any address that finds this one.
-            let end = if size == 0 { u64::MAX } else { address.saturating_add(size) };
-            Symbol { start: address, end, name }
-        };
-        SymbolTable { symbols: self.last.into_iter().flatten().map(symbol).collect() }
+        SymbolTable { symbols: self.nearest.into_iter().flatten().map(Symbol::from).collect() }
+    }
+}
+
+impl<'a> From<Entry<'a>> for Symbol<'a> {
+    fn from(Entry { address, size, name, .. }: Entry<'a>) -> Self {
+        // A symbol without a size ends at the next one. No address that finds this symbol lies beyond the next one's
+        // start, so the end needs no limit.
+        let end = if size == 0 { u64::MAX } else { address.saturating_add(size) };
+        Self { start: address, end, name }
     }
 }
 
 impl<'a> SymbolTable<'a> {
-    /// Of these symbols.
-    pub fn of(wanted: &[u64], entries: impl IntoIterator<Item = Entry<'a>>) -> Self {
-        let mut selection = Selection::new(wanted);
+    /// Builds the table of the entries that cover `addresses`, which are in ascending order.
+    pub fn from_entries(addresses: &[u64], entries: impl IntoIterator<Item = Entry<'a>>) -> Self {
+        let mut builder = SymbolTableBuilder::new(addresses);
         for entry in entries {
-            selection.add(entry.address, || Some(entry));
+            builder.add(entry.address, || Some(entry));
         }
-        selection.finish()
+        builder.finish()
     }
 
-    /// The symbol that covers an address, which is one of those that the table was made for.
+    /// Returns the symbol that covers `address`, which must be one that the table was built for.
     pub fn find(&self, address: u64) -> Option<Symbol<'a>> {
         let after = self.symbols.partition_point(|symbol| symbol.start <= address);
         let symbol = *self.symbols.get(after.checked_sub(1)?)?;
@@ -120,19 +132,22 @@ impl<'a> SymbolTable<'a> {
     }
 }
 
-/// What makes one of several names for one place the better: perf's rules (`choose_best_symbol` in its `symbol.c`), so that
-/// a function has the same name here and there: with a size, not weak, global, fewer leading underscores, longer. Of equals
-/// the first in the table stays.
+/// Returns the rank of a symbol among those at the same address: the highest names the function, the first of equals.
 ///
-/// Two names are not perf's. It gives a size to the last of several kernel symbols at one address alone, before these rules
-/// are asked: `__pi_memcpy`, which is `memcpy` here. And it prints the version that a linker wrote behind a name in `.symtab`,
-/// `free@@GLIBC_2.2.5`: here all versions of a function are one frame.
-fn merit(entry: &Entry<'_>) -> (bool, bool, bool, usize, usize) {
+/// The rules are those of perf (`choose_best_symbol` in `symbol.c`), so that both show the same names: prefer a symbol
+/// with a size, then one that is not weak, then a global one, then fewer leading underscores, then a longer name.
+///
+/// Two kinds of names still differ from perf's:
+/// - Of several kernel symbols at one address, perf gives a size only to the last, before it applies these rules. It
+///   therefore prints `__pi_memcpy` where we print `memcpy`.
+/// - perf prints the version that linkers append to names in `.symtab` (`free@@GLIBC_2.2.5`). Here all versions of a
+///   function are one frame.
+fn rank(entry: &Entry<'_>) -> (bool, bool, bool, usize, usize) {
     let underscores = entry.name.iter().take_while(|byte| **byte == b'_').count();
     (
         entry.size > 0,
-        entry.visibility != Visibility::Weak,
-        entry.visibility == Visibility::Global,
+        entry.binding != Binding::Weak,
+        entry.binding == Binding::Global,
         usize::MAX - underscores,
         entry.name.len(),
     )
@@ -140,49 +155,44 @@ fn merit(entry: &Entry<'_>) -> (bool, bool, bool, usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, SymbolTable, Visibility};
+    use super::{Binding, Entry, SymbolTable};
 
-    const WANTED: [u64; 6] = [99, 105, 109, 110, 139, 145];
+    const ADDRESSES: [u64; 6] = [99, 105, 109, 110, 139, 145];
 
-    fn entry(address: u64, size: u64, name: &'static str, visibility: Visibility) -> Entry<'static> {
-        Entry { address, size, name: name.as_bytes(), visibility }
+    fn entry(address: u64, size: u64, name: &'static str, binding: Binding) -> Entry<'static> {
+        Entry { address, size, name: name.as_bytes(), binding }
     }
 
     #[test]
-    fn sizes_are_honoured_and_missing_ones_reach_to_the_next() {
-        let table = SymbolTable::of(
-            &WANTED,
+    fn ends_a_symbol_by_its_size_or_at_the_next_symbol() {
+        let table = SymbolTable::from_entries(
+            &ADDRESSES,
             [
-                entry(100, 10, "sized", Visibility::Global),
-                entry(120, 0, "_start", Visibility::Global),
-                entry(140, 5, "after", Visibility::Local),
+                entry(100, 10, "sized", Binding::Global),
+                entry(120, 0, "_start", Binding::Global),
+                entry(140, 5, "after", Binding::Local),
             ],
         );
-        let name = |address| table.find(address).map(|symbol| std::str::from_utf8(symbol.name).unwrap());
-        assert_eq!(name(99), None);
-        assert_eq!(name(109), Some("sized"));
-        assert_eq!(name(110), None);
-        assert_eq!(name(139), Some("_start"));
-        assert_eq!(name(145), None);
+        let names =
+            ADDRESSES.map(|address| table.find(address).map(|symbol| std::str::from_utf8(symbol.name).unwrap()));
+        assert_eq!(names, [None, Some("sized"), Some("sized"), None, Some("_start"), None]);
     }
 
     #[test]
-    fn the_best_of_several_names_is_taken() {
-        let table = SymbolTable::of(
-            &WANTED,
+    fn prefers_the_name_that_perf_prefers() {
+        let table = SymbolTable::from_entries(
+            &ADDRESSES,
             [
-                entry(100, 10, "__libc_free", Visibility::Global),
-                entry(100, 10, "cfree", Visibility::Weak),
-                entry(100, 10, "free", Visibility::Global),
+                entry(100, 10, "__libc_free", Binding::Global),
+                entry(100, 10, "cfree", Binding::Weak),
+                entry(100, 10, "free", Binding::Global),
             ],
         );
         assert_eq!(table.find(105).unwrap().name, b"free");
         let locals = ["__GI___openat", "__libc_openat64", "__openat64", "__GI___openat64"];
-        let locals = locals.map(|name| entry(100, 10, name, Visibility::Local));
-        let weak = [entry(100, 10, "openat64", Visibility::Weak)];
-        assert_eq!(
-            SymbolTable::of(&WANTED, locals.into_iter().chain(weak)).find(105).unwrap().name,
-            b"__libc_openat64"
-        );
+        let locals = locals.map(|name| entry(100, 10, name, Binding::Local));
+        let weak = [entry(100, 10, "openat64", Binding::Weak)];
+        let table = SymbolTable::from_entries(&ADDRESSES, locals.into_iter().chain(weak));
+        assert_eq!(table.find(105).unwrap().name, b"__libc_openat64");
     }
 }

@@ -23,7 +23,7 @@ impl<'a> Code<'a> {
     /// Returns the code at an address of a mapping. `None` if the mapping is not of an ELF file.
     pub(super) fn find(mapping: Mapping, address: u64, objects: &'a Objects) -> Option<Self> {
         let Object::Elf(elf) = objects.get(mapping.object) else { return None };
-        let svma = elf.address_of((address - mapping.start).wrapping_add(mapping.offset))?;
+        let svma = elf.address_of_offset((address - mapping.start).wrapping_add(mapping.offset))?;
         Some(Self { object: mapping.object, elf, svma })
     }
 

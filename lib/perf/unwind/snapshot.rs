@@ -28,6 +28,6 @@ impl<'a> ProcessSnapshot<'a> {
 
     /// Returns the unwind information of JIT code at an address, if the compiler wrote it to its jitdump.
     pub(super) fn find_jit_cfi(&self, address: u64) -> Option<&'a CfiTable> {
-        self.objects.jit_code.dump(self.pid)?.find(address, self.time)?.unwinding()
+        self.objects.jit_code.jitdump(self.pid)?.find(address, self.time)?.cfi()
     }
 }

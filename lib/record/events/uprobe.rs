@@ -8,7 +8,7 @@ use std::path::Path;
 use bstr::ByteSlice as _;
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolFlags, SymbolKind, elf};
 
-use crate::perf::symbols::debug_file::Search;
+use crate::perf::symbols::debug_file::DebugFileSearch;
 use crate::symbol_name::demangle::demangle;
 use crate::{Error, io_error_text};
 
@@ -58,7 +58,7 @@ fn locate(path: &Path, file: &[u8], symbol: &str) -> Result<u64, String> {
     let address = match symbol.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16)) {
         Some(Ok(address)) => address,
         _ => {
-            let found = Search::new(path, None, false).debug_file(&file);
+            let found = DebugFileSearch::new(path, None, false).find_debug_file(&file);
             let debug_file = found.as_ref().and_then(|found| object::File::parse(&*found.bytes).ok());
             let mut all = functions(&file);
             all.extend(debug_file.iter().flat_map(functions));

@@ -17,8 +17,8 @@ use crate::perf::objects::object::Object;
 use crate::perf::objects::registry::KERNEL;
 use crate::perf::recording::{Kept, Recording};
 use crate::perf::symbols::frame::{NamedFrame, SymbolizeOptions};
-use crate::perf::symbols::kallsyms::KernelNames;
-use crate::perf::symbols::symbolize::{Symbolized, symbolize};
+use crate::perf::symbols::kallsyms::KernelSymbols;
+use crate::perf::symbols::symbolize::{LocationFrames, symbolize};
 use crate::profile::{FrameId, SampleWeight, Weight, Weights};
 use crate::symbol_name::simplify;
 
@@ -36,7 +36,7 @@ pub(super) fn fold(samples: &mut Samples<'_>, options: &Options, sink: &mut Sink
     remarks.extend(missing_files(recording));
     let wanted = SymbolizeOptions { inline: !options.no_inline, lines: options.srcline, debuginfod: false };
     let symbols = symbolize(&recording.objects, recording.locations(), &wanted);
-    remarks.extend(symbols.remarks().iter().cloned());
+    remarks.extend(symbols.warnings().iter().cloned());
     let mut names = Names::new(options, &symbols, recording, sink);
     let weigh = |samples: u64, period: u128| match recording.options.weight {
         SampleWeight::Samples => Weight::new(samples),
@@ -76,8 +76,8 @@ fn kernel_names(
     options: &Options,
     in_kernel: bool,
     remarks: &mut Vec<String>,
-) -> Result<KernelNames, Error> {
-    let local = KernelNames { reference: machine.reference.clone(), ..KernelNames::default() };
+) -> Result<KernelSymbols, Error> {
+    let local = KernelSymbols { reference: machine.reference.clone(), ..KernelSymbols::default() };
     if let Some(file) = &options.kallsyms {
         // Read later: what cannot be is said now.
         let name = file.display().to_string();
@@ -85,7 +85,7 @@ fn kernel_names(
         if !symbols.split(|byte| *byte == b'\n').any(is_symbol) {
             return Err(Error::Unreadable { name, what: "no list of kernel symbols".to_owned() });
         }
-        return Ok(KernelNames { file: Some(file.clone()), ..local });
+        return Ok(KernelSymbols { file: Some(file.clone()), ..local });
     }
     let running = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let is_this_one = match (&machine.kernel, &machine.release) {
@@ -102,7 +102,7 @@ fn kernel_names(
         remarks.push(format!("kernel functions have no names: recorded on {release}; --kallsyms FILE names them"));
     }
     let file: Option<PathBuf> = cached;
-    Ok(KernelNames { file, ..local })
+    Ok(KernelSymbols { file, ..local })
 }
 
 /// The files that were run and are not there, each once.
@@ -112,8 +112,8 @@ fn missing_files(recording: &Recording) -> Vec<String> {
         hit[location.object.index()] = true;
     }
     let missing = recording.objects.iter().filter(|(id, _)| hit[id.index()]).filter_map(|(_, object)| match object {
-        Object::Missing { path, why } if !path.starts_with(b"[vsyscall]") => {
-            Some(format!("no names from {}: {why}", String::from_utf8_lossy(path)))
+        Object::Missing { path, reason } if !path.starts_with(b"[vsyscall]") => {
+            Some(format!("no names from {}: {reason}", String::from_utf8_lossy(path)))
         }
         _ => None,
     });
@@ -126,7 +126,7 @@ fn missing_files(recording: &Recording) -> Vec<String> {
 /// The frames of every place, found out when they are first asked for.
 struct Names<'a> {
     naming: Naming,
-    symbols: &'a Symbolized,
+    symbols: &'a LocationFrames,
     recording: &'a Recording,
     /// For threads that run Java, and for others: where a place's frames stand. By what its frames are called before they
     /// are tidied, which many places have in common; or by place, if they are to tell their addresses.
@@ -147,7 +147,7 @@ struct Place {
 }
 
 impl<'a> Names<'a> {
-    fn new(options: &Options, symbols: &'a Symbolized, recording: &'a Recording, sink: &mut Sink) -> Self {
+    fn new(options: &Options, symbols: &'a LocationFrames, recording: &'a Recording, sink: &mut Sink) -> Self {
         let by_place = options.addrs;
         let none = vec![None; if by_place { recording.locations().len() } else { symbols.frames().len() }];
         let truncated = sink.intern(TRUNCATED);
@@ -194,7 +194,7 @@ impl<'a> Names<'a> {
     }
 
     fn key(&self, place: u32) -> usize {
-        if self.by_place { place as usize } else { self.symbols.span(place).start }
+        if self.by_place { place as usize } else { self.symbols.range(place).start }
     }
 
     fn name(&mut self, place: u32, java: bool, sink: &mut Sink) -> Place {
@@ -202,7 +202,7 @@ impl<'a> Names<'a> {
         let object = self.recording.objects.get(location.object);
         let address = format!("{:x}", location.ip);
         let (mut start, mut is_root) = (self.frames.len() as u32, false);
-        for named in &self.symbols.frames()[self.symbols.span(place)] {
+        for named in &self.symbols.frames()[self.symbols.range(place)] {
             let module = module(object, named);
             let symbol: &[u8] = if named.has_symbol { &named.name } else { b"" };
             let frame =

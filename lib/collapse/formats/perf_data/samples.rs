@@ -9,6 +9,7 @@ use crate::perf::data::files::FileSearch;
 use crate::perf::event::{self, Event, Mmap, Sample, Stamp, sample_type as bit};
 use crate::perf::objects::registry::Objects;
 use crate::perf::recording::{self, Recording, ThreadBy};
+use crate::perf::symbols::kallsyms::ReferenceSymbol;
 use crate::profile::{SampleWeight, Weight};
 
 /// The samples of one recording.
@@ -39,7 +40,7 @@ pub(super) struct Machine {
     /// The kernel's build-id.
     pub(super) kernel: Option<Vec<u8>>,
     /// A symbol of the kernel, and where it stood.
-    pub(super) reference: Option<(Vec<u8>, u64)>,
+    pub(super) reference: Option<ReferenceSymbol>,
     /// Whether what it says behind the records is not there whole.
     pub(super) is_cut: bool,
     /// Whether stacks were copied, to be unwound later.
@@ -170,7 +171,7 @@ impl<'a> Samples<'a> {
     /// A mapping of the kernel's own is named by a symbol and tells that symbol's address.
     fn learn_kernel_place(&mut self, mmap: &Mmap<'_>) {
         if let Some(symbol) = mmap.path.strip_prefix(b"[kernel.kallsyms]").filter(|symbol| !symbol.is_empty()) {
-            self.machine.reference = Some((symbol.to_vec(), mmap.offset));
+            self.machine.reference = Some(ReferenceSymbol { name: symbol.to_vec(), address: mmap.offset });
         }
     }
 

@@ -5,7 +5,7 @@ use aya::maps::{Array, MapData, MapError, PerCpuArray};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::table::{self, Table};
-use crate::perf::symbols::kallsyms::KernelNames;
+use crate::perf::symbols::kallsyms::KernelSymbols;
 use crate::record::sys;
 
 /// `struct block`: two stacks by their hashes, a process, and a thread's name in two words.
@@ -119,7 +119,7 @@ impl Tables {
             stacks: Table::of(program, "stacks")?,
             counts: table::map(program, "counted")?.try_into()?,
             control: table::map(program, "controls")?.try_into()?,
-            caller: KernelNames::place_here(b"__traceiter_sched_switch").unwrap_or(0),
+            caller: KernelSymbols::address_in_running_kernel(b"__traceiter_sched_switch").unwrap_or(0),
             known: FxHashMap::default(),
             forgotten: 0,
         })
