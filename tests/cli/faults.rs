@@ -107,7 +107,8 @@ fn what_is_lost_or_nonsense_is_said() {
     let small = fold(b"a;b 0.0000001\nc 1\nd 0.0000000\n").ok();
     assert_eq!(small.text(), "c 1\nd 0\n");
     assert!(
-        small.stderr.contains("stdin:1: the weight is below 0.000001") && small.stderr.contains("1 malformed line left")
+        small.stderr.contains("stdin:1: the weight is below 0.000001")
+            && small.stderr.contains("1 malformed line left")
     );
     let cyclic = "{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"a\"},\"parent\":2},\
         {\"id\":2,\"callFrame\":{\"functionName\":\"f\"},\"parent\":1}],\"startTime\":0,\"samples\":[2],\"timeDeltas\":[1]}";

@@ -12,13 +12,13 @@ use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
 use crate::collapse::{Counts, Format, FormatReader};
 use crate::diagnostics::plural;
-use crate::perf::data::{Fault, MAGIC, Reader, SWAPPED};
+use crate::perf::data::{MAGIC, ReadError, Reader, SWAPPED_MAGIC};
 
 pub(super) static FORMAT: Format = Format {
     name: "perf-data",
     description: "perf.data, as perf record writes it (Linux)",
     has_times: true,
-    recognizes: |head| head.starts_with(MAGIC) || head.starts_with(SWAPPED),
+    recognizes: |head| head.starts_with(MAGIC) || head.starts_with(SWAPPED_MAGIC),
     reader: FormatReader::Bytes(read),
 };
 
@@ -28,7 +28,7 @@ const MOST_IN_MEMORY: u64 = 2 << 30;
 const SHOWN: usize = 8;
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    if document.head()?.starts_with(SWAPPED) {
+    if document.head()?.starts_with(SWAPPED_MAGIC) {
         return Err(
             document.unreadable("recorded on a big-endian machine: `perf script -i FILE | fg-collapse` reads it")
         );
@@ -71,21 +71,21 @@ fn plain(mut file: File) -> Option<File> {
 fn take_all(document: &mut Document<'_>, samples: &mut Samples<'_>) -> Result<Option<String>, Error> {
     let name = document.name().to_owned();
     let opened = match document.source().regular_file().and_then(plain) {
-        Some(file) => Reader::of_file(file),
-        None => Reader::of_stream(Box::new(&mut *document), MOST_IN_MEMORY),
+        Some(file) => Reader::from_file(file),
+        None => Reader::from_pipe(Box::new(&mut *document), MOST_IN_MEMORY),
     };
     let read = opened.and_then(|mut reader| {
         let read = reader.read(&mut |head, record| samples.take(head, record));
-        samples.end(reader.head());
+        samples.end(reader.header());
         read
     });
     match read {
         Ok(()) => Ok(None),
-        Err(Fault::Broken(what)) => Ok(Some(what)),
-        Err(Fault::Taker(error)) => Err(error),
-        Err(Fault::Io(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+        Err(ReadError::Corrupt(what)) => Ok(Some(what)),
+        Err(ReadError::Handler(error)) => Err(error),
+        Err(ReadError::Io(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
             Ok(Some("cut short within its head".to_owned()))
         }
-        Err(Fault::Io(error)) => Err(Error::read(name, error)),
+        Err(ReadError::Io(error)) => Err(Error::read(name, error)),
     }
 }

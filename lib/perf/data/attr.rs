@@ -1,53 +1,73 @@
-//! The events of a recording: how their records are laid out, and what they are called.
+//! The events of a recording: the layout of their records, and their names.
 
 use rustc_hash::FxHashMap;
 
 use crate::perf::event::{Layout, sample_type as bit};
 
-/// An event, as `perf_event_open(2)` was asked for it.
+/// An event: what the profile needs of its `perf_event_attr`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attr {
-    /// How its records are laid out.
+    /// The layout of its records.
     pub layout: Layout,
-    /// How many addresses the kernel wrote of a stack at most.
+    /// Maximum number of addresses in a callchain that the kernel wrote.
     pub max_stack: usize,
-    /// What a sample counts for that does not say it.
+    /// The period of samples that do not contain one.
     pub period: u64,
-    /// Its name, as it was asked for; or as `perf` would call it.
+    /// The name that the user gave, or else the name that `perf` uses.
     pub name: Vec<u8>,
-    time_place: TimePlace,
+    time_offset: FieldOffset,
 }
 
-/// Where a record has its time, if it has one: from its beginning in samples, from its end in others.
+/// The offset of a field in a record; `None` if the record does not have the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct TimePlace {
-    sample: Option<usize>,
-    other: Option<usize>,
+struct FieldOffset {
+    /// In samples, from the start of the record.
+    in_sample: Option<usize>,
+    /// In other records, from the end of the record.
+    in_other: Option<usize>,
 }
 
-impl TimePlace {
-    fn of(Layout { sample_type, stamps_all, .. }: Layout) -> Self {
-        let words = |bits: &[u64]| 8 + bits.iter().filter(|bit| sample_type & **bit != 0).count() * 8;
-        let has_time = sample_type & bit::TIME != 0;
-        let sample = has_time.then(|| words(&[bit::IDENTIFIER, bit::IP, bit::TID]));
-        let other = (has_time && stamps_all).then(|| words(&[bit::ID, bit::STREAM_ID, bit::CPU, bit::IDENTIFIER]));
-        Self { sample, other }
+impl FieldOffset {
+    /// Returns the field of a record, as 8 bytes.
+    #[inline]
+    fn read(self, record: &[u8]) -> Option<u64> {
+        let start = match *record.first()? {
+            RECORD_SAMPLE => self.in_sample?,
+            _ => record.len().checked_sub(self.in_other?)?,
+        };
+        Some(u64::from_le_bytes(record.get(start..start.checked_add(8)?)?.try_into().ok()?))
     }
 }
 
-/// The bytes of the first version of `perf_event_attr`; later ones only add to it.
+/// Returns the size of the fields that a `sample_type` has, out of `bits`.
+fn fields_size(sample_type: u64, bits: &[u64]) -> usize {
+    bits.iter().filter(|bit| sample_type & **bit != 0).count() * 8
+}
+
+/// Returns the offset of the time in records of a layout.
+fn time_offset(Layout { sample_type, sample_id_all, .. }: Layout) -> FieldOffset {
+    if sample_type & bit::TIME == 0 {
+        return FieldOffset { in_sample: None, in_other: None };
+    }
+    let in_sample = 8 + fields_size(sample_type, &[bit::IDENTIFIER, bit::IP, bit::TID]);
+    let in_other = 8 + fields_size(sample_type, &[bit::ID, bit::STREAM_ID, bit::CPU, bit::IDENTIFIER]);
+    FieldOffset { in_sample: Some(in_sample), in_other: sample_id_all.then_some(in_other) }
+}
+
+/// The size of the first version of `perf_event_attr`. Later versions are longer.
 const FIRST_VERSION: usize = 64;
-/// `kernel.perf_event_max_stack`, unless it was changed.
-const USUAL_MAX_STACK: u16 = 127;
+/// The default of `kernel.perf_event_max_stack`.
+const DEFAULT_MAX_STACK: u16 = 127;
 
 impl Attr {
-    /// Reads a `perf_event_attr`. `None` if it is none.
+    /// Parses a `perf_event_attr`. `None` if its size is wrong.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         if !(FIRST_VERSION..=bytes.len()).contains(&Self::size(bytes)?) {
             return None;
         }
-        let word = |at: usize| {
-            let bytes = bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
+        // Fields that a shorter version does not have are 0.
+        let word = |offset: usize| {
+            let bytes = bytes.get(offset..offset + 8).and_then(|bytes| bytes.try_into().ok());
             bytes.map_or(0, u64::from_le_bytes)
         };
         let (kind, config, flags) = (word(0) as u32, word(8), word(40));
@@ -55,31 +75,36 @@ impl Attr {
             sample_type: word(24),
             user_registers: word(80),
             read_format: word(32),
-            branches: word(72),
-            stamps_all: flags & (1 << 18) != 0,
+            branch_sample_type: word(72),
+            sample_id_all: flags & (1 << 18) != 0,
         };
         let max_stack = match (word(104) >> 32) as u16 {
-            0 => USUAL_MAX_STACK,
-            asked => asked,
+            0 => DEFAULT_MAX_STACK,
+            max_stack => max_stack,
         };
-        let by_frequency = flags & (1 << 10) != 0;
-        let period = if by_frequency { 1 } else { word(16).max(1) };
-        let name = usual_name(kind, config, flags).into_bytes();
-        Some(Self { layout, max_stack: max_stack.into(), period, name, time_place: TimePlace::of(layout) })
+        let is_by_frequency = flags & (1 << 10) != 0;
+        let period = if is_by_frequency { 1 } else { word(16).max(1) };
+        let name = default_name(kind, config, flags).into_bytes();
+        Some(Self { layout, max_stack: max_stack.into(), period, name, time_offset: time_offset(layout) })
     }
 
-    /// The size that a `perf_event_attr` says it has.
+    /// Returns the size that a `perf_event_attr` says it has.
     pub(super) fn size(bytes: &[u8]) -> Option<usize> {
         let size = u32::from_le_bytes(bytes.get(4..8)?.try_into().ok()?) as usize;
-        // The first kernels left it out.
+        // The first kernels did not set it.
         Some(if size == 0 { FIRST_VERSION } else { size })
     }
 
-    /// Whether a bit of `sample_type` is set.
+    /// True if a bit of `sample_type` is set.
     pub const fn has(&self, bit: u64) -> bool {
         self.layout.sample_type & bit != 0
     }
 }
+
+/// `PERF_TYPE_HARDWARE`, `PERF_TYPE_SOFTWARE` and `PERF_TYPE_TRACEPOINT`.
+const TYPE_HARDWARE: u32 = 0;
+const TYPE_SOFTWARE: u32 = 1;
+const TYPE_TRACEPOINT: u32 = 2;
 
 const HARDWARE: [&str; 10] = [
     "cycles",
@@ -108,19 +133,19 @@ const SOFTWARE: [&str; 12] = [
     "cgroup-switches",
 ];
 
-/// What an event is called that nobody named.
-fn usual_name(kind: u32, config: u64, flags: u64) -> String {
+/// Returns the name of an event that has no name in the recording, with `:k` or `:u` if it excludes user or kernel code.
+fn default_name(kind: u32, config: u64, flags: u64) -> String {
     let known = match kind {
-        0 => HARDWARE.get(config as usize & 0xff),
-        1 => SOFTWARE.get(config as usize),
+        TYPE_HARDWARE => HARDWARE.get(config as usize & 0xff),
+        TYPE_SOFTWARE => SOFTWARE.get(config as usize),
         _ => None,
     };
     let name = match (known, kind) {
         (Some(name), _) => (*name).to_owned(),
-        (None, 2) => format!("tracepoint-{config}"),
+        (None, TYPE_TRACEPOINT) => format!("tracepoint-{config}"),
         _ => format!("raw-{kind}-{config:#x}"),
     };
-    // exclude_user, exclude_kernel
+    // The bits exclude_user and exclude_kernel.
     match (flags >> 4) & 3 {
         1 => name + ":k",
         2 => name + ":u",
@@ -128,104 +153,87 @@ fn usual_name(kind: u32, config: u64, flags: u64) -> String {
     }
 }
 
-/// All events of a recording, and which of them a record belongs to.
+/// All events of a recording.
 #[derive(Clone, Debug, Default)]
 pub struct Attrs {
     list: Vec<Attr>,
+    /// The index of the event by the ID of one of its counters.
     by_id: FxHashMap<u64, u32>,
-    id_place: Option<IdPlace>,
+    /// The offset of the counter's ID in a record; `None` if the records do not have one.
+    id_offset: Option<FieldOffset>,
 }
 
-/// Where a record has the id of its counter: from its beginning in samples, from its end in others.
-#[derive(Clone, Copy, Debug)]
-struct IdPlace {
-    sample: usize,
-    other: usize,
-    stamps_all: bool,
-}
-
-/// The kernel's number of a sample.
+/// `PERF_RECORD_SAMPLE`.
 const RECORD_SAMPLE: u8 = 9;
 /// More counters than any machine has.
-const MOST_IDS: usize = 1 << 22;
-/// More events than anybody asks for.
-const MOST_EVENTS: usize = 1 << 12;
+const MAX_IDS: usize = 1 << 22;
+/// More events than anybody records.
+const MAX_EVENTS: usize = 1 << 12;
 
 impl Attrs {
-    /// All of them.
+    /// All events.
     pub fn list(&self) -> &[Attr] {
         &self.list
     }
 
-    /// Adds an event with the ids of its counters. `false` if there are too many of them.
+    /// Adds an event with the IDs of its counters. False if there are too many.
     pub(super) fn push(&mut self, attr: Attr, ids: impl Iterator<Item = u64>) -> bool {
-        let number = self.list.len() as u32;
-        if self.list.len() >= MOST_EVENTS {
+        let index = self.list.len() as u32;
+        if self.list.len() >= MAX_EVENTS {
             return false;
         }
         for id in ids {
-            if self.by_id.len() >= MOST_IDS {
+            if self.by_id.len() >= MAX_IDS {
                 return false;
             }
-            self.by_id.insert(id, number);
+            self.by_id.insert(id, index);
         }
         self.list.push(attr);
-        self.id_place = self.find_id_place();
+        self.id_offset = self.find_id_offset();
         true
     }
 
-    /// The event of a counter.
-    pub(super) fn of_id(&self, id: u64) -> Option<usize> {
-        self.by_id.get(&id).map(|number| *number as usize)
+    /// Returns the index of the event of a counter.
+    pub(super) fn index_of_id(&self, id: u64) -> Option<usize> {
+        self.by_id.get(&id).map(|index| *index as usize)
     }
 
-    /// Names an event.
-    pub(super) fn name(&mut self, number: usize, name: &[u8]) {
-        if let Some(attr) = self.list.get_mut(number).filter(|_| !name.is_empty()) {
+    /// Names an event, unless the name is empty.
+    pub(super) fn set_name(&mut self, index: usize, name: &[u8]) {
+        if let Some(attr) = self.list.get_mut(index).filter(|_| !name.is_empty()) {
             attr.name = name.to_vec();
         }
     }
 
-    fn find_id_place(&self) -> Option<IdPlace> {
-        let first = self.list.first()?;
-        let (kind, stamps_all) = (first.layout.sample_type, first.layout.stamps_all);
-        if self.list.iter().all(|attr| attr.has(bit::IDENTIFIER)) {
-            return Some(IdPlace { sample: 8, other: 8, stamps_all });
-        }
-        if kind & bit::ID == 0 || self.list.iter().any(|attr| attr.layout.sample_type != kind) {
+    /// Returns the offset of the counter's ID, which must be the same in all records whatever event they belong to.
+    fn find_id_offset(&self) -> Option<FieldOffset> {
+        let Layout { sample_type, sample_id_all, .. } = self.list.first()?.layout;
+        // IDENTIFIER exists for this: it comes first in samples and last in other records.
+        let (in_sample, in_other) = if self.list.iter().all(|attr| attr.has(bit::IDENTIFIER)) {
+            (8, 8)
+        } else if sample_type & bit::ID != 0 && self.list.iter().all(|attr| attr.layout.sample_type == sample_type) {
+            (
+                8 + fields_size(sample_type, &[bit::IDENTIFIER, bit::IP, bit::TID, bit::TIME, bit::ADDR]),
+                8 + fields_size(sample_type, &[bit::STREAM_ID, bit::CPU, bit::IDENTIFIER]),
+            )
+        } else {
             return None;
-        }
-        let words = |bits: &[u64]| bits.iter().filter(|bit| kind & **bit != 0).count() * 8;
-        let sample = 8 + words(&[bit::IDENTIFIER, bit::IP, bit::TID, bit::TIME, bit::ADDR]);
-        let other = 8 + words(&[bit::STREAM_ID, bit::CPU, bit::IDENTIFIER]);
-        Some(IdPlace { sample, other, stamps_all })
-    }
-
-    /// The number of the event that a record belongs to; the first where that cannot be told.
-    #[inline]
-    pub fn of_record(&self, record: &[u8]) -> usize {
-        let Some(place) = self.id_place.filter(|_| self.list.len() > 1) else { return 0 };
-        let start = match record.first() {
-            Some(&RECORD_SAMPLE) => place.sample,
-            _ if !place.stamps_all => return 0,
-            _ => record.len().wrapping_sub(place.other),
         };
-        let id = record.get(start..start.saturating_add(8)).and_then(|bytes| bytes.try_into().ok());
-        id.and_then(|id| self.of_id(u64::from_le_bytes(id))).unwrap_or(0)
+        Some(FieldOffset { in_sample: Some(in_sample), in_other: sample_id_all.then_some(in_other) })
     }
 
-    /// When a record was written; 0 if it does not say.
+    /// Returns the index of the event that a record belongs to; 0 if the record does not tell.
+    #[inline]
+    pub fn index_of_record(&self, record: &[u8]) -> usize {
+        let Some(offset) = self.id_offset.filter(|_| self.list.len() > 1) else { return 0 };
+        offset.read(record).and_then(|id| self.index_of_id(id)).unwrap_or(0)
+    }
+
+    /// Returns the time of a record; 0 if the record does not have one.
     #[inline]
     pub(super) fn time_of(&self, record: &[u8]) -> u64 {
-        let time = || {
-            let place = self.list.get(self.of_record(record))?.time_place;
-            let start = match *record.first()? {
-                RECORD_SAMPLE => place.sample?,
-                _ => record.len().checked_sub(place.other?)?,
-            };
-            Some(u64::from_le_bytes(record.get(start..start.checked_add(8)?)?.try_into().ok()?))
-        };
-        time().unwrap_or(0)
+        let attr = self.list.get(self.index_of_record(record));
+        attr.and_then(|attr| attr.time_offset.read(record)).unwrap_or(0)
     }
 }
 
@@ -244,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_without_a_name_has_its_usual_one() {
+    fn gives_an_unnamed_event_the_name_that_perf_uses() {
         let name = |kind, config, flags| String::from_utf8(attr(kind, config, 0, flags).name).unwrap();
         assert_eq!(name(0, 0, 1 << 5), "cycles:u");
         assert_eq!(name(1, 2, 0), "page-faults");
@@ -253,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_belongs_to_the_event_of_its_id() {
+    fn finds_the_event_of_a_record_by_its_id() {
         let kind = bit::IP | bit::TID | bit::TIME | bit::ID | bit::CPU;
         let mut attrs = Attrs::default();
         attrs.push(attr(0, 0, kind, 1 << 18), [5].into_iter());
@@ -262,9 +270,9 @@ mod tests {
             [&[head], words].concat().iter().flat_map(|word| word.to_le_bytes()).collect()
         };
         let sample = record(9, &[0x4000, 1, 99, 7, 0]);
-        assert_eq!((attrs.of_record(&sample), attrs.time_of(&sample)), (1, 99));
+        assert_eq!((attrs.index_of_record(&sample), attrs.time_of(&sample)), (1, 99));
         let exit = record(4, &[1, 1, 50, 1, 99, 5, 0]);
-        assert_eq!((attrs.of_record(&exit), attrs.time_of(&exit)), (0, 99));
-        assert_eq!((attrs.of_record(&exit[..9]), attrs.time_of(&exit[..9])), (0, 0));
+        assert_eq!((attrs.index_of_record(&exit), attrs.time_of(&exit)), (0, 99));
+        assert_eq!((attrs.index_of_record(&exit[..9]), attrs.time_of(&exit[..9])), (0, 0));
     }
 }

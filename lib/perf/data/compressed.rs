@@ -1,117 +1,124 @@
-//! Compressed records (`perf record -z`): one zstd stream, in pieces. Records may stand across pieces, and so may the
-//! stream's blocks.
+//! Decompresses records (`perf record -z`): one zstd stream, cut into pieces at any byte.
 //!
-//! The stream is never ended, and the decoder gives back what lies within the stream's window only at its end. So what
-//! is decompressed lags behind by a window at most, and so must the ends of rounds; and at the very end an empty last
-//! block is added to the stream.
+//! perf never ends the stream, and the decoder holds the last bytes, as many as the stream's window has, until the end.
+//! What is decompressed therefore lags behind by up to a window, and so must the ends of rounds. At the very end an
+//! empty last block is added to the stream.
 
 use std::collections::VecDeque;
 use std::io::Read as _;
 
 use ruzstd::decoding::FrameDecoder;
 
-use super::record_reader::RECORD_HEADER;
-use super::{Fault, broken};
+use super::error::{ReadError, corrupt};
+use super::record_reader::{RECORD_HEADER, record_size};
 
-/// The header of a zstd frame is not longer.
-const LONGEST_HEADER: usize = 18;
+/// The size of the longest header of a zstd frame.
+const MAX_FRAME_HEADER: usize = 18;
 const BLOCK_HEADER: usize = 3;
 const CHECKSUM: usize = 4;
-/// `perf record` asks for less at its best compression; a larger one would take as much memory.
-const LARGEST_WINDOW: u64 = 128 << 20;
-/// A block that is empty, raw and the last; and a checksum, if one is due.
-const END: [u8; BLOCK_HEADER + CHECKSUM] = [1, 0, 0, 0, 0, 0, 0];
+/// The largest window that is accepted. It takes as much memory; perf asks for less at its best compression.
+const MAX_WINDOW: u64 = 128 << 20;
+/// An empty raw block that is the last of its frame, and a checksum in case one is due.
+const LAST_BLOCK: [u8; BLOCK_HEADER + CHECKSUM] = [1, 0, 0, 0, 0, 0, 0];
 
-/// What decompresses the records.
+/// A decompressor of records.
 pub(super) struct Decompressor {
     decoder: FrameDecoder,
-    /// Compressed bytes that are no whole block yet.
+    /// Compressed bytes that are not a whole block yet.
     input: Vec<u8>,
-    /// Decompressed bytes that are no whole record yet.
+    /// Decompressed bytes that are not a whole record yet.
     output: Vec<u8>,
-    /// Within a frame: the size of its window, and whether a checksum follows it.
-    frame: Option<(u64, bool)>,
-    /// How much has come out.
+    /// The frame that is being decompressed.
+    frame: Option<Frame>,
+    /// Number of bytes that were decompressed.
     produced: u64,
-    /// How much must have come out for the rounds that have ended to be complete.
+    /// For each round that has ended, the value of `produced` at which all its records are decompressed.
     rounds: VecDeque<u64>,
 }
 
-/// What takes the records; `None` where a round has ended.
-pub(super) type Take<'a> = &'a mut dyn FnMut(Option<&[u8]>) -> Result<(), Fault>;
+/// A zstd frame.
+#[derive(Clone, Copy)]
+struct Frame {
+    /// The size of its window.
+    window: u64,
+    /// True if a checksum follows its last block.
+    has_checksum: bool,
+}
+
+/// The consumer of the decompressed records; it gets `None` where a round ends.
+pub(super) type Emit<'a> = &'a mut dyn FnMut(Option<&[u8]>) -> Result<(), ReadError>;
 
 impl Decompressor {
-    /// At the beginning of a stream.
     pub(super) fn new() -> Self {
         let mut decoder = FrameDecoder::new();
-        decoder.set_max_window_size(LARGEST_WINDOW);
+        decoder.set_max_window_size(MAX_WINDOW);
         let (input, output, rounds) = (Vec::new(), Vec::new(), VecDeque::new());
         Self { decoder, input, output, frame: None, produced: 0, rounds }
     }
 
-    /// Takes the next piece of the stream, and gives the records that are whole.
-    pub(super) fn push(&mut self, piece: &[u8], take: Take<'_>) -> Result<(), Fault> {
+    /// Decompresses the next piece of the stream, and emits the records that are whole.
+    pub(super) fn push(&mut self, piece: &[u8], emit: Emit<'_>) -> Result<(), ReadError> {
         self.input.extend_from_slice(piece);
         let input = std::mem::take(&mut self.input);
         let mut rest = &input[..];
         loop {
-            let taken = match self.frame {
-                None if rest.len() < LONGEST_HEADER => break,
+            let consumed = match self.frame {
+                None if rest.len() < MAX_FRAME_HEADER => break,
                 None => self.begin_frame(rest)?,
-                Some((_, checksum)) => {
+                Some(frame) => {
                     let Some((length, is_last)) = whole_block(rest) else { break };
-                    let length = length + if is_last && checksum { CHECKSUM } else { 0 };
-                    self.decode(&rest[..length.min(rest.len())], take)?;
+                    let length = length + if is_last && frame.has_checksum { CHECKSUM } else { 0 };
+                    self.decode(&rest[..length.min(rest.len())], emit)?;
                     if is_last {
                         self.frame = None;
                     }
                     length
                 }
             };
-            rest = &rest[taken.min(rest.len())..];
+            rest = &rest[consumed.min(rest.len())..];
         }
         self.input = rest.to_vec();
         Ok(())
     }
 
-    /// A round has ended.
-    pub(super) fn end_round(&mut self, take: Take<'_>) -> Result<(), Fault> {
-        let window = self.frame.map_or(0, |(window, _)| window);
+    /// Notes the end of a round, which is emitted when all records before it are.
+    pub(super) fn end_round(&mut self, emit: Emit<'_>) -> Result<(), ReadError> {
+        let window = self.frame.map_or(0, |frame| frame.window);
         self.rounds.push_back(self.produced + window);
-        self.end_complete_rounds(take)
+        self.emit_round_ends(emit)
     }
 
-    /// The last records.
-    pub(super) fn finish(&mut self, take: Take<'_>) -> Result<(), Fault> {
+    /// Emits the last records.
+    pub(super) fn finish(&mut self, emit: Emit<'_>) -> Result<(), ReadError> {
         if self.frame.take().is_some() {
-            self.decode(&END, take)?;
+            self.decode(&LAST_BLOCK, emit)?;
         }
         match self.input.is_empty() && self.output.is_empty() {
             true => Ok(()),
-            false => broken("its compressed records are cut short"),
+            false => corrupt("its compressed records are cut short"),
         }
     }
 
-    /// Reads a frame's header; how long it is.
-    fn begin_frame(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
+    /// Parses the header of a frame, and returns its length.
+    fn begin_frame(&mut self, bytes: &[u8]) -> Result<usize, ReadError> {
         let mut rest = bytes;
-        self.decoder.init(&mut rest).or_else(|_| corrupt())?;
+        self.decoder.init(&mut rest).or_else(|_| corrupt_stream())?;
         let descriptor = bytes[4];
         let window = match descriptor & 0x20 {
             0 => {
                 let base = 1u64 << (10 + (bytes[5] >> 3));
                 base + base / 8 * u64::from(bytes[5] & 7)
             }
+            // A frame of a single segment has no window, but tells the size of its content.
             _ => self.decoder.content_size(),
         };
-        self.frame = Some((window, descriptor & 4 != 0));
+        self.frame = Some(Frame { window, has_checksum: descriptor & 4 != 0 });
         Ok(bytes.len() - rest.len())
     }
 
-    /// Decompresses one block: a block cannot become more than 128 KiB.
-    fn decode(&mut self, block: &[u8], take: Take<'_>) -> Result<(), Fault> {
-        let mut nothing = [];
-        self.decoder.decode_from_to(block, &mut nothing).or_else(|_| corrupt())?;
+    /// Decompresses one block, to at most 128 KiB.
+    fn decode(&mut self, block: &[u8], emit: Emit<'_>) -> Result<(), ReadError> {
+        self.decoder.decode_from_to(block, &mut []).or_else(|_| corrupt_stream())?;
         loop {
             let filled = self.output.len();
             let ready = self.decoder.can_collect();
@@ -119,50 +126,51 @@ impl Decompressor {
                 break;
             }
             self.output.resize(filled + ready, 0);
-            let read = self.decoder.read(&mut self.output[filled..]).or_else(|_| corrupt())?;
+            let read = self.decoder.read(&mut self.output[filled..]).or_else(|_| corrupt_stream())?;
             self.output.truncate(filled + read);
             self.produced += read as u64;
             if read == 0 {
                 break;
             }
         }
-        self.give_records(take)?;
-        self.end_complete_rounds(take)
+        self.emit_records(emit)?;
+        self.emit_round_ends(emit)
     }
 
-    fn give_records(&mut self, take: Take<'_>) -> Result<(), Fault> {
+    fn emit_records(&mut self, emit: Emit<'_>) -> Result<(), ReadError> {
         let mut start = 0;
-        while let Some(header) = self.output.get(start..start + RECORD_HEADER) {
-            let size = usize::from(u16::from_le_bytes([header[6], header[7]]));
+        while let Some(size) = record_size(&self.output[start..]) {
             if size < RECORD_HEADER {
-                return corrupt();
+                return corrupt_stream();
             }
             let Some(record) = self.output.get(start..start + size) else { break };
-            take(Some(record))?;
+            emit(Some(record))?;
             start += size;
         }
         self.output.drain(..start);
         Ok(())
     }
 
-    fn end_complete_rounds(&mut self, take: Take<'_>) -> Result<(), Fault> {
+    fn emit_round_ends(&mut self, emit: Emit<'_>) -> Result<(), ReadError> {
         while self.rounds.front().is_some_and(|due| *due <= self.produced) {
             self.rounds.pop_front();
-            take(None)?;
+            emit(None)?;
         }
         Ok(())
     }
 }
 
-fn corrupt<T>() -> Result<T, Fault> {
-    broken("its compressed records are corrupt")
+fn corrupt_stream<T>() -> Result<T, ReadError> {
+    corrupt("its compressed records are corrupt")
 }
 
-/// The length of the block at the beginning, if it is there whole, and whether it is its frame's last.
+/// Returns the length of the block at the start of `bytes`, and true if it is the last of its frame.
+///
+/// `None` if the block is not complete.
 fn whole_block(bytes: &[u8]) -> Option<(usize, bool)> {
-    const RUN: u32 = 1;
+    const RUN_LENGTH_ENCODED: u32 = 1;
     let header = u32::from_le_bytes([*bytes.first()?, *bytes.get(1)?, *bytes.get(2)?, 0]);
-    let content = if header >> 1 & 3 == RUN { 1 } else { (header >> 3) as usize };
+    let content = if header >> 1 & 3 == RUN_LENGTH_ENCODED { 1 } else { (header >> 3) as usize };
     let length = BLOCK_HEADER + content;
     (bytes.len() >= length).then_some((length, header & 1 == 1))
 }
@@ -172,38 +180,41 @@ mod tests {
     use super::Decompressor;
 
     fn records() -> Vec<u8> {
-        let one = |number: u32| {
-            let mut record = vec![1, 0, 0, 0, 0, 0, 40, 0];
-            record.resize(40, number as u8);
-            record
-        };
-        (0..20_000).flat_map(one).collect()
+        let mut records = Vec::new();
+        for number in 0..20_000u32 {
+            records.extend_from_slice(&[1, 0, 0, 0, 0, 0, 40, 0]);
+            records.extend_from_slice(&[number as u8; 32]);
+        }
+        records
     }
 
-    #[test]
-    fn a_stream_may_be_cut_anywhere_and_need_not_end() {
-        let plain = records();
-        let mut packed = ruzstd::encoding::compress_to_vec(&plain[..], ruzstd::encoding::CompressionLevel::Fastest);
-        // Without the end that perf never writes: the last block is not marked as such, and no checksum follows.
-        let mut at = 0;
+    /// Compresses bytes as perf does, which never ends the stream: no block is marked as the last, and no checksum follows.
+    fn compress(plain: &[u8]) -> Vec<u8> {
+        let mut packed = ruzstd::encoding::compress_to_vec(plain, ruzstd::encoding::CompressionLevel::Fastest);
+        let mut blocks = &packed[..];
+        ruzstd::decoding::FrameDecoder::new().init(&mut blocks).unwrap();
+        let mut end = packed.len() - blocks.len();
         let mut last = 0;
-        let mut header = &packed[..];
-        let mut decoder = ruzstd::decoding::FrameDecoder::new();
-        decoder.init(&mut header).unwrap();
-        at += packed.len() - header.len();
-        while let Some((length, is_last)) = super::whole_block(&packed[at..]) {
-            last = at;
-            at += length;
+        while let Some((length, is_last)) = super::whole_block(&packed[end..]) {
+            last = end;
+            end += length;
             if is_last {
                 break;
             }
         }
-        packed.truncate(at);
+        packed.truncate(end);
         packed[last] &= !1;
+        packed
+    }
+
+    #[test]
+    fn decompresses_a_stream_that_is_cut_anywhere_and_never_ends() {
+        let plain = records();
+        let packed = compress(&plain);
         for piece in [1000, 7, packed.len()] {
             let mut decompressor = Decompressor::new();
             let (mut seen, mut rounds) = (Vec::new(), 0);
-            let mut take = |record: Option<&[u8]>| {
+            let mut emit = |record: Option<&[u8]>| {
                 match record {
                     Some(record) => seen.extend_from_slice(record),
                     None => rounds += 1,
@@ -211,9 +222,9 @@ mod tests {
                 Ok(())
             };
             for piece in packed.chunks(piece) {
-                decompressor.push(piece, &mut take).unwrap();
+                decompressor.push(piece, &mut emit).unwrap();
             }
-            decompressor.finish(&mut take).unwrap();
+            decompressor.finish(&mut emit).unwrap();
             assert!(seen == plain, "{} of {} bytes", seen.len(), plain.len());
             assert_eq!(rounds, 0);
         }

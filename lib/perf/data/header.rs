@@ -1,172 +1,182 @@
-//! What a recording says of itself: its events, their names, where it was made, the build-ids of the files in it.
+//! What describes a recording: its events, their names, the machine that it was made on, and build IDs.
+//!
+//! The format is `perf.data-file-format.txt` of the kernel's `tools/perf/Documentation`.
 
 use std::io::{Read, Seek, SeekFrom};
 
 use super::attr::{Attr, Attrs};
-use super::{Fault, MAGIC, broken};
+use super::error::{ReadError, corrupt};
 use crate::perf::event::Fields;
 
-/// What a recording says of itself.
+/// The first bytes of a `perf.data` file.
+pub const MAGIC: &[u8] = b"PERFILE2";
+/// The first bytes of a file from a machine of the other byte order.
+pub const SWAPPED_MAGIC: &[u8] = b"2ELIFREP";
+
+/// What describes a recording, as far as it was read.
 #[derive(Clone, Debug, Default)]
-pub struct Head {
-    /// Its events.
+pub struct Header {
+    /// The events.
     pub attrs: Attrs,
-    /// The machine's architecture, as `uname -m` has it.
+    /// The architecture of the machine, as `uname -m` prints it.
     pub arch: Option<String>,
-    /// Its kernel's release, as `uname -r` has it.
+    /// The release of the kernel, as `uname -r` prints it.
     pub release: Option<String>,
-    /// The build-ids of files, as far as they are told yet.
+    /// The build IDs of files. They may follow the records that need them.
     pub build_ids: Vec<BuildId>,
-    /// Whether what should stand behind the records is not there whole.
+    /// True if the feature sections, which follow the records, are not complete.
     pub is_cut: bool,
 }
 
-/// Which build of a file was run.
+/// The build ID of a file that ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildId {
-    /// Whether it is the kernel or a module of it.
+    /// True for the kernel and its modules.
     pub in_kernel: bool,
-    /// The file's path, or a name such as `[kernel.kallsyms]`.
+    /// The path of the file, or a name such as `[kernel.kallsyms]`.
     pub path: Vec<u8>,
-    /// The build-id.
+    /// The build ID.
     pub id: Vec<u8>,
 }
 
-/// Where the records stand in a file.
+/// The section of a file that contains the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DataSection {
     pub offset: u64,
-    /// 0 if the recording was not brought to its end.
+    /// 0 if `perf record` was killed.
     pub size: u64,
 }
 
-/// The length of the header of a file; that of a stream is its first 16 bytes.
-pub(super) const HEADER: usize = 104;
-/// The length of the header of a stream.
-pub(super) const STREAM_HEADER: usize = 16;
-/// No section of the header is longer.
-const LONGEST_SECTION: u64 = 16 << 20;
+/// The size of the header of a file.
+const FILE_HEADER: usize = 104;
+/// The size of the header of pipe output, with which a file's header starts.
+pub(super) const PIPE_HEADER: usize = 16;
+/// No section but that of the records is longer.
+const MAX_SECTION: u64 = 16 << 20;
 
+/// The features that are read: `HEADER_BUILD_ID`, `HEADER_OSRELEASE`, `HEADER_ARCH` and `HEADER_EVENT_DESC`.
 const BUILD_IDS: u64 = 2;
 const RELEASE: u64 = 4;
 const ARCH: u64 = 6;
 const EVENT_NAMES: u64 = 12;
+/// Number of features that the header has a bit for.
 const FEATURES: u64 = 256;
 
-/// Whether what begins with these bytes is a stream.
+/// True if what starts with these bytes was written to a pipe, false if it was written to a file.
 ///
 /// # Errors
-/// [`Fault::Broken`] if it is no perf.data at all.
-pub(super) fn is_stream(start: &[u8]) -> Result<bool, Fault> {
+/// [`ReadError::Corrupt`] if it is neither.
+pub(super) fn is_pipe_format(start: &[u8]) -> Result<bool, ReadError> {
     let mut fields = Fields::new(start);
-    let magic = fields.take(8);
+    let magic = fields.take(MAGIC.len());
     match fields.u64() {
-        _ if magic != Some(MAGIC) => broken("not a perf.data file"),
-        Some(16) => Ok(true),
-        Some(size) if size >= HEADER as u64 => Ok(false),
-        _ => broken("its header is cut short or corrupt"),
+        _ if magic != Some(MAGIC) => corrupt("not a perf.data file"),
+        Some(size) if size == PIPE_HEADER as u64 => Ok(true),
+        Some(size) if size >= FILE_HEADER as u64 => Ok(false),
+        _ => corrupt("its header is cut short or corrupt"),
     }
 }
 
-impl Head {
-    /// Reads the header of a file, and what stands behind the records.
-    pub(super) fn of_file(file: &mut (impl Read + Seek)) -> Result<(Self, DataSection), Fault> {
-        let header = section(file, 0, HEADER as u64)?;
-        let mut fields = Fields::new(&header);
-        let mut word = || fields.u64().ok_or_else(|| Fault::Broken("its header is cut short".to_owned()));
-        let (_, _, entry_size) = (word()?, word()?, word()?);
-        let (attrs_at, attrs_size) = (word()?, word()?);
+impl Header {
+    /// Reads the header of a file, and the feature sections behind the records.
+    pub(super) fn read(file: &mut (impl Read + Seek)) -> Result<(Self, DataSection), ReadError> {
+        let bytes = read_section(file, 0, FILE_HEADER as u64)?;
+        let mut fields = Fields::new(&bytes);
+        let mut word = || fields.u64().ok_or_else(|| ReadError::Corrupt("its header is cut short".to_owned()));
+        let (_magic, _size, entry_size) = (word()?, word()?, word()?);
+        let (attrs_offset, attrs_size) = (word()?, word()?);
         let data = DataSection { offset: word()?, size: word()? };
         let _event_types = (word()?, word()?);
         let features = [word()?, word()?, word()?, word()?];
-        let mut head = Self::default();
-        let attrs = section(file, attrs_at, attrs_size)?;
+        let mut header = Self::default();
+        let attrs = read_section(file, attrs_offset, attrs_size)?;
         let entry_size = usize::try_from(entry_size).unwrap_or(usize::MAX);
         if entry_size < 16 + 64 || attrs.len() < entry_size {
-            return broken("it names no event: its header is corrupt");
+            return corrupt("its header is corrupt: it lists no event");
         }
         for entry in attrs.chunks_exact(entry_size) {
-            head.add_entry(entry, file)?;
+            header.add_entry(entry, file)?;
         }
         if data.size > 0 {
-            head.is_cut = head.read_features(file, data, features).is_none();
+            header.is_cut = header.read_features(file, data, features).is_none();
         }
-        Ok((head, data))
+        Ok((header, data))
     }
 
-    /// An entry of the table of events: a `perf_event_attr`, and where the ids of its counters stand.
-    fn add_entry(&mut self, entry: &[u8], file: &mut (impl Read + Seek)) -> Result<(), Fault> {
+    /// Adds an entry of the table of events: a `perf_event_attr`, and the section with the IDs of its counters.
+    fn add_entry(&mut self, entry: &[u8], file: &mut (impl Read + Seek)) -> Result<(), ReadError> {
         let (attr, ids) = entry.split_at(entry.len() - 16);
         let mut fields = Fields::new(ids);
-        let (at, size) = (fields.u64().unwrap_or(0), fields.u64().unwrap_or(0));
-        let ids = section(file, at, size)?;
+        let (offset, size) = (fields.u64().unwrap_or(0), fields.u64().unwrap_or(0));
+        let ids = read_section(file, offset, size)?;
         self.add_attr(attr, &ids)
     }
 
-    /// An event, and the ids of its counters.
-    pub(super) fn add_attr(&mut self, attr: &[u8], ids: &[u8]) -> Result<(), Fault> {
+    /// Adds an event with the IDs of its counters.
+    pub(super) fn add_attr(&mut self, attr: &[u8], ids: &[u8]) -> Result<(), ReadError> {
         let ids = ids.chunks_exact(8).filter_map(|id| Some(u64::from_le_bytes(id.try_into().ok()?)));
         match Attr::parse(attr).is_some_and(|attr| self.attrs.push(attr, ids)) {
             true => Ok(()),
-            false => broken("its list of events is corrupt"),
+            false => corrupt("its list of events is corrupt"),
         }
     }
 
-    /// The table of what stands behind the records: a place for each bit that is set. `None` where it ends too
-    /// early.
+    /// Reads the feature sections. A table behind the records has the offset and size of each whose bit is set.
+    ///
+    /// `None` if the file ends too early.
     fn read_features(&mut self, file: &mut (impl Read + Seek), data: DataSection, bits: [u64; 4]) -> Option<()> {
         let length = file.seek(SeekFrom::End(0)).ok()?;
-        let mut at = data.offset.checked_add(data.size)?;
+        let mut entry_offset = data.offset.checked_add(data.size)?;
         for feature in (0..FEATURES).filter(|feature| bits[(feature / 64) as usize] >> (feature % 64) & 1 == 1) {
-            let place = section(file, at, 16).ok()?;
-            at = at.saturating_add(16);
-            let mut place = Fields::new(&place);
-            let (offset, size) = (place.u64()?, place.u64()?);
+            let entry = read_section(file, entry_offset, 16).ok()?;
+            entry_offset = entry_offset.saturating_add(16);
+            let mut entry = Fields::new(&entry);
+            let (offset, size) = (entry.u64()?, entry.u64()?);
             if offset.checked_add(size)? > length {
                 return None;
             }
             if [BUILD_IDS, RELEASE, ARCH, EVENT_NAMES].contains(&feature) {
-                let bytes = section(file, offset, size).ok().filter(|bytes| bytes.len() as u64 == size)?;
+                let bytes = read_section(file, offset, size).ok().filter(|bytes| bytes.len() as u64 == size)?;
                 self.add_feature(feature, &bytes);
             }
         }
         Some(())
     }
 
-    /// What a section, or a record in its place, tells.
+    /// Adds what a feature section says, or the record that pipe output has in its place.
     pub(super) fn add_feature(&mut self, feature: u64, bytes: &[u8]) {
         let mut fields = Fields::new(bytes);
         match feature {
-            RELEASE => self.release = string(&mut fields).map(|text| String::from_utf8_lossy(text).into_owned()),
-            ARCH => self.arch = string(&mut fields).map(|text| String::from_utf8_lossy(text).into_owned()),
+            RELEASE => self.release = parse_text(&mut fields),
+            ARCH => self.arch = parse_text(&mut fields),
             EVENT_NAMES => drop(self.name_events(&mut fields)),
             BUILD_IDS => while self.add_build_id(&mut fields).is_some() {},
             _ => {}
         }
     }
 
-    /// Every event again, with the name by which it was asked for.
+    /// Names the events, from a list that repeats their attributes and counter IDs. Stops where the list is cut.
     fn name_events(&mut self, fields: &mut Fields<'_>) -> Option<()> {
         let (count, attr_size) = (fields.u32()?, fields.u32()?);
-        for number in 0..count as usize {
+        for index in 0..count as usize {
             fields.take(attr_size as usize)?;
             let ids = fields.u32()? as usize;
-            let name = string(fields)?;
+            let name = parse_string(fields)?;
             let mut ids = Fields::new(fields.take(ids.checked_mul(8)?)?);
-            let by_id = ids.u64().and_then(|id| self.attrs.of_id(id));
-            self.attrs.name(by_id.unwrap_or(number), name);
+            let by_id = ids.u64().and_then(|id| self.attrs.index_of_id(id));
+            self.attrs.set_name(by_id.unwrap_or(index), name);
         }
         Some(())
     }
 
-    /// A new name for the event of a counter.
+    /// Renames the event of a counter.
     pub(super) fn rename_event(&mut self, id: u64, name: &[u8]) {
-        if let Some(number) = self.attrs.of_id(id) {
-            self.attrs.name(number, name);
+        if let Some(index) = self.attrs.index_of_id(id) {
+            self.attrs.set_name(index, name);
         }
     }
 
-    /// A record that tells the build-id of a file.
+    /// Adds the build ID of a file, from a `BUILD_ID` record. `None` if the record is cut.
     pub(super) fn add_build_id(&mut self, fields: &mut Fields<'_>) -> Option<()> {
         const CPUMODE: u16 = 7;
         const KERNEL: u16 = 1;
@@ -176,22 +186,26 @@ impl Head {
         body.u32()?;
         let id = body.take(24)?;
         let length = if misc & HAS_SIZE == 0 { 20 } else { usize::from(id[20]).min(20) };
-        let (in_kernel, path) = (misc & CPUMODE == KERNEL, body.name().to_vec());
+        let (in_kernel, path) = (misc & CPUMODE == KERNEL, body.c_string().to_vec());
         self.build_ids.push(BuildId { in_kernel, path, id: id[..length].to_vec() });
         Some(())
     }
 }
 
-/// Some text with its length before it.
-fn string<'a>(fields: &mut Fields<'a>) -> Option<&'a [u8]> {
+/// Parses a string that follows its length.
+fn parse_string<'a>(fields: &mut Fields<'a>) -> Option<&'a [u8]> {
     let length = fields.u32()? as usize;
-    Some(Fields::new(fields.take(length)?).name())
+    Some(Fields::new(fields.take(length)?).c_string())
 }
 
-/// As much of a section as is there.
-fn section(file: &mut (impl Read + Seek), offset: u64, size: u64) -> Result<Vec<u8>, Fault> {
-    if size > LONGEST_SECTION {
-        return broken("its header is corrupt");
+fn parse_text(fields: &mut Fields<'_>) -> Option<String> {
+    parse_string(fields).map(|text| String::from_utf8_lossy(text).into_owned())
+}
+
+/// Reads a section, or as much of it as the file has.
+fn read_section(file: &mut (impl Read + Seek), offset: u64, size: u64) -> Result<Vec<u8>, ReadError> {
+    if size > MAX_SECTION {
+        return corrupt("its header is corrupt");
     }
     file.seek(SeekFrom::Start(offset.min(i64::MAX as u64)))?;
     let mut bytes = Vec::new();

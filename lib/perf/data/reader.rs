@@ -1,19 +1,20 @@
-//! Reading a recording from its beginning to its end.
+//! Reads a recording from beginning to end.
 
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
+use super::attr::Attr;
 use super::compressed::Decompressor;
-use super::header::{self, Head};
-use super::read_ahead::{Writer, batches};
-use super::record_reader::{RECORD_HEADER, Stream};
-use super::reorder::Window;
-use super::{Fault, attr::Attr, broken};
+use super::error::{ReadError, corrupt};
+use super::header::{Header, PIPE_HEADER, is_pipe_format};
+use super::read_ahead::{RecordSender, record_channel};
+use super::record_reader::{RECORD_HEADER, RecordReader, record_type};
+use super::reorder::ReorderBuffer;
 use crate::Error;
 use crate::parallel;
 use crate::perf::event::Fields;
 
-/// The kinds of records that `perf record` adds to the kernel's.
-mod kind {
+/// The types of the records that `perf record` adds to those of the kernel (`enum perf_user_event_type`).
+mod user_type {
     pub(super) const FIRST: u32 = 64;
     pub(super) const ATTR: u32 = 64;
     pub(super) const TRACING_DATA: u32 = 66;
@@ -26,215 +27,215 @@ mod kind {
     pub(super) const COMPRESSED_2: u32 = 83;
 }
 
-/// What is wrong with a file whose end was never written.
-const UNENDED: &str = "perf record was killed: what it had not written yet is missing";
+/// What is wrong with a file whose header was never completed.
+const KILLED: &str = "perf record was killed: what it had not written yet is missing";
 
-/// A recording that is read.
+/// Reads a recording.
 pub struct Reader<'a> {
-    head: Head,
-    stream: Stream<Box<dyn Read + Send + 'a>>,
-    /// Whether it is a file that does not tell how long its records are: that is written at the end.
-    is_unended: bool,
-    rest: Rest,
+    header: Header,
+    records: RecordReader<Box<dyn Read + Send + 'a>>,
+    /// True for a file whose header does not have the size of the records: `perf record` writes it at the end.
+    is_unfinished: bool,
+    sorter: Sorter,
 }
 
-/// What happens to the records.
-struct Rest {
-    window: Window,
-    decompressor: Option<Decompressor>,
-}
-
-/// What takes the kernel's records in, with what the recording has said of itself so far.
-pub type Take<'a> = &'a mut dyn FnMut(&Head, &[u8]) -> Result<(), Error>;
+/// The handler of the kernel's records. It also gets the header, as far as it was read before the record.
+pub type RecordHandler<'a> = &'a mut dyn FnMut(&Header, &[u8]) -> Result<(), Error>;
 
 impl<'a> Reader<'a> {
-    /// Reads the head of a file, or of a stream that was kept in one.
+    /// Reads the header of a file, or of pipe output that was saved to a file.
     ///
     /// # Errors
-    /// [`Fault`] if it cannot be read or is no recording.
-    pub fn of_file(mut file: impl Read + Seek + Send + 'a) -> Result<Self, Fault> {
-        let mut start = [0; header::STREAM_HEADER];
+    /// [`ReadError`] if it cannot be read or is not a recording.
+    pub fn from_file(mut file: impl Read + Seek + Send + 'a) -> Result<Self, ReadError> {
+        let mut start = [0; PIPE_HEADER];
         file.read_exact(&mut start)?;
-        if header::is_stream(&start)? {
-            return Ok(Self::of(Head::default(), Box::new(file), None));
+        if is_pipe_format(&start)? {
+            return Ok(Self::new(Header::default(), Box::new(file), None));
         }
-        let (head, data) = Head::of_file(&mut file)?;
+        let (header, data) = Header::read(&mut file)?;
         file.seek(SeekFrom::Start(data.offset.min(i64::MAX as u64)))?;
         let size = (data.size > 0).then_some(data.size);
-        Ok(Self { is_unended: size.is_none(), ..Self::of(head, Box::new(file), size) })
+        Ok(Self { is_unfinished: size.is_none(), ..Self::new(header, Box::new(file), size) })
     }
 
-    /// Reads a stream as it comes. A file that comes as a stream is kept until its end, up to `most` bytes: it says only
-    /// behind the records what stands in them.
+    /// Reads from a pipe.
+    ///
+    /// What `perf record` wrote to a file is first read whole, up to `max_bytes`: the sections that describe the records
+    /// follow them.
     ///
     /// # Errors
-    /// As [`Reader::of_file`].
-    pub fn of_stream(mut reader: Box<dyn Read + Send + 'a>, most: u64) -> Result<Self, Fault> {
-        let mut start = [0; header::STREAM_HEADER];
-        reader.read_exact(&mut start)?;
-        if header::is_stream(&start)? {
-            return Ok(Self::of(Head::default(), reader, None));
+    /// [`ReadError`] if it cannot be read, is not a recording, or is too long.
+    pub fn from_pipe(mut pipe: Box<dyn Read + Send + 'a>, max_bytes: u64) -> Result<Self, ReadError> {
+        let mut start = [0; PIPE_HEADER];
+        pipe.read_exact(&mut start)?;
+        if is_pipe_format(&start)? {
+            return Ok(Self::new(Header::default(), pipe, None));
         }
         let mut bytes = start.to_vec();
-        (&mut reader).take(most).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > most {
-            return broken(format!("longer than {} MiB, and not read from its file: name the file", most >> 20));
+        (&mut pipe).take(max_bytes).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > max_bytes {
+            return corrupt(format!("longer than {} MiB, and not read from its file: name the file", max_bytes >> 20));
         }
-        Self::of_file(Cursor::new(bytes))
+        Self::from_file(Cursor::new(bytes))
     }
 
-    fn of(head: Head, reader: Box<dyn Read + Send + 'a>, size: Option<u64>) -> Self {
-        let rest = Rest { window: Window::default(), decompressor: None };
-        Self { head, stream: Stream::new(reader, size), is_unended: false, rest }
+    fn new(header: Header, reader: Box<dyn Read + Send + 'a>, size: Option<u64>) -> Self {
+        let sorter = Sorter { buffer: ReorderBuffer::default(), decompressor: None };
+        Self { header, records: RecordReader::new(reader, size), is_unfinished: false, sorter }
     }
 
-    /// What the recording has said of itself so far.
-    pub fn head(&self) -> &Head {
-        &self.head
+    /// The header, as far as it was read.
+    pub fn header(&self) -> &Header {
+        &self.header
     }
 
-    /// Gives all records, in the order of their times, as another thread reads them. What stands before a fault is given
-    /// too.
+    /// Passes all records to `handle`, sorted by time, while another thread reads them.
+    ///
+    /// If the file is cut short or corrupt, the records before that place are handled first.
     ///
     /// # Errors
-    /// [`Fault`]
-    pub fn read(&mut self, take: Take<'_>) -> Result<(), Fault> {
-        let mut head = self.head.clone();
-        let (mut writer, batches) = batches();
+    /// [`ReadError`]
+    pub fn read(&mut self, handle: RecordHandler<'_>) -> Result<(), ReadError> {
+        let mut header = self.header.clone();
+        let (mut sender, receiver) = record_channel();
         std::thread::scope(|scope| {
             let reading = parallel::spawn_scoped(scope, || {
-                let read = self.read_all(&mut writer);
-                writer.flush();
-                drop(writer);
+                let read = self.read_all(&mut sender);
+                sender.flush();
+                drop(sender);
                 read
             })
-            .map_err(Fault::Taker)?;
-            // What the recording tells of itself holds for the records behind it.
-            let taken = batches.for_each(|record| match kind_of(record) {
-                ..kind::FIRST => take(&head, record).map_err(Fault::Taker),
-                kind => tell(&mut head, kind, record),
+            .map_err(ReadError::Handler)?;
+            // What the recording says about itself holds for the records behind it, so it is also sent in order.
+            let handled = receiver.for_each(|record| match record_type(record) {
+                ..user_type::FIRST => handle(&header, record).map_err(ReadError::Handler),
+                _ => update_header(&mut header, record),
             });
-            taken.and(reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            handled.and(reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         })
     }
 
-    fn read_all(&mut self, out: &mut Writer) -> Result<(), Fault> {
+    fn read_all(&mut self, out: &mut RecordSender) -> Result<(), ReadError> {
         let mut read = Ok(true);
-        while matches!(read, Ok(true)) && !out.is_unwanted {
-            read = self.step(out);
+        while matches!(read, Ok(true)) && !out.is_closed {
+            read = self.read_record(out);
         }
-        read.and(self.rest.finish(&self.head, out))
+        read.and(self.sorter.finish(&self.header, out))
     }
 
-    /// Takes one record; `false` at the end.
-    fn step(&mut self, out: &mut Writer) -> Result<bool, Fault> {
-        let Self { head, stream, is_unended, rest } = self;
-        let Some(record) = stream.next()? else {
-            return if *is_unended { broken(UNENDED) } else { Ok(false) };
+    /// Reads one record. False at the end.
+    fn read_record(&mut self, out: &mut RecordSender) -> Result<bool, ReadError> {
+        let Self { header, records, is_unfinished, sorter } = self;
+        let Some(record) = records.next()? else {
+            return if *is_unfinished { corrupt(KILLED) } else { Ok(false) };
         };
         let mut body = Fields::new(&record[RECORD_HEADER..]);
         let mut skipped = 0;
-        match kind_of(record) {
-            ..kind::FIRST => rest.push(head, record, out),
-            kind::TRACING_DATA => skipped = u64::from(body.u32().unwrap_or(0)).next_multiple_of(8),
-            kind::AUXTRACE => skipped = body.u64().unwrap_or(0),
-            kind::FINISHED_ROUND => rest.end_round(head, out)?,
-            kind::COMPRESSED => rest.push_compressed(&record[RECORD_HEADER..], head, out)?,
-            kind::COMPRESSED_2 => {
+        match record_type(record) {
+            ..user_type::FIRST => sorter.push(header, record, out),
+            user_type::TRACING_DATA => skipped = u64::from(body.u32().unwrap_or(0)).next_multiple_of(8),
+            user_type::AUXTRACE => skipped = body.u64().unwrap_or(0),
+            user_type::FINISHED_ROUND => sorter.end_round(header, out)?,
+            user_type::COMPRESSED => sorter.push_compressed(&record[RECORD_HEADER..], header, out)?,
+            user_type::COMPRESSED_2 => {
                 let size = body.u64().and_then(|size| usize::try_from(size).ok());
                 let Some(piece) = size.and_then(|size| body.take(size)) else {
-                    return broken("its compressed records are corrupt");
+                    return corrupt("its compressed records are corrupt");
                 };
-                rest.push_compressed(piece, head, out)?;
+                sorter.push_compressed(piece, header, out)?;
             }
-            kind => {
-                tell(head, kind, record)?;
-                out.put(record);
+            _ => {
+                update_header(header, record)?;
+                out.send(record);
             }
         }
-        stream.skip(skipped)?;
+        records.skip(skipped)?;
         Ok(true)
     }
 }
 
-fn kind_of(record: &[u8]) -> u32 {
-    u32::from_le_bytes([record[0], record[1], record[2], record[3]])
-}
-
-/// A record that tells what files tell in their head.
-fn tell(head: &mut Head, kind: u32, record: &[u8]) -> Result<(), Fault> {
-    let mut body = Fields::new(&record[RECORD_HEADER..]);
-    match kind {
-        kind::ATTR => {
-            let bytes = &record[RECORD_HEADER..];
-            match Attr::size(bytes).and_then(|size| bytes.split_at_checked(size)) {
-                Some((attr, ids)) => head.add_attr(attr, ids)?,
-                None => return broken("its list of events is corrupt"),
-            }
-        }
-        kind::EVENT_UPDATE => {
+/// Adds what a record says that takes the place of a part of a file's header.
+fn update_header(header: &mut Header, record: &[u8]) -> Result<(), ReadError> {
+    let bytes = &record[RECORD_HEADER..];
+    let mut body = Fields::new(bytes);
+    match record_type(record) {
+        user_type::ATTR => match Attr::size(bytes).and_then(|size| bytes.split_at_checked(size)) {
+            Some((attr, ids)) => header.add_attr(attr, ids)?,
+            None => return corrupt("its list of events is corrupt"),
+        },
+        user_type::EVENT_UPDATE => {
             const NAME: u64 = 2;
             if let (Some(NAME), Some(id)) = (body.u64(), body.u64()) {
-                head.rename_event(id, body.name());
+                header.rename_event(id, body.c_string());
             }
         }
-        kind::FEATURE => {
+        user_type::FEATURE => {
             if let Some(feature) = body.u64() {
-                head.add_feature(feature, &record[RECORD_HEADER + 8..]);
+                header.add_feature(feature, &bytes[8..]);
             }
         }
-        kind::BUILD_ID => drop(head.add_build_id(&mut Fields::new(record))),
+        user_type::BUILD_ID => drop(header.add_build_id(&mut Fields::new(record))),
         _ => {}
     }
     Ok(())
 }
 
-impl Rest {
+/// Decompresses and sorts the kernel's records.
+struct Sorter {
+    buffer: ReorderBuffer,
+    decompressor: Option<Decompressor>,
+}
+
+impl Sorter {
     #[inline]
-    fn push(&mut self, head: &Head, record: &[u8], out: &mut Writer) {
-        match head.attrs.time_of(record) {
-            // What `perf` found when it began has no time: it was there before everything else.
-            0 => out.put(record),
-            time => self.window.push(record, time, &mut |record| out.put(record)),
+    fn push(&mut self, header: &Header, record: &[u8], out: &mut RecordSender) {
+        match header.attrs.time_of(record) {
+            // Records about what existed when `perf record` started have no time. They come before all others.
+            0 => out.send(record),
+            time => self.buffer.push(record, time, &mut |record| out.send(record)),
         }
     }
 
-    fn end_round(&mut self, head: &Head, out: &mut Writer) -> Result<(), Fault> {
-        match self.decompressor.take() {
-            None => self.window.end_round(&mut |record| out.put(record)),
-            Some(mut decompressor) => {
-                let ended = decompressor.end_round(&mut |inner| self.take_inner(inner, head, out));
-                self.decompressor = Some(decompressor);
-                return ended;
-            }
-        }
-        Ok(())
+    fn end_round(&mut self, header: &Header, out: &mut RecordSender) -> Result<(), ReadError> {
+        let Some(mut decompressor) = self.decompressor.take() else {
+            self.buffer.end_round(&mut |record| out.send(record));
+            return Ok(());
+        };
+        let ended = decompressor.end_round(&mut |inner| self.push_decompressed(inner, header, out));
+        self.decompressor = Some(decompressor);
+        ended
     }
 
-    fn push_compressed(&mut self, piece: &[u8], head: &Head, out: &mut Writer) -> Result<(), Fault> {
+    fn push_compressed(&mut self, piece: &[u8], header: &Header, out: &mut RecordSender) -> Result<(), ReadError> {
         let mut decompressor = self.decompressor.take().unwrap_or_else(Decompressor::new);
-        let pushed = decompressor.push(piece, &mut |inner| self.take_inner(inner, head, out));
+        let pushed = decompressor.push(piece, &mut |inner| self.push_decompressed(inner, header, out));
         self.decompressor = Some(decompressor);
         pushed
     }
 
-    /// What comes out of the compressed stream: a record, or the end of a round.
-    fn take_inner(&mut self, inner: Option<&[u8]>, head: &Head, out: &mut Writer) -> Result<(), Fault> {
+    /// Adds what was decompressed: a record, or the end of a round.
+    fn push_decompressed(
+        &mut self,
+        inner: Option<&[u8]>,
+        header: &Header,
+        out: &mut RecordSender,
+    ) -> Result<(), ReadError> {
         match inner {
-            Some(record) if kind_of(record) < kind::FIRST => self.push(head, record, out),
+            Some(record) if record_type(record) < user_type::FIRST => self.push(header, record, out),
             Some(_) => {}
-            None => self.window.end_round(&mut |record| out.put(record)),
+            None => self.buffer.end_round(&mut |record| out.send(record)),
         }
         Ok(())
     }
 
-    /// Gives what waits.
-    fn finish(&mut self, head: &Head, out: &mut Writer) -> Result<(), Fault> {
-        let mut ended = Ok(());
+    /// Sends the records that still wait.
+    fn finish(&mut self, header: &Header, out: &mut RecordSender) -> Result<(), ReadError> {
+        let mut finished = Ok(());
         if let Some(mut decompressor) = self.decompressor.take() {
-            ended = decompressor.finish(&mut |inner| self.take_inner(inner, head, out));
+            finished = decompressor.finish(&mut |inner| self.push_decompressed(inner, header, out));
         }
-        self.window.hand_out(u64::MAX, &mut |record| out.put(record));
-        ended
+        self.buffer.emit_until(u64::MAX, &mut |record| out.send(record));
+        finished
     }
 }

@@ -1,50 +1,62 @@
-//! Records, one after the other.
+//! Reads records one after the other.
 
 use std::io::Read;
 
-use super::{Fault, broken};
+use super::error::{ReadError, corrupt};
 
-/// How much is read at once.
+/// Number of bytes that are read at once.
 const BLOCK: usize = 256 * 1024;
-/// A record's header: its kind, flags, and length.
+/// The size of a record's header: type, flags and size.
 pub(super) const RECORD_HEADER: usize = 8;
 
-/// Records from a reader, which need not be a file.
-pub(super) struct Stream<R> {
+/// Returns the size of the record at the start of `bytes`, header included. `None` if the header is not complete.
+#[inline]
+pub(super) fn record_size(bytes: &[u8]) -> Option<usize> {
+    let header = bytes.get(..RECORD_HEADER)?;
+    Some(u16::from_le_bytes([header[6], header[7]]).into())
+}
+
+/// Returns the type of a record, from `enum perf_event_type` of the kernel or of perf.
+pub(super) fn record_type(record: &[u8]) -> u32 {
+    u32::from_le_bytes([record[0], record[1], record[2], record[3]])
+}
+
+/// Reads records from a file or a pipe.
+pub(super) struct RecordReader<R> {
     reader: R,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// How many bytes have been handed out.
-    pub(super) offset: u64,
-    /// How many are left; `None` if they go on to the end.
-    left: Option<u64>,
-    ended: bool,
+    /// Number of bytes that were returned or skipped.
+    offset: u64,
+    /// Number of bytes that are still to be read from `reader`; `None` to read to its end.
+    remaining: Option<u64>,
+    is_at_end: bool,
 }
 
-impl<R: Read> Stream<R> {
-    /// The records of so many bytes, or of all.
-    pub(super) fn new(reader: R, left: Option<u64>) -> Self {
-        Self { reader, buffer: vec![0; 2 * BLOCK], start: 0, end: 0, offset: 0, left, ended: false }
+impl<R: Read> RecordReader<R> {
+    /// Creates a reader of `size` bytes of records, or of all that `reader` has.
+    pub(super) fn new(reader: R, size: Option<u64>) -> Self {
+        Self { reader, buffer: vec![0; 2 * BLOCK], start: 0, end: 0, offset: 0, remaining: size, is_at_end: false }
     }
 
-    /// The next record whole. `None` at the end.
+    /// Reads the next record; `None` at the end.
     ///
     /// # Errors
-    /// [`Fault`] if it cannot be read, is cut short, or is no record.
-    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, Fault> {
-        if !self.have(RECORD_HEADER)? {
-            return match (self.end - self.start, self.left) {
+    /// [`ReadError`] if it cannot be read, is cut short, or is not a record.
+    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, ReadError> {
+        if !self.fill(RECORD_HEADER)? {
+            return match (self.end - self.start, self.remaining) {
                 (0, None | Some(0)) => Ok(None),
-                _ => broken(self.cut_short()),
+                _ => corrupt(self.cut_short()),
             };
         }
-        let size = usize::from(u16::from_le_bytes([self.buffer[self.start + 6], self.buffer[self.start + 7]]));
+        let size = record_size(&self.buffer[self.start..]).unwrap_or_default();
         if size < RECORD_HEADER {
-            return broken(format!("corrupt: no record stands at byte {} of its records", self.offset));
+            return corrupt(format!("corrupt: no record at byte {} of its records", self.offset));
         }
-        if !self.have(size)? {
-            return broken(self.cut_short());
+        if !self.fill(size)? {
+            return corrupt(self.cut_short());
         }
         let start = self.start;
         self.start += size;
@@ -52,16 +64,16 @@ impl<R: Read> Stream<R> {
         Ok(Some(&self.buffer[start..start + size]))
     }
 
-    /// Passes over what is no record.
-    pub(super) fn skip(&mut self, mut bytes: u64) -> Result<(), Fault> {
+    /// Skips bytes between records.
+    pub(super) fn skip(&mut self, mut bytes: u64) -> Result<(), ReadError> {
         while bytes > 0 {
-            if !self.have(1)? {
-                return broken(self.cut_short());
+            if !self.fill(1)? {
+                return corrupt(self.cut_short());
             }
-            let passed = ((self.end - self.start) as u64).min(bytes);
-            self.start += passed as usize;
-            self.offset += passed;
-            bytes -= passed;
+            let skipped = ((self.end - self.start) as u64).min(bytes);
+            self.start += skipped as usize;
+            self.offset += skipped;
+            bytes -= skipped;
         }
         Ok(())
     }
@@ -70,27 +82,27 @@ impl<R: Read> Stream<R> {
         format!("cut short after {} bytes of records", self.offset)
     }
 
-    /// Whether so many bytes are there, after reading on if need be.
+    /// Reads until the buffer has `bytes` bytes. False if the input ends before.
     #[inline]
-    fn have(&mut self, bytes: usize) -> Result<bool, Fault> {
+    fn fill(&mut self, bytes: usize) -> Result<bool, ReadError> {
         if self.end - self.start >= bytes {
             return Ok(true);
         }
-        self.read_on(bytes)
+        self.read_more(bytes)
     }
 
-    fn read_on(&mut self, bytes: usize) -> Result<bool, Fault> {
+    fn read_more(&mut self, bytes: usize) -> Result<bool, ReadError> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        while self.end < bytes && !self.ended {
+        while self.end < bytes && !self.is_at_end {
             let room = (self.buffer.len() - self.end).min(BLOCK);
-            let wanted = self.left.map_or(room, |left| left.min(room as u64) as usize);
+            let wanted = self.remaining.map_or(room, |remaining| remaining.min(room as u64) as usize);
             match self.reader.read(&mut self.buffer[self.end..self.end + wanted]) {
-                Ok(0) => self.ended = true,
+                Ok(0) => self.is_at_end = true,
                 Ok(read) => {
                     self.end += read;
-                    self.left = self.left.map(|left| left - read as u64);
+                    self.remaining = self.remaining.map(|remaining| remaining - read as u64);
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.into()),

@@ -1,54 +1,56 @@
-//! Records in the order of their times.
+//! Sorts records by time.
 //!
-//! `perf record` empties the rings of all CPUs in turn, again and again, and writes FINISHED_ROUND after each turn. Within
-//! a round the CPUs' records stand one after the other; what comes in a later round was written after the one before had
-//! ended. So at the end of a round everything that is not newer than the newest record of the round before it is
-//! complete, and is handed out. No more than two rounds are held at a time.
+//! `perf record` empties the rings of all CPUs one after the other, again and again, and writes a `FINISHED_ROUND` record
+//! after each round. Within a round the records of a CPU follow those of another; what a later round contains was written
+//! after the round before it had ended. At the end of a round no record can follow any more that is older than the newest
+//! record of the round before it, so everything up to that time is handed out. No more than two rounds are held.
 
-use super::record_reader::RECORD_HEADER;
+use super::record_reader::record_size;
 
-/// A recording that never ends a round is held so far, then its older half is let go.
-const MOST: usize = 256 << 20;
+/// If no round ends, the older half of the records is handed out when they take this many bytes.
+const MAX_BYTES: usize = 256 << 20;
 
 /// The records that wait for older ones.
 #[derive(Debug, Default)]
-pub(super) struct Window {
+pub(super) struct ReorderBuffer {
     bytes: Vec<u8>,
+    /// The time of each record and its offset in `bytes`.
     records: Vec<(u64, usize)>,
-    /// Room for what stays.
+    /// Memory for the records that stay.
     spare: Vec<u8>,
-    /// The newest time so far, and when the last round ended.
+    /// The time of the newest record.
     newest: u64,
-    complete: u64,
+    /// The time of the newest record when the last round ended.
+    newest_of_round: u64,
 }
 
-impl Window {
-    /// Takes a record in.
+impl ReorderBuffer {
+    /// Adds a record.
     #[inline]
-    pub(super) fn push(&mut self, record: &[u8], time: u64, give: &mut impl FnMut(&[u8])) {
+    pub(super) fn push(&mut self, record: &[u8], time: u64, emit: &mut impl FnMut(&[u8])) {
         self.records.push((time, self.bytes.len()));
         self.bytes.extend_from_slice(record);
         self.newest = self.newest.max(time);
-        if self.bytes.len() >= MOST {
+        if self.bytes.len() >= MAX_BYTES {
             self.records.sort_by_key(|(time, _)| *time);
             let median = self.records[self.records.len() / 2].0;
-            self.hand_out(median, give);
+            self.emit_until(median, emit);
         }
     }
 
-    /// A round has ended.
-    pub(super) fn end_round(&mut self, give: &mut impl FnMut(&[u8])) {
-        let complete = std::mem::replace(&mut self.complete, self.newest);
-        self.hand_out(complete, give);
+    /// Emits the records that are complete at the end of a round.
+    pub(super) fn end_round(&mut self, emit: &mut impl FnMut(&[u8])) {
+        let until = std::mem::replace(&mut self.newest_of_round, self.newest);
+        self.emit_until(until, emit);
     }
 
-    /// Hands all out that is not newer than `until`.
-    pub(super) fn hand_out(&mut self, until: u64, give: &mut impl FnMut(&[u8])) {
-        // Stable: what was written at the same time stays as it stands.
+    /// Emits all records up to a time, sorted by time.
+    pub(super) fn emit_until(&mut self, until: u64, emit: &mut impl FnMut(&[u8])) {
+        // A stable sort: records of the same time keep their order.
         self.records.sort_by_key(|(time, _)| *time);
         let count = self.records.partition_point(|(time, _)| *time <= until);
         for (_, start) in self.records.drain(..count) {
-            give(record_at(&self.bytes, start));
+            emit(record_at(&self.bytes, start));
         }
         self.spare.clear();
         for (_, start) in &mut self.records {
@@ -61,31 +63,31 @@ impl Window {
 }
 
 fn record_at(bytes: &[u8], start: usize) -> &[u8] {
-    let header = &bytes[start..start + RECORD_HEADER];
-    &bytes[start..start + usize::from(u16::from_le_bytes([header[6], header[7]]))]
+    let record = &bytes[start..];
+    &record[..record_size(record).expect("whole records")]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Window;
+    use super::ReorderBuffer;
 
     fn record(number: u8) -> [u8; 9] {
         [0, 0, 0, 0, 0, 0, 9, 0, number]
     }
 
     #[test]
-    fn what_is_complete_comes_in_order() {
-        let mut window = Window::default();
+    fn sorts_records_across_rounds() {
+        let mut buffer = ReorderBuffer::default();
         let mut seen = Vec::new();
-        let mut take = |record: &[u8]| seen.push(record[8]);
+        let mut emit = |record: &[u8]| seen.push(record[8]);
         for round in [&[3, 5, 1, 4][..], &[6, 9, 2], &[8, 7]] {
             for time in round {
-                window.push(&record(*time), u64::from(*time), &mut take);
+                buffer.push(&record(*time), u64::from(*time), &mut emit);
             }
-            window.end_round(&mut take);
+            buffer.end_round(&mut emit);
         }
-        window.push(&record(10), 0, &mut take);
-        window.hand_out(u64::MAX, &mut take);
+        buffer.push(&record(10), 0, &mut emit);
+        buffer.emit_until(u64::MAX, &mut emit);
         assert_eq!(seen, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(|n| n));
     }
 }

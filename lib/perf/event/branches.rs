@@ -1,14 +1,14 @@
-//! Branches that the CPU has kept. Where they are the calls that have not returned yet, they are a stack: that of
-//! `--call-graph lbr`.
+//! The branch records of the CPU, as a call stack (`--call-graph lbr`).
 
-use super::Address;
+use super::callchain::Address;
 
-/// The calls that have not returned yet, the youngest first: three words each, or more, of which the first two are where
-/// it stands and where it goes.
+/// The calls that have not returned yet, the latest first.
+///
+/// Each is a branch record of three words or more, which starts with the addresses of the call and of its target.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Branches<'a> {
     bytes: &'a [u8],
-    /// How many bytes each has.
+    /// Number of bytes per record.
     size: usize,
 }
 
@@ -17,29 +17,33 @@ impl<'a> Branches<'a> {
         Self { bytes, size: words * 8 }
     }
 
-    /// How many.
+    /// Number of calls.
     pub fn len(self) -> usize {
         self.bytes.len() / self.size.max(1)
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The program's stack, innermost first. Where its innermost frame is not known it is the function that was called
-    /// last. Of the others it is known where the call stands, not where it returns to.
+    /// Iterates over the addresses of the user stack, innermost first.
+    ///
+    /// If `innermost` is `None`, the innermost frame is the target of the latest call. The addresses are those of call
+    /// instructions, not return addresses.
     pub fn stack(self, innermost: Option<u64>) -> impl Iterator<Item = Address> + 'a {
-        let word = |call: &[u8], index: usize| {
-            let bytes = call.get(index * 8..index * 8 + 8).and_then(|bytes| bytes.try_into().ok());
-            bytes.map_or(0, u64::from_le_bytes)
-        };
         let calls = self.bytes.chunks_exact(self.size.max(24));
         let innermost = innermost.or_else(|| calls.clone().next().map(|call| word(call, 1)));
         let innermost = innermost.filter(|_| !self.is_empty());
-        let addresses = innermost.into_iter().chain(calls.map(move |call| word(call, 0)));
+        let addresses = innermost.into_iter().chain(calls.map(|call| word(call, 0)));
         addresses.filter(|value| *value != 0).map(|value| Address { value, in_kernel: false, exact: true })
     }
+}
+
+/// Returns a word of a branch record.
+fn word(record: &[u8], index: usize) -> u64 {
+    let bytes = record.get(index * 8..index * 8 + 8).and_then(|bytes| bytes.try_into().ok());
+    bytes.map_or(0, u64::from_le_bytes)
 }
 
 #[cfg(test)]
@@ -53,7 +57,7 @@ mod tests {
         let branches = Branches::new(&bytes, 3);
         let stack = |innermost| branches.stack(innermost).map(|address| address.lookup()).collect::<Vec<_>>();
         assert_eq!(stack(Some(0x444)), [0x444, 0x300, 0x200, 0x100]);
-        // In the kernel the program's own place is not told, but the function that it called last.
+        // A sample in the kernel does not have the user instruction pointer: the function called last takes its place.
         assert_eq!(stack(None), [0x400, 0x300, 0x200, 0x100]);
         assert_eq!((branches.len(), Branches::default().stack(Some(0x444)).count()), (3, 0));
     }

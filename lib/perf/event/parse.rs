@@ -1,8 +1,10 @@
-//! Taking the records apart.
+//! Parses records.
 
-use super::{
-    Branches, Callchain, Event, Fields, Layout, Mmap, Sample, Stamp, UserState, branch_type, sample_type as bit,
-};
+use super::branches::Branches;
+use super::callchain::Callchain;
+use super::fields::Fields;
+use super::layout::{Layout, branch_type, sample_type as bit};
+use super::{Event, Mmap, Sample, Stamp, UserState};
 
 const RECORD_MMAP: u32 = 1;
 const RECORD_LOST: u32 = 2;
@@ -25,7 +27,7 @@ const MISC_MMAP_DATA: u16 = 1 << 13;
 const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 const PROT_EXEC: u32 = 4;
 
-/// Takes a record apart, header included. `None` if it is too short for what it claims.
+/// Parses a record with its header. `None` if it is too short for its fields.
 pub fn parse(record: &[u8], layout: Layout) -> Option<(Stamp, Event<'_>)> {
     let mut fields = Fields::new(record);
     let kind = fields.u32()?;
@@ -33,19 +35,18 @@ pub fn parse(record: &[u8], layout: Layout) -> Option<(Stamp, Event<'_>)> {
     let size = usize::from(fields.u16()?);
     let mut body = Fields::new(record.get(8..size)?);
     if kind == RECORD_SAMPLE {
-        return sample(&mut body, layout, misc);
+        return parse_sample(&mut body, layout, misc);
     }
-    let trailer = trailer_size(layout);
-    let stamp = trailing_stamp(body.split_end(trailer)?, layout)?;
+    let stamp = parse_trailer(body.split_end(trailer_size(layout))?, layout)?;
     let event = match kind {
-        RECORD_MMAP | RECORD_MMAP2 => Event::Mmap(mmap(&mut body, kind, misc)?),
+        RECORD_MMAP | RECORD_MMAP2 => Event::Mmap(parse_mmap(&mut body, kind, misc)?),
         RECORD_LOST => {
             body.u64()?;
             Event::Lost(body.u64()?)
         }
         RECORD_LOST_SAMPLES => Event::Lost(body.u64()?),
         RECORD_COMM => {
-            Event::Comm { pid: body.u32()?, tid: body.u32()?, exec: misc & MISC_COMM_EXEC != 0, comm: body.name() }
+            Event::Comm { pid: body.u32()?, tid: body.u32()?, exec: misc & MISC_COMM_EXEC != 0, comm: body.c_string() }
         }
         RECORD_FORK => {
             let (pid, parent_pid, tid, parent_tid) = (body.u32()?, body.u32()?, body.u32()?, body.u32()?);
@@ -64,7 +65,7 @@ pub fn parse(record: &[u8], layout: Layout) -> Option<(Stamp, Event<'_>)> {
     Some((stamp, event))
 }
 
-fn sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp, Event<'a>)> {
+fn parse_sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp, Event<'a>)> {
     let has = |bit: u64| layout.sample_type & bit != 0;
     let mut stamp = Stamp::default();
     let mut sample = Sample {
@@ -109,22 +110,22 @@ fn sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp
     }
     if has(bit::CALLCHAIN) {
         let entries = usize::try_from(body.u64()?).ok()?;
-        sample.callchain = Callchain(body.take(entries.checked_mul(8)?)?);
+        sample.callchain = Callchain::new(body.take(entries.checked_mul(8)?)?);
     }
     if has(bit::RAW) {
         let size = body.u32()? as usize;
         sample.raw = body.take(size)?;
     }
     if has(bit::BRANCH_STACK) {
-        sample.branches = branches(body, layout.branches)?;
+        sample.branches = parse_branches(body, layout.branch_sample_type)?;
     }
     if has(bit::REGS_USER) && has(bit::STACK_USER) {
-        sample.user = user_state(body, layout.user_registers)?;
+        sample.user = parse_user_state(body, layout.user_registers)?;
     }
     Some((stamp, Event::Sample(sample)))
 }
 
-/// The counters' values, as `read(2)` gives them.
+/// Skips the values of the counters, whose format is that of `read(2)`.
 fn skip_values(body: &mut Fields<'_>, format: u64) -> Option<()> {
     let has = |bit: u32| usize::from(format & (1 << bit) != 0);
     let (times, each, group) = (has(0) + has(1), 1 + has(2) + has(4), has(3) == 1);
@@ -133,9 +134,10 @@ fn skip_values(body: &mut Fields<'_>, format: u64) -> Option<()> {
     Some(())
 }
 
-/// The last branches taken: three words each, with a word before them and one behind each where they were asked for. They
-/// are of use only where they are calls that have not returned.
-fn branches<'a>(body: &mut Fields<'a>, kind: u64) -> Option<Branches<'a>> {
+/// Parses the branch records: three words each, or four with counters, after a word with the index if that was requested.
+///
+/// Only records of calls that have not returned are returned.
+fn parse_branches<'a>(body: &mut Fields<'a>, kind: u64) -> Option<Branches<'a>> {
     let has = |bit: u64| kind & bit != 0;
     let count = usize::try_from(body.u64()?).ok()?;
     if has(branch_type::HW_INDEX) {
@@ -149,9 +151,10 @@ fn branches<'a>(body: &mut Fields<'a>, kind: u64) -> Option<Branches<'a>> {
 /// `PERF_SAMPLE_REGS_ABI_64`.
 const ABI_64: u64 = 2;
 
-/// The registers with their ABI, then the stack with its size before it and what was really copied behind it. Kernel
-/// threads have neither.
-fn user_state<'a>(body: &mut Fields<'a>, mask: u64) -> Option<Option<UserState<'a>>> {
+/// Parses the user registers and the copy of the user stack. `Some(None)` for kernel threads, which have neither.
+///
+/// The ABI comes before the registers. The size of the copy comes before it, and the number of bytes used after it.
+fn parse_user_state<'a>(body: &mut Fields<'a>, mask: u64) -> Option<Option<UserState<'a>>> {
     let abi = body.u64()?;
     let registers = if abi == 0 { &[] } else { body.take(mask.count_ones() as usize * 8)? };
     let size = usize::try_from(body.u64()?).ok()?;
@@ -164,7 +167,7 @@ fn user_state<'a>(body: &mut Fields<'a>, mask: u64) -> Option<Option<UserState<'
     Some((abi != 0).then_some(UserState { mask, registers, stack }))
 }
 
-fn mmap<'a>(body: &mut Fields<'a>, kind: u32, misc: u16) -> Option<Mmap<'a>> {
+fn parse_mmap<'a>(body: &mut Fields<'a>, kind: u32, misc: u16) -> Option<Mmap<'a>> {
     let (pid, _) = (body.u32()?, body.u32()?);
     let (start, length, offset) = (body.u64()?, body.u64()?, body.u64()?);
     let (mut inode, mut build_id) = (None, None);
@@ -179,22 +182,22 @@ fn mmap<'a>(body: &mut Fields<'a>, kind: u32, misc: u16) -> Option<Mmap<'a>> {
         executable = body.u32()? & PROT_EXEC != 0;
         body.u32()?;
     }
-    Some(Mmap { pid, start, length, offset, inode, build_id, executable, path: body.name() })
+    Some(Mmap { pid, start, length, offset, inode, build_id, executable, path: body.c_string() })
 }
 
-/// The order of the fields that stand at the end of every record but a sample.
+/// The fields at the end of every record but samples, in this order.
 const TRAILER: [u64; 6] = [bit::TID, bit::TIME, bit::ID, bit::STREAM_ID, bit::CPU, bit::IDENTIFIER];
 
 fn trailer_size(layout: Layout) -> usize {
-    if !layout.stamps_all {
+    if !layout.sample_id_all {
         return 0;
     }
     TRAILER.iter().filter(|bit| layout.sample_type & **bit != 0).count() * 8
 }
 
-fn trailing_stamp(mut fields: Fields<'_>, layout: Layout) -> Option<Stamp> {
+fn parse_trailer(mut fields: Fields<'_>, layout: Layout) -> Option<Stamp> {
     let mut stamp = Stamp::default();
-    if !layout.stamps_all {
+    if !layout.sample_id_all {
         return Some(stamp);
     }
     for bit in TRAILER.into_iter().filter(|bit| layout.sample_type & bit != 0) {
@@ -248,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_a_name_with_its_stamp_behind_it() {
+    fn reads_a_comm_and_the_stamp_after_it() {
         let mut body = words(&[(9 << 32) | 9]);
         body.extend(b"worker 1\0\0\0\0\0\0\0\0");
         body.extend(words(&[(9 << 32) | 9, 1234, 5, 3]));
@@ -259,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_a_tracepoint_wrote() {
+    fn reads_the_fields_of_a_tracepoint() {
         let layout = Layout::new(bit::IP | bit::RAW, 0);
         let mut body = words(&[0x4000]);
         body.extend(4u32.to_le_bytes());
@@ -271,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_switches_of_a_thread_and_of_a_cpu() {
+    fn reads_switches_of_threads_and_of_cpus() {
         let stamp = [(9 << 32) | 7, 1234, 5, 3];
         for (kind, body) in [(14, words(&stamp)), (15, words(&[&[1][..], &stamp].concat()))] {
             for (misc, expected) in [(0, (false, false)), (1 << 13, (true, false)), (3 << 13, (true, true))] {
@@ -285,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_registers_and_as_much_of_the_stack_as_was_copied() {
+    fn reads_registers_and_the_copied_part_of_the_stack() {
         let layout = Layout::new(bit::IP | bit::REGS_USER | bit::STACK_USER, 0b1100_0000);
         let body = words(&[0x4000, 2, 0x10, 0x20, 16, 0xaa, 0xbb, 8]);
         let bytes = record(9, 2, &body);
@@ -298,10 +301,11 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_between_is_passed_over() {
+    fn skips_fields_that_are_not_needed() {
         let sample_type = bit::IP | bit::READ | bit::CALLCHAIN | bit::RAW | bit::BRANCH_STACK;
-        // A group of two counters, with ids and the time enabled; two branches behind their index.
-        let layout = Layout { read_format: 0b1101, branches: 1 << 17, ..Layout::new(sample_type, 0) };
+        // A group of two counters, with IDs and the time enabled; two branch records after their index.
+        let layout =
+            Layout { read_format: 0b1101, branch_sample_type: branch_type::HW_INDEX, ..Layout::new(sample_type, 0) };
         let read = [2, 500, 11, 1, 22, 2];
         let chain = [2, -512i64 as u64, 0x4000];
         let raw_of_4_bytes = (7 << 32) | 4;
@@ -314,23 +318,23 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_calls_that_the_cpu_has_kept() {
-        let branches = branch_type::USER | branch_type::CALL_STACK | branch_type::HW_INDEX;
-        let layout = Layout { branches, ..Layout::new(bit::IP | bit::CALLCHAIN | bit::BRANCH_STACK, 0) };
+    fn reads_branch_records_as_calls() {
+        let branch_sample_type = branch_type::USER | branch_type::CALL_STACK | branch_type::HW_INDEX;
+        let layout = Layout { branch_sample_type, ..Layout::new(bit::IP | bit::CALLCHAIN | bit::BRANCH_STACK, 0) };
         let chain = [4, -128i64 as u64, 0xffff_0001, -512i64 as u64, 0x4444];
         let body = words(&[&[0xffff_0001][..], &chain, &[2, 0, 0x3000, 0x4000, 0, 0x2000, 0x2800, 0]].concat());
         let bytes = record(9, 1, &body);
         let Some((_, Event::Sample(sample))) = parse(&bytes, layout) else { panic!("no sample") };
         let addresses: Vec<u64> = sample.addresses().map(|address| address.lookup()).collect();
         assert_eq!(addresses, [0xffff_0001, 0x4000, 0x3000, 0x2000]);
-        // Branches of any other kind are no stack.
-        let layout = Layout { branches: branches & !branch_type::CALL_STACK, ..layout };
+        // Branch records of another type are not a stack.
+        let layout = Layout { branch_sample_type: branch_sample_type & !branch_type::CALL_STACK, ..layout };
         let Some((_, Event::Sample(sample))) = parse(&bytes, layout) else { panic!("no sample") };
         assert_eq!(sample.addresses().map(|address| address.lookup()).collect::<Vec<_>>(), [0xffff_0001, 0x4444]);
     }
 
     #[test]
-    fn a_lying_record_is_no_event() {
+    fn rejects_a_record_shorter_than_its_fields() {
         for length in 0..64 {
             let body = words(&[0x4000, 1, 2, 3, 4, 5, u64::MAX / 8]);
             let bytes = record(9, 0, &body);

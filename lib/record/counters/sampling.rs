@@ -31,7 +31,7 @@ impl CallGraph {
             Self::FramePointers => Layout::new(common, 0),
             Self::BranchRecords => {
                 let kind = branch_type::USER | branch_type::CALL_STACK | branch_type::NO_FLAGS | branch_type::NO_CYCLES;
-                Layout { branches: kind, ..Layout::new(common | bit::BRANCH_STACK, 0) }
+                Layout { branch_sample_type: kind, ..Layout::new(common | bit::BRANCH_STACK, 0) }
             }
             Self::Dwarf(_) => Layout::new(common | bit::REGS_USER | bit::STACK_USER, unwind::REGISTERS),
         }

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::collapse::Options;
 use crate::collapse::filter::event::EventFilter;
 use crate::collapse::filter::sample::{SampleFilter, SampleInfo};
-use crate::perf::data::Head;
+use crate::perf::data::Header;
 use crate::perf::data::files::FileSearch;
 use crate::perf::event::{self, Event, Mmap, Sample, Stamp, sample_type as bit};
 use crate::perf::objects::registry::Objects;
@@ -91,11 +91,11 @@ impl<'a> Samples<'a> {
     }
 
     /// Takes a record in.
-    pub(super) fn take(&mut self, head: &Head, record: &[u8]) -> Result<(), Error> {
-        if self.build_ids < head.build_ids.len() {
-            self.learn_build_ids(head);
+    pub(super) fn take(&mut self, header: &Header, record: &[u8]) -> Result<(), Error> {
+        if self.build_ids < header.build_ids.len() {
+            self.learn_build_ids(header);
         }
-        let Some(attr) = head.attrs.list().get(head.attrs.of_record(record)) else {
+        let Some(attr) = header.attrs.list().get(header.attrs.index_of_record(record)) else {
             self.malformed += 1;
             return Ok(());
         };
@@ -156,8 +156,8 @@ impl<'a> Samples<'a> {
         self.choice.accepts(&origin).map_err(|missing| Error::Invalid(missing.to_owned()))
     }
 
-    fn learn_build_ids(&mut self, head: &Head) {
-        for build_id in &head.build_ids[self.build_ids..] {
+    fn learn_build_ids(&mut self, header: &Header) {
+        for build_id in &header.build_ids[self.build_ids..] {
             if build_id.in_kernel && build_id.path.starts_with(b"[kernel.kallsyms]") {
                 self.machine.kernel = Some(build_id.id.clone());
             }
@@ -165,7 +165,7 @@ impl<'a> Samples<'a> {
                 files.add_build_id(build_id);
             }
         }
-        self.build_ids = head.build_ids.len();
+        self.build_ids = header.build_ids.len();
     }
 
     /// A mapping of the kernel's own is named by a symbol and tells that symbol's address.
@@ -176,11 +176,11 @@ impl<'a> Samples<'a> {
     }
 
     /// All records were taken in.
-    pub(super) fn end(&mut self, head: &Head) {
-        self.learn_build_ids(head);
-        self.machine.is_cut = head.is_cut;
-        self.machine.arch.clone_from(&head.arch);
-        self.machine.release.clone_from(&head.release);
+    pub(super) fn end(&mut self, header: &Header) {
+        self.learn_build_ids(header);
+        self.machine.is_cut = header.is_cut;
+        self.machine.arch.clone_from(&header.arch);
+        self.machine.release.clone_from(&header.release);
         self.recording.finish();
         self.recording.objects.reject_other_builds();
     }
