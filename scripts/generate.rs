@@ -1,12 +1,12 @@
-//! Makes profiles to measure with: the same bytes everywhere, and no part of them a repetition of another.
+//! Generates profiles for benchmarks: the same bytes on every machine, without repetition.
 //!
 //!     rustc -O -o generate scripts/generate.rs
 //!     generate fp SAMPLES > fp.txt          # perf script text, short names and broken frame-pointer chains
 //!     generate dwarf SAMPLES > dwarf.txt    # perf script text, long C++ names
 //!     generate folded STACKS PARTS PREFIX   # sorted folded files PREFIX0, PREFIX1, …
 //!
-//! Samples follow a Yule-Simon process over a random call graph: most repeat an earlier one, so that counts follow a
-//! power law; the others branch off from one. Integers only, so that no platform rounds differently.
+//! Samples follow a Yule-Simon process over a random call graph: most repeat an earlier stack, so that counts follow a power
+//! law; the others branch off from one. Integer arithmetic only, so that results do not depend on rounding.
 
 use std::io::{self, BufWriter, Write};
 
@@ -16,7 +16,7 @@ const WORDS: [&str; 32] = [
     "read", "sched", "sort", "visit", "write",
 ];
 
-/// splitmix64.
+/// The splitmix64 random number generator.
 struct Random(u64);
 
 impl Random {
@@ -33,7 +33,7 @@ impl Random {
         self.below(1000) < per_mille
     }
 
-    /// How often a chance comes true before it does not.
+    /// Returns the number of successes before the first failure.
     fn geometric(&mut self, per_mille: usize, most: usize) -> usize {
         let mut count = 0;
         while count < most && self.chance(per_mille) {
@@ -49,7 +49,7 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Ranks by Zipf's law.
+/// Draws ranks by Zipf's law.
 struct Zipf(Vec<u64>);
 
 impl Zipf {
@@ -128,7 +128,7 @@ fn program(random: &mut Random, long: bool) -> Program {
     Program { functions, comms, popular: Zipf::new(60) }
 }
 
-/// All stacks so far, and which of them each sample was. The first id of a stack is its thread.
+/// All distinct stacks, and the stack of each sample. The first id of a stack is its thread.
 struct Samples {
     stacks: Vec<Vec<u32>>,
     drawn: Vec<u32>,

@@ -1,8 +1,8 @@
 //! A program to profile: threads, a forked child, deep recursion and inlined functions, busy for some seconds.
 //!
-//! `workload [SECONDS]`, 2 if not said. Its stacks are known: `main` and the named threads at the root, `digest` as the
-//! leaf nearly everywhere with `mix` inlined into it, `descend` 100 frames deep in the main thread, and
-//! `crunch_in_child` in a process of its own.
+//! `workload [SECONDS]`, by default 2. Its stacks are known: `main` and the named threads are roots, `digest` is nearly always
+//! the leaf with `mix` inlined into it, `descend` is 100 frames deep in the main thread, and `crunch_in_child` runs in a
+//! process of its own.
 
 #![allow(clippy::print_stdout)]
 
@@ -10,13 +10,13 @@ use std::hint::black_box;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How deep the main thread recurses: within the 127 frames that the kernel walks, if frame pointers are followed.
+/// Depth of the recursion in the main thread: less than the 127 frames that the kernel walks by frame pointers.
 const DEPTH: u32 = 100;
 
 fn main() {
     let seconds = std::env::args().nth(1).and_then(|argument| argument.parse().ok()).unwrap_or(2.0);
     let end = Instant::now() + Duration::from_secs_f64(seconds);
-    // Before there are threads: a forked process has only the one that forked.
+    // Fork before threads start: a forked process has only the thread that forked.
     let child = fork_child(end);
     let threads = [("parser", parse as fn(Instant) -> u64), ("sorter", sort)]
         .map(|(name, work)| thread::Builder::new().name(name.to_owned()).spawn(move || work(end)));
@@ -28,7 +28,7 @@ fn main() {
     println!("workload: done ({sum:016x})");
 }
 
-/// Recursion as deep as an interpreter's or a tree walk's.
+/// Recurses as deep as an interpreter or a tree walk.
 #[inline(never)]
 fn recurse(end: Instant) -> u64 {
     let mut sum = 0;
@@ -46,7 +46,7 @@ fn descend(depth: u32, seed: u64) -> u64 {
     }
 }
 
-/// A thread that reads text by recursive descent.
+/// Parses text by recursive descent in a thread.
 #[inline(never)]
 fn parse(end: Instant) -> u64 {
     let text = format!("{}1{}", "(2+".repeat(30), ")".repeat(30));
@@ -72,7 +72,7 @@ fn parse_term(text: &mut std::str::Bytes<'_>) -> u64 {
     }
 }
 
-/// A thread that sorts, in the standard library's code.
+/// Sorts with the standard library in a thread.
 #[inline(never)]
 fn sort(end: Instant) -> u64 {
     let mut sum = 0;
@@ -84,7 +84,7 @@ fn sort(end: Instant) -> u64 {
     sum
 }
 
-/// The leaf: a loop over two levels of inlined functions.
+/// Loops over two levels of inlined functions; the leaf of most stacks.
 #[inline(never)]
 fn digest(seed: u64, rounds: u32) -> u64 {
     (0..rounds).fold(seed, |state, round| mix(state, u64::from(round)))
