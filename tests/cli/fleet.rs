@@ -92,7 +92,7 @@ fn what_cannot_be_merged_is_left_out_and_said() {
     let different = format!("has two weights a line, {written}, {different}; {mixed}");
     let expected = format!(
         "None None\n\
-         left out elsewhere/8.folded: its folders' names do not have service=\n\
+         left out elsewhere/8.folded: the folder names lack service=\n\
          service=a ['main;a 1']\n\
          left out service=a/1.folded.gz: the gzip data is cut short or corrupt\n\
          said service=a/2.folded: 2 malformed lines left out\n\
