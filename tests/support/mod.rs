@@ -20,6 +20,7 @@ pub mod tables;
 pub mod terminal;
 
 use std::ffi::OsStr;
+use std::fmt::{Debug, Formatter};
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -61,7 +62,6 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
 }
 
 /// The exit status and the output of a process.
-#[derive(Debug)]
 pub struct Outcome {
     pub command: String,
     pub status: std::process::ExitStatus,
@@ -86,6 +86,14 @@ impl Outcome {
         let Self { command, status, stderr, .. } = &self;
         assert!(status.success(), "{command}: {status}\n{stderr}");
         self
+    }
+}
+
+impl Debug for Outcome {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { command, status, stdout, stderr } = self;
+        let stdout = String::from_utf8_lossy(stdout);
+        write!(f, "{command}: {status}\n--- stdout\n{stdout}\n--- stderr\n{stderr}\n---")
     }
 }
 

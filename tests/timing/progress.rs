@@ -13,7 +13,7 @@ use crate::support::{command, directory, run_bounded, tool, wait_for_exit};
 fn record_on_terminal(arguments: &[&str], with_stdout: bool) -> String {
     let terminal = Terminal::open();
     let mut recorder = command(tool("fg-record"));
-    recorder.args(arguments).stdin(Stdio::null()).stderr(terminal.stream());
+    recorder.args(arguments).env("NO_COLOR", "1").stdin(Stdio::null()).stderr(terminal.stream());
     recorder.stdout(if with_stdout { terminal.stream() } else { Stdio::null() });
     run_bounded(&mut recorder);
     drop(recorder);
