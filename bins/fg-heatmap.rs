@@ -39,10 +39,10 @@ struct Args {
 }
 
 impl Args {
-    fn look(&self, choice: collapse::Options) -> heatmap::Options {
+    fn page_options(&self, input: collapse::Options) -> heatmap::Options {
         let graph = svg::Options {
             title: Some("All samples".to_owned()),
-            // As the viewer draws them.
+            // The same as in the viewer.
             min_width: MinWidth::Pixels(0.5),
             scheme: Scheme { palette: self.colors, ..Scheme::default() },
             count_name: match self.weight {
@@ -52,7 +52,7 @@ impl Args {
             .to_owned(),
             ..svg::Options::default()
         };
-        heatmap::Options { title: self.title.clone(), rows: self.rows, graph, choice }
+        heatmap::Options { title: self.title.clone(), rows: self.rows, graph, input }
     }
 }
 
@@ -72,10 +72,10 @@ impl Tool for Args {
             return Err(Error::AlreadyReported);
         }
         if output.is_terminal() {
-            diagnostics.warn("the page goes to the terminal; to keep it: fg-heatmap > map.html");
+            diagnostics.warn("writing the page to the terminal; to save it: fg-heatmap > map.html");
         }
         let name = output.name().to_owned();
-        heatmap::write(&timeline, &self.look(options), &name, output)?;
+        heatmap::write(&timeline, &self.page_options(options), &name, output)?;
         Ok(0)
     }
 }

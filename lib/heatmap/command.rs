@@ -1,34 +1,33 @@
-//! What the page knows of how its samples were chosen, so that it can name the command of fg-collapse that makes the same
-//! cut of the recording. Attributes hold words of a command line, one a line; the script quotes them.
+//! The options of the input as HTML attributes, one command-line word a line.
+//!
+//! From these the script of the page builds the `fg-collapse` command that selects the same samples from the recording. The
+//! script quotes the words for a shell.
 
-use super::Options;
+use super::{Options, SECOND};
 use crate::collapse::{EventChoice, NumberList, Timeline};
 use crate::svg::{escape, visible};
 
-/// The attributes of the map's element, each with a blank before it.
+/// Returns the attributes of the map's element, each with a leading space.
 pub(super) fn attributes(timeline: &Timeline, options: &Options) -> Vec<u8> {
-    let choice = &options.choice;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let list = |option: &str, numbers: &Option<NumberList>| {
-        numbers.iter().flat_map(|numbers| [option.to_owned(), numbers.to_string()]).collect::<Vec<_>>()
-    };
-    let mut always = match &choice.event {
+    let input = &options.input;
+    let mut always = match &input.event {
         EventChoice::First => Vec::new(),
         EventChoice::All => vec!["--event".to_owned(), "all".to_owned()],
-        EventChoice::Named(name) => vec!["--event".to_owned(), text(name)],
+        EventChoice::Named(name) => vec!["--event".to_owned(), lossy(name)],
     };
-    always.extend(list("--cpu", &choice.cpus));
-    always.extend(choice.no_idle.then(|| "--no-idle".to_owned()));
-    let (low, high) = choice.offset.map_or((0, super::samples::SECOND), |offset| offset.bounds());
+    always.extend(list_option("--cpu", input.cpus.as_ref()));
+    always.extend(input.no_idle.then(|| "--no-idle".to_owned()));
+    let (low, high) = input.offset.map_or((0, SECOND), |offset| offset.bounds());
+    // True if the input also has samples that are not on the map: before it, after it, or without a time.
+    let is_bounded = input.time.is_some() || timeline.untimed > 0;
     let mut attributes = Vec::new();
     for (name, words) in [
         ("always", always),
-        ("comms", choice.comms.iter().flat_map(|comm| ["--comm".to_owned(), text(comm)]).collect()),
-        ("pids", list("-p", &choice.pids)),
-        ("tids", list("-t", &choice.tids)),
+        ("comms", input.comms.iter().flat_map(|comm| ["--comm".to_owned(), lossy(comm)]).collect()),
+        ("pids", list_option("-p", input.pids.as_ref())),
+        ("tids", list_option("-t", input.tids.as_ref())),
         ("offset", vec![low.to_string(), high.to_string()]),
-        // Where the input has other samples too, before or after those on the map or without a time.
-        ("bounded", Vec::from_iter((choice.time.is_some() || timeline.untimed > 0).then(|| "yes".to_owned()))),
+        ("bounded", Vec::from_iter(is_bounded.then(|| "yes".to_owned()))),
     ] {
         let words: Vec<_> = words.iter().map(|word| visible(word.as_bytes())).collect();
         attributes.extend_from_slice(format!(" data-{name}=\"").as_bytes());
@@ -36,4 +35,13 @@ pub(super) fn attributes(timeline: &Timeline, options: &Options) -> Vec<u8> {
         attributes.push(b'"');
     }
     attributes
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Returns the words of an option whose value is a list of numbers, or nothing if it was not given.
+fn list_option(option: &str, numbers: Option<&NumberList>) -> Vec<String> {
+    numbers.map_or_else(Vec::new, |numbers| vec![option.to_owned(), numbers.to_string()])
 }

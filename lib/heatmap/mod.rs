@@ -1,8 +1,8 @@
-//! When samples were taken: a page with a map of the seconds and, beneath it, the flame graph of what is selected there.
+//! Heatmaps: a page with a map of the seconds and, below it, the flame graph of the selected samples.
 //!
-//! The page is HTML and not SVG, for it has a canvas (an hour is 180,000 cells) and a form. In it stands the very graph
-//! that [`svg`] draws, with its viewer; the samples are packed beside the graph's stacks, and the page's script
-//! hands the viewer new weights for them whenever another part of the map is selected.
+//! The page is HTML, not SVG, because it has a canvas (an hour is 180,000 cells) and a form. It contains the graph that
+//! [`svg`] draws, with its viewer. The samples are packed beside the stacks of the graph. When another part of the map is
+//! selected, the script of the page computes new weights of the stacks and passes them to the viewer.
 
 mod command;
 mod samples;
@@ -22,52 +22,59 @@ const SCRIPTS: [&str; 5] = [
     include_str!("viewer/start.js"),
 ];
 
-/// As many seconds as browsers can draw side by side.
-const MOST_SECONDS: u64 = 32_000;
+/// The largest number of seconds that browsers can draw side by side.
+const MAX_SECONDS: u64 = 32_000;
 
-/// How the page looks.
+/// A second in nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+
+/// Options of a heatmap.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The heading.
     pub title: String,
-    /// Into how many rows a second is divided.
+    /// Number of rows into which the map divides a second.
     pub rows: u32,
-    /// The flame graph.
+    /// The appearance of the flame graph.
     pub graph: svg::Options,
-    /// How the samples were chosen.
-    pub choice: collapse::Options,
+    /// How the input was read, and which samples were selected.
+    pub input: collapse::Options,
 }
 
-/// Writes the page.
+/// Writes the page. `name` is the name of `out` in errors.
 ///
 /// # Errors
-/// [`Error::Invalid`] if there is nothing to draw, or more than fits; those of `out` as [`Error::Write`] on `name`.
+/// [`Error::Invalid`] if there is nothing to draw or the samples span too much time, and [`Error::Write`] if writing to
+/// `out` fails.
 pub fn write(timeline: &Timeline, options: &Options, name: &str, out: &mut dyn Write) -> Result<(), Error> {
-    let times = || timeline.samples.iter().map(|sample| sample.time / samples::SECOND);
-    let (Some(first), Some(last)) = (times().min(), times().max()) else {
-        return Err(Error::Invalid("no samples to draw, so no picture".to_owned()));
+    check_drawable(timeline)?;
+    let drawing = Drawing::from_profile(&timeline.profile, &options.graph)?;
+    let packed = samples::pack(timeline, options.rows).map_err(|error| Error::write("memory", error))?;
+    let input_attributes = command::attributes(timeline, options);
+    write_page(&drawing, options, &input_attributes, &packed, out).map_err(|error| Error::write(name, error))
+}
+
+fn check_drawable(timeline: &Timeline) -> Result<(), Error> {
+    let seconds = || timeline.samples.iter().map(|sample| sample.time / SECOND);
+    let (Some(first), Some(last)) = (seconds().min(), seconds().max()) else {
+        return Err(Error::Invalid("no samples to draw".to_owned()));
     };
-    if last - first >= MOST_SECONDS {
-        let what = format!(
-            "the samples span {} seconds, of which {MOST_SECONDS} can be drawn: --time takes a part",
-            last - first
-        );
+    if last - first >= MAX_SECONDS {
+        let span = last - first;
+        let what =
+            format!("the samples span {span} seconds, but at most {MAX_SECONDS} can be drawn; select some with --time");
         return Err(Error::Invalid(what));
     }
     if timeline.profile.total().after.is_zero() {
-        return Err(Error::Invalid("nothing to draw: no sample weighs anything".to_owned()));
+        return Err(Error::Invalid("nothing to draw: all samples have weight 0".to_owned()));
     }
-    let drawing = Drawing::from_profile(&timeline.profile, &options.graph)?;
-    let packed = samples::pack(timeline, options.rows);
-    let packed = packed.map_err(|error| Error::write("memory", error))?;
-    let chosen = command::attributes(timeline, options);
-    write_page(&drawing, options, &chosen, &packed, out).map_err(|error| Error::write(name, error))
+    Ok(())
 }
 
 fn write_page(
     drawing: &Drawing,
     options: &Options,
-    chosen: &[u8],
+    input_attributes: &[u8],
     packed: &[u8],
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -80,14 +87,14 @@ fn write_page(
          <meta name=\"viewport\" content=\"width=device-width\">\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
          <h1>{title}</h1>\n{CONTROLS}<div class=\"heatmap\""
     )?;
-    out.write_all(chosen)?;
-    write!(out, " tabindex=\"0\" role=\"application\" aria-describedby=\"keys\"></div>\n{WORDS}")?;
+    out.write_all(input_attributes)?;
+    write!(out, " tabindex=\"0\" role=\"application\" aria-describedby=\"keys\"></div>\n{HINTS}")?;
     let parts = PageParts { data: &[("samples", packed)], scripts: &SCRIPTS };
     svg::write_element(drawing, &options.graph, parts, out)?;
     out.write_all(b"</body>\n</html>\n")
 }
 
-/// What stands above the map.
+/// The form above the map.
 const CONTROLS: &str = "<p>
 <label><input type=\"radio\" name=\"kind\" id=\"span\" checked> select a span of time</label>
 <label><input type=\"radio\" name=\"kind\" id=\"rectangle\"> the same part of several seconds</label>
@@ -95,8 +102,8 @@ const CONTROLS: &str = "<p>
 </p>
 ";
 
-/// What stands between the map and the graph.
-const WORDS: &str = "<p id=\"cell\" role=\"status\"></p>
+/// The elements between the map and the graph.
+const HINTS: &str = "<p id=\"cell\" role=\"status\"></p>
 <p id=\"keys\">Drag, or go with the arrows and press Enter where the selection begins and where it ends; with Shift, \
 another selection to compare the first with. Escape selects everything.</p>
 <noscript><p>The map needs JavaScript; without it there is the flame graph of all samples.</p></noscript>
@@ -108,8 +115,8 @@ mod tests {
     use super::{SCRIPTS, STYLE};
 
     #[test]
-    fn script_and_style_stand_in_the_page_as_they_are() {
-        assert!(SCRIPTS.iter().all(|part| !part.contains("]]>")));
+    fn scripts_and_style_need_no_escapes() {
+        assert!(SCRIPTS.iter().all(|script| !script.contains("]]>")));
         assert!(!STYLE.contains(['<', '&']));
     }
 }

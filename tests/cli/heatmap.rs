@@ -34,7 +34,7 @@ fn what_has_no_place_on_the_map_is_said() {
         (untimed.to_owned(), "no sample of the input has a time: perf script text has, and perf.data"),
         (
             format!("{}c 1 40000.0: cycles:\n\t 7f00 f (/x)\n\n", recording(1)),
-            "the samples span 40000 seconds, of which 32000 can be drawn: --time takes a part",
+            "the samples span 40000 seconds, but at most 32000 can be drawn; select some with --time",
         ),
     ] {
         let outcome = heatmap(&[], &text);
