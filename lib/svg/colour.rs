@@ -1,4 +1,5 @@
-//! The colour of a frame. It depends only on the frame's name, so that a function has the same colour in every image.
+//! The colours of frames. With the same options, a function has the same colour in every image, because its colour
+//! depends only on its name.
 //!
 //! A palette chooses a ramp by the kind of frame that the name indicates. A hash of the name chooses a colour of the ramp.
 

@@ -82,7 +82,7 @@ impl Image<'_> {
         }
     }
 
-    /// Returns the weight by which a frame grew, or shrank if colours are swapped.
+    /// Returns the weight by which a frame grew, negative if it shrank. Swapped colours invert the sign.
     fn delta(&self, frame: &DrawnFrame) -> f64 {
         let weights = match self.options.delta {
             Delta::Total => frame.total,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// How often types are unwrapped. Deeper nesting does not help a reader, and a name can be a megabyte of brackets.
+/// The number of times that a type is unwrapped. Deeper nesting does not help a reader, and a name can be a megabyte of brackets.
 const MAX_NESTING: usize = 4;
 
 /// Generic types that say less than their first type argument.
@@ -43,7 +43,7 @@ pub fn truncate_right(name: &str, max_chars: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}..", &name[..end]))
 }
 
-/// Returns what precedes a name that is shown from `start` on.
+/// Returns the text before a name that is shown from index `start` on.
 fn ellipsis(start: usize) -> &'static str {
     if start > 0 { ".." } else { "" }
 }

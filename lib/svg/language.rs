@@ -5,18 +5,18 @@ use bstr::ByteSlice as _;
 use super::colour::Ramp;
 use crate::markers;
 
-/// A programming language with a palette of its own.
+/// A language whose profiles have a palette of their own, and its way of naming frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// Java, and other languages of the Java virtual machine.
+    /// Names of the Java virtual machine, such as `java/util/HashMap::get`.
     Java,
-    /// JavaScript.
+    /// Names of JavaScript engines, such as `run /app/x.js:3`.
     Js,
-    /// Perl.
+    /// Names of the Perl interpreter, such as `Perl_runops`.
     Perl,
-    /// Python.
+    /// Names of Python profilers, such as `parse (app.py:1)`.
     Python,
-    /// Rust.
+    /// Rust paths, such as `app::parse`.
     Rust,
 }
 

@@ -1,4 +1,4 @@
-//! The position of each frame, in weights rather than pixels.
+//! Computes the position of each frame, in weights rather than pixels.
 //!
 //! Stacks come in the toolkit's order, and each is given by the frames that the previous stack does not have. Equal
 //! prefixes are then adjacent, and a frame is complete as soon as a stack comes without it. Frames too narrow to draw are
@@ -9,7 +9,7 @@ use super::colour::MARKER_COLOURS;
 use crate::Error;
 use crate::profile::{FrameId, Frames, Weight, Weights};
 
-/// Number of kept frames from which on those that are now too narrow are removed.
+/// Number of kept frames at which those that have become too narrow are first removed.
 const COMPACT_FROM: usize = 4096;
 
 /// A frame that is wide enough to be drawn.

@@ -26,7 +26,7 @@ pub struct StackOptions {
 /// The order of the stacks in the input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StackOrder {
-    /// Any order.
+    /// The stacks come in any order.
     #[default]
     Any,
     /// The toolkit's order; a stack out of order is an error. Any source, also a pipe, can be drawn while it is read.
@@ -168,7 +168,7 @@ impl Options {
         self.negate != self.vanished
     }
 
-    /// Returns the heading.
+    /// Returns the title, or the default heading.
     pub fn heading(&self) -> &str {
         let default = if self.inverted { "Icicle Graph" } else { "Flame Graph" };
         self.title.as_deref().unwrap_or(default)
@@ -186,7 +186,7 @@ pub enum Background {
     Green,
     /// A gradient of greys.
     Grey,
-    /// One colour.
+    /// The same colour everywhere.
     Flat(Colour),
 }
 

@@ -1,6 +1,6 @@
-//! A palette map: colours by frame name, saved from image to image. flamegraph.pl and inferno read the same file.
+//! Palette maps: colours by frame name, saved so that later images use the same colours.
 //!
-//! A line is `NAME->rgb(RED,GREEN,BLUE)`. Lines are sorted by name.
+//! A line is `NAME->rgb(RED,GREEN,BLUE)`, as in flamegraph.pl and inferno. Lines are sorted by name.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

@@ -10,7 +10,7 @@ pub(super) const END: u32 = u32::MAX;
 /// Bit of [`ListedStack::weight`]: the other bits are an index into [`StackList::large_weights`].
 const IS_INDEX: u64 = 1 << 63;
 
-/// Stacks in input order. Unlike a profile, it does not look for equal stacks: that makes adding one cheap.
+/// Stacks in input order. Unlike a profile, it does not merge equal stacks, so that adding a stack is cheap.
 pub(super) struct StackList {
     pub(super) frames: Frames,
     /// The frame IDs of all stacks, root first, with [`END`] after each stack.
