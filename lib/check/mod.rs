@@ -17,7 +17,7 @@ use self::busy_loop::BusyLoopDetector;
 use crate::Error;
 use crate::csv::{Categories, charged_frame};
 use crate::diagnostics::Diagnostics;
-use crate::folded::{Kind, StackSink, read_all};
+use crate::folded::{LineKind, StackSink, read_all};
 use crate::input::Source;
 use crate::markers::is_thread_state;
 use crate::profile::{FrameId, Frames, Weight, Weights};
@@ -138,8 +138,8 @@ impl StackSink for Accumulator<'_> {
         &mut self.frames
     }
 
-    fn begin(&mut self, kind: Kind) {
-        self.differential = kind == Kind::Differential;
+    fn begin(&mut self, kind: LineKind) {
+        self.differential = kind == LineKind::Differential;
     }
 
     fn add(&mut self, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {

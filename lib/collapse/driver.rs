@@ -13,7 +13,7 @@ use super::{Counts, Options, Parser, Remarks, detect};
 use crate::Error;
 use crate::bytes::BOM;
 use crate::diagnostics::Diagnostics;
-use crate::folded::Kind;
+use crate::folded::LineKind;
 use crate::input::{Block, BlockSource, Source};
 use crate::markers;
 use crate::parallel::{self, cores};
@@ -155,7 +155,7 @@ fn requested_threads(options: &Options) -> Option<usize> {
 fn read(
     source: &Source,
     options: &Options,
-    kind: &mut Option<Kind>,
+    kind: &mut Option<LineKind>,
     workers: &mut [Worker],
     diagnostics: &mut Diagnostics,
     in_order: Option<&mut RunWriter<'_>>,
@@ -168,7 +168,7 @@ fn read(
         return found.map(|_| None);
     };
     if let Some(found) = format.weight_kind(input.head()?) {
-        found.agrees(*kind, input.name())?;
+        found.check_same(*kind, input.name())?;
         *kind = Some(found);
     }
     if options.filters_samples() && !format.has_times {

@@ -51,11 +51,11 @@ pub fn merge_promised(sources: &[Source], diagnostics: &mut Diagnostics, output:
             LineStatus::Stack => return Ok(true),
             LineStatus::End => return Ok(false),
             LineStatus::Malformed => {
-                diagnostics.malformed(input.name(), input.number(), "expected a stack and its weight")?
+                diagnostics.malformed(input.name(), input.line_number(), "expected a stack and its weight")?
             }
             LineStatus::OutOfOrder => {
                 let what = "out of order; omit --sorted".to_owned();
-                return Err(Error::Malformed { name: input.name().to_owned(), line: input.number(), what });
+                return Err(Error::Malformed { name: input.name().to_owned(), line: input.line_number(), what });
             }
         }
     };

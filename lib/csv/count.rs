@@ -5,7 +5,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::folded::{Kind, StackSink, read_all, read_parallel};
+use crate::folded::{LineKind, StackSink, read_all, read_parallel};
 use crate::input::Source;
 use crate::markers::is_thread_state;
 use crate::profile::{self, FrameId, Frames, Weights};
@@ -140,8 +140,8 @@ impl StackSink for Accumulator {
         &mut self.counts.frames
     }
 
-    fn begin(&mut self, kind: Kind) {
-        self.counts.differential = kind == Kind::Differential;
+    fn begin(&mut self, kind: LineKind) {
+        self.counts.differential = kind == LineKind::Differential;
     }
 
     fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use super::scale::Scaling;
 use super::{Comparison, Options, scale};
 use crate::Error;
 use crate::folded::sorted_reader::{SortedReader, read_sorted};
-use crate::folded::{Kind, merge_sorted, sort_files};
+use crate::folded::{LineKind, merge_sorted, sort_files};
 use crate::input::Source;
 use crate::output::Output;
 use crate::profile::{Weight, Weights};
@@ -47,6 +47,6 @@ pub fn diff_streams(
     let name = output.name().to_owned();
     let each = |weights| comparison.add(weights, true);
     let texts = read_sorted(before.texts.into_iter().chain(after.texts));
-    merge_sorted(texts, step, each, Some(Kind::Differential), &name, output)?;
+    merge_sorted(texts, step, each, Some(LineKind::Differential), &name, output)?;
     Ok(Some(comparison))
 }

@@ -25,7 +25,7 @@ use std::thread::available_parallelism;
 use self::select::Selection;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::folded::{Kind, StackSink, read_all};
+use crate::folded::{LineKind, StackSink, read_all};
 use crate::input::Source;
 use crate::profile::{Batch, FrameId, Frames, Profile, Weight, Weights};
 
@@ -155,8 +155,8 @@ impl StackSink for Accumulator<'_> {
         &mut self.read
     }
 
-    fn begin(&mut self, kind: Kind) {
-        self.kept = Profile::new(kind == Kind::Differential);
+    fn begin(&mut self, kind: LineKind) {
+        self.kept = Profile::new(kind == LineKind::Differential);
     }
 
     fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {

@@ -1,28 +1,28 @@
-//! A line of folded text: its stack, and its weight or weights.
+//! The grammar of a line of folded text: a stack, and one or two weights.
 
 use crate::Error;
 use crate::profile::{Weight, Weights};
 
-/// One line, taken apart.
+/// A parsed line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line<'a> {
-    /// The frames with their `;`, root first.
+    /// The frames, separated by `;`, root first.
     pub stack: &'a [u8],
-    /// Its weight, or weights.
+    /// Its weight or weights.
     pub weights: Weights,
 }
 
-/// Whether lines have one weight or two.
+/// The number of weights per line, which is the same for all lines of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LineKind {
     /// `stack WEIGHT`.
     Plain,
     /// `stack BEFORE AFTER`.
     Differential,
 }
 
-impl Kind {
-    /// What the first line of a stream says: differential if it ends in two weights.
+impl LineKind {
+    /// Returns the kind of a file from its first line: differential if that ends in two weights.
     pub fn of_first_line(line: &[u8]) -> Self {
         match parse_line(line, Self::Differential) {
             Some(_) => Self::Differential,
@@ -30,136 +30,145 @@ impl Kind {
         }
     }
 
-    /// Checks that a text, by its first line of this kind, is as those before it: a sum of both would mean nothing.
+    /// Checks that a file of this kind can be added to files of the kind `previous`.
     ///
     /// # Errors
-    /// [`Error::Unreadable`].
-    pub fn agrees(self, before: Option<Self>, name: &str) -> Result<(), Error> {
-        if before.is_none_or(|before| before == self) {
+    /// [`Error::Unreadable`] if the kinds differ.
+    pub fn check_same(self, previous: Option<Self>, name: &str) -> Result<(), Error> {
+        if previous.is_none_or(|previous| previous == self) {
             return Ok(());
         }
         let what = match self {
-            Self::Plain => "has one weight a line, and what was read before has two, as fg-diff writes them",
-            Self::Differential => "has two weights a line, as fg-diff writes them, and what was read before has one",
+            Self::Plain => "has one weight per line, but the inputs before it have two (fg-diff); do not mix them",
+            Self::Differential => {
+                "has two weights per line (fg-diff), but the inputs before it have one; do not mix them"
+            }
         };
-        Err(Error::Unreadable { name: name.to_owned(), what: format!("{what}; the two do not mix") })
+        Err(Error::Unreadable { name: name.to_owned(), what: what.to_owned() })
     }
 }
 
-/// Takes a line apart: the weight is what follows the last blank. `None` if there is no stack or no weight.
+/// Parses a line: the weight follows the last blank. `None` if there is no stack or no weight.
 ///
 /// # Example
 /// ```
-/// use fgkit::folded::{Kind, parse_line};
-/// let line = parse_line(b"main;operator new 12", Kind::Plain).expect("well-formed");
+/// use fgkit::folded::{LineKind, parse_line};
+/// let line = parse_line(b"main;operator new 12", LineKind::Plain).expect("well-formed");
 /// assert_eq!(line.stack, b"main;operator new");
 /// ```
 #[inline]
-pub fn parse_line(line: &[u8], kind: Kind) -> Option<Line<'_>> {
-    let usual = (kind == Kind::Plain).then(|| parse_usual_line(line)).flatten();
-    usual.or_else(|| parse_any_line(line, kind))
+pub fn parse_line(line: &[u8], kind: LineKind) -> Option<Line<'_>> {
+    let fast = (kind == LineKind::Plain).then(|| parse_short_integer_line(line)).flatten();
+    fast.or_else(|| parse_any_line(line, kind))
 }
 
-fn parse_any_line(line: &[u8], kind: Kind) -> Option<Line<'_>> {
+/// Parses any line.
+fn parse_any_line(line: &[u8], kind: LineKind) -> Option<Line<'_>> {
     let (stack, after) = split_weight(line)?;
     let (stack, before) = match kind {
-        Kind::Plain => (stack, Weight::ZERO),
-        Kind::Differential => split_weight(stack)?,
+        LineKind::Plain => (stack, Weight::ZERO),
+        LineKind::Differential => split_weight(stack)?,
     };
     (!stack.is_empty()).then_some(Line { stack, weights: Weights { before, after } })
 }
 
+/// Splits a line into the text before the last weight and that weight.
 fn split_weight(line: &[u8]) -> Option<(&[u8], Weight)> {
     let line = trim_blanks(line);
     let blank = memchr::memrchr2(b' ', b'\t', line)?;
     Some((trim_blanks(&line[..blank]), Weight::parse(&line[blank + 1..])?))
 }
 
+/// Removes spaces and tabs at the end of a line.
 pub(super) fn trim_blanks(line: &[u8]) -> &[u8] {
     let end = line.iter().rposition(|byte| !matches!(byte, b' ' | b'\t')).map_or(0, |last| last + 1);
     &line[..end]
 }
 
-/// Takes apart a line as nearly all are: a stack, a space, and a few digits.
+/// Parses the most frequent form of a line: a stack, a space, and up to seven digits.
 #[inline]
-fn parse_usual_line(line: &[u8]) -> Option<Line<'_>> {
+fn parse_short_integer_line(line: &[u8]) -> Option<Line<'_>> {
     let (before, end) = line.split_last_chunk::<8>()?;
-    let digits = digits(end);
-    let at = before.len() + 7usize.checked_sub(digits)?;
-    let is_usual = digits > 0 && line[at] == b' ' && at > 0 && !matches!(line[at - 1], b' ' | b'\t');
-    is_usual.then(|| Line { stack: &line[..at], weights: Weights::plain(Weight::new(number(end, digits))) })
+    let digits = count_digits(end);
+    let blank = before.len() + 7usize.checked_sub(digits)?;
+    let is_match = digits > 0 && line[blank] == b' ' && blank > 0 && !matches!(line[blank - 1], b' ' | b'\t');
+    is_match.then(|| Line { stack: &line[..blank], weights: Weights::plain(Weight::new(parse_digits(end, digits))) })
 }
 
-/// How many digits stand at the end.
+/// Returns the number of digits at the end of eight bytes.
 #[inline]
-fn digits(end: &[u8; 8]) -> usize {
+fn count_digits(end: &[u8; 8]) -> usize {
     let values = u64::from_le_bytes(*end) ^ u64::from_le_bytes([b'0'; 8]);
-    // What is more than nine has the highest bit set; no byte carries into the next.
-    let others = ((values & u64::from_le_bytes([0x7f; 8])) + u64::from_le_bytes([0x76; 8])) | values;
-    (others & u64::from_le_bytes([0x80; 8])).leading_zeros() as usize / 8
+    // Sets the highest bit of each byte that is not a digit; no byte carries into the next.
+    let non_digits = ((values & u64::from_le_bytes([0x7f; 8])) + u64::from_le_bytes([0x76; 8])) | values;
+    (non_digits & u64::from_le_bytes([0x80; 8])).leading_zeros() as usize / 8
 }
 
-/// The number of so many digits at the end: one at least, all eight at once.
+/// Returns the value of the last one to eight `digits` of the bytes, without a loop (SIMD within a register).
 #[inline]
-fn number(end: &[u8; 8], digits: usize) -> u64 {
+fn parse_digits(end: &[u8; 8], digits: usize) -> u64 {
     let values = u64::from_le_bytes(*end) ^ u64::from_le_bytes([b'0'; 8]);
-    // Where no digit stands is a nought.
+    // The bytes before the digits become zeros.
     let ones = values & (u64::MAX << (64 - 8 * digits));
     let pairs = (ones.wrapping_mul(10 << 8 | 1) >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul(100 << 16 | 1) >> 16) & 0x0000_ffff_0000_ffff;
     fours.wrapping_mul(10_000 << 32 | 1) >> 32
 }
 
-/// Whether what follows the stack's last blank reads as a weight: our writer does not leave it so.
+/// True if the text after the last blank of a stack is a weight. The writer renames such leaves.
 #[inline]
 pub(super) fn ends_like_a_weight(stack: &[u8]) -> bool {
     if !stack.last().is_some_and(u8::is_ascii_digit) {
         return false;
     }
     if let Some(end) = stack.last_chunk::<8>() {
-        // Mostly a name's last digits stand behind another byte of it.
-        let before = 7usize.checked_sub(digits(end)).map(|at| end[at]);
+        // Usually the digits at the end of a name follow another character of the name.
+        let before = 7usize.checked_sub(count_digits(end)).map(|index| end[index]);
         if before.is_some_and(|before| !matches!(before, b' ' | b'\t' | b'.')) {
             return false;
         }
     }
     let before = stack.iter().rposition(|byte| !byte.is_ascii_digit() && *byte != b'.');
-    let number = before.filter(|at| matches!(stack[*at], b' ' | b'\t')).map(|at| &stack[at + 1..]);
+    let number = before.filter(|index| matches!(stack[*index], b' ' | b'\t')).map(|index| &stack[index + 1..]);
     number.and_then(Weight::parse).is_some()
 }
 
-/// Whether a line says something of the profile, as other programs have it: `# mode: wall`, or
-/// `# captured on    : Thu Nov 19 22:10:03 2026`. One that reads as a stack of several frames, or as a frame and its
-/// weight, is one.
+/// True for a line of metadata that other programs write: `# mode: wall`, or
+/// `# captured on    : Thu Nov 19 22:10:03 2026`.
+///
+/// A line that can be parsed as several frames, or as a frame without a colon and a weight, is a stack.
 #[inline]
 pub fn is_comment(line: &[u8]) -> bool {
-    let says = |stack: &[u8]| stack.ends_with(b":") || memchr::memmem::find(stack, b" : ").is_some();
-    let stack = || parse_line(line, Kind::Plain).map(|line| line.stack);
-    line.starts_with(b"# ") && !line.contains(&b';') && stack().is_none_or(says)
+    line.starts_with(b"# ")
+        && !line.contains(&b';')
+        && parse_line(line, LineKind::Plain)
+            .is_none_or(|Line { stack, .. }| stack.ends_with(b":") || memchr::memmem::find(stack, b" : ").is_some())
 }
 
-/// What a line lacks that is malformed.
-pub(super) fn expectation(line: &[u8], kind: Kind) -> &'static str {
+/// Returns what is wrong with a malformed line.
+pub(super) fn describe_error(line: &[u8], kind: LineKind) -> &'static str {
     match kind {
-        Kind::Differential => "expected two weights at the end of the line, as in its first: stack BEFORE AFTER",
-        Kind::Plain if memchr::memrchr2(b' ', b'\t', line).is_none() => "expected a weight after the last space",
-        Kind::Plain if split_weight(line).is_some() => "a weight without a stack",
-        Kind::Plain => "what follows the last space is not a weight (digits, or digits.digits; 0.000001 is the least)",
+        LineKind::Differential => "expected two weights, as in the first line: STACK BEFORE AFTER",
+        LineKind::Plain if memchr::memrchr2(b' ', b'\t', line).is_none() => "expected a weight after the last space",
+        LineKind::Plain if split_weight(line).is_some() => "expected a stack before the weight",
+        LineKind::Plain => {
+            "the text after the last space is not a weight: expected digits or digits.digits, at least 0.000001"
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Line, parse_any_line, parse_line, parse_usual_line};
+    use super::{Line, LineKind, parse_any_line, parse_line, parse_short_integer_line};
     use crate::profile::Weight;
 
     fn plain(text: &str) -> Option<(&str, Weight)> {
-        let Line { stack, weights } = parse_line(text.as_bytes(), Kind::Plain)?;
+        let Line { stack, weights } = parse_line(text.as_bytes(), LineKind::Plain)?;
         Some((std::str::from_utf8(stack).unwrap(), weights.after))
     }
 
     #[test]
-    fn the_weight_is_what_follows_the_last_space() {
+    fn the_weight_follows_the_last_space() {
         assert_eq!(plain("a;operator new 12"), Some(("a;operator new", Weight::new(12))));
         assert_eq!(plain("a;b\t3"), Some(("a;b", Weight::new(3))));
         assert_eq!(plain(" a 1"), Some((" a", Weight::ONE)));
@@ -169,25 +178,25 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_decides_for_all() {
-        assert_eq!(Kind::of_first_line(b"a;b 1 2"), Kind::Differential);
-        assert_eq!(Kind::of_first_line(b"a;b 2"), Kind::Plain);
-        assert_eq!(Kind::of_first_line(b"1 2"), Kind::Plain);
+    fn the_first_line_determines_the_kind() {
+        assert_eq!(LineKind::of_first_line(b"a;b 1 2"), LineKind::Differential);
+        assert_eq!(LineKind::of_first_line(b"a;b 2"), LineKind::Plain);
+        assert_eq!(LineKind::of_first_line(b"1 2"), LineKind::Plain);
     }
 
     #[test]
-    fn a_usual_line_is_what_any_line_is() {
+    fn the_fast_path_agrees_with_the_general_parser() {
         let stacks =
             ["", "a", "a;b", "a;b.7", "a;bb 12", "abcdefgh 1234567", "x ", "x\t", "/:\u{b9}\u{ff1}", "main;f \0"];
         let weights =
             ["", "0", "7", "12", "90", "123", "4567", "98765", "999999", "1234567", "12345678", "1.5", "x", "1x", "-1"];
-        let mut usual = 0;
+        let mut fast = 0;
         for line in stacks.iter().flat_map(|stack| weights.map(|weight| format!("{stack} {weight}"))) {
-            if let Some(found) = parse_usual_line(line.as_bytes()) {
-                assert_eq!(Some(found), parse_any_line(line.as_bytes(), Kind::Plain), "{line:?}");
-                usual += 1;
+            if let Some(found) = parse_short_integer_line(line.as_bytes()) {
+                assert_eq!(Some(found), parse_any_line(line.as_bytes(), LineKind::Plain), "{line:?}");
+                fast += 1;
             }
         }
-        assert!(usual > 30, "{usual}");
+        assert!(fast > 30, "{fast}");
     }
 }

@@ -1,143 +1,152 @@
-//! Merging sorted folded text, in memory that does not grow with it.
+//! A k-way merge of sorted folded text, in memory that does not grow with the input.
 //!
-//! Of each input is known how its stack follows the last one written: how many bytes both share, and what comes then. The
-//! one that shares most comes next, so that mostly numbers are compared and not the stacks; and one that shares all is the
-//! same stack.
+//! It is a loser tree with offset-value codes: for each input the code of its stack relative to the last written stack is
+//! known. The input with the lowest code is next, so that mostly numbers are compared and not stacks. A stack that shares
+//! all its bytes with the last written one is equal to it.
 
-use std::io::{self, Write};
+use std::io::Write;
 
-use super::grammar::Kind;
+use super::grammar::LineKind;
 use super::sorted_reader::SortedReader;
-use super::stack_order::{OffsetValueCode, shared_bytes};
+use super::stack_order::{OffsetValueCode, common_prefix};
 use crate::Error;
 use crate::profile::Weights;
 
-/// How much is written at once.
-const BLOCK: usize = 256 * 1024;
+/// Number of bytes written at once.
+const WRITE_SIZE: usize = 256 * 1024;
 
-/// Merges sorted inputs and writes the result. All have one weight or two, as the first line of each says, and as many are
-/// written, unless `written` says otherwise. `step` goes to the next stack of an input, `false` at its end; `each` gets
-/// what a stack weighs in all inputs, and says what is written.
+/// Merges sorted inputs and writes the result to `out`.
+///
+/// The first line of each input determines whether its lines have one weight or two; all inputs must agree. Lines of
+/// `output_kind` are written, or of the kind of the inputs if it is `None`. `advance` moves an input, given with its number,
+/// to the next stack and returns `false` at the end. `map` receives the sum of a stack's weights and returns the weights to
+/// write.
 ///
 /// # Errors
-/// Those of `step` and of `out`, which are named `name`, [`Error::Overflow`], and [`Error::Unreadable`] if one input has
-/// not as many weights as another.
+/// Those of `advance` and `map`, those of `out` as [`Error::Write`] on `name`, [`Error::Overflow`], and
+/// [`Error::Unreadable`] if the inputs do not agree on the number of weights.
 pub fn merge_sorted(
     inputs: Vec<SortedReader>,
-    mut step: impl FnMut(usize, &mut SortedReader) -> Result<bool, Error>,
-    mut each: impl FnMut(Weights) -> Result<Weights, Error>,
-    written: Option<Kind>,
+    mut advance: impl FnMut(usize, &mut SortedReader) -> Result<bool, Error>,
+    mut map: impl FnMut(Weights) -> Result<Weights, Error>,
+    output_kind: Option<LineKind>,
     name: &str,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let mut kind = None;
-    let mut tournament = Tournament::new(inputs.len());
-    let mut heads = Vec::with_capacity(inputs.len());
+    let mut tree = LoserTree::new(inputs.len());
+    let mut readers = Vec::with_capacity(inputs.len());
     for (number, mut input) in inputs.into_iter().enumerate() {
-        let is_stack = step(number, &mut input)?;
-        let following = if is_stack { OffsetValueCode::new(input.stack(), 0) } else { OffsetValueCode::END };
+        let is_stack = advance(number, &mut input)?;
+        let code = if is_stack { OffsetValueCode::new(input.stack(), 0) } else { OffsetValueCode::END };
         if let Some(found) = input.kind() {
-            found.agrees(kind, input.name())?;
+            found.check_same(kind, input.name())?;
             kind = Some(found);
         }
-        heads.push(input);
-        tournament.play(Head { number, following }, &heads);
+        readers.push(input);
+        tree.insert(Head { number, code }, &readers);
     }
-    let mut lines = Lines { kind: written.or(kind), text: Vec::with_capacity(BLOCK + BLOCK / 8), name, out };
-    // The stack that is being added up: its length in the text, and what it weighs so far.
-    let mut present: Option<(usize, Weights)> = None;
-    while tournament.winner.following != OffsetValueCode::END {
-        let Head { number, following } = tournament.winner;
-        let input = &mut heads[number];
-        let (length, shared) = (input.stack().len(), following.shared());
-        match &mut present {
-            Some((same, sum)) if shared == *same && length == *same => sum.add(input.weights())?,
+    let mut writer =
+        LineWriter { kind: output_kind.or(kind), text: Vec::with_capacity(WRITE_SIZE + WRITE_SIZE / 8), name, out };
+    // The stack whose weights are being added: its length in bytes, and the sum so far.
+    let mut current: Option<(usize, Weights)> = None;
+    while tree.winner.code != OffsetValueCode::END {
+        let Head { number, code } = tree.winner;
+        let input = &mut readers[number];
+        let (length, shared) = (input.stack().len(), code.shared());
+        match &mut current {
+            Some((current_length, sum)) if shared == *current_length && length == *current_length => {
+                sum.add(input.weights())?
+            }
             _ => {
-                if let Some((_, sum)) = present {
-                    lines.end(each(sum)?)?;
+                if let Some((_, sum)) = current {
+                    writer.end_line(map(sum)?)?;
                 }
-                lines.text.extend_from_slice(input.stack());
-                present = Some((length, input.weights()));
+                writer.text.extend_from_slice(input.stack());
+                current = Some((length, input.weights()));
             }
         }
-        let following = if step(number, input)? { input.following() } else { OffsetValueCode::END };
-        tournament.play(Head { number, following }, &heads);
+        let code = if advance(number, input)? { input.code() } else { OffsetValueCode::END };
+        tree.insert(Head { number, code }, &readers);
     }
-    if let Some((_, sum)) = present {
-        lines.end(each(sum)?)?;
+    if let Some((_, sum)) = current {
+        writer.end_line(map(sum)?)?;
     }
-    lines.write()
+    writer.flush()
 }
 
-/// An input, and how its stack follows the last winner's.
+/// An input, with the code of its stack relative to the last winner.
 #[derive(Clone, Copy)]
 struct Head {
     number: usize,
-    following: OffsetValueCode,
+    code: OffsetValueCode,
 }
 
-/// A tree of matches, in which each match keeps its loser, so that after a win only those on the winner's way are played
-/// again. All of them were lost, directly or not, to that winner, so they know how they follow it.
-struct Tournament {
+/// A tournament tree in which each match stores its loser.
+///
+/// After a win only the matches on the winner's path are played again. Their losers lost to that winner, directly or not, so
+/// their codes are relative to it.
+struct LoserTree {
     losers: Vec<Option<Head>>,
     winner: Head,
 }
 
-impl Tournament {
+impl LoserTree {
     fn new(inputs: usize) -> Self {
-        Self { losers: vec![None; inputs], winner: Head { number: 0, following: OffsetValueCode::END } }
+        Self { losers: vec![None; inputs], winner: Head { number: 0, code: OffsetValueCode::END } }
     }
 
-    /// Plays one input's matches from its first on; while some have not come yet, up to the one where it waits for them.
-    fn play(&mut self, mut head: Head, inputs: &[SortedReader]) {
-        let mut place = (head.number + self.losers.len()) / 2;
-        while place > 0 {
-            let Some(other) = &mut self.losers[place] else {
-                self.losers[place] = Some(head);
+    /// Plays the matches of an input from its leaf to the root. While inputs are still missing, it stops and waits at the
+    /// first match without an opponent.
+    fn insert(&mut self, mut head: Head, readers: &[SortedReader]) {
+        let mut node = (head.number + self.losers.len()) / 2;
+        while node > 0 {
+            let Some(other) = &mut self.losers[node] else {
+                self.losers[node] = Some(head);
                 return;
             };
-            if other.following == head.following && head.following != OffsetValueCode::END {
-                // What they share with the last winner, and the byte behind it.
-                let known = head.following.shared();
-                let (a, b) = (inputs[other.number].stack(), inputs[head.number].stack());
-                let shared = known + shared_bytes(&a[known..], &b[known..]);
+            if other.code == head.code && head.code != OffsetValueCode::END {
+                // Both share these bytes with the last winner, and so with each other.
+                let known = head.code.shared();
+                let (a, b) = (readers[other.number].stack(), readers[head.number].stack());
+                let shared = known + common_prefix(&a[known..], &b[known..]);
                 let [theirs, ours] = [a, b].map(|stack| OffsetValueCode::new(stack, shared));
                 if theirs < ours {
                     std::mem::swap(other, &mut head);
                 }
-                other.following = theirs.max(ours);
-            } else if other.following < head.following {
+                other.code = theirs.max(ours);
+            } else if other.code < head.code {
                 std::mem::swap(other, &mut head);
             }
-            place /= 2;
+            node /= 2;
         }
         self.winner = head;
     }
 }
 
-/// Lines on their way out.
-struct Lines<'a> {
-    kind: Option<Kind>,
+/// A buffer of lines to write.
+struct LineWriter<'a> {
+    kind: Option<LineKind>,
     text: Vec<u8>,
     name: &'a str,
     out: &'a mut dyn Write,
 }
 
-impl Lines<'_> {
-    /// Ends a line.
-    fn end(&mut self, weights: Weights) -> Result<(), Error> {
+impl LineWriter<'_> {
+    /// Appends the weights of the line whose stack is in the buffer.
+    fn end_line(&mut self, weights: Weights) -> Result<(), Error> {
         self.text.push(b' ');
-        if self.kind == Some(Kind::Differential) {
+        if self.kind == Some(LineKind::Differential) {
             weights.before.write_to(&mut self.text);
             self.text.push(b' ');
         }
         weights.after.write_to(&mut self.text);
         self.text.push(b'\n');
-        if self.text.len() >= BLOCK { self.write() } else { Ok(()) }
+        if self.text.len() >= WRITE_SIZE { self.flush() } else { Ok(()) }
     }
 
-    fn write(&mut self) -> Result<(), Error> {
-        let written: io::Result<()> = self.out.write_all(&self.text);
+    fn flush(&mut self) -> Result<(), Error> {
+        let written = self.out.write_all(&self.text);
         self.text.clear();
         written.map_err(|error| Error::write(self.name, error))
     }
@@ -151,18 +160,16 @@ mod tests {
     use crate::input::Blocks;
 
     fn merged(texts: &[String]) -> String {
-        let input = |text: &String| {
-            let input = Box::new(std::io::Cursor::new(text.as_bytes().to_vec()));
-            Blocks::new("t".to_owned(), input).unwrap()
-        };
-        let inputs = texts.iter().map(|text| SortedReader::new(input(text))).collect();
+        let cursor = |text: &String| Box::new(std::io::Cursor::new(text.as_bytes().to_vec()));
+        let blocks = |text| Blocks::new("t".to_owned(), cursor(text)).unwrap();
+        let inputs = texts.iter().map(|text| SortedReader::new(blocks(text))).collect();
         let mut out = Vec::new();
         super::merge_sorted(inputs, |_, input| input.next_stack(), Ok, None, "out", &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
-    fn inputs_are_merged() {
+    fn adds_the_weights_of_equal_stacks() {
         let texts = ["a 1\na;b 2\na;b 3\nc 1\n", "a;b 1\na;b;c 1\nd 0.5", "", "a;b.cold 1\n"].map(str::to_owned);
         assert_eq!(merged(&texts), "a 1\na;b 6\na;b;c 1\na;b.cold 1\nc 1\nd 0.5\n");
         assert_eq!(merged(&[]), "");
@@ -170,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_stack_stands_once_and_in_order(
+        fn writes_every_stack_once_in_order(
             inputs in prop::collection::vec(prop::collection::vec((prop::collection::vec(0..4usize, 1..5), 1..9u64), 0..30), 0..9),
         ) {
             let names = ["a", "a.b", "long enough for a word or two", "long enough for a word or so"];

@@ -1,7 +1,8 @@
-//! The folded format: one stack a line, `frame;frame;…;frame WEIGHT`, root first.
+//! The folded format: one stack per line, `frame;frame;…;frame WEIGHT`, root first.
 //!
-//! A differential line has two weights, `stack BEFORE AFTER`. Bytes, not necessarily UTF-8; `fg-folded(5)` is the
-//! specification. Output is sorted frame by frame, bytewise, a stack before its extensions, and each stack stands once.
+//! A differential line has two weights, `stack BEFORE AFTER`. Text is bytes, not necessarily UTF-8. Output contains each
+//! stack once and is sorted frame by frame, bytewise, a stack before its extensions. The man page `fg-folded(5)` specifies
+//! the format.
 
 mod grammar;
 mod kway_merge;
@@ -16,7 +17,7 @@ mod sortedness;
 mod stack_order;
 mod write;
 
-pub use grammar::{Kind, Line, is_comment, parse_line};
+pub use grammar::{Line, LineKind, is_comment, parse_line};
 pub use kway_merge::merge_sorted;
 pub(crate) use parallel_merge::merge_parallel;
 pub use parallel_read::read_parallel;

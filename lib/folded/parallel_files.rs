@@ -1,21 +1,23 @@
-//! Several files at once, on all cores.
+//! Processes several files in parallel.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::input::Source;
 use crate::parallel::{self, cores};
 
-/// What `work` makes of each file; nothing if it makes nothing of one, or if one is no file, which can be read only once.
+/// Applies `work` to each file, on all cores, and returns the results in order.
+///
+/// `None` if `work` returns `None` for a file, or if a source is not a regular file: a stream can be read only once.
 pub(super) fn map_files<T: Send>(sources: &[Source], work: impl Fn(&Source) -> Option<T> + Sync) -> Option<Vec<T>> {
-    // Standard input is never a file of its own.
+    // Standard input counts as a stream, even if it is a file.
     if sources.iter().any(|source| *source == Source::Stdin || source.is_stream()) {
         return None;
     }
-    let failed = AtomicBool::new(false);
-    let work = |source| {
-        let made = if failed.load(Ordering::Relaxed) { None } else { work(source) };
-        failed.fetch_or(made.is_none(), Ordering::Relaxed);
-        made
+    let has_failed = AtomicBool::new(false);
+    let work_unless_failed = |source| {
+        let result = if has_failed.load(Ordering::Relaxed) { None } else { work(source) };
+        has_failed.fetch_or(result.is_none(), Ordering::Relaxed);
+        result
     };
-    parallel::map(sources, cores(), work).into_iter().collect()
+    parallel::map(sources, cores(), work_unless_failed).into_iter().collect()
 }

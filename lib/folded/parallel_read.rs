@@ -1,37 +1,41 @@
-//! One file read by several threads.
+//! Reads one file on several threads.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use super::grammar::Kind;
-use super::read::{Reader, StackSink};
+use super::grammar::LineKind;
+use super::read::{StackParser, StackSink};
 use crate::diagnostics::Diagnostics;
-use crate::input::{Block, Source, last_line_end};
-use crate::parallel::{self, cores};
+use crate::input::{Block, Blocks, Source, last_line_end};
+use crate::parallel::{self, cores, lock};
 
-/// Gives each stack of a file to one of as many targets as there are cores. Nothing if it is no file, which can be read only
-/// once, or if there is anything to say of it: then it is to be read from the beginning, by one, who says it.
-pub fn read_parallel<T: StackSink + Send>(source: &Source, target: impl Fn() -> T + Sync) -> Option<Vec<T>> {
+/// Distributes the stacks of a file over one sink per core.
+///
+/// `None` if the source is not a regular file, or if there is anything to report: the caller then reads it again from the
+/// start on one thread, which reports problems in order.
+pub fn read_parallel<T: StackSink + Send>(source: &Source, new_sink: impl Fn() -> T + Sync) -> Option<Vec<T>> {
     if *source == Source::Stdin || source.is_stream() {
         return None;
     }
     let mut input = source.open().ok()?;
     let first = input.head().ok()?.split(|byte| *byte == b'\n').next()?;
-    let kind = Kind::of_first_line(first.strip_suffix(b"\r").unwrap_or(first));
-    let is_usual = first.first().is_some_and(u8::is_ascii_graphic);
-    let feed = Mutex::new(input);
-    let read = || {
-        let (mut target, mut diagnostics) = (target(), Diagnostics::silent());
-        diagnostics.set_strict(true);
-        target.begin(kind);
-        let next =
-            |block: &mut Block| feed.lock().unwrap_or_else(PoisonError::into_inner).read_block(block, last_line_end);
-        Reader::amid(&mut target, kind).blocks("", next, &mut diagnostics).ok()?;
-        target.end().ok()?;
-        Some(target)
-    };
+    let kind = LineKind::of_first_line(first.strip_suffix(b"\r").unwrap_or(first));
+    // Not a blank line, a byte order mark, or another encoding.
+    let has_plain_start = first.first().is_some_and(u8::is_ascii_graphic);
     let threads = cores();
-    if threads == 1 || !is_usual {
+    if threads == 1 || !has_plain_start {
         return None;
     }
-    parallel::map(0..threads, threads, |_| read()).into_iter().collect()
+    let input = Mutex::new(input);
+    parallel::map(0..threads, threads, |_| read_share(&input, kind, new_sink())).into_iter().collect()
+}
+
+/// Reads blocks that no other thread has read, until the end of the input.
+fn read_share<T: StackSink>(input: &Mutex<Blocks>, kind: LineKind, mut sink: T) -> Option<T> {
+    let mut diagnostics = Diagnostics::silent();
+    diagnostics.set_strict(true);
+    sink.begin(kind);
+    let next_block = |block: &mut Block| lock(input).read_block(block, last_line_end);
+    StackParser::with_kind(&mut sink, kind).read_blocks("", next_block, &mut diagnostics).ok()?;
+    sink.end().ok()?;
+    Some(sink)
 }

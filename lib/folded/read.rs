@@ -1,8 +1,8 @@
-//! Reading folded text.
+//! Reads folded text.
 
-use super::grammar::{Kind, Line, expectation, parse_line, trim_blanks};
+use super::grammar::{Line, LineKind, describe_error, parse_line, trim_blanks};
 use super::parallel_files::map_files;
-use super::stack_order::shared_bytes;
+use super::stack_order::common_prefix;
 use crate::Error;
 use crate::bytes::strip_bom;
 use crate::diagnostics::Diagnostics;
@@ -10,124 +10,130 @@ use crate::input::{Block, Blocks, ReadAhead, Source, last_line_end};
 use crate::profile::byte_map::{ByteMap, Key};
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
-/// What is said where every line is malformed.
+/// The message for input in which every line is malformed.
 pub const NO_STACK: &str =
-    "no line of the input is a folded stack: frame;… WEIGHT; try fg-collapse on what a profiler wrote";
+    "no line of the input is a folded stack (frame;frame;… WEIGHT); convert profiler output with fg-collapse";
 
-/// What takes stacks as they are read.
+/// A consumer of stacks that are read from folded text.
 pub trait StackSink {
-    /// Where the frames' names are kept.
+    /// Returns the interner for the frame names.
     fn frames(&mut self) -> &mut Frames;
 
-    /// Says, before the first stack, whether all have one weight or two.
-    fn begin(&mut self, _kind: Kind) {}
+    /// Called before the first stack, with the kind of all lines.
+    fn begin(&mut self, _kind: LineKind) {}
 
-    /// Takes a stack, root first, which is not empty and whose leaf is named as leaves are. It has its first `shared`
-    /// frames in common with the one taken before.
+    /// Adds a stack, root first, which is not empty and whose leaf has its name as a leaf ([`Frames::as_leaf`]).
+    ///
+    /// It shares its first `shared` frames with the previous stack.
     ///
     /// # Errors
-    /// Those of the target; reading ends with it.
+    /// Those of the sink; they end the reading.
     fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error>;
 
-    /// Says that the last stack of its part was taken, where a file is read in parts.
+    /// Called after the last stack if a file is read in parts.
     ///
     /// # Errors
-    /// Those of the target.
+    /// Those of the sink.
     fn end(&mut self) -> Result<(), Error> {
         Ok(())
     }
 }
 
-/// Gives every stack of all sources to a target. A source that cannot be read, or has not as many weights a line as those
-/// before it, is reported, and the others still count.
+/// Reads all sources and passes every stack to a sink.
+///
+/// A source that cannot be read, or whose kind differs from that of the sources before it, is reported and skipped.
 ///
 /// # Errors
-/// Those of the target, and with strict diagnostics the first malformed line.
-pub fn read_all(sources: &[Source], target: &mut dyn StackSink, diagnostics: &mut Diagnostics) -> Result<(), Error> {
-    let mut reader = Reader::new(target, None);
+/// Those of the sink, in strict mode the first malformed line, and [`Error::Invalid`] if every line is malformed.
+pub fn read_all(sources: &[Source], sink: &mut dyn StackSink, diagnostics: &mut Diagnostics) -> Result<(), Error> {
+    let mut parser = StackParser::new(sink, None);
     let skipped_before = diagnostics.skipped_lines();
     for source in sources {
         let result = source.open_without_thread().and_then(|mut input| {
             let name = input.name().to_owned();
             let mut blocks = ReadAhead::new(move |block: &mut Block| input.read_block(block, last_line_end));
-            reader.read(&name, |block| blocks.next(block), diagnostics)
+            parser.read_text(&name, |block| blocks.next(block), diagnostics)
         });
         match result {
             Err(error @ (Error::Read { .. } | Error::Unreadable { .. })) => diagnostics.fail(&error),
             other => other?,
         }
     }
-    if reader.kind.is_none() && diagnostics.skipped_lines() > skipped_before {
+    if parser.kind.is_none() && diagnostics.skipped_lines() > skipped_before {
         return Err(Error::Invalid(NO_STACK.to_owned()));
     }
     Ok(())
 }
 
-/// Reads all sources into one profile. A source that cannot be read is reported and the others still count.
+/// Reads all sources into one profile. A source that cannot be read is reported and skipped.
 ///
 /// # Errors
-/// [`Error::Overflow`], and with strict diagnostics the first malformed line.
+/// [`Error::Overflow`], and those of [`read_all`].
 pub fn read_profile(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
-    let mut gathered = Gathered::default();
-    read_all(sources, &mut gathered, diagnostics)?;
-    gathered.into_profile()
+    let mut builder = ProfileBuilder::default();
+    read_all(sources, &mut builder, diagnostics)?;
+    builder.into_profile()
 }
 
-/// Reads each source into a profile of its own. Files are read at once; if there is anything to say of one, they are read
-/// one after the other, so that it is said in order.
+/// Reads each source into its own profile.
+///
+/// Files are read in parallel. If there is anything to report about one, all are read again one after another, so that
+/// messages appear in order.
 ///
 /// # Errors
-/// As [`read_profile`], and [`Error::AlreadyReported`] if a source could not be read.
+/// Those of [`read_profile`], and [`Error::AlreadyReported`] if a source could not be read.
 pub fn read_profiles(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Vec<Profile>, Error> {
-    let quietly = |source: &Source| {
-        let mut diagnostics = Diagnostics::silent();
-        diagnostics.set_strict(true);
-        read_profile(std::slice::from_ref(source), &mut diagnostics).ok().filter(|_| !diagnostics.has_failed())
-    };
-    if let Some(profiles) = map_files(sources, quietly) {
+    if let Some(profiles) = map_files(sources, read_flawless) {
         return Ok(profiles);
     }
-    let aloud = |source| {
+    let read_one = |source| {
         let profile = read_profile(std::slice::from_ref(source), diagnostics)?;
         if diagnostics.has_failed() { Err(Error::AlreadyReported) } else { Ok(profile) }
     };
-    sources.iter().map(aloud).collect()
+    sources.iter().map(read_one).collect()
 }
 
-/// Adds all stacks of one input to a profile that is differential or not.
+/// Reads a source; `None` if there is anything to report.
+fn read_flawless(source: &Source) -> Option<Profile> {
+    let mut diagnostics = Diagnostics::silent();
+    diagnostics.set_strict(true);
+    read_profile(std::slice::from_ref(source), &mut diagnostics).ok().filter(|_| !diagnostics.has_failed())
+}
+
+/// Adds all stacks of one input to a profile. Lines must have two weights if it is differential, else one.
 ///
 /// # Errors
-/// [`Error::Read`], [`Error::Unreadable`], [`Error::Overflow`], and with strict diagnostics the first malformed line.
+/// [`Error::Read`], [`Error::Unreadable`], [`Error::Overflow`], and in strict mode the first malformed line.
 pub fn read_into(profile: Profile, input: &mut Blocks, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
-    let kind = if profile.is_differential() { Kind::Differential } else { Kind::Plain };
-    let mut gathered = Gathered { profile, batch: Batch::default() };
+    let kind = if profile.is_differential() { LineKind::Differential } else { LineKind::Plain };
+    let mut builder = ProfileBuilder { profile, batch: Batch::default() };
     let name = input.name().to_owned();
-    let next = |block: &mut Block| input.read_block(block, last_line_end);
-    Reader::new(&mut gathered, Some(kind)).read(&name, next, diagnostics)?;
-    gathered.into_profile()
+    let next_block = |block: &mut Block| input.read_block(block, last_line_end);
+    StackParser::new(&mut builder, Some(kind)).read_text(&name, next_block, diagnostics)?;
+    builder.into_profile()
 }
 
-/// A profile in the making.
+/// A sink that adds the stacks to a profile.
 #[derive(Default)]
-struct Gathered {
+struct ProfileBuilder {
     profile: Profile,
     batch: Batch,
 }
 
-impl Gathered {
+impl ProfileBuilder {
     fn into_profile(mut self) -> Result<Profile, Error> {
         self.profile.add_batch(&mut self.batch)?;
         Ok(self.profile)
     }
 }
 
-impl StackSink for Gathered {
+impl StackSink for ProfileBuilder {
     fn frames(&mut self) -> &mut Frames {
         &mut self.profile.frames
     }
 
-    fn begin(&mut self, kind: Kind) {
-        self.profile = Profile::new(kind == Kind::Differential);
+    fn begin(&mut self, kind: LineKind) {
+        self.profile = Profile::new(kind == LineKind::Differential);
     }
 
     fn add(&mut self, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
@@ -136,122 +142,129 @@ impl StackSink for Gathered {
     }
 }
 
-/// Takes lines apart. Neighbours mostly begin alike, in sorted text above all, so only what differs is looked at.
-pub(super) struct Reader<'a> {
-    target: &'a mut dyn StackSink,
-    kind: Option<Kind>,
-    /// Whether the present text's first line was seen.
-    begun: bool,
-    /// Of each frame's text its index.
-    names: ByteMap<u32>,
-    /// The last stack: as text, its frames, and where each ends in the text.
+/// A parser of stacks. Neighbouring lines usually start alike, so only the bytes that differ are parsed.
+pub(super) struct StackParser<'a> {
+    sink: &'a mut dyn StackSink,
+    kind: Option<LineKind>,
+    /// True once the first line of the current text was parsed.
+    has_begun: bool,
+    /// The index of each frame, by its text.
+    frame_indexes: ByteMap<u32>,
+    /// The text of the last stack.
     text: Vec<u8>,
+    /// The frames of the last stack.
     stack: Vec<FrameId>,
+    /// End of each of these frames in `text`.
     ends: Vec<usize>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(target: &'a mut dyn StackSink, kind: Option<Kind>) -> Self {
-        let (names, text, stack, ends) = (ByteMap::default(), Vec::new(), Vec::new(), Vec::new());
-        Self { target, kind, begun: false, names, text, stack, ends }
+impl<'a> StackParser<'a> {
+    fn new(sink: &'a mut dyn StackSink, kind: Option<LineKind>) -> Self {
+        let (frame_indexes, text, stack, ends) = (ByteMap::default(), Vec::new(), Vec::new(), Vec::new());
+        Self { sink, kind, has_begun: false, frame_indexes, text, stack, ends }
     }
 
-    /// Goes on in the midst of a text.
-    pub(super) fn amid(target: &'a mut dyn StackSink, kind: Kind) -> Self {
-        Self { begun: true, ..Self::new(target, Some(kind)) }
+    /// Creates a parser of blocks from the middle of a text, whose lines are of this kind.
+    pub(super) fn with_kind(sink: &'a mut dyn StackSink, kind: LineKind) -> Self {
+        Self { has_begun: true, ..Self::new(sink, Some(kind)) }
     }
 
-    fn read(
+    /// Parses a whole text.
+    fn read_text(
         &mut self,
         name: &str,
-        next: impl FnMut(&mut Block) -> Result<bool, Error>,
+        next_block: impl FnMut(&mut Block) -> Result<bool, Error>,
         diagnostics: &mut Diagnostics,
     ) -> Result<(), Error> {
-        self.begun = false;
-        self.blocks(name, next, diagnostics)
+        self.has_begun = false;
+        self.read_blocks(name, next_block, diagnostics)
     }
 
-    /// Reads blocks of whole lines.
-    pub(super) fn blocks(
+    /// Parses blocks of whole lines.
+    pub(super) fn read_blocks(
         &mut self,
         name: &str,
-        mut next: impl FnMut(&mut Block) -> Result<bool, Error>,
+        mut next_block: impl FnMut(&mut Block) -> Result<bool, Error>,
         diagnostics: &mut Diagnostics,
     ) -> Result<(), Error> {
-        let (mut block, mut number) = (Block::default(), 0);
-        while next(&mut block)? {
+        let (mut block, mut line_number) = (Block::default(), 0);
+        while next_block(&mut block)? {
             let mut rest = &*block;
-            if number == 0 && !self.begun {
+            if line_number == 0 && !self.has_begun {
                 rest = strip_bom(rest);
             }
             while !rest.is_empty() {
-                // What the line shares with the last stack does not hold its end.
-                let same = shared_bytes(&self.text, rest);
-                let end = memchr::memchr(b'\n', &rest[same..]).map_or(rest.len(), |end| same + end);
+                // The shared bytes contain no line end, since the last stack has none.
+                let shared = common_prefix(&self.text, rest);
+                let end = memchr::memchr(b'\n', &rest[shared..]).map_or(rest.len(), |end| shared + end);
                 let line = &rest[..end];
                 rest = rest.get(end + 1..).unwrap_or(b"");
-                number += 1;
-                self.line(line.strip_suffix(b"\r").unwrap_or(line), same, (name, number), diagnostics)?;
+                line_number += 1;
+                let line = line.strip_suffix(b"\r").unwrap_or(line);
+                self.read_line(line, shared, (name, line_number), diagnostics)?;
             }
         }
         Ok(())
     }
 
-    fn line(
+    /// Parses a line that shares its first `shared_bytes` with the last stack.
+    fn read_line(
         &mut self,
         line: &[u8],
-        same: usize,
-        (name, number): (&str, u64),
+        shared_bytes: usize,
+        (name, line_number): (&str, u64),
         diagnostics: &mut Diagnostics,
     ) -> Result<(), Error> {
         if trim_blanks(line).is_empty() {
             return Ok(());
         }
-        let kind = self.kind.filter(|_| self.begun).unwrap_or_else(|| Kind::of_first_line(line));
+        let kind = self.kind.filter(|_| self.has_begun).unwrap_or_else(|| LineKind::of_first_line(line));
         let Some(Line { stack, weights }) = parse_line(line, kind) else {
-            return diagnostics.malformed(name, number, expectation(line, kind));
+            return diagnostics.malformed(name, line_number, describe_error(line, kind));
         };
-        if !std::mem::replace(&mut self.begun, true) {
-            kind.agrees(self.kind, name)?;
+        if !std::mem::replace(&mut self.has_begun, true) {
+            kind.check_same(self.kind, name)?;
         }
         if self.kind.is_none() {
             self.kind = Some(kind);
-            self.target.begin(kind);
+            self.sink.begin(kind);
         }
-        let shared = self.take(stack, same.min(stack.len()));
+        let shared = self.set_stack(stack, shared_bytes.min(stack.len()));
         let Some(leaf) = self.stack.last_mut() else { return Ok(()) };
-        let as_leaf = self.target.frames().as_leaf(*leaf);
-        let renamed = std::mem::replace(leaf, as_leaf) != as_leaf;
-        let result = self.target.add(&self.stack, shared, weights);
-        if renamed {
-            // The next stack does not share it.
+        let as_leaf = self.sink.frames().as_leaf(*leaf);
+        let is_renamed = std::mem::replace(leaf, as_leaf) != as_leaf;
+        let result = self.sink.add(&self.stack, shared, weights);
+        if is_renamed {
+            // The next stack cannot share a renamed leaf.
             self.stack.pop();
             self.ends.pop();
         }
         result
     }
 
-    /// Makes this stack the last one, with which it shares so many bytes, and says how many frames.
-    fn take(&mut self, text: &[u8], same: usize) -> usize {
-        let ends_there = |end: usize| end < same || (end == same && matches!(text.get(same), None | Some(b';')));
-        while self.ends.last().is_some_and(|end| !ends_there(*end)) {
+    /// Replaces the last stack by one that shares its first `shared_bytes`; returns how many frames both share.
+    fn set_stack(&mut self, text: &[u8], shared_bytes: usize) -> usize {
+        let is_shared = |end: usize| {
+            end < shared_bytes || (end == shared_bytes && matches!(text.get(shared_bytes), None | Some(b';')))
+        };
+        while self.ends.last().is_some_and(|end| !is_shared(*end)) {
             self.ends.pop();
         }
         let shared = self.ends.len();
         self.stack.truncate(shared);
-        self.text.truncate(same);
-        self.text.extend_from_slice(&text[same..]);
+        self.text.truncate(shared_bytes);
+        self.text.extend_from_slice(&text[shared_bytes..]);
         let mut start = self.ends.last().map_or(0, |end| end + 1);
         if start > text.len() {
             return shared;
         }
-        let frames = self.target.frames();
+        let frames = self.sink.frames();
         let from = start;
-        for end in memchr::memchr_iter(b';', &text[from..]).map(|at| from + at).chain([text.len()]) {
+        for end in memchr::memchr_iter(b';', &text[from..]).map(|index| from + index).chain([text.len()]) {
             let key = Key::new(&text[start..end]);
-            let frame = self.names.get(key).map(FrameId::from_index).unwrap_or_else(|| {
+            let frame = self.frame_indexes.get(key).map(FrameId::from_index).unwrap_or_else(|| {
                 let frame = frames.intern(key.bytes());
-                self.names.insert(key, frame.index() as u32);
+                self.frame_indexes.insert(key, frame.index() as u32);
                 frame
             });
             self.stack.push(frame);
@@ -272,10 +285,10 @@ mod tests {
     fn read(text: &[u8]) -> (Profile, u64) {
         let mut input = Blocks::new("t".to_owned(), Box::new(std::io::Cursor::new(text.to_vec()))).unwrap();
         let mut diagnostics = Diagnostics::silent();
-        let mut gathered = super::Gathered::default();
-        let next = |block: &mut Block| input.read_block(block, last_line_end);
-        super::Reader::new(&mut gathered, None).read("t", next, &mut diagnostics).unwrap();
-        (gathered.into_profile().unwrap(), diagnostics.skipped_lines())
+        let mut builder = super::ProfileBuilder::default();
+        let next_block = |block: &mut Block| input.read_block(block, last_line_end);
+        super::StackParser::new(&mut builder, None).read_text("t", next_block, &mut diagnostics).unwrap();
+        (builder.into_profile().unwrap(), diagnostics.skipped_lines())
     }
 
     #[test]
@@ -286,13 +299,13 @@ mod tests {
     }
 
     #[test]
-    fn malformed_lines_are_counted_and_the_rest_stands() {
+    fn counts_and_skips_malformed_lines() {
         let (profile, skipped) = read(b"nonsense\na;b 1\na;b\na;b x\n");
         assert_eq!((profile.len(), skipped), (1, 3));
     }
 
     #[test]
-    fn a_missing_file_does_not_hide_the_others() {
+    fn reports_a_missing_file_and_continues() {
         let mut diagnostics = Diagnostics::silent();
         let sources = [crate::input::Source::File("/nonexistent/x".into())];
         assert!(read_profile(&sources, &mut diagnostics).unwrap().is_empty());

@@ -1,63 +1,64 @@
-//! Files as sorted text, whatever their order.
+//! Provides files as sorted text, whatever their order.
 //!
-//! A file that is sorted is its own sorted text. Any other is read into memory by all cores, each of which sorts its part.
+//! A sorted file is read as it is. Any other file is read into memory on all cores, each of which sorts its part.
 
-use super::grammar::Kind;
+use super::grammar::LineKind;
 use super::parallel_files::map_files;
 use super::parallel_read::read_parallel;
 use super::read::StackSink;
 use super::sortedness::{SortedSummary, check_one};
-use super::write::Text;
+use super::write::SortedText;
 use crate::Error;
 use crate::input::{Blocks, Source};
 use crate::parallel;
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
-/// A file, of one weight a line.
+/// A file of one weight per line, as sorted text.
 pub struct SortedFile {
-    /// What it weighs.
+    /// The sum of its weights.
     pub total: Weights,
-    /// Whether all weights are whole numbers.
+    /// True if all weights are whole numbers.
     pub is_whole: bool,
-    /// SortedReader texts that make it up together.
+    /// Sorted texts that together contain the stacks of the file.
     pub texts: Vec<Blocks>,
 }
 
-/// The sorted texts of all files, which are looked through on all cores. Nothing if one is no file, which can be read only
-/// once, has two weights a line, or if there is anything to say of one.
+/// Returns the sorted texts of all files, which are read on all cores.
+///
+/// `None` if a source is not a regular file, has two weights per line, or if there is anything to report about one.
 pub fn sort_files(sources: &[Source]) -> Option<Vec<SortedFile>> {
     map_files(sources, |source| match check_one(source, |_| true).ok()? {
-        Some(SortedSummary { kind: Some(Kind::Differential), .. }) => None,
+        Some(SortedSummary { kind: Some(LineKind::Differential), .. }) => None,
         Some(SortedSummary { total, is_whole, .. }) => {
             source.open().ok().map(|text| SortedFile { total, is_whole, texts: vec![text] })
         }
-        None => sorted(source),
+        None => sort_file(source),
     })
 }
 
-/// The sorted parts of a file that is not sorted.
-fn sorted(source: &Source) -> Option<SortedFile> {
+/// Sorts a file in parts.
+fn sort_file(source: &Source) -> Option<SortedFile> {
     let parts = read_parallel(source, Part::default)?;
     let (mut total, mut is_whole) = (Weights::default(), true);
     for part in &parts {
         total.add(part.profile.total()).ok()?;
-        is_whole &= !part.is_fractional;
+        is_whole &= !part.has_fractions;
     }
-    let text = |mut part: Part| {
+    let to_text = |mut part: Part| {
         part.profile.presort(1);
-        Blocks::new(source.name(), Box::new(Text::new(part.profile)?)).ok()
+        Blocks::new(source.name(), Box::new(SortedText::new(part.profile)?)).ok()
     };
     let threads = parts.len();
-    let texts = parallel::map(parts, threads, text).into_iter().collect::<Option<_>>()?;
+    let texts = parallel::map(parts, threads, to_text).into_iter().collect::<Option<_>>()?;
     Some(SortedFile { total, is_whole, texts })
 }
 
-/// A part of a file.
+/// The stacks of a file that one thread read.
 #[derive(Default)]
 struct Part {
     profile: Profile,
     batch: Batch,
-    is_fractional: bool,
+    has_fractions: bool,
     is_differential: bool,
 }
 
@@ -66,16 +67,16 @@ impl StackSink for Part {
         &mut self.profile.frames
     }
 
-    fn begin(&mut self, kind: Kind) {
-        self.is_differential = kind == Kind::Differential;
+    fn begin(&mut self, kind: LineKind) {
+        self.is_differential = kind == LineKind::Differential;
     }
 
     fn add(&mut self, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
         if self.is_differential {
-            // Whoever asks for one weight a line says so.
+            // The error is dropped: the caller reports such a file when it reads it again.
             return Err(Error::AlreadyReported);
         }
-        self.is_fractional |= !weights.are_whole();
+        self.has_fractions |= !weights.are_whole();
         self.batch.push(stack, weights, &self.profile.frames);
         if self.batch.is_full() { self.profile.add_batch(&mut self.batch) } else { Ok(()) }
     }

@@ -1,138 +1,145 @@
-//! SortedReader folded text as a stream, read in memory that does not grow with it.
+//! Reads sorted folded text as a stream, in memory that does not grow with the input.
+//!
+//! Equal prefixes are adjacent in sorted text, so each line is compared with the previous stack. This gives the number of
+//! bytes that both share and proves the order. Only the rest of the line is searched for its end.
 
-use super::grammar::Kind;
-use super::stack_order::{Entry, Lines, OffsetValueCode, Reader};
+use std::cmp::Ordering;
+
+use super::grammar::{Line, LineKind, ends_like_a_weight, is_comment, parse_line};
+use super::stack_order::{OffsetValueCode, common_prefix, compare_stacks};
 use crate::Error;
-use crate::input::{Blocks, ReadAhead};
+use crate::bytes::BOM;
+use crate::input::{Block, Blocks, ReadAhead, last_line_end};
 use crate::profile::Weights;
 
-/// The lines of one input, of which each stack is at least the one before.
+/// A reader of sorted folded text, which checks the order.
 pub struct SortedReader {
     name: String,
-    reading: Reading,
+    source: LineSource,
     lines: Lines,
+    /// Index of the next entry of `lines`.
     next: usize,
-    present: Entry,
+    current: Entry,
 }
 
-enum Reading {
-    Here(Reader),
-    Ahead(ReadAhead<Lines, Error>),
+enum LineSource {
+    SameThread(LineParser),
+    ReadAhead(ReadAhead<Lines, Error>),
 }
 
-/// So many inputs are read ahead, each in a thread of its own.
-const FEW: usize = 16;
+/// Largest number of inputs that are read ahead, each by its own thread.
+const MAX_READ_AHEAD: usize = 16;
 
-/// Reads all inputs at once, ahead if they are few.
+/// Reads several inputs, with read-ahead if they are few.
 pub fn read_sorted(inputs: impl IntoIterator<Item = Blocks>) -> Vec<SortedReader> {
     let inputs: Vec<_> = inputs.into_iter().collect();
-    let sorted = if inputs.len() <= FEW { SortedReader::with_read_ahead } else { SortedReader::new };
-    inputs.into_iter().map(sorted).collect()
+    let new_reader = if inputs.len() <= MAX_READ_AHEAD { SortedReader::with_read_ahead } else { SortedReader::new };
+    inputs.into_iter().map(new_reader).collect()
 }
 
-/// What the next line of an input is.
+/// The result of reading a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineStatus {
-    /// A stack: see [`SortedReader::stack`] and its like.
+    /// A stack: see [`SortedReader::stack`] and the other accessors.
     Stack,
-    /// Not a folded line; it can be passed over.
+    /// Not a folded line. Reading may continue after it.
     Malformed,
-    /// A stack that should stand before the last one, or one that is written differently in sorted text.
+    /// A stack that comes before the previous one, or that sorted text would contain in another form. Reading ends.
     OutOfOrder,
-    /// There is none.
+    /// The end of the input.
     #[default]
     End,
 }
 
 impl SortedReader {
-    /// Reads an input; its first line says whether all have one weight or two.
+    /// Creates a reader. The first line of the input determines whether lines have one weight or two.
     pub fn new(input: Blocks) -> Self {
-        Self::reading(input.name().to_owned(), Reading::Here(Reader::new(input)))
+        Self::from_source(input.name().to_owned(), LineSource::SameThread(LineParser::new(input)))
     }
 
-    /// Goes on in the midst of a text.
-    pub(crate) fn amid(input: Blocks, kind: Kind) -> Self {
-        Self::reading(input.name().to_owned(), Reading::Here(Reader::amid(input, kind)))
+    /// Creates a reader of an input that starts in the middle of a text, whose lines are of this kind.
+    pub(crate) fn with_kind(input: Blocks, kind: LineKind) -> Self {
+        Self::from_source(input.name().to_owned(), LineSource::SameThread(LineParser::with_kind(input, kind)))
     }
 
-    /// The same, read ahead in a thread of its own.
+    /// Like [`new`](Self::new), but another thread reads ahead.
     pub fn with_read_ahead(input: Blocks) -> Self {
         let name = input.name().to_owned();
-        let mut reader = Reader::new(input);
-        Self::reading(name, Reading::Ahead(ReadAhead::new(move |lines| reader.fill(lines))))
+        let mut parser = LineParser::new(input);
+        Self::from_source(name, LineSource::ReadAhead(ReadAhead::new(move |lines| parser.fill(lines))))
     }
 
-    fn reading(name: String, reading: Reading) -> Self {
-        Self { name, reading, lines: Lines::default(), next: 0, present: Entry::default() }
+    fn from_source(name: String, source: LineSource) -> Self {
+        Self { name, source, lines: Lines::default(), next: 0, current: Entry::default() }
     }
 
-    /// The input's name for messages.
+    /// Returns the name of the input for messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether lines have one weight or two, once the first was read.
-    pub fn kind(&self) -> Option<Kind> {
+    /// Returns whether lines have one weight or two, once the first line has been read.
+    pub fn kind(&self) -> Option<LineKind> {
         self.lines.kind
     }
 
-    /// The present line's number, from 1.
-    pub fn number(&self) -> u64 {
-        self.present.number
+    /// Returns the number of the current line, from 1.
+    pub fn line_number(&self) -> u64 {
+        self.current.line_number
     }
 
-    /// The present stack.
+    /// Returns the current stack.
     #[inline]
     pub fn stack(&self) -> &[u8] {
-        &self.lines.block[self.present.start as usize..][..self.present.length as usize]
+        &self.lines.block[self.current.start as usize..][..self.current.length as usize]
     }
 
-    /// What it weighs.
+    /// Returns the weights of the current stack.
     pub fn weights(&self) -> Weights {
-        self.present.weights
+        self.current.weights
     }
 
-    /// Makes the present stack weigh something else.
+    /// Replaces the weights of the current stack.
     pub fn set_weights(&mut self, weights: Weights) {
-        self.present.weights = weights;
+        self.current.weights = weights;
     }
 
-    /// How many bytes it has in common with the stack before it.
-    pub fn shared(&self) -> usize {
-        self.present.following.shared()
+    /// Returns the number of bytes that the current stack shares with the previous one.
+    pub fn shared_bytes(&self) -> usize {
+        self.current.code.shared()
     }
 
-    /// How it follows the stack before it.
-    pub(super) fn following(&self) -> OffsetValueCode {
-        self.present.following
+    /// Returns the code of the current stack relative to the previous one.
+    pub(super) fn code(&self) -> OffsetValueCode {
+        self.current.code
     }
 
-    /// Goes to the next line that is not blank.
+    /// Advances to the next line that is not blank.
     ///
     /// # Errors
     /// [`Error::Read`].
     #[inline]
     pub fn next_line(&mut self) -> Result<LineStatus, Error> {
         while self.next == self.lines.entries.len() {
-            let filled = match &mut self.reading {
-                Reading::Here(reader) => reader.fill(&mut self.lines)?,
-                Reading::Ahead(ahead) => ahead.next(&mut self.lines)?,
+            let filled = match &mut self.source {
+                LineSource::SameThread(parser) => parser.fill(&mut self.lines)?,
+                LineSource::ReadAhead(ahead) => ahead.next(&mut self.lines)?,
             };
             if !filled {
-                self.present = Entry::default();
+                self.current = Entry::default();
                 return Ok(LineStatus::End);
             }
             self.next = 0;
         }
-        self.present = self.lines.entries[self.next];
+        self.current = self.lines.entries[self.next];
         self.next += 1;
-        Ok(self.present.step)
+        Ok(self.current.status)
     }
 
-    /// Goes to the next stack of a file that was found sorted; `false` at the end.
+    /// Advances to the next stack of a file that was found to be sorted before; `false` at the end.
     ///
     /// # Errors
-    /// [`Error::Read`], and [`Error::Unreadable`] where it is sorted no longer.
+    /// [`Error::Read`], and [`Error::Unreadable`] if the file is no longer sorted.
     #[inline]
     pub fn next_stack(&mut self) -> Result<bool, Error> {
         match self.next_line()? {
@@ -141,6 +148,125 @@ impl SortedReader {
             _ => Err(Error::Unreadable { name: self.name.clone(), what: "changed while it was read".to_owned() }),
         }
     }
+}
+
+/// A block of text and its parsed lines.
+#[derive(Default)]
+struct Lines {
+    block: Block,
+    entries: Vec<Entry>,
+    /// Whether they have one weight or two, once that is known.
+    kind: Option<LineKind>,
+}
+
+/// A parsed line that is not blank.
+#[derive(Clone, Copy, Default)]
+struct Entry {
+    status: LineStatus,
+    /// The number of the line in the input, from 1.
+    line_number: u64,
+    /// Start of its stack in the block.
+    start: u32,
+    /// Length of its stack in bytes.
+    length: u32,
+    /// The code of its stack relative to the previous one.
+    code: OffsetValueCode,
+    weights: Weights,
+}
+
+/// Parses the lines of an input, up to one that is out of order.
+struct LineParser {
+    input: Blocks,
+    line_number: u64,
+    kind: Option<LineKind>,
+    /// The last stack of the previous block.
+    last: Vec<u8>,
+    at_end: bool,
+}
+
+impl LineParser {
+    fn new(input: Blocks) -> Self {
+        Self { input, line_number: 0, kind: None, last: Vec::new(), at_end: false }
+    }
+
+    /// Creates a parser of an input that starts in the middle of a text.
+    fn with_kind(input: Blocks, kind: LineKind) -> Self {
+        Self { line_number: 1, kind: Some(kind), ..Self::new(input) }
+    }
+
+    /// Replaces the lines by those of the next block; `false` at the end.
+    fn fill(&mut self, lines: &mut Lines) -> Result<bool, Error> {
+        if self.at_end || !self.input.read_block(&mut lines.block, last_line_end)? {
+            return Ok(false);
+        }
+        lines.entries.clear();
+        self.parse_block(&lines.block, &mut lines.entries);
+        lines.kind = self.kind;
+        Ok(true)
+    }
+
+    fn parse_block(&mut self, block: &[u8], entries: &mut Vec<Entry>) {
+        let last = std::mem::take(&mut self.last);
+        // The text from the last stack on, and the stack's length: more bytes after it make comparing faster.
+        let (mut last, mut length) = (last.as_slice(), last.len());
+        let mut start = if self.line_number == 0 && block.starts_with(BOM) { 3 } else { 0 };
+        while start < block.len() && !self.at_end {
+            let rest = &block[start..];
+            // The shared bytes contain no line end, since the last stack has none.
+            let shared = common_prefix(last, rest).min(length);
+            let end = memchr::memchr2(b'\n', b'\r', &rest[shared..]).map_or(rest.len(), |end| shared + end);
+            let has_return = rest.get(end) == Some(&b'\r');
+            let line = if has_return { first_line(rest) } else { &rest[..end] };
+            self.line_number += 1;
+            if let Some(parsed) = self.parse_line(line, &last[..length], shared, has_return) {
+                let (status, Line { stack, weights }, shared) = parsed;
+                let code = OffsetValueCode::new(stack, shared);
+                let (start, stack_length) = (start as u32, stack.len() as u32);
+                let line_number = self.line_number;
+                entries.push(Entry { status, line_number, start, length: stack_length, code, weights });
+                self.at_end = status == LineStatus::OutOfOrder;
+                if status == LineStatus::Stack {
+                    (last, length) = (rest, stack.len());
+                }
+            }
+            start += (line.len() + 1).min(rest.len());
+        }
+        self.last = last[..length].to_vec();
+    }
+
+    /// Parses a line that shares its first `shared` bytes with the last stack.
+    ///
+    /// Returns its status, its content, and how many of the shared bytes belong to its stack; `None` if it is blank.
+    #[inline]
+    fn parse_line<'a>(
+        &mut self,
+        line: &'a [u8],
+        last: &[u8],
+        shared: usize,
+        has_return: bool,
+    ) -> Option<(LineStatus, Line<'a>, usize)> {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.trim_ascii_end().is_empty() {
+            return None;
+        }
+        let kind = self.kind.unwrap_or_else(|| LineKind::of_first_line(line));
+        let text = line;
+        let Some(line) = parse_line(text, kind) else {
+            return Some((LineStatus::Malformed, Line { stack: b"", weights: Weights::default() }, 0));
+        };
+        self.kind = Some(kind);
+        let shared = shared.min(line.stack.len());
+        let is_before = compare_stacks(line.stack, last, shared) == Ordering::Less;
+        // The writer never writes such a line: it renames the leaf, the line is a comment, or it replaces a byte.
+        let is_irregular =
+            || ends_like_a_weight(line.stack) || is_comment(text) || (has_return && line.stack.contains(&b'\r'));
+        let status = if is_before || is_irregular() { LineStatus::OutOfOrder } else { LineStatus::Stack };
+        Some((status, line, shared))
+    }
+}
+
+fn first_line(text: &[u8]) -> &[u8] {
+    &text[..memchr::memchr(b'\n', text).unwrap_or(text.len())]
 }
 
 #[cfg(test)]
@@ -154,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn disorder_is_seen() {
+    fn detects_lines_out_of_order() {
         for (text, last) in [
             ("a 1\na;b 2\nb 1\nb 2\n", LineStatus::End),
             ("a;b 1\na 1\n", LineStatus::OutOfOrder),

@@ -1,30 +1,32 @@
-//! A first look at sorted folded files: whether they are, and what they weigh.
+//! Checks whether folded files are sorted, and sums up their weights.
 
-use super::grammar::Kind;
+use super::grammar::LineKind;
 use super::parallel_files::map_files;
 use super::sorted_reader::{LineStatus, SortedReader};
 use crate::Error;
 use crate::input::{Blocks, Source};
 use crate::profile::Weights;
 
-/// What a first look at a file finds.
+/// Properties of a sorted folded file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SortedSummary {
-    /// How many weights its lines have, if there are any.
-    pub kind: Option<Kind>,
-    /// What it weighs.
+    /// Whether its lines have one weight or two, if it has any lines.
+    pub kind: Option<LineKind>,
+    /// The sum of its weights.
     pub total: Weights,
-    /// Whether all weights are whole numbers.
+    /// True if all weights are whole numbers.
     pub is_whole: bool,
 }
 
-/// Looks through all files, on all cores. Nothing if one is no file, which can be read only once, if `is_folded` says that
-/// one is something else, or if one has a malformed line or stacks out of order.
+/// Reads all files, on all cores, and sums them up.
+///
+/// `None` if a source is not a regular file, if `is_folded` is false for one, or if one has a malformed line or is not
+/// sorted.
 pub fn check_sorted(sources: &[Source], is_folded: impl Fn(&mut Blocks) -> bool + Sync) -> Option<Vec<SortedSummary>> {
     map_files(sources, |source| check_one(source, &is_folded).ok().flatten())
 }
 
-/// Looks through one file.
+/// Reads one file and sums it up; `None` as in [`check_sorted`].
 pub(super) fn check_one(
     source: &Source,
     is_folded: impl Fn(&mut Blocks) -> bool,
@@ -33,16 +35,16 @@ pub(super) fn check_one(
     if !is_folded(&mut input) {
         return Ok(None);
     }
-    let mut input = SortedReader::new(input);
+    let mut reader = SortedReader::new(input);
     let (mut total, mut is_whole) = (Weights::default(), true);
     loop {
-        match input.next_line()? {
+        match reader.next_line()? {
             LineStatus::Stack => {
-                let weights = input.weights();
+                let weights = reader.weights();
                 total.add(weights)?;
                 is_whole &= weights.are_whole();
             }
-            LineStatus::End => return Ok(Some(SortedSummary { kind: input.kind(), total, is_whole })),
+            LineStatus::End => return Ok(Some(SortedSummary { kind: reader.kind(), total, is_whole })),
             LineStatus::Malformed | LineStatus::OutOfOrder => return Ok(None),
         }
     }

@@ -1,33 +1,33 @@
-//! Writing folded text.
+//! Writes folded text.
 
 use std::convert::Infallible;
 use std::io::{self, Read, Write};
 
 use crate::profile::{Profile, SortedStack};
 
-/// So many stacks are made text at once, where the text is read.
-const STACKS: usize = 1024;
+/// Number of stacks that [`SortedText`] formats at once.
+const CHUNK: usize = 1024;
 
-/// Writes a profile as sorted folded text, with two weights a line if it is differential.
+/// Writes a profile as sorted folded text, with two weights per line if it is differential.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
-    let mut line = Line::default();
-    profile.for_each_sorted(|stack| out.write_all(line.of(profile, &stack)))
+    let mut line = LineBuffer::default();
+    profile.for_each_sorted(|stack| out.write_all(line.format(profile, &stack)))
 }
 
-/// A line; what it shares with the next one is not made anew.
+/// The text of a line. The frames that the next line shares are kept.
 #[derive(Default)]
-struct Line {
+struct LineBuffer {
     text: Vec<u8>,
-    /// Where each frame ends.
+    /// End of each frame in `text`.
     ends: Vec<usize>,
 }
 
-impl Line {
-    /// The line of the stack that comes next.
-    fn of(&mut self, profile: &Profile, stack: &SortedStack<'_>) -> &[u8] {
+impl LineBuffer {
+    /// Returns the line of the next stack in sorted order.
+    fn format(&mut self, profile: &Profile, stack: &SortedStack<'_>) -> &[u8] {
         let Self { text, ends } = self;
         ends.truncate(stack.shared);
         text.truncate(ends.last().copied().unwrap_or(0));
@@ -49,48 +49,50 @@ impl Line {
     }
 }
 
-/// A profile as sorted folded text that is read.
-pub(super) struct Text {
+/// A reader that formats a profile as sorted folded text.
+pub(super) struct SortedText {
     profile: Profile,
-    /// How many stacks are text already.
-    stacks: usize,
+    /// Number of stacks that were formatted.
+    formatted: usize,
     text: Vec<u8>,
-    taken: usize,
+    /// Number of bytes of `text` that were read.
+    consumed: usize,
 }
 
-impl Text {
-    /// The text of a profile that was put in order. Nothing if it begins as what is no plain text does: compressed text, or a
-    /// byte order mark.
+impl SortedText {
+    /// Creates the text of a presorted profile.
+    ///
+    /// `None` if the text starts like something else, which its reader would decode: compressed data, or a byte order mark.
     pub(super) fn new(profile: Profile) -> Option<Self> {
-        let mut text = Self { profile, stacks: 0, text: Vec::new(), taken: 0 };
-        text.go_on();
+        let mut text = Self { profile, formatted: 0, text: Vec::new(), consumed: 0 };
+        text.format_chunk();
         let mut start = text.text.iter().take(4);
         let is_plain = start.clone().next().is_none_or(u8::is_ascii_graphic)
             && start.all(|byte| matches!(byte, b' '..=b'~' | b'\n'));
         is_plain.then_some(text)
     }
 
-    /// Makes text of more stacks.
-    fn go_on(&mut self) {
-        let Self { profile, stacks, text, taken } = self;
-        let places = *stacks..(*stacks + STACKS).min(profile.len());
-        (*taken, *stacks) = (0, places.end);
+    /// Replaces the text by that of the next stacks.
+    fn format_chunk(&mut self) {
+        let Self { profile, formatted, text, consumed } = self;
+        let range = *formatted..(*formatted + CHUNK).min(profile.len());
+        (*consumed, *formatted) = (0, range.end);
         text.clear();
-        let mut line = Line::default();
-        let Ok(()) = profile.for_each_in_range::<Infallible>(places, |stack| {
-            text.extend_from_slice(line.of(profile, &stack));
+        let mut line = LineBuffer::default();
+        let Ok(()) = profile.for_each_in_range::<Infallible>(range, |stack| {
+            text.extend_from_slice(line.format(profile, &stack));
             Ok(())
         });
     }
 }
 
-impl Read for Text {
+impl Read for SortedText {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.taken == self.text.len() {
-            self.go_on();
+        if self.consumed == self.text.len() {
+            self.format_chunk();
         }
-        let read = (&self.text[self.taken..]).read(buffer)?;
-        self.taken += read;
+        let read = (&self.text[self.consumed..]).read(buffer)?;
+        self.consumed += read;
         Ok(read)
     }
 }
@@ -99,7 +101,7 @@ impl Read for Text {
 mod tests {
     use std::io::Read as _;
 
-    use super::Text;
+    use super::SortedText;
     use crate::profile::{Profile, Weight, Weights};
 
     fn profile(stacks: &[&[&str]]) -> Profile {
@@ -118,13 +120,13 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_by_frames_and_not_by_lines() {
+    fn sorts_by_frames_and_not_by_lines() {
         let profile = profile(&[&["main", "foo.cold", "x"], &["main", "foo", "y"], &["main", "foo"], &["main"]]);
         assert_eq!(written(&profile), "main 1\nmain;foo 1\nmain;foo;y 1\nmain;foo.cold;x 1\n");
     }
 
     #[test]
-    fn what_is_read_is_what_is_written() {
+    fn sorted_text_equals_written_text() {
         for count in [0, 1, 1023, 1024, 1025, 5000] {
             let names: Vec<String> = (0..count).map(|number| format!("f{}", number * 7919 % 5000)).collect();
             let stacks: Vec<[&str; 2]> = names.iter().map(|name| ["main", name.as_str()]).collect();
@@ -132,7 +134,7 @@ mod tests {
             let expected = written(&profile);
             profile.presort(1);
             let mut read = String::new();
-            Text::new(profile).unwrap().read_to_string(&mut read).unwrap();
+            SortedText::new(profile).unwrap().read_to_string(&mut read).unwrap();
             assert_eq!(read, expected);
         }
     }

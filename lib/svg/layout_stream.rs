@@ -5,7 +5,7 @@ use super::options::Options;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::folded::sorted_reader::{LineStatus, SortedReader};
-use crate::folded::{self, Kind, StackSink};
+use crate::folded::{self, LineKind, StackSink};
 use crate::input::Source;
 use crate::profile::{FrameId, Frames, Weights};
 
@@ -24,20 +24,20 @@ pub(super) fn draw_sorted(
     loop {
         match input.next_line()? {
             LineStatus::Stack => {
-                let is_differential = input.kind() == Some(Kind::Differential);
+                let is_differential = input.kind() == Some(LineKind::Differential);
                 let builder = builder.get_or_insert_with(|| DrawingBuilder::new(options, is_differential));
-                let shared = update_frame_ends(&mut ends, input.stack(), input.shared());
+                let shared = update_frame_ends(&mut ends, input.stack(), input.shared_bytes());
                 builder.add_names(shared, frames_from(shared, input.stack(), &ends), input.weights())?;
             }
             LineStatus::End => break,
             _ if !is_promised => return Ok(None),
             LineStatus::Malformed => {
                 let what = "expected frame;frame;… and a weight, or two as in the first line";
-                diagnostics.malformed(input.name(), input.number(), what)?;
+                diagnostics.malformed(input.name(), input.line_number(), what)?;
             }
             LineStatus::OutOfOrder => {
                 let what = "out of order: --sorted needs input in the order of fg-collapse; leave out --sorted";
-                let (name, line) = (input.name().to_owned(), input.number());
+                let (name, line) = (input.name().to_owned(), input.line_number());
                 return Err(Error::Malformed { name, line, what: what.to_owned() });
             }
         }
@@ -109,8 +109,8 @@ impl StackSink for FlameChart<'_> {
         &mut self.frames
     }
 
-    fn begin(&mut self, kind: Kind) {
-        self.builder = DrawingBuilder::new(self.options, kind == Kind::Differential);
+    fn begin(&mut self, kind: LineKind) {
+        self.builder = DrawingBuilder::new(self.options, kind == LineKind::Differential);
     }
 
     fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! A list of stacks as they come from the input, with their frames as numbers.
 
 use crate::Error;
-use crate::folded::{Kind, StackSink};
+use crate::folded::{LineKind, StackSink};
 use crate::profile::{FrameId, Frames, Weight, Weights};
 
 /// The end of a stack in [`StackList::ids`].
@@ -63,8 +63,8 @@ impl StackSink for StackList {
         &mut self.frames
     }
 
-    fn begin(&mut self, kind: Kind) {
-        self.differential = kind == Kind::Differential;
+    fn begin(&mut self, kind: LineKind) {
+        self.differential = kind == LineKind::Differential;
     }
 
     fn add(&mut self, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {

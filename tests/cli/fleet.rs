@@ -87,16 +87,15 @@ fn what_cannot_be_merged_is_left_out_and_said() {
             ("elsewhere/8.folded", b"main;b 1\n"),
         ],
     );
-    let written = "as fg-diff writes them";
-    let (different, mixed) = ("and what was read before has one", "the two do not mix");
-    let different = format!("has two weights a line, {written}, {different}; {mixed}");
+    let different = "has two weights per line (fg-diff), but the inputs before it have one; do not mix them";
+    let plain = "has one weight per line, but the inputs before it have two (fg-diff); do not mix them";
     let expected = format!(
         "None None\n\
          left out elsewhere/8.folded: the folder names lack service=\n\
          service=a ['main;a 1']\n\
          left out service=a/1.folded.gz: the gzip data is cut short or corrupt\n\
          said service=a/2.folded: 2 malformed lines left out\n\
-         left out service=a/4.folded: has one weight a line, and what was read before has two, {written}; {mixed}\n\
+         left out service=a/4.folded: {plain}\n\
          left out service=a: {different}\n\
          service=b ['main;b 1']\n\
          left out service=b/6.folded: {different}\n\

@@ -14,7 +14,7 @@ use crate::bytes::strip_bom;
 use crate::collapse::sink::Sink;
 use crate::collapse::text;
 use crate::collapse::{Format, FormatReader, Parser, Remarks};
-use crate::folded::{Kind, Line, is_comment, parse_line};
+use crate::folded::{Line, LineKind, is_comment, parse_line};
 use crate::input::last_line_end;
 use crate::profile::{FrameId, Weight, Weights};
 
@@ -50,13 +50,13 @@ pub(in crate::collapse) fn is_certain(head: &[u8]) -> bool {
 }
 
 /// Returns the number of weights per line, or `None` if no line of `head` is a stack.
-pub(in crate::collapse) fn weight_kind(head: &[u8]) -> Option<Kind> {
-    stack_lines(head).find(|line| parse(line, Kind::Plain).is_some()).map(Kind::of_first_line)
+pub(in crate::collapse) fn weight_kind(head: &[u8]) -> Option<LineKind> {
+    stack_lines(head).find(|line| parse(line, LineKind::Plain).is_some()).map(LineKind::of_first_line)
 }
 
 /// Returns for each of the first lines whether it is a stack and a weight.
 fn match_first_lines(head: &[u8]) -> Vec<bool> {
-    let is_match = |line| parse(line, Kind::Plain).is_some() || is_too_small(line);
+    let is_match = |line| parse(line, LineKind::Plain).is_some() || is_too_small(line);
     stack_lines(head).take(DETECTION_LINES).map(is_match).collect()
 }
 
@@ -71,7 +71,7 @@ fn stack_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[derive(Default)]
 struct Folded {
     /// The number of weights per line, known from the first line of the input.
-    kind: Option<Kind>,
+    kind: Option<LineKind>,
     stack: Vec<FrameId>,
 }
 
@@ -99,22 +99,22 @@ impl Parser for Folded {
 
 impl Folded {
     fn parse_line(&mut self, line: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error> {
-        let kind = self.kind.unwrap_or_else(|| Kind::of_first_line(line));
+        let kind = self.kind.unwrap_or_else(|| LineKind::of_first_line(line));
         let Some(Line { stack, weights }) = parse(line, kind) else {
             remarks.malformed(match kind {
                 _ if is_too_small(line) => "the weight is below 0.000001, the smallest that can be stored",
                 _ if is_negative(line) => "the weight is negative",
-                Kind::Plain => "expected a stack and, after the last space, its weight",
-                Kind::Differential => "expected a stack and two weights, as in the first line",
+                LineKind::Plain => "expected a stack and, after the last space, its weight",
+                LineKind::Differential => "expected a stack and two weights, as in the first line",
             });
             return Ok(());
         };
         self.kind = Some(kind);
-        if kind == Kind::Differential && sink.is_in_order() {
+        if kind == LineKind::Differential && sink.is_in_order() {
             let what = "--in-order: stacks must have one weight each; these have two, as fg-diff writes them";
             return Err(Error::Invalid(what.to_owned()));
         }
-        if kind == Kind::Differential && !sink.is_differential() {
+        if kind == LineKind::Differential && !sink.is_differential() {
             sink.make_differential();
         }
         self.stack.clear();
@@ -128,7 +128,7 @@ impl Folded {
 }
 
 /// Parses a line. Of Austin's `TIME,IDLE,MEMORY`, the time becomes the weight.
-fn parse(line: &[u8], kind: Kind) -> Option<Line<'_>> {
+fn parse(line: &[u8], kind: LineKind) -> Option<Line<'_>> {
     parse_line(line, kind).or_else(|| {
         let blank = memchr::memrchr(b' ', line)?;
         let mut values = line[blank + 1..].split(|byte| *byte == b',');
@@ -136,7 +136,7 @@ fn parse(line: &[u8], kind: Kind) -> Option<Line<'_>> {
         let (idle, memory) = (values.next()?, values.next()?);
         Weight::parse(memory.strip_prefix(b"-").unwrap_or(memory))?;
         let stack = line[..blank].trim_ascii_end();
-        let is_complete = matches!(idle, b"0" | b"1") && values.next().is_none() && kind == Kind::Plain;
+        let is_complete = matches!(idle, b"0" | b"1") && values.next().is_none() && kind == LineKind::Plain;
         (is_complete && !stack.is_empty()).then(|| Line { stack, weights: Weights::plain(time) })
     })
 }

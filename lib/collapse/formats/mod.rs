@@ -42,7 +42,7 @@ use super::document::Document;
 use super::sink::Sink;
 use super::{Options, Parser};
 use crate::Error;
-use crate::folded::Kind;
+use crate::folded::LineKind;
 
 /// An input format.
 #[derive(Debug)]
@@ -66,8 +66,8 @@ impl Format {
     }
 
     /// Returns the number of weights per stack of an input that begins with `head`, or `None` if no stack is in `head`.
-    pub(super) fn weight_kind(&self, head: &[u8]) -> Option<Kind> {
-        if self.is_folded() { folded::weight_kind(head) } else { Some(Kind::Plain) }
+    pub(super) fn weight_kind(&self, head: &[u8]) -> Option<LineKind> {
+        if self.is_folded() { folded::weight_kind(head) } else { Some(LineKind::Plain) }
     }
 }
 
