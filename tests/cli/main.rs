@@ -1,12 +1,13 @@
-//! The programs as processes: their manners and their results.
+//! The programs as processes: conventions that all follow, and the results of each.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod check;
 mod collapse;
+mod conventions;
 mod corpus;
 mod corpus_formats;
 mod corpus_totals;
@@ -18,9 +19,10 @@ mod filter;
 mod fleet;
 mod folded;
 mod formats;
+#[cfg(target_os = "linux")]
+mod harness;
 mod heatmap;
 mod man;
-mod manners;
 #[cfg(unix)]
 mod perf_data;
 mod pprof;

@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 
 /// The signals that a test runner's parent may have left ignored. `nohup` ignores SIGHUP, `COMMAND &` in a script ignores
 /// SIGINT and SIGQUIT.
-const INHERITED: [i32; 5] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTERM];
+pub const INHERITED: [i32; 5] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTERM];
 
 /// Makes a command's process start with default dispositions.
 ///

@@ -1,16 +1,16 @@
-//! Good manners: what every program does alike. Each test is a rule, and runs over the programs that it is for.
+//! Conventions that all programs follow. Each test is a rule and runs over the programs that it applies to.
 
-#[path = "manners/help.rs"]
+#[path = "conventions/help.rs"]
 mod help;
-#[path = "manners/input.rs"]
+#[path = "conventions/input.rs"]
 mod input;
-#[path = "manners/messages.rs"]
+#[path = "conventions/messages.rs"]
 mod messages;
-#[path = "manners/output.rs"]
+#[path = "conventions/output.rs"]
 mod output;
 #[cfg(target_os = "linux")]
-#[path = "manners/recording.rs"]
-pub mod recording;
+#[path = "conventions/recording.rs"]
+mod recording;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -18,35 +18,35 @@ use std::process::Command;
 
 use crate::support::{self, Outcome, command};
 
-/// A small profile that all readers of stacks take.
+/// A small profile that all readers of folded stacks accept.
 const PROFILE: &str = "main 2\nmain;parse 3\nmain;parse;read 12\nmain;write 5\n";
 
-/// One that all readers of samples take.
+/// Samples that all readers of samples accept.
 const SAMPLES: &str = "main 1/1 [000] 2.100000: cycles: 7f00 read+0x1 (/x)
 main 1/2 [000] 2.200000: cycles: 7f00 parse+0x1 (/x)
 main 1/1 [001] 3.100000: cycles: 7f00 read+0x1 (/x)
 main 1/1 [001] 4.100000: cycles: 7f00 write+0x1 (/x)
 ";
 
-/// One of the programs, and what sets it apart from the others.
+/// A program and how it differs from the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
     pub name: &'static str,
-    /// A profile that it takes, in four lines.
+    /// An input of four lines.
     pub profile: &'static str,
-    /// A line more, with a frame of some name.
+    /// Makes another line, with a frame of this name.
     pub line: fn(&str) -> String,
-    /// Operands before the one that a rule gives it.
+    /// Operands before those that a test adds.
     pub before: &'static [&'static str],
-    /// Whether it reads any number of files as one stream.
+    /// True if it reads any number of files as one stream.
     pub merges: bool,
-    /// Whether it writes folded stacks.
+    /// True if it writes folded stacks.
     pub folds: bool,
-    /// Whether it writes what only programs read.
+    /// True if it writes binary data.
     pub binary: bool,
-    /// The exit status of a failure.
+    /// Exit status of a failure.
     pub failure: i32,
-    /// The exit status of an empty profile.
+    /// Exit status for an empty profile.
     pub empty: i32,
 }
 
@@ -73,32 +73,34 @@ const HEATMAP: Program = Program {
     ..SVG
 };
 
-/// The programs that read profiles and make something of them.
+/// The programs that read profiles and convert them.
 pub const READERS: [Program; 7] = [COLLAPSE, FILTER, DIFF, CSV, PPROF, SVG, HEATMAP];
 
-/// The programs that read several files as one stream.
+/// Returns the programs that read several files as one stream.
 pub fn mergers() -> impl Iterator<Item = Program> {
     READERS.into_iter().filter(|program| program.merges)
 }
 
-/// A folder with a profile in it, in which a program runs.
-pub struct Place {
+/// A directory with input files, in which a program runs.
+pub struct Workspace {
     pub program: Program,
     folder: tempfile::TempDir,
 }
 
-impl Place {
-    pub fn of(program: Program) -> Self {
-        let place = Self { program, folder: support::directory() };
-        place.file("before.folded", "main;parse;read 10\nmain;write 5\n");
-        place.file("in.folded", program.profile);
-        place
+impl Workspace {
+    /// Creates the directory with the files `in.folded`, and `before.folded` to compare with.
+    pub fn new(program: Program) -> Self {
+        let workspace = Self { program, folder: support::directory() };
+        workspace.file("before.folded", "main;parse;read 10\nmain;write 5\n");
+        workspace.file("in.folded", program.profile);
+        workspace
     }
 
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
+    /// Writes a file and returns its path.
     pub fn file(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path().join(name);
         std::fs::write(&path, content).unwrap();
@@ -109,8 +111,8 @@ impl Place {
         std::fs::read(self.path().join(name)).unwrap_or_else(|error| panic!("{:?}: {name}: {error}", self.program))
     }
 
-    /// What is in the folder but for the inputs.
-    pub fn made(&self) -> Vec<String> {
+    /// Returns the names of all files except the inputs, sorted.
+    pub fn output_files(&self) -> Vec<String> {
         let names = std::fs::read_dir(self.path()).unwrap();
         let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.retain(|name| !name.ends_with(".folded"));
@@ -118,7 +120,7 @@ impl Place {
         names
     }
 
-    /// The program with its operands, and those given.
+    /// Returns a command for the program with its own operands and these arguments.
     pub fn command<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
         let mut command = command(support::tool(self.program.name));
         command.current_dir(self.path()).args(self.program.before).args(arguments);

@@ -1,8 +1,8 @@
-//! What is said on standard error: how much, in what colours, and harmless to the terminal.
+//! Messages on standard error: how many, in which colours, and without control characters.
 
 use std::process::Stdio;
 
-use super::{Place, Program, READERS};
+use super::{Program, READERS, Workspace};
 use crate::support::{run_bounded, run_command};
 
 fn malformed(program: Program, lines: usize) -> Vec<u8> {
@@ -10,11 +10,11 @@ fn malformed(program: Program, lines: usize) -> Vec<u8> {
 }
 
 #[test]
-fn ten_malformed_lines_are_shown_and_the_rest_counted() {
+fn shows_ten_malformed_lines_and_counts_the_others() {
     for program in READERS {
-        let place = Place::of(program);
-        let expected = place.run(["in.folded"]).ok().stdout;
-        let outcome = place.run_with(["-"], &malformed(program, 12)).ok();
+        let workspace = Workspace::new(program);
+        let expected = workspace.run(["in.folded"]).ok().stdout;
+        let outcome = workspace.run_with(["-"], &malformed(program, 12)).ok();
         assert_eq!(outcome.stdout, expected, "{program:?}");
         let lines: Vec<&str> = outcome.stderr.lines().collect();
         assert_eq!(lines.len(), 11, "{outcome:?}");
@@ -22,16 +22,16 @@ fn ten_malformed_lines_are_shown_and_the_rest_counted() {
             assert!(line.starts_with(&format!("{}: stdin:{}: ", program.name, number + 5)), "{line}");
         }
         assert!(lines[10].contains("12 malformed lines"), "{outcome:?}");
-        place.file("bad.folded", malformed(program, 1));
-        let outcome = place.run(["bad.folded"]).ok();
+        workspace.file("bad.folded", malformed(program, 1));
+        let outcome = workspace.run(["bad.folded"]).ok();
         assert!(outcome.stderr.starts_with(&format!("{}: bad.folded:5: ", program.name)), "{outcome:?}");
     }
 }
 
 #[test]
-fn strict_is_strict() {
+fn strict_stops_at_the_first_malformed_line() {
     for program in READERS {
-        let outcome = Place::of(program).run_with(["--strict", "-"], &malformed(program, 12));
+        let outcome = Workspace::new(program).run_with(["--strict", "-"], &malformed(program, 12));
         assert_eq!(outcome.code(), program.failure, "{outcome:?}");
         assert!(outcome.stderr.starts_with(&format!("{}: stdin:5: ", program.name)), "{outcome:?}");
         assert_eq!((outcome.stderr.lines().count(), outcome.stdout.len()), (1, 0), "{outcome:?}");
@@ -39,60 +39,63 @@ fn strict_is_strict() {
 }
 
 #[test]
-fn quiet_means_errors_only_and_the_last_option_counts() {
+fn quiet_leaves_only_errors_and_the_last_option_wins() {
     for program in READERS {
-        let place = Place::of(program);
+        let workspace = Workspace::new(program);
         for quiet in [&["-q"][..], &["--quiet"], &["-v", "-q"], &["-vvq"], &["-q", "-q"]] {
-            let outcome = place.run_with(quiet.iter().chain(&["-"]), &malformed(program, 12)).ok();
+            let outcome = workspace.run_with(quiet.iter().chain(&["-"]), &malformed(program, 12)).ok();
             assert_eq!(outcome.stderr, "");
-            let failing = place.run(quiet.iter().chain(&["missing"]));
+            let failing = workspace.run(quiet.iter().chain(&["missing"]));
             assert!(failing.code() != 0 && failing.stderr.contains("missing: No such file"), "{failing:?}");
         }
         for loud in [&["-v"][..], &["-vv"], &["--verbose"], &["-q", "-v"], &["-qv"]] {
-            let outcome = place.run_with(loud.iter().chain(&["-"]), &malformed(program, 12)).ok();
+            let outcome = workspace.run_with(loud.iter().chain(&["-"]), &malformed(program, 12)).ok();
             assert!(outcome.stderr.lines().count() >= 11, "{outcome:?}");
         }
-        let twice = place.run_with(["--strict", "--strict", "-"], program.profile.as_bytes()).ok();
+        let twice = workspace.run_with(["--strict", "--strict", "-"], program.profile.as_bytes()).ok();
         assert_eq!(twice.stderr, "");
     }
 }
 
-/// Whether a warning is coloured, with these options and this environment, into a pipe.
-fn colours(program: Program, options: &[&str], environment: &[(&str, &str)]) -> bool {
-    let place = Place::of(program);
-    let mut command = place.command(options);
+/// Returns true if a warning into a pipe is coloured, with these options and environment variables.
+fn is_coloured(program: Program, options: &[&str], environment: &[(&str, &str)]) -> bool {
+    let workspace = Workspace::new(program);
+    let mut command = workspace.command(options);
     command.arg("-").envs(environment.iter().copied());
     run_command(command, &malformed(program, 1)).ok().stderr.contains('\u{1b}')
 }
 
 #[test]
-fn colours_follow_the_option_then_the_environment() {
+fn the_option_overrides_the_environment_in_colours() {
     let (no, force) = (("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1"));
     for program in READERS {
-        assert!(!colours(program, &[], &[]), "{program:?}");
-        assert!(colours(program, &[], &[force]), "{program:?}");
-        assert!(!colours(program, &[], &[force, no]), "{program:?}");
-        assert!(colours(program, &[], &[force, ("NO_COLOR", "")]), "{program:?}");
-        // There --color is the palette.
+        assert!(!is_coloured(program, &[], &[]), "{program:?}");
+        assert!(is_coloured(program, &[], &[force]), "{program:?}");
+        assert!(!is_coloured(program, &[], &[force, no]), "{program:?}");
+        assert!(is_coloured(program, &[], &[force, ("NO_COLOR", "")]), "{program:?}");
+        // Its --color chooses the palette.
         if program.name != "fg-svg" {
-            assert!(colours(program, &["--color=always"], &[no]), "{program:?}");
-            assert!(!colours(program, &["--color", "never"], &[force]), "{program:?}");
-            assert!(!colours(program, &["--color=auto"], &[no]), "{program:?}");
-            assert!(colours(program, &["--color=never", "--color=always"], &[]), "the last counts: {program:?}");
+            assert!(is_coloured(program, &["--color=always"], &[no]), "{program:?}");
+            assert!(!is_coloured(program, &["--color", "never"], &[force]), "{program:?}");
+            assert!(!is_coloured(program, &["--color=auto"], &[no]), "{program:?}");
+            assert!(
+                is_coloured(program, &["--color=never", "--color=always"], &[]),
+                "the last option wins: {program:?}"
+            );
         }
     }
 }
 
 #[cfg(unix)]
 #[test]
-fn a_terminal_has_colours_unless_it_is_dumb() {
+fn colours_messages_on_a_terminal_unless_it_is_dumb() {
     use crate::support::terminal::Terminal;
     for program in READERS {
-        let place = Place::of(program);
-        place.file("bad.folded", malformed(program, 1));
+        let workspace = Workspace::new(program);
+        workspace.file("bad.folded", malformed(program, 1));
         for (term, expected) in [("xterm", true), ("dumb", false)] {
             let terminal = Terminal::open();
-            let mut command = place.command(["bad.folded"]);
+            let mut command = workspace.command(["bad.folded"]);
             command.env("TERM", term).env_remove("CI").stdout(Stdio::piped()).stderr(terminal.stream());
             run_bounded(&mut command).ok();
             drop(command);
@@ -104,10 +107,10 @@ fn a_terminal_has_colours_unless_it_is_dumb() {
 
 #[cfg(unix)]
 #[test]
-fn messages_do_not_steer_the_terminal() {
+fn removes_control_characters_from_messages() {
     for program in READERS {
-        let place = Place::of(program);
-        let outcome = place.run(["\u{1b}[2J\u{202e}\nfg: all is well"]);
+        let workspace = Workspace::new(program);
+        let outcome = workspace.run(["\u{1b}[2J\u{202e}\nfg: all is well"]);
         assert_eq!(outcome.code(), program.failure, "{outcome:?}");
         assert!(!outcome.stderr.contains(['\u{1b}', '\u{202e}']), "{outcome:?}");
         assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
@@ -115,14 +118,14 @@ fn messages_do_not_steer_the_terminal() {
 }
 
 #[test]
-fn a_closed_standard_error_does_not_stop_the_work() {
+fn works_with_a_closed_standard_error() {
     for program in READERS {
-        let place = Place::of(program);
-        let expected = place.run(["in.folded"]).ok().stdout;
-        place.file("bad.folded", malformed(program, 12));
+        let workspace = Workspace::new(program);
+        let expected = workspace.run(["in.folded"]).ok().stdout;
+        workspace.file("bad.folded", malformed(program, 12));
         let (reader, closed) = std::io::pipe().unwrap();
         drop(reader);
-        let mut command = place.command(["bad.folded"]);
+        let mut command = workspace.command(["bad.folded"]);
         let outcome = run_bounded(command.stdout(Stdio::piped()).stderr(closed)).ok();
         assert_eq!(outcome.stdout, expected, "{program:?}");
     }

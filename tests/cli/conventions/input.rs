@@ -1,8 +1,8 @@
-//! What is read: files, standard input, compressed or not, well-formed or not.
+//! Inputs: files and standard input, compressed or not, well-formed or not.
 
 use std::io::Write as _;
 
-use super::{Place, READERS, mergers};
+use super::{READERS, Workspace, mergers};
 #[cfg(target_os = "linux")]
 use crate::support::{self, command};
 
@@ -17,38 +17,38 @@ fn zstd(text: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn standard_input_is_the_same_as_a_file() {
+fn reads_standard_input_like_a_file() {
     for program in READERS {
-        let place = Place::of(program);
-        let expected = place.run(["in.folded"]).ok().stdout;
+        let workspace = Workspace::new(program);
+        let expected = workspace.run(["in.folded"]).ok().stdout;
         assert!(!expected.is_empty(), "{program:?}");
-        assert_eq!(place.run_with(["-"], program.profile.as_bytes()).ok().stdout, expected, "{program:?}");
+        assert_eq!(workspace.run_with(["-"], program.profile.as_bytes()).ok().stdout, expected, "{program:?}");
         if program.merges {
-            assert_eq!(place.run_with([""; 0], program.profile.as_bytes()).ok().stdout, expected, "{program:?}");
+            assert_eq!(workspace.run_with([""; 0], program.profile.as_bytes()).ok().stdout, expected, "{program:?}");
         }
     }
 }
 
 #[test]
-fn several_files_are_one_stream() {
+fn reads_several_files_as_one_stream() {
     for program in mergers() {
-        let place = Place::of(program);
+        let workspace = Workspace::new(program);
         let late = (program.line)("late");
-        place.file("half.folded", &late);
-        place.file("both.folded", [program.profile, &late].concat());
-        let expected = place.run(["both.folded"]).ok().stdout;
-        assert_eq!(place.run(["in.folded", "half.folded"]).ok().stdout, expected, "{program:?}");
-        assert_eq!(place.run_with(["in.folded", "-"], late.as_bytes()).ok().stdout, expected, "{program:?}");
+        workspace.file("half.folded", &late);
+        workspace.file("both.folded", [program.profile, &late].concat());
+        let expected = workspace.run(["both.folded"]).ok().stdout;
+        assert_eq!(workspace.run(["in.folded", "half.folded"]).ok().stdout, expected, "{program:?}");
+        assert_eq!(workspace.run_with(["in.folded", "-"], late.as_bytes()).ok().stdout, expected, "{program:?}");
     }
 }
 
 #[test]
-fn a_bad_file_is_said_and_the_others_are_read() {
+fn reports_an_unreadable_file_and_reads_the_others() {
     for program in mergers() {
-        let place = Place::of(program);
-        let expected = place.run(["in.folded"]).ok().stdout;
-        std::fs::create_dir(place.path().join("folder")).unwrap();
-        let outcome = place.run(["missing", "folder", "in.folded"]);
+        let workspace = Workspace::new(program);
+        let expected = workspace.run(["in.folded"]).ok().stdout;
+        std::fs::create_dir(workspace.path().join("folder")).unwrap();
+        let outcome = workspace.run(["missing", "folder", "in.folded"]);
         assert_eq!((outcome.code(), &outcome.stdout), (program.failure, &expected), "{outcome:?}");
         let name = program.name;
         assert!(outcome.stderr.contains(&format!("{name}: missing: No such file or directory\n")), "{outcome:?}");
@@ -58,27 +58,27 @@ fn a_bad_file_is_said_and_the_others_are_read() {
 }
 
 #[test]
-fn standard_input_is_named_once_at_most() {
+fn rejects_standard_input_given_twice() {
     for program in READERS {
-        let place = Place::of(program);
+        let workspace = Workspace::new(program);
         let operands: &[&str] = if program.merges { &["-", "-"] } else { &["-", "-", "-"] };
-        let outcome = place.run(operands);
+        let outcome = workspace.run(operands);
         assert_eq!((outcome.code(), &outcome.stdout[..]), (2, &b""[..]), "{outcome:?}");
     }
 }
 
 #[test]
-fn compression_is_seen_in_the_content() {
+fn detects_compression_by_content() {
     for program in READERS {
-        let place = Place::of(program);
-        let expected = place.run(["in.folded"]).ok().stdout;
+        let workspace = Workspace::new(program);
+        let expected = workspace.run(["in.folded"]).ok().stdout;
         let (first, second) = program.profile.split_at(program.profile.rfind("main").unwrap());
         for pack in [gzip, zstd] {
             let parts = [pack(first.as_bytes()), pack(second.as_bytes())].concat();
             for packed in [pack(program.profile.as_bytes()), parts] {
-                place.file("misnamed.txt", &packed);
-                assert_eq!(place.run(["misnamed.txt"]).ok().stdout, expected, "{program:?}");
-                assert_eq!(place.run_with(["-"], &packed).ok().stdout, expected, "{program:?}");
+                workspace.file("misnamed.txt", &packed);
+                assert_eq!(workspace.run(["misnamed.txt"]).ok().stdout, expected, "{program:?}");
+                assert_eq!(workspace.run_with(["-"], &packed).ok().stdout, expected, "{program:?}");
             }
         }
     }
@@ -86,40 +86,40 @@ fn compression_is_seen_in_the_content() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn where_the_system_gives_no_threads_one_does_the_work() {
+fn works_with_one_thread_if_the_system_permits_no_more() {
     use std::os::unix::fs::PermissionsExt as _;
     if !support::require("setpriv") || !support::require("prlimit") {
         return;
     }
     for program in READERS {
-        let place = Place::of(program);
-        let input = place.file("in.gz", gzip(program.profile.as_bytes()));
-        let expected = place.run([&input]).ok().stdout;
-        std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        // Another process copies it: what is open for writing here, and so in what other tests start, cannot be run.
-        let copy = place.path().join(program.name);
+        let workspace = Workspace::new(program);
+        let input = workspace.file("in.gz", gzip(program.profile.as_bytes()));
+        let expected = workspace.run([&input]).ok().stdout;
+        std::fs::set_permissions(workspace.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        // Another process copies it: a file that is open for writing, here or in a child of another test, cannot be run.
+        let copy = workspace.path().join(program.name);
         assert!(command("cp").arg(support::tool(program.name)).arg(&copy).status().unwrap().success());
-        // Of root the kernel counts no threads.
+        // The kernel does not limit the threads of root.
         let as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
         let is_root = rustix::process::geteuid().is_root();
         let words = as_nobody.into_iter().filter(|_| is_root).chain(["prlimit", "--nproc=1"]);
         let mut command = command("env");
-        command.args(words).arg(&copy).args(program.before).arg(&input).current_dir(place.path());
+        command.args(words).arg(&copy).args(program.before).arg(&input).current_dir(workspace.path());
         let outcome = support::run_command(command, b"").ok();
         assert!(outcome.stdout == expected && outcome.stderr.is_empty(), "{outcome:?}");
     }
 }
 
 #[test]
-fn broken_compressed_input_is_one_clear_line() {
+fn reports_broken_compressed_input_in_one_line() {
     for program in READERS {
-        let place = Place::of(program);
+        let workspace = Workspace::new(program);
         let text = program.profile.repeat(10_000);
         for (format, packed) in [("gzip", gzip(text.as_bytes())), ("zstd", zstd(text.as_bytes()))] {
             let mut changed = packed.clone();
             changed[packed.len() / 2] ^= 0x55;
             for broken in [&packed[..packed.len() / 2], &packed[..6], &changed] {
-                let outcome = place.run_with(["-q", "-"], broken);
+                let outcome = workspace.run_with(["-q", "-"], broken);
                 assert_eq!(outcome.code(), program.failure, "{outcome:?}");
                 let expected = format!("{}: stdin: the {format} data is cut short or corrupt\n", program.name);
                 assert_eq!(outcome.stderr, expected);
@@ -129,7 +129,7 @@ fn broken_compressed_input_is_one_clear_line() {
 }
 
 #[test]
-fn a_cut_is_said_where_too_little_came_before_it() {
+fn reports_truncated_compression_before_anything_is_read() {
     for text in ["\n\n  \n", "{ \"cut\": ", "\u{1}\u{2}"] {
         let packed = gzip(text.as_bytes());
         let outcome = crate::support::run("fg-collapse", [""; 0], &packed[..packed.len() - 4]);
@@ -139,7 +139,7 @@ fn a_cut_is_said_where_too_little_came_before_it() {
 }
 
 #[test]
-fn what_stands_before_a_cut_of_compressed_input_counts() {
+fn keeps_what_is_before_the_cut_of_truncated_compression() {
     let text: String = (0..50_000).map(|number| format!("main;f{number:05} {}\n", number + 1)).collect();
     for packed in [gzip(text.as_bytes()), zstd(text.as_bytes())] {
         let outcome = crate::support::run("fg-collapse", ["-q"], &packed[..packed.len() - 1]);
@@ -150,40 +150,40 @@ fn what_stands_before_a_cut_of_compressed_input_counts() {
 }
 
 #[test]
-fn line_ends_and_marks_of_other_systems_are_read() {
+fn accepts_crlf_and_byte_order_marks() {
     for program in READERS {
-        let place = Place::of(program);
-        let expected = place.run(["in.folded"]).ok().stdout;
+        let workspace = Workspace::new(program);
+        let expected = workspace.run(["in.folded"]).ok().stdout;
         let foreign = format!("\u{feff}{}", program.profile.replace('\n', "\r\n"));
         for text in
             [foreign.as_str(), program.profile.trim_end(), foreign.trim_end(), &format!("{}\n\n", program.profile)]
         {
-            let outcome = place.run_with(["-"], text.as_bytes()).ok();
+            let outcome = workspace.run_with(["-"], text.as_bytes()).ok();
             assert_eq!((&outcome.stdout, outcome.stderr.as_str()), (&expected, ""), "{program:?} {text:?}");
         }
     }
 }
 
 #[test]
-fn the_order_of_the_input_does_not_show() {
+fn output_does_not_depend_on_the_order_of_the_input() {
     for program in READERS {
-        let place = Place::of(program);
-        let expected = place.run(["in.folded"]).ok().stdout;
+        let workspace = Workspace::new(program);
+        let expected = workspace.run(["in.folded"]).ok().stdout;
         let mut lines: Vec<&str> = program.profile.lines().collect();
-        for turn in 1..lines.len() {
+        for index in 1..lines.len() {
             lines.rotate_left(1);
-            lines.swap(0, turn);
-            let outcome = place.run_with(["-"], (lines.join("\n") + "\n").as_bytes()).ok();
+            lines.swap(0, index);
+            let outcome = workspace.run_with(["-"], (lines.join("\n") + "\n").as_bytes()).ok();
             assert_eq!(outcome.stdout, expected, "{program:?} {lines:?}");
         }
     }
 }
 
 #[test]
-fn an_empty_profile_is_one() {
+fn accepts_an_empty_profile_or_reports_it() {
     for program in READERS {
-        let place = Place::of(program);
-        let outcome = place.run_with(["-"], b"");
+        let workspace = Workspace::new(program);
+        let outcome = workspace.run_with(["-"], b"");
         assert_eq!(outcome.code(), program.empty, "{outcome:?}");
         if program.empty != 0 {
             assert!(outcome.stdout.is_empty() && outcome.stderr.lines().count() == 1, "{outcome:?}");
@@ -192,11 +192,11 @@ fn an_empty_profile_is_one() {
 }
 
 #[test]
-fn nothing_readable_is_a_failure() {
+fn rejects_input_of_no_known_format() {
     for program in READERS {
-        let place = Place::of(program);
+        let workspace = Workspace::new(program);
         for text in [&b"no profile at all\n"[..], b"\x7fELF\x02\x01\x01\0\0\0\0\0\n\xff\xfe\0"] {
-            let outcome = place.run_with(["-"], text);
+            let outcome = workspace.run_with(["-"], text);
             assert_eq!(outcome.code(), program.failure, "{outcome:?}");
             assert!(!outcome.stderr.is_empty(), "{outcome:?}");
         }
@@ -204,13 +204,13 @@ fn nothing_readable_is_a_failure() {
 }
 
 #[test]
-fn two_dashes_end_the_options() {
+fn double_dash_ends_the_options() {
     for program in READERS {
-        let place = Place::of(program);
-        let expected = place.run(["in.folded"]).ok().stdout;
-        place.file("-q", program.profile);
-        place.file("-", (program.line)("other"));
-        assert_eq!(place.run(["--", "-q"]).ok().stdout, expected, "{program:?}");
-        assert_ne!(place.run(["./-"]).ok().stdout, expected, "{program:?}");
+        let workspace = Workspace::new(program);
+        let expected = workspace.run(["in.folded"]).ok().stdout;
+        workspace.file("-q", program.profile);
+        workspace.file("-", (program.line)("other"));
+        assert_eq!(workspace.run(["--", "-q"]).ok().stdout, expected, "{program:?}");
+        assert_ne!(workspace.run(["./-"]).ok().stdout, expected, "{program:?}");
     }
 }

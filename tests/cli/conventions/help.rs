@@ -1,12 +1,12 @@
-//! Help, version and mistakes in the command line: all programs.
+//! Help, version and errors in the command line, for all programs.
 
 use std::process::Stdio;
 
-use super::{Place, READERS};
+use super::{READERS, Workspace};
 use crate::support::{Outcome, TOOLS, command, run, run_bounded, tool};
 
 #[test]
-fn the_short_help_fits_a_screen_and_has_one_example() {
+fn short_help_fits_a_screen_and_has_one_example() {
     for name in TOOLS {
         let help = run(name, ["-h"], b"").ok();
         let lines: Vec<String> = help.text().lines().map(str::to_owned).collect();
@@ -18,7 +18,7 @@ fn the_short_help_fits_a_screen_and_has_one_example() {
 }
 
 #[test]
-fn the_long_help_has_every_option_of_the_short_one() {
+fn long_help_has_every_option_of_the_short_help() {
     for name in TOOLS {
         let (short, long) = (run(name, ["-h"], b"").ok().text(), run(name, ["--help"], b"").ok());
         assert_narrow(&long);
@@ -38,7 +38,7 @@ fn assert_narrow(help: &Outcome) {
 }
 
 #[test]
-fn the_version_is_one_line_and_with_v_its_details() {
+fn version_is_one_line_and_has_details_with_verbose() {
     for name in TOOLS {
         let version = run(name, ["-V"], b"").ok().text();
         assert!(version.starts_with(&format!("{name} {}", env!("CARGO_PKG_VERSION"))), "{version}");
@@ -46,15 +46,18 @@ fn the_version_is_one_line_and_with_v_its_details() {
         assert_eq!(run(name, ["--version"], b"").ok().text(), version);
         for with_details in [["-V", "-v"], ["-v", "-V"], ["-vV", "-q"], ["--version", "--verbose"]] {
             let details = run(name, with_details, b"").ok().text();
-            for what in ["target: ", "gzip, zstd", "recording: "] {
-                assert!(details.starts_with(&version) && details.contains(what), "{name} {with_details:?}: {details}");
+            for detail in ["target: ", "gzip, zstd", "recording: "] {
+                assert!(
+                    details.starts_with(&version) && details.contains(detail),
+                    "{name} {with_details:?}: {details}"
+                );
             }
         }
     }
 }
 
 #[test]
-fn a_wrong_option_is_said_under_the_programs_name() {
+fn reports_an_unknown_option_under_the_programs_name() {
     for name in TOOLS {
         let outcome = run(name, ["--no-such-option"], b"");
         assert_eq!(outcome.code(), 2, "{outcome:?}");
@@ -69,7 +72,7 @@ fn a_wrong_option_is_said_under_the_programs_name() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn help_on_a_full_disk_fails_and_on_a_closed_pipe_does_not() {
+fn help_fails_on_a_full_disk_but_not_on_a_closed_pipe() {
     for name in TOOLS {
         for request in [&["-h"][..], &["--help"], &["-V"], &["-Vv"], &["--generate", "man"]] {
             let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -86,13 +89,13 @@ fn help_on_a_full_disk_fails_and_on_a_closed_pipe_does_not() {
 
 #[cfg(unix)]
 #[test]
-fn a_terminal_in_place_of_input_gets_the_usage() {
+fn prints_the_usage_if_standard_input_is_a_terminal() {
     use crate::support::terminal::Terminal;
     for program in READERS {
-        let place = Place::of(program);
+        let workspace = Workspace::new(program);
         for operands in [&[][..], &["-"]] {
             let terminal = Terminal::open();
-            let mut command = place.command(operands);
+            let mut command = workspace.command(operands);
             command.stdin(terminal.stream()).stdout(Stdio::piped()).stderr(Stdio::piped());
             let outcome = run_bounded(&mut command);
             assert_eq!(outcome.code(), 2, "{outcome:?}");
