@@ -159,7 +159,7 @@ struct Args {
 
     /// The size of the ring of samples of each CPU: pages, or bytes as in 512K; a power of two
     #[arg(short, long, value_name = "SIZE", hide_short_help = true)]
-    #[cfg_attr(target_os = "linux", arg(value_parser = fgkit::record::counters::sampling::parse_ring))]
+    #[cfg_attr(target_os = "linux", arg(value_parser = fgkit::record::counters::sampling::parse_ring_size))]
     mmap_pages: Option<u8>,
 
     /// Take fewer samples while the recorder itself takes more of a CPU than this

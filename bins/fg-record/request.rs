@@ -10,9 +10,11 @@ use fgkit::profile::SampleWeight;
 use fgkit::record::counters::sampling::{CallGraph, Rate};
 use fgkit::record::events::spec::EventSpec;
 use fgkit::record::events::value::SampleValue;
-use fgkit::record::off_cpu::OffCpu;
-use fgkit::record::report::{self, Report};
-use fgkit::record::{Request, RequestTarget, run};
+use fgkit::record::off_cpu::OffCpuOptions;
+use fgkit::record::output_pattern;
+use fgkit::record::report::Report;
+use fgkit::record::request::{Request, RequestTarget};
+use fgkit::record::run::{self, Destination};
 
 use super::Args;
 
@@ -20,21 +22,25 @@ use super::Args;
 pub fn run(args: &Args, session: &mut Session) -> Result<u8, Error> {
     let request = args.request(session.output.is_stdout() && !args.names_files())?;
     let report = args.report(request.weight);
-    run::run(request, report, args.pattern(), session)
+    let destination = match args.pattern() {
+        Some(pattern) => Destination::Pattern(pattern),
+        None => Destination::Output(&mut session.output),
+    };
+    run::run(&request, &report, destination, &mut session.diagnostics)
 }
 
 impl Args {
     fn request(&self, to_stdout: bool) -> Result<Request, Error> {
         self.check()?;
-        let metrics = self.metrics()?;
-        let weight = self.weight(&metrics);
+        let events = self.events()?;
+        let weight = self.weight(&events);
         Ok(Request {
             target: self.target(to_stdout)?,
-            metrics,
+            events,
             rate: self.frequency.map(Rate::Frequency).or(self.count.map(Rate::Period)),
             off_cpu: self.off_cpu(),
             call_graph: self.call_graph(),
-            ring: self.mmap_pages,
+            ring_order: self.mmap_pages,
             max_stack: self.max_stack,
             cpus: self.cpu.as_ref().map(|cpus| cpus.0.clone()),
             live_tail: !self.no_live_tail,
@@ -67,7 +73,7 @@ impl Args {
         if self.interval.is_some_and(|interval| interval < Duration::from_secs(1)) {
             return wrong("--interval is a second at least: it is by the second that files are named");
         }
-        if self.interval.is_some() && !self.output().is_some_and(report::names_times) {
+        if self.interval.is_some() && !self.output().is_some_and(output_pattern::has_time) {
             return wrong("--interval writes a file each time: name it by its time, as in -o 'app-%t.folded'");
         }
         Ok(())
@@ -107,8 +113,8 @@ impl Args {
         self.call_graph.unwrap_or(usual)
     }
 
-    fn off_cpu(&self) -> Option<OffCpu> {
-        (self.off_cpu || self.wall).then_some(OffCpu {
+    fn off_cpu(&self) -> Option<OffCpuOptions> {
+        (self.off_cpu || self.wall).then_some(OffCpuOptions {
             wall: self.wall,
             period: self.off_cpu_period,
             min_block: self.min_block,
@@ -117,28 +123,28 @@ impl Args {
         })
     }
 
-    fn metrics(&self) -> Result<Vec<EventSpec>, Error> {
+    fn events(&self) -> Result<Vec<EventSpec>, Error> {
         let wrong = |what: &str| Err(Error::Usage(what.to_owned()));
-        let metrics = EventSpec::lists(&self.event, self.weight_field.as_deref())?;
-        if metrics.len() > 1 && !self.script && !self.output().is_some_and(report::names_events) {
+        let events = EventSpec::parse_lists(&self.event, self.weight_field.as_deref())?;
+        if events.len() > 1 && !self.script && !self.output().is_some_and(output_pattern::has_event) {
             return wrong(
                 "several events make several profiles: name each file by its event (-o 'app-%e.folded'), \
                  or print them all with --script",
             );
         }
-        if self.frequency.is_some() && metrics.iter().any(|metric| metric.quantity.is_some()) {
+        if self.frequency.is_some() && events.iter().any(|event| event.value.is_some()) {
             return wrong("-F takes samples by time, and a sum needs each event, or with -c every Nth");
         }
-        let is_argument = |metric: &EventSpec| matches!(metric.quantity, Some(SampleValue::Argument(_)));
-        if !matches!(self.call_graph(), CallGraph::Dwarf(_)) && metrics.iter().any(is_argument) {
+        let is_argument = |event: &EventSpec| matches!(event.value, Some(SampleValue::Argument(_)));
+        if !matches!(self.call_graph(), CallGraph::Dwarf(_)) && events.iter().any(is_argument) {
             return wrong("only --call-graph dwarf brings a function's arguments");
         }
-        Ok(metrics)
+        Ok(events)
     }
 
-    fn weight(&self, metrics: &[EventSpec]) -> SampleWeight {
+    fn weight(&self, events: &[EventSpec]) -> SampleWeight {
         match self.max_overhead {
-            _ if metrics.iter().any(|metric| metric.quantity.is_some()) => SampleWeight::Period,
+            _ if events.iter().any(|event| event.value.is_some()) => SampleWeight::Period,
             _ if self.off_cpu || self.wall => SampleWeight::Microseconds,
             // Where the rate changes, samples do not count alike.
             Some(_) => SampleWeight::Period,

@@ -1,69 +1,83 @@
-//! A recording as a user has it: its progress on a terminal, its parts printed while it goes on, and its end.
+//! Runs a recording for the command line: shows its progress, prints its parts while it goes on, and its end.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::report::{self, Report, Said};
-use super::{Audience, Recorded, Request, RequestTarget};
-use crate::Error;
-use crate::cli::Session;
+use super::observer::{FinishedRecording, Observer};
+use super::report::{ALL_EVENTS, Report, Summary};
+use super::request::{Request, RequestTarget};
+use super::{output_pattern, recorder};
 use crate::diagnostics::{Diagnostics, plural};
 use crate::output::Output;
-use crate::parallel;
 use crate::perf::recording::Counts;
+use crate::{Error, parallel};
 
-/// Records, prints, and passes on how the command ended. With a `pattern` what is printed goes to files, a file for each
-/// event and time.
+/// Where a recording is printed.
+pub enum Destination<'a> {
+    /// One output.
+    Output(&'a mut Output),
+    /// A file for each event and time: see [`output_pattern`].
+    Pattern(PathBuf),
+}
+
+/// Records and prints. Returns the exit status of the command, or 0 if there is none.
 ///
 /// # Errors
-/// Those of recording and of writing.
-pub fn run(request: Request, report: Report, pattern: Option<PathBuf>, session: &mut Session) -> Result<u8, Error> {
+/// Errors of recording and of writing.
+pub fn run(
+    request: &Request,
+    report: &Report,
+    destination: Destination<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Result<u8, Error> {
+    let (output, pattern) = match destination {
+        Destination::Output(output) => (Some(output), None),
+        Destination::Pattern(pattern) => (None, Some(pattern)),
+    };
     let printer = Printer { report, pattern };
-    if printer.pattern.is_some() {
-        // Whether files can be written there is known before anything runs; this one is not to appear.
-        Output::create(Some(&printer.file("all", now())))?;
+    if let Some(pattern) = &printer.pattern {
+        // Fails now if files cannot be created there, before anything runs. Dropped unclosed, this one does not appear.
+        Output::create(Some(&output_pattern::expand(pattern, ALL_EVENTS, now())))?;
     }
-    let (mut recorded, printed) = std::thread::scope(|scope| {
-        let diagnostics = &mut session.diagnostics;
+    let (mut finished, printed) = std::thread::scope(|scope| {
         // Not beside a command, which has the terminal to itself.
-        let watches = !matches!(request.target, RequestTarget::Command { .. }) && diagnostics.shows_progress();
-        let mut listener = Listener { watches, diagnostics, printer: &printer, scope, printing: None };
-        let recorded = super::record(request, &mut listener)?;
-        listener.finish()?;
-        for note in &recorded.notes {
-            listener.diagnostics.warn(note);
+        let is_command = matches!(request.target, RequestTarget::Command { .. });
+        let wants_progress = !is_command && diagnostics.shows_progress();
+        let mut observer = PrintingObserver { wants_progress, diagnostics, printer: &printer, scope, printing: None };
+        let finished = recorder::record(request, &mut observer)?;
+        observer.finish_printing()?;
+        for note in &finished.notes {
+            observer.diagnostics.warn(note);
         }
-        let (said, printed) = printer.print(&recorded, Some(&mut session.output));
-        tell(said, listener.diagnostics);
-        Ok::<_, Error>((recorded, printed))
+        let (summary, printed) = printer.print(&finished, output);
+        show_summary(&summary, observer.diagnostics);
+        Ok::<_, Error>((finished, printed))
     })?;
-    let status = recorded.command.as_mut().map_or(Ok(0), |command| command.wait())?;
+    let status = finished.command.as_mut().map_or(Ok(0), |command| command.wait())?;
     match printed {
-        // Whoever read our output has gone; the command's own end still counts.
+        // The reader of our output has exited. The command's exit status still counts.
         Err(error) if error.is_broken_pipe() => Ok(status),
         result => result.map(|()| status),
     }
 }
 
 /// Prints recordings and parts of them.
-struct Printer {
-    report: Report,
-    /// The files' names, where there are several.
+struct Printer<'a> {
+    report: &'a Report,
+    /// The pattern of the files' names, unless there is one output.
     pattern: Option<PathBuf>,
 }
 
-impl Printer {
-    fn print(&self, recorded: &Recorded, mut output: Option<&mut Output>) -> (Said, Result<(), Error>) {
-        let time = recorded.began;
-        self.report.print(recorded, |event, write| match (&self.pattern, &mut output) {
+impl Printer<'_> {
+    fn print(&self, finished: &FinishedRecording, mut output: Option<&mut Output>) -> (Summary, Result<(), Error>) {
+        self.report.print(finished, |event, write| match (&self.pattern, &mut output) {
+            (Some(pattern), _) => {
+                write(&mut Output::create(Some(&output_pattern::expand(pattern, event, finished.start_time)))?)
+            }
             (None, Some(output)) => write(output),
-            _ => write(&mut Output::create(Some(&self.file(event, time)))?),
+            (None, None) => Err(Error::Usage("--interval needs -o with a %t in the file's name".to_owned())),
         })
-    }
-
-    fn file(&self, event: &str, time: u64) -> PathBuf {
-        report::file(self.pattern.as_deref().unwrap_or(Path::new("%e-%t")), event, time)
     }
 }
 
@@ -71,42 +85,43 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-fn tell(said: Said, diagnostics: &mut Diagnostics) {
-    said.lines.iter().for_each(|line| diagnostics.warn(line));
-    diagnostics.note(&said.note);
+fn show_summary(summary: &Summary, diagnostics: &mut Diagnostics) {
+    summary.lines.iter().for_each(|line| diagnostics.warn(line));
+    diagnostics.note(&summary.details);
 }
 
-/// Shows how far the recording is, and prints its parts beside it.
-struct Listener<'scope, 'env> {
-    watches: bool,
+/// Shows the progress of a recording, and prints its parts in a thread beside it.
+struct PrintingObserver<'scope, 'env> {
+    wants_progress: bool,
     diagnostics: &'env mut Diagnostics,
-    printer: &'env Printer,
+    printer: &'env Printer<'env>,
     scope: &'scope Scope<'scope, 'env>,
-    printing: Option<ScopedJoinHandle<'scope, (Said, Result<(), Error>)>>,
+    /// The thread that prints the previous part.
+    printing: Option<ScopedJoinHandle<'scope, (Summary, Result<(), Error>)>>,
 }
 
-impl Listener<'_, '_> {
-    /// Waits until the last part is printed.
-    fn finish(&mut self) -> Result<(), Error> {
+impl PrintingObserver<'_, '_> {
+    /// Waits until the previous part is printed.
+    fn finish_printing(&mut self) -> Result<(), Error> {
         let Some(printing) = self.printing.take() else { return Ok(()) };
-        let (said, result) = printing.join().map_err(|_| Error::AlreadyReported)?;
-        tell(said, self.diagnostics);
+        let (summary, result) = printing.join().map_err(|_| Error::AlreadyReported)?;
+        show_summary(&summary, self.diagnostics);
         result
     }
 }
 
-impl Audience for Listener<'_, '_> {
-    fn watches(&self) -> bool {
-        self.watches
+impl Observer for PrintingObserver<'_, '_> {
+    fn wants_progress(&self) -> bool {
+        self.wants_progress
     }
 
-    fn so_far(&mut self, elapsed: Duration, counts: &Counts) {
+    fn on_progress(&mut self, elapsed: Duration, counts: &Counts) {
         let (seconds, samples) = (elapsed.as_secs(), plural(counts.samples, "sample"));
         self.diagnostics.show_progress(|| format!("{seconds} s, {samples}, {} lost", counts.lost));
     }
 
-    fn part(&mut self, part: Recorded) -> Result<(), Error> {
-        self.finish()?;
+    fn on_part(&mut self, part: FinishedRecording) -> Result<(), Error> {
+        self.finish_printing()?;
         part.notes.iter().for_each(|note| self.diagnostics.warn(note));
         let printer = self.printer;
         self.printing = Some(parallel::spawn_scoped(self.scope, move || printer.print(&part, None))?);

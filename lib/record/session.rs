@@ -1,117 +1,164 @@
-//! A recording at work: waiting for rings, the target's end, signals and the clock.
+//! The event loop of a recording: waits for rings, the target's exit, signals and the clock, and reads the rings.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::epoll::EventFlags;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use super::bell::Bell;
-use super::counters::sampling::Rate;
+use super::counters::sampling::SampledEvent;
 use super::counters::{Counters, CpuRings, Ring};
-use super::events::spec::EventSpec;
+use super::observer::{FinishedRecording, Observer};
 use super::off_cpu::bpf::{Aggregation, WINDOW};
+use super::off_cpu::switches::SwitchTracker;
 use super::overhead::{self, Overhead};
-use super::rings::Reader;
-use super::rings::epoll::{SAMPLES, Watch};
+use super::rings::epoll::{EpollSet, SAMPLES};
+use super::rings::reader::RingReader;
 use super::target::{self, Target};
-use super::{Audience, Ended, Recorded};
-use super::{clock, procfs};
+use super::{clock, procfs, sys};
 use crate::interrupts::Interrupts;
 use crate::perf::recording::Recording;
 use crate::{Error, io_error_text};
 
-/// A recording at work.
-pub(super) struct Session {
-    pub(super) counters: Counters,
-    recording: Recording,
-    pub(super) reader: Reader,
-    /// What the kernel adds up, if it does.
-    pub(super) aggregation: Option<Aggregation>,
-    /// What keeps our own share of the CPU low, if something is to.
-    pub(super) overhead: Option<Overhead>,
-    metrics: Vec<(EventSpec, Rate)>,
-    /// When the part at hand began.
-    began: Instant,
-    /// What was lost in the parts before it.
-    lost_before: Vec<u64>,
-    side_band_lost_before: u64,
-    /// What was counted in them.
-    counted_before: u64,
-    watch: Watch,
-    /// What samples ring that are wanted at once.
-    bell: Option<Bell>,
-    /// The processes whose end is the recording's; by number of the file to wait for.
-    living: Vec<OwnedFd>,
-    /// How many of them there still are.
-    running: usize,
-    /// Whether a ring's first thread has gone: it wakes nobody any more.
-    is_orphaned: bool,
-    interrupts: Interrupts,
-    // Its other end wakes the loop when a signal comes.
-    _woken: UnixStream,
+/// The reason why a recording ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EndReason {
+    TargetExited,
+    DurationOver,
+    /// We received this signal.
+    Signal(i32),
 }
 
-/// How often the rings are read where they wake nobody, or somebody watches.
-const RHYTHM: Duration = Duration::from_millis(100);
+impl EndReason {
+    /// Returns the signal to send to the command. None for SIGINT: a terminal sends its Ctrl-C to the command too, and
+    /// somebody who interrupts the recorder alone wants the recording to end. SIGTERM and SIGHUP are meant for the whole job.
+    pub(super) fn command_signal(self) -> Option<Signal> {
+        match self {
+            Self::DurationOver | Self::Signal(libc::SIGTERM) => Some(Signal::TERM),
+            Self::Signal(libc::SIGHUP) => Some(Signal::HUP),
+            Self::TargetExited | Self::Signal(_) => None,
+        }
+    }
+}
 
-const RINGS: u64 = SAMPLES + 1;
-const WOKEN: u64 = RINGS + 1;
-const PROCESS: u64 = WOKEN + 1;
+/// The time between two readings of the rings if they wake nobody, or somebody wants progress.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-impl Session {
+/// Tokens of the epoll set, beside [`SAMPLES`].
+const OTHER_RINGS: u64 = SAMPLES + 1;
+const INTERRUPTED: u64 = OTHER_RINGS + 1;
+/// The token of the first file of `exit_files`.
+const TARGET_EXITED: u64 = INTERRUPTED + 1;
+
+/// A recording that is running.
+pub(super) struct RecordingSession {
+    counters: Counters,
+    recording: Recording,
+    reader: RingReader,
+    /// The BPF program, if it sums blocks up.
+    aggregation: Option<Aggregation>,
+    /// The limit of our own CPU usage, if there is one.
+    pub(super) overhead: Option<Overhead>,
+    events: Vec<SampledEvent>,
+    part_start: Instant,
+    /// What the counters had reported when the current part began.
+    reported: ReportedCounts,
+    epoll: EpollSet,
+    /// Wakes us for single samples, if they must be read soon.
+    bell: Option<Bell>,
+    /// Files that become readable when the target's processes or threads exit. The recording ends when all have.
+    exit_files: Vec<OwnedFd>,
+    /// Number of those that have not exited.
+    running: usize,
+    /// True if the thread of some ring's counter has exited: the ring wakes us no more, but other threads may write into it.
+    has_silent_ring: bool,
+    interrupts: Interrupts,
+    // The other end of the pipe that wakes the loop when a signal comes.
+    _wakeup: UnixStream,
+}
+
+/// Counts that counters report from the start of the recording on.
+#[derive(Debug, Default)]
+struct ReportedCounts {
+    lost_samples: Vec<u64>,
+    lost_sideband_records: u64,
+    events: u64,
+}
+
+impl RecordingSession {
     pub(super) fn new(
         counters: Counters,
         recording: Recording,
         target: &Target,
-        metrics: Vec<(EventSpec, Rate)>,
+        events: Vec<SampledEvent>,
     ) -> Result<Self, Error> {
-        let refused = |error: std::io::Error| Error::System(io_error_text(&error));
-        let watch = Watch::new()?;
+        let epoll = EpollSet::new()?;
         for rings in &counters.rings {
-            watch.add(rings.samples.file(), SAMPLES)?;
-            rings.others().try_for_each(|ring| watch.add(ring.file(), RINGS))?;
+            epoll.add(rings.samples.file(), SAMPLES)?;
+            rings.without_samples().try_for_each(|ring| epoll.add(ring.file(), OTHER_RINGS))?;
         }
-        let bell =
-            counters.longest_wait.map(|_| Bell::hang(counters.files_of_samples())).transpose().map_err(refused)?;
+        let bell = counters.max_sample_delay.map(|_| Bell::hang(counters.sample_files()));
+        let bell = bell.transpose().map_err(|error| system_error(&error))?;
         if let Some(bell) = &bell {
-            watch.add(bell.file(), SAMPLES)?;
+            epoll.add(bell.file(), SAMPLES)?;
         }
-        let (woken, waker) = UnixStream::pair().map_err(refused)?;
-        watch.add(&woken, WOKEN)?;
+        let (wakeup, waker) = UnixStream::pair().map_err(|error| system_error(&error))?;
+        epoll.add(&wakeup, INTERRUPTED)?;
         let interrupts = Interrupts::listen(move || {
             use std::io::Write as _;
             let _ = (&waker).write_all(b"!");
         })
-        .map_err(refused)?;
-        let living = open_living(target);
-        for (number, file) in living.iter().enumerate() {
-            watch.add(file, PROCESS + number as u64)?;
+        .map_err(|error| system_error(&error))?;
+        let exit_files = open_exit_files(target);
+        for (index, file) in exit_files.iter().enumerate() {
+            epoll.add(file, TARGET_EXITED + index as u64)?;
         }
         Ok(Self {
             counters,
             recording,
-            reader: Reader::default(),
+            reader: RingReader::default(),
             aggregation: None,
             overhead: None,
-            metrics,
-            began: Instant::now(),
-            lost_before: Vec::new(),
-            side_band_lost_before: 0,
-            counted_before: 0,
-            watch,
+            events,
+            part_start: Instant::now(),
+            reported: ReportedCounts::default(),
+            epoll,
             bell,
-            running: living.len(),
-            living,
-            is_orphaned: false,
+            running: exit_files.len(),
+            exit_files,
+            has_silent_ring: false,
             interrupts,
-            _woken: woken,
+            _wakeup: wakeup,
         })
     }
 
-    /// What runs already, from `/proc`.
-    pub(super) fn introduce(&mut self, target: &Target) {
+    /// Enables the counters, and adds what already runs to the recording.
+    pub(super) fn start(
+        &mut self,
+        target: &Target,
+        aggregation: Option<Aggregation>,
+        switches: Option<SwitchTracker>,
+    ) -> Result<(), Error> {
+        // `/proc` is read once the kernel reports everything new, so that nothing is missed between the two.
+        self.counters.enable_sideband().map_err(|error| system_error(&error))?;
+        self.load_processes(target);
+        self.aggregation = aggregation;
+        if let Some(aggregation) = &mut self.aggregation {
+            aggregation.start()?;
+            self.reader.keep_since = 0;
+        }
+        self.reader.switches = switches;
+        if let Some(switches) = &mut self.reader.switches {
+            let now = clock::now();
+            target.running_threads().into_iter().for_each(|tid| switches.add_existing_thread(tid, now));
+        }
+        self.counters.enable().map_err(|error| system_error(&error))
+    }
+
+    /// Adds the running processes of the target to the recording, as `/proc` describes them.
+    fn load_processes(&mut self, target: &Target) {
         let pids = match target {
             Target::Command(_) => Vec::new(),
             Target::Processes(pids) => pids.clone(),
@@ -123,179 +170,193 @@ impl Session {
         }
     }
 
-    /// Reads until the end; in parts of a length, if there is one.
+    /// Records until the end. If there is an interval, gives a part to the observer each time it is over.
     pub(super) fn run(
         &mut self,
         duration: Option<Duration>,
         interval: Option<Duration>,
-        audience: &mut dyn Audience,
-    ) -> Result<Ended, Error> {
-        let began = Instant::now();
-        self.began = began;
+        observer: &mut dyn Observer,
+    ) -> Result<EndReason, Error> {
+        let start = Instant::now();
+        self.part_start = start;
         loop {
-            let left = duration.map(|duration| duration.saturating_sub(began.elapsed()));
-            if left.is_some_and(|left| left.is_zero()) {
-                return Ok(Ended::TimeIsUp);
+            let remaining = duration.map(|duration| duration.saturating_sub(start.elapsed()));
+            if remaining.is_some_and(|remaining| remaining.is_zero()) {
+                return Ok(EndReason::DurationOver);
             }
-            let until_turn = interval.map(|interval| interval.saturating_sub(self.began.elapsed()));
-            if until_turn.is_some_and(|left| left.is_zero()) {
-                let part = self.part();
-                audience.part(part)?;
+            let until_next_part = interval.map(|interval| interval.saturating_sub(self.part_start.elapsed()));
+            if until_next_part.is_some_and(|remaining| remaining.is_zero()) {
+                let part = self.finish_part();
+                observer.on_part(part)?;
                 continue;
             }
-            // A ring whose first thread has gone wakes nobody any more; its other threads may still write.
-            let looks =
-                self.is_orphaned || audience.watches() || self.reader.switches.is_some() || self.overhead.is_some();
-            let rhythm = if looks { Some(RHYTHM) } else { self.aggregation.is_some().then_some(WINDOW) };
-            let again = self.recording.second_look();
-            self.wait(left.into_iter().chain(until_turn).chain(rhythm).chain(again).min())?;
+            let until_poll = self.poll_interval(observer.wants_progress());
+            let until_recheck = self.recording.second_look();
+            self.wait([remaining, until_next_part, until_poll, until_recheck].into_iter().flatten().min())?;
             if let Some(signal) = self.interrupts.received() {
-                return Ok(Ended::Interrupted(signal));
+                return Ok(EndReason::Signal(signal));
             }
-            if self.running == 0 && !self.living.is_empty() {
-                return Ok(Ended::TargetGone);
+            if self.running == 0 && !self.exit_files.is_empty() {
+                return Ok(EndReason::TargetExited);
             }
             self.read();
-            self.moderate();
-            if audience.watches() {
-                audience.so_far(began.elapsed(), &self.recording.counts);
+            self.limit_overhead();
+            if observer.wants_progress() {
+                observer.on_progress(start.elapsed(), &self.recording.counts);
             }
         }
     }
 
-    /// Waits until there is something to read, or the target ends.
+    /// Returns the time after which the rings are read even if they wake nobody.
+    fn poll_interval(&self, wants_progress: bool) -> Option<Duration> {
+        if self.has_silent_ring || wants_progress || self.reader.switches.is_some() || self.overhead.is_some() {
+            return Some(POLL_INTERVAL);
+        }
+        self.aggregation.is_some().then_some(WINDOW)
+    }
+
+    /// Waits until there is something to read, the target exits, or the timeout expires.
     fn wait(&mut self, timeout: Option<Duration>) -> Result<(), Error> {
-        let pause = self.pause();
-        let is_silent = self.bell.as_ref().is_some_and(|bell| !bell.rings());
-        let (timeout, pause) =
-            if is_silent { (timeout.into_iter().chain(pause).min(), None) } else { (timeout, pause) };
-        let (mut has_hung_up, mut gone) = (false, Vec::new());
-        for event in self.watch.wait(timeout, pause)? {
+        let sample_delay = self.sample_delay();
+        let is_polling = self.bell.as_ref().is_some_and(|bell| !bell.rings());
+        let (timeout, sample_delay) =
+            if is_polling { (timeout.into_iter().chain(sample_delay).min(), None) } else { (timeout, sample_delay) };
+        let (mut has_hung_up, mut exited) = (false, Vec::new());
+        for event in self.epoll.wait(timeout, sample_delay)? {
             let flags = event.flags;
             match event.data.u64() {
-                SAMPLES | RINGS => has_hung_up |= flags.contains(EventFlags::HUP),
-                WOKEN => {}
-                process => gone.push((process - PROCESS) as usize),
+                SAMPLES | OTHER_RINGS => has_hung_up |= flags.contains(EventFlags::HUP),
+                INTERRUPTED => {}
+                token => exited.push((token - TARGET_EXITED) as usize),
             }
         }
-        self.is_orphaned |= has_hung_up && self.unwatch_dead_rings();
-        self.running -= gone.iter().filter(|process| self.watch.remove(&self.living[**process])).count();
+        self.has_silent_ring |= has_hung_up && self.remove_silent_rings();
+        self.running -= exited.iter().filter(|index| self.epoll.remove(&self.exit_files[**index])).count();
         Ok(())
     }
 
-    /// How long to wait before there is any use in looking for samples.
-    fn pause(&self) -> Option<Duration> {
-        let pause = self.counters.longest_wait?.min(self.recording.patience()?);
-        // Whole milliseconds, to which the kernel would round up.
-        Some(Duration::from_millis(pause.as_millis() as u64)).filter(|pause| !pause.is_zero())
+    /// Returns the time that samples can wait before they are read; `None` if they must be read at once, or can wait until a
+    /// ring wakes us.
+    fn sample_delay(&self) -> Option<Duration> {
+        let delay = self.counters.max_sample_delay?.min(self.recording.patience()?);
+        // The kernel rounds up to whole milliseconds, which would be too long.
+        Some(Duration::from_millis(delay.as_millis() as u64)).filter(|delay| !delay.is_zero())
     }
 
     fn read(&mut self) {
-        let began = clock::now();
-        let closed = self.aggregation.as_mut().and_then(Aggregation::close_window);
+        let start = clock::now();
+        let window = self.aggregation.as_mut().and_then(Aggregation::close_window);
         if let Some(bell) = &self.bell {
             bell.answer();
         }
-        let found = self.reader.read(&self.counters, &mut self.recording);
-        let can_wait = self.pause().is_some();
+        let found_samples = self.reader.read(&self.counters, &mut self.recording);
+        let can_wait = self.sample_delay().is_some();
         if let Some(bell) = &mut self.bell {
-            bell.tune(can_wait, found, self.counters.files_of_samples());
+            bell.tune(can_wait, found_samples, self.counters.sample_files());
         }
-        if let (Some(aggregation), Some(closed)) = (&mut self.aggregation, closed) {
-            // By now all is known that the sums refer to.
-            aggregation.take(closed, &mut self.recording);
-            self.reader.asked_since = began;
+        if let (Some(aggregation), Some(window)) = (&mut self.aggregation, window) {
+            // By now everything that the sums refer to is known.
+            aggregation.charge_window(window, &mut self.recording);
+            self.reader.keep_since = start;
         }
     }
 
-    /// Takes fewer samples or more, as our own share of the CPU demands.
-    fn moderate(&mut self) {
+    /// Adapts the sample rate to our own CPU usage.
+    fn limit_overhead(&mut self) {
         let Some(overhead) = &mut self.overhead else { return };
-        if let Some(one_in) = overhead.update(Instant::now(), super::sys::own_cpu_time()) {
-            // Counters of threads were copied into those that came later, which nobody can reach.
-            if !self.counters.set_rates(&self.metrics, one_in) {
-                self.reader.keep_one_in = one_in;
+        if let Some(divisor) = overhead.update(Instant::now(), sys::own_cpu_time()) {
+            // The counters of threads have been inherited by other threads, and these copies cannot be changed.
+            if !self.counters.divide_frequencies(&self.events, divisor) {
+                self.reader.sample_divisor = divisor;
             }
         }
     }
 
-    /// All since the part before.
-    fn part(&mut self) -> Recorded {
-        let lost = self.counters.lost();
+    /// Returns what was recorded since the previous part, and begins a new one.
+    fn finish_part(&mut self) -> FinishedRecording {
+        let lost_samples = self.counters.lost_samples();
         let mut recording = self.recording.rotate();
-        if let Some(lost) = self.counters.lost_side_band() {
-            let before = std::mem::replace(&mut self.side_band_lost_before, lost);
+        if let Some(lost) = self.counters.lost_sideband_records() {
+            let before = std::mem::replace(&mut self.reported.lost_sideband_records, lost);
             recording.counts.lost_side_band = lost - before;
         }
-        if let Some(lost) = lost {
-            let before = std::mem::replace(&mut self.lost_before, lost.clone());
-            let since = |(number, lost): (usize, &u64)| lost - before.get(number).unwrap_or(&0);
-            recording.set_lost(Some(lost.iter().enumerate().map(since).collect()));
-        } else {
-            recording.set_lost(None);
-        }
-        let elapsed = self.began.elapsed();
-        self.began = Instant::now();
-        let began = SystemTime::now().checked_sub(elapsed).and_then(|began| began.duration_since(UNIX_EPOCH).ok());
-        let began = began.unwrap_or_default().as_secs();
-        let metrics = self.metrics.clone();
-        let sparse = self.sparse(&recording);
-        let notes = self.counters.notes.drain(..).chain(sparse).collect();
-        Recorded { recording, metrics, times: None, began, elapsed, command: None, notes }
+        recording.set_lost(lost_samples.map(|lost| {
+            let before = std::mem::replace(&mut self.reported.lost_samples, lost.clone());
+            lost.iter().enumerate().map(|(event, lost)| lost - before.get(event).unwrap_or(&0)).collect()
+        }));
+        let elapsed = self.part_start.elapsed();
+        self.part_start = Instant::now();
+        let start = SystemTime::now().checked_sub(elapsed).and_then(|start| start.duration_since(UNIX_EPOCH).ok());
+        let start_time = start.unwrap_or_default().as_secs();
+        let events = self.events.clone();
+        let sparse_note = self.sparse_note(&recording);
+        let notes = self.counters.notes.drain(..).chain(sparse_note).collect();
+        FinishedRecording { recording, events, totals: None, start_time, elapsed, command: None, notes }
     }
 
-    /// What the user should know of samples that were to be fewer: they may be nearly none.
-    fn sparse(&mut self, recording: &Recording) -> Option<String> {
-        let counted = self.overhead.as_ref().and_then(|_| self.counters.counted())?;
-        let counted = counted - std::mem::replace(&mut self.counted_before, counted);
-        let sampled = (0..self.metrics.len()).map(|event| recording.total_period(event as u32)).sum();
+    /// Returns a note for the user if our overhead is limited and there are too few samples.
+    fn sparse_note(&mut self, recording: &Recording) -> Option<String> {
+        let events = self.overhead.as_ref().and_then(|_| self.counters.total_count())?;
+        let counted = events - std::mem::replace(&mut self.reported.events, events);
+        let sampled = (0..self.events.len()).map(|event| recording.total_period(event as u32)).sum();
         if recording.counts.samples == 0 { None } else { overhead::sparse_note(sampled, counted) }
     }
 
-    /// A ring whose own thread has ended would wake us for ever.
-    fn unwatch_dead_rings(&self) -> bool {
+    /// Stops waiting for rings whose own thread has exited: they would be ready all the time. Returns true if there are any.
+    fn remove_silent_rings(&self) -> bool {
         let files = self.counters.rings.iter().flat_map(CpuRings::all).map(Ring::file);
         let mut found = false;
         for file in files {
             let mut poll = [rustix::event::PollFd::new(file, rustix::event::PollFlags::IN)];
-            let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
-            let _ = rustix::event::poll(&mut poll, Some(&now));
+            let no_wait = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+            let _ = rustix::event::poll(&mut poll, Some(&no_wait));
             if poll[0].revents().contains(rustix::event::PollFlags::HUP) {
-                found |= self.watch.remove(file);
+                found |= self.epoll.remove(file);
             }
         }
         found
     }
 
-    /// Stops, and reads all that is left.
-    pub(super) fn finish(mut self) -> Recorded {
-        let ended = clock::now();
-        let elapsed = self.began.elapsed();
-        self.counters.stop();
+    /// Disables the counters, and reads all that is left.
+    pub(super) fn finish(mut self) -> FinishedRecording {
+        let end = clock::now();
+        let elapsed = self.part_start.elapsed();
+        self.counters.disable();
         self.reader.finish(&self.counters, &mut self.recording);
-        self.reader.finish_switches(ended, &mut self.recording);
-        let aggregated = self.aggregation.take().map(|it| it.finish(ended, &mut self.recording));
-        let (aggregated, notes) = aggregated.map_or((None, Vec::new()), |(times, notes)| (Some(times), notes));
-        self.counters.notes.extend(notes);
+        self.reader.finish_switches(end, &mut self.recording);
+        let mut totals = None;
+        if let Some(aggregation) = self.aggregation.take() {
+            let (aggregated, notes) = aggregation.finish(end, &mut self.recording);
+            self.counters.notes.extend(notes);
+            totals = Some(aggregated);
+        }
         self.counters.notes.extend(self.overhead.as_ref().and_then(Overhead::note));
-        // The kernel tells of losses in a ring only before the next record in it; the counters know the last ones too.
-        let part = self.part();
-        Recorded { elapsed, times: self.reader.switches.map(|switches| switches.times).or(aggregated), ..part }
+        // A ring only reports losses before its next record. The counters know of the last ones too.
+        let part = self.finish_part();
+        FinishedRecording { elapsed, totals: self.reader.switches.map(|switches| switches.totals).or(totals), ..part }
     }
 }
 
-/// Files that become readable when those end whose end is the recording's.
-fn open_living(target: &Target) -> Vec<OwnedFd> {
-    let open = |pid: &u32, flags| pidfd_open(Pid::from_raw(pid.cast_signed())?, flags).ok();
+fn system_error(error: &std::io::Error) -> Error {
+    Error::System(io_error_text(error))
+}
+
+/// Opens files that become readable when the target's processes or threads exit.
+fn open_exit_files(target: &Target) -> Vec<OwnedFd> {
     match target {
-        Target::Command(pid) => open(pid, PidfdFlags::empty()).into_iter().collect(),
-        Target::Processes(pids) => pids.iter().filter_map(|pid| open(pid, PidfdFlags::empty())).collect(),
-        Target::Threads(tids) => {
-            // `PIDFD_THREAD`, since Linux 6.9; before it, a thread's end is its process's.
-            let of_thread = PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
-            let process = |tid: &u32| open(&target::find_process(*tid).ok()?, PidfdFlags::empty());
-            tids.iter().filter_map(|tid| open(tid, of_thread).or_else(|| process(tid))).collect()
-        }
+        Target::Command(pid) => open_pidfd(*pid, PidfdFlags::empty()).into_iter().collect(),
+        Target::Processes(pids) => pids.iter().filter_map(|pid| open_pidfd(*pid, PidfdFlags::empty())).collect(),
+        Target::Threads(tids) => tids.iter().filter_map(|tid| open_thread_pidfd(*tid)).collect(),
         Target::Cgroup(_) | Target::System => Vec::new(),
     }
+}
+
+/// Opens a pidfd of a thread with `PIDFD_THREAD`, or of its process before Linux 6.9.
+fn open_thread_pidfd(tid: u32) -> Option<OwnedFd> {
+    let thread = PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
+    open_pidfd(tid, thread).or_else(|| open_pidfd(target::find_process(tid).ok()?, PidfdFlags::empty()))
+}
+
+fn open_pidfd(pid: u32, flags: PidfdFlags) -> Option<OwnedFd> {
+    pidfd_open(Pid::from_raw(pid.cast_signed())?, flags).ok()
 }

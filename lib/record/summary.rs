@@ -1,168 +1,196 @@
-//! What a recording has to say of itself, in five lines at most.
+//! Summarizes a recording in at most five lines: how much was recorded, what is wrong with it, and what to change.
 
-use super::Recorded;
-use super::counters::sampling::{CallGraph, LARGEST_COPY, Rate};
-use super::events::spec::EventSpec;
-use super::off_cpu::Times;
+use super::counters::sampling::{CallGraph, MAX_STACK_COPY};
+use super::observer::FinishedRecording;
+use super::off_cpu::totals::{Amount, StateTotals};
 use crate::diagnostics::plural;
 use crate::perf::export::profile::Unknown;
 use crate::perf::recording::Counts;
 use crate::perf::thread_state::ThreadState;
 
-/// How much was recorded, what is wrong with it, and what to change.
-pub fn lines(recorded: &Recorded, call_graph: CallGraph, unknown: Unknown) -> Vec<String> {
-    let counts = &recorded.recording.counts;
-    let events: Vec<String> =
-        recorded.metrics.iter().map(|(metric, rate)| format!("{} {rate}", metric.name())).collect();
-    let (samples, seconds) = (plural(counts.samples, "sample"), recorded.elapsed.as_secs_f64());
+/// The largest number of lines.
+const MAX_LINES: usize = 5;
+
+/// Returns the lines of the summary.
+pub fn lines(finished: &FinishedRecording, call_graph: CallGraph, unknown: Unknown) -> Vec<String> {
+    let counts = &finished.recording.counts;
+    let seconds = finished.elapsed.as_secs_f64();
     let mut lines = vec![
-        match &recorded.times {
-            Some(times) => format!("{}, in {seconds:.2} s", charged(times)),
-            None => format!("{samples} of {} in {seconds:.2} s{}", events.join(", "), quantities(recorded)),
+        match &finished.totals {
+            Some(totals) => format!("{}, in {seconds:.2} s", time_by_state(totals)),
+            None => format!("{} in {seconds:.2} s{}", samples_by_event(finished), value_sums(finished)),
         },
         format!(
-            "{} lost, {} cut before the root, {} of {} unknown ({})",
+            "{} lost, {} truncated, {} of {} unknown ({})",
             counts.lost,
             plural(counts.truncated.total(), "stack"),
             unknown.unknown,
             plural(unknown.frames, "frame"),
-            share(unknown.unknown, unknown.frames),
+            percentage(unknown.unknown, unknown.frames),
         ),
     ];
-    lines.extend(recorded.times.as_ref().and_then(sparse));
-    lines.extend(nothing(recorded));
-    lines.extend(advice(counts, call_graph, cure(recorded, call_graph)));
-    lines.truncate(5);
+    lines.extend(finished.totals.as_ref().and_then(sparse_stacks));
+    lines.extend(reason_for_no_samples(finished));
+    lines.extend(advice(counts, call_graph, how_to_reduce_samples(finished, call_graph)));
+    lines.truncate(MAX_LINES);
     lines
 }
 
-/// What events add up to that are more than their number.
-fn quantities(recorded: &Recorded) -> String {
-    let quantity = |(number, (metric, _)): (usize, &(EventSpec, Rate))| {
-        let name = metric.quantity.as_ref()?.name();
-        Some(format!(", {} of {name} in all", recorded.recording.total_period(number as u32)))
-    };
-    recorded.metrics.iter().enumerate().filter_map(quantity).collect()
+/// Returns the number of samples, and the events that were sampled.
+fn samples_by_event(finished: &FinishedRecording) -> String {
+    let events = finished.events.iter().map(|event| format!("{} {}", event.spec.name(), event.rate));
+    format!("{} of {}", plural(finished.recording.counts.samples, "sample"), events.collect::<Vec<_>>().join(", "))
 }
 
-/// Where the time went.
-fn charged(times: &Times) -> String {
-    let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
+/// Returns the sums of the values that were summed up instead of counting samples.
+fn value_sums(finished: &FinishedRecording) -> String {
+    let mut sums = String::new();
+    for (index, event) in finished.events.iter().enumerate() {
+        if let Some(value) = &event.spec.value {
+            let sum = finished.recording.total_period(index as u32);
+            sums.push_str(&format!(", sum of {} is {sum}", value.name()));
+        }
+    }
+    sums
+}
+
+/// Returns the time in each state.
+fn time_by_state(totals: &StateTotals) -> String {
     let mut parts = Vec::new();
-    for (state, what) in [
+    for (state, noun) in [
         (ThreadState::Blocked, "block"),
         (ThreadState::Asleep, "earlier sleep"),
         (ThreadState::Runnable, "preemption"),
         (ThreadState::Lost, "lost span"),
+        (ThreadState::Running, "sample on CPU"),
     ] {
-        let (count, nanoseconds) = times.sum(state);
+        let Amount { count, nanoseconds } = totals.total(state);
         if count > 0 || state == ThreadState::Blocked {
-            parts.push(format!("{} of {:.3} s", plural(count, what), seconds(nanoseconds)));
+            parts.push(format!("{} ({:.3} s)", plural(count, noun), nanoseconds as f64 / 1e9));
         }
-    }
-    let (samples, nanoseconds) = times.sum(ThreadState::Running);
-    if samples > 0 {
-        parts.push(format!("{:.3} s on CPUs in {}", seconds(nanoseconds), plural(samples, "sample")));
     }
     format!("microseconds: {}", parts.join(", "))
 }
 
-fn sparse(times: &Times) -> Option<String> {
-    let period = times.sparse?;
+fn sparse_stacks(totals: &StateTotals) -> Option<String> {
+    let period = totals.sparse_period?;
     Some(format!(
-        "stacks of every {period} switches: what lasted equally long shares its time out among them \
-         (--off-cpu-period 1 takes each)"
+        "stacks of one in {period} switches: blocks of similar length share their time among them \
+         (--off-cpu-period 1 takes every stack)"
     ))
 }
 
-/// What cut stacks before their root.
-pub fn cuts(recorded: &Recorded) -> String {
-    let cut = &recorded.recording.counts.truncated;
+/// Returns the number of stacks that were truncated, by cause.
+pub fn truncation_details(finished: &FinishedRecording) -> String {
+    let truncated = &finished.recording.counts.truncated;
     format!(
-        "stacks cut: {} copy too small, {} changed before the rest was read, {} no stack (within execve), \
+        "stacks truncated: {} copy too small, {} changed before the rest was read, {} no stack (in execve), \
          {} no unwind information, {} too deep",
-        cut.dump_too_small, cut.stale_tail, cut.no_stack, cut.no_unwind_information, cut.too_deep,
+        truncated.dump_too_small,
+        truncated.stale_tail,
+        truncated.no_stack,
+        truncated.no_unwind_information,
+        truncated.too_deep,
     )
 }
 
-/// What makes samples fewer or smaller.
-fn cure(recorded: &Recorded, call_graph: CallGraph) -> &'static str {
-    let by_period = recorded.metrics.iter().any(|(_, rate)| rate.period().is_some());
-    match (by_period, call_graph) {
-        _ if recorded.times.is_some() => "raise --off-cpu-period",
-        (true, CallGraph::Dwarf(_)) => "raise -c, or take --call-graph fp",
+/// Returns the options that make samples fewer or smaller.
+fn how_to_reduce_samples(finished: &FinishedRecording, call_graph: CallGraph) -> &'static str {
+    let has_period = finished.events.iter().any(|event| event.rate.period().is_some());
+    match (has_period, call_graph) {
+        _ if finished.totals.is_some() => "raise --off-cpu-period",
+        (true, CallGraph::Dwarf(_)) => "raise -c, or use --call-graph fp",
         (true, _) => "raise -c",
         (false, _) => "lower -F",
     }
 }
 
-/// Why there is no sample. Of time off the CPU the sums have said it.
-fn nothing(recorded: &Recorded) -> Option<String> {
-    let counts = &recorded.recording.counts;
-    if counts.samples + counts.lost > 0 || recorded.times.is_some() {
+/// Returns the reason why there is no sample, if there is none. Recordings of time off the CPU show their totals instead.
+fn reason_for_no_samples(finished: &FinishedRecording) -> Option<String> {
+    let counts = &finished.recording.counts;
+    if counts.samples + counts.lost > 0 || finished.totals.is_some() {
         return None;
     }
     if counts.passed_over > 0 {
-        let all = plural(counts.passed_over, "sample");
-        return Some(format!("nothing was recorded: passed over {all}, for fewer were to be taken"));
+        let samples = plural(counts.passed_over, "sample");
+        return Some(format!("nothing was recorded: --max-overhead left {samples} out; raise it"));
     }
-    let [first, ..] = &recorded.metrics[..] else { return None };
-    let name = first.0.name();
-    let is_time = ["clock", "cycles", "instructions"].iter().any(|time| name.contains(time));
-    Some(match is_time || recorded.metrics.len() > 1 {
-        true => "nothing was recorded: it ran too briefly, or slept all the time".to_owned(),
-        false => format!("nothing was recorded: no {name} happened"),
+    let [first, ..] = &finished.events[..] else { return None };
+    let name = first.spec.name();
+    let measures_time = ["clock", "cycles", "instructions"].iter().any(|time| name.contains(time));
+    Some(match measures_time || finished.events.len() > 1 {
+        true => "nothing was recorded: the target ran too briefly, or slept all the time".to_owned(),
+        false => format!("nothing was recorded: no {name} event happened"),
     })
 }
 
-/// What to change, where something is worth changing; and why stacks were cut.
-fn advice(counts: &Counts, call_graph: CallGraph, cure: &str) -> Vec<String> {
+/// Returns what to change, if something is worth changing, and why stacks were truncated. `reduce_samples` names the options
+/// that make samples fewer or smaller.
+fn advice(counts: &Counts, call_graph: CallGraph, reduce_samples: &str) -> Vec<String> {
     let mut advice = Vec::new();
-    let cut = &counts.truncated;
-    let often = |part: u64| part * 20 > counts.samples;
     if let CallGraph::Dwarf(bytes) = call_graph {
-        let cure = match (bytes * 2).min(LARGEST_COPY) {
-            LARGEST_COPY if bytes == LARGEST_COPY => String::new(),
-            more => format!("; try --call-graph dwarf,{more}"),
-        };
-        if often(cut.dump_too_small + cut.stale_tail) {
-            let share = share(cut.dump_too_small + cut.stale_tail, counts.samples);
-            advice.push(format!("{share} of stacks are cut at the copy of {bytes} bytes{cure}"));
-        }
-        if often(counts.new_callers) {
-            let change = "callers beyond it change within milliseconds and may be another call's";
-            advice.push(format!("of stacks larger than the copy of {bytes} bytes, {change}{cure}"));
-        }
+        advice.extend(copy_size_advice(counts, bytes));
     }
-    if often(cut.no_unwind_information) {
-        let share = share(cut.no_unwind_information, counts.samples);
+    let no_unwind_information = counts.truncated.no_unwind_information;
+    if is_frequent(no_unwind_information, counts) {
+        let share = percentage(no_unwind_information, counts.samples);
         advice.push(format!(
             "{share} of stacks end in code without unwind information \
              (java: -XX:+PreserveFramePointer; node: --perf-basic-prof; python: -X perf)"
         ));
     }
     if call_graph == CallGraph::FramePointers && counts.user_frames * 2 < counts.user_stacks * 5 {
-        let advised = "built without frame pointers? Try --call-graph dwarf";
-        advice.push(format!("most stacks have one or two frames of the program: {advised}"));
+        advice.push(
+            "most stacks have only one or two user frames; if the program was built without frame pointers, \
+             use --call-graph dwarf"
+                .to_owned(),
+        );
     }
     if counts.lost_switches > 0 {
         advice.push(format!("{} lost: their time is [lost]", plural(counts.lost_switches, "switch record")));
     }
     if counts.lost > 0 {
         let all = counts.samples + counts.lost;
-        let share = share(counts.lost, all);
-        advice.push(format!("lost {} of {all} samples ({share}); raise -m or {cure}", counts.lost));
+        let share = percentage(counts.lost, all);
+        advice.push(format!("lost {} of {all} samples ({share}); raise -m or {reduce_samples}", counts.lost));
     }
     if counts.lost_side_band > 0 {
         let lost = plural(counts.lost_side_band, "record");
         advice.push(format!("{lost} of new mappings and threads lost: some names may be missing"));
     }
     if counts.throttled > 0 {
-        advice.push(format!("the kernel held sampling back {}; {cure}", plural(counts.throttled, "time")));
+        let times = plural(counts.throttled, "time");
+        advice.push(format!("the kernel throttled sampling {times}; {reduce_samples}"));
     }
     advice
 }
 
-fn share(part: u64, whole: u64) -> String {
+/// Returns advice for copies of stacks that are too small.
+fn copy_size_advice(counts: &Counts, bytes: u32) -> Vec<String> {
+    let mut advice = Vec::new();
+    let larger = match (bytes * 2).min(MAX_STACK_COPY) {
+        MAX_STACK_COPY if bytes == MAX_STACK_COPY => String::new(),
+        larger => format!("; use --call-graph dwarf,{larger}"),
+    };
+    let truncated = counts.truncated.dump_too_small + counts.truncated.stale_tail;
+    if is_frequent(truncated, counts) {
+        let share = percentage(truncated, counts.samples);
+        advice.push(format!("{share} of stacks are truncated where their copy of {bytes} bytes ends{larger}"));
+    }
+    if is_frequent(counts.new_callers, counts) {
+        advice.push(format!(
+            "stacks larger than their copy of {bytes} bytes change within milliseconds: outer callers may belong to another \
+             call{larger}"
+        ));
+    }
+    advice
+}
+
+/// True if more than one sample in twenty is affected.
+fn is_frequent(affected: u64, counts: &Counts) -> bool {
+    affected * 20 > counts.samples
+}
+
+fn percentage(part: u64, whole: u64) -> String {
     format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
 }

@@ -39,7 +39,10 @@ fn counts_cycles_or_reports_that_it_cannot() {
         Profile::from_stdout(&outcome).assert_contains(&["busy", "main", "spin", "step"]);
     } else {
         assert_eq!(outcome.code(), 125, "{outcome:?}");
-        assert!(outcome.stderr.contains("cannot count cycles") && outcome.stderr.contains("-e cpu-clock"));
+        assert!(
+            outcome.stderr.contains("-e cycles: this machine cannot count cycles")
+                && outcome.stderr.contains("-e cpu-clock")
+        );
     }
 }
 
@@ -47,7 +50,7 @@ fn counts_cycles_or_reports_that_it_cannot() {
 fn rejects_an_unknown_event_and_lists_known_ones() {
     let outcome = record(["-e", "cykles", "--", "true"]);
     assert_eq!(outcome.code(), 2, "{outcome:?}");
-    assert!(outcome.stderr.starts_with("fg-record: no event is called cykles; known are "), "{outcome:?}");
+    assert!(outcome.stderr.starts_with("fg-record: -e cykles: no such event; known are "), "{outcome:?}");
     assert!(outcome.stderr.contains("cpu-clock") && outcome.stderr.contains("cycles"), "{outcome:?}");
 }
 
@@ -80,7 +83,7 @@ fn writes_several_events_to_a_file_each_or_into_one_script() {
     let folder = directory();
     let pattern = folder.path().join("%e.folded");
     let outcome = record(["-e", "cpu-clock,page-faults:u", "-o", pattern.to_str().unwrap(), "--", &busy, "0.3"]);
-    assert!(outcome.ok().stderr.contains("of cpu-clock at 997 Hz, page-faults:u every one in "));
+    assert!(outcome.ok().stderr.contains("of cpu-clock at 997 Hz, page-faults:u at each event in "));
     let read = |name: &str| Profile::parse(&std::fs::read(folder.path().join(name)).unwrap());
     let (clock, faults) = (read("cpu-clock.folded"), read("page-faults-u.folded"));
     clock.assert_contains(&["busy", "main", "spin", "step"]);
@@ -122,7 +125,7 @@ fn samples_every_tracepoint_hit() {
     let outcome = record(["-e", "sched:no_such_point", "--", "true"]);
     assert_eq!(
         (outcome.code(), &*outcome.stderr),
-        (2, "fg-record: this kernel has no tracepoint sched:no_such_point\n")
+        (2, "fg-record: -e sched:no_such_point: this kernel has no such tracepoint\n")
     );
 }
 
@@ -134,11 +137,11 @@ fn reports_events_that_the_machine_cannot_count() {
     for event in ["r1a8", "L1-dcache-load-misses", "cycles:pp", "instructions:u"] {
         let outcome = record(["-e", event, "--", "true"]);
         assert_eq!(outcome.code(), 125, "{outcome:?}");
-        assert!(outcome.stderr.starts_with(&format!("fg-record: this machine cannot count {event} ")), "{outcome:?}");
+        assert!(outcome.stderr.starts_with(&format!("fg-record: -e {event}: this machine cannot ")), "{outcome:?}");
     }
     let outcome = record(["-e", "cpu_core/event=0x3c/", "--", "true"]);
     assert!(
-        outcome.stderr.starts_with("fg-record: this machine has no cpu_core to count with; it has "),
+        outcome.stderr.starts_with("fg-record: -e cpu_core/event=0x3c/: this machine has no PMU cpu_core; it has "),
         "{outcome:?}"
     );
 }
@@ -182,5 +185,5 @@ fn rejects_contradicting_options() {
 fn samples_every_page_fault_by_default() {
     let (true, Some(busy)) = (can_record(), program("busy")) else { return };
     let outcome = record(["-e", "page-faults", "--", &busy, "0.05"]).ok();
-    assert!(outcome.stderr.contains(" of page-faults every one in "), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(" of page-faults at each event in "), "{}", outcome.stderr);
 }

@@ -9,7 +9,7 @@ use fgkit::record::counters::Counters;
 use fgkit::record::counters::sampling::{CallGraph, Rate, Sampling};
 use fgkit::record::cpus;
 use fgkit::record::events::spec::EventSpec;
-use fgkit::record::rings::Reader;
+use fgkit::record::rings::reader::RingReader;
 use fgkit::record::target::Target;
 
 use crate::support::programs::program;
@@ -21,7 +21,7 @@ fn open_reference_counters(pid: u32) -> Vec<Counter> {
     let mut options = Opts::default();
     options.exclude.hv = true;
     options.on_execve = Some(OnExecve::Enable);
-    let open = |cpu| Counter::new(&EventSpec::named("page-faults").unwrap(), (Proc(pid), Cpu(cpu)), &options).unwrap();
+    let open = |cpu| Counter::new(&EventSpec::parse("page-faults").unwrap(), (Proc(pid), Cpu(cpu)), &options).unwrap();
     cpus::online_cpus().into_iter().map(open).collect()
 }
 
@@ -30,15 +30,15 @@ fn taken_and_lost_samples_add_up_to_the_kernels_count() {
     let (true, Some(faults)) = (can_record(), program("faults")) else { return };
     let held = SuspendedCommand::start(&[faults.into()], true, None).unwrap();
     let target = Target::Command(held.pid());
-    let metric = EventSpec::named("page-faults").unwrap();
-    let sampling = Sampling { ring: Some(0), ..Sampling::of(metric, Rate::Period(1), CallGraph::FramePointers) };
+    let metric = EventSpec::parse("page-faults").unwrap();
+    let sampling = Sampling { ring_order: Some(0), ..Sampling::new(metric, Rate::Period(1), CallGraph::FramePointers) };
     let counters = match Counters::open(&target, &sampling) {
         Ok(counters) => counters,
         Err(error) => return skip(&error.to_string()),
     };
     let reference = open_reference_counters(held.pid());
     let options = Options { max_stack: 127, ..Options::default() };
-    let (mut reader, mut recording) = (Reader::default(), Recording::new(options, None));
+    let (mut reader, mut recording) = (RingReader::default(), Recording::new(options, None));
     let mut running = held.resume().unwrap();
     let waiter = std::thread::spawn(move || running.wait());
     let counted = || reference.iter().map(|counter| counter.stat().unwrap().count).sum::<u64>();
@@ -51,9 +51,9 @@ fn taken_and_lost_samples_add_up_to_the_kernels_count() {
         }
         std::thread::sleep(std::time::Duration::from_micros(100));
     }
-    counters.stop();
+    counters.disable();
     reader.finish(&counters, &mut recording);
-    recording.set_lost(counters.lost());
+    recording.set_lost(counters.lost_samples());
     let counted = counted();
     let (taken, lost) = (recording.counts.samples, recording.counts.lost);
     assert!(counted > 2000 && taken > 0 && lost > 0, "{counted} {taken} {lost}");

@@ -20,7 +20,7 @@ fn a_thread_that_slept_before_the_recording_has_no_stack() {
     let profile = Profile::from_stdout(&outcome);
     assert_eq!(profile.0[0].frames, ["sleep", "[unsampled]", "[off-cpu]"], "{outcome:?}");
     assert!((300_000..=elapsed).contains(&profile.total()), "{elapsed} elapsed: {outcome:?}");
-    assert!(outcome.stderr.contains("microseconds: 0 blocks of 0.000 s, 1 earlier sleep of "), "{outcome:?}");
+    assert!(outcome.stderr.contains("microseconds: 0 blocks (0.000 s), 1 earlier sleep ("), "{outcome:?}");
 }
 
 #[test]

@@ -105,8 +105,8 @@ fn leaves_out_kernel_frames_without_permission_and_reports_it() {
     let Some(_setting) = Setting::change(&nobody, PARANOID, "2") else { return };
     let outcome = nobody.run("./fg-record -- sh -c './busy 0.2; exit 4'");
     assert_eq!(outcome.code(), 4, "{outcome:?}");
-    let message = "fg-record: kernel frames left out: perf_event_paranoid is 2 (needs 1, or CAP_PERFMON). \
-                Try: sudo sysctl kernel.perf_event_paranoid=1\n";
+    let message = "fg-record: kernel frames left out: perf_event_paranoid is 2; \
+                   run: sudo sysctl kernel.perf_event_paranoid=1 (or run fg-record with sudo or CAP_PERFMON)\n";
     assert_eq!(outcome.stderr.matches(message).count(), 1, "{outcome:?}");
     let profile = Profile::from_stdout(&outcome);
     profile.assert_contains(&["busy", "main", "spin", "step"]);
@@ -128,8 +128,8 @@ fn reports_what_would_permit_recording_the_whole_system() {
         let outcome = nobody.run("./fg-record -a -d 100ms");
         assert_eq!(outcome.code(), 125, "{outcome:?}");
         let message = format!(
-            "fg-record: cannot record all CPUs (-a): perf_event_paranoid is {level}, -a needs 0 or CAP_PERFMON. \
-             Try: sudo sysctl kernel.perf_event_paranoid=0, or sudo fg-record -a\n"
+            "fg-record: -a: cannot record all CPUs: perf_event_paranoid is {level}; \
+             run: sudo sysctl kernel.perf_event_paranoid=0 (or run fg-record with sudo or CAP_PERFMON)\n"
         );
         assert_eq!(outcome.stderr, message);
     }
@@ -165,8 +165,8 @@ fn does_not_run_the_command_without_locked_memory() {
     let Some(nobody) = Nobody::new() else { return };
     let Some(_setting) = Setting::change(&nobody, MLOCK_KB, "1") else { return };
     // Exactly this: the suspended command exits silently, whether it or the recorder exits first.
-    let message = "fg-record: no memory for ring buffers: locked-memory limit (kernel.perf_event_mlock_kb=1, ulimit -l), \
-                which all recordings of a user share\n";
+    let message = "fg-record: cannot allocate ring buffers: locked-memory limit reached (kernel.perf_event_mlock_kb=1, \
+                   ulimit -l); all recordings of a user share it\n";
     for _ in 0..10 {
         let outcome = nobody.run("ulimit -l 0; ./fg-record -- sh -c 'echo ran'");
         assert_eq!(outcome.code(), 125, "{outcome:?}");
@@ -223,7 +223,7 @@ fn reports_a_limit_on_descriptors_that_is_too_low() {
     };
     let outcome = record_with_limit("64");
     assert_eq!(outcome.code(), 125, "{outcome:?}");
-    assert!(outcome.stderr.contains("the limit is 64: raise it with ulimit -n "), "{outcome:?}");
+    assert!(outcome.stderr.contains("the limit is 64; run: ulimit -n "), "{outcome:?}");
     // The limit that the message recommends is high enough.
     let recommended = outcome.stderr.split("ulimit -n ").nth(1).and_then(|rest| rest.split(',').next()).unwrap();
     record_with_limit(recommended).ok();
@@ -235,7 +235,7 @@ fn reports_missing_support_for_branch_records_and_precise_events() {
         return;
     }
     for (arguments, message) in [
-        (["--call-graph", "lbr"], "this CPU or virtual machine keeps no branch records; use --call-graph dwarf"),
+        (["--call-graph", "lbr"], "this CPU or virtual machine has no branch records; use --call-graph dwarf"),
         (["-e", "cycles:ppp"], "this machine "),
     ] {
         let outcome = record([arguments[0], arguments[1], "--", "true"]);
@@ -254,9 +254,9 @@ fn rejects_contradicting_or_missing_targets() {
 
 #[test]
 fn rejects_malformed_events() {
-    let modifiers = "-e cpu-clock:z: behind the event stand u, k and up to three p, not z\n";
+    let modifiers = "-e cpu-clock:z: unknown modifier z; allowed are u, k and up to three p\n";
     for (event, message) in
-        [("cpu-clock:z", modifiers), ("", "-e: an event has no name\n"), (",", "-e: an event has no name\n")]
+        [("cpu-clock:z", modifiers), ("", "-e: an event name is empty\n"), (",", "-e: an event name is empty\n")]
     {
         let outcome = record(["-e", event, "--", "true"]);
         assert_eq!((outcome.code(), outcome.stderr), (2, format!("fg-record: {message}")));
@@ -272,8 +272,8 @@ fn rejects_kernel_events_without_permission() {
         assert_eq!(outcome.code(), 125, "{outcome:?}");
         let event = if events.contains("--script") { "page-faults:k" } else { events };
         let message = format!(
-            "fg-record: {event} is counted in the kernel alone: perf_event_paranoid is 2 (needs 1, or CAP_PERFMON). \
-             Try: sudo sysctl kernel.perf_event_paranoid=1\n"
+            "fg-record: -e {event} counts kernel events only: perf_event_paranoid is 2; \
+             run: sudo sysctl kernel.perf_event_paranoid=1 (or run fg-record with sudo or CAP_PERFMON)\n"
         );
         assert_eq!(outcome.stderr, message);
     }
@@ -286,8 +286,8 @@ fn rejects_off_cpu_recordings_without_permission() {
     for option in ["--off-cpu", "--wall"] {
         let outcome = nobody.run(&format!("./fg-record {option} -- ./busy 0.1"));
         assert_eq!(outcome.code(), 125, "{outcome:?}");
-        let message = "fg-record: time off the CPU is known to the kernel alone: perf_event_paranoid is 2 \
-                    (needs 1, or CAP_PERFMON). Try: sudo sysctl kernel.perf_event_paranoid=1\n";
+        let message = "fg-record: --off-cpu and --wall need kernel events: perf_event_paranoid is 2; \
+                       run: sudo sysctl kernel.perf_event_paranoid=1 (or run fg-record with sudo or CAP_PERFMON)\n";
         assert_eq!(outcome.stderr, message);
     }
 }
@@ -316,7 +316,7 @@ fn a_file_that_cannot_be_opened_is_a_bracketed_frame() {
 #[test]
 fn rejects_probes_and_bpf_without_permission() {
     let Some(nobody) = Nobody::new() else { return };
-    let mut cases = vec![("-e uprobe:./busy:spin", "uprobe:./busy:spin: a probe in a program's code needs root")];
+    let mut cases = vec![("-e uprobe:./busy:spin", "-e uprobe:./busy:spin: uprobes need root")];
     if cfg!(feature = "bpf") {
         cases.push(("--off-cpu --bpf", "--bpf needs root"));
     }

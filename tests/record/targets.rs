@@ -143,7 +143,7 @@ fn records_the_given_cpus_only() {
     let outcome = record(["-C", "0", "--", "sh", "-c", "exit 3"]);
     assert_eq!(outcome.code(), 3, "{outcome:?}");
     let outcome = record(["-C", "60000", "--", "true"]);
-    assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: CPU 60000 is not there, or is switched off\n"));
+    assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: -C: CPU 60000 does not exist or is offline\n"));
     assert_eq!(record(["-C", "x", "--", "true"]).code(), 2);
 }
 
@@ -201,7 +201,7 @@ fn rejects_cgroups_that_cannot_be_recorded() {
     let exists = cpu_controller.join("cpu.shares").exists();
     for other in [Some(folder.path()), exists.then_some(cpu_controller)].into_iter().flatten() {
         let outcome = record(["-d", "1", "--cgroup", other.to_str().unwrap()]);
-        assert!(outcome.stderr.contains("of a hierarchy without perf_event"), "{outcome:?}");
+        assert!(outcome.stderr.contains("its hierarchy has no perf_event controller"), "{outcome:?}");
     }
 }
 

@@ -58,9 +58,9 @@ impl Comparison {
 
     fn read(&mut self, counters: &Counters) {
         for rings in &counters.rings {
-            let mut records = rings.side.sampler().iter().unwrap().into_cow();
+            let mut records = rings.sideband.sampler().iter().unwrap().into_cow();
             while let Some(record) = records.lending_next() {
-                match rings.side.parse(record.as_raw().as_bytes()) {
+                match rings.sideband.parse(record.as_raw().as_bytes()) {
                     Some((stamp, Event::Mmap(mmap))) => self.map(stamp, &mmap),
                     Some((stamp, Event::Comm { pid, exec: true, .. })) => self.processes.exec(pid, stamp.time),
                     Some((stamp, Event::Fork { pid, tid, parent_pid, parent_tid })) => {
@@ -132,7 +132,7 @@ fn check_live_stacks(words: &[OsString]) -> Check {
         return Ok(());
     };
     let target = Target::Command(held.pid());
-    let sampling = Sampling::of(EventSpec::cpu_clock(), Rate::Frequency(997), CallGraph::Dwarf(LARGE));
+    let sampling = Sampling::new(EventSpec::cpu_clock(), Rate::Frequency(997), CallGraph::Dwarf(LARGE));
     let counters = match Counters::open(&target, &sampling) {
         Ok(counters) => counters,
         Err(error) => {

@@ -123,7 +123,7 @@ fn times_are_right_if_only_some_switches_have_stacks() {
     let Some(waits) = waits(&[]) else { return };
     statistical(|| {
         let outcome = record_waits(&waits, &["--off-cpu", "--off-cpu-period", "7", "--call-graph", "fp"]);
-        assert!(outcome.stderr.contains("stacks of every 7 switches"), "{outcome:?}");
+        assert!(outcome.stderr.contains("stacks of one in 7 switches"), "{outcome:?}");
         let profile = Profile::from_stdout(&outcome);
         for Measurement { thread, blocked, stolen, .. } in Measurement::parse_all(&outcome) {
             // The mutex's thread also waits for a semaphore, which is not in `blocked`.
@@ -154,7 +154,7 @@ fn takes_fewer_stacks_at_high_switch_rates() {
         let outcome = record(["--off-cpu", "--", &waits, "pingpong", "0.8"]).ok();
         let measurement = &Measurement::parse_all(&outcome)[0];
         let (per_second, blocked) = (measurement.most / measurement.least * 1e6, measurement.blocked);
-        let is_sparse = outcome.stderr.contains("stacks of every 17 switches");
+        let is_sparse = outcome.stderr.contains("stacks of one in 17 switches");
         ensure!(is_sparse || per_second < 40_000.0, "{per_second} a second: {outcome:?}");
         let profile = Profile::from_stdout(&outcome);
         // Each block is so short that its inexact ends matter as much as its length.

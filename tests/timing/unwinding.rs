@@ -139,12 +139,12 @@ fn samples_within_execve_have_no_stack_and_no_advice() {
     statistical(|| {
         let script = "for n in $(seq 300); do sh -c 'exec /bin/true'; done";
         let outcome = record(["-v", "-F", "4999", "--", "sh", "-c", script]).ok();
-        let cuts = outcome.stderr.lines().find_map(|line| line.strip_prefix("fg-record: stacks cut: ")).unwrap();
+        let cuts = outcome.stderr.lines().find_map(|line| line.strip_prefix("fg-record: stacks truncated: ")).unwrap();
         let count = |cause: &str| {
             let count = cuts.split(", ").find_map(|part| part.strip_suffix(cause));
             count.unwrap_or_else(|| panic!("{cuts}")).parse::<u64>().unwrap()
         };
-        ensure!(count(" no stack (within execve)") > 10, "{outcome:?}");
+        ensure!(count(" no stack (in execve)") > 10, "{outcome:?}");
         ensure!(count(" copy too small") == 0, "{outcome:?}");
         ensure!(!outcome.stderr.contains("without unwind information ("), "{outcome:?}");
         Ok(())

@@ -1,7 +1,8 @@
-//! Counters and their rings: for each CPU one ring for samples, and one for all that samples refer to.
+//! Counters and their ring buffers: for each CPU one ring of samples, and one of the side-band records that the samples
+//! refer to.
 //!
-//! What samples refer to (new mappings, programs, threads) wakes the recorder at once, so that files are opened while
-//! they are there; samples wake it when their ring is half full.
+//! Side-band records (new mappings, programs, threads) wake the recorder at once, so that it opens files while they exist.
+//! Samples wake it when their ring is half full.
 
 mod attr;
 mod open;
@@ -15,213 +16,229 @@ use perf_event_open::count::Counter;
 use perf_event_open::sample::Sampler;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::sampling::{Rate, SampledEvent};
 use crate::perf::event::{self, Event, Layout, Sample, Stamp};
-use crate::record::counters::sampling::Rate;
-use crate::record::events::spec::EventSpec;
 use crate::record::events::value::SampleValue;
 use crate::record::sys;
 
-/// A counter whose records go to a ring of its own.
+/// A counter with a ring buffer of its own, into which other counters may write too.
 pub struct Ring {
-    pub(in crate::record) counter: Counter,
-    pub(in crate::record) sampler: Sampler,
-    pub(in crate::record) cpu: u32,
-    /// The counter's id, where no other writes into the ring and records do not name theirs.
-    pub(in crate::record) only: Option<u64>,
-    pub(in crate::record) layout: Layout,
+    counter: Counter,
+    sampler: Sampler,
+    cpu: u32,
+    /// The counter's ID, if records do not contain it because no other counter writes into the ring.
+    counter_id: Option<u64>,
+    layout: Layout,
 }
 
 impl Ring {
-    /// The ring's records.
+    /// Returns the reader of the ring's records.
     pub fn sampler(&self) -> &Sampler {
         &self.sampler
     }
 
-    /// Reads one of the ring's records, and adds what all of them would say.
+    /// Parses one of the ring's records, and adds the CPU and counter ID that all of its records share.
     pub fn parse<'a>(&self, record: &'a [u8]) -> Option<(Stamp, Event<'a>)> {
         let (stamp, event) = event::parse(record, self.layout)?;
-        Some((Stamp { cpu: self.cpu, id: self.only.unwrap_or(stamp.id), ..stamp }, event))
+        Some((Stamp { cpu: self.cpu, id: self.counter_id.unwrap_or(stamp.id), ..stamp }, event))
     }
 
-    /// The file to wait for.
+    /// Returns the file that becomes readable when the ring is to be read.
     pub fn file(&self) -> &File {
         self.counter.file()
     }
 }
 
-/// The two rings of a CPU.
+/// The rings of a CPU.
 pub struct CpuRings {
     /// Samples.
     pub samples: Ring,
-    /// What samples refer to.
-    pub side: Ring,
-    /// Switches, where they are wanted.
+    /// Records that samples refer to: mappings, thread names, forks and exits.
+    pub sideband: Ring,
+    /// Context switches, if they are recorded.
     pub switches: Option<Ring>,
 }
 
 impl CpuRings {
-    /// All of them.
+    /// Returns all rings.
     pub fn all(&self) -> impl Iterator<Item = &Ring> {
-        self.others().chain([&self.samples])
+        self.without_samples().chain([&self.samples])
     }
 
-    /// All but that of samples.
-    pub fn others(&self) -> impl Iterator<Item = &Ring> {
-        [&self.side].into_iter().chain(&self.switches)
+    /// Returns all rings but the one of samples.
+    pub fn without_samples(&self) -> impl Iterator<Item = &Ring> {
+        [&self.sideband].into_iter().chain(&self.switches)
     }
 }
 
 /// All counters of a recording.
 pub struct Counters {
-    /// The rings, a pair a CPU.
+    /// The rings of each CPU.
     pub rings: Vec<CpuRings>,
-    /// Counters of further threads, which write into the same rings.
-    pub(in crate::record) others: Vec<Counter>,
-    /// For each counter of samples, by its id, what it counts.
-    pub(in crate::record) counted: FxHashMap<u64, Counted>,
-    /// The threads that have counters of their own.
-    pub(in crate::record) owned: FxHashSet<u32>,
-    pub(in crate::record) enable_by_hand: bool,
-    /// Whether they count on CPUs, whoever runs there, and not in threads.
-    pub(in crate::record) of_cpus: bool,
-    /// Whether samples bring the event's own count.
-    pub(in crate::record) tells_period: bool,
-    /// How long a sample may wait before it is read; `None` if until its ring is half full.
-    pub(in crate::record) longest_wait: Option<Duration>,
-    /// For how many of each event a sample stands, and how much each of them is.
-    pub(in crate::record) measures: Vec<(Option<u64>, Option<SampleValue>)>,
-    /// What the user should know of how they were opened.
+    /// Counters without rings of their own, which write into [`Counters::rings`].
+    ringless: Vec<Counter>,
+    /// The event and owner of each counter of samples or switches, by counter ID.
+    sources: FxHashMap<u64, Source>,
+    /// Threads that have counters of their own.
+    owner_threads: FxHashSet<u32>,
+    /// True if the counters must be enabled, false if the command's exec enables them.
+    enable_explicitly: bool,
+    /// True if the counters count on CPUs, for whichever thread runs there. False if they count in threads.
+    is_per_cpu: bool,
+    /// True if samples contain their period.
+    records_period: bool,
+    /// The longest time that a sample may wait before it is read; `None` if it may wait until its ring is half full.
+    pub(in crate::record) max_sample_delay: Option<Duration>,
+    /// The weight of a sample of each event.
+    weights: Vec<SampleWeight>,
+    /// Notes for the user about how the counters were opened.
     pub notes: Vec<String>,
 }
 
 impl Counters {
-    /// Starts telling what samples will refer to, unless a command's program will.
+    /// Enables the counters of side-band records, unless the command's exec does.
     ///
     /// # Errors
-    /// Those of the system.
-    pub fn start_side(&self) -> io::Result<()> {
-        if !self.enable_by_hand {
+    /// Errors of the system call.
+    pub fn enable_sideband(&self) -> io::Result<()> {
+        if !self.enable_explicitly {
             return Ok(());
         }
-        self.all().filter(|counter| self.is_side(counter)).try_for_each(Counter::enable)
+        self.all().filter(|counter| self.is_sideband(counter)).try_for_each(Counter::enable)
     }
 
-    /// Starts counting, unless a command's program will.
+    /// Enables all counters, unless the command's exec does.
     ///
     /// # Errors
-    /// Those of the system.
-    pub fn start(&self) -> io::Result<()> {
-        if !self.enable_by_hand {
+    /// Errors of the system call.
+    pub fn enable(&self) -> io::Result<()> {
+        if !self.enable_explicitly {
             return Ok(());
         }
         self.all().try_for_each(Counter::enable)
     }
 
-    /// Stops counting.
-    pub fn stop(&self) {
+    /// Disables all counters.
+    pub fn disable(&self) {
         for counter in self.all() {
-            // One whose thread has gone counts no more anyway.
+            // It fails if the counter's thread has exited: that counts no more anyway.
             let _ = counter.disable();
         }
     }
 
-    /// How many samples of each event the kernel says it dropped, where it can say.
-    pub fn lost(&self) -> Option<Vec<u64>> {
+    /// Returns the number of samples of each event that the kernel dropped; `None` if the kernel does not report it.
+    pub fn lost_samples(&self) -> Option<Vec<u64>> {
         let mut lost = Vec::new();
-        for (event, counter) in self.of_samples() {
+        for (event, counter) in self.sample_counters() {
             lost.resize(lost.len().max(event + 1), 0);
             lost[event] += counter.stat().ok()?.lost_records?;
         }
         Some(lost)
     }
 
-    /// How much was counted in the threads that are recorded, whether or not samples were taken of it.
-    pub fn counted(&self) -> Option<u64> {
-        (!self.of_cpus).then(|| self.of_samples().map(|(_, counter)| Some(counter.stat().ok()?.count)).sum()).flatten()
+    /// Returns the number of events that were counted in the recorded threads, sampled or not. `None` for counters that
+    /// count on CPUs.
+    pub fn total_count(&self) -> Option<u64> {
+        if self.is_per_cpu {
+            return None;
+        }
+        self.sample_counters().map(|(_, counter)| Some(counter.stat().ok()?.count)).sum()
     }
 
-    /// The files of those that samples are taken of.
-    pub(in crate::record) fn files_of_samples(&self) -> impl Iterator<Item = &File> {
-        self.of_samples().map(|(_, counter)| counter.file())
+    /// Returns the files of the counters that take samples.
+    pub(in crate::record) fn sample_files(&self) -> impl Iterator<Item = &File> {
+        self.sample_counters().map(|(_, counter)| counter.file())
     }
 
-    /// The counters that samples are taken of, each with its event's number.
-    fn of_samples(&self) -> impl Iterator<Item = (usize, &Counter)> {
+    /// Returns the counters that take samples, each with the index of its event.
+    fn sample_counters(&self) -> impl Iterator<Item = (usize, &Counter)> {
         let leaders = self.rings.iter().map(|rings| &rings.samples.counter);
-        leaders.chain(&self.others).filter_map(|counter| {
-            let counted = self.counted.get(&counter.id().ok()?).filter(|counted| counted.event != SWITCHES)?;
-            Some((counted.event as usize, counter))
+        leaders.chain(&self.ringless).filter_map(|counter| {
+            let source = self.source(counter).filter(|source| source.event != SWITCH_EVENT)?;
+            Some((source.event as usize, counter))
         })
     }
 
-    /// How many records of what samples refer to the kernel says it dropped, where it can say.
-    pub fn lost_side_band(&self) -> Option<u64> {
-        self.all().filter(|counter| self.is_side(counter)).map(|counter| counter.stat().ok()?.lost_records).sum()
+    /// Returns the number of side-band records that the kernel dropped; `None` if the kernel does not report it.
+    pub fn lost_sideband_records(&self) -> Option<u64> {
+        self.all().filter(|counter| self.is_sideband(counter)).map(|counter| counter.stat().ok()?.lost_records).sum()
     }
 
-    fn is_side(&self, counter: &Counter) -> bool {
-        !counter.id().is_ok_and(|id| self.counted.contains_key(&id))
+    fn is_sideband(&self, counter: &Counter) -> bool {
+        self.source(counter).is_none()
     }
 
-    /// The number of the event of which counter `id` took a sample in thread `tid`, if it counts: a thread that was born
-    /// while counters were opened may have its own and its parent's, of which its own count.
-    pub fn event(&self, tid: u32, id: u64) -> Option<u32> {
-        let Some(counted) = self.counted.get(&id) else {
-            // Where several recorders take samples of a switch, the kernel gives some of them the number of another's.
-            return (self.measures.len() == 1).then_some(0);
+    fn source(&self, counter: &Counter) -> Option<&Source> {
+        self.sources.get(&counter.id().ok()?)
+    }
+
+    /// Returns the index of the event that counter `id` sampled in thread `tid`; `None` if that sample is a duplicate. A
+    /// thread that was created while counters were opened may have both its own and those inherited from its parent, of
+    /// which its own are used.
+    pub fn event_index(&self, tid: u32, id: u64) -> Option<u32> {
+        let Some(source) = self.sources.get(&id) else {
+            // If several recorders sample a switch, the kernel puts the ID of another's counter into some samples.
+            return (self.weights.len() == 1).then_some(0);
         };
-        let counts = !self.owned.contains(&tid) || counted.owner.is_none_or(|owner| owner == tid);
-        counts.then_some(counted.event)
+        let is_used = !self.owner_threads.contains(&tid) || source.owner.is_none_or(|owner| owner == tid);
+        is_used.then_some(source.event)
     }
 
-    /// Has one sample taken in so many of those that were asked for, if that can be done for all counters there are.
-    pub fn set_rates(&self, metrics: &[(EventSpec, Rate)], one_in: u32) -> bool {
-        if !self.of_cpus || metrics.iter().any(|(_, rate)| rate.period().is_some()) {
+    /// Divides the frequency of all counters. Returns false, and changes nothing, if some counters cannot be changed: those
+    /// with a fixed period, and those of threads, whose inherited copies are out of reach.
+    pub fn divide_frequencies(&self, events: &[SampledEvent], divisor: u32) -> bool {
+        if !self.is_per_cpu || events.iter().any(|event| event.rate.period().is_some()) {
             return false;
         }
         for counter in self.all() {
-            let counted = counter.id().ok().and_then(|id| self.counted.get(&id));
-            if let Some((_, Rate::Frequency(hertz))) = counted.and_then(|counted| metrics.get(counted.event as usize)) {
-                sys::set_period(counter.file(), (hertz / u64::from(one_in)).max(1));
+            let event = self.source(counter).and_then(|source| events.get(source.event as usize));
+            if let Some(SampledEvent { rate: Rate::Frequency(hertz), .. }) = event {
+                sys::set_period(counter.file(), (hertz / u64::from(divisor)).max(1));
             }
         }
         true
     }
 
-    /// How much a sample of an event, by its number, stands for.
-    pub fn measure(&self, event: u32, sample: &Sample<'_>) -> u64 {
-        let (period, quantity) = &self.measures[event as usize];
-        match quantity {
-            Some(quantity) => quantity.of(sample).saturating_mul(period.unwrap_or(sample.period)),
-            None if self.tells_period => sample.period,
+    /// Returns the weight of a sample of an event: its period, times the value that it carries if values are summed up.
+    pub fn sample_weight(&self, event: u32, sample: &Sample<'_>) -> u64 {
+        let SampleWeight { period, value } = &self.weights[event as usize];
+        match value {
+            Some(value) => value.read(sample).saturating_mul(period.unwrap_or(sample.period)),
+            None if self.records_period => sample.period,
             None => period.unwrap_or(1),
         }
     }
 
-    /// Lets an event, by its number, be counted or not.
-    pub fn let_count(&self, event: u32, on: bool) {
-        let of_event = |counter: &&Counter| {
-            counter.id().ok().and_then(|id| self.counted.get(&id)).is_some_and(|counted| counted.event == event)
-        };
-        for counter in self.all().filter(of_event) {
-            // One whose thread has gone counts no more anyway.
-            let _ = if on { counter.enable() } else { counter.disable() };
+    /// Enables or disables the counters of an event.
+    pub fn set_event_enabled(&self, event: u32, is_enabled: bool) {
+        for counter in self.all().filter(|counter| self.source(counter).is_some_and(|source| source.event == event)) {
+            // It fails if the counter's thread has exited: that counts no more anyway.
+            let _ = if is_enabled { counter.enable() } else { counter.disable() };
         }
     }
 
     fn all(&self) -> impl Iterator<Item = &Counter> {
-        self.rings.iter().flat_map(CpuRings::all).map(|ring| &ring.counter).chain(&self.others)
+        self.rings.iter().flat_map(CpuRings::all).map(|ring| &ring.counter).chain(&self.ringless)
     }
 }
 
-/// The number of an event that is none: of the counter that only tells of switches.
-pub(in crate::record) const SWITCHES: u32 = u32::MAX;
+/// The event index of counters that only record context switches.
+const SWITCH_EVENT: u32 = u32::MAX;
 
 /// What a counter counts.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::record) struct Counted {
-    /// The event's number.
-    pub(in crate::record) event: u32,
-    /// The thread, where each has its own counters.
-    pub(in crate::record) owner: Option<u32>,
+struct Source {
+    /// The event's index, or [`SWITCH_EVENT`].
+    event: u32,
+    /// The thread, if each thread has counters of its own.
+    owner: Option<u32>,
+}
+
+/// How the weight of a sample is computed.
+#[derive(Clone, Debug)]
+struct SampleWeight {
+    /// The event's period, if it is fixed.
+    period: Option<u64>,
+    /// The value to sum up, if any.
+    value: Option<SampleValue>,
 }

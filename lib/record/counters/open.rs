@@ -1,5 +1,4 @@
-//! Opening counters: for every CPU, and where threads are recorded for each of them, with as large rings as the kernel
-//! gives.
+//! Opens counters on each CPU, for each thread if threads are recorded, with rings as large as the kernel allows.
 
 use std::fs::File;
 use std::io;
@@ -10,42 +9,42 @@ use perf_event_open::event::sw::Software;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::attr;
+use super::sampling::Sampling;
+use super::{Counters, CpuRings, Ring, SWITCH_EVENT, SampleWeight, Source};
 use crate::Error;
 use crate::perf::event::{Layout, sample_type};
-use crate::record::counters::sampling::Sampling;
-use crate::record::counters::{Counted, Counters, CpuRings, Ring, SWITCHES};
-use crate::record::errors;
 use crate::record::events::spec::EventSpec;
-use crate::record::sys;
 use crate::record::target::Target;
-use crate::record::{cpus, procfs};
+use crate::record::{cpus, errors, procfs, sys};
 
 impl Counters {
-    /// Opens what the target needs. They count from [`Counters::start`] on, or for a command when its program runs.
+    /// Opens the counters of a target. They count from [`Counters::enable`] on, or for a command when its program runs.
     ///
     /// # Errors
-    /// [`Error::System`] with the reason.
+    /// [`Error::Usage`] if the requested rings are too small, [`Error::System`] with the reason if the kernel refuses.
     pub fn open(target: &Target, sampling: &Sampling) -> Result<Self, Error> {
         raise_file_limit();
-        sampling.must_fit()?;
-        let (best, smallest) = sampling.ring_sizes();
-        let (mut without_kernel, mut size) = (false, best);
+        sampling.check_ring_size()?;
+        let (preferred_order, min_order) = sampling.ring_orders();
+        let (mut exclude_kernel, mut ring_order) = (false, preferred_order);
         loop {
-            match Opener::new(target, sampling, without_kernel, size).open() {
-                Err(Failure::Counter(error, _))
-                    if error.raw_os_error() == Some(libc::EACCES) && !without_kernel && !sampling.needs_kernel() =>
+            match Opener::new(target, sampling, exclude_kernel, ring_order).open() {
+                Err(OpenError::Counter(error, _))
+                    if error.raw_os_error() == Some(libc::EACCES) && !exclude_kernel && !sampling.needs_kernel() =>
                 {
-                    without_kernel = true;
+                    exclude_kernel = true;
                 }
-                Err(Failure::Ring(error)) if error.raw_os_error() == Some(libc::EPERM) && size > smallest => {
-                    size -= 1;
+                Err(OpenError::Ring(error)) if error.raw_os_error() == Some(libc::EPERM) && ring_order > min_order => {
+                    ring_order -= 1;
                 }
-                Err(Failure::Counter(error, metric)) => return Err(errors::counter(&error, target, sampling, metric)),
-                Err(Failure::Ring(error)) => return Err(errors::rings(&error)),
+                Err(OpenError::Counter(error, event)) => {
+                    return Err(errors::counter_error(&error, target, sampling, event));
+                }
+                Err(OpenError::Ring(error)) => return Err(errors::ring_error(&error)),
                 Ok(mut counters) => {
-                    let kernel_left_out = without_kernel.then(errors::kernel_left_out);
-                    let rings_reduced = (size < best).then(|| errors::rings_reduced(4 << size));
-                    counters.notes.extend(kernel_left_out.into_iter().chain(rings_reduced));
+                    let kernel_note = exclude_kernel.then(errors::kernel_frames_note);
+                    let ring_note = (ring_order < preferred_order).then(|| errors::small_rings_note(4 << ring_order));
+                    counters.notes.extend(kernel_note.into_iter().chain(ring_note));
                     return Ok(counters);
                 }
             }
@@ -53,59 +52,67 @@ impl Counters {
     }
 }
 
-/// Why counters could not be opened.
-enum Failure {
-    /// Those of an event, by its number.
+/// The system call that failed.
+enum OpenError {
+    /// Opening a counter of the event with this index.
     Counter(io::Error, usize),
+    /// Mapping a ring.
     Ring(io::Error),
 }
 
+/// Opens the counters of a target, which it collects in `counters`.
 struct Opener<'a> {
     target: &'a Target,
     sampling: &'a Sampling,
-    /// The events with their options.
-    metrics: Vec<(&'a EventSpec, Opts)>,
-    side_options: Opts,
+    events: Vec<(&'a EventSpec, Opts)>,
+    sideband_options: Opts,
     switch_options: Option<Opts>,
-    sample_ring: u8,
-    /// The layout of samples, and of all else.
-    layouts: (Layout, Layout),
+    sample_ring_order: u8,
+    sample_layout: Layout,
+    /// The layout of all records but samples.
+    other_layout: Layout,
     cpus: Vec<u32>,
     counters: Counters,
 }
 
 impl<'a> Opener<'a> {
-    fn new(target: &'a Target, sampling: &'a Sampling, without_kernel: bool, sample_ring: u8) -> Self {
-        let options = |metric: &EventSpec, rate| attr::of_samples(target, sampling, metric, rate, without_kernel);
+    fn new(target: &'a Target, sampling: &'a Sampling, exclude_kernel: bool, sample_ring_order: u8) -> Self {
+        let events = sampling.events.iter();
         Self {
             target,
             sampling,
-            metrics: sampling.metrics.iter().map(|(metric, rate)| (metric, options(metric, *rate))).collect(),
-            side_options: attr::of_the_side(target, without_kernel),
-            switch_options: sampling.switches.then(|| attr::of_switches(target)),
-            sample_ring,
-            layouts: (sampling.layout(sampling.names_counters(target)), sampling.layout(target.is_per_thread())),
+            events: events
+                .clone()
+                .map(|event| (&event.spec, attr::sample_options(target, sampling, event, exclude_kernel)))
+                .collect(),
+            sideband_options: attr::sideband_options(target, exclude_kernel),
+            switch_options: sampling.record_switches.then(|| attr::switch_options(target)),
+            sample_ring_order,
+            sample_layout: sampling.record_layout(sampling.records_counter_id(target)),
+            other_layout: sampling.record_layout(target.is_per_thread()),
             cpus: sampling.cpus.clone().unwrap_or_else(cpus::online_cpus),
             counters: Counters {
                 rings: Vec::new(),
-                others: Vec::new(),
-                counted: FxHashMap::default(),
-                owned: FxHashSet::default(),
-                tells_period: sampling.tells_period(),
-                longest_wait: sampling.longest_wait(sample_ring),
-                measures: sampling.metrics.iter().map(|(m, rate)| (rate.period(), m.quantity.clone())).collect(),
-                enable_by_hand: !matches!(target, Target::Command(_)),
-                of_cpus: matches!(target, Target::System | Target::Cgroup(_)),
+                ringless: Vec::new(),
+                sources: FxHashMap::default(),
+                owner_threads: FxHashSet::default(),
+                records_period: sampling.records_period(),
+                max_sample_delay: sampling.max_sample_delay(sample_ring_order),
+                weights: events
+                    .map(|event| SampleWeight { period: event.rate.period(), value: event.spec.value.clone() })
+                    .collect(),
+                enable_explicitly: !matches!(target, Target::Command(_)),
+                is_per_cpu: matches!(target, Target::System | Target::Cgroup(_)),
                 notes: Vec::new(),
             },
         }
     }
 
-    fn open(mut self) -> Result<Counters, Failure> {
+    fn open(mut self) -> Result<Counters, OpenError> {
         match self.target {
-            Target::System => self.open_on_cpus(Whose::Everybody)?,
-            Target::Cgroup(folder) => self.open_on_cpus(Whose::Cgroup(folder))?,
-            Target::Command(pid) => self.open_on_cpus(Whose::Task(*pid))?,
+            Target::System => self.open_on_cpus(Scope::System)?,
+            Target::Cgroup(directory) => self.open_on_cpus(Scope::Cgroup(directory))?,
+            Target::Command(pid) => self.open_on_cpus(Scope::TaskAndChildren(*pid))?,
             Target::Threads(tids) => {
                 for tid in tids {
                     self.open_thread(*tid)?;
@@ -113,21 +120,21 @@ impl<'a> Opener<'a> {
             }
             Target::Processes(pids) => {
                 for pid in pids {
-                    self.open_threads(*pid)?;
+                    self.open_process(*pid)?;
                 }
             }
         }
         if self.counters.rings.is_empty() {
-            return Err(Failure::Counter(io::Error::from_raw_os_error(libc::ESRCH), 0));
+            return Err(OpenError::Counter(io::Error::from_raw_os_error(libc::ESRCH), 0));
         }
         Ok(self.counters)
     }
 
-    /// Opens counters for all threads of a process, and for those that it makes meanwhile.
-    fn open_threads(&mut self, pid: u32) -> Result<(), Failure> {
+    /// Opens counters for all threads of a process, including those that it creates in the meantime.
+    fn open_process(&mut self, pid: u32) -> Result<(), OpenError> {
         loop {
             let threads = procfs::list_threads(pid).unwrap_or_default();
-            let new: Vec<u32> = threads.into_iter().filter(|tid| !self.counters.owned.contains(tid)).collect();
+            let new: Vec<u32> = threads.into_iter().filter(|tid| !self.counters.owner_threads.contains(tid)).collect();
             if new.is_empty() {
                 return Ok(());
             }
@@ -137,40 +144,42 @@ impl<'a> Opener<'a> {
         }
     }
 
-    fn open_thread(&mut self, tid: u32) -> Result<(), Failure> {
-        self.counters.owned.insert(tid);
-        match self.open_on_cpus(Whose::Thread(tid)) {
-            // It has ended meanwhile.
-            Err(Failure::Counter(error, _)) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+    fn open_thread(&mut self, tid: u32) -> Result<(), OpenError> {
+        self.counters.owner_threads.insert(tid);
+        match self.open_on_cpus(Scope::Thread(tid)) {
+            // The thread has exited in the meantime.
+            Err(OpenError::Counter(error, _)) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
             result => result,
         }
     }
 
-    fn open_on_cpus(&mut self, whose: Whose<'_>) -> Result<(), Failure> {
+    /// Opens the counters of a scope on all CPUs. The first scope's counters get rings, further ones write into those.
+    fn open_on_cpus(&mut self, scope: Scope<'_>) -> Result<(), OpenError> {
         for index in 0..self.cpus.len() {
             let cpu = self.cpus[index];
-            let side = counter(Software::Dummy, whose.beside(), cpu, &mut self.side_options);
-            let mut side = Some(side.map_err(|error| Failure::Counter(error, 0))?);
-            let mut switches = self.open_switches(index, whose)?;
-            for (event, (metric, options)) in self.metrics.iter_mut().enumerate() {
-                let failed = |error| Failure::Counter(error, event);
-                let samples = counter(*metric, whose, cpu, options).map_err(failed)?;
-                let counted = Counted { event: event as u32, owner: whose.owner() };
-                self.counters.counted.insert(samples.id().map_err(failed)?, counted);
-                match (self.counters.rings.get(index), side.take()) {
-                    (Some(rings), side) => {
-                        if let Some(side) = side {
-                            sys::share_ring(side.file(), rings.side.file()).map_err(failed)?;
-                            self.counters.others.push(side);
+            let sideband = open_counter(Software::Dummy, scope.for_sideband(), cpu, &mut self.sideband_options);
+            let mut sideband = Some(sideband.map_err(|error| OpenError::Counter(error, 0))?);
+            let mut switches = self.open_switches(index, scope)?;
+            for (event, (spec, options)) in self.events.iter_mut().enumerate() {
+                let failed = |error| OpenError::Counter(error, event);
+                let samples = open_counter(*spec, scope, cpu, options).map_err(failed)?;
+                let source = Source { event: event as u32, owner: scope.owner() };
+                self.counters.sources.insert(samples.id().map_err(failed)?, source);
+                match (self.counters.rings.get(index), sideband.take()) {
+                    (Some(rings), sideband) => {
+                        if let Some(sideband) = sideband {
+                            sys::share_ring(sideband.file(), rings.sideband.file()).map_err(failed)?;
+                            self.counters.ringless.push(sideband);
                         }
                         sys::share_ring(samples.file(), rings.samples.file()).map_err(failed)?;
-                        self.counters.others.push(samples);
+                        self.counters.ringless.push(samples);
                     }
-                    (None, side) => {
-                        let side = side.expect("the first event's");
-                        let side = ring(side, self.sampling.side_ring(self.sample_ring), cpu, self.layouts.1)?;
-                        let samples = ring(samples, self.sample_ring, cpu, self.layouts.0)?;
-                        self.counters.rings.push(CpuRings { samples, side, switches: switches.take() });
+                    (None, sideband) => {
+                        let sideband = sideband.expect("the first event takes it, and creates the rings");
+                        let sideband_order = self.sampling.sideband_ring_order(self.sample_ring_order);
+                        let sideband = map_ring(sideband, sideband_order, cpu, self.other_layout)?;
+                        let samples = map_ring(samples, self.sample_ring_order, cpu, self.sample_layout)?;
+                        self.counters.rings.push(CpuRings { samples, sideband, switches: switches.take() });
                     }
                 }
             }
@@ -180,69 +189,73 @@ impl<'a> Opener<'a> {
 }
 
 impl Opener<'_> {
-    /// A counter that tells of switches, where they are wanted: the ring of a CPU, or one that shares it.
-    fn open_switches(&mut self, index: usize, whose: Whose<'_>) -> Result<Option<Ring>, Failure> {
-        let failed = |error| Failure::Counter(error, 0);
+    /// Opens the counter of context switches, if they are recorded. Returns its ring if it is the first one on its CPU.
+    fn open_switches(&mut self, index: usize, scope: Scope<'_>) -> Result<Option<Ring>, OpenError> {
+        let failed = |error| OpenError::Counter(error, 0);
         let Some(options) = &mut self.switch_options else { return Ok(None) };
-        let switches = counter(Software::Dummy, whose, self.cpus[index], options).map_err(failed)?;
-        let counted = Counted { event: SWITCHES, owner: whose.owner() };
-        self.counters.counted.insert(switches.id().map_err(failed)?, counted);
+        let switches = open_counter(Software::Dummy, scope, self.cpus[index], options).map_err(failed)?;
+        let source = Source { event: SWITCH_EVENT, owner: scope.owner() };
+        self.counters.sources.insert(switches.id().map_err(failed)?, source);
         match self.counters.rings.get(index).and_then(|rings| rings.switches.as_ref()) {
             None => {
-                let size = self.sampling.switch_ring(self.sample_ring);
-                Ok(Some(ring(switches, size, self.cpus[index], self.layouts.1)?))
+                let order = self.sampling.switch_ring_order(self.sample_ring_order);
+                Ok(Some(map_ring(switches, order, self.cpus[index], self.other_layout)?))
             }
             Some(leader) => {
                 sys::share_ring(switches.file(), leader.file()).map_err(failed)?;
-                self.counters.others.push(switches);
+                self.counters.ringless.push(switches);
                 Ok(None)
             }
         }
     }
 }
 
-/// Whose events are counted.
+/// The threads that a counter counts.
 #[derive(Clone, Copy)]
-enum Whose<'a> {
-    Everybody,
+enum Scope<'a> {
+    System,
     Cgroup(&'a File),
-    /// A thread's and those of all that it makes.
-    Task(u32),
-    /// A thread's, beside counters of other threads of its process.
+    /// A thread, and all threads and processes that it creates.
+    TaskAndChildren(u32),
+    /// A thread whose siblings have counters of their own.
     Thread(u32),
 }
 
-impl Whose<'_> {
+impl Scope<'_> {
     fn owner(self) -> Option<u32> {
         if let Self::Thread(tid) = self { Some(tid) } else { None }
     }
 
-    /// Whose side-band is needed beside samples: a process may enter a cgroup with all that it has mapped.
-    fn beside(self) -> Self {
-        if let Self::Cgroup(_) = self { Self::Everybody } else { self }
+    /// Returns the scope of the side-band records that samples of this scope need. A cgroup needs those of the whole system:
+    /// a process may enter it with all its mappings.
+    fn for_sideband(self) -> Self {
+        if let Self::Cgroup(_) = self { Self::System } else { self }
     }
 }
 
-fn ring(counter: Counter, exponent: u8, cpu: u32, layout: Layout) -> Result<Ring, Failure> {
-    let id = counter.id().map_err(|error| Failure::Counter(error, 0))?;
-    let only = (layout.sample_type & sample_type::ID == 0).then_some(id);
-    let sampler = counter.sampler(exponent).map_err(Failure::Ring)?;
-    Ok(Ring { counter, sampler, cpu, only, layout })
+/// Maps a counter's ring buffer of 2^`order` pages.
+fn map_ring(counter: Counter, order: u8, cpu: u32, layout: Layout) -> Result<Ring, OpenError> {
+    let id = counter.id().map_err(|error| OpenError::Counter(error, 0))?;
+    let counter_id = (layout.sample_type & sample_type::ID == 0).then_some(id);
+    let sampler = counter.sampler(order).map_err(OpenError::Ring)?;
+    Ok(Ring { counter, sampler, cpu, counter_id, layout })
 }
 
-fn counter(
+fn open_counter(
     event: impl TryInto<perf_event_open::event::Event, Error = io::Error> + Clone,
-    whose: Whose<'_>,
+    scope: Scope<'_>,
     cpu: u32,
     options: &mut Opts,
 ) -> io::Result<Counter> {
-    let open = |options: &Opts| match whose {
-        Whose::Everybody => Counter::new(event.clone(), (Proc::ALL, Cpu(cpu)), options),
-        Whose::Cgroup(folder) => Counter::new(event.clone(), (Cgroup(folder), Cpu(cpu)), options),
-        Whose::Task(task) | Whose::Thread(task) => Counter::new(event.clone(), (Proc(task), Cpu(cpu)), options),
+    let open = |options: &Opts| match scope {
+        Scope::System => Counter::new(event.clone(), (Proc::ALL, Cpu(cpu)), options),
+        Scope::Cgroup(directory) => Counter::new(event.clone(), (Cgroup(directory), Cpu(cpu)), options),
+        Scope::TaskAndChildren(task) | Scope::Thread(task) => {
+            Counter::new(event.clone(), (Proc(task), Cpu(cpu)), options)
+        }
     };
     match open(options) {
-        // Before Linux 6.0 a counter does not tell its losses.
+        // Before Linux 6.0 a counter cannot report the records that it lost.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) && options.stat_format.lost_records => {
             options.stat_format.lost_records = false;
             open(options)
@@ -251,6 +264,7 @@ fn counter(
     }
 }
 
+/// Raises the soft limit of open files to the hard limit: each counter is a file.
 fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

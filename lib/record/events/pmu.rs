@@ -1,4 +1,5 @@
-//! Events that the kernel describes in its file systems: those of a performance monitoring unit, and tracepoints.
+//! Events that the kernel describes in its file systems: those of performance monitoring units (PMUs) in sysfs, and
+//! tracepoints in tracefs.
 
 use std::fs;
 use std::io;
@@ -8,49 +9,55 @@ use perf_event_open::event::dp::DynamicPmu;
 
 use crate::Error;
 
-/// Where the units stand.
+/// The directory of all PMUs.
 pub const DEVICES: &str = "/sys/bus/event_source/devices";
 
-/// Where tracepoints may stand.
-const TRACING: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// Where tracefs may be mounted.
+const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// The event that a unit makes of terms such as `event=0x3c,umask=1`, or of the name of one that it knows.
+/// Returns the event of a PMU that terms such as `event=0x3c,umask=1` describe. A term may also be the name of an event that
+/// the PMU lists.
 ///
 /// # Errors
-/// [`Error::System`] if the machine has no such unit, [`Error::Invalid`] if the unit has no such term.
-pub fn event(devices: &Path, unit: &str, terms: &str) -> Result<DynamicPmu, Error> {
-    let folder = devices.join(unit);
-    let ty = fs::read_to_string(folder.join("type")).ok().filter(|_| !unit.is_empty() && !unit.contains('.'));
+/// [`Error::System`] if the machine has no such PMU, [`Error::Invalid`] if the PMU has no such term.
+pub fn parse_event(devices: &Path, pmu: &str, terms: &str) -> Result<DynamicPmu, Error> {
+    let directory = devices.join(pmu);
+    let ty = fs::read_to_string(directory.join("type")).ok().filter(|_| !pmu.is_empty() && !pmu.contains('.'));
     let ty = ty.and_then(|ty| ty.trim().parse().ok());
     let Some(ty) = ty else {
-        return Err(Error::System(format!("this machine has no {unit} to count with; it has {}", names(devices))));
+        let known = list_names(devices);
+        return Err(Error::System(format!("-e {pmu}/{terms}/: this machine has no PMU {pmu}; it has {known}")));
     };
     let mut event = DynamicPmu { ty, config: 0, config1: 0, config2: 0, config3: 0 };
     for term in terms.split(',') {
         let (name, value) = term.split_once('=').unwrap_or((term, ""));
-        let known = format!("it has {}", names(&folder.join(if value.is_empty() { "events" } else { "format" })));
-        let wrong = || Error::Invalid(format!("{unit} does not know {term}; {known}"));
+        let invalid = || {
+            let (kind, folder) = if value.is_empty() { ("events", "events") } else { ("terms", "format") };
+            let known = list_names(&directory.join(folder));
+            Error::Invalid(format!("-e {pmu}/{terms}/: {pmu} does not accept {term}; its {kind} are {known}"))
+        };
         if name.contains(['/', '.']) {
-            return Err(wrong());
+            return Err(invalid());
         }
-        // The name of an event stands for terms.
-        match fs::read_to_string(folder.join("events").join(name)) {
+        // The file of a named event contains its terms.
+        match fs::read_to_string(directory.join("events").join(name)) {
             Ok(inner) if value.is_empty() => {
-                inner.trim().split(',').try_for_each(|term| set(&mut event, &folder, term)).ok_or_else(wrong)?;
+                let mut inner = inner.trim().split(',');
+                inner.try_for_each(|term| set_term(&mut event, &directory, term)).ok_or_else(invalid)?;
             }
-            _ => set(&mut event, &folder, term).ok_or_else(wrong)?,
+            _ => set_term(&mut event, &directory, term).ok_or_else(invalid)?,
         }
     }
     Ok(event)
 }
 
-/// Sets a term's bits as the unit's format says: `config:0-7,32`.
-fn set(event: &mut DynamicPmu, folder: &Path, term: &str) -> Option<()> {
+/// Sets the bits of a term, which the PMU's `format` directory describes: `config:0-7,32`.
+fn set_term(event: &mut DynamicPmu, directory: &Path, term: &str) -> Option<()> {
     let (name, value) = term.split_once('=').unwrap_or((term, "1"));
-    let mut value = number(value)?;
+    let mut value = parse_number(value)?;
     let format = match name {
         "config" | "config1" | "config2" => format!("{name}:0-63"),
-        _ => fs::read_to_string(folder.join("format").join(name)).ok()?,
+        _ => fs::read_to_string(directory.join("format").join(name)).ok()?,
     };
     let (word, bits) = format.trim().split_once(':')?;
     let word = match word {
@@ -71,57 +78,58 @@ fn set(event: &mut DynamicPmu, folder: &Path, term: &str) -> Option<()> {
     (value == 0).then_some(())
 }
 
-fn number(text: &str) -> Option<u64> {
+fn parse_number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
     }
 }
 
-/// The type of the events of a unit, if there is such a unit.
-pub fn unit(name: &str) -> Option<u32> {
-    fs::read_to_string(Path::new(DEVICES).join(name).join("type")).ok()?.trim().parse().ok()
+/// Returns the event type of a PMU (`perf_event_attr::type`) if the kernel has that PMU.
+pub fn event_type(pmu: &str) -> Option<u32> {
+    fs::read_to_string(Path::new(DEVICES).join(pmu).join("type")).ok()?.trim().parse().ok()
 }
 
-fn names(folder: &Path) -> String {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+/// Lists the files of a directory, for a message.
+fn list_names(directory: &Path) -> String {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort_unstable();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// The number of a tracepoint.
+/// Returns the ID of a tracepoint.
 ///
 /// # Errors
 /// [`Error::Usage`] if no tracepoint has that name, [`Error::System`] if tracefs cannot be read.
-pub fn tracepoint(subsystem: &str, event: &str) -> Result<u64, Error> {
-    let id = tracepoint_file(subsystem, event, "id")?;
-    id.trim().parse().map_err(|_| Error::System(format!("tracepoint {subsystem}:{event} has no number")))
+pub fn tracepoint_id(subsystem: &str, event: &str) -> Result<u64, Error> {
+    let id = read_tracepoint_file(subsystem, event, "id")?;
+    id.trim().parse().map_err(|_| Error::System(format!("tracepoint {subsystem}:{event} has no ID")))
 }
 
-/// A file that describes a tracepoint.
+/// Reads one of the files that describe a tracepoint, such as `id` or `format`.
 ///
 /// # Errors
 /// [`Error::Usage`] if no tracepoint has that name, [`Error::System`] if tracefs cannot be read.
-pub fn tracepoint_file(subsystem: &str, event: &str, file: &str) -> Result<String, Error> {
+pub fn read_tracepoint_file(subsystem: &str, event: &str, file: &str) -> Result<String, Error> {
     let name = format!("{subsystem}:{event}");
     if [subsystem, event].iter().any(|part| part.is_empty() || part.contains(['/', '.'])) {
-        return Err(Error::Usage(format!("no event is called {name}")));
+        return Err(Error::Usage(format!("-e {name}: no such event")));
     }
-    let mut refused = false;
-    for folder in TRACING.map(|folder| Path::new(folder).join("events")) {
-        match fs::read_to_string(folder.join(subsystem).join(event).join(file)) {
+    let mut permission_denied = false;
+    for events in TRACEFS.map(|mount| Path::new(mount).join("events")) {
+        match fs::read_to_string(events.join(subsystem).join(event).join(file)) {
             Ok(text) => return Ok(text),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused = true,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => permission_denied = true,
             Err(_) => {}
         }
     }
-    let is_mounted = TRACING.iter().any(|folder| Path::new(folder).join("events").exists());
-    Err(match (refused, is_mounted) {
-        (true, _) => Error::System(format!("only root may look up tracepoints such as {name}")),
-        (false, true) => Error::Usage(format!("this kernel has no tracepoint {name}")),
+    let is_mounted = TRACEFS.iter().any(|mount| Path::new(mount).join("events").exists());
+    Err(match (permission_denied, is_mounted) {
+        (true, _) => Error::System(format!("-e {name}: only root may look up tracepoints; use sudo")),
+        (false, true) => Error::Usage(format!("-e {name}: this kernel has no such tracepoint")),
         (false, false) => Error::System(format!(
-            "tracepoints such as {name} need tracefs: sudo mount -t tracefs tracefs /sys/kernel/tracing"
+            "-e {name}: tracefs is not mounted; run: sudo mount -t tracefs tracefs /sys/kernel/tracing"
         )),
     })
 }
@@ -131,9 +139,9 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn a_unit_says_how_its_events_are_written() {
+    fn encodes_terms_as_the_pmu_describes_them() {
         let devices = tempfile::tempdir().unwrap();
-        let unit = devices.path().join("cpu");
+        let directory = devices.path().join("cpu");
         for (name, text) in [
             ("type", "4\n"),
             ("format/event", "config:0-7\n"),
@@ -142,20 +150,20 @@ mod tests {
             ("format/any", "config:21\n"),
             ("events/cache-misses", "event=0x2e,umask=0x41\n"),
         ] {
-            let path = unit.join(name);
+            let path = directory.join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let event = |unit: &str, terms: &str| super::event(devices.path(), unit, terms);
-        let words = |terms: &str| event("cpu", terms).map(|event| (event.ty, event.config, event.config1)).unwrap();
-        assert_eq!(words("event=0x3c,umask=1"), (4, 0x13c, 0));
-        assert_eq!(words("cache-misses,any"), (4, 0x20412e, 0));
-        assert_eq!(words("split=17"), (4, 0, 1 << 60 | 1));
-        assert_eq!(words("config=0xffffffffffffffff"), (4, u64::MAX, 0));
-        let refusal = |unit, terms| event(unit, terms).unwrap_err().to_string();
-        assert!(refusal("cpu", "event=0x100").contains("cpu does not know event=0x100"));
-        assert!(refusal("cpu", "evnt=1").ends_with("it has any, event, split, umask"));
-        assert!(refusal("gpu", "event=1").ends_with("this machine has no gpu to count with; it has cpu"));
+        let event = |pmu: &str, terms: &str| super::parse_event(devices.path(), pmu, terms);
+        let configs = |terms: &str| event("cpu", terms).map(|event| (event.ty, event.config, event.config1)).unwrap();
+        assert_eq!(configs("event=0x3c,umask=1"), (4, 0x13c, 0));
+        assert_eq!(configs("cache-misses,any"), (4, 0x20412e, 0));
+        assert_eq!(configs("split=17"), (4, 0, 1 << 60 | 1));
+        assert_eq!(configs("config=0xffffffffffffffff"), (4, u64::MAX, 0));
+        let error = |pmu, terms| event(pmu, terms).unwrap_err().to_string();
+        assert!(error("cpu", "event=0x100").contains("cpu does not accept event=0x100"));
+        assert!(error("cpu", "evnt=1").ends_with("its terms are any, event, split, umask"));
+        assert!(error("gpu", "event=1").ends_with("-e gpu/event=1/: this machine has no PMU gpu; it has cpu"));
         assert!(event("../devices/cpu", "event=1").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The events that can be counted, by the names that perf gives them.
+//! Parses event names as perf spells them: `cycles:u`, `page-faults`, `sched:sched_switch`, `cpu/event=0x3c/`.
 
 use std::path::Path;
 
@@ -7,43 +7,43 @@ use perf_event_open::event::dp::DynamicPmu;
 
 use super::pmu;
 use super::uprobe::Uprobe;
+use super::value::SampleValue;
 use crate::Error;
 use crate::bytes::parse_hex;
-use crate::record::events::value::SampleValue;
 
-/// An event that can be counted, and where.
+/// An event to count, and where to count it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventSpec {
     name: String,
-    event: DynamicPmu,
-    /// Where it is not counted.
+    config: DynamicPmu,
+    /// Contexts in which the event is not counted.
     pub excluded: Excluded,
-    /// What it adds up to, if not to its number.
-    pub quantity: Option<SampleValue>,
-    /// The file whose code it is in, if it is a call.
+    /// The value to sum up instead of counting samples.
+    pub value: Option<SampleValue>,
+    /// The probed function, if the event is its calls.
     uprobe: Option<Uprobe>,
-    /// How near to the cause a sample must be taken: 0 to 3, as `precise_ip` has it.
+    /// How precisely a sample must name the instruction that caused it: 0 to 3, as in `perf_event_attr::precise_ip`.
     pub precise: u8,
 }
 
-/// Where an event is not counted.
+/// Contexts in which an event is not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Excluded {
-    /// In programs.
+    /// User space.
     pub user: bool,
-    /// In the kernel.
+    /// The kernel.
     pub kernel: bool,
 }
 
-/// `enum perf_type_id`.
-const HARDWARE: u32 = 0;
-const SOFTWARE: u32 = 1;
-const TRACEPOINT: u32 = 2;
-const CACHE: u32 = 3;
-const RAW: u32 = 4;
+/// Event types: `enum perf_type_id`.
+const TYPE_HARDWARE: u32 = 0;
+const TYPE_SOFTWARE: u32 = 1;
+const TYPE_TRACEPOINT: u32 = 2;
+const TYPE_CACHE: u32 = 3;
+const TYPE_RAW: u32 = 4;
 
-/// By name and other name: `enum perf_sw_ids`.
-const SOFTWARE_NAMES: [(&str, &str, u64); 10] = [
+/// Names, aliases (empty if none) and numbers of software events: `enum perf_sw_ids`.
+const SOFTWARE_EVENTS: [(&str, &str, u64); 10] = [
     ("cpu-clock", "", 0),
     ("task-clock", "", 1),
     ("page-faults", "faults", 2),
@@ -55,8 +55,8 @@ const SOFTWARE_NAMES: [(&str, &str, u64); 10] = [
     ("emulation-faults", "", 8),
     ("cgroup-switches", "", 11),
 ];
-/// `enum perf_hw_id`.
-const HARDWARE_NAMES: [(&str, &str, u64); 10] = [
+/// Names, aliases and numbers of hardware events: `enum perf_hw_id`.
+const HARDWARE_EVENTS: [(&str, &str, u64); 10] = [
     ("cycles", "cpu-cycles", 0),
     ("instructions", "", 1),
     ("cache-references", "", 2),
@@ -68,165 +68,160 @@ const HARDWARE_NAMES: [(&str, &str, u64); 10] = [
     ("stalled-cycles-backend", "idle-cycles-backend", 8),
     ("ref-cycles", "", 9),
 ];
-/// `enum perf_hw_cache_id`, in order; then what is done, and whether it missed.
+/// Caches in the order of `enum perf_hw_cache_id`.
 const CACHES: [&str; 7] = ["L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"];
+/// Accesses of a cache: the operation (`enum perf_hw_cache_op_id`) times two, plus one for misses.
 const ACCESSES: [(&str, u64); 6] =
     [("loads", 0), ("load-misses", 1), ("stores", 2), ("store-misses", 3), ("prefetches", 4), ("prefetch-misses", 5)];
 
 impl EventSpec {
-    /// The CPU's own clock: what is counted where nothing else is asked for.
+    /// Returns the CPU cycles event, the default if the machine counts it.
     pub fn cycles() -> Self {
-        Self::new("cycles", HARDWARE, 0)
+        Self::new("cycles", TYPE_HARDWARE, 0)
     }
 
-    /// The kernel's clock: what is counted where the machine has no counters, as most virtual ones.
+    /// Returns the kernel's CPU clock event, the default if the machine has no counters, as most virtual machines.
     pub fn cpu_clock() -> Self {
-        Self::new("cpu-clock", SOFTWARE, 0)
+        Self::new("cpu-clock", TYPE_SOFTWARE, 0)
     }
 
-    /// A thread leaves its CPU.
+    /// Returns the event of a thread that leaves its CPU.
     pub fn context_switches() -> Self {
-        Self::new("context-switches", SOFTWARE, 3)
+        Self::new("context-switches", TYPE_SOFTWARE, 3)
     }
 
-    /// Nothing: `PERF_COUNT_SW_DUMMY`.
+    /// Returns the event that never happens, `PERF_COUNT_SW_DUMMY`.
     pub(in crate::record) fn dummy() -> Self {
-        Self::new("dummy", SOFTWARE, 9)
+        Self::new("dummy", TYPE_SOFTWARE, 9)
     }
 
     fn new(name: &str, ty: u32, config: u64) -> Self {
-        let event = DynamicPmu { ty, config, config1: 0, config2: 0, config3: 0 };
+        let config = DynamicPmu { ty, config, config1: 0, config2: 0, config3: 0 };
         let (name, excluded) = (name.to_owned(), Excluded::default());
-        Self { name, event, excluded, quantity: None, uprobe: None, precise: 0 }
+        Self { name, config, excluded, value: None, uprobe: None, precise: 0 }
     }
 
-    /// The event of that name; behind a colon where to count it and how precisely, as in `cycles:up`.
+    /// Parses the name of an event. Modifiers after a colon say where it is counted and how precisely, as in `cycles:up`.
     ///
     /// # Errors
-    /// [`Error::Usage`] with the names that there are, [`Error::System`] where the machine has none of that name.
-    pub fn named(name: &str) -> Result<Self, Error> {
+    /// [`Error::Usage`] if the name is malformed or unknown, [`Error::System`] if the kernel or machine lacks the event,
+    /// [`Error::Invalid`] if its PMU or program does not have what the name says.
+    pub fn parse(name: &str) -> Result<Self, Error> {
         if name.is_empty() {
-            return Err(Error::Usage("-e: an event has no name".to_owned()));
+            return Err(Error::Usage("-e: an event name is empty".to_owned()));
         }
-        if let Some(place) = name.strip_prefix("uprobe:") {
-            return Self::call(name, Uprobe::parse(place)?);
+        if let Some(probe) = name.strip_prefix("uprobe:") {
+            return Self::from_uprobe(name, Uprobe::parse(probe)?);
         }
-        let failure = match Self::without_modifiers(name) {
-            Ok(metric) => return Ok(metric),
-            Err(failure) => failure,
+        let error = match Self::parse_without_modifiers(name) {
+            Ok(spec) => return Ok(spec),
+            Err(error) => error,
         };
-        // What stands behind a PMU's last slash needs no colon.
+        // Modifiers after the last slash of a PMU's event need no colon.
         let after_slash = name.rfind('/').filter(|slash| slash + 1 < name.len()).map(|slash| slash + 1);
         let (event, modifiers) = match (name.rsplit_once(':'), after_slash) {
             (_, Some(end)) => name.split_at(end),
             (Some(parts), None) => parts,
-            (None, None) => return Err(failure),
+            (None, None) => return Err(error),
         };
-        let Some((excluded, precise)) = read_modifiers(modifiers) else {
-            let is_known = Self::without_modifiers(event).is_ok_and(|metric| metric.event.ty != TRACEPOINT);
-            let what = format!("-e {name}: behind the event stand u, k and up to three p, not {modifiers}");
-            return Err(if is_known { Error::Usage(what) } else { failure });
+        let Some((excluded, precise)) = parse_modifiers(modifiers) else {
+            let is_known = Self::parse_without_modifiers(event).is_ok_and(|spec| spec.config.ty != TYPE_TRACEPOINT);
+            let what = format!("-e {name}: unknown modifier {modifiers}; allowed are u, k and up to three p");
+            return Err(if is_known { Error::Usage(what) } else { error });
         };
-        Ok(Self { name: name.to_owned(), excluded, precise, ..Self::without_modifiers(event)? })
+        Ok(Self { name: name.to_owned(), excluded, precise, ..Self::parse_without_modifiers(event)? })
     }
 
-    /// Calls of a function.
-    fn call(name: &str, uprobe: Uprobe) -> Result<Self, Error> {
-        let ty = pmu::unit("uprobe").ok_or_else(|| Error::System("this kernel has no uprobes".to_owned()))?;
-        let mut metric = Self::new(name, ty, 0);
-        metric.event.config2 = uprobe.offset;
-        metric.quantity = uprobe.argument.map(SampleValue::Argument);
-        metric.uprobe = Some(uprobe);
-        Ok(metric)
+    /// Creates the event of calls of a function.
+    fn from_uprobe(name: &str, uprobe: Uprobe) -> Result<Self, Error> {
+        let no_uprobes = || Error::System(format!("-e {name}: this kernel does not support uprobes"));
+        let ty = pmu::event_type("uprobe").ok_or_else(no_uprobes)?;
+        let mut spec = Self::new(name, ty, 0);
+        spec.config.config2 = uprobe.offset;
+        spec.value = uprobe.argument.map(SampleValue::Argument);
+        spec.uprobe = Some(uprobe);
+        Ok(spec)
     }
 
-    /// The events of several lists, each once; with a field that weighs them, where there is one.
+    /// Parses several comma-separated lists of events. `weight_field` is the tracepoint field to sum up.
     ///
     /// # Errors
-    /// Those of [`EventSpec::named`] and of the field, [`Error::Usage`].
-    pub fn lists(lists: &[String], field: Option<&str>) -> Result<Vec<Self>, Error> {
-        let lists = lists.iter().map(|events| Self::list(events));
-        let mut metrics = lists.collect::<Result<Vec<_>, _>>()?.concat();
-        if let Some(field) = field {
-            let [metric] = &mut metrics[..] else {
-                let what = "--weight-field is for one tracepoint: -e SUBSYSTEM:EVENT";
-                return Err(Error::Usage(what.to_owned()));
+    /// Those of [`EventSpec::parse`] and [`SampleValue::lookup_field`]; [`Error::Usage`] if an event is given twice, or a field
+    /// for other than one event.
+    pub fn parse_lists(lists: &[String], weight_field: Option<&str>) -> Result<Vec<Self>, Error> {
+        let lists = lists.iter().map(|list| Self::parse_list(list));
+        let mut specs = lists.collect::<Result<Vec<_>, _>>()?.concat();
+        if let Some(field) = weight_field {
+            let [spec] = &mut specs[..] else {
+                let what = format!("--weight-field {field} needs exactly one event, a tracepoint: -e SUBSYSTEM:EVENT");
+                return Err(Error::Usage(what));
             };
-            metric.quantity = Some(SampleValue::field(metric.name(), field)?);
+            spec.value = Some(SampleValue::lookup_field(spec.name(), field)?);
         }
-        for (number, metric) in metrics.iter().enumerate() {
-            if metrics[..number].iter().any(|other| other.name() == metric.name()) {
-                return Err(Error::Usage(format!("-e {} stands there twice", metric.name())));
+        for (index, spec) in specs.iter().enumerate() {
+            if specs[..index].iter().any(|other| other.name() == spec.name()) {
+                return Err(Error::Usage(format!("-e {}: given more than once", spec.name())));
             }
         }
-        Ok(metrics)
+        Ok(specs)
     }
 
-    /// Several events, with commas between them.
-    fn list(text: &str) -> Result<Vec<Self>, Error> {
-        let (mut events, mut start, mut inside) = (Vec::new(), 0, false);
-        for (at, letter) in text.char_indices() {
-            // A comma between slashes belongs to the event, but for those of a path.
-            inside ^= letter == '/' && !text[start..].starts_with("uprobe:");
-            if letter == ',' && !inside {
-                events.push(&text[start..at]);
-                start = at + 1;
+    fn parse_list(list: &str) -> Result<Vec<Self>, Error> {
+        let (mut names, mut start, mut in_terms) = (Vec::new(), 0, false);
+        for (index, character) in list.char_indices() {
+            // A comma between slashes separates the terms of a PMU's event. The slashes of a uprobe are those of its path.
+            in_terms ^= character == '/' && !list[start..].starts_with("uprobe:");
+            if character == ',' && !in_terms {
+                names.push(&list[start..index]);
+                start = index + 1;
             }
         }
-        events.push(&text[start..]);
-        events.into_iter().map(Self::named).collect()
+        names.push(&list[start..]);
+        names.into_iter().map(Self::parse).collect()
     }
 
-    fn without_modifiers(name: &str) -> Result<Self, Error> {
-        let known = |names: &[(&str, &str, u64)]| {
-            names.iter().find(|(known, other, _)| *known == name || (*other == name && !name.is_empty())).map(|k| k.2)
-        };
-        if let Some(config) = known(&SOFTWARE_NAMES) {
-            return Ok(Self::new(name, SOFTWARE, config));
+    fn parse_without_modifiers(name: &str) -> Result<Self, Error> {
+        if let Some(config) = find_number(&SOFTWARE_EVENTS, name) {
+            return Ok(Self::new(name, TYPE_SOFTWARE, config));
         }
-        if let Some(config) = known(&HARDWARE_NAMES) {
-            return Ok(Self::new(name, HARDWARE, config));
+        if let Some(config) = find_number(&HARDWARE_EVENTS, name) {
+            return Ok(Self::new(name, TYPE_HARDWARE, config));
         }
-        if let Some(config) = cache(name) {
-            return Ok(Self::new(name, CACHE, config));
+        if let Some(config) = parse_cache_event(name) {
+            return Ok(Self::new(name, TYPE_CACHE, config));
         }
         if let Some(config) =
             name.strip_prefix('r').filter(|hex| hex.len() >= 2).and_then(|hex| parse_hex(hex.as_bytes()))
         {
-            return Ok(Self::new(name, RAW, config));
+            return Ok(Self::new(name, TYPE_RAW, config));
         }
         if let Some((pmu, terms)) = name.strip_suffix('/').and_then(|name| name.split_once('/')) {
-            let event = pmu::event(Path::new(pmu::DEVICES), pmu, terms)?;
-            return Ok(Self { event, ..Self::new(name, 0, 0) });
+            let config = pmu::parse_event(Path::new(pmu::DEVICES), pmu, terms)?;
+            return Ok(Self { config, ..Self::new(name, 0, 0) });
         }
         if let Some((subsystem, event)) = name.split_once(':') {
-            return Ok(Self::new(name, TRACEPOINT, pmu::tracepoint(subsystem, event)?));
+            return Ok(Self::new(name, TYPE_TRACEPOINT, pmu::tracepoint_id(subsystem, event)?));
         }
-        let known = SOFTWARE_NAMES.iter().chain(&HARDWARE_NAMES).map(|known| known.0).collect::<Vec<_>>().join(", ");
-        let others = "L1-dcache-load-misses and the like, rNNN, cpu/event=0xNN,umask=0xNN/, sched:sched_switch";
-        Err(Error::Usage(format!("no event is called {name}; known are {known}, {others}")))
+        let known = SOFTWARE_EVENTS.iter().chain(&HARDWARE_EVENTS).map(|known| known.0).collect::<Vec<_>>().join(", ");
+        let forms = "L1-dcache-load-misses and similar, rNNN, cpu/event=0xNN,umask=0xNN/, sched:sched_switch";
+        Err(Error::Usage(format!("-e {name}: no such event; known are {known}, {forms}")))
     }
 
-    /// Its name.
+    /// Returns the event's name, as the user gave it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it is calls of a function.
-    pub fn is_call(&self) -> bool {
+    /// True if the event is the calls of a function.
+    pub fn is_uprobe(&self) -> bool {
         self.uprobe.is_some()
     }
 
-    /// Whether it takes the CPU's own counters.
-    pub fn is_hardware(&self) -> bool {
-        !matches!(self.event.ty, SOFTWARE | TRACEPOINT) && self.uprobe.is_none()
-    }
-
-    /// Whether each one is something by itself, as a fault, a switch or a call is, and is not a measure of time.
+    /// True if each occurrence matters by itself, such as a page fault, a switch or a call. False for measures of time.
     pub fn is_discrete(&self) -> bool {
-        match self.event.ty {
-            TRACEPOINT => true,
-            SOFTWARE => self.event.config > 1,
+        match self.config.ty {
+            TYPE_TRACEPOINT => true,
+            TYPE_SOFTWARE => self.config.config > 1,
             _ => self.uprobe.is_some(),
         }
     }
@@ -235,26 +230,32 @@ impl EventSpec {
 impl TryFrom<&EventSpec> for Event {
     type Error = std::io::Error;
 
-    fn try_from(metric: &EventSpec) -> Result<Self, Self::Error> {
-        let mut event = metric.event.clone();
-        if let Some(uprobe) = &metric.uprobe {
-            // The kernel reads the path while the event is opened, which the metric outlives.
-            event.config1 = uprobe.path.as_ptr() as u64;
+    fn try_from(spec: &EventSpec) -> Result<Self, Self::Error> {
+        let mut config = spec.config.clone();
+        if let Some(uprobe) = &spec.uprobe {
+            // The kernel reads the path while the event is opened, and `spec` outlives that.
+            config.config1 = uprobe.path.as_ptr() as u64;
         }
-        (&event).try_into()
+        (&config).try_into()
     }
 }
 
-/// Reads `L1-dcache-load-misses`: cache, access, result.
-fn cache(name: &str) -> Option<u64> {
+/// Finds the number of an event by its name or alias.
+fn find_number(events: &[(&str, &str, u64)], name: &str) -> Option<u64> {
+    let is_match = |(known, alias, _): &&(&str, &str, u64)| *known == name || (*alias == name && !name.is_empty());
+    events.iter().find(is_match).map(|(.., number)| *number)
+}
+
+/// Parses the name of a cache event, such as `L1-dcache-load-misses`, into cache, operation and result.
+fn parse_cache_event(name: &str) -> Option<u64> {
     let (index, rest) =
         CACHES.iter().enumerate().find_map(|(index, cache)| Some((index, name.strip_prefix(cache)?)))?;
     let (_, access) = ACCESSES.iter().find(|(access, _)| rest.strip_prefix('-') == Some(access))?;
     Some(index as u64 | (access / 2) << 8 | (access % 2) << 16)
 }
 
-/// Reads `u`, `k` and up to three `p`: what is named alone is counted.
-fn read_modifiers(letters: &str) -> Option<(Excluded, u8)> {
+/// Parses the modifiers `u`, `k` and up to three `p`. With `u` or `k` alone, the event is only counted there.
+fn parse_modifiers(letters: &str) -> Option<(Excluded, u8)> {
     let precise = letters.matches('p').count();
     if letters.is_empty() || precise > 3 || !letters.chars().all(|letter| "ukp".contains(letter)) {
         return None;
@@ -266,42 +267,44 @@ fn read_modifiers(letters: &str) -> Option<(Excluded, u8)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CACHE, EventSpec, Excluded, HARDWARE, RAW, SOFTWARE};
+    use super::{EventSpec, Excluded, TYPE_CACHE, TYPE_HARDWARE, TYPE_RAW, TYPE_SOFTWARE};
 
-    fn config(name: &str) -> (u32, u64) {
-        let event = EventSpec::named(name).unwrap().event;
-        (event.ty, event.config)
+    fn type_and_config(name: &str) -> (u32, u64) {
+        let config = EventSpec::parse(name).unwrap().config;
+        (config.ty, config.config)
     }
 
     #[test]
-    fn events_are_known_by_perfs_names() {
-        assert_eq!(config("faults"), (SOFTWARE, 2));
-        assert_eq!(config("cpu-cycles"), (HARDWARE, 0));
-        assert_eq!(config("L1-dcache-load-misses"), (CACHE, 1 << 16));
-        assert_eq!(config("dTLB-stores"), (CACHE, 3 | 1 << 8));
-        assert_eq!(config("LLC-prefetches"), (CACHE, 2 | 2 << 8));
-        assert_eq!(config("branch-loads"), (CACHE, 5));
-        assert_eq!(config("branch-misses"), (HARDWARE, 5));
-        assert_eq!(config("r1a8"), (RAW, 0x1a8));
+    fn parses_names_as_perf_spells_them() {
+        assert_eq!(type_and_config("faults"), (TYPE_SOFTWARE, 2));
+        assert_eq!(type_and_config("cpu-cycles"), (TYPE_HARDWARE, 0));
+        assert_eq!(type_and_config("L1-dcache-load-misses"), (TYPE_CACHE, 1 << 16));
+        assert_eq!(type_and_config("dTLB-stores"), (TYPE_CACHE, 3 | 1 << 8));
+        assert_eq!(type_and_config("LLC-prefetches"), (TYPE_CACHE, 2 | 2 << 8));
+        assert_eq!(type_and_config("branch-loads"), (TYPE_CACHE, 5));
+        assert_eq!(type_and_config("branch-misses"), (TYPE_HARDWARE, 5));
+        assert_eq!(type_and_config("r1a8"), (TYPE_RAW, 0x1a8));
         for unknown in ["", "r", "rx1", "cykles", "cycles:x", "cycles:pppp", "cycles:", "L1-dcache-lords", "r+1"] {
-            assert!(EventSpec::named(unknown).is_err(), "{unknown}");
+            assert!(EventSpec::parse(unknown).is_err(), "{unknown}");
         }
     }
 
     #[test]
-    fn modifiers_say_where_and_how_precisely() {
-        let of = |name| EventSpec::named(name).map(|metric| (metric.excluded, metric.precise)).unwrap();
+    fn parses_modifiers() {
+        let modifiers = |name| EventSpec::parse(name).map(|spec| (spec.excluded, spec.precise)).unwrap();
         let (user, kernel) = (Excluded { user: false, kernel: true }, Excluded { user: true, kernel: false });
-        assert_eq!(of("cycles"), (Excluded::default(), 0));
-        assert_eq!(of("cycles:u"), (user, 0));
-        assert_eq!(of("cycles:kpp"), (kernel, 2));
-        assert_eq!(of("cycles:uk"), (Excluded::default(), 0));
-        assert_eq!(EventSpec::named("cycles:u").unwrap().name(), "cycles:u");
+        assert_eq!(modifiers("cycles"), (Excluded::default(), 0));
+        assert_eq!(modifiers("cycles:u"), (user, 0));
+        assert_eq!(modifiers("cycles:kpp"), (kernel, 2));
+        assert_eq!(modifiers("cycles:uk"), (Excluded::default(), 0));
+        assert_eq!(EventSpec::parse("cycles:u").unwrap().name(), "cycles:u");
     }
 
     #[test]
-    fn events_are_listed_with_commas() {
-        let names = |text| EventSpec::list(text).map(|all| all.iter().map(|m| m.name().to_owned()).collect::<Vec<_>>());
+    fn parses_comma_separated_lists() {
+        let names = |text| {
+            EventSpec::parse_list(text).map(|all| all.iter().map(|spec| spec.name().to_owned()).collect::<Vec<_>>())
+        };
         assert_eq!(names("cycles,faults:u").unwrap(), ["cycles", "faults:u"]);
         assert!(names("cycles,,faults").is_err());
     }

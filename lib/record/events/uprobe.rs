@@ -12,118 +12,135 @@ use crate::perf::symbols::debug_file::DebugFileSearch;
 use crate::symbol_name::demangle::demangle;
 use crate::{Error, io_error_text};
 
-/// A place in a file at which an event is counted.
+/// How many functions a message lists.
+const MAX_LISTED: usize = 8;
+
+/// A probe at the first instruction of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uprobe {
-    /// The file.
+    /// The file that contains the function.
     pub path: CString,
-    /// Where in it.
+    /// The offset of the function's code in the file.
     pub offset: u64,
-    /// The argument that is added up, the first being 1.
+    /// The argument to sum up, the first being 1.
     pub argument: Option<u32>,
 }
 
 impl Uprobe {
-    /// Reads `PATH:SYMBOL[:ARGUMENT]`.
+    /// Parses `PATH:SYMBOL[:ARGUMENT]` and looks the symbol up in the file.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it is nothing of that kind, [`Error::Invalid`] if the file has no such function.
+    /// [`Error::Usage`] if the text is malformed, [`Error::Invalid`] if the file cannot be read or has no such function.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let wrong = || {
-            Error::Usage(format!("uprobe:{text} is not uprobe:PATH:SYMBOL[:ARGUMENT], such as uprobe:./app:parse:1"))
+        let malformed = || {
+            Error::Usage(format!(
+                "-e uprobe:{text}: expected uprobe:PATH:SYMBOL[:ARGUMENT], such as uprobe:./app:parse:1"
+            ))
         };
-        let (path, rest) = text.split_once(':').ok_or_else(wrong)?;
+        let (path, rest) = text.split_once(':').ok_or_else(malformed)?;
         let (symbol, argument) = match rest.rsplit_once(':') {
             Some((symbol, number)) if number.parse::<u32>().is_ok() => {
                 let argument = number.parse().ok().filter(|number| (1..=6).contains(number));
-                (symbol, Some(argument.ok_or_else(|| Error::Usage(format!("arguments are 1 to 6, and not {number}")))?))
+                let out_of_range =
+                    || Error::Usage(format!("-e uprobe:{text}: argument {number} is not between 1 and 6"));
+                (symbol, Some(argument.ok_or_else(out_of_range)?))
             }
             _ => (rest, None),
         };
         if path.is_empty() || symbol.is_empty() {
-            return Err(wrong());
+            return Err(malformed());
         }
-        let refused = |error: std::io::Error| Error::System(format!("{path}: {}", io_error_text(&error)));
-        let path = fs::canonicalize(path).map_err(refused)?;
-        let file = fs::read(&path).map_err(refused)?;
-        let offset = locate(&path, &file, symbol).map_err(|why| Error::Invalid(format!("{} {why}", path.display())))?;
-        let path = CString::new(path.into_os_string().into_encoded_bytes()).map_err(|_| wrong())?;
+        let unreadable = |error: std::io::Error| Error::Invalid(format!("{path}: {}", io_error_text(&error)));
+        let path = fs::canonicalize(path).map_err(unreadable)?;
+        let file = fs::read(&path).map_err(unreadable)?;
+        let offset =
+            find_offset(&path, &file, symbol).map_err(|what| Error::Invalid(format!("{} {what}", path.display())))?;
+        let path = CString::new(path.into_os_string().into_encoded_bytes()).map_err(|_| malformed())?;
         Ok(Self { path, offset, argument })
     }
 }
 
-/// Where in the file a function's code begins: one of its own, or one that only its debug file names.
-fn locate(path: &Path, file: &[u8], symbol: &str) -> Result<u64, String> {
-    let file = object::File::parse(file).map_err(|_| "is no program and no library".to_owned())?;
+/// Returns the offset of a function's code in a file. The symbol may be `0xADDRESS`, or only be known to the debug file.
+fn find_offset(path: &Path, file: &[u8], symbol: &str) -> Result<u64, String> {
+    let file = object::File::parse(file).map_err(|_| "is not an ELF program or library".to_owned())?;
     let address = match symbol.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16)) {
         Some(Ok(address)) => address,
         _ => {
             let found = DebugFileSearch::new(path, None, false).find_debug_file(&file);
             let debug_file = found.as_ref().and_then(|found| object::File::parse(&*found.bytes).ok());
-            let mut all = functions(&file);
-            all.extend(debug_file.iter().flat_map(functions));
-            find(&all, symbol.as_bytes())?
+            let mut functions = list_functions(&file);
+            functions.extend(debug_file.iter().flat_map(list_functions));
+            find_address(&functions, symbol.as_bytes())?
         }
     };
-    offset_of(&file, address).ok_or_else(|| format!("does not contain {symbol}"))
+    address_to_offset(&file, address).ok_or_else(|| format!("has no segment that contains {symbol}"))
 }
 
-/// A function: its address and name, and whether what stands there only chooses the function's code.
-type Function<'a> = (u64, &'a [u8], bool);
-
-fn functions<'a>(file: &object::File<'a>) -> Vec<Function<'a>> {
-    let function = |symbol: object::Symbol<'a, '_>| {
-        let is_function = symbol.kind() == SymbolKind::Text && !symbol.is_undefined();
-        let name = symbol.name_bytes().ok().filter(|name| is_function && !name.is_empty())?;
-        let chooses =
-            matches!(symbol.flags(), SymbolFlags::Elf { st_info, .. } if st_info.st_type() == elf::STT_GNU_IFUNC);
-        Some((symbol.address(), name, chooses))
-    };
-    file.symbols().chain(file.dynamic_symbols()).filter_map(function).collect()
+#[derive(Clone, Copy, Debug)]
+struct Function<'a> {
+    address: u64,
+    name: &'a [u8],
+    /// True if the code only selects the function's code at load time (`STT_GNU_IFUNC`).
+    is_ifunc: bool,
 }
 
-/// The address of the one function that has this name in the file, or shows it in a picture.
-fn find(functions: &[Function<'_>], wanted: &[u8]) -> Result<u64, String> {
-    let of = |is_it: &dyn Fn(&[u8]) -> bool| -> BTreeMap<u64, (&[u8], bool)> {
-        functions
-            .iter()
-            .filter(|(_, name, _)| is_it(name))
-            .map(|(at, name, chooses)| (*at, (*name, *chooses)))
-            .collect()
-    };
-    let exactly = of(&|name| name == wanted);
-    let found = if exactly.is_empty() { of(&|name| *demangle(name) == *wanted) } else { exactly };
+fn list_functions<'a>(file: &object::File<'a>) -> Vec<Function<'a>> {
+    file.symbols().chain(file.dynamic_symbols()).filter_map(|symbol| to_function(&symbol)).collect()
+}
+
+fn to_function<'a>(symbol: &object::Symbol<'a, '_>) -> Option<Function<'a>> {
+    let is_function = symbol.kind() == SymbolKind::Text && !symbol.is_undefined();
+    let name = symbol.name_bytes().ok().filter(|name| is_function && !name.is_empty())?;
+    let is_ifunc =
+        matches!(symbol.flags(), SymbolFlags::Elf { st_info, .. } if st_info.st_type() == elf::STT_GNU_IFUNC);
+    Some(Function { address: symbol.address(), name, is_ifunc })
+}
+
+/// Returns the address of the one function that has this symbol name, or, if none has, this demangled name.
+fn find_address(functions: &[Function<'_>], wanted: &[u8]) -> Result<u64, String> {
+    let exact = functions_by_address(functions, |name| name == wanted);
+    let found =
+        if exact.is_empty() { functions_by_address(functions, |name| *demangle(name) == *wanted) } else { exact };
     let shown = wanted.as_bstr();
-    match Vec::from_iter(&found)[..] {
+    match Vec::from_iter(found.values())[..] {
         [] => Err(format!("has no function {shown}")),
-        [(address, (_, false))] => Ok(*address),
-        [(_, (_, true))] => {
-            let begin = [b"__", wanted, b"_"].concat();
-            let variants = of(&|name| name.starts_with(&begin));
-            let variants = variants.values().filter(|(_, chooses)| !chooses);
-            let variants = listed(variants.map(|(name, _)| name.as_bstr().to_string()));
-            let such = if variants.is_empty() { String::new() } else { format!(", such as {variants}") };
-            Err(format!("chooses the code of {shown} when it is loaded (IFUNC); name the code{such}"))
+        [Function { address, is_ifunc: false, .. }] => Ok(*address),
+        [Function { is_ifunc: true, .. }] => {
+            let prefix = [b"__", wanted, b"_"].concat();
+            let variants = functions_by_address(functions, |name| name.starts_with(&prefix));
+            let variants = variants.values().filter(|function| !function.is_ifunc);
+            let variants = join_names(variants.map(|function| function.name.as_bstr().to_string()));
+            let examples = if variants.is_empty() { String::new() } else { format!(", such as {variants}") };
+            Err(format!("selects the code of {shown} at load time (IFUNC); name a variant{examples}"))
         }
         ref several => {
-            let each = several.iter().map(|(at, (name, _))| format!("{} at 0x{at:x}", name.as_bstr()));
-            Err(format!("has {} functions {shown}: {}", several.len(), listed(each)))
+            let each = several.iter().map(|function| format!("{} at {:#x}", function.name.as_bstr(), function.address));
+            let (count, names) = (several.len(), join_names(each));
+            Err(format!("has {count} functions {shown}; use a full symbol name or address of these: {names}"))
         }
     }
 }
 
-/// No more than a few, with commas between them.
-fn listed(all: impl Iterator<Item = String>) -> String {
-    let mut all: Vec<String> = all.collect();
-    if all.len() > 8 {
-        all.truncate(8);
-        all.push("…".to_owned());
-    }
-    all.join(", ")
+/// Returns the functions whose names match, one for each address.
+fn functions_by_address<'a>(
+    functions: &[Function<'a>],
+    is_match: impl Fn(&[u8]) -> bool,
+) -> BTreeMap<u64, Function<'a>> {
+    functions.iter().filter(|function| is_match(function.name)).map(|function| (function.address, *function)).collect()
 }
 
-/// Where in the file stands what is loaded to an address.
-fn offset_of(file: &object::File<'_>, address: u64) -> Option<u64> {
+/// Joins the first few names with commas.
+fn join_names(names: impl Iterator<Item = String>) -> String {
+    let mut names: Vec<String> = names.collect();
+    if names.len() > MAX_LISTED {
+        names.truncate(MAX_LISTED);
+        names.push("…".to_owned());
+    }
+    names.join(", ")
+}
+
+/// Returns the file offset of what is loaded to an address.
+fn address_to_offset(file: &object::File<'_>, address: u64) -> Option<u64> {
     file.segments().find_map(|segment| {
         let within = address.checked_sub(segment.address()).filter(|within| *within < segment.size())?;
         Some(segment.file_range().0 + within)
@@ -132,7 +149,7 @@ fn offset_of(file: &object::File<'_>, address: u64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Uprobe, find};
+    use super::{Function, Uprobe, find_address};
 
     #[inline(never)]
     fn probed(number: u32) -> u32 {
@@ -140,25 +157,25 @@ mod tests {
     }
 
     #[test]
-    fn a_function_is_found_in_its_file() {
+    fn finds_a_function_in_its_file() {
         let own = std::env::current_exe().unwrap().display().to_string();
         let probe = Uprobe::parse(&format!("{own}:main:2")).unwrap();
         assert!(probe.offset > 0 && probe.argument == Some(2), "{probe:?}");
         assert_eq!(Uprobe::parse(&format!("{own}:main")).unwrap().argument, None);
-        let refusal = |text: &str| Uprobe::parse(text).unwrap_err().to_string();
-        assert!(refusal(&format!("{own}:no_such")).ends_with("has no function no_such"));
-        assert!(refusal(&format!("{own}:main:7")).contains("arguments are 1 to 6"));
+        let error = |text: &str| Uprobe::parse(text).unwrap_err().to_string();
+        assert!(error(&format!("{own}:no_such")).ends_with("has no function no_such"));
+        assert!(error(&format!("{own}:main:7")).contains("argument 7 is not between 1 and 6"));
         let probed: fn(u32) -> u32 = probed;
         assert_eq!(std::hint::black_box(probed)(2), 723);
         let demangled = format!("{own}:fgkit::record::events::uprobe::tests::probed:1");
         assert!(Uprobe::parse(&demangled).unwrap().offset > 0);
-        assert!(refusal("/no/such:main").contains("/no/such: "));
-        assert!(refusal("main").contains("PATH:SYMBOL") && refusal("/x:").contains("PATH:SYMBOL"));
+        assert!(error("/no/such:main").contains("/no/such: "));
+        assert!(error("main").contains("PATH:SYMBOL") && error("/x:").contains("PATH:SYMBOL"));
     }
 
     #[test]
-    fn a_name_that_does_not_tell_one_function_is_refused_with_those_that_do() {
-        let symbols: [(u64, &str, bool); 9] = [
+    fn rejects_an_ambiguous_name_and_lists_the_functions() {
+        let functions = [
             (16, "parse", false),
             (32, "parse", false),
             (48, "_ZN3app4readEi", false),
@@ -168,20 +185,27 @@ mod tests {
             (96, "strlen", true),
             (112, "__strlen_avx2", false),
             (128, "__strlen_sse2", false),
-        ];
-        let functions = symbols.map(|(at, name, chooses)| (at, name.as_bytes(), chooses));
-        let find = |name: &str| find(&functions, name.as_bytes());
+        ]
+        .map(|(address, name, is_ifunc)| Function { address, name: name.as_bytes(), is_ifunc });
+        let find = |name: &str| find_address(&functions, name.as_bytes());
         assert_eq!((find("app::read"), find("_ZN3app5writeEl")), (Ok(48), Ok(80)));
-        for (name, refusal) in [
-            ("parse", "has 2 functions parse: parse at 0x10, parse at 0x20"),
-            ("app::write", "has 2 functions app::write: _ZN3app5writeEi at 0x40, _ZN3app5writeEl at 0x50"),
+        for (name, error) in [
+            (
+                "parse",
+                "has 2 functions parse; use a full symbol name or address of these: parse at 0x10, parse at 0x20",
+            ),
+            (
+                "app::write",
+                "has 2 functions app::write; use a full symbol name or address of these: \
+                 _ZN3app5writeEi at 0x40, _ZN3app5writeEl at 0x50",
+            ),
             (
                 "strlen",
-                "chooses the code of strlen when it is loaded (IFUNC); name the code, such as __strlen_avx2, __strlen_sse2",
+                "selects the code of strlen at load time (IFUNC); name a variant, such as __strlen_avx2, __strlen_sse2",
             ),
             ("none", "has no function none"),
         ] {
-            assert_eq!(find(name).unwrap_err(), refusal);
+            assert_eq!(find(name).unwrap_err(), error);
         }
     }
 }

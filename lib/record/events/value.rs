@@ -1,23 +1,23 @@
-//! What an event adds up to, where it is more than its number: a tracepoint's field, or a function's argument.
+//! Values that samples carry and that can be summed up instead of counting the samples: a field of a tracepoint, or an
+//! argument of a function.
 
+use super::pmu;
 use crate::Error;
 use crate::perf::event::Sample;
 use crate::perf::unwind;
 
-use super::pmu;
-
-/// A number that each sample of an event brings.
+/// A number that each sample of an event carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SampleValue {
     /// A field of a tracepoint.
-    Field(Field),
+    Field(TracepointField),
     /// An argument of a function, the first being 1.
     Argument(u32),
 }
 
-/// Where a number stands in what a tracepoint writes.
+/// A numeric field of a tracepoint, and its position in the raw data of a sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct TracepointField {
     name: String,
     offset: usize,
     size: usize,
@@ -25,23 +25,27 @@ pub struct Field {
 }
 
 impl SampleValue {
-    /// The field of that name of a tracepoint, `SUBSYSTEM:EVENT`.
+    /// Looks up a numeric field of a tracepoint, which is named `SUBSYSTEM:EVENT`.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it has none of that name that is a number, with those that it has.
-    pub fn field(tracepoint: &str, name: &str) -> Result<Self, Error> {
+    /// [`Error::Usage`] if the event is not a tracepoint or has no such field; the message lists the fields that it has.
+    pub fn lookup_field(tracepoint: &str, name: &str) -> Result<Self, Error> {
         let format = tracepoint
             .split_once(':')
-            .map_or(Ok(String::new()), |(subsystem, event)| pmu::tracepoint_file(subsystem, event, "format"))?;
-        let fields: Vec<Field> = format.lines().filter_map(parse_field).collect();
+            .map_or(Ok(String::new()), |(subsystem, event)| pmu::read_tracepoint_file(subsystem, event, "format"))?;
+        let fields: Vec<TracepointField> = format.lines().filter_map(parse_field).collect();
         let known = fields.iter().map(|field| &*field.name).collect::<Vec<_>>().join(", ");
         fields.into_iter().find(|field| field.name == name).map(Self::Field).ok_or_else(|| {
-            let known = if known.is_empty() { "it is no tracepoint".to_owned() } else { format!("it has {known}") };
-            Error::Usage(format!("{tracepoint} has no field {name}; {known}"))
+            Error::Usage(match known.is_empty() {
+                true => format!("--weight-field {name}: {tracepoint} is not a tracepoint"),
+                false => {
+                    format!("--weight-field {name}: {tracepoint} has no such field; its numeric fields are {known}")
+                }
+            })
         })
     }
 
-    /// Its name, for people.
+    /// Returns the value's name for messages.
     pub fn name(&self) -> String {
         match self {
             Self::Field(field) => field.name.clone(),
@@ -49,8 +53,8 @@ impl SampleValue {
         }
     }
 
-    /// How much a sample brings: nothing where a field is negative, as the results of system calls that failed are.
-    pub(in crate::record) fn of(&self, sample: &Sample<'_>) -> u64 {
+    /// Returns the value that a sample carries. A negative field counts as 0: it is the result of a failed system call.
+    pub(in crate::record) fn read(&self, sample: &Sample<'_>) -> u64 {
         match self {
             Self::Field(field) => field.read(sample.raw),
             Self::Argument(number) => sample.user.and_then(|user| unwind::read_argument(&user, *number)).unwrap_or(0),
@@ -58,7 +62,7 @@ impl SampleValue {
     }
 }
 
-impl Field {
+impl TracepointField {
     fn read(&self, raw: &[u8]) -> u64 {
         let Some(bytes) = raw.get(self.offset..self.offset + self.size) else { return 0 };
         let mut word = [0; 8];
@@ -69,26 +73,27 @@ impl Field {
     }
 }
 
-/// Reads a line of a tracepoint's format: `field:long ret; offset:16; size:8; signed:1;`. Only numbers are fields here.
-fn parse_field(line: &str) -> Option<Field> {
+/// Parses a line of a tracepoint's `format` file: `field:long ret; offset:16; size:8; signed:1;`. Returns `None` for fields
+/// that are not numbers.
+fn parse_field(line: &str) -> Option<TracepointField> {
     let mut parts = line.trim().split(';').map(str::trim);
-    let declared = parts.next()?.strip_prefix("field:")?;
-    let name = declared.rsplit([' ', '*']).next()?;
+    let declaration = parts.next()?.strip_prefix("field:")?;
+    let name = declaration.rsplit([' ', '*']).next()?;
     let offset = parts.next()?.strip_prefix("offset:")?.parse().ok()?;
     let size = parts.next()?.strip_prefix("size:")?.parse().ok()?;
     let is_signed = parts.next()?.strip_prefix("signed:")? == "1";
-    let is_number = !name.contains('[') && !declared.contains("__data_loc") && [1, 2, 4, 8].contains(&size);
-    is_number.then(|| Field { name: name.to_owned(), offset, size, is_signed })
+    let is_number = !name.contains('[') && !declaration.contains("__data_loc") && [1, 2, 4, 8].contains(&size);
+    is_number.then(|| TracepointField { name: name.to_owned(), offset, size, is_signed })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Field, parse_field};
+    use super::{TracepointField, parse_field};
 
     #[test]
-    fn fields_are_numbers() {
+    fn parses_numeric_fields_only() {
         let field = parse_field("\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;").unwrap();
-        assert_eq!(field, Field { name: "ret".to_owned(), offset: 16, size: 8, is_signed: true });
+        assert_eq!(field, TracepointField { name: "ret".to_owned(), offset: 16, size: 8, is_signed: true });
         for line in [
             "name: sys_exit_write",
             "\tfield:char rwbs[10];\toffset:34;\tsize:10;\tsigned:0;",
@@ -100,8 +105,8 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_read_where_it_stands_and_what_is_negative_is_nothing() {
-        let field = |size, is_signed| Field { name: String::new(), offset: 1, size, is_signed };
+    fn reads_a_field_at_its_offset_and_a_negative_one_as_zero() {
+        let field = |size, is_signed| TracepointField { name: String::new(), offset: 1, size, is_signed };
         let raw = [9, 0xfe, 0xff, 0xff, 0xff, 1];
         assert_eq!(field(2, false).read(&raw), 0xfffe);
         assert_eq!(field(2, true).read(&raw), 0);

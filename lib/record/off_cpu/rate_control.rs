@@ -1,92 +1,101 @@
-//! When stacks are taken at every switch, and when only at some.
+//! Decides whether every switch collects its stack, or only every Nth.
 
-/// How long switches are counted before their rate is believed.
+/// The time over which the rate of switches is measured.
 const WINDOW_NS: u64 = 40_000_000;
-/// For how long there must be few again.
+/// The rate must be low for this long before every switch collects its stack again.
 const CALM_NS: u64 = 2_000_000_000;
 
-/// Counts switches.
+/// Measures the rate of switches.
 #[derive(Debug)]
-pub(super) struct Pace {
-    /// So many a second are many.
-    many: u64,
-    /// The period where there are many.
-    pub(super) sparse: u64,
-    since: Option<u64>,
+pub(super) struct RateControl {
+    /// Above this many switches a second, not every switch collects its stack.
+    max_per_second: u64,
+    /// Start of the window, once there is one.
+    window_start: Option<u64>,
+    /// Switches in the window.
     count: u64,
-    every: bool,
-    known_lost: u64,
-    too_fast: bool,
-    /// Since when there are few.
-    calm: Option<u64>,
+    /// True if every switch collects its stack now.
+    every_switch: bool,
+    lost_samples: u64,
+    /// True if samples were lost in the window.
+    lost_any: bool,
+    /// Start of the first window of the current run of windows with a low rate.
+    calm_since: Option<u64>,
 }
 
-impl Pace {
-    pub(super) fn new(many: u64, sparse: u64) -> Self {
-        Self { many, sparse, since: None, count: 0, every: true, known_lost: 0, too_fast: false, calm: None }
+impl RateControl {
+    /// Begins with every switch.
+    pub(super) fn new(max_per_second: u64) -> Self {
+        Self {
+            max_per_second,
+            window_start: None,
+            count: 0,
+            every_switch: true,
+            lost_samples: 0,
+            lost_any: false,
+            calm_since: None,
+        }
     }
 
-    /// One more.
-    pub(super) fn count(&mut self) {
+    /// Counts a switch.
+    pub(super) fn count_switch(&mut self) {
         self.count += 1;
     }
 
-    /// So many samples were lost up to now: they come faster than they can be read.
-    pub(super) fn lost(&mut self, lost: u64) {
-        self.too_fast |= lost > self.known_lost;
-        self.known_lost = lost;
+    /// Takes note of the number of samples lost so far. If it has grown, samples come faster than they can be read.
+    pub(super) fn set_lost_samples(&mut self, lost: u64) {
+        self.lost_any |= lost > self.lost_samples;
+        self.lost_samples = lost;
     }
 
-    /// Whether each switch is to bring its stack from now on, if that changes.
-    pub(super) fn every(&mut self, now: u64) -> Option<bool> {
-        let since = *self.since.get_or_insert(now);
-        let passed = now.saturating_sub(since);
-        if passed < WINDOW_NS {
+    /// Ends the window if it is over. Returns whether every switch collects its stack from now on, if that changes.
+    pub(super) fn update(&mut self, now: u64) -> Option<bool> {
+        let window_start = *self.window_start.get_or_insert(now);
+        let elapsed = now.saturating_sub(window_start);
+        if elapsed < WINDOW_NS {
             return None;
         }
-        let rate = u128::from(self.count) * 1_000_000_000 / u128::from(passed);
-        (self.since, self.count) = (Some(now), 0);
-        if std::mem::take(&mut self.too_fast) || rate > u128::from(self.many) {
-            self.calm = None;
-            return std::mem::take(&mut self.every).then_some(false);
+        let per_second = u128::from(self.count) * 1_000_000_000 / u128::from(elapsed);
+        (self.window_start, self.count) = (Some(now), 0);
+        if std::mem::take(&mut self.lost_any) || per_second > u128::from(self.max_per_second) {
+            self.calm_since = None;
+            return std::mem::take(&mut self.every_switch).then_some(false);
         }
-        let calm = *self.calm.get_or_insert(since);
-        if self.every || now.saturating_sub(calm) < CALM_NS {
+        let calm_since = *self.calm_since.get_or_insert(window_start);
+        if self.every_switch || now.saturating_sub(calm_since) < CALM_NS {
             return None;
         }
-        self.every = true;
+        self.every_switch = true;
         Some(true)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Pace;
+    use super::RateControl;
 
     #[test]
-    fn many_switches_change_the_pace_at_once_and_few_after_a_while() {
-        let mut pace = Pace::new(1000, 17);
+    fn a_high_rate_takes_effect_at_once_and_a_low_one_after_a_while() {
+        let mut control = RateControl::new(1000);
         let mut changes = Vec::new();
         for tick in 0..60u64 {
             let busy = (10..20).contains(&tick);
-            (0..if busy { 101 } else { 10 }).for_each(|_| pace.count());
-            if let Some(every) = pace.every(tick * 100_000_000) {
-                changes.push((tick, every));
+            (0..if busy { 101 } else { 10 }).for_each(|_| control.count_switch());
+            if let Some(every_switch) = control.update(tick * 100_000_000) {
+                changes.push((tick, every_switch));
             }
         }
         assert_eq!(changes, [(10, false), (39, true)]);
     }
 
     #[test]
-    fn samples_that_are_lost_are_too_many() {
-        let mut pace = Pace::new(1000, 17);
-        let tick = |pace: &mut Pace, lost, time: u64| {
-            pace.lost(lost);
-            pace.every(time * 100_000_000)
-        };
-        assert_eq!(
-            [(0, 0), (0, 1), (5, 2), (5, 3)].map(|(lost, time)| tick(&mut pace, lost, time)),
-            [None, None, Some(false), None]
-        );
+    fn lost_samples_have_the_effect_of_a_high_rate() {
+        let mut control = RateControl::new(1000);
+        let mut changes = Vec::new();
+        for (tick, lost) in [0, 0, 5, 5].into_iter().enumerate() {
+            control.set_lost_samples(lost);
+            changes.push(control.update(tick as u64 * 100_000_000));
+        }
+        assert_eq!(changes, [None, None, Some(false), None]);
     }
 }

@@ -1,348 +1,365 @@
-//! Pairing switches: from what the kernel tells of threads, in the order of time, to how long each stood in which stack.
+//! Pairs switch-outs with switch-ins: computes how long each thread spent with each stack, from events in the order of time.
 //!
-//! Every switch is told, so the time that a thread ran, was blocked, and waited for a CPU is known exactly. Stacks may be
-//! taken at every switch or at some of them. Where at some, blocks of one thread that lasted about equally long (within
-//! a factor of four) share the time of all of them out among those that have a stack; where none has, among those of the
-//! nearest lengths, up to 16 times as long. A rare long block is thus never charged to frequent short ones. Run time is
-//! shared out among the samples that fell in it.
+//! All switches are recorded, so the time that a thread ran, was blocked, and waited for a CPU is known exactly. Stacks may
+//! be sampled at every switch or at some. If at some, blocks of a thread are put into buckets of about equal duration
+//! (within a factor of four), and the time of a bucket is shared among the stacks that were sampled in it. A bucket without
+//! stacks uses those of the nearest bucket that has any, at most 16 times as long or short. A rare long block is thus never
+//! charged to frequent short ones. Run time is shared among the samples that were taken while the thread ran.
 
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::totals::Amount;
 use crate::perf::thread_state::ThreadState;
 
-/// What happened to a thread.
+/// An event of a thread that matters for its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// It ran already when the recording began, or slept.
-    Found,
-    /// It was made, and waits for a CPU.
-    Born,
-    /// It began to run a new program.
-    Exec,
-    /// It was seen running, with this stack.
-    Ran(u32),
-    /// It is about to leave its CPU, with this stack: taken at every switch, or else at one of several.
-    Leaves {
-        /// Which.
-        stack: Leaving,
-        /// Whether stacks are taken at every switch.
-        every: bool,
-    },
-    /// It left its CPU.
-    Out {
-        /// Though it could have gone on.
-        preempted: bool,
-        /// Whether blocks that begin there are wanted.
-        wanted: bool,
-    },
-    /// It came onto a CPU.
-    In,
-    /// It ended.
-    Gone,
-}
-
-/// A stack at a switch, by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leaving {
-    /// That which was found.
-    pub stack: u32,
-    /// What is left of it if the thread was back when the rest was read.
-    pub certain: u32,
-    /// Before this time.
-    pub read: u64,
-}
-
-/// What happened, when, to which thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct SwitchEvent {
     /// Nanoseconds of the recording's clock.
     pub time: u64,
     /// The thread.
     pub tid: u32,
-    /// What.
-    pub what: What,
+    /// The event.
+    pub kind: SwitchEventKind,
 }
 
-/// Time to be charged.
+/// The kinds of [`SwitchEvent`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SwitchEventKind {
+    /// The thread already ran or slept when the recording began.
+    Existing,
+    /// The thread was created, and waits for a CPU.
+    Created,
+    /// The thread began to run a new program.
+    Exec,
+    /// The thread was sampled while it ran, with this stack.
+    RunSample(u32),
+    /// The thread was sampled when it was about to leave its CPU.
+    SwitchSample(SwitchStack),
+    /// The thread left its CPU.
+    Out {
+        /// True if it could have run on.
+        preempted: bool,
+        /// True if a block that begins here is to be recorded.
+        selected: bool,
+    },
+    /// The thread came onto a CPU.
+    In,
+    /// The thread exited.
+    Exited,
+}
+
+/// A stack that was sampled at a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwitchStack {
+    /// The whole stack, part of which may have been read from the thread after the sample.
+    pub full: u32,
+    /// The part of the stack that the sample contains. If the thread came back before `read_time`, only this part is right.
+    pub copied: u32,
+    /// The time by which the rest had been read.
+    pub read_time: u64,
+    /// True if it was taken by the counter that samples every switch.
+    pub from_every_switch: bool,
+}
+
+/// An amount of time to charge to a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
     /// The thread.
     pub tid: u32,
-    /// When the charge was made: the thread's name at that time is meant.
+    /// The time of the charge. The thread is charged by the name that it has then.
     pub time: u64,
     /// The stack; `None` if it is not known.
     pub stack: Option<u32>,
     /// What the thread was doing.
     pub state: ThreadState,
-    /// How many blocks, or samples.
-    pub count: u64,
-    /// For how long.
-    pub nanoseconds: u64,
+    /// The number of blocks or samples, and their duration.
+    pub amount: Amount,
 }
 
-/// What is wanted.
+/// The time that is to be charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// Whether time on a CPU is wanted too, so that each thread's charges make its lifetime.
+pub struct TimeSelection {
+    /// True if time on CPUs is charged too, so that the charges of a thread add up to its lifetime.
     pub wall: bool,
-    /// Blocks shorter than this are left out.
-    pub min: u64,
-    /// Blocks longer than this are left out.
-    pub max: u64,
+    /// Blocks shorter than this many nanoseconds are left out.
+    pub min_block: u64,
+    /// Blocks longer than this many nanoseconds are left out.
+    pub max_block: u64,
 }
 
-/// Where a thread is.
+/// Where a thread is, according to its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// Nobody has told yet.
-    Somewhere,
-    /// Made, and not yet run.
+enum CpuState {
+    /// No event has told yet.
+    Unknown,
+    /// Created, but not run yet.
     New,
-    On,
-    Off(Block),
+    OnCpu,
+    OffCpu(Block),
 }
 
+/// A block that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Block {
     state: ThreadState,
-    wanted: bool,
-    stack: Option<(Leaving, bool)>,
+    selected: bool,
+    stack: Option<SwitchStack>,
 }
 
-/// Blocks of one state and of about one length.
+/// Blocks of one state and of about equal duration.
 #[derive(Debug, Default)]
-struct Alike {
-    count: u64,
-    nanoseconds: u64,
-    /// How many of them have which stack, and for how long.
-    sampled: FxHashMap<u32, (u64, u64)>,
+struct DurationBucket {
+    total: Amount,
+    /// The blocks whose stacks are known, by stack.
+    by_stack: FxHashMap<u32, Amount>,
 }
 
 #[derive(Debug)]
 struct Thread {
-    place: Place,
-    /// Since when it is there.
-    since: u64,
-    /// The stack of the switch that is to come, and whether stacks are taken at every switch.
-    leaving: Option<(Leaving, bool)>,
-    ran: u64,
-    /// How many samples fell where while it ran.
-    samples: FxHashMap<u32, u64>,
-    /// Blocks not all of which have a stack, by state and length: by its logarithm to the base of four.
-    blocks: BTreeMap<(ThreadState, u32), Alike>,
+    state: CpuState,
+    /// Time that is accounted up to now.
+    accounted: u64,
+    /// The stack of the switch-out to come.
+    next_stack: Option<SwitchStack>,
+    run_time: u64,
+    /// Number of samples of each stack, taken while the thread ran.
+    run_samples: FxHashMap<u32, u64>,
+    /// Blocks where some stacks are not known, by state and by the logarithm of their duration to the base of four.
+    buckets: BTreeMap<(ThreadState, u32), DurationBucket>,
 }
 
-/// All threads, and what is to be charged so far.
+/// Pairs the switches of all threads.
 #[derive(Debug)]
-pub struct Ledger {
-    wanted: Wanted,
-    /// Whether a stack was to be taken at every switch from the beginning: where one is missing, it was lost.
-    every: bool,
+pub struct SwitchPairing {
+    selection: TimeSelection,
+    /// True if every switch so far should have a stack: if one has none, its sample was lost.
+    every_switch: bool,
     threads: FxHashMap<u32, Thread>,
-    /// Threads that ended, whose last switch may still be told.
-    gone: FxHashSet<u32>,
+    /// Threads that exited, but whose last switch may still follow.
+    exited: FxHashSet<u32>,
     charges: Vec<Charge>,
-    /// How many stacks were cut since they were asked for, as their threads were back too soon.
-    cut: u64,
+    /// Stacks that were cut to their copied part because their threads came back too soon.
+    cut_stacks: u64,
 }
 
-impl Ledger {
-    /// No thread yet. With `every`, a stack is taken at each switch.
-    pub fn new(wanted: Wanted, every: bool) -> Self {
-        Self { wanted, every, threads: FxHashMap::default(), gone: FxHashSet::default(), charges: Vec::new(), cut: 0 }
+impl SwitchPairing {
+    /// Creates a pairing that knows no thread. `every_switch` says whether the stack of every switch is sampled.
+    pub fn new(selection: TimeSelection, every_switch: bool) -> Self {
+        Self {
+            selection,
+            every_switch,
+            threads: FxHashMap::default(),
+            exited: FxHashSet::default(),
+            charges: Vec::new(),
+            cut_stacks: 0,
+        }
     }
 
-    /// From now on stacks are not taken at every switch.
-    pub fn some_only(&mut self) {
-        self.every = false;
+    /// Says that from now on not every switch has a stack.
+    pub fn expect_missing_stacks(&mut self) {
+        self.every_switch = false;
     }
 
-    /// What is to be charged since the last call.
-    pub fn charges(&mut self) -> Vec<Charge> {
+    /// Returns the charges since the last call.
+    pub fn take_charges(&mut self) -> Vec<Charge> {
         std::mem::take(&mut self.charges)
     }
 
-    /// How many stacks were cut since the last call, as their threads were back too soon.
-    pub fn take_cut(&mut self) -> u64 {
-        std::mem::take(&mut self.cut)
+    /// Returns the number of stacks that were cut since the last call because their threads came back too soon.
+    pub fn take_cut_stacks(&mut self) -> u64 {
+        std::mem::take(&mut self.cut_stacks)
     }
 
-    /// Takes in what happened next.
-    pub fn take(&mut self, moment: Moment) {
-        let Moment { time, tid, what } = moment;
-        let place = match what {
-            What::Born => Place::New,
-            What::Found => Place::Somewhere,
-            _ => Place::On,
-        };
-        match what {
-            What::Gone => {
-                self.end(tid, time);
-                self.gone.insert(tid);
+    /// Adds the next event, in the order of time.
+    pub fn add(&mut self, event: SwitchEvent) {
+        let SwitchEvent { time, tid, kind } = event;
+        match kind {
+            SwitchEventKind::Exited => {
+                self.finish_thread(tid, time);
+                self.exited.insert(tid);
                 return;
             }
-            // The number is another thread's now.
-            What::Born => self.end(tid, time),
+            // The ID is reused by another thread.
+            SwitchEventKind::Created => self.finish_thread(tid, time),
             _ => {}
         }
-        if matches!(what, What::Born | What::Exec) {
-            self.gone.remove(&tid);
-        } else if self.gone.contains(&tid) {
+        if matches!(kind, SwitchEventKind::Created | SwitchEventKind::Exec) {
+            self.exited.remove(&tid);
+        } else if self.exited.contains(&tid) {
             return;
         }
-        let mut thread = self.threads.remove(&tid).unwrap_or_else(|| Thread::new(place, time));
-        self.happens(&mut thread, moment);
+        let state = match kind {
+            SwitchEventKind::Created => CpuState::New,
+            SwitchEventKind::Existing => CpuState::Unknown,
+            _ => CpuState::OnCpu,
+        };
+        let mut thread = self.threads.remove(&tid).unwrap_or_else(|| Thread::new(state, time));
+        self.update_thread(&mut thread, event);
         self.threads.insert(tid, thread);
     }
 
-    fn happens(&mut self, thread: &mut Thread, moment: Moment) {
-        match moment.what {
-            What::Born | What::Found | What::Exec | What::Gone => {}
-            What::Ran(stack) => *thread.samples.entry(stack).or_default() += 1,
-            // Of two counters that see the same switch, the one that sees them all is believed.
-            What::Leaves { stack, every } => {
-                thread.leaving = thread.leaving.filter(|(_, every)| *every).or(Some((stack, every)));
+    fn update_thread(&mut self, thread: &mut Thread, event: SwitchEvent) {
+        match event.kind {
+            SwitchEventKind::Created | SwitchEventKind::Existing | SwitchEventKind::Exec | SwitchEventKind::Exited => {}
+            SwitchEventKind::RunSample(stack) => *thread.run_samples.entry(stack).or_default() += 1,
+            // If two counters sample the same switch, the one that samples every switch is used.
+            SwitchEventKind::SwitchSample(stack) => {
+                thread.next_stack = thread.next_stack.filter(|next| next.from_every_switch).or(Some(stack));
             }
-            What::Out { preempted, wanted } => {
-                match thread.place {
-                    Place::Somewhere | Place::On => thread.ran += thread.pass(moment.time),
-                    Place::New | Place::Off(_) => self.charge_lost(thread, moment),
+            SwitchEventKind::Out { preempted, selected } => {
+                match thread.state {
+                    CpuState::Unknown | CpuState::OnCpu => thread.run_time += thread.advance(event.time),
+                    CpuState::New | CpuState::OffCpu(_) => self.charge_lost_switch(thread, event),
                 }
                 let state = if preempted { ThreadState::Runnable } else { ThreadState::Blocked };
-                thread.place = Place::Off(Block { state, wanted, stack: thread.leaving.take() });
+                thread.state = CpuState::OffCpu(Block { state, selected, stack: thread.next_stack.take() });
             }
-            What::In => {
-                match thread.place {
-                    Place::On => self.charge_lost(thread, moment),
-                    _ => self.charge_absence(thread, moment),
+            SwitchEventKind::In => {
+                match thread.state {
+                    CpuState::OnCpu => self.charge_lost_switch(thread, event),
+                    _ => self.charge_until(thread, event),
                 }
-                // A sample whose switch was lost is not the next one's.
-                thread.leaving = None;
-                thread.place = Place::On;
+                // If the switch of a sample was lost, the sample must not be used for the next switch.
+                thread.next_stack = None;
+                thread.state = CpuState::OnCpu;
             }
         }
     }
 
-    /// A thread comes back, or is seen for the last time.
-    fn charge_absence(&mut self, thread: &mut Thread, moment: Moment) {
-        let nanoseconds = thread.pass(moment.time);
-        match thread.place {
-            Place::On => thread.ran += nanoseconds,
-            // It slept before the recording began, where nobody saw it.
-            Place::Somewhere if self.wanted.wall => {
-                self.charge(moment, None, ThreadState::Asleep, (1, nanoseconds));
+    /// Charges the time since the last event of a thread, which comes back or exits.
+    fn charge_until(&mut self, thread: &mut Thread, event: SwitchEvent) {
+        let nanoseconds = thread.advance(event.time);
+        match thread.state {
+            CpuState::OnCpu => thread.run_time += nanoseconds,
+            // It has slept since before the recording began, with an unknown stack.
+            CpuState::Unknown if self.selection.wall => {
+                self.charge(event, None, ThreadState::Asleep, Amount { count: 1, nanoseconds });
             }
-            Place::New if self.wanted.wall => self.charge(moment, None, ThreadState::Runnable, (1, nanoseconds)),
-            Place::Somewhere | Place::New => {}
-            Place::Off(block) => self.charge_block(thread, moment, block, nanoseconds),
+            CpuState::New if self.selection.wall => {
+                self.charge(event, None, ThreadState::Runnable, Amount { count: 1, nanoseconds });
+            }
+            CpuState::Unknown | CpuState::New => {}
+            CpuState::OffCpu(block) => self.charge_block(thread, event, block, nanoseconds),
         }
     }
 
-    fn charge_block(&mut self, thread: &mut Thread, moment: Moment, block: Block, nanoseconds: u64) {
-        if !block.wanted || !(self.wanted.min..=self.wanted.max).contains(&nanoseconds) {
+    fn charge_block(&mut self, thread: &mut Thread, event: SwitchEvent, block: Block, nanoseconds: u64) {
+        let TimeSelection { min_block, max_block, .. } = self.selection;
+        if !block.selected || !(min_block..=max_block).contains(&nanoseconds) {
             return;
         }
-        let stack = block.stack.map(|(leaving, every)| (self.stack_until(leaving, moment.time), every));
-        match stack {
-            Some((stack, true)) => self.charge(moment, Some(stack), block.state, (1, nanoseconds)),
-            None if self.every => self.charge(moment, None, ThreadState::Lost, (1, nanoseconds)),
-            stack => {
-                let alike = thread.blocks.entry((block.state, nanoseconds.max(1).ilog2() / 2)).or_default();
-                alike.count += 1;
-                alike.nanoseconds += nanoseconds;
-                if let Some((stack, _)) = stack {
-                    let sampled = alike.sampled.entry(stack).or_default();
-                    *sampled = (sampled.0 + 1, sampled.1 + nanoseconds);
-                }
+        let amount = Amount { count: 1, nanoseconds };
+        let stack = block.stack.map(|stack| self.reliable_stack(stack, event.time));
+        if block.stack.is_some_and(|stack| stack.from_every_switch) {
+            self.charge(event, stack, block.state, amount);
+        } else if block.stack.is_none() && self.every_switch {
+            self.charge(event, None, ThreadState::Lost, amount);
+        } else {
+            let bucket = thread.buckets.entry((block.state, nanoseconds.max(1).ilog2() / 2)).or_default();
+            bucket.total += amount;
+            if let Some(stack) = stack {
+                *bucket.by_stack.entry(stack).or_default() += amount;
             }
         }
     }
 
-    /// The stack of a thread that came back at this time.
-    fn stack_until(&mut self, leaving: Leaving, time: u64) -> u32 {
-        if time > leaving.read || leaving.stack == leaving.certain {
-            return leaving.stack;
+    /// Returns the part of a stack that is right if its thread came back at this time.
+    fn reliable_stack(&mut self, stack: SwitchStack, time: u64) -> u32 {
+        if time > stack.read_time || stack.full == stack.copied {
+            return stack.full;
         }
-        self.cut += 1;
-        leaving.certain
+        self.cut_stacks += 1;
+        stack.copied
     }
 
-    /// Two switches the same way: what was between them was not told.
-    fn charge_lost(&mut self, thread: &mut Thread, moment: Moment) {
-        let nanoseconds = thread.pass(moment.time);
-        if self.wanted.wall || matches!(moment.what, What::Out { .. }) {
-            self.charge(moment, None, ThreadState::Lost, (1, nanoseconds));
+    /// Charges the time between two switches in the same direction: the switch between them was lost.
+    fn charge_lost_switch(&mut self, thread: &mut Thread, event: SwitchEvent) {
+        let nanoseconds = thread.advance(event.time);
+        if self.selection.wall || matches!(event.kind, SwitchEventKind::Out { .. }) {
+            self.charge(event, None, ThreadState::Lost, Amount { count: 1, nanoseconds });
         }
     }
 
-    fn charge(&mut self, moment: Moment, stack: Option<u32>, state: ThreadState, (count, nanoseconds): (u64, u64)) {
-        self.charges.push(Charge { tid: moment.tid, time: moment.time, stack, state, count, nanoseconds });
+    fn charge(&mut self, event: SwitchEvent, stack: Option<u32>, state: ThreadState, amount: Amount) {
+        self.charges.push(Charge { tid: event.tid, time: event.time, stack, state, amount });
     }
 
-    /// The end of the recording: who is blocked has been so up to now.
+    /// Charges all remaining time. The recording ended at `time`: blocked threads have been blocked until then.
     pub fn finish(&mut self, time: u64) {
-        let mut all: Vec<u32> = self.threads.keys().copied().collect();
-        all.sort_unstable();
-        for tid in all {
-            self.end(tid, time);
+        let mut tids: Vec<u32> = self.threads.keys().copied().collect();
+        tids.sort_unstable();
+        for tid in tids {
+            self.finish_thread(tid, time);
         }
     }
 
-    fn end(&mut self, tid: u32, time: u64) {
+    fn finish_thread(&mut self, tid: u32, time: u64) {
         let Some(mut thread) = self.threads.remove(&tid) else { return };
-        let moment = Moment { time, tid, what: What::Gone };
-        self.charge_absence(&mut thread, moment);
-        for ((state, length), alike) in &thread.blocks {
-            let (count, amount) = (alike.count, alike.nanoseconds);
-            let Some(sampled) = thread.nearest(*state, *length) else {
-                self.charge(moment, None, state.unsampled(), (count, amount));
+        let event = SwitchEvent { time, tid, kind: SwitchEventKind::Exited };
+        self.charge_until(&mut thread, event);
+        self.charge_buckets(&thread, event);
+        if self.selection.wall {
+            self.charge_run_time(&thread, event);
+        }
+    }
+
+    /// Shares the time of each bucket among its stacks.
+    fn charge_buckets(&mut self, thread: &Thread, event: SwitchEvent) {
+        for ((state, duration_class), DurationBucket { total, .. }) in &thread.buckets {
+            let Some(by_stack) = thread.nearest_stacks(*state, *duration_class) else {
+                self.charge(event, None, state.unsampled(), *total);
                 continue;
             };
-            let whole = sampled.values().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
-            for (stack, part) in sampled {
-                let shares = (share(count, part.0, whole.0), share(amount, part.1, whole.1));
-                self.charge(moment, Some(*stack), *state, shares);
+            let mut sampled = Amount::default();
+            by_stack.values().for_each(|amount| sampled += *amount);
+            for (stack, amount) in by_stack {
+                let count = multiply_ratio(total.count, amount.count, sampled.count);
+                let nanoseconds = multiply_ratio(total.nanoseconds, amount.nanoseconds, sampled.nanoseconds);
+                self.charge(event, Some(*stack), *state, Amount { count, nanoseconds });
             }
         }
-        if !self.wanted.wall {
-            return;
+    }
+
+    /// Shares the run time among the samples that were taken while the thread ran.
+    fn charge_run_time(&mut self, thread: &Thread, event: SwitchEvent) {
+        let all_samples: u64 = thread.run_samples.values().sum();
+        if all_samples == 0 && thread.run_time > 0 {
+            let amount = Amount { count: 1, nanoseconds: thread.run_time };
+            self.charge(event, None, ThreadState::Unsampled, amount);
         }
-        let whole: u64 = thread.samples.values().sum();
-        if whole == 0 && thread.ran > 0 {
-            self.charge(moment, None, ThreadState::Unsampled, (1, thread.ran));
-        }
-        for (stack, samples) in &thread.samples {
-            let nanoseconds = share(thread.ran, *samples, whole);
-            self.charge(moment, Some(*stack), ThreadState::Running, (*samples, nanoseconds));
+        for (stack, samples) in &thread.run_samples {
+            let nanoseconds = multiply_ratio(thread.run_time, *samples, all_samples);
+            self.charge(event, Some(*stack), ThreadState::Running, Amount { count: *samples, nanoseconds });
         }
     }
 }
 
 impl Thread {
-    fn new(place: Place, since: u64) -> Self {
-        let (samples, blocks) = (FxHashMap::default(), BTreeMap::new());
-        Self { place, since, leaving: None, ran: 0, samples, blocks }
+    fn new(state: CpuState, time: u64) -> Self {
+        let (run_samples, buckets) = (FxHashMap::default(), BTreeMap::new());
+        Self { state, accounted: time, next_stack: None, run_time: 0, run_samples, buckets }
     }
 
-    /// The stacks of blocks of that length, or of the nearest one that has any.
-    fn nearest(&self, state: ThreadState, length: u32) -> Option<&FxHashMap<u32, (u64, u64)>> {
-        let lengths = [length, length.wrapping_sub(1), length + 1, length.wrapping_sub(2), length + 2];
-        let sampled = |length: &u32| Some(&self.blocks.get(&(state, *length))?.sampled).filter(|all| !all.is_empty());
-        lengths.iter().find_map(sampled)
+    /// Returns the stacks of a bucket, or of the nearest one that has any.
+    fn nearest_stacks(&self, state: ThreadState, duration_class: u32) -> Option<&FxHashMap<u32, Amount>> {
+        let class = duration_class;
+        let nearest = [class, class.wrapping_sub(1), class + 1, class.wrapping_sub(2), class + 2];
+        let mut buckets = nearest.iter().filter_map(|class| self.buckets.get(&(state, *class)));
+        buckets.find(|bucket| !bucket.by_stack.is_empty()).map(|bucket| &bucket.by_stack)
     }
 
-    /// Time goes on; how much of it went by.
-    fn pass(&mut self, time: u64) -> u64 {
-        let passed = time.saturating_sub(self.since);
-        self.since = self.since.max(time);
-        passed
+    /// Advances the accounted time. Returns by how much.
+    fn advance(&mut self, time: u64) -> u64 {
+        let elapsed = time.saturating_sub(self.accounted);
+        self.accounted = self.accounted.max(time);
+        elapsed
     }
 }
 
-/// `part` of `whole`, of an amount.
-fn share(amount: u64, part: u64, whole: u64) -> u64 {
+/// Returns `amount * part / whole`.
+fn multiply_ratio(amount: u64, part: u64, whole: u64) -> u64 {
     let share = u128::from(amount) * u128::from(part) / u128::from(whole.max(1));
     u64::try_from(share).unwrap_or(u64::MAX)
 }

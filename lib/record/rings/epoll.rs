@@ -1,4 +1,4 @@
-//! What wakes a recording: rings, the target's end, signals.
+//! Waits for ring buffers, the target's exit and signals.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -7,69 +7,73 @@ use rustix::event::epoll::{self, Event, EventData, EventFlags};
 
 use crate::{Error, io_error_text};
 
-/// Files to wait for.
-pub struct Watch {
+/// The token of files that announce samples, which can wait a little before they are read.
+pub const SAMPLES: u64 = 0;
+
+/// A set of files to wait for.
+pub struct EpollSet {
     all: OwnedFd,
-    /// All but those that can wait.
+    /// All files but those with the token [`SAMPLES`].
     urgent: OwnedFd,
     events: Vec<Event>,
 }
 
-/// What a file tells of that can wait.
-pub const SAMPLES: u64 = 0;
-
-impl Watch {
-    /// No file yet.
+impl EpollSet {
+    /// Creates an empty set.
     ///
     /// # Errors
-    /// [`Error::System`].
+    /// [`Error::System`] if the kernel refuses.
     pub fn new() -> Result<Self, Error> {
-        let epoll = || epoll::create(epoll::CreateFlags::CLOEXEC).map_err(refused);
-        Ok(Self { all: epoll()?, urgent: epoll()?, events: Vec::with_capacity(64) })
+        Ok(Self { all: create_epoll()?, urgent: create_epoll()?, events: Vec::with_capacity(64) })
     }
 
-    /// A file, and what it tells of.
+    /// Adds a file. Its events have the token; [`SAMPLES`] is for files whose events can wait.
     ///
     /// # Errors
-    /// [`Error::System`].
-    pub fn add(&self, file: impl AsFd, what: u64) -> Result<(), Error> {
-        let add = |epoll: &OwnedFd| epoll::add(epoll, file.as_fd(), EventData::new_u64(what), EventFlags::IN);
-        add(&self.all).map_err(refused)?;
-        if what == SAMPLES { Ok(()) } else { add(&self.urgent).map_err(refused) }
+    /// [`Error::System`] if the kernel refuses.
+    pub fn add(&self, file: impl AsFd, token: u64) -> Result<(), Error> {
+        let add = |epoll: &OwnedFd| epoll::add(epoll, file.as_fd(), EventData::new_u64(token), EventFlags::IN);
+        add(&self.all).map_err(to_error)?;
+        if token == SAMPLES { Ok(()) } else { add(&self.urgent).map_err(to_error) }
     }
 
-    /// A file that is not waited for any more; whether it was.
+    /// Removes a file. Returns true if it was in the set.
     pub fn remove(&self, file: impl AsFd) -> bool {
         let was_urgent = epoll::delete(&self.urgent, file.as_fd()).is_ok();
         epoll::delete(&self.all, file.as_fd()).is_ok() || was_urgent
     }
 
-    /// Waits until a file has something to tell, but so long at least if it is samples.
+    /// Waits until a file is readable or the timeout expires. With `sample_delay`, files with the token [`SAMPLES`] do not
+    /// end the wait before that time.
     ///
     /// # Errors
-    /// [`Error::System`].
-    pub fn wait(&mut self, timeout: Option<Duration>, pause: Option<Duration>) -> Result<&[Event], Error> {
-        let pause = pause.map(|pause| pause.min(timeout.unwrap_or(pause)));
-        if let Some(pause) = pause {
-            wait(&self.urgent, &mut self.events, Some(pause))?;
+    /// [`Error::System`] if the kernel refuses.
+    pub fn wait(&mut self, timeout: Option<Duration>, sample_delay: Option<Duration>) -> Result<&[Event], Error> {
+        let sample_delay = sample_delay.map(|delay| delay.min(timeout.unwrap_or(delay)));
+        if let Some(delay) = sample_delay {
+            wait_epoll(&self.urgent, &mut self.events, Some(delay))?;
         }
-        if pause.is_none() || self.events.is_empty() {
-            let left = timeout.map(|timeout| timeout.saturating_sub(pause.unwrap_or_default()));
-            wait(&self.all, &mut self.events, left)?;
+        if sample_delay.is_none() || self.events.is_empty() {
+            let remaining = timeout.map(|timeout| timeout.saturating_sub(sample_delay.unwrap_or_default()));
+            wait_epoll(&self.all, &mut self.events, remaining)?;
         }
         Ok(&self.events)
     }
 }
 
-fn wait(epoll: &OwnedFd, events: &mut Vec<Event>, timeout: Option<Duration>) -> Result<(), Error> {
+fn create_epoll() -> Result<OwnedFd, Error> {
+    epoll::create(epoll::CreateFlags::CLOEXEC).map_err(to_error)
+}
+
+fn wait_epoll(epoll: &OwnedFd, events: &mut Vec<Event>, timeout: Option<Duration>) -> Result<(), Error> {
     let timeout = timeout.and_then(|timeout| timeout.try_into().ok());
     events.clear();
     match epoll::wait(epoll, rustix::buffer::spare_capacity(events), timeout.as_ref()) {
         Err(rustix::io::Errno::INTR) | Ok(_) => Ok(()),
-        Err(error) => Err(refused(error)),
+        Err(error) => Err(to_error(error)),
     }
 }
 
-fn refused(error: rustix::io::Errno) -> Error {
+fn to_error(error: rustix::io::Errno) -> Error {
     Error::System(io_error_text(&error.into()))
 }

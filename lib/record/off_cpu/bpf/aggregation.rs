@@ -1,4 +1,4 @@
-//! The program in the kernel: loading it, and charging what it added up.
+//! Loads the BPF program, and charges the time that it sums up.
 
 use std::time::Instant;
 
@@ -6,172 +6,176 @@ use aya::maps::MapError;
 use aya::programs::RawTracePoint;
 use aya::{Ebpf, EbpfLoader};
 
-use super::tables::{Counts, Place, Tables};
+use super::maps::{Counts, Maps, SwitchContext};
 use super::{WINDOW, errors};
 use crate::Error;
 use crate::diagnostics::plural;
 use crate::perf::event::{Callchain, Sample, Stamp};
 use crate::perf::recording::Recording;
 use crate::perf::thread_state::ThreadState;
-use crate::record::off_cpu::{OffCpu, Times};
-use crate::record::procfs;
-use crate::record::sys;
+use crate::record::off_cpu::OffCpuOptions;
+use crate::record::off_cpu::totals::{Amount, StateTotals};
 use crate::record::target::Target;
+use crate::record::{procfs, sys};
 
-/// What `scripts/build-bpf` makes of `off_cpu.bpf.c`.
+/// The object that `scripts/build-bpf` makes from `off_cpu.bpf.c`.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("off_cpu.bpf.o");
 
-/// Its parts, each beside where it stands in the kernel.
-const PROGRAMS: [(&str, &str); 4] = [
+/// The functions of the program, each with the tracepoint that it is attached to.
+const FUNCTIONS: [(&str, &str); 4] = [
     ("on_switch", "sched_switch"),
     ("on_fork", "sched_process_fork"),
     ("on_exec", "sched_process_exec"),
     ("on_exit", "sched_process_exit"),
 ];
 
-/// The kernel adding up.
+/// A loaded BPF program that sums blocks up.
 pub struct Aggregation {
     program: Ebpf,
-    tables: Tables,
-    bounds: (u64, u64),
-    /// The window that is open: they take turns.
+    maps: Maps,
+    /// The shortest and the longest block to record, in nanoseconds.
+    block_bounds: (u64, u64),
+    /// The open window, 0 or 1.
     window: usize,
-    since: Instant,
+    window_start: Instant,
     counts: Counts,
-    times: Times,
-    /// The first time that a table could not be read.
-    failure: Option<MapError>,
+    totals: StateTotals,
+    /// The first error of reading a map.
+    map_error: Option<MapError>,
 }
 
-/// A window to which nothing is added any more.
+/// A window that the program does not add to any more.
 #[derive(Debug)]
-pub struct Closed(usize);
+pub struct ClosedWindow(usize);
 
-type Failure = Box<dyn std::error::Error>;
+type BoxError = Box<dyn std::error::Error>;
 
 impl Aggregation {
-    /// Loads the program, for a target.
+    /// Loads the program for a target.
     ///
     /// # Errors
-    /// [`Error::System`] with the reason.
-    pub fn open(target: &Target, asked: &OffCpu) -> Result<Self, Error> {
+    /// [`Error::System`] with the reason if the kernel rejects it, [`Error::Invalid`] for a cgroup.
+    pub fn open(target: &Target, options: &OffCpuOptions) -> Result<Self, Error> {
         if let Target::Cgroup(_) = target {
-            return Err(Error::Invalid("--bpf does not know cgroups: use -a or -p".to_owned()));
+            return Err(Error::Invalid("--bpf does not support --cgroup; use -a or -p".to_owned()));
         }
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        if let Some(refusal) = errors::of_release(&release) {
-            return Err(refusal);
-        }
-        Self::load(target, asked, std::process::id()).map_err(|failure| errors::of(&*failure))
+        errors::check_release(&release)?;
+        Self::load(target, options, std::process::id()).map_err(|error| errors::load_error(&*error))
     }
 
-    /// Loads it, for all but this process.
-    fn load(target: &Target, asked: &OffCpu, own: u32) -> Result<Self, Failure> {
+    /// Loads the program. The process `own_pid` is not recorded.
+    fn load(target: &Target, options: &OffCpuOptions, own_pid: u32) -> Result<Self, BoxError> {
         let (scope, chosen): (u64, &[u32]) = match target {
             Target::Command(pid) => (1, std::slice::from_ref(pid)),
             Target::Processes(pids) => (1, pids),
             Target::Threads(tids) => (2, tids),
             Target::Cgroup(_) | Target::System => (0, &[]),
         };
-        let bounds = asked.bounds();
+        let block_bounds = options.block_bounds();
         let mut program = EbpfLoader::new()
             .override_global("scope", &scope, true)
-            .override_global("own", &u64::from(own), true)
-            .override_global("shortest", &bounds.0, true)
-            .override_global("longest", &bounds.1, true)
+            .override_global("own", &u64::from(own_pid), true)
+            .override_global("shortest", &block_bounds.0, true)
+            .override_global("longest", &block_bounds.1, true)
             .load(OBJECT)?;
-        for (name, _) in PROGRAMS {
-            part(&mut program, name)?.load()?;
+        for (name, _) in FUNCTIONS {
+            function(&mut program, name)?.load()?;
         }
-        let mut tables = Tables::of(&mut program)?;
-        for number in chosen {
-            tables.choose(*number, matches!(target, Target::Command(_)))?;
+        let mut maps = Maps::open(&mut program)?;
+        for id in chosen {
+            maps.choose(*id, matches!(target, Target::Command(_)))?;
         }
-        let (since, counts, times) = (Instant::now(), Counts::default(), Times::default());
-        Ok(Self { program, tables, bounds, window: 0, since, counts, times, failure: None })
+        let (window_start, counts, totals) = (Instant::now(), Counts::default(), StateTotals::default());
+        Ok(Self { program, maps, block_bounds, window: 0, window_start, counts, totals, map_error: None })
     }
 
-    /// Has it run from now on.
+    /// Attaches the program.
     ///
     /// # Errors
-    /// [`Error::System`].
+    /// [`Error::System`] with the reason if the kernel rejects it.
     pub fn start(&mut self) -> Result<(), Error> {
-        // Switches last: by then whatever a process makes is known.
-        for (name, place) in PROGRAMS.iter().rev() {
-            let attached = part(&mut self.program, name).and_then(|part| Ok(part.attach(place)?));
-            attached.map_err(|failure| errors::of(&*failure))?;
+        // Switches last: by then every new process of the target is noticed.
+        for (name, tracepoint) in FUNCTIONS.iter().rev() {
+            let attached = function(&mut self.program, name).and_then(|function| Ok(function.attach(tracepoint)?));
+            attached.map_err(|error| errors::load_error(&*error))?;
         }
-        self.since = Instant::now();
+        self.window_start = Instant::now();
         Ok(())
     }
 
-    /// Closes the window and opens another, if it is time.
-    pub fn close_window(&mut self) -> Option<Closed> {
-        if self.since.elapsed() < WINDOW {
+    /// Closes the window and opens the other one if [`WINDOW`] has passed.
+    pub fn close_window(&mut self) -> Option<ClosedWindow> {
+        if self.window_start.elapsed() < WINDOW {
             return None;
         }
-        self.since = Instant::now();
+        self.window_start = Instant::now();
         let closed = self.window;
         self.window ^= 1;
-        let opened = self.tables.open_window(self.window);
-        self.sound(opened);
+        let opened = self.maps.open_window(self.window);
+        self.note_error(opened);
         sys::wait_for_cpus();
-        Some(Closed(closed))
+        Some(ClosedWindow(closed))
     }
 
-    /// Charges what was added up in a window.
-    pub fn take(&mut self, Closed(window): Closed, recording: &mut Recording) {
-        let (sums, result) = self.tables.take(window);
-        self.sound(result);
+    /// Charges the sums of a closed window.
+    pub fn charge_window(&mut self, ClosedWindow(window): ClosedWindow, recording: &mut Recording) {
+        let (sums, result) = self.maps.drain_window(window);
+        self.note_error(result);
         for sum in sums {
-            let stamp = Stamp { pid: sum.place.pid, time: sum.last, ..Stamp::default() };
-            self.charge(stamp, Some(sum.comm()), sum.place, (sum.blocks, sum.nanoseconds), recording);
+            let stamp = Stamp { pid: sum.context.pid, time: sum.last, ..Stamp::default() };
+            let amount = Amount { count: sum.blocks, nanoseconds: sum.nanoseconds };
+            self.charge(stamp, Some(sum.comm()), sum.context, amount, recording);
         }
-        let counts = self.tables.counts();
-        let counts = self.sound(counts);
+        let counts = self.maps.counts();
+        let counts = self.note_error(counts);
         let before = std::mem::replace(&mut self.counts, counts);
-        let missing = (counts.blocks - before.blocks, counts.nanoseconds - before.nanoseconds);
-        if missing.0 > 0 {
-            self.times.charge_lost(recording, missing);
+        let lost = Amount {
+            count: counts.lost_blocks - before.lost_blocks,
+            nanoseconds: counts.lost_nanoseconds - before.lost_nanoseconds,
+        };
+        if lost.count > 0 {
+            self.totals.charge_lost(recording, lost);
         }
-        let forgotten = self.tables.forget_stacks(counts.kept);
-        self.sound(forgotten);
+        let removed = self.maps.remove_stacks(counts.stored_stacks);
+        self.note_error(removed);
     }
 
-    /// The recording ended at this time: charges all that is left, and what is not over. Says what was missed.
-    pub fn finish(mut self, time: u64, recording: &mut Recording) -> (Times, Vec<String>) {
-        for (name, _) in PROGRAMS {
-            if let Ok(part) = part(&mut self.program, name) {
-                let _ = part.unload();
+    /// Unloads the program and charges all that is left, including blocks that are not over. The recording ended at `time`.
+    /// Returns the totals, and notes for the user about what was lost.
+    pub fn finish(mut self, time: u64, recording: &mut Recording) -> (StateTotals, Vec<String>) {
+        for (name, _) in FUNCTIONS {
+            if let Ok(function) = function(&mut self.program, name) {
+                let _ = function.unload();
             }
         }
         sys::wait_for_cpus();
-        self.take(Closed(self.window ^ 1), recording);
-        self.take(Closed(self.window), recording);
-        let (absences, result) = self.tables.absences();
-        self.sound(result);
+        self.charge_window(ClosedWindow(self.window ^ 1), recording);
+        self.charge_window(ClosedWindow(self.window), recording);
+        let (absences, result) = self.maps.read_absences();
+        self.note_error(result);
         for absence in absences {
             let nanoseconds = time.saturating_sub(absence.since);
-            if (self.bounds.0.max(1)..=self.bounds.1).contains(&nanoseconds) {
-                let stamp = Stamp { pid: absence.place.pid, tid: absence.tid, time, ..Stamp::default() };
-                self.charge(stamp, None, absence.place, (1, nanoseconds), recording);
+            if (self.block_bounds.0.max(1)..=self.block_bounds.1).contains(&nanoseconds) {
+                let stamp = Stamp { pid: absence.context.pid, tid: absence.tid, time, ..Stamp::default() };
+                self.charge(stamp, None, absence.context, Amount { count: 1, nanoseconds }, recording);
             }
         }
         let notes = self.notes();
-        (self.times, notes)
+        (self.totals, notes)
     }
 
-    /// Charges blocks of one kind: of threads of a name, or of the stamp's.
+    /// Charges blocks of one context: of threads with this name, or of the stamp's thread if there is none.
     fn charge(
         &mut self,
         stamp: Stamp,
         name: Option<&[u8]>,
-        place: Place,
-        amount: (u64, u64),
+        context: SwitchContext,
+        amount: Amount,
         recording: &mut Recording,
     ) {
-        let Some((kernel, user)) = self.tables.stacks(place, recording.options.max_stack) else {
-            return self.times.charge_lost(recording, amount);
+        let Some((kernel, user)) = self.maps.stacks(context, recording.options.max_stack) else {
+            return self.totals.charge_lost(recording, amount);
         };
         if !user.is_empty() && !recording.knows_process(stamp.pid)
             || name.is_none() && !recording.knows_thread(stamp.tid)
@@ -194,40 +198,40 @@ impl Aggregation {
             Some(name) => recording.intern_stack_by_name(name, stamp, &sample),
             None => recording.intern_stack(stamp, &sample),
         };
-        let state = if place.preempted { ThreadState::Runnable } else { ThreadState::Blocked };
-        self.times.charge(recording, stack, state, amount);
+        let state = if context.preempted { ThreadState::Runnable } else { ThreadState::Blocked };
+        self.totals.charge(recording, stack, state, amount);
     }
 
-    /// What was read of a table, or nothing.
-    fn sound<T: Default>(&mut self, read: Result<T, MapError>) -> T {
-        read.unwrap_or_else(|error| {
-            self.failure.get_or_insert(error);
+    /// Returns the result, or notes the error and returns the default.
+    fn note_error<T: Default>(&mut self, result: Result<T, MapError>) -> T {
+        result.unwrap_or_else(|error| {
+            self.map_error.get_or_insert(error);
             T::default()
         })
     }
 
-    /// What the user should know.
+    /// Returns notes for the user about what was lost.
     fn notes(&self) -> Vec<String> {
-        let Counts { stacks, absences, processes, blocks, .. } = self.counts;
+        let Counts { lost_stacks, lost_absences, lost_processes, lost_blocks, .. } = self.counts;
         let mut notes = Vec::new();
-        for (count, one, what) in [
-            (stacks, "block", "whose stack did not fit into the kernel's table: their time is [lost]"),
-            (blocks, "block", "did not fit into the kernel's table: their time is [lost]"),
-            (absences, "block", "of more threads than the kernel's table holds left out"),
-            (processes, "process", "beyond what the kernel's table holds left out"),
+        for (count, noun, what) in [
+            (lost_stacks, "stack", "did not fit into the BPF map: the time of their blocks is [lost]"),
+            (lost_blocks, "block", "did not fit into the BPF map: their time is [lost]"),
+            (lost_absences, "block", "left out: more threads than fit into the BPF map"),
+            (lost_processes, "fork", "not followed: more processes than fit into the BPF map"),
         ] {
             if count > 0 {
-                notes.push(format!("{} {what}", plural(count, one)));
+                notes.push(format!("{} {what}", plural(count, noun)));
             }
         }
-        notes.extend(self.failure.as_ref().map(|error| format!("a table in the kernel could not be read: {error}")));
+        notes.extend(self.map_error.as_ref().map(|error| format!("cannot read a BPF map: {error}")));
         notes
     }
 }
 
-/// A part of the program, by its name.
-fn part<'a>(program: &'a mut Ebpf, name: &str) -> Result<&'a mut RawTracePoint, Failure> {
-    Ok(program.program_mut(name).ok_or("the program lacks a part")?.try_into()?)
+/// Returns a function of the program, by its name.
+fn function<'a>(program: &'a mut Ebpf, name: &str) -> Result<&'a mut RawTracePoint, BoxError> {
+    Ok(program.program_mut(name).ok_or_else(|| format!("the BPF object has no program {name}"))?.try_into()?)
 }
 
 #[cfg(test)]
@@ -237,34 +241,35 @@ mod tests {
     use aya::TestRun as _;
     use aya::programs::RawTracePointRunOptions;
 
-    use super::{Aggregation, part};
+    use super::{Aggregation, Amount, function};
     use crate::perf::recording::{Options, Recording};
     use crate::perf::thread_state::ThreadState;
-    use crate::record::off_cpu::OffCpu;
+    use crate::record::off_cpu::OffCpuOptions;
     use crate::record::target::Target;
 
-    /// The kernel may keep the switches of some threads from being traced: who runs after them is not seen coming back, only
-    /// leaving again. The program is not attached here; it is told of what it is to know of this thread.
+    /// The kernel may exclude some threads from tracing. A thread that runs after one of them is not seen coming back, only
+    /// leaving again. The program is not attached here: the test calls it for this thread.
     #[test]
-    fn a_return_that_nothing_was_told_of_is_charged_when_the_thread_leaves_again() {
-        let asked = OffCpu { wall: false, period: None, min_block: None, max_block: None, in_kernel: true };
+    fn charges_a_block_whose_end_was_not_traced_when_the_thread_leaves_again() {
+        let options = OffCpuOptions { wall: false, period: None, min_block: None, max_block: None, in_kernel: true };
         // Needs root.
-        let Ok(mut aggregation) = Aggregation::load(&Target::System, &asked, 0) else { return };
-        let leave = |aggregation: &mut Aggregation| {
-            // Leaves its CPU for nobody, blocked.
-            let mut switch = RawTracePointRunOptions::new();
-            switch.args[3] = 1;
-            part(&mut aggregation.program, "on_switch").unwrap().test_run(switch).unwrap();
-        };
-        let began = Instant::now();
-        leave(&mut aggregation);
+        let Ok(mut aggregation) = Aggregation::load(&Target::System, &options, 0) else { return };
+        let start = Instant::now();
+        switch_out(&mut aggregation);
         std::thread::sleep(Duration::from_millis(80));
-        leave(&mut aggregation);
-        let most = began.elapsed().as_nanos() as u64;
+        switch_out(&mut aggregation);
+        let elapsed = start.elapsed().as_nanos() as u64;
         let mut recording = Recording::new(Options::default(), None);
-        let (times, notes) = aggregation.finish(0, &mut recording);
-        let (blocks, nanoseconds) = times.sum(ThreadState::Blocked);
-        assert_eq!((blocks, notes), (1, Vec::<String>::new()));
-        assert!((80_000_000..most).contains(&nanoseconds), "{nanoseconds} of {most}");
+        let (totals, notes) = aggregation.finish(0, &mut recording);
+        let Amount { count, nanoseconds } = totals.total(ThreadState::Blocked);
+        assert_eq!((count, notes), (1, Vec::<String>::new()));
+        assert!((80_000_000..elapsed).contains(&nanoseconds), "{nanoseconds} of {elapsed}");
+    }
+
+    /// Reports that this thread is blocked and leaves its CPU to the idle task.
+    fn switch_out(aggregation: &mut Aggregation) {
+        let mut switch = RawTracePointRunOptions::new();
+        switch.args[3] = 1;
+        function(&mut aggregation.program, "on_switch").unwrap().test_run(switch).unwrap();
     }
 }

@@ -1,8 +1,8 @@
-//! Blocked time added up inside the kernel, by a small program there: for recording a whole system all the time.
+//! Sums blocked time up inside the kernel with a BPF program, to record a whole system continuously.
 //!
-//! It costs a switch what the other way costs, the walk of two stacks. It saves the way of each stack to the recorder,
-//! and the recorder's work: what is read, once a second, is how long blocks of one kind were in all. In builds with the
-//! feature `bpf`; `off_cpu.bpf.c` is the program, and `scripts/build-bpf` makes the object of it that is part of the build.
+//! A switch costs as much as without BPF: two stacks are walked. BPF saves the transfer of each stack to the recorder, and the
+//! recorder's work: it reads once a second how long all blocks of a kind were. Needs a build with the feature `bpf`.
+//! `off_cpu.bpf.c` is the program, and `scripts/build-bpf` compiles it to the object that is part of the build.
 
 #[cfg(feature = "bpf")]
 mod aggregation;
@@ -12,13 +12,13 @@ mod aggregation;
 #[cfg(feature = "bpf")]
 mod errors;
 #[cfg(feature = "bpf")]
-mod table;
+mod hash_map;
 #[cfg(feature = "bpf")]
-mod tables;
+mod maps;
 
 use std::time::Duration;
 
 pub use self::aggregation::Aggregation;
 
-/// How often what was added up is read.
+/// The time between two readings of the sums.
 pub const WINDOW: Duration = Duration::from_secs(1);

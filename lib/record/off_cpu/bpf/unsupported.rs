@@ -1,29 +1,30 @@
-//! Builds without the feature `bpf`: nothing is added up in the kernel.
+//! Replaces the BPF aggregation in builds without the feature `bpf`.
 
 use crate::Error;
 use crate::perf::recording::Recording;
-use crate::record::off_cpu::{OffCpu, Times};
+use crate::record::off_cpu::OffCpuOptions;
+use crate::record::off_cpu::totals::StateTotals;
 use crate::record::target::Target;
 
-/// There is none.
+/// A BPF aggregation, which this build cannot create.
 #[derive(Debug)]
 pub enum Aggregation {}
 
-/// There is none.
+/// A closed window, which this build cannot create.
 #[derive(Debug)]
-pub enum Closed {}
+pub enum ClosedWindow {}
 
 impl Aggregation {
-    /// Says how to build what could.
+    /// Fails, and says how to build fg-record with BPF.
     ///
     /// # Errors
-    /// Always [`Error::Invalid`].
-    pub fn open(_: &Target, _: &OffCpu) -> Result<Self, Error> {
-        let how = "this fg-record was built without --bpf: cargo install fgkit --features bpf";
-        Err(Error::Invalid(how.to_owned()))
+    /// Always [`Error::System`].
+    pub fn open(_: &Target, _: &OffCpuOptions) -> Result<Self, Error> {
+        let advice = "--bpf: this fg-record was built without BPF; run: cargo install fgkit --features bpf";
+        Err(Error::System(advice.to_owned()))
     }
 
-    /// Never called.
+    /// Is never called.
     ///
     /// # Errors
     /// None.
@@ -31,18 +32,18 @@ impl Aggregation {
         match *self {}
     }
 
-    /// Never called.
-    pub fn close_window(&mut self) -> Option<Closed> {
+    /// Is never called.
+    pub fn close_window(&mut self) -> Option<ClosedWindow> {
         match *self {}
     }
 
-    /// Never called.
-    pub fn take(&mut self, _: Closed, _: &mut Recording) {
+    /// Is never called.
+    pub fn charge_window(&mut self, _: ClosedWindow, _: &mut Recording) {
         match *self {}
     }
 
-    /// Never called.
-    pub fn finish(self, _: u64, _: &mut Recording) -> (Times, Vec<String>) {
+    /// Is never called.
+    pub fn finish(self, _: u64, _: &mut Recording) -> (StateTotals, Vec<String>) {
         match self {}
     }
 }

@@ -2,45 +2,47 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{Leaving, Ledger, Moment, Wanted, What};
+use super::{SwitchEvent, SwitchEventKind, SwitchPairing, SwitchStack, TimeSelection};
 use crate::perf::thread_state::ThreadState;
 
-const ALL: Wanted = Wanted { wall: false, min: 0, max: u64::MAX };
-const WALL: Wanted = Wanted { wall: true, ..ALL };
-const BLOCK: What = What::Out { preempted: false, wanted: true };
-const PREEMPT: What = What::Out { preempted: true, wanted: true };
+const ALL: TimeSelection = TimeSelection { wall: false, min_block: 0, max_block: u64::MAX };
+const WALL: TimeSelection = TimeSelection { wall: true, ..ALL };
+const BLOCK: SwitchEventKind = SwitchEventKind::Out { preempted: false, selected: true };
+const PREEMPT: SwitchEventKind = SwitchEventKind::Out { preempted: true, selected: true };
 
-/// A stack that stood in the copy.
-const fn leaving(stack: u32) -> Leaving {
-    Leaving { stack, certain: stack, read: 0 }
+/// A stack that the sample contains as a whole.
+const fn sample(stack: u32, from_every_switch: bool) -> SwitchEventKind {
+    SwitchEventKind::SwitchSample(SwitchStack { full: stack, copied: stack, read_time: 0, from_every_switch })
 }
 
-const fn leaves(stack: u32) -> What {
-    What::Leaves { stack: leaving(stack), every: true }
+/// A sample of the counter that samples every switch.
+const fn every(stack: u32) -> SwitchEventKind {
+    sample(stack, true)
 }
 
-const fn may_leave(stack: u32) -> What {
-    What::Leaves { stack: leaving(stack), every: false }
+/// A sample of the counter that samples some switches.
+const fn some(stack: u32) -> SwitchEventKind {
+    sample(stack, false)
 }
 
 type Totals = BTreeMap<(Option<u32>, ThreadState), u64>;
 
-fn totals(ledger: &mut Ledger) -> Totals {
+fn totals(pairing: &mut SwitchPairing) -> Totals {
     let mut totals = Totals::new();
-    for charge in ledger.charges() {
-        *totals.entry((charge.stack, charge.state)).or_default() += charge.nanoseconds;
+    for charge in pairing.take_charges() {
+        *totals.entry((charge.stack, charge.state)).or_default() += charge.amount.nanoseconds;
     }
     totals
 }
 
-/// What is charged of a thread to which this happened, up to the time `end`.
-fn charged(wanted: Wanted, every: bool, happened: &[(u64, What)], end: u64) -> Totals {
-    let mut ledger = Ledger::new(wanted, every);
-    for (time, what) in happened {
-        ledger.take(Moment { time: *time, tid: 1, what: *what });
+/// Returns the charges of a thread with these events, when the recording ends at `end`.
+fn charged(selection: TimeSelection, every_switch: bool, events: &[(u64, SwitchEventKind)], end: u64) -> Totals {
+    let mut pairing = SwitchPairing::new(selection, every_switch);
+    for (time, kind) in events {
+        pairing.add(SwitchEvent { time: *time, tid: 1, kind: *kind });
     }
-    ledger.finish(end);
-    totals(&mut ledger)
+    pairing.finish(end);
+    totals(&mut pairing)
 }
 
 fn expect<const N: usize>(expected: [(Option<u32>, ThreadState, u64); N]) -> Totals {
@@ -48,201 +50,233 @@ fn expect<const N: usize>(expected: [(Option<u32>, ThreadState, u64); N]) -> Tot
 }
 
 #[test]
-fn a_block_lasts_from_the_switch_out_to_the_switch_in_and_a_preemption_is_apart() {
-    let happened = [(10, leaves(7)), (11, BLOCK), (111, What::In), (200, leaves(8)), (201, PREEMPT), (231, What::In)];
-    let expected = expect([(Some(7), ThreadState::Blocked, 100), (Some(8), ThreadState::Runnable, 30)]);
-    assert_eq!(charged(ALL, true, &happened, 300), expected);
-}
-
-#[test]
-fn what_was_read_of_a_stack_is_believed_if_its_thread_had_not_come_back() {
-    let leaves = |read| What::Leaves { stack: Leaving { stack: 7, certain: 1, read }, every: true };
-    let mut ledger = Ledger::new(ALL, true);
-    let happened = [
-        (10, leaves(50)),
+fn charges_blocks_and_preemptions_from_switch_out_to_switch_in() {
+    let events = [
+        (10, every(7)),
         (11, BLOCK),
-        (51, What::In),
-        (60, leaves(80)),
+        (111, SwitchEventKind::In),
+        (200, every(8)),
+        (201, PREEMPT),
+        (231, SwitchEventKind::In),
+    ];
+    let expected = expect([(Some(7), ThreadState::Blocked, 100), (Some(8), ThreadState::Runnable, 30)]);
+    assert_eq!(charged(ALL, true, &events, 300), expected);
+}
+
+#[test]
+fn cuts_a_stack_whose_thread_came_back_before_it_was_read() {
+    let partly_read = |read_time| {
+        SwitchEventKind::SwitchSample(SwitchStack { full: 7, copied: 1, read_time, from_every_switch: true })
+    };
+    let mut pairing = SwitchPairing::new(ALL, true);
+    let events = [
+        (10, partly_read(50)),
+        (11, BLOCK),
+        (51, SwitchEventKind::In),
+        (60, partly_read(80)),
         (61, BLOCK),
-        (80, What::In),
-        (90, leaves(120)),
+        (80, SwitchEventKind::In),
+        (90, partly_read(120)),
     ];
-    for (time, what) in happened.into_iter().chain([(91, BLOCK)]) {
-        ledger.take(Moment { time, tid: 1, what });
+    for (time, kind) in events.into_iter().chain([(91, BLOCK)]) {
+        pairing.add(SwitchEvent { time, tid: 1, kind });
     }
-    ledger.finish(121);
-    assert_eq!(totals(&mut ledger), expect([(Some(7), ThreadState::Blocked, 70), (Some(1), ThreadState::Blocked, 19)]));
-    assert_eq!((ledger.take_cut(), ledger.take_cut()), (1, 0));
-}
-
-#[test]
-fn who_is_still_blocked_at_the_end_counts_up_to_it() {
+    pairing.finish(121);
     assert_eq!(
-        charged(ALL, true, &[(10, leaves(7)), (11, BLOCK)], 500),
-        expect([(Some(7), ThreadState::Blocked, 489)])
+        totals(&mut pairing),
+        expect([(Some(7), ThreadState::Blocked, 70), (Some(1), ThreadState::Blocked, 19)])
     );
+    assert_eq!((pairing.take_cut_stacks(), pairing.take_cut_stacks()), (1, 0));
 }
 
 #[test]
-fn blocks_that_are_too_short_or_too_long_are_left_out() {
-    let happened = [
-        (0, leaves(1)),
+fn charges_a_block_that_lasts_until_the_end() {
+    assert_eq!(charged(ALL, true, &[(10, every(7)), (11, BLOCK)], 500), expect([(Some(7), ThreadState::Blocked, 489)]));
+}
+
+#[test]
+fn leaves_out_blocks_that_are_too_short_or_too_long() {
+    let events = [
+        (0, every(1)),
         (0, BLOCK),
-        (10, What::In),
-        (10, leaves(2)),
+        (10, SwitchEventKind::In),
+        (10, every(2)),
         (10, BLOCK),
-        (110, What::In),
-        (110, leaves(3)),
+        (110, SwitchEventKind::In),
+        (110, every(3)),
         (110, BLOCK),
-        (1110, What::In),
+        (1110, SwitchEventKind::In),
     ];
-    let wanted = Wanted { wall: false, min: 11, max: 999 };
-    assert_eq!(charged(wanted, true, &happened, 2000), expect([(Some(2), ThreadState::Blocked, 100)]));
+    let selection = TimeSelection { wall: false, min_block: 11, max_block: 999 };
+    assert_eq!(charged(selection, true, &events, 2000), expect([(Some(2), ThreadState::Blocked, 100)]));
 }
 
 #[test]
-fn blocks_that_begin_on_other_cpus_are_left_out() {
-    let elsewhere = What::Out { preempted: false, wanted: false };
-    let happened = [(0, leaves(1)), (0, elsewhere), (10, What::In), (20, leaves(2)), (20, BLOCK), (25, What::In)];
-    assert_eq!(charged(ALL, true, &happened, 50), expect([(Some(2), ThreadState::Blocked, 5)]));
+fn leaves_out_blocks_that_begin_on_other_cpus() {
+    let elsewhere = SwitchEventKind::Out { preempted: false, selected: false };
+    let events = [
+        (0, every(1)),
+        (0, elsewhere),
+        (10, SwitchEventKind::In),
+        (20, every(2)),
+        (20, BLOCK),
+        (25, SwitchEventKind::In),
+    ];
+    assert_eq!(charged(ALL, true, &events, 50), expect([(Some(2), ThreadState::Blocked, 5)]));
 }
 
 #[test]
-fn a_thread_that_was_found_asleep_is_charged_only_where_lifetimes_are_wanted() {
-    let happened = [(100, What::Found), (150, What::In), (180, leaves(1)), (180, BLOCK)];
-    assert_eq!(charged(ALL, true, &happened, 200), expect([(Some(1), ThreadState::Blocked, 20)]));
+fn charges_earlier_sleep_only_with_wall_time() {
+    let events = [(100, SwitchEventKind::Existing), (150, SwitchEventKind::In), (180, every(1)), (180, BLOCK)];
+    assert_eq!(charged(ALL, true, &events, 200), expect([(Some(1), ThreadState::Blocked, 20)]));
     let expected = expect([
         (None, ThreadState::Asleep, 50),
         (None, ThreadState::Unsampled, 30),
         (Some(1), ThreadState::Blocked, 20),
     ]);
-    assert_eq!(charged(WALL, true, &happened, 200), expected);
-    assert_eq!(charged(WALL, true, &[(100, What::Found)], 200), expect([(None, ThreadState::Asleep, 100)]));
+    assert_eq!(charged(WALL, true, &events, 200), expected);
+    assert_eq!(
+        charged(WALL, true, &[(100, SwitchEventKind::Existing)], 200),
+        expect([(None, ThreadState::Asleep, 100)])
+    );
 }
 
 #[test]
-fn run_time_is_shared_out_among_its_samples() {
-    let happened = [(0, What::Exec), (10, What::Ran(1)), (20, What::Ran(1)), (30, What::Ran(2)), (90, What::Gone)];
+fn shares_run_time_among_its_samples() {
+    let events = [
+        (0, SwitchEventKind::Exec),
+        (10, SwitchEventKind::RunSample(1)),
+        (20, SwitchEventKind::RunSample(1)),
+        (30, SwitchEventKind::RunSample(2)),
+        (90, SwitchEventKind::Exited),
+    ];
     let expected = expect([(Some(1), ThreadState::Running, 60), (Some(2), ThreadState::Running, 30)]);
-    assert_eq!(charged(WALL, true, &happened, 1000), expected);
+    assert_eq!(charged(WALL, true, &events, 1000), expected);
 }
 
 #[test]
-fn a_new_thread_waits_for_a_cpu_and_the_end_of_one_is_told_once() {
-    let happened = [(10, What::Born), (15, What::In), (25, What::Gone), (26, leaves(9)), (27, BLOCK)];
+fn charges_a_new_thread_as_runnable_and_ignores_events_after_its_exit() {
+    let events = [
+        (10, SwitchEventKind::Created),
+        (15, SwitchEventKind::In),
+        (25, SwitchEventKind::Exited),
+        (26, every(9)),
+        (27, BLOCK),
+    ];
     let expected = expect([(None, ThreadState::Runnable, 5), (None, ThreadState::Unsampled, 10)]);
-    assert_eq!(charged(WALL, true, &happened, 1000), expected);
+    assert_eq!(charged(WALL, true, &events, 1000), expected);
 }
 
 #[test]
-fn the_number_of_a_thread_that_ended_may_be_given_again() {
-    let happened = [
-        (0, What::Born),
-        (0, What::In),
-        (10, What::Gone),
-        (50, What::Born),
-        (50, What::In),
-        (60, leaves(1)),
+fn a_thread_id_may_be_reused() {
+    let events = [
+        (0, SwitchEventKind::Created),
+        (0, SwitchEventKind::In),
+        (10, SwitchEventKind::Exited),
+        (50, SwitchEventKind::Created),
+        (50, SwitchEventKind::In),
+        (60, every(1)),
         (60, BLOCK),
-        (80, What::In),
+        (80, SwitchEventKind::In),
     ];
     let expected = expect([
         (None, ThreadState::Runnable, 0),
         (None, ThreadState::Unsampled, 30),
         (Some(1), ThreadState::Blocked, 20),
     ]);
-    assert_eq!(charged(WALL, true, &happened, 90), expected);
+    assert_eq!(charged(WALL, true, &events, 90), expected);
 }
 
 #[test]
-fn a_long_block_is_not_charged_to_frequent_short_ones() {
-    let mut happened = Vec::new();
-    for turn in 0..100 {
-        let time = turn * 20;
-        if turn % 10 == 0 {
-            happened.push((time, may_leave(1)));
+fn a_long_block_is_not_charged_to_the_stacks_of_short_ones() {
+    let mut events = Vec::new();
+    for round in 0..100 {
+        let time = round * 20;
+        if round % 10 == 0 {
+            events.push((time, some(1)));
         }
-        happened.extend([(time, BLOCK), (time + 10, What::In)]);
+        events.extend([(time, BLOCK), (time + 10, SwitchEventKind::In)]);
     }
-    happened.extend([(2000, BLOCK), (1_002_000, What::In)]);
+    events.extend([(2000, BLOCK), (1_002_000, SwitchEventKind::In)]);
     let expected = expect([(Some(1), ThreadState::Blocked, 1000), (None, ThreadState::UnsampledBlocked, 1_000_000)]);
-    assert_eq!(charged(ALL, false, &happened, 1_002_000), expected);
+    assert_eq!(charged(ALL, false, &events, 1_002_000), expected);
 }
 
 #[test]
-fn a_block_without_a_stack_is_charged_to_those_of_nearly_its_length() {
-    let happened = [
-        (0, may_leave(1)),
+fn a_block_without_a_stack_is_charged_to_stacks_of_similar_blocks() {
+    let events = [
+        (0, some(1)),
         (0, BLOCK),
-        (100, What::In),
+        (100, SwitchEventKind::In),
         (100, BLOCK),
-        (1000, What::In),
-        (1000, may_leave(2)),
+        (1000, SwitchEventKind::In),
+        (1000, some(2)),
         (1000, PREEMPT),
-        (2000, What::In),
+        (2000, SwitchEventKind::In),
     ];
     let expected = expect([(Some(1), ThreadState::Blocked, 1000), (Some(2), ThreadState::Runnable, 1000)]);
-    assert_eq!(charged(ALL, false, &happened, 2000), expected);
+    assert_eq!(charged(ALL, false, &events, 2000), expected);
 }
 
 #[test]
-fn of_two_counters_the_one_that_sees_every_switch_is_believed() {
-    for pair in [[leaves(1), may_leave(2)], [may_leave(2), leaves(1)]] {
-        let happened = [(0, pair[0]), (0, pair[1]), (0, BLOCK), (9, What::In)];
-        assert_eq!(charged(ALL, false, &happened, 9), expect([(Some(1), ThreadState::Blocked, 9)]));
+fn prefers_the_counter_that_samples_every_switch() {
+    for pair in [[every(1), some(2)], [some(2), every(1)]] {
+        let events = [(0, pair[0]), (0, pair[1]), (0, BLOCK), (9, SwitchEventKind::In)];
+        assert_eq!(charged(ALL, false, &events, 9), expect([(Some(1), ThreadState::Blocked, 9)]));
     }
 }
 
 #[test]
-fn what_was_lost_is_charged_as_lost() {
-    // The sample of a switch.
-    let happened = [(0, BLOCK), (9, What::In)];
-    assert_eq!(charged(ALL, true, &happened, 9), expect([(None, ThreadState::Lost, 9)]));
-    // A switch in.
-    let happened = [(0, leaves(1)), (0, BLOCK), (9, leaves(2)), (9, BLOCK), (11, What::In)];
+fn charges_lost_records_as_lost() {
+    // The sample of a switch is lost.
+    let events = [(0, BLOCK), (9, SwitchEventKind::In)];
+    assert_eq!(charged(ALL, true, &events, 9), expect([(None, ThreadState::Lost, 9)]));
+    // A switch-in is lost.
+    let events = [(0, every(1)), (0, BLOCK), (9, every(2)), (9, BLOCK), (11, SwitchEventKind::In)];
     assert_eq!(
-        charged(ALL, true, &happened, 11),
+        charged(ALL, true, &events, 11),
         expect([(None, ThreadState::Lost, 9), (Some(2), ThreadState::Blocked, 2)])
     );
-    // A switch out: in a block no one knows how long it ran.
-    let happened = [(0, What::In), (9, What::In), (10, leaves(1)), (10, BLOCK), (12, What::In)];
-    assert_eq!(charged(ALL, true, &happened, 12), expect([(Some(1), ThreadState::Blocked, 2)]));
+    // A switch-out is lost: how long the thread ran and was blocked is not known.
+    let events =
+        [(0, SwitchEventKind::In), (9, SwitchEventKind::In), (10, every(1)), (10, BLOCK), (12, SwitchEventKind::In)];
+    assert_eq!(charged(ALL, true, &events, 12), expect([(Some(1), ThreadState::Blocked, 2)]));
     let expected =
         expect([(None, ThreadState::Lost, 9), (None, ThreadState::Unsampled, 1), (Some(1), ThreadState::Blocked, 2)]);
-    assert_eq!(charged(WALL, true, &happened, 12), expected);
+    assert_eq!(charged(WALL, true, &events, 12), expected);
 }
 
-fn any_moment() -> impl Strategy<Value = (u64, u32, What)> {
-    let what = prop_oneof![
-        Just(What::Found),
-        Just(What::Exec),
-        (0..3u32).prop_map(What::Ran),
-        (0..3u32, any::<bool>()).prop_map(|(stack, every)| What::Leaves { stack: leaving(stack), every }),
-        any::<bool>().prop_map(|preempted| What::Out { preempted, wanted: true }),
-        Just(What::In),
+fn any_event() -> impl Strategy<Value = (u64, u32, SwitchEventKind)> {
+    let kind = prop_oneof![
+        Just(SwitchEventKind::Existing),
+        Just(SwitchEventKind::Exec),
+        (0..3u32).prop_map(SwitchEventKind::RunSample),
+        (0..3u32, any::<bool>()).prop_map(|(stack, from_every_switch)| sample(stack, from_every_switch)),
+        any::<bool>().prop_map(|preempted| SwitchEventKind::Out { preempted, selected: true }),
+        Just(SwitchEventKind::In),
     ];
-    (0..1000u64, 0..3u32, what)
+    (0..1000u64, 0..3u32, kind)
 }
 
 proptest! {
     #[test]
-    fn whatever_is_told_a_threads_charges_are_its_lifetime(
-        steps in prop::collection::vec(any_moment(), 0..200), every: bool
+    fn charges_of_a_thread_add_up_to_its_lifetime(
+        steps in prop::collection::vec(any_event(), 0..200), every_switch: bool
     ) {
-        let mut ledger = Ledger::new(WALL, every);
-        let (mut time, mut born) = (0, BTreeMap::new());
-        for (pause, tid, what) in steps {
+        let mut pairing = SwitchPairing::new(WALL, every_switch);
+        let (mut time, mut first_seen) = (0, BTreeMap::new());
+        for (pause, tid, kind) in steps {
             time += pause;
-            born.entry(tid).or_insert(time);
-            ledger.take(Moment { time, tid, what });
+            first_seen.entry(tid).or_insert(time);
+            pairing.add(SwitchEvent { time, tid, kind });
         }
-        ledger.finish(time);
+        pairing.finish(time);
         let mut sums = BTreeMap::new();
-        for charge in ledger.charges() {
-            *sums.entry(charge.tid).or_insert(0u64) += charge.nanoseconds;
+        for charge in pairing.take_charges() {
+            *sums.entry(charge.tid).or_insert(0u64) += charge.amount.nanoseconds;
         }
-        for (tid, since) in born {
-            // Sharing out rounds down, by less than one for each share.
+        for (tid, since) in first_seen {
+            // Each share is rounded down, by less than one.
             let (sum, lifetime) = (sums.get(&tid).copied().unwrap_or(0), time - since);
             prop_assert!(sum <= lifetime && lifetime - sum < 200, "{tid}: {sum} of {lifetime}");
         }

@@ -1,0 +1,47 @@
+//! The observer of a recording: it follows the progress, and receives each finished part.
+
+use std::time::Duration;
+
+use super::command::RunningCommand;
+use super::counters::sampling::SampledEvent;
+use super::off_cpu::totals::StateTotals;
+use crate::Error;
+use crate::perf::recording::{Counts, Recording};
+
+/// A finished recording, or a finished part of one.
+pub struct FinishedRecording {
+    /// The stacks.
+    pub recording: Recording,
+    /// The events that were sampled.
+    pub events: Vec<SampledEvent>,
+    /// The time in each state, if time off the CPU was recorded.
+    pub totals: Option<StateTotals>,
+    /// When it began, in seconds since 1970.
+    pub start_time: u64,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// The command, which may still run.
+    pub command: Option<RunningCommand>,
+    /// Notes for the user.
+    pub notes: Vec<String>,
+}
+
+impl FinishedRecording {
+    /// Returns the number of profiles: one for each event, or one of the time off the CPU, however many events that took.
+    pub(super) fn profile_count(&self) -> usize {
+        if self.totals.is_some() { 1 } else { self.events.len() }
+    }
+}
+
+/// Observes a recording while it runs.
+pub trait Observer {
+    /// True if [`Observer::on_progress`] is to be called regularly.
+    fn wants_progress(&self) -> bool;
+    /// Is told how long the recording has run, and what it has counted.
+    fn on_progress(&mut self, elapsed: Duration, counts: &Counts);
+    /// Receives a finished part of the recording.
+    ///
+    /// # Errors
+    /// An error ends the recording.
+    fn on_part(&mut self, part: FinishedRecording) -> Result<(), Error>;
+}

@@ -1,0 +1,207 @@
+//! Charges the time of threads from records of their context switches and samples of their stacks.
+
+use rustc_hash::FxHashMap;
+
+use super::rate_control::RateControl;
+use super::switch_pairing::{Charge, SwitchEvent, SwitchEventKind, SwitchPairing, SwitchStack, TimeSelection};
+use super::totals::StateTotals;
+use super::{CounterRole, DENSE_SWITCHES_PER_SECOND, OffCpuOptions, SPARSE_PERIOD};
+use crate::perf::event::{Event, Sample, Stamp};
+use crate::perf::recording::Recording;
+use crate::record::clock;
+
+/// A record is in its ring this long after it was stamped, at the latest.
+const MAX_RECORD_LATENCY_NS: u64 = 10_000_000;
+
+/// A switch from one thread to another takes this long at most.
+const MAX_SWITCH_NS: u64 = 5_000;
+
+/// Processes all context switches of a recording.
+#[derive(Debug)]
+pub struct SwitchTracker {
+    roles: Vec<CounterRole>,
+    pairing: SwitchPairing,
+    /// Events that may still be preceded by others, in the order in which they were read.
+    pending: Vec<SwitchEvent>,
+    /// The recorder's own process, whose switches are left out.
+    own_pid: u32,
+    /// The last switch-out on each CPU.
+    last_out: FxHashMap<u32, SwitchOut>,
+    /// The CPUs on which the recorded blocks begin; empty for all.
+    cpus: Vec<u32>,
+    /// True if threads that the target creates are recorded too.
+    includes_children: bool,
+    rate_control: Option<RateControl>,
+    /// The time that was charged so far.
+    pub totals: StateTotals,
+}
+
+/// A switch-out: which thread left its CPU, and when.
+#[derive(Clone, Copy, Debug)]
+struct SwitchOut {
+    tid: u32,
+    time: u64,
+}
+
+impl SwitchTracker {
+    /// Creates a tracker that knows no thread yet.
+    pub(in crate::record) fn new(options: &OffCpuOptions, cpus: Vec<u32>, includes_children: bool) -> Self {
+        let (min_block, max_block) = options.block_bounds();
+        let selection = TimeSelection { wall: options.wall, min_block, max_block };
+        let roles = options.roles();
+        let rate_control = options.period.is_none().then(|| RateControl::new(DENSE_SWITCHES_PER_SECOND));
+        let sparse_period = options.period.filter(|period| *period > 1);
+        Self {
+            pairing: SwitchPairing::new(selection, roles.contains(&CounterRole::EverySwitch)),
+            roles,
+            pending: Vec::new(),
+            own_pid: std::process::id(),
+            last_out: FxHashMap::default(),
+            cpus,
+            includes_children,
+            rate_control,
+            totals: StateTotals::new(sparse_period),
+        }
+    }
+
+    /// Adds a thread that existed when the recording began.
+    pub(in crate::record) fn add_existing_thread(&mut self, tid: u32, time: u64) {
+        self.pending.push(SwitchEvent { time, tid, kind: SwitchEventKind::Existing });
+    }
+
+    /// Adds a record that is not a sample.
+    pub(in crate::record) fn add_event(&mut self, stamp: Stamp, event: &Event<'_>) {
+        let (tid, kind) = match *event {
+            Event::Switch { out: true, preempted } => {
+                (stamp.tid, SwitchEventKind::Out { preempted, selected: self.is_selected(stamp.cpu) })
+            }
+            Event::Switch { .. } => (stamp.tid, SwitchEventKind::In),
+            Event::Fork { tid, .. } if self.includes_children => (tid, SwitchEventKind::Created),
+            Event::Comm { tid, exec: true, .. } => (tid, SwitchEventKind::Exec),
+            Event::Exit { tid, .. } => (tid, SwitchEventKind::Exited),
+            _ => return,
+        };
+        if let (SwitchEventKind::Out { .. }, Some(rate_control)) = (kind, &mut self.rate_control) {
+            rate_control.count_switch();
+        }
+        let time = self.accounted_time(stamp, kind);
+        self.push_pending(Stamp { time, ..stamp }, tid, kind);
+    }
+
+    fn is_selected(&self, cpu: u32) -> bool {
+        self.cpus.is_empty() || self.cpus.contains(&cpu)
+    }
+
+    /// Returns the time at which an event takes effect. A switch-in takes effect when the previous thread left the CPU: the
+    /// kernel accounts the work of the switch, which includes ours, to the thread that comes.
+    fn accounted_time(&mut self, stamp: Stamp, kind: SwitchEventKind) -> u64 {
+        let previous = match kind {
+            SwitchEventKind::Out { .. } => {
+                self.last_out.insert(stamp.cpu, SwitchOut { tid: stamp.tid, time: stamp.time });
+                None
+            }
+            SwitchEventKind::In => self.last_out.remove(&stamp.cpu),
+            _ => None,
+        };
+        match previous {
+            Some(out) if out.tid != stamp.tid && stamp.time.saturating_sub(out.time) < MAX_SWITCH_NS => out.time,
+            _ => stamp.time,
+        }
+    }
+
+    /// Adds a sample, whose `event` is the index of its counter's event.
+    pub(in crate::record) fn add_sample(&mut self, stamp: Stamp, sample: &Sample<'_>, recording: &mut Recording) {
+        if self.is_ignored(stamp) {
+            return;
+        }
+        let role = self.roles.get(sample.event as usize).copied().unwrap_or(CounterRole::Running);
+        let sample = Sample { event: 0, ..*sample };
+        let kind = if role == CounterRole::Running {
+            SwitchEventKind::RunSample(recording.intern_stack(stamp, &sample))
+        } else {
+            let (full, copied) = recording.intern_leaving(stamp, &sample);
+            let from_every_switch = role == CounterRole::EverySwitch;
+            SwitchEventKind::SwitchSample(SwitchStack { full, copied, read_time: clock::now(), from_every_switch })
+        };
+        self.push_pending(stamp, stamp.tid, kind);
+    }
+
+    fn push_pending(&mut self, stamp: Stamp, tid: u32, kind: SwitchEventKind) {
+        if !self.is_ignored(stamp) {
+            self.pending.push(SwitchEvent { time: stamp.time, tid, kind });
+        }
+    }
+
+    /// True for the idle task, a thread that has all but exited, and our own threads.
+    fn is_ignored(&self, stamp: Stamp) -> bool {
+        stamp.tid == 0 || stamp.tid == u32::MAX || stamp.pid == self.own_pid
+    }
+
+    /// Charges the time that is known when all rings have been read up to `read_time`.
+    pub(in crate::record) fn process_until(&mut self, read_time: u64, recording: &mut Recording) {
+        let until = read_time.saturating_sub(MAX_RECORD_LATENCY_NS);
+        self.pending.sort_by_key(|event| event.time);
+        let ready = self.pending.partition_point(|event| event.time < until);
+        for event in self.pending.drain(..ready) {
+            self.pairing.add(event);
+        }
+        self.charge(recording);
+    }
+
+    /// Charges all remaining time. The recording ended at `time`.
+    pub(in crate::record) fn finish(&mut self, time: u64, recording: &mut Recording) {
+        self.pending.retain(|event| event.time <= time);
+        self.process_until(u64::MAX, recording);
+        self.pairing.finish(time);
+        self.charge(recording);
+    }
+
+    fn charge(&mut self, recording: &mut Recording) {
+        recording.counts.truncated.stale_tail += self.pairing.take_cut_stacks();
+        for Charge { tid, time, stack, state, amount } in self.pairing.take_charges() {
+            let stack = stack.unwrap_or_else(|| recording.intern_bare(tid, time));
+            self.totals.charge(recording, stack, state, amount);
+        }
+    }
+
+    /// Returns whether every switch is to collect its stack from now on, if that changes. `lost_samples` is the number of
+    /// samples lost so far.
+    pub(in crate::record) fn update_rate(&mut self, now: u64, lost_samples: u64) -> Option<bool> {
+        let rate_control = self.rate_control.as_mut()?;
+        rate_control.set_lost_samples(lost_samples);
+        let every_switch = rate_control.update(now)?;
+        if !every_switch {
+            self.totals.sparse_period = Some(SPARSE_PERIOD);
+            self.pairing.expect_missing_stacks();
+        }
+        Some(every_switch)
+    }
+
+    /// Returns the index of the event that samples every switch.
+    pub(in crate::record) fn every_switch_event(&self) -> Option<u32> {
+        self.roles.iter().position(|role| *role == CounterRole::EverySwitch).map(|index| index as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OffCpuOptions, SwitchEventKind, SwitchTracker};
+    use crate::perf::event::Stamp;
+
+    #[test]
+    fn a_switch_in_takes_effect_when_the_previous_thread_left() {
+        let options = OffCpuOptions { wall: false, period: None, min_block: None, max_block: None, in_kernel: false };
+        let mut switches = SwitchTracker::new(&options, Vec::new(), true);
+        let mut time =
+            |time, tid, cpu, kind| switches.accounted_time(Stamp { time, tid, cpu, ..Stamp::default() }, kind);
+        let out = SwitchEventKind::Out { preempted: false, selected: true };
+        assert_eq!((time(1000, 1, 0, out), time(1500, 2, 0, SwitchEventKind::In)), (1000, 1000));
+        // Not after a switch-out on another CPU, after idle time, or by the same thread.
+        assert_eq!((time(2000, 2, 0, out), time(2500, 3, 1, SwitchEventKind::In)), (2000, 2500));
+        assert_eq!((time(9000, 3, 1, out), time(90_000, 2, 1, SwitchEventKind::In)), (9000, 90_000));
+        assert_eq!((time(100_000, 2, 1, out), time(101_000, 2, 1, SwitchEventKind::In)), (100_000, 101_000));
+        // Only once for each switch-out.
+        assert_eq!((time(200_000, 2, 1, out), time(201_000, 3, 1, SwitchEventKind::In)), (200_000, 200_000));
+        assert_eq!(time(201_500, 4, 1, SwitchEventKind::In), 201_500);
+    }
+}

@@ -1,0 +1,62 @@
+//! The total time that threads spent in each state.
+
+use crate::perf::recording::Recording;
+use crate::perf::thread_state::ThreadState;
+
+/// A number of blocks or samples, and their total duration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Number of blocks or samples.
+    pub count: u64,
+    /// Their total duration.
+    pub nanoseconds: u64,
+}
+
+impl std::ops::AddAssign for Amount {
+    fn add_assign(&mut self, other: Self) {
+        self.count += other.count;
+        self.nanoseconds += other.nanoseconds;
+    }
+}
+
+/// The time that was charged to each state.
+#[derive(Clone, Debug, Default)]
+pub struct StateTotals {
+    sums: Vec<(ThreadState, Amount)>,
+    /// The period of stacks, if not every switch collected its stack at some time.
+    pub sparse_period: Option<u64>,
+}
+
+impl StateTotals {
+    /// Creates totals of zero. `sparse_period` is the period of stacks if not every switch collects its stack.
+    pub(super) fn new(sparse_period: Option<u64>) -> Self {
+        Self { sums: Vec::new(), sparse_period }
+    }
+
+    /// Charges an amount of time to a stack.
+    pub(super) fn charge(&mut self, recording: &mut Recording, stack: u32, state: ThreadState, amount: Amount) {
+        recording.charge(stack, state, (amount.count, amount.nanoseconds));
+        match self.sums.iter_mut().find(|(other, _)| *other == state) {
+            Some((_, sum)) => *sum += amount,
+            None => self.sums.push((state, amount)),
+        }
+    }
+
+    /// Charges blocks of unknown threads and stacks.
+    #[cfg(feature = "bpf")]
+    pub(super) fn charge_lost(&mut self, recording: &mut Recording, amount: Amount) {
+        let stack = recording.intern_bare(0, 0);
+        self.charge(recording, stack, ThreadState::Lost, amount);
+    }
+
+    /// Returns the total of a state, including the time without stacks.
+    pub fn total(&self, state: ThreadState) -> Amount {
+        let mut total = Amount::default();
+        for (other, sum) in &self.sums {
+            if *other == state || *other == state.unsampled() {
+                total += *sum;
+            }
+        }
+        total
+    }
+}

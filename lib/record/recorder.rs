@@ -1,0 +1,143 @@
+//! Records what a request asks for: opens the target and its counters, records until the end, and returns the result.
+
+use rustix::process::Signal;
+
+use super::command::SuspendedCommand;
+use super::counters::Counters;
+use super::counters::sampling::{CallGraph, Rate, SampledEvent, Sampling};
+use super::events::spec::EventSpec;
+use super::observer::{FinishedRecording, Observer};
+use super::off_cpu::OffCpuOptions;
+use super::off_cpu::bpf::Aggregation;
+use super::off_cpu::switches::SwitchTracker;
+use super::overhead::Overhead;
+use super::request::{Request, RequestTarget};
+use super::session::RecordingSession;
+use super::target::{self, Target};
+use super::{errors, sys};
+use crate::Error;
+use crate::perf::recording::{Options, Recording};
+use crate::perf::unwind::Memory;
+
+/// Samples a second of a command.
+const COMMAND_FREQUENCY: u64 = 997;
+/// Samples a second of processes that already run.
+const RUNNING_FREQUENCY: u64 = 99;
+
+/// Records until the target exits, the duration is over, or a signal comes.
+///
+/// # Errors
+/// [`Error::Invalid`] if the target does not exist, [`Error::System`] if the kernel refuses to record it, [`Error::Command`] if
+/// the command cannot be started, and errors of the observer.
+pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<FinishedRecording, Error> {
+    let (suspended_command, target) = open_target(&request.target)?;
+    errors::check_cpus_online(request.cpus.as_deref())?;
+    let bpf_options = request.off_cpu.filter(|options| options.in_kernel);
+    let aggregation = bpf_options.map(|options| Aggregation::open(&target, &options)).transpose()?;
+    let sampling = sampling(request, suspended_command.is_some());
+    let counters = Counters::open(&target, &sampling)?;
+    let mut session = RecordingSession::new(counters, new_recording(request), &target, sampling.events)?;
+    session.overhead = request.max_overhead.map(Overhead::new);
+    session.start(&target, aggregation, switch_tracker(request, &target))?;
+    let command = suspended_command.map(SuspendedCommand::resume).transpose()?;
+    let result = session.run(request.duration, request.interval, observer);
+    let mut finished = session.finish();
+    finished.command = command;
+    // A command whose recording failed must not keep running on its own.
+    let signal = result.as_ref().map_or(Some(Signal::TERM), |reason| reason.command_signal());
+    if let (Some(command), Some(signal)) = (&mut finished.command, signal) {
+        command.signal(signal);
+    }
+    result.map(|_| finished)
+}
+
+/// Starts the command, suspended, or checks that the processes exist.
+fn open_target(target: &RequestTarget) -> Result<(Option<SuspendedCommand>, Target), Error> {
+    match target {
+        RequestTarget::Command { words, quiet_stdout, user } => {
+            let command = SuspendedCommand::start(words, *quiet_stdout, user.as_deref())?;
+            let pid = command.pid();
+            Ok((Some(command), Target::Command(pid)))
+        }
+        RequestTarget::Processes(pids) => {
+            pids.iter().try_for_each(|pid| target::check_process(*pid))?;
+            Ok((None, Target::Processes(pids.clone())))
+        }
+        RequestTarget::Threads(tids) => {
+            tids.iter().try_for_each(|tid| target::find_process(*tid).map(drop))?;
+            Ok((None, Target::Threads(tids.clone())))
+        }
+        RequestTarget::Cgroup(path) => Ok((None, Target::Cgroup(target::open_cgroup(path)?))),
+        RequestTarget::System => Ok((None, Target::System)),
+    }
+}
+
+fn sampling(request: &Request, is_command: bool) -> Sampling {
+    let in_kernel = request.off_cpu.is_some_and(|options| options.in_kernel);
+    Sampling {
+        events: match &request.off_cpu {
+            Some(options) => options.events(request.rate.unwrap_or(default_frequency(is_command))),
+            None => sampled_events(request, is_command),
+        },
+        call_graph: request.call_graph,
+        ring_order: if in_kernel { Some(0) } else { request.ring_order },
+        max_stack: request.max_stack,
+        // A block that begins on one CPU may end on another.
+        cpus: request.cpus.clone().filter(|_| request.off_cpu.is_none()),
+        record_switches: request.off_cpu.is_some() && !in_kernel,
+        live_tail: request.live_tail,
+    }
+}
+
+/// Returns the requested events, or the best one that the machine has, each with its rate.
+fn sampled_events(request: &Request, is_command: bool) -> Vec<SampledEvent> {
+    let mut specs = request.events.clone();
+    if specs.is_empty() {
+        specs.push(if can_count_cycles() { EventSpec::cycles() } else { EventSpec::cpu_clock() });
+    }
+    let mut events = Vec::new();
+    for spec in specs {
+        let default_rate = if spec.is_discrete() { Rate::Period(1) } else { default_frequency(is_command) };
+        events.push(SampledEvent { rate: request.rate.unwrap_or(default_rate), spec });
+    }
+    events
+}
+
+fn default_frequency(is_command: bool) -> Rate {
+    Rate::Frequency(if is_command { COMMAND_FREQUENCY } else { RUNNING_FREQUENCY })
+}
+
+/// True if this machine counts cycles. Most virtual machines do not.
+fn can_count_cycles() -> bool {
+    use perf_event_open::config::{Cpu, Opts, Proc};
+    let mut options = Opts::default();
+    options.exclude.kernel = true;
+    options.exclude.hv = true;
+    perf_event_open::count::Counter::new(&EventSpec::cycles(), (Proc::CURRENT, Cpu::ALL), options).is_ok()
+}
+
+fn new_recording(request: &Request) -> Recording {
+    let options = Options {
+        weight: request.weight,
+        each_sample: request.each_sample,
+        max_stack: match (request.max_stack, request.call_graph) {
+            (Some(frames), CallGraph::FramePointers) => frames.into(),
+            _ => errors::max_stack(),
+        },
+        max_branches: errors::max_branches(),
+        addresses: request.each_sample,
+        ..Options::default()
+    };
+    let memory: Option<Box<dyn Memory>> = if request.live_tail { Some(Box::new(sys::ProcessMemory)) } else { None };
+    let mut recording = Recording::new(options, memory);
+    if let Some(frames) = request.max_stack {
+        recording.limit_unwinding(frames.into());
+    }
+    recording
+}
+
+/// Returns the tracker of context switches, if they are recorded.
+fn switch_tracker(request: &Request, target: &Target) -> Option<SwitchTracker> {
+    let options: OffCpuOptions = request.off_cpu.filter(|options| !options.in_kernel)?;
+    Some(SwitchTracker::new(&options, request.cpus.clone().unwrap_or_default(), target.includes_children()))
+}

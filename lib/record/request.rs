@@ -1,0 +1,66 @@
+//! The request that the command line makes: what to record, and how.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::counters::sampling::{CallGraph, Rate};
+use super::events::spec::EventSpec;
+use super::off_cpu::OffCpuOptions;
+use crate::profile::SampleWeight;
+
+/// A recording that is asked for.
+#[derive(Debug)]
+pub struct Request {
+    /// The processes to record.
+    pub target: RequestTarget,
+    /// The events to sample. If empty, cycles if the machine counts them, else cpu-clock.
+    pub events: Vec<EventSpec>,
+    /// How often a sample is taken. `None` for 997 times a second of a command, 99 times of running processes, and every time
+    /// of discrete events such as faults, switches, tracepoints and calls.
+    pub rate: Option<Rate>,
+    /// The time off the CPU to record, instead of events.
+    pub off_cpu: Option<OffCpuOptions>,
+    /// How stacks are collected.
+    pub call_graph: CallGraph,
+    /// The size of the rings: 2^N pages. `None` for the default.
+    pub ring_order: Option<u8>,
+    /// The largest number of frames of a stack.
+    pub max_stack: Option<u16>,
+    /// The CPUs to record on; `None` for all.
+    pub cpus: Option<Vec<u32>>,
+    /// True if the part of a stack that is not in its copy is read from the running thread.
+    pub live_tail: bool,
+    /// The time after which the recording ends, if the target does not end before.
+    pub duration: Option<Duration>,
+    /// The length of the parts that the recording is split into, if any.
+    pub interval: Option<Duration>,
+    /// The largest share of a CPU that the recorder itself may use, in percent.
+    pub max_overhead: Option<f64>,
+    /// What a stack weighs.
+    pub weight: SampleWeight,
+    /// True if each sample is kept, to be printed like `perf script` does.
+    pub each_sample: bool,
+}
+
+/// The processes to record, as the user names them.
+#[derive(Debug)]
+pub enum RequestTarget {
+    /// A command to start.
+    Command {
+        /// The program and its arguments.
+        words: Vec<OsString>,
+        /// True if its standard output goes to our standard error.
+        quiet_stdout: bool,
+        /// The user that it runs as; `None` for ours.
+        user: Option<String>,
+    },
+    /// Running processes, by PID.
+    Processes(Vec<u32>),
+    /// Running threads, by TID.
+    Threads(Vec<u32>),
+    /// The processes of a cgroup, by its path.
+    Cgroup(PathBuf),
+    /// All processes, on all CPUs.
+    System,
+}

@@ -1,0 +1,256 @@
+//! Reads the rings in an order in which everything that a sample refers to is known before the sample.
+//!
+//! Rings of different CPUs are not read at the same instant, so their records are not processed in the order of their times.
+//! Two rules suffice:
+//!
+//! - Side-band records that are older than the start of their reading, the horizon, are processed in the order of their
+//!   times. Newer ones wait for the next reading. The kernel publishes a record before anything that it causes is stamped, so
+//!   no record is processed before its cause.
+//! - A sample that is newer than the horizon first moves the horizon to now, and has the side-band rings read again. What the
+//!   sample refers to was published before the sample.
+//!
+//! Samples are copied out of their rings before any of them is processed: where a thread's stack pointer was later tells
+//! which part of its stack can still be read.
+
+use std::ops::Range;
+
+use crate::perf::event::{Event, Sample, Stamp};
+use crate::perf::recording::Recording;
+use crate::record::counters::{Counters, CpuRings, Ring};
+use crate::record::off_cpu::switches::SwitchTracker;
+use crate::record::{clock, procfs};
+
+/// A sample may turn up in its ring this long after it was stamped.
+const MAX_SAMPLE_LATENCY_NS: u64 = 100_000_000;
+
+/// Reads all rings into a recording, again and again.
+#[derive(Debug)]
+pub struct RingReader {
+    /// Processes context switches, if they are recorded.
+    pub switches: Option<SwitchTracker>,
+    /// One sample in this many is used, and represents all of them.
+    pub sample_divisor: u32,
+    /// For each event, the number of samples that were left out since the last one that was used.
+    skipped: Vec<u32>,
+    /// Mappings and names from this time on are kept even if they are older than all samples to come. `u64::MAX` for none.
+    pub keep_since: u64,
+    /// Side-band records up to this time have been processed.
+    horizon: u64,
+    /// Mappings and names that ended before this time have been forgotten.
+    forgotten_before: u64,
+    batch: SampleBatch,
+    /// Side-band records that are newer than the horizon.
+    pending: Vec<SidebandRecord>,
+}
+
+/// A side-band record that was copied out of its ring.
+#[derive(Debug)]
+struct SidebandRecord {
+    time: u64,
+    /// Index of the CPU's rings.
+    rings: usize,
+    bytes: Vec<u8>,
+}
+
+impl Default for RingReader {
+    fn default() -> Self {
+        Self {
+            switches: None,
+            sample_divisor: 1,
+            skipped: Vec::new(),
+            keep_since: u64::MAX,
+            horizon: 0,
+            forgotten_before: 0,
+            batch: SampleBatch::default(),
+            pending: Vec::new(),
+        }
+    }
+}
+
+impl RingReader {
+    /// Reads the records that are in the rings, and of each ring at most one that is written meanwhile: a program that writes
+    /// faster than we read must not keep us from everything else. Returns true if there were samples.
+    pub fn read(&mut self, counters: &Counters, recording: &mut Recording) -> bool {
+        self.read_all(false, counters, recording)
+    }
+
+    fn read_all(&mut self, is_last: bool, counters: &Counters, recording: &mut Recording) -> bool {
+        let oldest_sample = clock::now().saturating_sub(MAX_SAMPLE_LATENCY_NS).min(self.keep_since);
+        let is_forgetting_due = oldest_sample > self.forgotten_before + MAX_SAMPLE_LATENCY_NS;
+        // Checked before reading: the last samples of a thread that has exited by now are about to be read.
+        let exited = is_forgetting_due.then(|| recording.over_before(oldest_sample, procfs::thread_exists));
+        let start = clock::now();
+        self.read_sideband(counters, recording);
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.read(if is_last { u64::MAX } else { start }, counters, recording);
+        let found_samples = !batch.records.is_empty();
+        for (rings, range) in &batch.records {
+            let record = counters.rings[*rings].samples.parse(&batch.bytes[range.clone()]);
+            self.add_sample_record(record, counters, recording);
+        }
+        self.batch = batch;
+        recording.forget_sightings();
+        self.read_switches(counters, recording);
+        if let Some(switches) = &mut self.switches {
+            switches.process_until(start, recording);
+            if !is_last
+                && let Some(event) = switches.every_switch_event()
+                && let Some(is_enabled) = switches.update_rate(start, recording.counts.lost)
+            {
+                counters.set_event_enabled(event, is_enabled);
+            }
+        }
+        if let Some(exited) = exited {
+            recording.forget_before(oldest_sample, exited);
+            self.forgotten_before = oldest_sample;
+        }
+        found_samples
+    }
+
+    /// Reads all remaining records, after the counters were disabled.
+    pub fn finish(&mut self, counters: &Counters, recording: &mut Recording) {
+        self.read_all(true, counters, recording);
+        self.horizon = u64::MAX;
+        self.process_pending(counters, recording);
+    }
+
+    /// Charges the remaining time of all threads, if switches are recorded. The recording ended at `time`.
+    pub fn finish_switches(&mut self, time: u64, recording: &mut Recording) {
+        if let Some(switches) = &mut self.switches {
+            switches.finish(time, recording);
+        }
+    }
+
+    fn read_switches(&mut self, counters: &Counters, recording: &mut Recording) {
+        let Some(switches) = &mut self.switches else { return };
+        for ring in counters.rings.iter().filter_map(|rings| rings.switches.as_ref()) {
+            for_each_record(ring, |record| match ring.parse(record) {
+                Some((_, Event::Lost(count))) => recording.counts.lost_switches += count,
+                Some((stamp, event)) if counters.event_index(stamp.tid, stamp.id).is_some() => {
+                    switches.add_event(stamp, &event);
+                }
+                Some(_) => {}
+                None => recording.counts.malformed += 1,
+            });
+        }
+    }
+
+    fn add_sample_record(
+        &mut self,
+        record: Option<(Stamp, Event<'_>)>,
+        counters: &Counters,
+        recording: &mut Recording,
+    ) {
+        match record {
+            None => recording.counts.malformed += 1,
+            Some((stamp, Event::Sample(sample))) => self.add_sample(stamp, sample, counters, recording),
+            Some((_, Event::Lost(count))) => recording.counts.lost += count,
+            Some((stamp, event)) => recording.take(stamp, event),
+        }
+    }
+
+    fn add_sample(&mut self, stamp: Stamp, sample: Sample<'_>, counters: &Counters, recording: &mut Recording) {
+        let Some(event) = counters.event_index(stamp.tid, stamp.id) else { return };
+        if !self.is_used(event) {
+            recording.counts.passed_over += 1;
+            return;
+        }
+        if stamp.time > self.horizon {
+            self.read_sideband(counters, recording);
+        }
+        // The kernel may drop side-band records too: then `/proc` is asked.
+        if !recording.knows_thread(stamp.tid) {
+            procfs::load_process(stamp.pid, recording);
+        }
+        let period = counters.sample_weight(event, &sample).saturating_mul(self.sample_divisor.into());
+        let sample = Sample { event, period, ..sample };
+        match &mut self.switches {
+            Some(switches) => switches.add_sample(stamp, &sample, recording),
+            None => recording.take(stamp, Event::Sample(sample)),
+        }
+    }
+
+    /// Counts a sample of an event. Returns true for every `sample_divisor`th.
+    fn is_used(&mut self, event: u32) -> bool {
+        let event = event as usize;
+        self.skipped.resize(self.skipped.len().max(event + 1), 0);
+        let skipped = &mut self.skipped[event];
+        *skipped += 1;
+        let is_used = *skipped >= self.sample_divisor;
+        *skipped = if is_used { 0 } else { *skipped };
+        is_used
+    }
+
+    fn read_sideband(&mut self, counters: &Counters, recording: &mut Recording) {
+        self.horizon = clock::now();
+        recording.look_again(self.horizon);
+        for (rings, CpuRings { sideband, .. }) in counters.rings.iter().enumerate() {
+            for_each_record(sideband, |bytes| match sideband.parse(bytes) {
+                Some((_, Event::Lost(count))) => recording.counts.lost_side_band += count,
+                Some((stamp, _)) => {
+                    self.pending.push(SidebandRecord { time: stamp.time, rings, bytes: bytes.to_vec() });
+                }
+                None => recording.counts.malformed += 1,
+            });
+        }
+        self.process_pending(counters, recording);
+    }
+
+    /// Processes the pending side-band records up to the horizon.
+    fn process_pending(&mut self, counters: &Counters, recording: &mut Recording) {
+        if self.pending.is_empty() {
+            return;
+        }
+        self.pending.sort_by_key(|record| record.time);
+        let ready = self.pending.partition_point(|record| record.time <= self.horizon);
+        for record in self.pending.drain(..ready) {
+            if let Some((stamp, event)) = counters.rings[record.rings].sideband.parse(&record.bytes) {
+                if let Some(switches) = &mut self.switches {
+                    switches.add_event(stamp, &event);
+                }
+                recording.take(stamp, event);
+            }
+        }
+    }
+}
+
+/// Records that were copied out of the rings of samples.
+#[derive(Debug, Default)]
+struct SampleBatch {
+    bytes: Vec<u8>,
+    /// For each record the index of its CPU's rings, and its range in `bytes`.
+    records: Vec<(usize, Range<usize>)>,
+}
+
+impl SampleBatch {
+    /// Copies the records of all rings, of each ring at most one that was written after a time.
+    fn read(&mut self, until: u64, counters: &Counters, recording: &mut Recording) {
+        self.bytes.clear();
+        self.records.clear();
+        for (index, rings) in counters.rings.iter().enumerate() {
+            let Some(records) = rings.samples.sampler().iter() else { continue };
+            let mut records = records.into_cow();
+            while let Some(record) = records.lending_next() {
+                let bytes = record.as_raw().as_bytes();
+                let start = self.bytes.len();
+                self.bytes.extend_from_slice(bytes);
+                self.records.push((index, start..self.bytes.len()));
+                let Some((stamp, event)) = rings.samples.parse(bytes) else { continue };
+                if let Event::Sample(sample) = &event {
+                    recording.foresee(stamp, sample);
+                }
+                if stamp.time > until {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+fn for_each_record(ring: &Ring, mut process: impl FnMut(&[u8])) {
+    let Some(records) = ring.sampler().iter() else { return };
+    let mut records = records.into_cow();
+    while let Some(record) = records.lending_next() {
+        process(record.as_raw().as_bytes());
+    }
+}
