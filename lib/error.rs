@@ -42,7 +42,7 @@ pub enum Error {
         what: String,
     },
     /// A sum of weights does not fit.
-    #[error("the weights' sum is too large")]
+    #[error("the sum of the weights is too large")]
     Overflow,
     /// The command line is invalid.
     #[error("{0}")]

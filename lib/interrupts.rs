@@ -93,7 +93,7 @@ mod unix {
         kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
     }
 
-    /// The signals of a tool that stops by itself: the first SIGINT, SIGTERM or SIGHUP asks it to, the second kills it.
+    /// The signals that stop a tool: the first SIGINT, SIGTERM or SIGHUP asks it to stop, the second ends the process.
     pub struct Interrupts {
         /// The latest signal, 0 if none has arrived.
         received: Arc<AtomicI32>,

@@ -13,7 +13,7 @@ use crate::Error;
 use crate::input::FileRange;
 use crate::parallel::{self, lock};
 
-/// Number of bytes that a range contains of the file of which most is left.
+/// Size in bytes of a range's part of the longest remaining file.
 const RANGE_SIZE: u64 = 2 << 20;
 
 /// Number of bytes read at once while a stack is searched.
@@ -55,7 +55,7 @@ fn merge_ranges(ranges: Ranges, threads: usize, name: &str, out: &mut (dyn Write
 struct Ranges {
     files: Vec<FileRange>,
     kind: LineKind,
-    /// Number of bytes that a range contains of the longest file.
+    /// Size in bytes of a range's part of the longest remaining file.
     range_size: u64,
     next_number: usize,
 }

@@ -78,7 +78,7 @@ impl SortedReader {
         &self.name
     }
 
-    /// Returns whether lines have one weight or two, once the first line has been read.
+    /// Returns the kind of the lines, once the first line has been read.
     pub fn kind(&self) -> Option<LineKind> {
         self.lines.kind
     }
@@ -155,7 +155,7 @@ impl SortedReader {
 struct Lines {
     block: Block,
     entries: Vec<Entry>,
-    /// Whether they have one weight or two, once that is known.
+    /// The kind of the lines, once the first line has been read.
     kind: Option<LineKind>,
 }
 

@@ -10,7 +10,7 @@ use crate::profile::Weights;
 /// Properties of a sorted folded file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SortedSummary {
-    /// Whether its lines have one weight or two, if it has any lines.
+    /// The kind of its lines; `None` if it has no lines.
     pub kind: Option<LineKind>,
     /// The sum of its weights.
     pub total: Weights,

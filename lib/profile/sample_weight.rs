@@ -1,6 +1,6 @@
-//! What a sample weighs.
+//! The choice of weight of a sample.
 
-/// What a sample weighs.
+/// The weight of a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum SampleWeight {
     /// Its period, as the event counts; 1 if the sample has none
