@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use fgkit::cli::{self, Entries, Session, Tool};
-use fgkit::pprof::{self, About, Unit};
+use fgkit::pprof::{self, Metadata, Unit};
 use fgkit::{Error, folded};
 
 /// Write folded stacks as a pprof profile, gzipped protobuf
@@ -65,13 +65,13 @@ impl Tool for Args {
             return Err(Error::Usage(what.to_owned()));
         }
         let profile = folded::read_profile(&session.sources, &mut session.diagnostics)?;
-        let unit = Unit::of(&self.unit, &profile)?;
+        let unit = Unit::for_profile(&self.unit, &profile)?;
         if unit.name != self.unit {
             session.diagnostics.note(&format!("weights are no whole numbers of {}: in {}", self.unit, unit.name));
         }
         let time = self.time.unwrap_or(0);
-        let about = About { sample_type: &self.sample_type, unit: &unit, time, comments: &self.comment };
-        session.output.write_with(|out| pprof::write_gzipped(&profile, &about, out))?;
+        let metadata = Metadata { sample_type: &self.sample_type, unit: &unit, time, comments: &self.comment };
+        session.output.write_with(|out| pprof::write_gzipped(&profile, &metadata, out))?;
         Ok(0)
     }
 }

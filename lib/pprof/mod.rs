@@ -1,22 +1,23 @@
-//! pprof's protobuf, `profile.proto`: the format that most profilers' tools exchange.
+//! Reads and writes pprof profiles: the protobuf messages of `profile.proto`, which many profilers and viewers exchange.
 //!
-//! A profile has *sample types*, each a name and a unit; a sample has a value for each, and a stack of *locations*, leaf
-//! first; a location is a place in a *mapping* (a module), or the *lines* of functions, the inlined ones first. All texts
-//! stand in one table, and everything else names them by index. Only what folded stacks need is read and written.
+//! A profile has *sample types*, each with a name and a unit. A *sample* has one value per sample type and a stack of
+//! *locations*, leaf first. A location is an address in a *mapping* (a module), or a list of *lines* in functions, the
+//! inlined ones first. All strings are in one table, and other messages refer to them by index. This module reads and
+//! writes only the fields that folded stacks need.
 
 mod read;
 mod unit;
 mod wire;
 mod write;
 
-pub use read::{Function, Location, Pprof, Sample, is_begin};
+pub use read::{Function, Location, Pprof, Sample, is_pprof};
 pub use unit::Unit;
-pub use write::{About, write_gzipped};
+pub use write::{Metadata, write_gzipped};
 
-/// The label of samples that a differential profile counts as before; pprof's own, as its `-diff_base` writes it.
+/// The label with which `pprof -diff_base` marks the samples of the base profile.
 pub(crate) const BASE_LABEL: &[u8] = b"pprof::base";
 
-/// Numbers of the fields that are read and written, by message.
+/// Field numbers, by message.
 mod field {
     pub const SAMPLE_TYPE: u32 = 1;
     pub const SAMPLE: u32 = 2;
@@ -28,7 +29,7 @@ mod field {
     pub const PERIOD_TYPE: u32 = 11;
     pub const COMMENT: u32 = 13;
     pub const DEFAULT_SAMPLE_TYPE: u32 = 14;
-    /// The highest that a profile has: `doc_url`.
+    /// The last field of a profile, `doc_url`.
     pub const LAST: u32 = 15;
 
     pub mod value_type {

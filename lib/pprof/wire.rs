@@ -1,15 +1,15 @@
-//! Protobuf's wire format: fields of varints and of bytes, one behind the other.
+//! The wire format of protobuf: a message is a sequence of fields, each a varint or a sequence of bytes.
 //!
-//! What is read borrows from the input, so that a length that lies takes no memory.
+//! Values borrow from the input, so a wrong length cannot cause a large allocation.
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value<'a> {
     /// A varint.
     Number(u64),
-    /// Text, a message, or numbers in a row.
+    /// A string, a message, or packed numbers.
     Bytes(&'a [u8]),
-    /// Of a fixed size, which nothing here uses.
+    /// A fixed-size number. Its value is skipped: no field of pprof has this type.
     Fixed,
 }
 
@@ -28,61 +28,61 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The numbers of a repeated field, which may stand alone or in a row.
+    /// Returns the numbers of a repeated field, which may be packed or not. A truncated number ends them.
     pub(super) fn numbers(self) -> Numbers<'a> {
         match self {
-            Self::Number(number) => Numbers { alone: Some(number), row: b"" },
-            Self::Bytes(row) => Numbers { alone: None, row },
-            Self::Fixed => Numbers { alone: None, row: b"" },
+            Self::Number(number) => Numbers { single: Some(number), packed: b"" },
+            Self::Bytes(packed) => Numbers { single: None, packed },
+            Self::Fixed => Numbers { single: None, packed: b"" },
         }
     }
 }
 
-/// See [`Value::numbers`]; a row that is cut ends it.
+/// An iterator over the numbers of a field; see [`Value::numbers`].
 pub(super) struct Numbers<'a> {
-    alone: Option<u64>,
-    row: &'a [u8],
+    single: Option<u64>,
+    packed: &'a [u8],
 }
 
 impl Iterator for Numbers<'_> {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
-        self.alone.take().or_else(|| varint(&mut self.row))
+        self.single.take().or_else(|| read_varint(&mut self.packed))
     }
 }
 
-/// The fields of a message, in their order; `None` for what is no field, which ends it.
+/// An iterator over the fields of a message: their numbers and values. A malformed field yields `None` and ends it.
 pub(super) struct Fields<'a> {
     rest: &'a [u8],
-    broken: bool,
+    is_malformed: bool,
 }
 
 impl<'a> Fields<'a> {
     pub(super) fn new(message: &'a [u8]) -> Self {
-        Self { rest: message, broken: false }
+        Self { rest: message, is_malformed: false }
     }
 
-    fn field(&mut self) -> Option<(u32, Value<'a>)> {
-        let tag = varint(&mut self.rest)?;
+    fn read_field(&mut self) -> Option<(u32, Value<'a>)> {
+        let tag = read_varint(&mut self.rest)?;
         let number = u32::try_from(tag >> 3).ok().filter(|number| *number > 0)?;
         let value = match tag & 7 {
-            0 => Value::Number(varint(&mut self.rest)?),
-            1 => self.take(8).map(|_| Value::Fixed)?,
+            0 => Value::Number(read_varint(&mut self.rest)?),
+            1 => self.split_off(8).map(|_| Value::Fixed)?,
             2 => {
-                let length = varint(&mut self.rest)?;
-                Value::Bytes(self.take(usize::try_from(length).ok()?)?)
+                let length = read_varint(&mut self.rest)?;
+                Value::Bytes(self.split_off(usize::try_from(length).ok()?)?)
             }
-            5 => self.take(4).map(|_| Value::Fixed)?,
+            5 => self.split_off(4).map(|_| Value::Fixed)?,
             _ => return None,
         };
         Some((number, value))
     }
 
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(length)?;
+    fn split_off(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.rest.split_at_checked(length)?;
         self.rest = rest;
-        Some(taken)
+        Some(bytes)
     }
 }
 
@@ -90,16 +90,17 @@ impl<'a> Iterator for Fields<'a> {
     type Item = Option<(u32, Value<'a>)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.broken || self.rest.is_empty() {
+        if self.is_malformed || self.rest.is_empty() {
             return None;
         }
-        let field = self.field();
-        self.broken = field.is_none();
+        let field = self.read_field();
+        self.is_malformed = field.is_none();
         Some(field)
     }
 }
 
-fn varint(rest: &mut &[u8]) -> Option<u64> {
+/// Reads a varint off the front of `rest`; `None` if it is truncated or has more than 10 bytes.
+fn read_varint(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0u64;
     for (index, byte) in rest.iter().take(10).enumerate() {
         number |= u64::from(byte & 0x7f) << (7 * index);
@@ -111,7 +112,7 @@ fn varint(rest: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Appends a field with a number, unless it is zero: that is what a field is that is not there.
+/// Appends a number field. Omits it if the number is zero, the value of a missing field.
 pub(super) fn put_number(out: &mut Vec<u8>, field: u32, number: u64) {
     if number != 0 {
         put_varint(out, u64::from(field) << 3);
@@ -119,7 +120,7 @@ pub(super) fn put_number(out: &mut Vec<u8>, field: u32, number: u64) {
     }
 }
 
-/// Appends a field with bytes.
+/// Appends a field of bytes.
 pub(super) fn put_bytes(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
     put_varint(out, u64::from(field) << 3 | 2);
     put_varint(out, bytes.len() as u64);
@@ -140,7 +141,7 @@ mod tests {
     use super::{Fields, Value, put_bytes, put_number};
 
     #[test]
-    fn what_is_put_is_read() {
+    fn reads_what_it_writes() {
         let mut out = Vec::new();
         put_number(&mut out, 1, u64::MAX);
         put_number(&mut out, 2, 0);
@@ -150,11 +151,11 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_lie_and_varints_without_end_are_no_fields() {
-        for bad in
+    fn rejects_wrong_lengths_and_endless_varints() {
+        for malformed in
             [&b"\x0a\x05abc"[..], b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", &[0x80; 20], b"\x00\x01", b"\x0b"]
         {
-            assert_eq!(Fields::new(bad).collect::<Vec<_>>(), [None], "{bad:?}");
+            assert_eq!(Fields::new(malformed).collect::<Vec<_>>(), [None], "{malformed:?}");
         }
         assert_eq!(Value::Bytes(b"\x01\x02\x80").numbers().collect::<Vec<_>>(), [1, 2]);
     }

@@ -145,8 +145,8 @@ fn a_packed_document_does_not_fill_the_memory() {
 fn lengths_in_protobuf_that_lie_take_no_memory() {
     let begin = &b"\x0a\x04\x08\x01\x10\x02"[..];
     for (lie, what) in [
-        (&b"\x12\xff\xff\xff\xff\x7fxy"[..], "cut short or damaged"),
-        (b"\x32\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", "cut short or damaged"),
+        (&b"\x12\xff\xff\xff\xff\x7fxy"[..], "truncated or damaged"),
+        (b"\x32\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", "truncated or damaged"),
         (b"\x12\x02\x0a\x7f", "is damaged"),
         (b"\x22\x02\x0a\x7f", "is damaged"),
     ] {

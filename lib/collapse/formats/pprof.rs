@@ -14,14 +14,14 @@ use crate::collapse::sink::Sink;
 use crate::collapse::stack::LONGEST;
 use crate::collapse::{Options, whole};
 use crate::markers;
-use crate::pprof::{BASE_LABEL, Location, Pprof, Sample, Unit, is_begin};
+use crate::pprof::{BASE_LABEL, Location, Pprof, Sample, Unit, is_pprof};
 use crate::profile::{FrameId, Weight, Weights};
 
 pub(super) static FORMAT: Format = Format {
     name: "pprof",
     description: "pprof protobuf (Go, gperftools and many others)",
     has_times: false,
-    recognizes: is_begin,
+    recognizes: is_pprof,
     reader: FormatReader::Bytes(read),
 };
 
@@ -34,7 +34,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let known: Vec<&str> = types.iter().map(String::as_str).collect();
     let column = document.column(&known, pprof.default_type())?;
     let unit = pprof.sample_types().nth(column).map(|(_, unit)| unit).unwrap_or_default();
-    let unit = Unit::named(unit);
+    let unit = Unit::parse(unit);
     match known.len() {
         1 => document.unit(&unit.name),
         _ => document.weighs_in(&unit.name),
@@ -55,7 +55,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if value == 0 && sample.values().any(|value| value != 0) {
             continue;
         }
-        let weight = unit.weight(value.unsigned_abs());
+        let weight = unit.to_weight(value.unsigned_abs());
         let weights = match is_in_base(&pprof, sample, column) {
             true => Weights { before: weight, after: Weight::ZERO },
             false => Weights::plain(weight),
