@@ -1,6 +1,7 @@
-//! Names of functions: demangled, simplified and shortened for people to read.
+//! Function names: demangled, simplified or shortened for people to read.
 
+mod brackets;
 pub mod demangle;
-pub(crate) mod mangling;
+pub mod inlined;
 pub mod shorten;
 pub mod simplify;

@@ -1,14 +1,15 @@
-//! Shorter names: without what compilers append, without arguments, without packages.
+//! Shortens function names: removes what compilers append, arguments, and packages.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
+use super::brackets::is_word;
 use crate::markers::strip_suffix;
 
-/// What compilers append: Rust's hashes, parts and clones of functions, symbol versions.
-static APPENDED: LazyLock<Regex> = LazyLock::new(|| {
+/// The suffixes that compilers and linkers append: Rust's hashes, parts and clones of functions, symbol versions.
+static COMPILER_SUFFIXES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?x-u)( ::h[0-9a-f]{16}
         | \.(llvm|isra|constprop|part|lto_priv|cold|warm|hot)(\.[0-9]+)* | \ \[clone\ [^\]]*\]
@@ -17,25 +18,37 @@ static APPENDED: LazyLock<Regex> = LazyLock::new(|| {
     .expect("a valid pattern")
 });
 
-/// The numbers that a Java machine gives lambdas anew in each run.
-static LAMBDA: LazyLock<Regex> =
+/// Java lambdas, with the numbers that differ from run to run.
+static JAVA_LAMBDA: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?-u)\$\$Lambda[$0-9]*(/(0x)?[0-9a-f]+)?").expect("a valid pattern"));
 
-/// The name at a level: 0 unchanged, 1 without what compilers append, 2 also without generic, template and call arguments,
-/// 3 also without packages. Gregg's suffixes stay, and so do names in brackets.
+/// The name of C++'s unnamed namespaces, whose parentheses are part of the name.
+const ANONYMOUS_NAMESPACE: &[u8] = b"(anonymous namespace)";
+
+/// C++ operators whose symbols contain brackets, the longest first.
+const BRACKET_OPERATORS: [&[u8]; 13] =
+    [b"()", b"[]", b"<<=", b">>=", b"<=>", b"->*", b"<<", b">>", b"<=", b">=", b"->", b"<", b">"];
+
+/// Shortens a name by a level:
+/// - 0: not at all,
+/// - 1: without the suffixes that compilers append,
+/// - 2: also without generic, template and call arguments,
+/// - 3: also without packages.
+///
+/// Frame suffixes like `_[k]` stay, and names in brackets are returned unchanged.
 pub fn shorten(name: &[u8], level: u8) -> Cow<'_, [u8]> {
     if level == 0 || name.starts_with(b"[") {
         return Cow::Borrowed(name);
     }
     let body = strip_suffix(name);
     let suffix = &name[body.len()..];
-    let body = APPENDED.replace(body, &b""[..]).into_owned();
-    let mut body = LAMBDA.replace_all(&body, &b"$$$$Lambda"[..]).into_owned();
+    let body = COMPILER_SUFFIXES.replace(body, &b""[..]).into_owned();
+    let mut body = JAVA_LAMBDA.replace_all(&body, &b"$$$$Lambda"[..]).into_owned();
     if level >= 2 {
-        body = without_arguments(&body);
+        body = remove_arguments(&body);
     }
     if level >= 3 {
-        body = without_packages(&body);
+        body = remove_packages(&body);
     }
     if body.is_empty() {
         return Cow::Borrowed(name);
@@ -44,99 +57,103 @@ pub fn shorten(name: &[u8], level: u8) -> Cow<'_, [u8]> {
     Cow::Owned(body)
 }
 
-/// Leaves out bracketed groups that belong to the name before them.
-fn without_arguments(name: &[u8]) -> Vec<u8> {
+/// Removes bracketed groups that are arguments of the name before them.
+fn remove_arguments(name: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(name.len());
     let mut rest = name;
-    let mut is_operator = false;
+    let mut is_after_operator = false;
     while let Some(first) = rest.first() {
-        let taken = match first {
-            b'<' | b'(' | b'[' => match group(rest) {
-                Some(length) if is_operator || is_attached(&out, *first) => {
-                    let turbofish = out.ends_with(b"::");
-                    out.truncate(out.len() - if turbofish { 2 } else { 0 });
+        let kept = match first {
+            b'<' | b'(' | b'[' => match group_length(rest) {
+                Some(length) if is_after_operator || opens_arguments(&out, *first) => {
+                    let has_turbofish = out.ends_with(b"::");
+                    out.truncate(out.len() - if has_turbofish { 2 } else { 0 });
                     rest = &rest[length..];
                     continue;
                 }
-                _ if rest.starts_with(ANONYMOUS) => ANONYMOUS.len(),
+                _ if rest.starts_with(ANONYMOUS_NAMESPACE) => ANONYMOUS_NAMESPACE.len(),
                 _ => 1,
             },
-            _ => operator(rest, out.last()).unwrap_or(1),
+            _ => operator_length(rest, out.last()).unwrap_or(1),
         };
-        is_operator = taken > b"operator".len() && *first == b'o';
-        out.extend_from_slice(&rest[..taken]);
-        rest = &rest[taken..];
+        is_after_operator = kept > b"operator".len() && *first == b'o';
+        out.extend_from_slice(&rest[..kept]);
+        rest = &rest[kept..];
     }
     let end = out.strip_suffix(b" const").map_or(out.len(), <[u8]>::len);
     out.truncate(end);
     out
 }
 
-const ANONYMOUS: &[u8] = b"(anonymous namespace)";
-
-/// Whether the group that comes next belongs to a name: there is one, and it is no `::(anonymous namespace)` nor Go's
-/// `.(*Type)`. Square brackets are Go's type arguments right after a word, and else a type, `[T]`.
-fn is_attached(out: &[u8], bracket: u8) -> bool {
-    let after = |byte: &u8| is_word(*byte) || (bracket != b'[' && matches!(byte, b'>' | b')' | b']' | b'}'));
-    out.last().is_some_and(after) || (bracket != b'[' && out.ends_with(b"::"))
+/// Returns true if a bracket after the text `before` opens arguments: after a name, or after the `::` of Rust's turbofish.
+///
+/// After anything else it is part of the name, as in Go's `.(*Type)`. Square brackets are type arguments (Go) only right
+/// after a word, and else a type (`[T]`).
+fn opens_arguments(before: &[u8], bracket: u8) -> bool {
+    let Some(last) = before.last() else { return false };
+    if bracket == b'[' {
+        return is_word(*last);
+    }
+    is_word(*last) || matches!(last, b'>' | b')' | b']' | b'}') || before.ends_with(b"::")
 }
 
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
-}
-
-/// The length of the bracketed group at the start, if it is closed and no part of the name: the anonymous namespace, an
-/// empty `[]`, GCC's `[abi:cxx11]`.
-fn group(text: &[u8]) -> Option<usize> {
-    if [ANONYMOUS, b"[]", b"[abi:"].iter().any(|part| text.starts_with(part)) {
+/// Returns the length of the bracketed group at the start of `text`. Returns `None` if it is not closed, or is part of the
+/// name: an unnamed namespace, an empty `[]`, GCC's `[abi:cxx11]`.
+fn group_length(text: &[u8]) -> Option<usize> {
+    if [ANONYMOUS_NAMESPACE, b"[]", b"[abi:"].iter().any(|part| text.starts_with(part)) {
         return None;
     }
-    // In Go's type arguments the others are arrows of channels.
+    // `<` in Go's type arguments is the arrow of a channel.
     let (opening, closing): (&[u8], &[u8]) = if text.starts_with(b"[") { (b"[", b"]") } else { (b"<(", b">)") };
     let mut depth = 0usize;
-    for (at, byte) in text.iter().enumerate() {
+    for (position, byte) in text.iter().enumerate() {
         if opening.contains(byte) {
             depth += 1;
         } else if closing.contains(byte) {
-            // Not the arrow of a function's type.
-            depth = depth.saturating_sub(usize::from(!text[..at].ends_with(b"-") || *byte != b'>'));
+            // The arrow of a function's type closes nothing.
+            let is_arrow = *byte == b'>' && text[..position].ends_with(b"-");
+            depth = depth.saturating_sub(usize::from(!is_arrow));
         }
         if depth == 0 {
-            return Some(at + 1);
+            return Some(position + 1);
         }
     }
     None
 }
 
-/// The length of a C++ operator's name at the start, whose brackets are none.
-fn operator(text: &[u8], before: Option<&u8>) -> Option<usize> {
-    let symbols = text.strip_prefix(b"operator").filter(|_| before.is_none_or(|byte| !is_word(*byte)))?;
-    let known: [&[u8]; 13] =
-        [b"()", b"[]", b"<<=", b">>=", b"<=>", b"->*", b"<<", b">>", b"<=", b">=", b"->", b"<", b">"];
-    let length = match known.iter().find(|symbol| symbols.starts_with(symbol)) {
-        Some(symbol) => symbol.len(),
-        None => symbols.iter().take_while(|byte| b"=!+-*/%^&|~,".contains(byte)).count(),
+/// Returns the length of the name of a C++ operator at the start of `text`. `before` is the byte before it.
+fn operator_length(text: &[u8], before: Option<&u8>) -> Option<usize> {
+    let symbol = text.strip_prefix(b"operator").filter(|_| before.is_none_or(|byte| !is_word(*byte)))?;
+    let length = match BRACKET_OPERATORS.iter().find(|operator| symbol.starts_with(operator)) {
+        Some(operator) => operator.len(),
+        None => symbol.iter().take_while(|byte| b"=!+-*/%^&|~,".contains(byte)).count(),
     };
     (length > 0).then_some(b"operator".len() + length)
 }
 
-/// Keeps of every path of names the last two.
-fn without_packages(name: &[u8]) -> Vec<u8> {
-    let path = match memchr::memrchr(b'/', name) {
+/// Shortens each path of names to its last two.
+fn remove_packages(name: &[u8]) -> Vec<u8> {
+    let last_segment = match memchr::memrchr(b'/', name) {
         Some(slash) if !name.contains(&b' ') && !name.contains(&b':') => &name[slash + 1..],
         _ => name,
     };
-    let mut out = Vec::with_capacity(path.len());
+    let mut out = Vec::with_capacity(last_segment.len());
     let is_path = |byte: &u8| is_word(*byte) || matches!(byte, b':' | b'.' | b'{' | b'}' | b'#');
-    for piece in path.chunk_by(|a, b| is_path(a) == is_path(b)) {
+    for piece in last_segment.chunk_by(|a, b| is_path(a) == is_path(b)) {
         let separator: &[u8] = if memchr::memmem::find(piece, b"::").is_some() { b"::" } else { b"." };
-        let goes_on = !out.is_empty() && piece.starts_with(separator);
-        let last = memchr::memmem::rfind(piece, separator).filter(|_| !goes_on);
-        let kept =
-            last.and_then(|last| memchr::memmem::rfind(&piece[..last], separator)).map_or(0, |at| at + separator.len());
-        out.extend_from_slice(&piece[kept..]);
+        // A piece that starts with a separator continues the path before a bracket.
+        let is_continuation = !out.is_empty() && piece.starts_with(separator);
+        let start = if is_continuation { 0 } else { start_of_last_two(piece, separator) };
+        out.extend_from_slice(&piece[start..]);
     }
     out
+}
+
+/// Returns the position of the last two names of a path.
+fn start_of_last_two(path: &[u8], separator: &[u8]) -> usize {
+    let last = memchr::memmem::rfind(path, separator);
+    let second_last = last.and_then(|last| memchr::memmem::rfind(&path[..last], separator));
+    second_last.map_or(0, |position| position + separator.len())
 }
 
 #[cfg(test)]
@@ -144,7 +161,7 @@ mod tests {
     use super::shorten;
 
     #[test]
-    fn each_level_leaves_out_more() {
+    fn removes_more_at_each_level() {
         for (name, levels) in [
             ("core::ptr::drop::h0123456789abcdef", ["core::ptr::drop", "core::ptr::drop", "ptr::drop"]),
             ("parse.cold.3", ["parse", "parse", "parse"]),

@@ -17,7 +17,7 @@ use crate::collapse::{Options, text};
 use crate::markers;
 use crate::markers::INLINED;
 use crate::profile::Weight;
-use crate::symbol_name::simplify;
+use crate::symbol_name::inlined;
 
 pub(super) static FORMAT: Format = Format {
     name: "dtrace",
@@ -96,7 +96,7 @@ fn push_frame(frame: &[u8], options: &Options, stack: &mut Stack, sink: &mut Sin
     }
     let name = text::without_suffix(text::without_offset(frame));
     let (module, function) = name.split_at(memchr::memchr(b'`', name).map_or(0, |backtick| backtick + 1));
-    let parts: Vec<_> = simplify::frames(function, true).collect();
+    let parts: Vec<_> = inlined::split_frames(function, true).collect();
     for (number, part) in parts.into_iter().enumerate().rev() {
         match number {
             0 => stack.push(&[module, &part].concat(), sink),

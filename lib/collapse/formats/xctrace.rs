@@ -26,7 +26,7 @@ use crate::collapse::sink::Sink;
 use crate::collapse::{Options, whole};
 use crate::markers;
 use crate::profile::{FrameId, Weight};
-use crate::symbol_name::mangling;
+use crate::symbol_name::demangle;
 
 pub(super) static FORMAT: Format = Format {
     name: "xctrace",
@@ -223,7 +223,7 @@ impl Rows {
     fn define_frame(&mut self, tag: &BytesStart<'_>, options: &Options, sink: &mut Sink) -> FrameId {
         let name = find_attribute(tag, "name");
         let name = name.as_ref().map_or(markers::UNKNOWN, |name| name.as_bytes());
-        let demangled = if options.verbatim { None } else { mangling::demangled(name) };
+        let demangled = if options.verbatim { None } else { demangle::try_demangle(name) };
         let frame = sink.intern(demangled.as_deref().unwrap_or(name));
         self.frames.insert(id_attribute(tag), frame);
         frame

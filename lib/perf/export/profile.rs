@@ -11,7 +11,7 @@ use crate::perf::symbols::frame::NamedFrame;
 use crate::perf::symbols::symbolize::LocationFrames;
 use crate::perf::thread_state::ThreadState;
 use crate::profile::{FrameId, Frames, Profile, SampleWeight, Weight, Weights};
-use crate::symbol_name::simplify;
+use crate::symbol_name::inlined;
 
 impl Recording {
     /// An event's samples as a profile, named; and how many of how many frames have no name.
@@ -31,7 +31,7 @@ impl Recording {
             if this.event != event || tally.samples == 0 {
                 continue;
             }
-            let java = simplify::is_java(self.comm(&this));
+            let java = inlined::is_java_thread(self.comm(&this));
             stack.clear();
             stack.push(comms[this.comm as usize]);
             if this.is_cut {
@@ -105,7 +105,7 @@ impl<'a> FrameNames<'a> {
                 return vec![frames.intern(&frame.name)];
             }
             let mut names = Vec::new();
-            for name in simplify::frames(&frame.name, java) {
+            for name in inlined::split_frames(&frame.name, java) {
                 let name = located(name, frame);
                 let name = if names.is_empty() { name } else { markers::with_suffix(name, markers::INLINED) };
                 names.push(frames.intern(&name));

@@ -20,7 +20,7 @@ use crate::perf::symbols::frame::{NamedFrame, SymbolizeOptions};
 use crate::perf::symbols::kallsyms::KernelSymbols;
 use crate::perf::symbols::symbolize::{LocationFrames, symbolize};
 use crate::profile::{FrameId, SampleWeight, Weight, Weights};
-use crate::symbol_name::simplify;
+use crate::symbol_name::inlined;
 
 /// Names all stacks and puts them into the sink; what there is to say of files that were not found.
 pub(super) fn fold(samples: &mut Samples<'_>, options: &Options, sink: &mut Sink) -> Result<Vec<String>, Error> {
@@ -177,7 +177,7 @@ impl<'a> Names<'a> {
     fn stack(&mut self, number: u32, sink: &mut Sink, stack: &mut Vec<FrameId>) {
         let known = self.recording.stack(number);
         let name = self.recording.comm(&known);
-        let java = simplify::is_java(name);
+        let java = inlined::is_java_thread(name);
         stack.clear();
         stack.push(*self.threads[known.comm as usize].get_or_insert_with(|| sink.intern(&comm_frame(name))));
         if known.is_cut {

@@ -34,7 +34,7 @@ use crate::collapse::{Counts, Format, FormatReader, Options, Parser, Remarks};
 use crate::markers;
 use crate::profile::byte_map::{ByteMap, Key};
 use crate::profile::{FrameId, Weight, Weights};
-use crate::symbol_name::simplify;
+use crate::symbol_name::inlined;
 
 pub(super) static FORMAT: Format = Format {
     name: "perf-script",
@@ -267,7 +267,7 @@ impl PerfScript {
         let key = Key::new(key);
         self.roots.get(key).unwrap_or_else(|| {
             let name = self.symbols.naming.thread(header);
-            let root = Root { frame: sink.intern(&name), java: simplify::is_java(&name) };
+            let root = Root { frame: sink.intern(&name), java: inlined::is_java_thread(&name) };
             self.roots.insert(key, root);
             root
         })

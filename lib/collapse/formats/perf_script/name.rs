@@ -7,7 +7,7 @@ use super::header::Header;
 use crate::collapse::Options;
 use crate::markers;
 use crate::markers::UNKNOWN;
-use crate::symbol_name::simplify;
+use crate::symbol_name::{inlined, simplify};
 
 /// How frames are named.
 #[derive(Clone)]
@@ -68,7 +68,7 @@ impl Naming {
             return vec![self.marked(located(frame.symbol.into(), frame), frame)];
         }
         let mut names = vec![];
-        for name in simplify::frames(frame.symbol, java) {
+        for name in inlined::split_frames(frame.symbol, java) {
             let name = located(name, frame);
             names.push(match names.is_empty() {
                 true => self.marked(name, frame),

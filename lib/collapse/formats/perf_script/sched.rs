@@ -19,7 +19,7 @@ use crate::collapse::stack::Stack;
 use crate::collapse::text;
 use crate::markers;
 use crate::profile::{FrameId, Weight};
-use crate::symbol_name::simplify;
+use crate::symbol_name::inlined;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "perf-sched",
@@ -92,7 +92,7 @@ fn begin(header: &Header<'_>, naming: &Naming, sink: &mut Sink) -> Option<Switch
         to,
         ended: state.starts_with(b"X") || state.starts_with(b"Z") || state.starts_with(b"x"),
         root: sink.intern(&name),
-        java: simplify::is_java(&name),
+        java: inlined::is_java_thread(&name),
         frames: vec![sink.intern(leaf)],
     })
 }
