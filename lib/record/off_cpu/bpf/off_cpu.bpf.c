@@ -1,5 +1,5 @@
-// Adds up, inside the kernel, for how long threads were off their CPUs: by process, thread's name, stack at the switch,
-// and whether the thread was blocked or preempted. scripts/build-bpf makes off_cpu.bpf.o of this.
+// Sums up, inside the kernel, how long threads were off their CPUs: by process, thread name, stack at the switch, and
+// whether the thread was blocked or preempted. scripts/build-bpf compiles this to off_cpu.bpf.o.
 #include <linux/bpf.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -8,7 +8,7 @@
 typedef __u32 u32;
 typedef __u64 u64;
 
-// What is used of the kernel's own; where each lies is found when the program is loaded.
+// The fields of kernel structures that are used. Their offsets are relocated when the program is loaded (CO-RE).
 struct signal_struct {
     struct { int counter; } live;
 } __attribute__((preserve_access_index));
@@ -23,22 +23,22 @@ struct task_struct {
 } __attribute__((preserve_access_index));
 
 enum { DEAD = 0x80 };                     // TASK_DEAD
-enum { EVERYBODY, PROCESSES, THREADS };   // whose switches are wanted
-enum { HELD, WANTED };                    // a chosen process: until it runs its program, and then
+enum { EVERYBODY, PROCESSES, THREADS };   // scope: whose switches are recorded
+enum { HELD, WANTED };                    // a chosen process: before and after it runs its program
 enum { BLOCKED, PREEMPTED };
 enum { FRAMES = 127 };
 
 const volatile u64 scope, own, shortest, longest = ~0ULL;
 
-// How a stack ended up: which addresses, innermost first.
+// The addresses of a stack, innermost first.
 struct stack { u64 frames, address[FRAMES]; };
-// A thread off its CPU since then, where stacks are named by their hashes; 0 if it is on one.
+// A thread that is off its CPU since this time (0: on a CPU), with the hashes of its stacks.
 struct absence { u64 since, user, kernel, process; };
 struct block { u64 user, kernel, process; char comm[16]; };
 struct sum { u64 blocks, nanoseconds, last; };
-// How many stacks were kept, and what did not fit.
+// Number of stacks that were stored (kept), and of what did not fit into the maps.
 struct counts { u64 kept, stacks, absences, processes, blocks, nanoseconds; };
-// Userspace reads what was added up in one window while the next is open.
+// Userspace reads the sums of one window while the other one is filled.
 struct control { u64 window; };
 
 #define MAP(name, kind, entries, of, to) \
@@ -51,7 +51,7 @@ struct control { u64 window; };
 
 MAP(chosen, BPF_MAP_TYPE_HASH, 65536, u32, u32);
 MAP(absences, BPF_MAP_TYPE_HASH, 65536, u32, struct absence);
-// Blocks of the two windows, which take turns.
+// The sums of the two windows.
 MAP(even, BPF_MAP_TYPE_HASH, 32768, struct block, struct sum);
 MAP(odd, BPF_MAP_TYPE_HASH, 32768, struct block, struct sum);
 MAP(stacks, BPF_MAP_TYPE_HASH, 16384, u64, struct stack);
@@ -73,7 +73,7 @@ static __always_inline int is_wanted(u32 process, u32 thread) {
     return state && *state == WANTED;
 }
 
-// The hash of a stack, which is kept; 0 if there is none.
+// Stores the current stack and returns its hash; 0 if there is none.
 static __always_inline u64 keep_stack(void *context, u64 flags) {
     struct stack *stack = bpf_map_lookup_elem(&scratch, &only);
     if (!stack) return 0;
@@ -122,8 +122,8 @@ static __always_inline void come(struct task_struct *task, struct absence *absen
     }
 }
 
-// When a thread came to its CPU that leaves it now, where nothing was told of that: a kernel may keep the switches of some
-// threads from being traced, and who comes after one of them was not seen coming.
+// Returns when the thread that leaves its CPU now had come to it, if that was not traced: the kernel may exclude the
+// switches of some threads from tracing, and then the switch-in of the next thread is missed too.
 static __always_inline u64 since_when(struct task_struct *task, u64 earliest, u64 now) {
     u64 runs = BPF_CORE_READ(task, se.sum_exec_runtime) - BPF_CORE_READ(task, se.prev_sum_exec_runtime);
     return runs < now - earliest ? now - runs : now;
@@ -143,7 +143,7 @@ static __always_inline void leave(void *context, struct absence *kept, u64 numbe
         COUNT(absences, 1);
 }
 
-// The thread that leaves its CPU is the one that runs here.
+// The program runs in the context of the thread that leaves its CPU.
 SEC("raw_tp/sched_switch")
 int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state) {
     u64 now = bpf_ktime_get_ns(), numbers = bpf_get_current_pid_tgid();
@@ -163,7 +163,7 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
     return 0;
 }
 
-// A process that a wanted one makes is wanted too; its threads are by its number.
+// A process that a recorded one creates is recorded too. Its threads are, by its ID.
 SEC("raw_tp/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
     u64 numbers = bpf_get_current_pid_tgid();
@@ -181,7 +181,7 @@ int BPF_PROG(on_exec) {
     return 0;
 }
 
-// The number may soon be another's.
+// The ID may be reused.
 SEC("raw_tp/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task) {
     u64 numbers = bpf_get_current_pid_tgid();
