@@ -9,8 +9,8 @@ pub fn now() -> u64 {
     read_clock(ClockId::Monotonic)
 }
 
-/// Returns how many nanoseconds a clock is ahead of the counters' clock. Both run at the same rate, so the difference only
-/// changes when the time of day is set.
+/// Returns how many nanoseconds a clock is ahead of the counters' clock. Both run at the same rate, so the difference
+/// only changes when the time of day is set.
 pub fn offset_from_monotonic(clock: Clock) -> u64 {
     match clock {
         Clock::Monotonic => 0,

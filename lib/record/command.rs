@@ -20,8 +20,8 @@ pub struct SuspendedCommand {
 }
 
 impl SuspendedCommand {
-    /// Creates the command's process. `quiet_stdout` sends the command's output to our standard error, for when the profile
-    /// goes to standard output. `user` is the name of the user that the command runs as.
+    /// Creates the command's process. `quiet_stdout` sends the command's output to our standard error, for when the
+    /// profile goes to standard output. `user` is the name of the user that the command runs as.
     ///
     /// # Errors
     /// [`Error::Command`] if the process cannot be created, [`Error::Invalid`] if there is no such user.
@@ -106,7 +106,8 @@ impl RunningCommand {
         }
     }
 
-    /// Waits until the command exits. Returns its exit status as a shell does: 128 and the signal's number if it was killed.
+    /// Waits until the command exits. Returns its exit status as a shell does: 128 and the signal's number if it was
+    /// killed.
     ///
     /// # Errors
     /// [`Error::System`] if waiting fails.

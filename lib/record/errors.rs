@@ -40,11 +40,11 @@ pub fn counter_error(error: &io::Error, target: &Target, sampling: &Sampling, ev
             let requested = sampling.max_stack.unwrap_or(0);
             format!("--max-stack {requested} is above kernel.perf_event_max_stack={}", max_stack())
         }
-        // The kernel gives the same errors for a directory that is not a cgroup of the perf_event controller and for an event
-        // that it cannot count.
+        // The kernel gives the same errors for a directory that is not a cgroup of the perf_event controller and for an
+        // event that it cannot count.
         Some(libc::EBADF | libc::ENOENT) if matches!(target, Target::Cgroup(_)) => format!(
-            "cannot count {name} in this cgroup: its hierarchy has no perf_event controller (use a cgroup2 or perf_event \
-             cgroup), or this machine cannot count {name}"
+            "cannot count {name} in this cgroup: its hierarchy has no perf_event controller \
+             (use a cgroup2 or perf_event cgroup), or this machine cannot count {name}"
         ),
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::EINVAL) if sampling.call_graph == CallGraph::BranchRecords => {
             "--call-graph lbr: this CPU or virtual machine has no branch records; use --call-graph dwarf".to_owned()
@@ -115,8 +115,8 @@ fn locked_memory_limits() -> String {
 /// Says what the paranoid level is, and how to lower it to the one that is needed.
 fn paranoid_advice(needed: i64) -> String {
     format!(
-        "perf_event_paranoid is {}; run: sudo sysctl kernel.perf_event_paranoid={needed} (or run fg-record with sudo or \
-         CAP_PERFMON)",
+        "perf_event_paranoid is {}; run: sudo sysctl kernel.perf_event_paranoid={needed} \
+         (or run fg-record with sudo or CAP_PERFMON)",
         paranoid_level()
     )
 }

@@ -1,8 +1,8 @@
 //! Records live programs with the kernel's perf_event counters. Linux only.
 //!
-//! A [`request::Request`] says what to record, and [`recorder`] does it: it opens the [`target`] and its [`counters`], and
-//! reads the [`rings`] into a [`Recording`](crate::perf::recording::Recording). [`run`] is what fg-record runs: it shows the
-//! progress, and prints the result.
+//! A [`request::Request`] says what to record, and [`recorder`] does it: it opens the [`target`] and its [`counters`],
+//! and reads the [`rings`] into a [`Recording`](crate::perf::recording::Recording). [`run`] is what fg-record runs: it
+//! shows the progress, and prints the result.
 
 mod bell;
 pub mod clock;

@@ -10,15 +10,15 @@ use crate::perf::recording::{Counts, Recording};
 
 /// A finished recording, or a finished part of one.
 pub struct FinishedRecording {
-    /// The stacks.
+    /// The stacks and their samples.
     pub recording: Recording,
     /// The events that were sampled.
     pub events: Vec<SampledEvent>,
     /// The time in each state, if time off the CPU was recorded.
     pub totals: Option<StateTotals>,
-    /// When it began, in seconds since 1970.
+    /// The start, in seconds since 1970.
     pub start_time: u64,
-    /// How long it took.
+    /// The duration.
     pub elapsed: Duration,
     /// The command, which may still run.
     pub command: Option<RunningCommand>,
@@ -27,7 +27,8 @@ pub struct FinishedRecording {
 }
 
 impl FinishedRecording {
-    /// Returns the number of profiles: one for each event, or one of the time off the CPU, however many events that took.
+    /// Returns the number of profiles: one for each event, or one of the time off the CPU, however many events that
+    /// took.
     pub(super) fn profile_count(&self) -> usize {
         if self.totals.is_some() { 1 } else { self.events.len() }
     }

@@ -25,8 +25,8 @@ pub fn expand(pattern: &Path, event: &str, time: u64) -> PathBuf {
 /// Formats a time as in `20261121T025700Z`, which sorts by time.
 fn format_time(time: u64) -> String {
     let (days, seconds) = (time / 86400, time % 86400);
-    // The civil-from-days algorithm: 400 years always have the same number of days, and if years begin in March, the leap
-    // day is the last one.
+    // The civil-from-days algorithm: 400 years always have the same number of days, and if years begin in March, the
+    // leap day is the last one.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;

@@ -1,5 +1,5 @@
-//! Limits the CPU time that the recorder itself uses (`--max-overhead`): above the limit it takes fewer samples, below it
-//! more again.
+//! Limits the CPU time that the recorder itself uses (`--max-overhead`): above the limit it takes fewer samples, below
+//! it more again.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ pub struct Overhead {
     limit: f64,
     /// One sample in this many is taken now.
     divisor: u32,
-    /// The largest divisor so far.
+    /// The largest divisor that was used.
     max_divisor: u32,
     /// Time of the last measurement, and the CPU time that had been used by then.
     last: Option<(Instant, Duration)>,
@@ -59,8 +59,8 @@ pub fn sparse_note(sampled: u128, counted: u64) -> Option<String> {
         .then(|| format!("samples represent only {:.1} % of the counted events; the rest is missing", share * 100.0))
 }
 
-/// Returns the next divisor, given the used share as a multiple of the limit. It rises at once, and falls in steps that do
-/// not overshoot.
+/// Returns the next divisor, given the used share as a multiple of the limit. It rises at once, and falls in steps that
+/// do not overshoot.
 fn next_divisor(divisor: u32, usage: f64) -> u32 {
     if usage > 1.0 {
         let wanted = (f64::from(divisor) * usage.min(8.0) * 1.1).ceil() as u32;

@@ -36,8 +36,8 @@ pub fn thread_group(tid: u32) -> io::Result<Option<u32>> {
     Ok(status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()))
 }
 
-/// Adds the mappings and the thread names of a running process to a recording. They are dated 0, the beginning of time, so
-/// that everything that the kernel reports itself is newer.
+/// Adds the mappings and the thread names of a running process to a recording. They are dated 0, the beginning of time,
+/// so that everything that the kernel reports itself is newer.
 pub fn load_process(pid: u32, recording: &mut Recording) {
     for tid in list_threads(pid).unwrap_or_default() {
         if let Ok(comm) = fs::read(format!("/proc/{pid}/task/{tid}/comm")) {

@@ -27,8 +27,8 @@ const RUNNING_FREQUENCY: u64 = 99;
 /// Records until the target exits, the duration is over, or a signal comes.
 ///
 /// # Errors
-/// [`Error::Invalid`] if the target does not exist, [`Error::System`] if the kernel refuses to record it, [`Error::Command`] if
-/// the command cannot be started, and errors of the observer.
+/// [`Error::Invalid`] if the target does not exist, [`Error::System`] if the kernel refuses to record it,
+/// [`Error::Command`] if the command cannot be started, and errors of the observer.
 pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<FinishedRecording, Error> {
     let (suspended_command, target) = open_target(&request.target)?;
     errors::check_cpus_online(request.cpus.as_deref())?;

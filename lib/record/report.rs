@@ -15,18 +15,18 @@ use crate::{Error, folded};
 /// The event name of an output that contains all events.
 pub const ALL_EVENTS: &str = "all";
 
-/// How recordings are printed.
+/// Options of printing a recording.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// True if each sample is printed, as `perf script` does. Else folded stacks are.
     pub script: bool,
     /// The clock of the printed times.
     pub clock: Clock,
-    /// How frames are named.
+    /// Options of naming frames.
     pub names: SymbolizeOptions,
-    /// What a stack weighs.
+    /// The weight of a sample.
     pub weight: SampleWeight,
-    /// How stacks were collected.
+    /// The method by which stacks were collected.
     pub call_graph: CallGraph,
 }
 
@@ -43,9 +43,9 @@ pub struct Summary {
 pub type WriteOutput<'a> = &'a mut dyn FnMut(&mut Output) -> Result<(), Error>;
 
 impl Report {
-    /// Prints a recording. `with_output` is called with the name of each event, or with [`ALL_EVENTS`], and must call the
-    /// function that it is given with the output for that event. The outputs are closed, so that their readers can go on even
-    /// if the command still runs.
+    /// Prints a recording. `with_output` is called with the name of each event, or with [`ALL_EVENTS`], and must call
+    /// the function that it is given with the output for that event. The outputs are closed, so that their readers can
+    /// go on even if the command still runs.
     pub fn print(
         &self,
         finished: &FinishedRecording,

@@ -16,12 +16,12 @@ pub struct Request {
     pub target: RequestTarget,
     /// The events to sample. If empty, cycles if the machine counts them, else cpu-clock.
     pub events: Vec<EventSpec>,
-    /// How often a sample is taken. `None` for 997 times a second of a command, 99 times of running processes, and every time
+    /// The rate of samples. `None` for 997 times a second of a command, 99 times of running processes, and every time
     /// of discrete events such as faults, switches, tracepoints and calls.
     pub rate: Option<Rate>,
     /// The time off the CPU to record, instead of events.
     pub off_cpu: Option<OffCpuOptions>,
-    /// How stacks are collected.
+    /// The method of collecting stacks.
     pub call_graph: CallGraph,
     /// The size of the rings: 2^N pages. `None` for the default.
     pub ring_order: Option<u8>,
@@ -37,7 +37,7 @@ pub struct Request {
     pub interval: Option<Duration>,
     /// The largest share of a CPU that the recorder itself may use, in percent.
     pub max_overhead: Option<f64>,
-    /// What a stack weighs.
+    /// The weight of a sample.
     pub weight: SampleWeight,
     /// True if each sample is kept, to be printed like `perf script` does.
     pub each_sample: bool,

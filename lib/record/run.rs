@@ -13,9 +13,9 @@ use crate::output::Output;
 use crate::perf::recording::Counts;
 use crate::{Error, parallel};
 
-/// Where a recording is printed.
+/// The output of a recording.
 pub enum Destination<'a> {
-    /// One output.
+    /// A single output.
     Output(&'a mut Output),
     /// A file for each event and time: see [`output_pattern`].
     Pattern(PathBuf),

@@ -33,7 +33,8 @@ pub(super) enum EndReason {
 
 impl EndReason {
     /// Returns the signal to send to the command. None for SIGINT: a terminal sends its Ctrl-C to the command too, and
-    /// somebody who interrupts the recorder alone wants the recording to end. SIGTERM and SIGHUP are meant for the whole job.
+    /// somebody who interrupts the recorder alone wants the recording to end. SIGTERM and SIGHUP are meant for the
+    /// whole job.
     pub(super) fn command_signal(self) -> Option<Signal> {
         match self {
             Self::DurationOver | Self::Signal(libc::SIGTERM) => Some(Signal::TERM),
@@ -63,7 +64,7 @@ pub(super) struct RecordingSession {
     pub(super) overhead: Option<Overhead>,
     events: Vec<SampledEvent>,
     part_start: Instant,
-    /// What the counters had reported when the current part began.
+    /// The counts that the counters had reported when the current part began.
     reported: ReportedCounts,
     epoll: EpollSet,
     /// Wakes us for single samples, if they must be read soon.
@@ -72,7 +73,8 @@ pub(super) struct RecordingSession {
     exit_files: Vec<OwnedFd>,
     /// Number of those that have not exited.
     running: usize,
-    /// True if the thread of some ring's counter has exited: the ring wakes us no more, but other threads may write into it.
+    /// True if the thread of some ring's counter has exited: the ring wakes us no more, but other threads may write
+    /// into it.
     has_silent_ring: bool,
     interrupts: Interrupts,
     // The other end of the pipe that wakes the loop when a signal comes.
@@ -235,8 +237,8 @@ impl RecordingSession {
         Ok(())
     }
 
-    /// Returns the time that samples can wait before they are read; `None` if they must be read at once, or can wait until a
-    /// ring wakes us.
+    /// Returns the time that samples can wait before they are read; `None` if they must be read at once, or can wait
+    /// until a ring wakes us.
     fn sample_delay(&self) -> Option<Duration> {
         let delay = self.counters.max_sample_delay?.min(self.recording.patience()?);
         // The kernel rounds up to whole milliseconds, which would be too long.
@@ -302,7 +304,8 @@ impl RecordingSession {
         if recording.counts.samples == 0 { None } else { overhead::sparse_note(sampled, counted) }
     }
 
-    /// Stops waiting for rings whose own thread has exited: they would be ready all the time. Returns true if there are any.
+    /// Stops waiting for rings whose own thread has exited: they would be ready all the time. Returns true if there are
+    /// any.
     fn remove_silent_rings(&self) -> bool {
         let files = self.counters.rings.iter().flat_map(CpuRings::all).map(Ring::file);
         let mut found = false;

@@ -105,7 +105,8 @@ fn how_to_reduce_samples(finished: &FinishedRecording, call_graph: CallGraph) ->
     }
 }
 
-/// Returns the reason why there is no sample, if there is none. Recordings of time off the CPU show their totals instead.
+/// Returns the reason why there is no sample, if there is none. Recordings of time off the CPU show their totals
+/// instead.
 fn reason_for_no_samples(finished: &FinishedRecording) -> Option<String> {
     let counts = &finished.recording.counts;
     if counts.samples + counts.lost > 0 || finished.totals.is_some() {
@@ -124,8 +125,8 @@ fn reason_for_no_samples(finished: &FinishedRecording) -> Option<String> {
     })
 }
 
-/// Returns what to change, if something is worth changing, and why stacks were truncated. `reduce_samples` names the options
-/// that make samples fewer or smaller.
+/// Returns what to change, if something is worth changing, and why stacks were truncated. `reduce_samples` names the
+/// options that make samples fewer or smaller.
 fn advice(counts: &Counts, call_graph: CallGraph, reduce_samples: &str) -> Vec<String> {
     let mut advice = Vec::new();
     if let CallGraph::Dwarf(bytes) = call_graph {
@@ -179,8 +180,8 @@ fn copy_size_advice(counts: &Counts, bytes: u32) -> Vec<String> {
     }
     if is_frequent(counts.new_callers, counts) {
         advice.push(format!(
-            "stacks larger than their copy of {bytes} bytes change within milliseconds: outer callers may belong to another \
-             call{larger}"
+            "stacks larger than their copy of {bytes} bytes change within milliseconds: \
+             outer callers may belong to another call{larger}"
         ));
     }
     advice

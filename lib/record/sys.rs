@@ -29,11 +29,12 @@ pub fn set_period(counter: &File, period: u64) {
     unsafe { libc::ioctl(counter.as_raw_fd(), SET_PERIOD, &period) };
 }
 
-/// Blocks SIGIO in this thread and returns a signalfd that is readable when one is pending. Children that `Command` starts
-/// begin with nothing blocked.
+/// Blocks SIGIO in this thread and returns a signalfd that is readable when one is pending. Children that `Command`
+/// starts begin with nothing blocked.
 pub fn open_sigio_signalfd() -> io::Result<OwnedFd> {
     let mut signals = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: the set is ours and is emptied before it is used; nothing else owns the descriptor that `signalfd` returns.
+    // SAFETY: the set is ours and is emptied before it is used; nothing else owns the descriptor that `signalfd`
+    // returns.
     unsafe {
         libc::sigemptyset(signals.as_mut_ptr());
         libc::sigaddset(signals.as_mut_ptr(), libc::SIGIO);
@@ -88,8 +89,8 @@ struct BatchArguments {
 }
 
 /// Reads all entries of a BPF hash map, and removes them from it if `delete` is set. It reads many entries a call;
-/// iterating over the keys would take three calls an entry. Entries that were read before an error are kept. `K` and `V`
-/// must have the sizes of the map's keys and values.
+/// iterating over the keys would take three calls an entry. Entries that were read before an error are kept. `K` and
+/// `V` must have the sizes of the map's keys and values.
 #[cfg(feature = "bpf")]
 pub fn read_hash_map<K: aya::Pod, V: aya::Pod>(
     map: std::os::fd::BorrowedFd<'_>,
@@ -152,8 +153,8 @@ fn read_batch<K: aya::Pod, V: aya::Pod>(
     result
 }
 
-/// Errors after which the kernel has set the count and position of a batch: the end of the map, a bucket that does not fit,
-/// and a lock that it could not take.
+/// Errors after which the kernel has set the count and position of a batch: the end of the map, a bucket that does not
+/// fit, and a lock that it could not take.
 #[cfg(feature = "bpf")]
 const PARTIAL_READ_ERRORS: [libc::c_int; 5] = [libc::ENOENT, libc::ENOSPC, libc::EBUSY, libc::EDEADLK, libc::ETIMEDOUT];
 
@@ -163,8 +164,8 @@ pub fn own_cpu_time() -> std::time::Duration {
     time.try_into().unwrap_or_default()
 }
 
-/// Makes a command suspend itself between fork and exec: it writes its PID to the pipe `report` and reads a byte from the
-/// pipe `resume`. If it reads none, it exits. `parent_ends` are our own ends of the two pipes.
+/// Makes a command suspend itself between fork and exec: it writes its PID to the pipe `report` and reads a byte from
+/// the pipe `resume`. If it reads none, it exits. `parent_ends` are our own ends of the two pipes.
 pub fn suspend_before_exec(command: &mut Command, report: OwnedFd, resume: OwnedFd, parent_ends: [RawFd; 2]) {
     let suspend = move || {
         for fd in parent_ends {
@@ -205,8 +206,8 @@ impl User {
         let name = CString::new(name).ok()?;
         let mut text = vec![0; 64 * 1024];
         let (mut entry, mut found) = (MaybeUninit::<libc::passwd>::uninit(), std::ptr::null_mut());
-        // SAFETY: the buffers are ours and have the lengths that are passed. `found` is null or points to `entry`, whose
-        // strings are in `text` and end with a zero byte. All are read before either buffer is dropped.
+        // SAFETY: the buffers are ours and have the lengths that are passed. `found` is null or points to `entry`,
+        // whose strings are in `text` and end with a zero byte. All are read before either buffer is dropped.
         let (id, group, home) = unsafe {
             libc::getpwnam_r(name.as_ptr(), entry.as_mut_ptr(), text.as_mut_ptr(), text.len(), &mut found);
             let entry = found.as_ref()?;

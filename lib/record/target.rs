@@ -64,8 +64,8 @@ fn no_such_thread(tid: u32) -> Error {
     Error::Invalid(format!("-t {tid}: no such thread"))
 }
 
-/// Checks that a process exists, and that the number is not the ID of another of its threads. A counter of such a thread
-/// would count that thread alone, while its samples would name the process.
+/// Checks that a process exists, and that the number is not the ID of another of its threads. A counter of such a
+/// thread would count that thread alone, while its samples would name the process.
 ///
 /// # Errors
 /// [`Error::Invalid`] if there is no such process, [`Error::System`] if `/proc` cannot be read.

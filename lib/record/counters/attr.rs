@@ -46,8 +46,8 @@ pub fn sample_options(target: &Target, sampling: &Sampling, event: &SampledEvent
             options.sample_format.user_stack = Some(Size(bytes));
         }
     }
-    // The kernel rejects a callchain that excludes both parts. If user space is excluded and the event excludes the kernel,
-    // the kernel's part is empty anyway.
+    // The kernel rejects a callchain that excludes both parts. If user space is excluded and the event excludes the
+    // kernel, the kernel's part is empty anyway.
     call_chain.exclude_kernel &= !call_chain.exclude_user;
     options.sample_format.call_chain = Some(call_chain);
     options

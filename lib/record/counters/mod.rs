@@ -1,8 +1,8 @@
 //! Counters and their ring buffers: for each CPU one ring of samples, and one of the side-band records that the samples
 //! refer to.
 //!
-//! Side-band records (new mappings, programs, threads) wake the recorder at once, so that it opens files while they exist.
-//! Samples wake it when their ring is half full.
+//! Side-band records (new mappings, programs, threads) wake the recorder at once, so that it opens files while they
+//! exist. Samples wake it when their ring is half full.
 
 mod attr;
 mod open;
@@ -51,11 +51,11 @@ impl Ring {
 
 /// The rings of a CPU.
 pub struct CpuRings {
-    /// Samples.
+    /// The ring of samples.
     pub samples: Ring,
-    /// Records that samples refer to: mappings, thread names, forks and exits.
+    /// The ring of records that samples refer to: mappings, thread names, forks and exits.
     pub sideband: Ring,
-    /// Context switches, if they are recorded.
+    /// The ring of context switches, if they are recorded.
     pub switches: Option<Ring>,
 }
 
@@ -172,9 +172,9 @@ impl Counters {
         self.sources.get(&counter.id().ok()?)
     }
 
-    /// Returns the index of the event that counter `id` sampled in thread `tid`; `None` if that sample is a duplicate. A
-    /// thread that was created while counters were opened may have both its own and those inherited from its parent, of
-    /// which its own are used.
+    /// Returns the index of the event that counter `id` sampled in thread `tid`; `None` if that sample is a duplicate.
+    /// A thread that was created while counters were opened may have both its own and those inherited from its parent,
+    /// of which its own are used.
     pub fn event_index(&self, tid: u32, id: u64) -> Option<u32> {
         let Some(source) = self.sources.get(&id) else {
             // If several recorders sample a switch, the kernel puts the ID of another's counter into some samples.
@@ -184,8 +184,8 @@ impl Counters {
         is_used.then_some(source.event)
     }
 
-    /// Divides the frequency of all counters. Returns false, and changes nothing, if some counters cannot be changed: those
-    /// with a fixed period, and those of threads, whose inherited copies are out of reach.
+    /// Divides the frequency of all counters. Returns false, and changes nothing, if some counters cannot be changed:
+    /// those with a fixed period, and those of threads, whose inherited copies are out of reach.
     pub fn divide_frequencies(&self, events: &[SampledEvent], divisor: u32) -> bool {
         if !self.is_per_cpu || events.iter().any(|event| event.rate.period().is_some()) {
             return false;
@@ -225,7 +225,7 @@ impl Counters {
 /// The event index of counters that only record context switches.
 const SWITCH_EVENT: u32 = u32::MAX;
 
-/// What a counter counts.
+/// The event and the owner of a counter.
 #[derive(Clone, Copy, Debug)]
 struct Source {
     /// The event's index, or [`SWITCH_EVENT`].
@@ -234,7 +234,7 @@ struct Source {
     owner: Option<u32>,
 }
 
-/// How the weight of a sample is computed.
+/// The factors of the weight of a sample.
 #[derive(Clone, Debug)]
 struct SampleWeight {
     /// The event's period, if it is fixed.

@@ -226,8 +226,8 @@ impl Scope<'_> {
         if let Self::Thread(tid) = self { Some(tid) } else { None }
     }
 
-    /// Returns the scope of the side-band records that samples of this scope need. A cgroup needs those of the whole system:
-    /// a process may enter it with all its mappings.
+    /// Returns the scope of the side-band records that samples of this scope need. A cgroup needs those of the whole
+    /// system: a process may enter it with all its mappings.
     fn for_sideband(self) -> Self {
         if let Self::Cgroup(_) = self { Self::System } else { self }
     }

@@ -1,4 +1,4 @@
-//! How events are sampled: which, how often, how stacks are collected, and how large the rings are.
+//! Sampling settings: the events, their rates, the method of collecting stacks, and the sizes of the rings.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::record::events::spec::EventSpec;
 use crate::record::events::value::SampleValue;
 use crate::record::target::Target;
 
-/// How stacks are collected (`--call-graph`).
+/// A method of collecting stacks (`--call-graph`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallGraph {
     /// The kernel follows frame pointers.
@@ -70,15 +70,15 @@ const STACK_RING_ORDERS: RangeInclusive<u8> = 9..=11;
 const SIDEBAND_RING_ORDER: u8 = 7;
 /// The order of a ring of context switches: 1 MiB, about 10,000 of them.
 const SWITCH_RING_ORDER: u8 = 8;
-/// The smallest order that is tried if the kernel refuses larger rings. Smaller rings are useless, and so are rings that two
-/// copies of a stack do not fit in.
+/// The smallest order that is tried if the kernel refuses larger rings. Smaller rings are useless, and so are rings
+/// that two copies of a stack do not fit in.
 const MIN_RING_ORDER: u8 = 2;
 
 /// The largest size of a ring that can be asked for, in bytes.
 const MAX_RING_BYTES: u64 = 1 << 30;
 
-/// The rings must hold the samples of this time, if their rate is known: a recorder that shares its CPU may be late by as
-/// much. Larger rings do not fit in the caches and slow down the recorded program, which writes into them.
+/// The rings must hold the samples of this time, if their rate is known: a recorder that shares its CPU may be late by
+/// as much. Larger rings do not fit in the caches and slow down the recorded program, which writes into them.
 const MAX_READ_DELAY: Duration = Duration::from_millis(100);
 /// The longest time that samples wait whose stacks are read from the running thread.
 const MAX_LIVE_DELAY: Duration = Duration::from_millis(20);
@@ -105,7 +105,7 @@ pub fn parse_ring_size(text: &str) -> Result<u8, String> {
         .ok_or_else(|| "expected pages such as 128, or bytes such as 512K, up to 1G".to_owned())
 }
 
-/// How often a sample is taken.
+/// The rate at which samples of an event are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
     /// This many samples a second.
@@ -134,9 +134,9 @@ impl std::fmt::Display for Rate {
 /// An event and its sample rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampledEvent {
-    /// The event.
+    /// The event to sample.
     pub spec: EventSpec,
-    /// How often a sample of it is taken.
+    /// The rate of its samples.
     pub rate: Rate,
 }
 
@@ -145,7 +145,7 @@ pub struct SampledEvent {
 pub struct Sampling {
     /// The events to sample.
     pub events: Vec<SampledEvent>,
-    /// How stacks are collected.
+    /// The method of collecting stacks.
     pub call_graph: CallGraph,
     /// The order of a ring of samples; `None` for the default.
     pub ring_order: Option<u8>,
@@ -180,7 +180,8 @@ impl Sampling {
         }
     }
 
-    /// Returns the number of bytes that samples with copies of stacks need in a time; `None` if their rate is not known.
+    /// Returns the number of bytes that samples with copies of stacks need in a time; `None` if their rate is not
+    /// known.
     fn expected_bytes(&self, time: Duration) -> Option<u64> {
         let CallGraph::Dwarf(bytes) = self.call_graph else { return None };
         let hertz = self.events.iter().map(|event| match event.rate {
@@ -244,14 +245,14 @@ impl Sampling {
         target.is_per_thread() || self.events.len() > 1
     }
 
-    /// True if samples contain the address at which they were taken. Switches omit it: it is always the same, and there are
-    /// many of them.
+    /// True if samples contain the address at which they were taken. Switches omit it: it is always the same, and there
+    /// are many of them.
     pub(super) fn records_address(&self) -> bool {
         !self.record_switches
     }
 
-    /// True if samples contain their period. Where they do, the kernel takes a sample of each software event and tracepoint,
-    /// whatever period was asked for (`perf_swevent_event` in its `core.c`).
+    /// True if samples contain their period. Where they do, the kernel takes a sample of each software event and
+    /// tracepoint, whatever period was asked for (`perf_swevent_event` in its `core.c`).
     pub(super) fn records_period(&self) -> bool {
         !self.record_switches
             && !self.events.iter().any(|event| matches!(event.rate, Rate::Period(events) if events > 1))
@@ -262,12 +263,12 @@ impl Sampling {
         self.events.iter().any(|event| matches!(event.spec.value, Some(SampleValue::Field(_))))
     }
 
-    /// Returns the longest time that a sample may wait in a ring of this order before it is read; `None` if it may wait until
-    /// the ring is half full.
+    /// Returns the longest time that a sample may wait in a ring of this order before it is read; `None` if it may wait
+    /// until the ring is half full.
     ///
-    /// If the rest of a stack is read from its thread while that runs on, it must be read soon: after [`MAX_LIVE_DELAY`], or
-    /// when a quarter of the ring is full. A thread that is switched out does not run on, and a recorder that was woken by
-    /// each switch would cause switches itself.
+    /// If the rest of a stack is read from its thread while that runs on, it must be read soon: after
+    /// [`MAX_LIVE_DELAY`], or when a quarter of the ring is full. A thread that is switched out does not run on, and a
+    /// recorder that was woken by each switch would cause switches itself.
     pub(super) fn max_sample_delay(&self, order: u8) -> Option<Duration> {
         let reads_live_stacks =
             matches!(self.call_graph, CallGraph::Dwarf(_)) && self.live_tail && !self.record_switches;

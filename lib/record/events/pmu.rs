@@ -12,11 +12,11 @@ use crate::Error;
 /// The directory of all PMUs.
 pub const DEVICES: &str = "/sys/bus/event_source/devices";
 
-/// Where tracefs may be mounted.
+/// The usual mount points of tracefs.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// Returns the event of a PMU that terms such as `event=0x3c,umask=1` describe. A term may also be the name of an event that
-/// the PMU lists.
+/// Returns the event of a PMU that terms such as `event=0x3c,umask=1` describe. A term may also be the name of an event
+/// that the PMU lists.
 ///
 /// # Errors
 /// [`Error::System`] if the machine has no such PMU, [`Error::Invalid`] if the PMU has no such term.

@@ -22,16 +22,16 @@ pub struct EventSpec {
     pub value: Option<SampleValue>,
     /// The probed function, if the event is its calls.
     uprobe: Option<Uprobe>,
-    /// How precisely a sample must name the instruction that caused it: 0 to 3, as in `perf_event_attr::precise_ip`.
+    /// The required precision of a sample's address, 0 to 3: `perf_event_attr::precise_ip`.
     pub precise: u8,
 }
 
 /// Contexts in which an event is not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Excluded {
-    /// User space.
+    /// True if it is not counted in user space.
     pub user: bool,
-    /// The kernel.
+    /// True if it is not counted in the kernel.
     pub kernel: bool,
 }
 
@@ -101,11 +101,12 @@ impl EventSpec {
         Self { name, config, excluded, value: None, uprobe: None, precise: 0 }
     }
 
-    /// Parses the name of an event. Modifiers after a colon say where it is counted and how precisely, as in `cycles:up`.
+    /// Parses the name of an event. Modifiers after a colon say where it is counted and how precisely, as in
+    /// `cycles:up`.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the name is malformed or unknown, [`Error::System`] if the kernel or machine lacks the event,
-    /// [`Error::Invalid`] if its PMU or program does not have what the name says.
+    /// [`Error::Usage`] if the name is malformed or unknown, [`Error::System`] if the kernel or machine lacks the
+    /// event, [`Error::Invalid`] if its PMU or program does not have what the name says.
     pub fn parse(name: &str) -> Result<Self, Error> {
         if name.is_empty() {
             return Err(Error::Usage("-e: an event name is empty".to_owned()));
@@ -146,8 +147,8 @@ impl EventSpec {
     /// Parses several comma-separated lists of events. `weight_field` is the tracepoint field to sum up.
     ///
     /// # Errors
-    /// Those of [`EventSpec::parse`] and [`SampleValue::lookup_field`]; [`Error::Usage`] if an event is given twice, or a field
-    /// for other than one event.
+    /// Those of [`EventSpec::parse`] and [`SampleValue::lookup_field`]; [`Error::Usage`] if an event is given twice, or
+    /// a field for other than one event.
     pub fn parse_lists(lists: &[String], weight_field: Option<&str>) -> Result<Vec<Self>, Error> {
         let lists = lists.iter().map(|list| Self::parse_list(list));
         let mut specs = lists.collect::<Result<Vec<_>, _>>()?.concat();
@@ -169,7 +170,8 @@ impl EventSpec {
     fn parse_list(list: &str) -> Result<Vec<Self>, Error> {
         let (mut names, mut start, mut in_terms) = (Vec::new(), 0, false);
         for (index, character) in list.char_indices() {
-            // A comma between slashes separates the terms of a PMU's event. The slashes of a uprobe are those of its path.
+            // A comma between slashes separates the terms of a PMU's event. The slashes of a uprobe are those of its
+            // path.
             in_terms ^= character == '/' && !list[start..].starts_with("uprobe:");
             if character == ',' && !in_terms {
                 names.push(&list[start..index]);

@@ -12,7 +12,7 @@ use crate::perf::symbols::debug_file::DebugFileSearch;
 use crate::symbol_name::demangle::demangle;
 use crate::{Error, io_error_text};
 
-/// How many functions a message lists.
+/// The largest number of functions that a message lists.
 const MAX_LISTED: usize = 8;
 
 /// A probe at the first instruction of a function.
@@ -30,7 +30,8 @@ impl Uprobe {
     /// Parses `PATH:SYMBOL[:ARGUMENT]` and looks the symbol up in the file.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the text is malformed, [`Error::Invalid`] if the file cannot be read or has no such function.
+    /// [`Error::Usage`] if the text is malformed, [`Error::Invalid`] if the file cannot be read or has no such
+    /// function.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let malformed = || {
             Error::Usage(format!(
@@ -60,7 +61,8 @@ impl Uprobe {
     }
 }
 
-/// Returns the offset of a function's code in a file. The symbol may be `0xADDRESS`, or only be known to the debug file.
+/// Returns the offset of a function's code in a file. The symbol may be `0xADDRESS`, or only be known to the debug
+/// file.
 fn find_offset(path: &Path, file: &[u8], symbol: &str) -> Result<u64, String> {
     let file = object::File::parse(file).map_err(|_| "is not an ELF program or library".to_owned())?;
     let address = match symbol.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16)) {

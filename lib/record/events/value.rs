@@ -28,7 +28,8 @@ impl SampleValue {
     /// Looks up a numeric field of a tracepoint, which is named `SUBSYSTEM:EVENT`.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the event is not a tracepoint or has no such field; the message lists the fields that it has.
+    /// [`Error::Usage`] if the event is not a tracepoint or has no such field; the message lists the fields that it
+    /// has.
     pub fn lookup_field(tracepoint: &str, name: &str) -> Result<Self, Error> {
         let format = tracepoint
             .split_once(':')
@@ -73,8 +74,8 @@ impl TracepointField {
     }
 }
 
-/// Parses a line of a tracepoint's `format` file: `field:long ret; offset:16; size:8; signed:1;`. Returns `None` for fields
-/// that are not numbers.
+/// Parses a line of a tracepoint's `format` file: `field:long ret; offset:16; size:8; signed:1;`. Returns `None` for
+/// fields that are not numbers.
 fn parse_field(line: &str) -> Option<TracepointField> {
     let mut parts = line.trim().split(';').map(str::trim);
     let declaration = parts.next()?.strip_prefix("field:")?;

@@ -1,8 +1,9 @@
 //! Records time off the CPU (`--off-cpu`), or all time of threads (`--wall`).
 //!
-//! A sample at a context switch contains the stack with which a thread leaves its CPU. Records of all switches, in rings of
-//! their own, say when it left, whether it was preempted, and when it came back. [`switch_pairing`] pairs them. Collecting
-//! the stack is what makes a switch expensive, so if there are very many switches, only every Nth collects its stack.
+//! A sample at a context switch contains the stack with which a thread leaves its CPU. Records of all switches, in
+//! rings of their own, say when it left, whether it was preempted, and when it came back. [`switch_pairing`] pairs
+//! them. Collecting the stack is what makes a switch expensive, so if there are very many switches, only every Nth
+//! collects its stack.
 //!
 //! With `--bpf`, a program in the kernel sums blocks up, and only the sums are read: see [`bpf`].
 
@@ -20,8 +21,8 @@ use super::events::spec::EventSpec;
 /// Above this many switches a second, not every switch collects its stack.
 const DENSE_SWITCHES_PER_SECOND: u64 = 20_000;
 
-/// The period of stacks where switches are dense. It is prime, because a program that repeats itself may make a round number
-/// of switches each time.
+/// The period of stacks where switches are dense. It is prime, because a program that repeats itself may make a round
+/// number of switches each time.
 const SPARSE_PERIOD: u64 = 17;
 
 /// The time to record.
@@ -69,8 +70,8 @@ impl OffCpuOptions {
         (self.min_block.map_or(0, to_nanoseconds), self.max_block.map_or(u64::MAX, to_nanoseconds))
     }
 
-    /// Returns the events to sample. `run_rate` is the rate of samples of running threads. With BPF, one event that never
-    /// happens provides the side-band records that stacks refer to.
+    /// Returns the events to sample. `run_rate` is the rate of samples of running threads. With BPF, one event that
+    /// never happens provides the side-band records that stacks refer to.
     pub(super) fn events(&self, run_rate: Rate) -> Vec<SampledEvent> {
         if self.in_kernel {
             return vec![SampledEvent { spec: EventSpec::dummy(), rate: Rate::Period(1) }];

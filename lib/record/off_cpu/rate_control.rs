@@ -42,7 +42,7 @@ impl RateControl {
         self.count += 1;
     }
 
-    /// Takes note of the number of samples lost so far. If it has grown, samples come faster than they can be read.
+    /// Sets the total number of lost samples. If it has grown, samples come faster than they can be read.
     pub(super) fn set_lost_samples(&mut self, lost: u64) {
         self.lost_any |= lost > self.lost_samples;
         self.lost_samples = lost;

@@ -1,10 +1,12 @@
-//! Pairs switch-outs with switch-ins: computes how long each thread spent with each stack, from events in the order of time.
+//! Pairs switch-outs with switch-ins: computes how long each thread spent with each stack, from events in the order of
+//! time.
 //!
-//! All switches are recorded, so the time that a thread ran, was blocked, and waited for a CPU is known exactly. Stacks may
-//! be sampled at every switch or at some. If at some, blocks of a thread are put into buckets of about equal duration
-//! (within a factor of four), and the time of a bucket is shared among the stacks that were sampled in it. A bucket without
-//! stacks uses those of the nearest bucket that has any, at most 16 times as long or short. A rare long block is thus never
-//! charged to frequent short ones. Run time is shared among the samples that were taken while the thread ran.
+//! All switches are recorded, so the time that a thread ran, was blocked, and waited for a CPU is known exactly. Stacks
+//! may be sampled at every switch or at some. If at some, blocks of a thread are put into buckets of about equal
+//! duration (within a factor of four), and the time of a bucket is shared among the stacks that were sampled in it. A
+//! bucket without stacks uses those of the nearest bucket that has any, at most 16 times as long or short. A rare long
+//! block is thus never charged to frequent short ones. Run time is shared among the samples that were taken while the
+//! thread ran.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +20,9 @@ use crate::perf::thread_state::ThreadState;
 pub struct SwitchEvent {
     /// Nanoseconds of the recording's clock.
     pub time: u64,
-    /// The thread.
+    /// The thread that the event happened to.
     pub tid: u32,
-    /// The event.
+    /// The kind of event.
     pub kind: SwitchEventKind,
 }
 
@@ -55,7 +57,8 @@ pub enum SwitchEventKind {
 pub struct SwitchStack {
     /// The whole stack, part of which may have been read from the thread after the sample.
     pub full: u32,
-    /// The part of the stack that the sample contains. If the thread came back before `read_time`, only this part is right.
+    /// The part of the stack that the sample contains. If the thread came back before `read_time`, only this part is
+    /// right.
     pub copied: u32,
     /// The time by which the rest had been read.
     pub read_time: u64,
@@ -66,13 +69,13 @@ pub struct SwitchStack {
 /// An amount of time to charge to a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
-    /// The thread.
+    /// The thread that spent the time.
     pub tid: u32,
     /// The time of the charge. The thread is charged by the name that it has then.
     pub time: u64,
     /// The stack; `None` if it is not known.
     pub stack: Option<u32>,
-    /// What the thread was doing.
+    /// The state of the thread.
     pub state: ThreadState,
     /// The number of blocks or samples, and their duration.
     pub amount: Amount,
@@ -89,7 +92,7 @@ pub struct TimeSelection {
     pub max_block: u64,
 }
 
-/// Where a thread is, according to its events.
+/// The location of a thread, according to its latest event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CpuState {
     /// No event has told yet.
@@ -134,7 +137,7 @@ struct Thread {
 #[derive(Debug)]
 pub struct SwitchPairing {
     selection: TimeSelection,
-    /// True if every switch so far should have a stack: if one has none, its sample was lost.
+    /// True if every switch up to now should have a stack. If one has none, its sample was lost.
     every_switch: bool,
     threads: FxHashMap<u32, Thread>,
     /// Threads that exited, but whose last switch may still follow.

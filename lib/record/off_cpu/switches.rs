@@ -32,7 +32,7 @@ pub struct SwitchTracker {
     /// True if threads that the target creates are recorded too.
     includes_children: bool,
     rate_control: Option<RateControl>,
-    /// The time that was charged so far.
+    /// The time that has been charged.
     pub totals: StateTotals,
 }
 
@@ -92,8 +92,8 @@ impl SwitchTracker {
         self.cpus.is_empty() || self.cpus.contains(&cpu)
     }
 
-    /// Returns the time at which an event takes effect. A switch-in takes effect when the previous thread left the CPU: the
-    /// kernel accounts the work of the switch, which includes ours, to the thread that comes.
+    /// Returns the time at which an event takes effect. A switch-in takes effect when the previous thread left the CPU:
+    /// the kernel accounts the work of the switch, which includes ours, to the thread that comes.
     fn accounted_time(&mut self, stamp: Stamp, kind: SwitchEventKind) -> u64 {
         let previous = match kind {
             SwitchEventKind::Out { .. } => {
@@ -164,8 +164,8 @@ impl SwitchTracker {
         }
     }
 
-    /// Returns whether every switch is to collect its stack from now on, if that changes. `lost_samples` is the number of
-    /// samples lost so far.
+    /// Returns whether every switch is to collect its stack from now on, if that changes. `lost_samples` is the total
+    /// number of lost samples.
     pub(in crate::record) fn update_rate(&mut self, now: u64, lost_samples: u64) -> Option<bool> {
         let rate_control = self.rate_control.as_mut()?;
         rate_control.set_lost_samples(lost_samples);

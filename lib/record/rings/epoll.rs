@@ -43,8 +43,8 @@ impl EpollSet {
         epoll::delete(&self.all, file.as_fd()).is_ok() || was_urgent
     }
 
-    /// Waits until a file is readable or the timeout expires. With `sample_delay`, files with the token [`SAMPLES`] do not
-    /// end the wait before that time.
+    /// Waits until a file is readable or the timeout expires. With `sample_delay`, files with the token [`SAMPLES`] do
+    /// not end the wait before that time.
     ///
     /// # Errors
     /// [`Error::System`] if the kernel refuses.

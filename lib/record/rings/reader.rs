@@ -1,16 +1,16 @@
 //! Reads the rings in an order in which everything that a sample refers to is known before the sample.
 //!
-//! Rings of different CPUs are not read at the same instant, so their records are not processed in the order of their times.
-//! Two rules suffice:
+//! Rings of different CPUs are not read at the same instant, so their records are not processed in the order of their
+//! times. Two rules suffice:
 //!
 //! - Side-band records that are older than the start of their reading, the horizon, are processed in the order of their
-//!   times. Newer ones wait for the next reading. The kernel publishes a record before anything that it causes is stamped, so
-//!   no record is processed before its cause.
-//! - A sample that is newer than the horizon first moves the horizon to now, and has the side-band rings read again. What the
-//!   sample refers to was published before the sample.
+//!   times. Newer ones wait for the next reading. The kernel publishes a record before anything that it causes is
+//!   stamped, so no record is processed before its cause.
+//! - A sample that is newer than the horizon first moves the horizon to now, and has the side-band rings read again.
+//!   What the sample refers to was published before the sample.
 //!
-//! Samples are copied out of their rings before any of them is processed: where a thread's stack pointer was later tells
-//! which part of its stack can still be read.
+//! Samples are copied out of their rings before any of them is processed: where a thread's stack pointer was later
+//! tells which part of its stack can still be read.
 
 use std::ops::Range;
 
@@ -32,7 +32,8 @@ pub struct RingReader {
     pub sample_divisor: u32,
     /// For each event, the number of samples that were left out since the last one that was used.
     skipped: Vec<u32>,
-    /// Mappings and names from this time on are kept even if they are older than all samples to come. `u64::MAX` for none.
+    /// Mappings and names from this time on are kept even if they are older than all samples to come. `u64::MAX` for
+    /// none.
     pub keep_since: u64,
     /// Side-band records up to this time have been processed.
     horizon: u64,
@@ -68,8 +69,8 @@ impl Default for RingReader {
 }
 
 impl RingReader {
-    /// Reads the records that are in the rings, and of each ring at most one that is written meanwhile: a program that writes
-    /// faster than we read must not keep us from everything else. Returns true if there were samples.
+    /// Reads the records that are in the rings, and of each ring at most one that is written meanwhile: a program that
+    /// writes faster than we read must not keep us from everything else. Returns true if there were samples.
     pub fn read(&mut self, counters: &Counters, recording: &mut Recording) -> bool {
         self.read_all(false, counters, recording)
     }

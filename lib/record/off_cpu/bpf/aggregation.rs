@@ -141,8 +141,8 @@ impl Aggregation {
         self.note_error(removed);
     }
 
-    /// Unloads the program and charges all that is left, including blocks that are not over. The recording ended at `time`.
-    /// Returns the totals, and notes for the user about what was lost.
+    /// Unloads the program and charges all that is left, including blocks that are not over. The recording ended at
+    /// `time`. Returns the totals, and notes for the user about what was lost.
     pub fn finish(mut self, time: u64, recording: &mut Recording) -> (StateTotals, Vec<String>) {
         for (name, _) in FUNCTIONS {
             if let Ok(function) = function(&mut self.program, name) {
@@ -247,8 +247,8 @@ mod tests {
     use crate::record::off_cpu::OffCpuOptions;
     use crate::record::target::Target;
 
-    /// The kernel may exclude some threads from tracing. A thread that runs after one of them is not seen coming back, only
-    /// leaving again. The program is not attached here: the test calls it for this thread.
+    /// The kernel may exclude some threads from tracing. A thread that runs after one of them is not seen coming back,
+    /// only leaving again. The program is not attached here: the test calls it for this thread.
     #[test]
     fn charges_a_block_whose_end_was_not_traced_when_the_thread_leaves_again() {
         let options = OffCpuOptions { wall: false, period: None, min_block: None, max_block: None, in_kernel: true };

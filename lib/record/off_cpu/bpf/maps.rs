@@ -10,13 +10,13 @@ use crate::record::sys;
 
 /// `struct block`: two hashes of stacks, a process, and a thread's name in two words.
 type BlockWords = [u64; 5];
-/// `struct sum`.
+/// `struct sum`: number of blocks, nanoseconds, end of the last block.
 type SumWords = [u64; 3];
-/// `struct absence`.
+/// `struct absence`: time of the switch-out, two hashes of stacks, a process.
 type AbsenceWords = [u64; 4];
-/// `struct stack`.
+/// `struct stack`: number of addresses, and the addresses.
 type StackWords = [u64; 128];
-/// `struct counts`.
+/// `struct counts`: see [`Counts`].
 type CountWords = [u64; 6];
 
 /// Number of stacks in the kernel's map after which they are removed: three quarters of its capacity.
@@ -28,7 +28,7 @@ const MAX_CALLER_SIZE: u64 = 256;
 /// The process, state and stacks of a blocked or preempted thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchContext {
-    /// The process.
+    /// The process of the thread.
     pub pid: u32,
     /// True if the thread could have run on.
     pub preempted: bool,
@@ -74,15 +74,15 @@ impl SwitchContext {
 /// A thread that is off its CPU.
 #[derive(Clone, Copy, Debug)]
 pub struct Absence {
-    /// The thread.
+    /// The thread that left.
     pub tid: u32,
-    /// When it left.
+    /// The time of the switch-out.
     pub since: u64,
     /// The context in which it left.
     pub context: SwitchContext,
 }
 
-/// What the program has counted so far: the stacks that it stored, and what did not fit into its maps.
+/// Counters of the program: the stacks that it stored, and what did not fit into its maps.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     /// Stacks that were stored.
@@ -159,8 +159,8 @@ impl Maps {
         (absences, result)
     }
 
-    /// Returns the addresses of the kernel's stack and the program's stack, innermost first, and at most `max_frames` in all.
-    /// `None` if a stack did not fit into the map.
+    /// Returns the addresses of the kernel's stack and the program's stack, innermost first, and at most `max_frames`
+    /// in all. `None` if a stack did not fit into the map.
     pub fn stacks(&mut self, context: SwitchContext, max_frames: usize) -> Option<(&[u64], &[u64])> {
         for hash in context.stacks {
             if hash != 0 && !self.known_stacks.contains_key(&hash) {
@@ -174,14 +174,14 @@ impl Maps {
         Some((kernel, &user[..user.len().min(max_frames - kernel.len())]))
     }
 
-    /// Returns the number of innermost frames that only exist because of tracing: the program, its caller, the caller's caller
-    /// if several programs trace switches, and `__schedule`, which the kernel's own samples leave out too.
+    /// Returns the number of innermost frames that only exist because of tracing: the program, its caller, the caller's
+    /// caller if several programs trace switches, and `__schedule`, which the kernel's own samples leave out too.
     fn tracing_frames(&self, kernel: &[u64]) -> usize {
         let is_caller = |address: &u64| (1..MAX_CALLER_SIZE).contains(&address.wrapping_sub(self.caller));
         if kernel.get(2).is_some_and(is_caller) { 4 } else { 3 }
     }
 
-    /// Returns what the program has counted so far.
+    /// Returns the current counters of the program, summed over all CPUs.
     pub fn counts(&self) -> Result<Counts, MapError> {
         let mut sums = [0; 6];
         for cpu_counts in self.counts.get(&0, 0)?.iter() {
@@ -191,7 +191,8 @@ impl Maps {
         Ok(Counts { stored_stacks, lost_stacks, lost_absences, lost_processes, lost_blocks, lost_nanoseconds })
     }
 
-    /// If the kernel has stored many stacks, removes them, and forgets all known stacks that no entry refers to any more.
+    /// If the kernel has stored many stacks, removes them, and forgets all known stacks that no entry refers to any
+    /// more.
     pub fn remove_stacks(&mut self, stored_stacks: u64) -> Result<(), MapError> {
         if stored_stacks - self.stored_at_removal < MAX_KERNEL_STACKS {
             return Ok(());
@@ -202,7 +203,8 @@ impl Maps {
             self.known_stacks.entry(*hash).or_insert_with(|| addresses(stack));
         }
         result?;
-        // A switch that found its stack in the map before it was removed has written the entry that refers to it by then.
+        // A switch that found its stack in the map before it was removed has written the entry that refers to it by
+        // then.
         sys::wait_for_cpus();
         let mut used = FxHashSet::default();
         let (absences, result) = self.read_absences();
