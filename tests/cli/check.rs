@@ -1,4 +1,4 @@
-//! fg-check: verdicts on profiles.
+//! fg-check: rules and their verdicts.
 
 use crate::support::{Outcome, command, directory, run, run_bounded, run_command, tool};
 
@@ -9,21 +9,21 @@ fn check(rules: &[&str], profile: &[u8]) -> Outcome {
     run("fg-check", rules, profile)
 }
 
-/// The exit status, and what it wrote.
+/// Returns the exit status and standard output.
 fn verdict(rules: &[&str], profile: &[u8]) -> (i32, String) {
     let outcome = check(rules, profile);
     (outcome.code(), outcome.text())
 }
 
 #[test]
-fn a_limit_that_is_kept_is_silent() {
+fn prints_nothing_if_all_limits_hold() {
     let rules =
         ["--self", "malloc=30%", "--inclusive", "parse=50", "--lost", "5%", "--truncated", "5%", "--unknown", "40%"];
     assert_eq!(verdict(&rules, PROFILE), (0, String::new()));
 }
 
 #[test]
-fn each_limit_that_is_broken_has_a_line_with_its_worst_stack() {
+fn prints_a_line_with_the_worst_stack_for_each_exceeded_limit() {
     for (rule, expected) in [
         (
             ["--self", "malloc|parse=49%"],
@@ -46,32 +46,32 @@ fn each_limit_that_is_broken_has_a_line_with_its_worst_stack() {
 }
 
 #[test]
-fn growth_is_of_all_before_and_more_than_noise() {
+fn growth_is_relative_to_the_total_and_significant() {
     let diff = b"main;a 5000 5051\nmain;b 4000 4800\nmain;c 1000 149\n";
     let expected = "growth b: +8.00% of all before (4000 -> 4800), more than 2%; most in main;b (4000 -> 4800)\n";
     assert_eq!(verdict(&["--growth", "2%"], diff), (1, expected.to_owned()));
     assert_eq!(verdict(&["--growth", "9%"], diff), (0, String::new()));
     assert_eq!(verdict(&["--growth", "a|c=0"], diff).0, 0);
     assert_eq!(verdict(&["--inclusive-growth", "main=0"], diff).0, 0);
-    // Eight in a hundred, but of so few samples that it may be chance.
+    // 8 % of so few samples may be chance.
     assert_eq!(verdict(&["--growth", "2%"], b"main;a 50 51\nmain;b 40 48\nmain;c 10 1\n").0, 0);
 }
 
 #[test]
-fn several_runs_tell_more_of_a_program_than_one() {
+fn several_runs_detect_smaller_growth() {
     let diff = b"main;a 5000 5051\nmain;b 4000 4400\nmain;c 11000 10549\n";
     assert_eq!(verdict(&["--growth", "1%"], diff).0, 0);
     assert_eq!(verdict(&["--growth", "1%", "--runs", "20"], diff).0, 1);
     assert_eq!(check(&["--growth", "1%", "--runs", "0"], diff).code(), 2);
-    let chances = |options: &[&str]| {
+    let significance = |options: &[&str]| {
         let table = run("fg-csv", options.iter().copied(), diff).ok().text();
         table.lines().find(|line| line.starts_with("b,")).unwrap().to_owned()
     };
-    assert_ne!(chances(&[]), chances(&["--runs", "20"]));
+    assert_ne!(significance(&[]), significance(&["--runs", "20"]));
 }
 
 #[test]
-fn counts_without_a_small_one_are_noisy_too_and_durations_are_said() {
+fn warns_if_weights_are_or_may_be_durations() {
     let counts: String = (0..30).map(|n| format!("main;f{n} {} {}\n", 1000 + n % 7 * 5, 1000 + n % 5 * 9)).collect();
     let outcome = check(&["--growth", "0.05%"], counts.as_bytes()).ok();
     assert!(outcome.stderr.contains("if they are durations") && outcome.stderr.contains("within noise"), "{outcome:?}");
@@ -80,8 +80,8 @@ fn counts_without_a_small_one_are_noisy_too_and_durations_are_said() {
 }
 
 #[test]
-fn each_function_may_grow_with_what_it_calls() {
-    // Nothing by itself, all in what is called, or was put into it, from two places; and it recurs.
+fn inclusive_growth_checks_each_function_with_its_callees() {
+    // `parse` grows only in its callees, at two call sites, and is recursive.
     let diff = b"main;parse;fold;wrap 5000 6000\nmain;parse;next 5000 6000\nmain;parse;parse;next 0 500\nmain;read 9000 6500\n";
     let each = "inclusive-growth parse: +13.16% of all before (10000 -> 12500), more than 6%; \
                 most in main;parse;fold;wrap (5000 -> 6000)\n\
@@ -93,8 +93,8 @@ fn each_function_may_grow_with_what_it_calls() {
     assert_eq!(twice, (1, each.repeat(2)));
 }
 
-/// One run a side of a program with three functions, on a machine that interrupts it now more and now less.
-fn gated(parse: (u32, u32), render: (u32, u32), store: (u32, u32)) -> String {
+/// Makes a comparison of a program with three functions, on a machine whose interrupts vary between the two runs.
+fn compare_with_interrupts(parse: (u32, u32), render: (u32, u32), store: (u32, u32)) -> String {
     let start = "app;_start;__libc_start_main;__libc_start_call_main;main";
     let clock = "clock_gettime;__vdso_clock_gettime;entry_SYSCALL_64;do_syscall_64;__x64_sys_clock_gettime;\
                  posix_cpu_clock_get;task_sched_runtime";
@@ -106,25 +106,25 @@ fn gated(parse: (u32, u32), render: (u32, u32), store: (u32, u32)) -> String {
 }
 
 #[test]
-fn one_thing_that_varies_with_all_its_callers_is_no_noise_of_everything() {
-    let slower = gated((1401, 1893), (2223, 1882), (1107, 977));
+fn noise_in_a_common_callee_does_not_hide_growth_of_callers() {
+    let slower = compare_with_interrupts((1401, 1893), (2223, 1882), (1107, 977));
     let (code, said) = verdict(&["--inclusive-growth", "3%"], slower.as_bytes());
     assert_eq!(code, 1, "{}", check(&["--inclusive-growth", "3%"], slower.as_bytes()).stderr);
     assert!(said.starts_with("inclusive-growth parse: +10.25% of all before (1401 -> 1893), more than 3%"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
-    let same = gated((1401, 1471), (2223, 2192), (1107, 1107));
+    let same = compare_with_interrupts((1401, 1471), (2223, 2192), (1107, 1107));
     assert_eq!(verdict(&["--inclusive-growth", "0.3%"], same.as_bytes()), (0, String::new()));
 }
 
 #[test]
-fn growth_needs_two_weights() {
+fn growth_requires_two_weights() {
     let outcome = check(&["--growth", "2%"], PROFILE);
     assert_eq!(outcome.code(), 2);
     assert!(outcome.stderr.contains("as fg-diff writes it"), "{}", outcome.stderr);
 }
 
 #[test]
-fn a_runtime_that_does_nothing_is_a_busy_loop() {
+fn detects_a_runtime_that_only_polls() {
     let busy = b"app;tokio::runtime::poll;tracing::span::Span::enter 60\napp;tokio::runtime::poll;epoll_wait 30\n\
         app;tokio::runtime::poll;app::handle 5\napp;main 5\n";
     let (code, said) = verdict(&["--busy-loop"], busy);
@@ -133,14 +133,14 @@ fn a_runtime_that_does_nothing_is_a_busy_loop() {
     let works = b"app;tokio::runtime::poll;app::handle;parse 60\napp;tokio::runtime::poll;epoll_wait 30\n";
     assert_eq!(verdict(&["--busy-loop"], works).0, 0);
     let elsewhere = b"app;tokio::runtime::poll 10\napp;main;parse 30\n";
-    assert_eq!(verdict(&["--busy-loop"], elsewhere).0, 0, "the runtime is not what it spends its time on");
+    assert_eq!(verdict(&["--busy-loop"], elsewhere).0, 0, "the program spends most time outside of the runtime");
 }
 
 #[test]
-fn rules_come_from_a_file_too() {
+fn reads_rules_from_a_file() {
     let folder = directory();
     let rules = folder.path().join("rules");
-    std::fs::write(&rules, "# the gate\nself malloc=10%\nbusy-loop 80\n").unwrap();
+    std::fs::write(&rules, "# a comment\nself malloc=10%\nbusy-loop 80\n").unwrap();
     assert_eq!(check(&["--rules", rules.to_str().unwrap()], PROFILE).code(), 1);
     std::fs::write(&rules, "self malloc=10%\nself x\n").unwrap();
     let outcome = check(&["--rules", rules.to_str().unwrap()], PROFILE);
@@ -149,7 +149,7 @@ fn rules_come_from_a_file_too() {
 }
 
 #[test]
-fn reports_for_machines_hold_any_name() {
+fn escapes_names_in_machine_readable_reports() {
     let folder = directory();
     let file = folder.path().join("junit.xml");
     let profile = b"a<b>&\"\x1b[31m\xff 100%;x 9\nmain 1\n";
@@ -167,7 +167,7 @@ fn reports_for_machines_hold_any_name() {
 }
 
 #[test]
-fn what_cannot_be_read_is_no_verdict() {
+fn fails_on_an_unreadable_profile() {
     for (profile, said) in [(&b""[..], "the profile is empty"), (b"no stack\n", "no line of the input")] {
         let outcome = check(&["--self", "x=1%"], profile);
         assert_eq!(outcome.code(), 2);
@@ -179,7 +179,7 @@ fn what_cannot_be_read_is_no_verdict() {
 }
 
 #[test]
-fn a_comparison_with_nothing_is_no_verdict() {
+fn fails_on_a_comparison_with_an_empty_side() {
     for diff in [&b"a;c 0 50\na;d 0 50\n"[..], b"a;c 50 0\na;d 50 0\n"] {
         let outcome = check(&["--growth", "2%"], diff);
         assert_eq!(outcome.code(), 2, "{}", outcome.stderr);
@@ -188,14 +188,14 @@ fn a_comparison_with_nothing_is_no_verdict() {
 }
 
 #[test]
-fn few_round_weights_are_counts_all_the_same() {
+fn treats_few_round_weights_as_counts() {
     assert_eq!(check(&["--growth", "2%"], b"a;c 100 1000\na;d 10000 10000\n").code(), 1);
-    let excused = check(&["--growth", "2%"], b"main;a 50 51\nmain;b 40 48\nmain;c 10 1\n");
-    assert_eq!(excused.code(), 0);
-    assert!(excused.stderr.contains("within noise"), "{}", excused.stderr);
+    let insignificant = check(&["--growth", "2%"], b"main;a 50 51\nmain;b 40 48\nmain;c 10 1\n");
+    assert_eq!(insignificant.code(), 0);
+    assert!(insignificant.stderr.contains("within noise"), "{}", insignificant.stderr);
 }
 
-/// JUnit's suite after a check: the exit status, tests, failures, errors, and the text of all.
+/// Runs a check that writes a JUnit file. Returns the exit status, the numbers of tests, failures and errors, and the XML.
 fn junit(options: &[&str], profile: &[u8]) -> (i32, [String; 3], String) {
     let folder = directory();
     let file = folder.path().join("check.xml");
@@ -208,7 +208,7 @@ fn junit(options: &[&str], profile: &[u8]) -> (i32, [String; 3], String) {
 }
 
 #[test]
-fn what_could_not_be_checked_is_an_error_for_junit_and_a_mark_for_github() {
+fn reports_failed_checks_as_junit_errors_and_github_annotations() {
     for (options, profile, said) in [
         (&["--self", "x=1%"][..], &b""[..], "the profile is empty"),
         (&["--self", "x=1%", "/nonexistent/a\u{fffe}"], b"a 1\n", "/nonexistent/a"),
@@ -220,19 +220,19 @@ fn what_could_not_be_checked_is_an_error_for_junit_and_a_mark_for_github() {
         assert_eq!((code, counts.each_ref().map(String::as_str)), (2, ["1", "0", "1"]), "{xml}");
         assert!(xml.contains("<error message=\"") && xml.contains(said), "{xml}");
         let outcome = check(&[options, &["--github"]].concat(), profile);
-        let mark = outcome.text();
-        assert!(mark.starts_with("::error title=fg-check::") && mark.contains(said), "{mark}");
+        let annotation = outcome.text();
+        assert!(annotation.starts_with("::error title=fg-check::") && annotation.contains(said), "{annotation}");
         assert_eq!((outcome.code(), outcome.stderr.lines().count()), (2, 1), "{outcome:?}");
     }
 }
 
 #[test]
-fn a_rule_about_nothing_is_no_secret() {
+fn reports_a_rule_that_matches_no_frame() {
     let rules = ["--self", "^gone$=1%", "--inclusive", "main=100%", "--category", "async=1%"];
-    assert_eq!(verdict(&rules, PROFILE), (0, String::new()), "it may be just right");
-    let loud = check(&[&rules[..], &["-v"]].concat(), PROFILE);
-    assert!(loud.stderr.contains("fg-check: self ^gone$: matches no frame, limit 1%\n"), "{}", loud.stderr);
-    assert_eq!(loud.stderr.matches("matches no frame").count(), 1, "{}", loud.stderr);
+    assert_eq!(verdict(&rules, PROFILE), (0, String::new()), "only with -v");
+    let verbose = check(&[&rules[..], &["-v"]].concat(), PROFILE);
+    assert!(verbose.stderr.contains("fg-check: self ^gone$: matches no frame, limit 1%\n"), "{}", verbose.stderr);
+    assert_eq!(verbose.stderr.matches("matches no frame").count(), 1, "{}", verbose.stderr);
     let (code, said) = verdict(&[&rules[..], &["--github"]].concat(), PROFILE);
     assert_eq!((code, &said[..]), (0, "::notice title=fg-check self::self ^gone$: matches no frame, limit 1%25\n"));
     let (_, counts, xml) = junit(&rules, PROFILE);
@@ -241,7 +241,7 @@ fn a_rule_about_nothing_is_no_secret() {
 }
 
 #[test]
-fn a_category_that_there_is_not_is_a_mistake() {
+fn rejects_an_unknown_category() {
     let outcome = check(&["--category", "alocator=1%"], PROFILE);
     assert_eq!((outcome.code(), outcome.stderr.lines().count()), (2, 1), "{outcome:?}");
     assert!(
@@ -260,7 +260,7 @@ fn a_category_that_there_is_not_is_a_mistake() {
 }
 
 #[test]
-fn a_result_replaces_no_input_and_no_other_result() {
+fn rejects_outputs_that_would_replace_inputs_or_each_other() {
     let folder = directory();
     let path = |name: &str| folder.path().join(name);
     for (name, text) in [("in", &b"a 1\n"[..]), ("rules", b"self a=1%\n"), ("categories", b"x a\n")] {
@@ -300,7 +300,7 @@ fn a_result_replaces_no_input_and_no_other_result() {
 }
 
 #[test]
-fn a_reader_that_leaves_does_not_change_the_verdict() {
+fn a_closed_pipe_does_not_change_the_verdict() {
     let (reader, closed) = std::io::pipe().unwrap();
     drop(reader);
     let folder = directory();

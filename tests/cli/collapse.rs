@@ -1,4 +1,4 @@
-//! `fg-collapse`: what it makes of what profilers print.
+//! fg-collapse: perf script text, options, and outputs.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -17,28 +17,28 @@ fn unpacked(path: &Path) -> Vec<u8> {
     text
 }
 
-/// The lines in bytewise order, as `sort` has them.
+/// Returns the lines in bytewise order, like `LC_ALL=C sort`.
 pub fn sorted(text: &[u8]) -> Vec<String> {
     let mut lines: Vec<String> = String::from_utf8_lossy(text).lines().map(str::to_owned).collect();
     lines.sort();
     lines
 }
 
-/// Fails with the first few lines that only one side has.
+/// Compares lines and panics with the first few that only one side has.
 #[track_caller]
-pub fn assert_same_lines(what: &str, actual: &[String], expected: &[String]) {
+pub fn assert_same_lines(name: &str, actual: &[String], expected: &[String]) {
     if actual == expected {
         return;
     }
     let only =
         |a: &[String], b: &[String]| a.iter().filter(|line| !b.contains(line)).take(3).cloned().collect::<Vec<_>>();
-    panic!("{what}\nmissed: {:#?}\ninvented: {:#?}", only(expected, actual), only(actual, expected));
+    panic!("{name}\nmissing: {:#?}\nunexpected: {:#?}", only(expected, actual), only(actual, expected));
 }
 
-/// Recordings of threads with odd names, of inlined C++ by DWARF, and of tracepoints, against perf's own resolution of
-/// the same samples.
+/// Compares with perf's own resolution of the same samples: recordings of threads with odd names, of inlined C++ with
+/// DWARF unwinding, and of tracepoints.
 #[test]
-fn recordings_equal_the_truth() {
+fn folds_recordings_like_perf_itself() {
     for name in ["threads", "inlined", "tracepoints"] {
         let folder = support::data("collapse");
         let text = folder.join(format!("{name}.perf-script.txt.gz"));
@@ -49,7 +49,7 @@ fn recordings_equal_the_truth() {
 }
 
 #[test]
-fn the_place_of_an_inlined_function_is_a_place() {
+fn reads_the_source_line_of_an_inlined_function() {
     let text = b"cc 26598 86.5:    2004008 cpu-clock:ppp: \n\t            1854 inner\n  c.cc:9 (inlined)\n\
         \t            1854 outer+0xa4 (/tmp/cc)\n  c.cc:12\n\n";
     let placed = run("fg-collapse", ["--strict", "--srcline"], text).ok().text();
@@ -58,7 +58,7 @@ fn the_place_of_an_inlined_function_is_a_place() {
 }
 
 #[test]
-fn every_odd_form_is_read() {
+fn reads_every_form_of_sample_headers() {
     const FRAME: &str = "\t            7f00 f+0x1 (/x)\n";
     let framed = |header: &str| format!("{header}\n{FRAME}\n");
     for (text, expected) in [
@@ -100,7 +100,7 @@ fn every_odd_form_is_read() {
 }
 
 #[test]
-fn every_odd_frame_is_kept() {
+fn reads_every_form_of_frames() {
     for (frame, expected) in [
         ("[unknown] (/usr/lib/libfoo.so)", "[libfoo.so]"),
         ("[unknown] ([unknown])", "[unknown]"),
@@ -135,7 +135,7 @@ const OPTIONS: &str = "java 12/13 [000] 2.0: cycles:
 ";
 
 #[test]
-fn options_mark_frames_and_threads() {
+fn options_annotate_frames_and_threads() {
     for (options, expected) in [
         (&[][..], "java;main;clock_gettime;a/b/C:::f;[libc.so];read 1\n"),
         (&["--pid"], "java-12;main;clock_gettime;a/b/C:::f;[libc.so];read 1\n"),
@@ -154,7 +154,7 @@ const EVENTS: &str =
     "aa 1 2.0: 5 cycles:u:\n\t 7f00 f (/x)\n\naa 1 2.0: 7 cycles:\n\t 7f00 f (/x)\n\nbb 1 2.0: faults:\n\n";
 
 #[test]
-fn the_first_event_is_taken_and_the_others_are_named() {
+fn takes_the_first_event_and_reports_the_others() {
     let outcome = collapse(&[], EVENTS).ok();
     assert_eq!(outcome.text(), "aa;f 5\n");
     assert_eq!(
@@ -164,7 +164,7 @@ fn the_first_event_is_taken_and_the_others_are_named() {
 }
 
 #[test]
-fn an_event_can_be_chosen() {
+fn selects_an_event() {
     for (event, expected) in
         [("all", "aa;f 12\nbb 1\n"), ("cycles", "aa;f 12\n"), ("cycles:u", "aa;f 5\n"), ("faults", "bb 1\n")]
     {
@@ -196,7 +196,7 @@ c 2/2 [003] 11.000001: 7 cycles:
 ";
 
 #[test]
-fn samples_can_be_chosen() {
+fn selects_samples() {
     for (options, expected) in [
         (&["--weight", "samples"][..], "a_b;main;f;g 2\nc;main 1\n"),
         (&["--weight", "period"], "a_b;main;f;g 11\nc;main 7\n"),
@@ -232,7 +232,7 @@ fn samples_can_be_chosen() {
 }
 
 #[test]
-fn a_span_is_the_root_of_its_threads_samples() {
+fn a_span_is_the_root_of_its_samples() {
     let folder = directory();
     let path = folder.path().join("spans");
     let spans = r#"{"name":"GET /","trace_id":"7f","tid":1,"start":10000000000,"end":10500000000}
@@ -261,7 +261,7 @@ not a span
 }
 
 #[test]
-fn spans_of_no_use_are_said_once() {
+fn reports_useless_spans_once() {
     let folder = directory();
     let (path, samples) = (folder.path().join("spans"), folder.path().join("samples"));
     std::fs::write(&samples, SAMPLES).unwrap();
@@ -286,7 +286,7 @@ fn spans_of_no_use_are_said_once() {
 }
 
 #[test]
-fn what_is_asked_of_sorted_text_and_not_in_it_is_said() {
+fn reports_options_that_sorted_folded_text_cannot_satisfy() {
     let folder = directory();
     let path = folder.path().join("sorted");
     std::fs::write(&path, "main;a 1\nmain;b 2\n").unwrap();
@@ -301,7 +301,7 @@ fn what_is_asked_of_sorted_text_and_not_in_it_is_said() {
 }
 
 #[test]
-fn lost_samples_are_a_root_of_their_own() {
+fn lost_samples_are_a_root_frame() {
     let text = format!("{SAMPLES}  0/0 [000] 12.0: PERF_RECORD_LOST lost 2\n\n");
     let expected = "[lost] 12\na_b;main;f;g 11\nc;main 7\n";
     assert_eq!(collapse(&[], &text).ok().text(), expected);
@@ -310,7 +310,7 @@ fn lost_samples_are_a_root_of_their_own() {
 }
 
 #[test]
-fn the_order_can_be_kept() {
+fn in_order_keeps_the_order_of_samples() {
     let text = format!("{SAMPLES}{SAMPLES}");
     let expected = "a_b;main;f;g 11\nc;main 7\na_b;main;f;g 11\nc;main 7\n";
     assert_eq!(collapse(&["--in-order"], &text).ok().text(), expected);
@@ -323,7 +323,7 @@ fn the_order_can_be_kept() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said_in_one_line() {
+fn reports_unreadable_input_in_one_line() {
     for (input, said) in [
         (&b"PERFILE2\0\0\0"[..], "stdin: cut short within its head"),
         (b"\x7fELF\x02\x01\0", "stdin: a program, not a profile"),
@@ -344,7 +344,7 @@ fn what_cannot_be_read_is_said_in_one_line() {
 }
 
 #[test]
-fn a_source_that_cannot_be_read_does_not_hide_the_others() {
+fn folds_the_other_files_if_one_is_unreadable() {
     let folder = support::directory();
     let (good, bad) = (folder.path().join("good"), folder.path().join("bad"));
     std::fs::write(&good, "aa 1 2.0: cycles:\n\t 7f00 f (/x)\n").unwrap();
@@ -355,7 +355,7 @@ fn a_source_that_cannot_be_read_does_not_hide_the_others() {
 }
 
 #[test]
-fn formats_can_be_mixed() {
+fn mixes_formats() {
     let folder = support::directory();
     let (script, folded) = (folder.path().join("a"), folder.path().join("b"));
     std::fs::write(&script, "aa 1 2.0: cycles:\n\t 7f00 f (/x)\n").unwrap();
@@ -363,7 +363,7 @@ fn formats_can_be_mixed() {
     assert_eq!(run("fg-collapse", [&script, &folded], b"").ok().text(), "aa;f 3\nbb;g 0.5\n");
 }
 
-/// A few megabytes of samples that cross every block's border somewhere, with a malformed line now and then.
+/// Makes a few megabytes of samples, some of which cross block boundaries, with malformed lines.
 fn long_text() -> Vec<u8> {
     let mut text = Vec::new();
     for n in 0..30_000u32 {
@@ -383,7 +383,7 @@ fn long_text() -> Vec<u8> {
 }
 
 #[test]
-fn threads_do_not_change_a_byte() {
+fn output_does_not_depend_on_the_number_of_threads() {
     let folder = support::directory();
     let (plain, packed) = (folder.path().join("plain"), folder.path().join("packed"));
     let text = long_text();
@@ -420,7 +420,7 @@ fn strict_stops_at_the_first_malformed_line() {
 }
 
 #[test]
-fn sorted_files_are_merged_as_they_come() {
+fn merges_sorted_files() {
     let folder = support::directory();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -458,7 +458,7 @@ fn sorted_files_are_merged_as_they_come() {
 }
 
 #[test]
-fn a_last_line_that_was_cut_is_said_and_is_no_function() {
+fn drops_a_truncated_last_line_and_reports_it() {
     let text = b"app 1 1.0: cycles:\n\t10 leaf+0x1 (/bin/app)\n\t20 main+0x1 (/bin/app)\n\t30 __libc_st";
     let outcome = run("fg-collapse", [""; 0], text).ok();
     assert_eq!(outcome.text(), "app;main;leaf 1\n");

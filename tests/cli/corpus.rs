@@ -1,4 +1,5 @@
-//! The shared corpus: what others made of the same input, but for their faults, each of which is named here.
+//! The shared corpus of perf script text and documents: compares with the output of other tools for the same input, except
+//! for their bugs, each of which is described here.
 
 use std::path::Path;
 
@@ -15,7 +16,7 @@ fn read(path: &Path) -> Vec<u8> {
     text
 }
 
-/// All files of a folder whose names end so.
+/// Returns the files of a directory whose names have an ending.
 fn files(folder: &Path, ending: &str) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut found: Vec<_> = entries.filter(|path| path.to_string_lossy().ends_with(ending)).collect();
@@ -28,7 +29,7 @@ fn stem(path: &Path) -> String {
 }
 
 #[test]
-fn recorded_equals_perfs_own_resolution() {
+fn agrees_with_perfs_own_resolution() {
     let Some(folder) = support::corpus("recorded") else { return };
     let texts = files(&folder, ".perf-script.txt.gz");
     assert!(!texts.is_empty());
@@ -39,19 +40,19 @@ fn recorded_equals_perfs_own_resolution() {
     }
 }
 
-/// With the frames of every line changed.
-fn with_frames(lines: &[String], change: impl Fn(&str) -> String) -> Vec<String> {
+/// Changes the frames of every line.
+fn map_frames(lines: &[String], change: impl Fn(&str) -> String) -> Vec<String> {
     let line = |line: &String| line.split(';').map(&change).collect::<Vec<_>>().join(";");
     let mut changed: Vec<String> = lines.iter().map(line).collect();
     changed.sort();
     changed
 }
 
-/// The faults of stackcollapse-perf.pl that show here: it loses a last sample without a blank line after it (so that is
-/// cut off), takes the vdso for the kernel, leaves Rust's names half mangled (so they are compared untidied), and with
-/// `--pid` and `--tid` no longer knows Java's leading `L`.
+/// Bugs of stackcollapse-perf.pl: it drops the last sample unless a blank line follows (so we remove it from the input), treats
+/// the vdso as part of the kernel, leaves Rust names half mangled (so we use --no-tidy), and keeps Java's leading `L` with
+/// `--pid` and `--tid`.
 #[test]
-fn stackcollapse_perf_agrees_but_for_its_faults() {
+fn agrees_with_stackcollapse_perf_except_for_its_bugs() {
     let Some(folder) = support::corpus("gregg") else { return };
     for input in files(&folder, ".txt").iter().filter(|path| stem(path).starts_with("perf-")) {
         let text = read(input);
@@ -61,7 +62,7 @@ fn stackcollapse_perf_agrees_but_for_its_faults() {
             let option_given = format!("--{option}");
             let verbatim = name.contains("rust").then_some("--no-tidy");
             let folded = run("fg-collapse", verbatim.into_iter().chain([&*option_given]), &text[..whole]).ok();
-            let expected = with_frames(&sorted(&read(&folder.join("expected").join(&name))), |frame| {
+            let expected = map_frames(&sorted(&read(&folder.join("expected").join(&name))), |frame| {
                 match frame.strip_prefix('L') {
                     Some(class) if option.ends_with("id") && class.contains('/') => class.to_owned(),
                     _ if frame.starts_with("__vdso") => frame.replace("_[k]", ""),
@@ -73,10 +74,10 @@ fn stackcollapse_perf_agrees_but_for_its_faults() {
     }
 }
 
-/// The faults of inferno-collapse-perf that show here: it doubles the brackets of `[vdso]` (as the Perl does), leaves an
-/// underscore before Rust's closures and impls, and merges `cycles:u` with `cycles`.
+/// Bugs of inferno-collapse-perf: it doubles the brackets of `[vdso]` (like the Perl script), leaves an underscore before
+/// Rust closures and impls, and merges `cycles:u` with `cycles`.
 #[test]
-fn inferno_agrees_but_for_its_faults() {
+fn agrees_with_inferno_on_perf_except_for_its_bugs() {
     let (Some(inferno), Some(gregg)) = (support::corpus("inferno/collapse-perf"), support::corpus("gregg")) else {
         return;
     };
@@ -95,31 +96,31 @@ fn inferno_agrees_but_for_its_faults() {
     let rust = rust.iter().map(|(input, results, option)| (input.clone(), results.as_str(), option.as_str()));
     for (input, results, option) in cases.into_iter().chain(rust) {
         let folded = run("fg-collapse", [option.as_ref(), input.as_os_str()], b"").ok();
-        let expected = with_frames(&sorted(&read(&inferno.join("results").join(results))), |frame| {
+        let expected = map_frames(&sorted(&read(&inferno.join("results").join(results))), |frame| {
             frame.replace("[[vdso]]", "[vdso]").replace("::_{{", "::{{").replace("::_<", "::<")
         });
         assert_same_lines(results, &sorted(&folded.stdout), &expected);
     }
 }
 
-/// inferno loses the frames after the blank line that this file has between a sample's first line and its stack.
+/// This file has a blank line between the header of a sample and its stack. inferno loses the stack.
 #[test]
-fn frames_after_a_stray_blank_line_count() {
+fn reads_frames_after_a_stray_blank_line() {
     let Some(input) = support::corpus("inferno/collapse-perf/empty-line.txt") else { return };
     assert_eq!(run("fg-collapse", [input.as_os_str()], b"").ok().text(), "inline-counter;main 500000\n");
 }
 
-/// inferno counts rows and leaves an underscore before Rust's closures and impls.
+/// inferno counts rows, and leaves an underscore before Rust closures and impls.
 #[test]
-fn inferno_agrees_on_xctrace_but_for_its_faults() {
+fn agrees_with_inferno_on_xctrace_except_for_its_bugs() {
     let Some(folder) = support::corpus("inferno/collapse-xctrace") else { return };
     let input = folder.join("basic.xml.gz");
-    let expected = with_frames(&sorted(&read(&folder.join("results/basic.folded"))), |frame| {
+    let expected = map_frames(&sorted(&read(&folder.join("results/basic.folded"))), |frame| {
         frame.replace("::_{{", "::{{").replace("::_<", "::<")
     });
     let rows = run("fg-collapse", ["--weight=samples".as_ref(), input.as_os_str()], b"").ok();
     assert_same_lines("basic.xml.gz", &sorted(&rows.stdout), &expected);
-    // 9581 rows of a millisecond.
+    // 9581 rows of one millisecond.
     let weighed = run("fg-collapse", [input.as_os_str()], b"").ok();
     assert_eq!(total(&weighed.text()), 9_581_000_000);
 }
@@ -128,9 +129,9 @@ fn total(folded: &str) -> u64 {
     folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
 }
 
-/// Documents without a known answer: what they say themselves that they add up to, and a stack that the eye finds there.
+/// Documents without another tool's output: the total that they state themselves, and a stack found by reading them.
 #[test]
-fn documents_add_up_to_what_they_say() {
+fn documents_have_the_totals_that_they_state() {
     let Some(folder) = support::corpus("speedscope") else { return };
     for (file, stated, stack) in [
         // startTime and endTime: 163140599286 and 163140647178
@@ -164,5 +165,5 @@ fn documents_add_up_to_what_they_say() {
     }
     let samples =
         run("fg-collapse", ["--weight=samples".into(), folder.join("stackprof/simple-cpu-stackprof.json.gz")], b"");
-    assert_eq!(total(&samples.ok().text()), 489, "as its \"samples\" say");
+    assert_eq!(total(&samples.ok().text()), 489, "its \"samples\"");
 }

@@ -1,5 +1,5 @@
-//! The shared corpus, beyond perf script: what others made of the same input, but for their faults, each of which is
-//! named here; and where there is no such answer, what the input says itself that it adds up to.
+//! The shared corpus of other text formats: compares with the output of other tools for the same input, except for their bugs,
+//! each of which is described here. Where there is no such output, compares with the total that the input states itself.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use bstr::ByteSlice as _;
 
 use crate::support::{self, run};
 
-/// Stacks with their weights, in thousandths.
+/// Stacks with their weights in thousandths.
 type Folded = BTreeMap<String, u64>;
 
 fn thousandths(weight: &str) -> u64 {
@@ -29,14 +29,15 @@ fn fold(path: &Path, options: &[&str]) -> Folded {
     parse(&run("fg-collapse", arguments, b"").ok().text())
 }
 
-/// What a peer made of it, without stacks that weigh nothing.
-fn answer(path: &Path) -> Folded {
+/// Reads the output of another tool, without stacks of weight zero.
+fn read_expected(path: &Path) -> Folded {
     let mut folded = parse(&std::fs::read_to_string(path).unwrap());
     folded.retain(|_, weight| *weight > 0);
     folded
 }
 
-fn with_frames(folded: Folded, change: impl Fn(&str) -> String) -> Folded {
+/// Changes the frames of every stack.
+fn map_frames(folded: Folded, change: impl Fn(&str) -> String) -> Folded {
     let mut changed = Folded::new();
     for (stack, weight) in folded {
         *changed.entry(stack.split(';').map(&change).collect::<Vec<_>>().join(";")).or_default() += weight;
@@ -49,37 +50,37 @@ fn total(folded: &Folded) -> u64 {
 }
 
 #[track_caller]
-fn assert_same(what: &str, actual: &Folded, expected: &Folded) {
+fn assert_same(name: &str, actual: &Folded, expected: &Folded) {
     let only = |a: &Folded, b: &Folded| -> Vec<_> {
         let differs = |(stack, weight): &(&String, &u64)| b.get(*stack) != Some(*weight);
         a.iter().filter(differs).take(3).map(|(stack, weight)| format!("{stack} {weight}")).collect()
     };
     assert!(
         actual == expected,
-        "{what}\nmissed: {:#?}\ninvented: {:#?}",
+        "{name}\nmissing: {:#?}\nunexpected: {:#?}",
         only(expected, actual),
         only(actual, expected)
     );
 }
 
-/// inferno cuts a name in which `::` stands at its last `<` or `(`, also within the brackets, keeps the arguments of
-/// others, and leaves what a Rust symbol is mangled with: names are compared up to the first bracket.
+/// inferno cuts names that contain `::` at the last `<` or `(`, even inside of brackets, keeps the arguments of other names, and
+/// leaves parts of mangled Rust names. So names are compared up to the first bracket.
 #[test]
-fn dtrace_agrees() {
+fn agrees_with_inferno_on_dtrace() {
     let (Some(inferno), Some(gregg)) = (support::corpus("inferno/collapse-dtrace"), support::corpus("gregg")) else {
         return;
     };
     let results = inferno.join("results");
     let large = gregg.join("example-dtrace-stacks.txt");
-    assert_same("dtrace", &fold(&large, &[]), &answer(&results.join("dtrace-example.txt")));
-    // Leaves have no offset there.
+    assert_same("dtrace", &fold(&large, &[]), &read_expected(&results.join("dtrace-example.txt")));
+    // inferno prints no offsets of leaves.
     let mut offsets = Folded::new();
     for (stack, weight) in fold(&large, &["--no-tidy"]) {
         let leaf = stack.rfind(';').unwrap_or(0);
         let end = stack[leaf..].find('+').map_or(stack.len(), |plus| leaf + plus);
         *offsets.entry(stack[..end].to_owned()).or_default() += weight;
     }
-    assert_same("offsets", &offsets, &answer(&results.join("dtrace-example-offsets.txt")));
+    assert_same("offsets", &offsets, &read_expected(&results.join("dtrace-example-offsets.txt")));
     let stem = |frame: &str| {
         let (module, name) = frame.split_once('`').unwrap_or(("", frame));
         let name = name.replace("_$u7b$$u7b$", "{{").replace("::_{{", "::{{");
@@ -87,9 +88,9 @@ fn dtrace_agrees() {
         format!("{module}`{}", &name[..end.map_or(name.len(), |(at, _)| at)])
     };
     for name in ["java.txt", "hex-addresses.txt", "flamegraph-bug.txt", "stack-ustack.txt"] {
-        let (ours, theirs) = (fold(&inferno.join(name), &[]), answer(&results.join(name)));
+        let (ours, theirs) = (fold(&inferno.join(name), &[]), read_expected(&results.join(name)));
         if name == "java.txt" || name == "hex-addresses.txt" {
-            assert_same(name, &with_frames(ours, stem), &with_frames(theirs, stem));
+            assert_same(name, &map_frames(ours, stem), &map_frames(theirs, stem));
         } else {
             assert_eq!((total(&ours), ours.len()), (total(&theirs), theirs.len()), "{name}");
         }
@@ -97,10 +98,10 @@ fn dtrace_agrees() {
     assert!(fold(&inferno.join("only-header-lines.txt"), &[]).is_empty());
 }
 
-/// inferno prints leaves alone, drops those whose names end as some that wait, of equal stacks keeps the last, and leaves
-/// an underscore before Rust's closures. What is left stands in ours; and ours adds up to the samples of the threads.
+/// inferno prints only leaves, drops those whose names end like functions that wait, keeps the last of equal stacks, and leaves
+/// an underscore before Rust closures. Its stacks must be among ours, and ours must add up to the samples of the threads.
 #[test]
-fn sample_agrees() {
+fn agrees_with_inferno_on_sample() {
     let Some(folder) = support::corpus("inferno/collapse-sample") else { return };
     let ours = fold(&folder.join("sample.txt"), &[]);
     let text = std::fs::read_to_string(folder.join("sample.txt")).unwrap();
@@ -108,7 +109,7 @@ fn sample_agrees() {
     let samples: u64 = threads.map(|(count, _)| count.parse::<u64>().unwrap()).sum();
     assert_eq!(total(&ours), samples * 1000);
     let loose = |frame: &str| frame.replace("::_{{", "::{{").replace("::_<", "::<");
-    let theirs = with_frames(answer(&folder.join("results/sample-default.txt")), loose);
+    let theirs = map_frames(read_expected(&folder.join("results/sample-default.txt")), loose);
     let missed: Vec<_> =
         theirs.iter().filter(|(stack, weight)| ours.get(*stack).is_none_or(|own| own < weight)).collect();
     assert!(missed.is_empty() && !theirs.is_empty(), "{missed:#?}\n{:#?}", ours.keys().take(3).collect::<Vec<_>>());
@@ -131,9 +132,9 @@ fn sample_agrees() {
     assert!(fold(&folder.join("end-before-call-graph-start.txt"), &[]).is_empty());
 }
 
-/// inferno rounds to milliseconds. Here no stack stands twice, which it would overwrite.
+/// inferno rounds to milliseconds. It would overwrite equal stacks, but this file has none.
 #[test]
-fn vtune_agrees() {
+fn agrees_with_inferno_on_vtune() {
     let Some(folder) = support::corpus("inferno/collapse-vtune") else { return };
     let mut ours = fold(&folder.join("vtune.csv"), &[]);
     let text = std::fs::read_to_string(folder.join("vtune.csv")).unwrap();
@@ -142,7 +143,7 @@ fn vtune_agrees() {
     for weight in ours.values_mut() {
         *weight = (*weight + 500) / 1000 * 1000;
     }
-    assert_same("vtune", &ours, &answer(&folder.join("results/vtune-default.txt")));
+    assert_same("vtune", &ours, &read_expected(&folder.join("results/vtune-default.txt")));
     for (name, malformed) in [("bad-stack-line.csv", 1), ("invalid-time-field.csv", 1)] {
         let outcome = run("fg-collapse", [folder.join(name)], b"").ok();
         assert_eq!(
@@ -154,17 +155,17 @@ fn vtune_agrees() {
     assert_eq!(run("fg-collapse", [folder.join("end-before-header.csv")], b"").code(), 1);
 }
 
-/// inferno takes a callee's calls from its caller's where those are more, keeps of equal stacks the last, and at the end
-/// prints the deepest open function alone: its stacks that have callees are not compared. Ours are the column of calls.
+/// inferno subtracts a callee's calls from its caller's if those are more, keeps the last of equal stacks, and at the end prints
+/// only the deepest open function. So stacks with callees are not compared. Ours add up to the column of calls.
 #[test]
-fn vsprof_agrees() {
+fn agrees_with_inferno_on_vsprof() {
     let Some(folder) = support::corpus("inferno/collapse-vsprof") else { return };
     let ours = fold(&folder.join("CallTreeSummary.csv"), &[]);
     let text = std::fs::read_to_string(folder.join("CallTreeSummary.csv")).unwrap();
     let mut rows = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let calls: u64 = rows.records().map(|row| row.unwrap()[2].replace(',', "").parse::<u64>().unwrap()).sum();
     assert_eq!(total(&ours), calls * 1000);
-    let theirs = answer(&folder.join("results/vsprof-default.txt"));
+    let theirs = read_expected(&folder.join("results/vsprof-default.txt"));
     assert!(theirs.keys().all(|stack| ours.contains_key(stack)));
     let is_leaf =
         |stack: &str| !ours.keys().any(|other| other.strip_prefix(stack).is_some_and(|rest| rest.starts_with(';')));
@@ -180,7 +181,7 @@ fn vsprof_agrees() {
 }
 
 #[test]
-fn ghc_agrees() {
+fn agrees_with_inferno_on_ghcprof() {
     let Some(folder) = support::corpus("inferno/collapse-ghcprof") else { return };
     for (input, event, results) in [
         ("percent.prof", "time", "percent.txt"),
@@ -189,15 +190,15 @@ fn ghc_agrees() {
         ("ticks.prof", "bytes", "ticks_bytes.txt"),
     ] {
         let ours = fold(&folder.join(input), &[&format!("--event={event}")]);
-        assert_same(results, &ours, &answer(&folder.join("results").join(results)));
+        assert_same(results, &ours, &read_expected(&folder.join("results").join(results)));
     }
 }
 
-/// Files without a known answer, and what they say themselves.
+/// Files without another tool's output: the totals that they state themselves.
 #[test]
-fn what_has_no_answer_adds_up_to_what_it_says() {
+fn files_have_the_totals_that_they_state() {
     let Some(folder) = support::corpus("speedscope") else { return };
-    // What `fn=` lines cost themselves, the first event of them: 20, 100 and 700.
+    // Self costs of the `fn=` lines, of the first event: 20, 100 and 700.
     for name in ["example", "multiple-event-types", "name-compression"] {
         let ours = fold(&folder.join(format!("callgrind/callgrind.{name}.log")), &[]);
         let expected = "main 20\nmain;func1 100\nmain;func2 400\nmain;func1;func2 300\n";
@@ -205,10 +206,10 @@ fn what_has_no_answer_adds_up_to_what_it_says() {
     }
     let two = fold(&folder.join("callgrind/callgrind.multiple-event-types.log"), &["--event=Memory_(bytes)"]);
     assert_eq!(total(&two), (15000 + 15000 + 8000) * 1000);
-    // The two functions at the top: [7447] and [5156]. The file is a part of 35705 samples.
+    // The two root functions: [7447] and [5156]. The file is an excerpt of 35705 samples.
     let pmcstat = fold(&folder.join("pmcstat/simple.txt"), &[]);
     assert_eq!(total(&pmcstat), (7447 + 5156) * 1000);
-    // The column of self weights; the first line says 96.08 Gc of them.
+    // The column of self weights. The first line states 96.08 Gc.
     let instruments = fold(&folder.join("instruments/cycles-example-deep-copy.txt"), &[]);
     assert!((total(&instruments) / 1_000_000_000).abs_diff(96_080) < 20, "{}", total(&instruments));
     for (name, expected) in [("simple", 14), ("simple-crlf", 14), ("simple-utf16-le", 14), ("recursion", 10)] {
@@ -220,9 +221,9 @@ fn what_has_no_answer_adds_up_to_what_it_says() {
     assert_eq!((total(&parse(&outcome.text())), outcome.stderr.matches("txt:").count()), (14_000, 2), "{outcome:?}");
 }
 
-/// Folded text of others: the sum of the lines' last words.
+/// Folded text of other tools: the sum of the last words of the lines.
 #[test]
-fn folded_dialects_add_up() {
+fn folded_dialects_have_the_total_of_their_lines() {
     let Some(folder) = support::corpus("inferno") else { return };
     for name in [
         "flamegraph/austin-flames.txt",

@@ -1,12 +1,12 @@
-//! The shared corpus: every file is recognised by its content, and adds up to what is known of it.
+//! The shared corpus: the format of every file is detected by its content, and its total is known.
 
 use std::path::Path;
 
 use crate::support::{self, run};
 
-/// Every input of the corpus: its format, none if it has no known one, and what it adds up to, and how that is known.
+/// Every input of the corpus: its format, empty if it has no known one, and its total. Comments say how the total is known.
 const INPUTS: [(&str, &str, &str); 92] = [
-    // As inferno's and stackcollapse-perf.pl's answers, which other tests compare stack by stack.
+    // The totals of inferno and stackcollapse-perf.pl, whose output other tests compare stack by stack.
     ("gregg/example-dtrace-stacks.txt", "dtrace", "57441"),
     ("gregg/example-perf-stacks.txt.gz", "perf-script", "1315"),
     ("gregg/perf-cycles-instructions-01.txt", "perf-script", "333"),
@@ -25,7 +25,7 @@ const INPUTS: [(&str, &str, &str); 92] = [
     ("inferno/collapse-dtrace/stack-ustack.txt", "dtrace", "4"),
     ("inferno/collapse-ghcprof/percent.prof", "ghc-prof", "1000"),
     ("inferno/collapse-ghcprof/ticks.prof", "ghc-prof", "999"),
-    // What the text says: one sample of this period; no format at all.
+    // Stated in the text: one sample of this period. The other file has no known format.
     ("inferno/collapse-guess/invalid-perf-with-empty-line-after-event-line.txt", "perf-script", "10101010"),
     ("inferno/collapse-guess/unknown-format.txt", "", "0"),
     ("inferno/collapse-perf/empty-line.txt", "perf-script", "500000"),
@@ -36,7 +36,7 @@ const INPUTS: [(&str, &str, &str); 92] = [
     ("inferno/collapse-perf/single-line-stacks.txt", "perf-script", "1"),
     // The sum of the last words.
     ("inferno/collapse-recursive/basic.txt", "folded", "7"),
-    // 825 samples a thread; three threads in the whole one.
+    // 825 samples for each thread. The complete file has three threads.
     ("inferno/collapse-sample/bad-stack-line.txt", "sample", "825"),
     ("inferno/collapse-sample/end-before-call-graph-end.txt", "sample", "825"),
     ("inferno/collapse-sample/end-before-call-graph-start.txt", "sample", "0"),
@@ -46,7 +46,7 @@ const INPUTS: [(&str, &str, &str); 92] = [
     ("inferno/collapse-sample/sample.txt", "sample", "2475"),
     ("inferno/collapse-sample/skipped-indentation.txt", "sample", "825"),
     ("inferno/collapse-sample/stack-line-only-indent-chars.txt", "sample", "825"),
-    // The sum of the column of calls; what is not of its form is left out.
+    // The sum of the column of calls. Malformed rows do not count.
     ("inferno/collapse-vsprof/CallTreeSummary.csv", "vsprof", "63576647"),
     ("inferno/collapse-vsprof/empty-file.csv", "vsprof", "0"),
     ("inferno/collapse-vsprof/incorrect-header.csv", "", "0"),
@@ -59,9 +59,9 @@ const INPUTS: [(&str, &str, &str); 92] = [
     ("inferno/collapse-vtune/end-before-header.csv", "", "0"),
     ("inferno/collapse-vtune/invalid-time-field.csv", "vtune", "168.572"),
     ("inferno/collapse-vtune/vtune.csv", "vtune", "168.572"),
-    // 9581 rows of a millisecond.
+    // 9581 rows of one millisecond.
     ("inferno/collapse-xctrace/basic.xml.gz", "xctrace", "9581000000"),
-    // The sum of the last words, but for lines that end in none, or in `20.`.
+    // The sum of the last words, without lines that end in no number, or in `20.`.
     ("inferno/diff-folded/after.txt", "folded", "80"),
     ("inferno/diff-folded/bad_before.txt", "folded", "54"),
     ("inferno/diff-folded/before.txt", "folded", "65"),
@@ -71,30 +71,30 @@ const INPUTS: [(&str, &str, &str); 92] = [
     ("inferno/flamegraph/base-flames.txt", "folded", "598400"),
     ("inferno/flamegraph/colors-async-profiler-collapsed-part.txt", "folded", "3279"),
     ("inferno/flamegraph/differential-perf-cycles-instructions-01-collapsed-all-diff.txt", "folded", "513"),
-    // The sum of the periods, as perf script prints them.
+    // The sum of the periods by perf script.
     ("perf-data/sleep.compressed.data", "perf-data", "2201546"),
     ("perf-data/sleep.compressed.pipe.data", "perf-data", "2171147"),
     ("perf-data/sleep.data", "perf-data", "668601"),
-    // perf's own resolution of the samples, compared stack by stack elsewhere.
+    // The totals of perf's own resolution, which another test compares stack by stack.
     ("recorded/cpp.perf-script.txt.gz", "perf-script", "2999999457"),
     ("recorded/java.perf-script.txt.gz", "perf-script", "4112224416"),
     ("recorded/multi.perf-script.txt.gz", "perf-script", "792489"),
-    // The costs of lines that are no calls: 20, 100 and 700.
+    // The costs of lines that are not calls: 20, 100 and 700.
     ("speedscope/callgrind/callgrind.example.log", "callgrind", "820"),
     ("speedscope/callgrind/callgrind.multiple-event-types.log", "callgrind", "820"),
     ("speedscope/callgrind/callgrind.name-compression.log", "callgrind", "820"),
-    // From the first time to the last.
+    // From the first timestamp to the last.
     ("speedscope/chrome/node-10.cpuprofile", "cpuprofile", "45920"),
     ("speedscope/chrome/simple.cpuprofile", "cpuprofile", "47892"),
     // Rows of samples.
     ("speedscope/firefox/simple-firefox.json.gz", "firefox", "38"),
-    // "96.08 Gc 100.0%", in pieces that are rounded.
+    // "96.08 Gc 100.0%", the sum of rounded parts.
     ("speedscope/instruments/cycles-example-deep-copy.txt", "instruments", "96086420532"),
     // The sum of the periods: 96 samples, 137 without a period, and one.
     ("speedscope/linux-perf/rust-mangled.linux-perf.txt", "perf-script", "1627118592"),
     ("speedscope/linux-perf/simple-with-pid.linux-perf.txt", "perf-script", "137"),
     ("speedscope/linux-perf/simple.linux-perf.txt", "perf-script", "1001001"),
-    // [7447] and [5156], the functions at the top.
+    // [7447] and [5156], the root functions.
     ("speedscope/pmcstat/simple.txt", "pmcstat", "12603"),
     // go tool pprof: "Total samples = 1.50s".
     ("speedscope/pprof/simple.prof", "pprof", "1500000000"),
@@ -109,7 +109,7 @@ const INPUTS: [(&str, &str, &str); 92] = [
     ("speedscope/stackcollapse/simple.txt", "folded", "14"),
     // The sum of "raw_timestamp_deltas".
     ("speedscope/stackprof/simple-cpu-stackprof.json.gz", "stackprof", "6650772"),
-    // The time in which something runs, by thread.
+    // The time in which each thread runs something.
     ("speedscope/trace-event/matching-x.json", "trace-event", "10"),
     ("speedscope/trace-event/multiprocess.json", "trace-event", "8"),
     ("speedscope/trace-event/out-of-order.json", "trace-event", "10"),
@@ -120,7 +120,7 @@ const INPUTS: [(&str, &str, &str); 92] = [
     ("speedscope/trace-event/zero-duration-events.json", "trace-event", "10"),
 ];
 
-/// All inputs below a folder, without answers to others.
+/// Returns all inputs below a directory, without the expected outputs.
 fn inputs(folder: &Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let own = entries.filter(|path| {
@@ -131,19 +131,19 @@ fn inputs(folder: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn every_input_is_recognised_and_adds_up() {
+fn detects_the_format_of_every_file() {
     let Some(folder) = support::corpus("") else { return };
     for (file, format, stated) in INPUTS {
         let path = folder.join(file);
-        let told = run("fg-collapse", [&path], b"");
-        let sum = crate::formats::total(&String::from_utf8_lossy(&told.stdout));
-        assert_eq!(sum, crate::formats::total(&format!("x {stated}")), "{file}: {}", told.stderr);
+        let detected = run("fg-collapse", [&path], b"");
+        let sum = crate::formats::total(&String::from_utf8_lossy(&detected.stdout));
+        assert_eq!(sum, crate::formats::total(&format!("x {stated}")), "{file}: {}", detected.stderr);
         match format {
-            "" => assert!(told.code() == 1 && told.stderr.contains("of unknown format"), "{told:?}"),
+            "" => assert!(detected.code() == 1 && detected.stderr.contains("of unknown format"), "{detected:?}"),
             _ => {
                 let named = format!("--format={format}");
                 let named = run("fg-collapse", [named.as_ref(), path.as_os_str()], b"");
-                assert!(named.stdout == told.stdout && !told.stderr.contains("of no known"), "{file}");
+                assert!(named.stdout == detected.stdout && !detected.stderr.contains("of no known"), "{file}");
             }
         }
     }

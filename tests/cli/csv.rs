@@ -1,4 +1,4 @@
-//! fg-csv: what each function weighs.
+//! fg-csv: tables of functions, commands, stacks and calls.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ fn table(folded: &[u8]) -> String {
 }
 
 #[test]
-fn self_and_inclusive_weights_the_largest_first() {
+fn lists_functions_by_inclusive_weight() {
     let expected = "\
 function,self_samples,self_pct,inclusive_samples,inclusive_pct,category
 main,0,0.0000,7,100.0000,other
@@ -22,7 +22,7 @@ c,2,28.5714,2,28.5714,other
 }
 
 #[test]
-fn recursion_counts_once_a_stack() {
+fn counts_a_recursive_function_once_per_stack() {
     assert_eq!(
         table(b"f;g;f;g;f 3\nf 1\n"),
         "function,self_samples,self_pct,inclusive_samples,inclusive_pct,category\n\
@@ -31,7 +31,7 @@ fn recursion_counts_once_a_stack() {
 }
 
 #[test]
-fn a_state_leaves_the_self_time_to_the_function_beneath() {
+fn self_time_of_a_state_belongs_to_its_caller() {
     assert_eq!(
         table(b"main;read;[off-cpu] 30\nmain;[runnable] 10\n[unsampled] 5\n"),
         "function,self_samples,self_pct,inclusive_samples,inclusive_pct,category\n\
@@ -42,7 +42,7 @@ fn a_state_leaves_the_self_time_to_the_function_beneath() {
 }
 
 #[test]
-fn names_are_quoted_as_csv_wants_it() {
+fn quotes_names() {
     assert_eq!(
         table(b"std::map<int, \"x\">::at 1\n"),
         "function,self_samples,self_pct,inclusive_samples,inclusive_pct,category\n\
@@ -51,18 +51,18 @@ fn names_are_quoted_as_csv_wants_it() {
 }
 
 #[test]
-fn nothing_in_only_a_header_out() {
+fn an_empty_profile_makes_only_a_header() {
     assert_eq!(table(b""), "function,self_samples,self_pct,inclusive_samples,inclusive_pct,category\n");
 }
 
 #[test]
-fn a_differential_profile_gives_before_after_and_delta() {
+fn tabulates_before_after_and_delta_of_a_comparison() {
     let out = run("fg-csv", [data("diff/plain.folded")], b"").ok();
     assert_golden("csv/differential.csv", &out.stdout);
 }
 
 #[test]
-fn counts_equal_those_of_a_slow_count_by_names() {
+fn self_and_inclusive_weights_match_a_reference() {
     let stacks: [(&[&str], u64); 6] = [
         (&["a", "b", "c"], 3),
         (&["a", "b", "b"], 5),
@@ -98,7 +98,7 @@ fn with(options: &[&str]) -> String {
 }
 
 #[test]
-fn commands_stacks_and_calls_are_counted_too() {
+fn tabulates_commands_stacks_and_calls() {
     assert_eq!(with(&["--by=comm"]), "comm,samples,pct\nsh,7,70.0000\nls,3,30.0000\n");
     assert_eq!(
         with(&["--by=stack", "--top=2"]),
@@ -112,7 +112,7 @@ fn commands_stacks_and_calls_are_counted_too() {
 }
 
 #[test]
-fn categories_sum_up_what_functions_weigh() {
+fn summarizes_categories() {
     assert_eq!(
         with(&["--summary"]),
         "category,self_samples,self_pct\nallocator,6,60.00\nkernel-fs,3,30.00\nother,1,10.00\n"
@@ -135,7 +135,7 @@ fn categories_sum_up_what_functions_weigh() {
 }
 
 #[test]
-fn other_forms_of_the_same_table() {
+fn writes_tsv_and_json() {
     assert_eq!(with(&["--tsv", "--by=comm"]), "comm\tsamples\tpct\nsh\t7\t70.0000\nls\t3\t30.0000\n");
     assert_eq!(
         with(&["--json", "--by=comm"]),
@@ -152,14 +152,14 @@ fn other_forms_of_the_same_table() {
 }
 
 #[test]
-fn names_that_differ_in_what_is_no_text_stay_apart() {
+fn keeps_names_apart_that_differ_in_invalid_utf8() {
     let out = run("fg-csv", ["--json", "--by=comm"], b"a\xfe 1\na\xff 1\na\xe2\x82z 1\n").ok().text();
     let names: Vec<&str> = out.split('"').filter(|part| part.starts_with('a')).collect();
     assert_eq!(names, [r"a\\xe2\\x82z", r"a\\xfe", r"a\\xff"]);
 }
 
 #[test]
-fn any_column_may_decide_the_order() {
+fn sorts_by_any_column() {
     let names = |options: &[&str]| {
         let rows: Vec<String> =
             with(options).lines().skip(1).map(|row| row.split(',').next().unwrap().to_owned()).collect();
@@ -175,7 +175,7 @@ fn any_column_may_decide_the_order() {
 }
 
 #[test]
-fn a_change_that_counting_does_not_explain_has_a_small_chance() {
+fn a_significant_change_has_a_small_probability() {
     let mut folded = String::new();
     for number in 0..30 {
         folded += &format!("main;f{number:02} {} {}\n", 100 + number % 7, 103 - number % 5);
@@ -192,15 +192,15 @@ fn a_change_that_counting_does_not_explain_has_a_small_chance() {
         "{summed}"
     );
     assert!(summed.contains("libc,500,510,10,0.8"), "{summed}");
-    // Round counts look like samples of that weight, which -v says and an option corrects.
+    // Round counts look like the weight of a sample, which -v reports and an option corrects.
     let round: String = folded.lines().map(|line| line.replace(' ', "0 ") + "0\n").collect();
-    let judged = |options: &[&str]| {
+    let test = |options: &[&str]| {
         run("fg-csv", [&["-v", "--sort=self_chance", "--top=1"], options].concat(), round.as_bytes()).ok()
     };
-    let (taken, said) = (judged(&[]), judged(&["--per-sample=1"]));
+    let (taken, said) = (test(&[]), test(&["--per-sample=1"]));
     assert_eq!(taken.stderr, "fg-csv: one sample weighs 10\n");
     assert_eq!(said.stderr, "fg-csv: one sample weighs 1\n");
-    // Durations are no counts; what may be some is judged.
+    // Durations have no probability, unless they only may be durations.
     let durations: String =
         (0..30).map(|number| format!("f{number} {} {}\n", 10_007 + 3 * number, 10_009 + number)).collect();
     let out = run("fg-csv", ["--top=1"], durations.as_bytes()).ok();
@@ -210,7 +210,7 @@ fn a_change_that_counting_does_not_explain_has_a_small_chance() {
 }
 
 #[test]
-fn tables_of_real_profiles_are_those_of_a_slow_count() {
+fn tables_of_real_profiles_match_a_reference() {
     let profiles = [
         "gregg/example-perf-stacks.txt.gz",
         "gregg/example-dtrace-stacks.txt",
@@ -226,7 +226,7 @@ fn tables_of_real_profiles_are_those_of_a_slow_count() {
 }
 
 #[test]
-fn a_file_is_counted_in_parts_as_a_pipe_is_at_once() {
+fn counts_a_file_in_parallel_like_a_pipe() {
     let line = |number: u32| {
         let random = number.wrapping_mul(2_654_435_761);
         let frames: Vec<String> =
@@ -234,7 +234,7 @@ fn a_file_is_counted_in_parts_as_a_pipe_is_at_once() {
         format!("comm{};{} {}\n", random % 3, frames.join(";"), 1 + random % 50)
     };
     let plain: String = (0..40_000).map(line).collect();
-    assert!(plain.len() > 3 << 18, "several blocks");
+    assert!(plain.len() > 3 << 18, "smaller than a few blocks");
     let differential = plain.replace('\n', " 7\n");
     let half = plain.lines().count() / 2;
     let malformed: String = plain

@@ -1,4 +1,4 @@
-//! fg-diff: two profiles side by side.
+//! fg-diff: comparisons of two profiles.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ fn diff(options: &[&str], before: &str, after: &str) -> String {
 }
 
 #[test]
-fn every_stack_of_either_stands_once_with_both_weights() {
+fn prints_every_stack_with_both_weights() {
     let sides = [data("diff/before.folded"), data("diff/after.folded")];
     assert_golden("diff/plain.folded", &run("fg-diff", &sides, b"").ok().stdout);
     for options in ["-n", "-s", "-ns", "--normalize", "--strip-hex"] {
@@ -31,7 +31,7 @@ fn every_stack_of_either_stands_once_with_both_weights() {
 }
 
 #[test]
-fn normalizing_keeps_the_sum_where_each_line_alone_would_lose_its_rest() {
+fn normalize_keeps_the_total_despite_rounding() {
     let out = diff(&["-n"], "a;b 10\na;c 1000001\n", "a;b 3\n");
     assert_eq!(out, "a;b 0 3\na;c 3 0\n");
     assert_eq!(diff(&["-n"], "a 1\nb 1\nc 1\n", "a 4\n"), "a 1 4\nb 2 0\nc 1 0\n");
@@ -40,7 +40,7 @@ fn normalizing_keeps_the_sum_where_each_line_alone_would_lose_its_rest() {
 }
 
 #[test]
-fn a_profile_from_nothing_or_to_nothing() {
+fn compares_with_an_empty_profile() {
     assert_eq!(diff(&[], "", "a 1\n"), "a 0 1\n");
     assert_eq!(diff(&[], "a 1\n", ""), "a 1 0\n");
     assert_eq!(diff(&["-n"], "", "a 1\n"), "a 0 1\n");
@@ -48,7 +48,7 @@ fn a_profile_from_nothing_or_to_nothing() {
 }
 
 #[test]
-fn what_cannot_be_scaled_is_said() {
+fn reports_an_empty_side_that_cannot_be_scaled() {
     for (before, after, side) in [("", "a 1\n", "before"), ("a 1\n", "", "after")] {
         let (_folder, before, after) = files(before, after);
         let out = run("fg-diff", ["-n".as_ref(), before.as_os_str(), after.as_os_str()], b"").ok();
@@ -58,7 +58,7 @@ fn what_cannot_be_scaled_is_said() {
 }
 
 #[test]
-fn half_a_command_line_is_refused_with_what_is_missing() {
+fn rejects_incomplete_or_negative_options() {
     for (options, said) in [
         (&["--before", "a"][..], "--after <FILE>"),
         (&["--after", "a"], "--before <FILE>"),
@@ -76,7 +76,7 @@ fn half_a_command_line_is_refused_with_what_is_missing() {
 }
 
 #[test]
-fn one_side_may_be_standard_input() {
+fn reads_one_side_from_standard_input() {
     let (_folder, before, _) = files("a 1\n", "");
     let out = run("fg-diff", [before.as_os_str(), "-".as_ref()], b"a 2\n").ok();
     assert_eq!(out.text(), "a 1 2\n");
@@ -86,7 +86,7 @@ fn one_side_may_be_standard_input() {
 }
 
 #[test]
-fn half_a_comparison_is_none() {
+fn fails_without_output_if_one_side_is_unreadable() {
     let (_folder, before, _) = files("a 1\n", "");
     let out = run("fg-diff", [before.as_os_str(), "/nonexistent/after".as_ref()], b"");
     assert_eq!((out.code(), out.text().as_str()), (2, ""));
@@ -96,40 +96,40 @@ fn half_a_comparison_is_none() {
 }
 
 #[test]
-fn a_comparison_is_not_compared_again() {
+fn rejects_a_comparison_as_input() {
     let (_folder, before, after) = files("a 1 2\n", "a 1\n");
     let out = run("fg-diff", [&before, &after], b"");
     assert_eq!((out.code(), out.text().as_str()), (2, ""));
     assert!(out.stderr.contains("two weights a line"), "{}", out.stderr);
 }
 
-/// A profile with a frame for each weight.
+/// Makes a profile with a function for each weight.
 fn counts(weights: &[u32]) -> String {
     weights.iter().enumerate().map(|(number, weight)| format!("main;f{number:03} {weight}\n")).collect()
 }
 
 #[test]
-fn a_factor_scales_before() {
+fn scales_before_by_a_factor() {
     assert_eq!(diff(&["--scale", "2.5"], "a 3\nb 1\n", "a 1\n"), "a 8 1\nb 2 0\n");
     assert_eq!(diff(&["--scale=0.5"], "a 0.5\n", "a 1\n"), "a 0.25 1\n");
 }
 
 #[test]
-fn renamed_frames_meet() {
+fn strip_makes_renamed_frames_equal() {
     let out = diff(&["--strip", "^v[0-9]+::=", "--strip=<.*>=<_>"], "main;v1::run<u8> 3\n", "main;v2::run<i8> 4\n");
     assert_eq!(out, "main;run<_> 3 4\n");
     assert_eq!(run("fg-diff", ["--strip", "x", "a", "b"], b"").code(), 2);
 }
 
 #[test]
-fn small_changes_are_flattened() {
+fn min_change_flattens_small_changes() {
     let (before, after) = ("a 100\nb 100\nc 10\n", "a 101\nb 90\n");
     assert_eq!(diff(&["--min-change", "10"], before, after), "a 101 101\nb 100 90\nc 10 0\n");
     assert_eq!(diff(&["--min-change", "5.3%"], before, after), "a 101 101\nb 90 90\nc 0 0\n");
 }
 
 #[test]
-fn only_what_noise_does_not_explain_remains() {
+fn significant_flattens_noise() {
     let mut before = [400, 380, 410, 395, 1, 0, 2, 12].repeat(10);
     let mut after = [385, 402, 398, 421, 0, 1, 1, 18].repeat(10);
     assert!(diff(&["--significant"], &counts(&before), &counts(&after)).lines().all(|line| {
@@ -138,7 +138,7 @@ fn only_what_noise_does_not_explain_remains() {
     }));
     (before[3], after[3]) = (400, 1200);
     (before[4], after[4]) = (0, 400);
-    // As much as one run of a program may differ from the next.
+    // Two runs of one program may differ this much.
     (before[8], after[8]) = (400, 600);
     let out = diff(&["--significant"], &counts(&before), &counts(&after));
     assert!(out.contains("main;f003 400 1200\n") && out.contains("main;f004 0 400\n"), "{out}");
@@ -150,7 +150,7 @@ fn only_what_noise_does_not_explain_remains() {
 }
 
 #[test]
-fn an_empty_side_is_no_malformed_one() {
+fn distinguishes_an_empty_side_from_a_malformed_one() {
     let (_folder, before, after) = files("main;a 10\nmain;a 5\nc\n", "");
     let out = run("fg-diff", [&before, &after], b"").ok();
     assert_eq!(out.text(), "main;a 15 0\n");
@@ -158,20 +158,20 @@ fn an_empty_side_is_no_malformed_one() {
 }
 
 #[test]
-fn several_runs_tell_what_varies() {
-    // Durations: one run each does not tell what is noise. A few short ones do not make counts of them.
+fn several_runs_of_each_side_show_the_noise() {
+    // Durations: one run of each side does not show the noise. A few short durations do not make counts of them.
     let durations: Vec<u32> = (0..40).map(|number| 10_007 + 1003 * number).collect();
     let longer: Vec<u32> = durations.iter().map(|weight| weight + 401).collect();
-    let judged = |state: &str| {
+    let compare = |state: &str| {
         let text = |weights: &[u32]| counts(weights) + &format!("short{state} 3\n");
         let (_folder, before, after) = files(&text(&durations), &text(&longer));
         run("fg-diff", ["--significant".as_ref(), before.as_os_str(), after.as_os_str()], b"")
     };
-    let refused = judged(";[off-cpu]");
+    let refused = compare(";[off-cpu]");
     assert_eq!((refused.code(), refused.text().as_str()), (2, ""));
     assert!(refused.stderr.contains("are durations") && refused.stderr.contains("--per-sample"), "{}", refused.stderr);
-    assert_eq!(judged("").ok().stderr, "");
-    // What only may be durations is judged, with a warning.
+    assert_eq!(compare("").ok().stderr, "");
+    // Weights that only may be durations are compared, with a warning.
     let (_folder, before, after) = files(&counts(&durations), &counts(&longer));
     let warned = run("fg-diff", ["--significant".as_ref(), before.as_os_str(), after.as_os_str()], b"").ok();
     assert!(warned.stderr.contains("if they are durations"), "{}", warned.stderr);
@@ -201,7 +201,7 @@ fn several_runs_tell_what_varies() {
 }
 
 #[test]
-fn runs_are_added_up_and_their_number_is_evened_out() {
+fn adds_runs_up_and_scales_by_their_number() {
     let (_folder, before, after) = files("a 10\nb 5\n", "a 12\n");
     let [before, after] = [before, after].map(|path| path.to_str().unwrap().to_owned());
     let out = run("fg-diff", ["--before", &before, "--after", &after, "--after", &after], b"").ok();
@@ -211,29 +211,29 @@ fn runs_are_added_up_and_their_number_is_evened_out() {
 }
 
 #[test]
-fn a_difference_may_be_a_verdict() {
+fn exit_code_reports_differences() {
     let (_folder, before, after) = files("a 10\nb 5\n", "a 12\n");
-    let verdict = |options: &[&str], files: [&PathBuf; 2]| {
+    let exit_status = |options: &[&str], files: [&PathBuf; 2]| {
         run("fg-diff", options.iter().map(PathBuf::from).chain(files.map(PathBuf::clone)), b"").code()
     };
-    assert_eq!(verdict(&["--exit-code"], [&before, &after]), 1);
-    assert_eq!(verdict(&["--exit-code"], [&before, &before]), 0);
-    assert_eq!(verdict(&["--exit-code", "--significant"], [&before, &after]), 0);
-    assert_eq!(verdict(&[], [&before, &after]), 0);
+    assert_eq!(exit_status(&["--exit-code"], [&before, &after]), 1);
+    assert_eq!(exit_status(&["--exit-code"], [&before, &before]), 0);
+    assert_eq!(exit_status(&["--exit-code", "--significant"], [&before, &after]), 0);
+    assert_eq!(exit_status(&[], [&before, &after]), 0);
 }
 
 #[test]
-fn what_was_compared_is_said() {
-    let said = |options: &[&str]| {
+fn verbose_summarizes_the_comparison() {
+    let messages = |options: &[&str]| {
         let (_folder, before, after) = files("a 10\nb 5\n", "a 12\n");
         run("fg-diff", options.iter().map(PathBuf::from).chain([before, after]), b"").ok().stderr
     };
     let expected = "before 15 (scaled by 0.800000), after 12; 2 stacks: 1 only before, 0 only after, 2 different";
-    assert_eq!(said(&["-vn"]), format!("fg-diff: {expected}\n"));
-    assert_eq!(said(&["-n"]), "");
+    assert_eq!(messages(&["-vn"]), format!("fg-diff: {expected}\n"));
+    assert_eq!(messages(&["-n"]), "");
 }
 
-/// Stacks in a fixed disorder, some of them twice.
+/// Makes stacks in a fixed pseudorandom order, some of them twice.
 fn stacks(seed: u32, fraction: &str) -> String {
     let line = |number: u32| {
         let random = number.wrapping_mul(2_654_435_761).wrapping_add(seed.wrapping_mul(40_503));
@@ -245,7 +245,7 @@ fn stacks(seed: u32, fraction: &str) -> String {
 }
 
 #[test]
-fn sorted_files_are_compared_as_they_come_with_the_same_result() {
+fn merges_sorted_files_with_the_same_result() {
     for fraction in ["", ".25"] {
         let (_folder, before, after) = files(&stacks(1, ""), &stacks(7, fraction));
         let sorted = [&before, &after].map(|path| run("fg-collapse", [path], b"").ok().text());
@@ -256,16 +256,16 @@ fn sorted_files_are_compared_as_they_come_with_the_same_result() {
                 let out = run("fg-diff", options.chain([before.clone(), after.clone()]), b"").ok();
                 (out.text(), out.stderr)
             };
-            let gathered = compared(&before, &after);
-            assert!(gathered.0.lines().count() > 100);
-            assert_eq!(compared(&sorted_before, &sorted_after), gathered, "{options:?}");
-            assert_eq!(compared(&sorted_before, &after), gathered, "{options:?}");
+            let unsorted = compared(&before, &after);
+            assert!(unsorted.0.lines().count() > 100);
+            assert_eq!(compared(&sorted_before, &sorted_after), unsorted, "{options:?}");
+            assert_eq!(compared(&sorted_before, &after), unsorted, "{options:?}");
         }
     }
 }
 
 #[test]
-fn names_that_begin_as_compressed_text_does_are_names() {
+fn accepts_names_that_begin_like_compressed_data() {
     let folder = directory();
     let [before, after] = ["before", "after"].map(|name| folder.path().join(name));
     std::fs::write(&before, "main;b 1\nmain;a 2\n").unwrap();

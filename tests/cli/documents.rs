@@ -1,15 +1,15 @@
-//! `fg-collapse` on documents that a stranger sends: JSON, XML and protobuf that are cut, deep, or lie; and on what
-//! profilers that are installed write.
+//! fg-collapse on untrusted documents: JSON, XML and protobuf that are truncated, deeply nested, or contain wrong lengths.
+//! And on documents that installed profilers write.
 
 use std::process::Stdio;
 
 use crate::support::{self, Outcome, command, directory, require, run, run_bounded, run_command};
 
-/// What is not to be exceeded by a small input, in megabytes.
+/// Memory limit for a small input, in megabytes.
 const MEMORY: u64 = 128;
 
-/// Folds a text in memory that is not large. The address space is no measure of it: for a thread of its own, the
-/// allocator sets 64 MB of that aside or does not.
+/// Folds a text with a limit on the data segment. A limit on the address space would be no measure: the allocator may reserve
+/// 64 MB of it for a thread.
 #[cfg(target_os = "linux")]
 fn fold(megabytes: u64, text: &[u8]) -> Outcome {
     let folder = directory();
@@ -25,7 +25,7 @@ fn total(folded: &str) -> u64 {
     folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
 }
 
-/// Fails unless it is refused in one line that holds `what`.
+/// Asserts that a text is rejected in one line that contains `what`.
 #[cfg(target_os = "linux")]
 #[track_caller]
 fn assert_refused(text: &[u8], what: &str) {
@@ -36,14 +36,14 @@ fn assert_refused(text: &[u8], what: &str) {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn json_may_be_nested_a_million_deep() {
+fn rejects_json_nested_a_million_deep() {
     let deep = |open: &str, times: usize| open.repeat(times);
     for begin in ["", "{\"nodes\":[{\"callFrame\":", "{\"traceEvents\":"] {
         let text = format!("{begin}{}", deep("[", 1_000_000));
         assert_refused(text.as_bytes(), if begin.contains("nodes") { "cut short" } else { "unknown format" });
     }
     assert_refused(deep("{\"a\":", 1_000_000).as_bytes(), "unknown format");
-    // A tree that is a hundred thousand calls deep: the deepest stacks are there as far as they are written out at all.
+    // A call tree a hundred thousand calls deep: stacks are truncated.
     let call = "{\"callFrame\":{\"functionName\":\"f\"},\"selfSize\":0,\"children\":[";
     let text = format!(
         "{{\"head\":{}{{\"callFrame\":{{\"functionName\":\"leaf\"}},\"selfSize\":7}}{}}}",
@@ -56,13 +56,13 @@ fn json_may_be_nested_a_million_deep() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn stacks_that_share_do_not_grow_out_of_bounds() {
+fn limits_the_memory_of_nested_events() {
     let events = |make: &dyn Fn(u32) -> String| format!("[{}", (0..20_000).map(make).collect::<String>());
     let lasting = |at| format!("{{\"ph\":\"X\",\"ts\":{at},\"dur\":{},\"name\":\"f{at}\"}},", 40_000 - 2 * at);
     let outcome = fold(MEMORY, events(&lasting).as_bytes()).ok();
     assert_eq!((total(&outcome.text()), outcome.stderr.lines().count()), (40_000, 1), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("15904 events inside too many others left out"), "{outcome:?}");
-    // What begins and ends in the same order is never left out, however deep.
+    // Events that begin and end in the same order are never left out, however deep.
     let (begins, ends) = (
         events(&|at| format!("{{\"ph\":\"B\",\"ts\":{at},\"name\":\"f{at}\"}},")),
         events(&|at| format!("{{\"ph\":\"E\",\"ts\":{},\"name\":\"f{}\"}},", at + 20_000, 19_999 - at)),
@@ -71,7 +71,7 @@ fn stacks_that_share_do_not_grow_out_of_bounds() {
     let outcome = fold(MEMORY, text.as_bytes()).ok();
     assert_eq!((outcome.stderr.as_str(), total(&outcome.text())), ("", 39_999 + 7));
     assert!(outcome.text().ends_with("\nlast 7\n"));
-    // Each stack's parent is itself, or the other.
+    // Stacks whose parent is the stack itself, or each other.
     let text = r#"{"meta":{"interval":1},"threads":[{"name":"t","samples":{"stack":[0,1,2]},
         "stackTable":{"prefix":[0,2,1],"frame":[0,0,0]},"frameTable":{"func":[0]},"funcTable":{"name":[0]},
         "stringArray":["f"]}]}"#;
@@ -85,7 +85,7 @@ fn stacks_that_share_do_not_grow_out_of_bounds() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn calls_within_calls_take_memory_as_their_number_is() {
+fn nested_calls_take_memory_in_proportion_to_their_number() {
     let node = |id: u32| {
         let child = if id < 40_000 { (id + 1).to_string() } else { String::new() };
         format!("{{\"id\":{id},\"callFrame\":{{\"functionName\":\"f{id}\"}},\"children\":[{child}]}}")
@@ -104,7 +104,7 @@ fn calls_within_calls_take_memory_as_their_number_is() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn entities_of_xml_do_not_grow() {
+fn does_not_expand_xml_entities() {
     let bomb: String = (1..40).map(|n| format!("<!ENTITY e{n} \"&e{};&e{};\">", n - 1, n - 1)).collect();
     let text = format!(
         "<?xml version=\"1.0\"?><!DOCTYPE t [<!ENTITY e0 \"boom\">{bomb}]><trace-query-result><row><weight id=\"1\">5</weight>\
@@ -116,7 +116,7 @@ fn entities_of_xml_do_not_grow() {
     assert!(outcome.code() == 1 && outcome.stderr.contains("longer than 16 MiB"), "{}", outcome.stderr);
 }
 
-/// A gigabyte and more, packed.
+/// Compresses a text of a megabyte times `pieces`.
 fn bomb(begin: &str, piece: &str, pieces: usize) -> Vec<u8> {
     use std::io::Write as _;
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -131,7 +131,7 @@ fn bomb(begin: &str, piece: &str, pieces: usize) -> Vec<u8> {
 #[cfg(target_os = "linux")]
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes long without optimisation: cargo test --release")]
-fn a_packed_document_does_not_fill_the_memory() {
+fn limits_the_size_of_compressed_documents() {
     let blank = bomb("{\"head\":{\"callFrame\":{}},\"a\":[", " ", 1100);
     let outcome = fold(4096, &blank);
     assert!(outcome.code() == 1 && outcome.stderr.contains("longer than a gigabyte"), "{outcome:?}");
@@ -142,7 +142,7 @@ fn a_packed_document_does_not_fill_the_memory() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn lengths_in_protobuf_that_lie_take_no_memory() {
+fn wrong_lengths_in_protobuf_take_no_memory() {
     let begin = &b"\x0a\x04\x08\x01\x10\x02"[..];
     for (lie, what) in [
         (&b"\x12\xff\xff\xff\xff\x7fxy"[..], "truncated or damaged"),
@@ -152,7 +152,7 @@ fn lengths_in_protobuf_that_lie_take_no_memory() {
     ] {
         assert_refused(&[begin, lie].concat(), what);
     }
-    // A location that stands for a great many frames, in a great many samples.
+    // A location with very many inlined frames, in very many samples.
     let line = [0x22, 2, 0x08, 1].repeat(100_000);
     let length = |bytes: &[u8]| {
         let (mut length, mut out) = (bytes.len(), Vec::new());
@@ -171,7 +171,7 @@ fn lengths_in_protobuf_that_lie_take_no_memory() {
 }
 
 #[test]
-fn what_is_no_json_is_said_with_its_place() {
+fn reports_invalid_json_with_line_and_column() {
     let text = "{\"head\":{\"callFrame\":{}},\n \"a\" 5}";
     let outcome = run("fg-collapse", ["--format=heapprofile"], text.as_bytes());
     assert_eq!((outcome.code(), outcome.stdout.len()), (1, 0), "{outcome:?}");
@@ -181,7 +181,7 @@ fn what_is_no_json_is_said_with_its_place() {
 }
 
 #[test]
-fn what_cannot_be_folded_gets_a_line_that_says_what_to_do() {
+fn reports_what_to_do_about_documents_that_cannot_be_folded() {
     for (text, what) in [
         (&b"FLR\0\0\x02"[..], "jfrconv -o collapsed"),
         (b"{\"version\":1.2,\"mode\":\"cpu\",\"interval\":1,\"samples\":3,\"frames\":{}}", "raw: true"),
@@ -194,7 +194,7 @@ fn what_cannot_be_folded_gets_a_line_that_says_what_to_do() {
 }
 
 #[test]
-fn a_format_that_finds_nothing_says_so() {
+fn reports_an_input_without_stacks() {
     for (format, text) in
         [("gdb", "a text\n"), ("folded", "# a comment\n"), ("perf-script", "# captured on: today\n"), ("wcp", "x\n")]
     {
@@ -204,7 +204,7 @@ fn a_format_that_finds_nothing_says_so() {
         let strict = run("fg-collapse", ["--strict", "--format", format], text.as_bytes());
         assert_eq!((strict.code(), strict.text().as_str(), &*strict.stderr), (1, "", said), "{format}");
     }
-    // Of two files the one, on however many threads.
+    // One of two files, with any number of threads.
     let folder = support::directory();
     let (full, empty) = (folder.path().join("full"), folder.path().join("empty"));
     std::fs::write(&full, "a;b 1\n".repeat(100_000)).unwrap();
@@ -213,13 +213,13 @@ fn a_format_that_finds_nothing_says_so() {
     let outcome = run("fg-collapse", files, b"").ok();
     assert_eq!(outcome.text(), "a;b 100000\n");
     assert_eq!(outcome.stderr, format!("fg-collapse: {}: no stacks found\n", empty.display()));
-    // What perf script begins with, cut before its first sample: the year is no weight.
+    // The header of perf script, truncated before the first sample: the year is no weight.
     let cut = "# ========\n# captured on    : Sat Nov 21 20:29:43 2026\n# header version : 1\n";
     assert_eq!(run("fg-collapse", [""; 0], cut.as_bytes()).ok().text(), "");
 }
 
-/// A document, the one line that is said of it, and what it adds up to.
-const AMISS: [(&str, &str, &str); 10] = [
+/// Documents with defects, the only message about each, and the folded output.
+const DEFECTIVE: [(&str, &str, &str); 10] = [
     (
         r#"[{"ph":"B","ts":0,"name":"a"},{"ph":"X","ts":1,"name":"b"},{"ph":"X","ts":1,"dur":-5,"name":"b"},
             {"ph":"B","name":"b"},{"ph":"X","ts":"x","dur":9,"name":"b"},{"ph":"E","ts":10,"name":"a"}]"#,
@@ -285,8 +285,8 @@ const AMISS: [(&str, &str, &str); 10] = [
 ];
 
 #[test]
-fn what_is_amiss_in_a_document_is_counted_and_said_in_one_line() {
-    for (text, said, folded) in AMISS {
+fn counts_defects_of_a_document_in_one_line() {
+    for (text, said, folded) in DEFECTIVE {
         let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
         assert_eq!(
             (outcome.text().as_str(), outcome.stderr),
@@ -299,7 +299,7 @@ fn what_is_amiss_in_a_document_is_counted_and_said_in_one_line() {
 }
 
 #[test]
-fn of_several_values_one_is_chosen_by_name() {
+fn selects_one_of_several_values_by_name() {
     let pprof = support::data("collapse/formats/pprof.pb");
     assert_refused(&std::fs::read(&pprof).unwrap().repeat(2), "several pprof profiles in one file");
     for option in ["--event=samples", "--sample-type=samples", "--event=samples/count"] {
@@ -312,7 +312,7 @@ fn of_several_values_one_is_chosen_by_name() {
 }
 
 #[test]
-fn the_order_of_samples_is_kept_where_that_is_asked_for() {
+fn in_order_keeps_the_order_of_samples() {
     let text = r#"{"shared":{"frames":[{"name":"b"},{"name":"a"}]},"profiles":[{"type":"sampled","unit":"none",
         "samples":[[0],[1],[1],[0]],"weights":[1,2,3,4]}]}"#;
     let folded = run("fg-collapse", ["--in-order"], text.as_bytes()).ok().text();
@@ -324,7 +324,7 @@ const SCRIPT: &str = "function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 
     keep(100000); fib(34)\n";
 
 #[test]
-fn what_node_writes_is_read_and_adds_up() {
+fn folds_profiles_of_node_with_their_totals() {
     if !require("node") {
         return;
     }

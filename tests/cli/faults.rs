@@ -1,4 +1,4 @@
-//! `fg-collapse`: inputs that are cut, that contradict themselves, or that are easily taken for something else.
+//! fg-collapse: inputs that are truncated, that contradict themselves, or that resemble another format.
 
 use crate::support::{self, command, run, run_command};
 
@@ -6,9 +6,9 @@ fn fold(text: &[u8]) -> support::Outcome {
     run("fg-collapse", [""; 0], text)
 }
 
-/// Asserts what is folded, and the only thing that is said.
+/// Asserts the folded output and the only message, or that there is none if `message` is empty.
 #[track_caller]
-fn assert_said(text: &str, folded: &str, said: &str) {
+fn assert_folded(text: &str, folded: &str, said: &str) {
     let outcome = fold(text.as_bytes()).ok();
     assert_eq!(outcome.text(), folded, "{outcome:?}");
     let lines = outcome.stderr.lines().count();
@@ -16,7 +16,7 @@ fn assert_said(text: &str, folded: &str, said: &str) {
 }
 
 #[test]
-fn what_ends_within_something_is_said_to_be_cut() {
+fn reports_truncated_inputs() {
     let xml = "<?xml version=\"1.0\"?><trace-query-result><row><weight id=\"1\">5</weight><backtrace id=\"2\">\
         <frame id=\"3\" name=\"f\"/></backtrace></row>";
     for (text, folded, end) in [
@@ -39,18 +39,18 @@ fn what_ends_within_something_is_said_to_be_cut() {
         ),
         (xml, "f 5\n", "</trace-query-result>"),
     ] {
-        assert_said(text, folded, &format!("cut short: the input ends before {end}"));
+        assert_folded(text, folded, &format!("cut short: the input ends before {end}"));
         let strict = run("fg-collapse", ["--strict"], text.as_bytes());
         assert_eq!((strict.code(), strict.stderr.lines().count()), (1, 1), "{strict:?}");
     }
-    // Who streams trace events never ends the array.
-    assert_said("[{\"ph\":\"X\",\"ts\":0,\"dur\":3,\"name\":\"f\"},\n", "f 3\n", "");
-    assert_said("@ e [5 samples]\n\n60.0%  [3]  f\n", "f 3\n", "2 of the event's samples are not in the input");
-    assert_said("events: Ir\nfn=f\n1 5\ntotals: 7\n", "f 5\n", "cost 5 together, and its totals say 7");
+    // Programs that stream trace events never close the array.
+    assert_folded("[{\"ph\":\"X\",\"ts\":0,\"dur\":3,\"name\":\"f\"},\n", "f 3\n", "");
+    assert_folded("@ e [5 samples]\n\n60.0%  [3]  f\n", "f 3\n", "2 of the event's samples are not in the input");
+    assert_folded("events: Ir\nfn=f\n1 5\ntotals: 7\n", "f 5\n", "cost 5 together, and its totals say 7");
 }
 
 #[test]
-fn inputs_of_different_units_are_added_with_one_line() {
+fn warns_once_about_inputs_of_different_units() {
     let folder = support::directory();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -68,7 +68,7 @@ fn inputs_of_different_units_are_added_with_one_line() {
 }
 
 #[test]
-fn what_looks_like_another_format_is_told_from_it() {
+fn distinguishes_similar_formats() {
     let probe =
         |stack: &str| format!("CPU     ID                    FUNCTION:NAME\n  2  81201   :tick-1s\n\n{stack}\n");
     let ticks = [probe("  a`f+0x1\n  3\n"), probe("  key\n  a`g+0x1\n  4\n")].concat();
@@ -89,7 +89,7 @@ fn what_looks_like_another_format_is_told_from_it() {
         ("42\n#3 \"pool-1\" RUNNABLE 2026\n    at java.base/a.B.c(B.java:1)\n\n", "pool;a.B.c 1\n"),
         ("goroutine profile: total 4\n3 @ 0x1\n#\t0x1\tf+0x1\t/a.go:1\n\n1 @ 0x2\n", "[unknown] 1\nf 3\n"),
     ] {
-        assert_said(text, folded, "");
+        assert_folded(text, folded, "");
     }
     let people = "TRACE START [x]\n    0.0002     393328   -> {main}() /w.php:0\n";
     let outcome = fold(people.as_bytes());
@@ -98,12 +98,12 @@ fn what_looks_like_another_format_is_told_from_it() {
 }
 
 #[test]
-fn what_is_lost_or_nonsense_is_said() {
+fn reports_implausible_contents() {
     let nameless = "{\"$schema\":\"x\",\"shared\":{\"frames\":[{\"name\":\"\"}]},\"profiles\":[{\"type\":\"sampled\",\
         \"unit\":\"none\",\"samples\":[[0]],\"weights\":[3]}]}";
-    assert_said(nameless, "[unknown] 3\n", "");
+    assert_folded(nameless, "[unknown] 3\n", "");
     let map = "{\"type\": \"map\", \"data\": {\"@\": {\"\": 7, \"\\n    f+1\\n    main+2\\n\": 3}}}\n";
-    assert_said(map, "[unknown] 7\nmain;f 3\n", "");
+    assert_folded(map, "[unknown] 7\nmain;f 3\n", "");
     let small = fold(b"a;b 0.0000001\nc 1\nd 0.0000000\n").ok();
     assert_eq!(small.text(), "c 1\nd 0\n");
     assert!(
@@ -116,35 +116,35 @@ fn what_is_lost_or_nonsense_is_said() {
     assert!(outcome.stderr.contains("calls that are their own callers"), "{outcome:?}");
     let entities = "<?xml version=\"1.0\"?><!DOCTYPE t [<!ENTITY e \"boom\">]><trace-query-result><row>\
         <weight id=\"1\">5</weight><backtrace id=\"2\"><frame id=\"3\" name=\"&e;\"/></backtrace></row></trace-query-result>";
-    assert_said(entities, "&e: 5\n", "it defines entities, which are not replaced");
+    assert_folded(entities, "&e: 5\n", "it defines entities, which are not replaced");
 }
 
 #[test]
-fn the_versions_of_libraries_symbols_are_no_part_of_names() {
+fn removes_symbol_versions_from_names() {
     let gdb = "#0  memcpy@@GLIBC_2.14 () from /lib/libc.so.6\n#1  f@plt () at a.c:1\n#2  g@GLIBC_2.2.5 () at a.c:1\n";
-    assert_said(gdb, "g;f@plt;memcpy 1\n", "");
+    assert_folded(gdb, "g;f@plt;memcpy 1\n", "");
     let verbatim = run("fg-collapse", ["--no-tidy"], gdb.as_bytes()).ok().text();
     assert_eq!(verbatim, "g@GLIBC_2.2.5;f@plt;memcpy@@GLIBC_2.14 1\n");
 }
 
-/// The share of a row that perf left out of its stacks, as too small, is the function's; rounding is nothing.
+/// perf report leaves out stacks with small shares. What they lack of a row is the function's own. Rounding errors are ignored.
 #[test]
-fn what_perf_report_counts_is_kept() {
+fn keeps_the_totals_of_perf_report() {
     let report = |samples: &str, stacks: &str| {
         format!(
             "# Samples: {samples}  of event 'cycles'\n# Event count (approx.): 1000000\n#\n# Overhead  Symbol\n{stacks}"
         )
     };
     let counts = "    75.00%  [.] f\n70 f;main\n    25.00%  [.] g\n20 g;main\n5 g\n";
-    assert_said(&report("100", counts), "f 5\ng 5\nmain;f 70\nmain;g 20\n", "");
+    assert_folded(&report("100", counts), "f 5\ng 5\nmain;f 70\nmain;g 20\n", "");
     let periods = "    66.67%  [.] f\n666660 main;f\n    33.33%  [.] g\n333340 main;g\n";
-    assert_said(&report("3", periods), "main;f 666660\nmain;g 333340\n", "");
-    // Of more than a thousand samples perf rounds the number: what has no stacks is estimated from what has some.
-    assert_said(&report("2K", "    90.00%  [.] f\n1800 f;main\n    10.00%  [.] g\n"), "g 200\nmain;f 1800\n", "");
+    assert_folded(&report("3", periods), "main;f 666660\nmain;g 333340\n", "");
+    // perf rounds numbers above a thousand: rows without stacks are estimated from rows with stacks.
+    assert_folded(&report("2K", "    90.00%  [.] f\n1800 f;main\n    10.00%  [.] g\n"), "g 200\nmain;f 1800\n", "");
 }
 
-/// What each function costs itself, whatever the graph.
-fn own(folded: &str, leaf: &str) -> u64 {
+/// Returns the self cost of a function.
+fn self_cost(folded: &str, leaf: &str) -> u64 {
     let lines = folded.lines().filter_map(|line| line.rsplit_once(' '));
     lines
         .filter(|(stack, _)| stack.rsplit(';').next() == Some(leaf))
@@ -153,15 +153,15 @@ fn own(folded: &str, leaf: &str) -> u64 {
 }
 
 #[test]
-fn in_callgrinds_graph_each_function_keeps_what_it_costs_itself() {
+fn keeps_self_costs_of_a_callgrind_graph() {
     let cycle = "events: Ir\nfl=a.c\nfn=main\n1 10\ncfn=even\ncalls=1 1\n1 90\n\nfn=even\n1 7\ncfn=odd\ncalls=5 1\n1 80\n\n\
         fn=odd\n1 70\ncfn=even\ncalls=4 1\n1 60\ncfn=leaf\ncalls=1 1\n1 13\n\nfn=leaf\n1 13\ntotals: 100\n";
     let folded = fold(cycle.as_bytes()).ok().text();
     for (function, cost) in [("main", 10), ("even", 7), ("odd", 70), ("leaf", 13)] {
-        assert_eq!(own(&folded, function), cost, "{function}: {folded}");
+        assert_eq!(self_cost(&folded, function), cost, "{function}: {folded}");
     }
     assert!(folded.lines().all(|line| line.starts_with("main")), "{folded}");
-    // Two functions of one name, in two files and in two objects: neither calls what the other does.
+    // Two functions with one name, in two files and two objects, with different callees.
     let twins = "events: Ir\nob=app\nfl=a.c\nfn=main\n1 1\ncfn=run\ncalls=1 1\n1 30\ncob=lib\ncfi=b.c\ncfn=run\ncalls=1 1\n\
         1 500\n\nfn=run\n1 10\ncfn=x\ncalls=1 1\n1 20\n\nfn=x\n1 20\n\nob=lib\nfl=b.c\nfn=run\n1 100\ncfn=y\ncalls=1 1\n1 400\n\n\
         fn=y\n1 400\ntotals: 531\n";
@@ -179,7 +179,7 @@ const PROGRAM: &str = "#include <stdlib.h>\nvolatile long s;\nstatic long help(i
     qsort(v, 200, 4, cmp); return (even(30) + odd(21) + fib(12)) == 0; }\n";
 
 #[test]
-fn callgrind_agrees_with_its_own_annotation() {
+fn agrees_with_callgrind_annotate() {
     if !support::require("valgrind") || !support::require("gcc") {
         return;
     }
@@ -208,7 +208,7 @@ fn callgrind_agrees_with_its_own_annotation() {
                 cost.replace(',', "").parse::<u64>().unwrap();
         }
         for (function, cost) in costs {
-            assert_eq!(own(&folded, function), cost, "{option}: {function}");
+            assert_eq!(self_cost(&folded, function), cost, "{option}: {function}");
             listed += cost;
         }
         let sum: u64 = folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();

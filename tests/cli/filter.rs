@@ -1,4 +1,4 @@
-//! fg-filter: which stacks are kept.
+//! fg-filter: its verbs and their order.
 
 use crate::support::{assert_golden, data, run};
 
@@ -9,26 +9,26 @@ fn filter(options: &[&str]) -> String {
 }
 
 #[test]
-fn focus_keeps_a_stack_with_a_match_anywhere_unchanged() {
+fn focus_keeps_stacks_with_a_match() {
     assert_eq!(filter(&["--focus", "C"]), "main;A;B;C;B;D 5\nother;C 1\n");
     assert_eq!(filter(&["--focus=^main$"]), "main;A;B;C;B;D 5\nmain;A;E 2\n");
     assert_eq!(filter(&["--focus", "^ain"]), "");
 }
 
 #[test]
-fn ignore_drops_a_stack_with_a_match_and_beats_focus() {
+fn ignore_drops_stacks_with_a_match_and_overrides_focus() {
     assert_eq!(filter(&["--ignore", "C"]), "main;A;E 2\nother;F 4\n");
     assert_eq!(filter(&["--focus", "main", "--ignore", "C"]), "main;A;E 2\n");
     assert_eq!(filter(&["--focus", "C", "--ignore", "C"]), "");
 }
 
 #[test]
-fn without_a_verb_it_is_a_merge() {
+fn merges_stacks_without_verbs() {
     assert_eq!(filter(&[]), "main;A;B;C;B;D 5\nmain;A;E 2\nother;C 1\nother;F 4\n");
 }
 
 #[test]
-fn kept_and_dropped_weights_are_said_and_add_up() {
+fn verbose_reports_kept_and_dropped_weights() {
     let said = run("fg-filter", ["-v", "--focus", "C"], EXAMPLE).ok().stderr;
     assert!(said.contains("kept 6 + dropped 6 = 12"), "{said}");
     let said = run("fg-filter", ["-v", "--ignore", "b"], b"a 1 2\na;b 3 4\n").ok().stderr;
@@ -36,21 +36,21 @@ fn kept_and_dropped_weights_are_said_and_add_up() {
 }
 
 #[test]
-fn a_pattern_that_matches_nothing_is_said() {
+fn reports_a_pattern_without_matches() {
     let said = run("fg-filter", ["--focus", "main", "--ignore", "Zebra"], EXAMPLE).ok().stderr;
     assert!(said.contains("--ignore Zebra: matches no frame"), "{said}");
     assert!(!said.contains("--focus"), "{said}");
 }
 
 #[test]
-fn a_pattern_sees_bytes_and_suffixes() {
+fn patterns_match_bytes_and_suffixes() {
     let odd = b"a;b\xff_[k] 1\na;c 2\n";
     assert_eq!(run("fg-filter", ["--focus", r"_\[k]$"], odd).ok().stdout, b"a;b\xff_[k] 1\n");
     assert_eq!(run("fg-filter", ["--focus", r"(?-u:\xff)"], odd).ok().stdout, b"a;b\xff_[k] 1\n");
 }
 
 #[test]
-fn a_bad_pattern_is_a_wrong_command_line() {
+fn rejects_an_invalid_pattern() {
     let out = run("fg-filter", ["--focus", "("], EXAMPLE);
     assert_eq!((out.code(), out.text().as_str()), (2, ""));
     assert!(out.stderr.contains("--focus"), "{}", out.stderr);
@@ -58,18 +58,18 @@ fn a_bad_pattern_is_a_wrong_command_line() {
 }
 
 #[test]
-fn a_differential_profile_stays_one() {
+fn filters_a_comparison() {
     let out = run("fg-filter", ["--ignore".as_ref(), "gone".as_ref(), data("diff/plain.folded").as_os_str()], b"").ok();
     assert_golden("filter/differential.folded", &out.stdout);
 }
 
-/// The worked example of pprof's semantics: one stack that recurs.
-fn worked(options: &[&str]) -> String {
+/// Filters the example of pprof's documentation, a recursive stack.
+fn filter_pprof_example(options: &[&str]) -> String {
     run("fg-filter", options, b"main;A;B;C;B;D 5\n").ok().text()
 }
 
 #[test]
-fn each_verb_does_to_the_worked_example_what_pprof_does() {
+fn verbs_act_like_those_of_pprof() {
     let whole = "main;A;B;C;B;D 5\n";
     for (options, expected) in [
         (&["--focus=C"][..], whole),
@@ -96,18 +96,18 @@ fn each_verb_does_to_the_worked_example_what_pprof_does() {
         (&["--comm=^main$"], whole),
         (&["--comm=A"], ""),
     ] {
-        assert_eq!(worked(options), expected, "{options:?}");
+        assert_eq!(filter_pprof_example(options), expected, "{options:?}");
     }
 }
 
 #[test]
-fn prune_from_does_not_see_arguments() {
+fn prune_from_ignores_arguments() {
     let out = run("fg-filter", ["--prune-from=Arg|two"], b"main;one(Arg);three 1\nmain;two(int);three 2\n").ok();
     assert_eq!(out.text(), "main;one(Arg);three 1\nmain;two(int) 2\n");
 }
 
 #[test]
-fn names_are_changed_before_anything_is_judged() {
+fn renames_before_all_other_verbs() {
     let kernel = b"sh-1/2;read_[k];f<int>_[k] 1\nsh-1/3;read_[k];f<char>_[k] 2\n";
     for (options, expected) in [
         (&["--strip-suffix"][..], "sh-1/2;read;f<int> 1\nsh-1/3;read;f<char> 2\n"),
@@ -121,14 +121,14 @@ fn names_are_changed_before_anything_is_judged() {
 }
 
 #[test]
-fn what_says_nothing_is_taken_out() {
+fn drops_unknown_frames_and_delimiters() {
     let out =
         run("fg-filter", ["--drop-unknown", "--no-delimiters"], b"a;-;[unknown];b;--;[unknown]_[k] 1\n[unknown] 2\n");
     assert_eq!(out.ok().text(), "a;b 1\n");
 }
 
 #[test]
-fn light_stacks_are_dropped_and_the_heaviest_kept() {
+fn keeps_the_heaviest_stacks() {
     let stacks = b"a 1\nb 10\nc 5\nd 5\ne 29\n";
     let kept = |options: &[&str]| run("fg-filter", options, stacks).ok().text();
     assert_eq!(kept(&["--min", "5"]), "b 10\nc 5\nd 5\ne 29\n");

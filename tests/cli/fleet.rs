@@ -1,10 +1,10 @@
-//! The merge of a fleet's profiles: all of it but Spark, which hands files out and brings results together.
+//! The merge of a fleet's profiles in scripts/fleet, without Spark, which distributes files and collects results.
 
 use std::path::Path;
 
 use crate::support::{command, directory, require, run_command, tool};
 
-/// What Spark does: two files a task, and all that the tasks made of one group for another.
+/// Stands in for Spark: two files for each task, and another task for the results of a group.
 const SPARK: &str = r#"
 import sys, zlib, merge
 collapse, labels, *files = sys.argv[1:]
@@ -20,7 +20,7 @@ for group in sorted(groups, key=str):
         print("left out" if is_left_out else "said", note)
 "#;
 
-/// Merges files of a folder by labels, and says what came of it.
+/// Merges files of a directory by labels and returns the report.
 fn merged(folder: &Path, labels: &str, files: &[&str]) -> String {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/fleet");
     let mut python = command("python3");
@@ -36,6 +36,7 @@ fn merged(folder: &Path, labels: &str, files: &[&str]) -> String {
     .text()
 }
 
+/// Writes files and returns their paths.
 fn put(folder: &Path, files: &[(&'static str, &[u8])]) -> Vec<&'static str> {
     for (path, content) in files {
         let path = folder.join(path);
@@ -46,7 +47,7 @@ fn put(folder: &Path, files: &[(&'static str, &[u8])]) -> Vec<&'static str> {
 }
 
 #[test]
-fn groups_are_merged_by_the_names_of_folders_as_they_are() {
+fn merges_groups_by_directory_names() {
     if !require("python3") {
         return;
     }
@@ -69,7 +70,7 @@ fn groups_are_merged_by_the_names_of_folders_as_they_are() {
 }
 
 #[test]
-fn what_cannot_be_merged_is_left_out_and_said() {
+fn leaves_out_and_reports_files_that_cannot_be_merged() {
     if !require("python3") {
         return;
     }

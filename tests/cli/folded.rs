@@ -1,15 +1,15 @@
-//! The folded format through real pipes.
+//! The folded format, through real pipes.
 
 use crate::support::{command, directory, run, run_command, tool};
 
 #[test]
-fn equal_stacks_are_merged_and_sorted() {
+fn merges_and_sorts_equal_stacks() {
     let merged = run("fg-collapse", [""; 0], b"main;b 1\nmain;a 2.5\r\nmain;b 3\n").ok();
     assert_eq!(merged.text(), "main;a 2.5\nmain;b 4\n");
 }
 
 #[test]
-fn long_first_lines_and_zeros_in_names_are_folded_text_too() {
+fn accepts_long_lines_and_null_bytes_in_names() {
     for name in ["x".repeat(400_000), "a\0b".to_owned()] {
         let line = format!("main;{name} 1\n");
         assert_eq!(run("fg-collapse", [""; 0], line.as_bytes()).ok().text(), line);
@@ -17,7 +17,7 @@ fn long_first_lines_and_zeros_in_names_are_folded_text_too() {
 }
 
 #[test]
-fn plain_and_differential_stacks_do_not_mix() {
+fn rejects_a_mixture_of_profiles_and_comparisons() {
     let folder = directory();
     for (name, text) in [
         ("plain", "main;a 1\nmain;b 2\n"),
@@ -60,7 +60,7 @@ fn plain_and_differential_stacks_do_not_mix() {
 }
 
 #[test]
-fn what_others_write_before_their_stacks_is_none_wherever_it_is_read_from() {
+fn skips_comments_of_other_tools() {
     let text = "# captured on    : Thu Nov 19 22:10:03 2026\n# interval: 100\n# foo;bar 3\na 1\nb 1\n";
     let folder = directory();
     let file = folder.path().join("sorted");
@@ -71,7 +71,7 @@ fn what_others_write_before_their_stacks_is_none_wherever_it_is_read_from() {
 }
 
 #[test]
-fn more_files_than_may_be_open_are_merged() {
+fn merges_more_files_than_may_be_open() {
     let folder = directory();
     for number in 100..160 {
         std::fs::write(folder.path().join(number.to_string()), format!("a;b{number} 1\n")).unwrap();
@@ -84,7 +84,7 @@ fn more_files_than_may_be_open_are_merged() {
 }
 
 #[test]
-fn two_weights_have_no_order_of_their_own() {
+fn rejects_comparisons_with_in_order() {
     let outcome = run("fg-collapse", ["--in-order"], b"b 1 2\na 2 3\n");
     assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{outcome:?}");
     assert!(outcome.stderr.contains("--in-order takes stacks of one weight"), "{outcome:?}");

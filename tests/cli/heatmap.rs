@@ -1,4 +1,4 @@
-//! fg-heatmap: what goes into the page, and what does not.
+//! fg-heatmap: the page as text. Tests in a browser are in tests/browser.
 
 use crate::support::{Outcome, run};
 
@@ -14,7 +14,7 @@ fn recording(samples: u32) -> String {
 }
 
 #[test]
-fn the_page_does_not_depend_on_the_threads_or_the_order() {
+fn output_does_not_depend_on_threads_or_order() {
     let text = recording(60_000);
     let reference = heatmap(&["-n1"], &text).ok().stdout;
     for threads in ["-n2", "-n5"] {
@@ -27,7 +27,7 @@ fn the_page_does_not_depend_on_the_threads_or_the_order() {
 }
 
 #[test]
-fn what_has_no_place_on_the_map_is_said() {
+fn reports_samples_without_a_time() {
     let untimed = "c 1 cycles:\n\t 7f00 f (/x)\n\n";
     for (text, said) in [
         ("main 1\n".to_owned(), "no sample of the input has a time: perf script text has, and perf.data"),
@@ -48,7 +48,7 @@ fn what_has_no_place_on_the_map_is_said() {
 }
 
 #[test]
-fn it_takes_the_samples_that_fg_collapse_takes() {
+fn selects_the_same_samples_as_fg_collapse() {
     let text = recording(20_000);
     for options in [&["--comm", "c3"][..], &["-t", "3"], &["--time", "1,2", "--offset", "0,0.00002"], &["--no-idle"]] {
         let folded = run("fg-collapse", options, text.as_bytes()).ok().text();

@@ -1,18 +1,18 @@
-//! The manual and the completions: as the programs are now, complete, and well-formed.
+//! Man pages and completions: up to date, complete and well-formed.
 
 use std::path::{Path, PathBuf};
 
-use crate::support::{TOOLS, command, directory, is_installed, require, run, run_command};
+use crate::support::{TOOLS, command, directory, is_blessing, is_installed, require, run, run_command};
 
 fn page(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("man").join(name)
 }
 
 #[test]
-fn the_pages_are_what_the_programs_say() {
+fn man_pages_are_up_to_date() {
     for name in TOOLS {
         let (path, made) = (page(&format!("{name}.1")), run(name, ["--generate", "man"], b"").ok().text());
-        if std::env::var_os("FG_BLESS").is_some_and(|value| value == "1") {
+        if is_blessing() {
             std::fs::write(&path, &made).unwrap();
         }
         let committed = std::fs::read_to_string(&path).unwrap_or_default();
@@ -24,7 +24,7 @@ const SECTIONS: [&str; 8] =
     ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "ENVIRONMENT", "EXAMPLES", "SEE ALSO"];
 
 #[test]
-fn the_pages_have_every_option_and_section() {
+fn man_pages_have_every_option_and_section() {
     for name in TOOLS {
         let text = run(name, ["--generate", "man"], b"").ok().text().replace("\\-", "-");
         for option in options(name) {
@@ -37,7 +37,7 @@ fn the_pages_have_every_option_and_section() {
     }
 }
 
-/// The long options in `--help`, by the lines that begin with them.
+/// Returns the long options of `--help`, from lines that begin with an option.
 fn options(name: &str) -> Vec<String> {
     let help = run(name, ["--help"], b"").ok().text();
     let starts = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
@@ -52,7 +52,7 @@ fn options(name: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_pages_are_well_formed() {
+fn man_pages_are_well_formed() {
     if !require("mandoc") {
         return;
     }
@@ -67,7 +67,7 @@ fn the_pages_are_well_formed() {
 }
 
 #[test]
-fn the_formats_examples_are_what_writers_write() {
+fn examples_of_the_format_are_canonical() {
     let page = std::fs::read_to_string(page("fg-folded.5")).unwrap();
     let blocks = page.split(".nf\n").skip(1).map(|rest| rest.split(".fi\n").next().unwrap());
     let profiles = blocks.filter(|text| text.lines().all(|line| line.ends_with(|end: char| end.is_ascii_digit())));
@@ -80,7 +80,7 @@ fn the_formats_examples_are_what_writers_write() {
 }
 
 #[test]
-fn completions_are_scripts_of_their_shell_and_offer_every_option() {
+fn completions_are_valid_and_have_every_option() {
     let folder = directory();
     for (kind, shell, check) in
         [("complete-bash", "bash", "-n"), ("complete-zsh", "zsh", "-n"), ("complete-fish", "fish", "-n")]
@@ -89,7 +89,7 @@ fn completions_are_scripts_of_their_shell_and_offer_every_option() {
         for name in TOOLS {
             let script = run(name, ["--generate", kind], b"").ok().text();
             for option in options(name) {
-                // fish has them without their dashes.
+                // fish names options without dashes.
                 let option = if shell == "fish" { option.replace("--", "-l ") } else { option };
                 assert!(script.contains(&option), "{shell} {name} lacks {option}");
             }
@@ -105,7 +105,7 @@ fn completions_are_scripts_of_their_shell_and_offer_every_option() {
 }
 
 #[test]
-fn bash_completes() {
+fn completes_in_bash() {
     if !require("bash") {
         return;
     }

@@ -1,4 +1,4 @@
-//! `fg-pprof`: what it writes is what `go tool pprof` reads, and folds back to what it was made from.
+//! fg-pprof: `go tool pprof` reads its output, and fg-collapse folds it back to the input.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,26 +8,28 @@ use crate::support::{self, Outcome, command, directory, require, run, run_comman
 const PROFILE: &str = "main 2\nmain;parse_[i] 3\nmain;parse_[i];read_[k] 12\nmain;write 5\n";
 const COMPARISON: &str = "main 2 0\nmain;parse 3 4\nmain;parse;read 0 12\nmain;write 5 5\n";
 
-fn made(options: &[&str], folded: &[u8]) -> Vec<u8> {
+/// Converts a folded profile to pprof.
+fn convert(options: &[&str], folded: &[u8]) -> Vec<u8> {
     run("fg-pprof", options, folded).ok().stdout
 }
 
-fn unpacked(bytes: &[u8]) -> Vec<u8> {
+/// Decompresses gzip data.
+fn gunzip(bytes: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
     std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(bytes), &mut text).unwrap();
     text
 }
 
-/// What comes back is what fg-collapse makes of the same text without the way through pprof.
+/// Asserts that fg-collapse makes the same of a text and of its conversion to pprof.
 #[track_caller]
-fn assert_round_trip(what: &str, options: &[&str], folded: &[u8]) {
+fn assert_round_trip(name: &str, options: &[&str], folded: &[u8]) {
     let direct = run("fg-collapse", ["-q", "--format=folded"], folded).ok().stdout;
-    let back = run("fg-collapse", ["-q"], &made(options, folded)).ok();
-    assert!(!direct.is_empty() && back.stdout == direct, "{what}: {:?}", back.text());
+    let back = run("fg-collapse", ["-q"], &convert(options, folded)).ok();
+    assert!(!direct.is_empty() && back.stdout == direct, "{name}: {:?}", back.text());
 }
 
 #[test]
-fn the_round_trip_is_the_identity() {
+fn round_trips_are_the_identity() {
     assert_round_trip("suffixes", &[], PROFILE.as_bytes());
     assert_round_trip("a comparison", &[], COMPARISON.as_bytes());
     assert_round_trip("all new", &[], b"a;b 0 1\nc 0 2\n");
@@ -42,7 +44,7 @@ fn the_round_trip_is_the_identity() {
 }
 
 #[test]
-fn every_folded_file_of_the_corpus_comes_back() {
+fn round_trips_every_folded_file_of_the_corpus() {
     let Some(corpus) = support::corpus(".") else { return };
     let mut count = 0;
     for folder in
@@ -51,7 +53,7 @@ fn every_folded_file_of_the_corpus_comes_back() {
         for file in files(&corpus.join(folder)) {
             let direct = run("fg-collapse", ["-q".as_ref(), "--format=folded".as_ref(), file.as_os_str()], b"");
             let named = file.to_string_lossy();
-            // Folded text, also with what is Austin's own, of which something is left.
+            // Only folded text, of which at least one stack is accepted.
             if named.contains("perf-script") || direct.code() != 0 || direct.stdout.is_empty() {
                 continue;
             }
@@ -75,19 +77,19 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn the_same_profile_is_the_same_bytes_and_time_is_told_on_request() {
+fn output_is_deterministic_and_has_a_time_on_request() {
     let mut lines: Vec<&str> = PROFILE.lines().collect();
-    let once = made(&[], PROFILE.as_bytes());
+    let once = convert(&[], PROFILE.as_bytes());
     lines.reverse();
-    assert_eq!(made(&[], lines.join("\n").as_bytes()), once);
-    assert_eq!(once[4..8], [0; 4], "no time in the gzip header");
-    assert_ne!(made(&["--time=1700000000"], PROFILE.as_bytes()), once);
+    assert_eq!(convert(&[], lines.join("\n").as_bytes()), once);
+    assert_eq!(once[4..8], [0; 4], "the gzip header has no time");
+    assert_ne!(convert(&["--time=1700000000"], PROFILE.as_bytes()), once);
     let wrong = run("fg-pprof", ["--time=soon"], b"");
     assert_eq!(wrong.code(), 2, "{wrong:?}");
 }
 
 #[test]
-fn a_sum_that_does_not_fit_is_said() {
+fn reports_a_total_that_overflows() {
     let large = format!("a {}\nb 1\n", i64::MAX);
     for (text, unit) in [(large.as_str(), "count"), ("a 9223372036854775807\nb 0.5\n", "count/10")] {
         let outcome = run("fg-pprof", [""; 0], text.as_bytes());
@@ -97,17 +99,17 @@ fn a_sum_that_does_not_fit_is_said() {
 }
 
 #[test]
-fn a_comparison_does_not_add_to_a_profile() {
+fn rejects_a_mixture_of_profiles_and_comparisons() {
     let folder = directory();
     std::fs::write(folder.path().join("a"), PROFILE).unwrap();
-    std::fs::write(folder.path().join("b"), made(&[], COMPARISON.as_bytes())).unwrap();
+    std::fs::write(folder.path().join("b"), convert(&[], COMPARISON.as_bytes())).unwrap();
     let outcome = run("fg-collapse", ["a", "b"].map(|name| folder.path().join(name)), b"");
     assert_eq!((outcome.code(), outcome.text().lines().count()), (1, 4), "{outcome:?}");
     assert!(outcome.stderr.contains("negative values"), "{outcome:?}");
 }
 
-/// `go tool pprof` on a profile.
-fn pprof(options: &[&str], profile: &[u8]) -> Outcome {
+/// Runs `go tool pprof` on a profile.
+fn go_pprof(options: &[&str], profile: &[u8]) -> Outcome {
     let folder = directory();
     let file = folder.path().join("profile.pb.gz");
     std::fs::write(&file, profile).unwrap();
@@ -117,8 +119,8 @@ fn pprof(options: &[&str], profile: &[u8]) -> Outcome {
     run_command(command, b"").ok()
 }
 
-/// Of each function its self and its inclusive weight, as `go tool pprof -top` says.
-fn top(text: &str) -> BTreeMap<String, (i64, i64)> {
+/// Parses self and inclusive weight of each function from the output of `go tool pprof -top`.
+fn parse_top(text: &str) -> BTreeMap<String, (i64, i64)> {
     let rows = text.lines().skip_while(|line| !line.trim_start().starts_with("flat ")).skip(1);
     rows.map(|row| {
         let words: Vec<&str> = row.split_whitespace().collect();
@@ -127,8 +129,8 @@ fn top(text: &str) -> BTreeMap<String, (i64, i64)> {
     .collect()
 }
 
-/// The same, as fg-csv says.
-fn table(folded: &[u8], columns: [usize; 2]) -> BTreeMap<String, (i64, i64)> {
+/// Returns the same from two columns of fg-csv.
+fn csv_table(folded: &[u8], columns: [usize; 2]) -> BTreeMap<String, (i64, i64)> {
     let text = run("fg-csv", ["--tsv"], folded).ok().text();
     let number = |row: &[&str], column: usize| row[columns[column]].parse().unwrap();
     let rows = text.lines().skip(1).map(|line| line.split('\t').collect::<Vec<_>>());
@@ -138,26 +140,26 @@ fn table(folded: &[u8], columns: [usize; 2]) -> BTreeMap<String, (i64, i64)> {
 const SHOW_ALL: [&str; 3] = ["-nodefraction=0", "-edgefraction=0", "-nodecount=100000"];
 
 #[test]
-fn go_tool_pprof_shows_what_fg_csv_does() {
+fn go_tool_pprof_agrees_with_fg_csv() {
     if !require("go") {
         return;
     }
     let inlined = support::data("collapse/inlined.truth.folded.gz");
     let recorded = run("fg-collapse", [inlined.as_os_str()], b"").ok().stdout;
     for folded in [PROFILE.as_bytes(), &recorded] {
-        let profile = made(&["--type=hits", "--unit=count"], folded);
-        let shown = pprof(&[&["-top"], &SHOW_ALL[..]].concat(), &profile).text();
+        let profile = convert(&["--type=hits", "--unit=count"], folded);
+        let shown = go_pprof(&[&["-top"], &SHOW_ALL[..]].concat(), &profile).text();
         assert!(shown.starts_with("Type: hits\n"), "{shown}");
-        assert_eq!(top(&shown), table(folded, [1, 3]));
+        assert_eq!(parse_top(&shown), csv_table(folded, [1, 3]));
     }
 }
 
 #[test]
-fn go_tool_pprof_shows_every_stack_with_its_weight() {
+fn go_tool_pprof_shows_every_stack() {
     if !require("go") {
         return;
     }
-    let shown = pprof(&["-traces"], &made(&[], PROFILE.as_bytes())).text();
+    let shown = go_pprof(&["-traces"], &convert(&[], PROFILE.as_bytes())).text();
     let mut stacks: Vec<String> = Vec::new();
     for trace in shown.split("-----------+-------------------------------------------------------\n").skip(1) {
         let mut frames: Vec<&str> = trace.lines().map(str::trim).collect();
@@ -171,15 +173,15 @@ fn go_tool_pprof_shows_every_stack_with_its_weight() {
 }
 
 #[test]
-fn go_tool_pprof_shows_a_comparison_as_one() {
+fn go_tool_pprof_shows_a_comparison() {
     if !require("go") {
         return;
     }
-    let shown = pprof(&[&["-top"], &SHOW_ALL[..]].concat(), &made(&[], COMPARISON.as_bytes())).text();
-    assert!(shown.contains("of 10 total"), "shares are of what was before: {shown}");
+    let shown = go_pprof(&[&["-top"], &SHOW_ALL[..]].concat(), &convert(&[], COMPARISON.as_bytes())).text();
+    assert!(shown.contains("of 10 total"), "shares are relative to the total before: {shown}");
     let expected = [("main", (-2, 11)), ("parse", (1, 13)), ("read", (12, 12))];
     let changed = expected.into_iter().map(|(name, weights)| (name.to_owned(), weights));
-    assert_eq!(top(&shown), changed.collect());
+    assert_eq!(parse_top(&shown), changed.collect());
 }
 
 #[test]
@@ -188,16 +190,16 @@ fn go_tool_pprof_shows_units_time_and_comments() {
         return;
     }
     let options = ["--type=delay", "--unit=seconds", "--time=1700000000", "--comment=by hand", "--comment=twice"];
-    let profile = made(&options, b"main;wait 1.5\nmain 0.25\n");
-    let top = pprof(&["-top"], &profile).text();
+    let profile = convert(&options, b"main;wait 1.5\nmain 0.25\n");
+    let top = go_pprof(&["-top"], &profile).text();
     assert!(top.contains("Type: delay\nTime: Nov 14, 2023") && top.contains("1750ms"), "{top}");
-    let comments = pprof(&["-comments"], &profile).text();
+    let comments = go_pprof(&["-comments"], &profile).text();
     assert!(comments.contains("by hand\ntwice\n"), "{comments}");
-    assert!(unpacked(&profile).windows(12).any(|window| window == b"milliseconds"));
+    assert!(gunzip(&profile).windows(12).any(|window| window == b"milliseconds"));
 }
 
 #[test]
-fn what_was_counted_has_a_name() {
+fn rejects_an_empty_unit_or_type() {
     for option in ["--unit", "--type"] {
         for name in ["", " "] {
             let outcome = run("fg-pprof", [option, name], b"a 1\n");

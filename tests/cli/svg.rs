@@ -1,12 +1,12 @@
-//! Flame graphs as text: what other programs read in them.
+//! fg-svg: the SVG as text. Tests in a browser are in tests/browser.
 
 use crate::support::{assert_golden, command, directory, run, run_command, tool};
 
 const STACKS: &[u8] =
     b"main;parse;read_[k] 30\nmain;f (int);g 1200\nmain;f (int).cold;x 1\nmain;f (int);h 40\n[off-cpu] 9.6\n";
 
-/// The titles of the frames, as scrapers find them: name, count, unit, share, change.
-fn titles(svg: &str) -> Vec<(String, String, String, String, Option<String>)> {
+/// Parses the titles of frames as scrapers do: name, count, unit, share, change.
+fn parse_titles(svg: &str) -> Vec<(String, String, String, String, Option<String>)> {
     let document = roxmltree::Document::parse(svg).unwrap();
     let frames = document.descendants().find(|node| node.attribute("id") == Some("frames")).unwrap();
     let title = regex::Regex::new(r"^(.*) \(([\d,]+) (.+?), ([\d.]+)%(?:; ([+-]?[\d.]+)%)?\)$").unwrap();
@@ -15,7 +15,7 @@ fn titles(svg: &str) -> Vec<(String, String, String, String, Option<String>)> {
         .map(|group| {
             let first = group.first_element_child().unwrap();
             assert!(group.has_tag_name("g") && first.has_tag_name("title"));
-            // What nobody can tell from its neighbours is but a stroke.
+            // A frame too narrow to distinguish is drawn as a stroke.
             let shape = first.next_sibling_element().unwrap();
             let width = shape.attribute("width").map(|width| width.parse::<f64>().unwrap());
             assert!(if shape.has_tag_name("rect") { width >= Some(0.4) } else { shape.has_tag_name("path") });
@@ -27,19 +27,20 @@ fn titles(svg: &str) -> Vec<(String, String, String, String, Option<String>)> {
         .collect()
 }
 
-fn shown(svg: &str) -> Vec<String> {
+/// Lists the frames as `NAME COUNT SHARE [CHANGE]`.
+fn list_frames(svg: &str) -> Vec<String> {
     let change = |change: Option<String>| change.map(|change| format!(" {change}")).unwrap_or_default();
-    titles(svg)
+    parse_titles(svg)
         .into_iter()
         .map(|(name, count, _, share, delta)| format!("{name} {count} {share}{}", change(delta)))
         .collect()
 }
 
 #[test]
-fn titles_are_as_scrapers_expect_them() {
+fn titles_have_the_form_that_scrapers_expect() {
     let svg = run("fg-svg", ["--minwidth", "0"], STACKS).ok().text();
     assert_eq!(
-        shown(&svg),
+        list_frames(&svg),
         [
             "all 1,281 100",
             "[off-cpu] 10 0.75",
@@ -59,11 +60,11 @@ fn titles_are_as_scrapers_expect_them() {
 }
 
 #[test]
-fn a_small_picture_is_as_it_was() {
+fn a_small_graph_matches_its_golden_file() {
     let options =
         ["--title", "A & B", "--subtitle", "of a test", "--width", "600", "--notes", "a -- b", "--minwidth", "1"];
     let svg = run("fg-svg", options, STACKS).ok().text();
-    // Style, script and packed profile have tests of their own.
+    // Without style, script and embedded profile, which have tests of their own.
     let (head, rest) = svg.split_once("<style>").unwrap();
     let (_, rest) = rest.split_once("</style>").unwrap();
     let (captions, rest) = rest.split_once("<metadata").unwrap();
@@ -72,13 +73,13 @@ fn a_small_picture_is_as_it_was() {
 }
 
 #[test]
-fn differences_are_those_of_the_whole_subtree() {
+fn a_difference_is_that_of_the_whole_subtree() {
     let svg = run("fg-svg", [""; 0], b"main;f;g 10 30\nmain;f;h 20 10\nmain;i 70 60\n").ok().text();
     let expected =
         ["all 100 100", "main 100 100.00 0.00", "f 40 40.00 +10.00", "g 30 30.00 +20.00", "h 10 10.00 -10.00"];
-    assert_eq!(shown(&svg)[..5], expected);
+    assert_eq!(list_frames(&svg)[..5], expected);
     let negated = run("fg-svg", ["--negate"], b"main;f;g 10 30\nmain;f;h 20 10\nmain;i 70 60\n").ok().text();
-    assert_eq!(shown(&negated)[2], "f 40 40.00 -10.00");
+    assert_eq!(list_frames(&negated)[2], "f 40 40.00 -10.00");
     let fill = |svg: &str, name: &str| {
         let (_, rest) = svg.split_once(&format!("<title>{name} (")).unwrap();
         rest.split_once("fill=\"#").unwrap().1[..6].to_owned()
@@ -89,7 +90,7 @@ fn differences_are_those_of_the_whole_subtree() {
 }
 
 #[test]
-fn the_order_of_the_input_does_not_matter() {
+fn output_does_not_depend_on_the_order_of_the_input() {
     let reversed: Vec<u8> = STACKS.split_inclusive(|byte| *byte == b'\n').rev().flatten().copied().collect();
     for options in [&[""; 0][..], &["--reverse"], &["--inverted", "--colors", "java"]] {
         assert!(run("fg-svg", options, STACKS).ok().stdout == run("fg-svg", options, &reversed).ok().stdout);
@@ -97,14 +98,14 @@ fn the_order_of_the_input_does_not_matter() {
 }
 
 #[test]
-fn options_are_those_of_the_scripts_it_replaces() {
+fn accepts_the_options_of_flamegraph_pl() {
     let (a, b) =
         (run("fg-svg", ["--color", "io", "--inv"], STACKS).ok(), run("fg-svg", ["-c", "io", "-i"], STACKS).ok());
     assert!(a.stdout == b.stdout && a.text().contains(">Icicle Graph<"));
     let reversed = run("fg-svg", ["--reverse", "--minwidth", "0"], STACKS).ok().text();
-    assert!(shown(&reversed).contains(&"read 30 2.34".to_owned()));
+    assert!(list_frames(&reversed).contains(&"read 30 2.34".to_owned()));
     let scaled = run("fg-svg", ["--factor", "0.5", "--countname", "ms", "--total", "2562"], STACKS).ok().text();
-    assert!(titles(&scaled).iter().any(|(name, count, unit, share, _)| {
+    assert!(parse_titles(&scaled).iter().any(|(name, count, unit, share, _)| {
         (name.as_str(), count.as_str(), unit.as_str(), share.as_str()) == ("g", "600", "ms", "46.84")
     }));
     let wrong = run("fg-svg", ["--colors", "nonesuch"], STACKS);
@@ -113,18 +114,18 @@ fn options_are_those_of_the_scripts_it_replaces() {
 }
 
 #[test]
-fn what_is_too_narrow_is_said_with_a_number() {
+fn reports_the_share_of_frames_too_narrow_to_draw() {
     let svg = run("fg-svg", ["--minwidth", "1%"], STACKS).ok().text();
-    assert_eq!(titles(&svg).len(), 7);
+    assert_eq!(parse_titles(&svg).len(), 7);
     assert!(svg.contains(">0.83% in frames narrower than 1%, not drawn</text>"));
     let all = run("fg-svg", ["--minwidth", "0"], STACKS).ok().text();
     assert!(!all.contains("not drawn"));
 }
 
 #[test]
-fn frames_that_nobody_can_tell_apart_are_strokes_with_titles() {
+fn draws_very_narrow_frames_as_strokes_with_titles() {
     let svg = run("fg-svg", ["--width", "1200"], b"a;b 10000\na;c 1\na;d 2\na;e 9\n").ok().text();
-    assert_eq!(shown(&svg)[2..], ["b 10,000 99.88", "c 1 0.01", "d 2 0.02", "e 9 0.09"]);
+    assert_eq!(list_frames(&svg)[2..], ["b 10,000 99.88", "c 1 0.01", "d 2 0.02", "e 9 0.09"]);
     // A pixel is 8.48 samples.
     for (name, shape) in
         [("b", "<rect x=\"10\""), ("c", "<path d=\"M1188.6 "), ("d", "<path d=\"M1188.7 "), ("e", "<rect")]
@@ -135,7 +136,7 @@ fn frames_that_nobody_can_tell_apart_are_strokes_with_titles() {
 }
 
 #[test]
-fn without_stacks_there_is_no_picture() {
+fn fails_without_stacks() {
     let folder = directory();
     let file = folder.path().join("flame.svg");
     let script = b"app 1 1.0: 1 cycles:\n\tffff main (/bin/app)\n\n";
@@ -156,7 +157,7 @@ fn without_stacks_there_is_no_picture() {
 }
 
 #[test]
-fn a_sorted_file_is_drawn_as_a_shuffled_one() {
+fn draws_a_sorted_file_like_a_shuffled_one() {
     let folder = directory();
     let (sorted, shuffled) = (folder.path().join("sorted"), folder.path().join("shuffled"));
     for text in [
@@ -183,7 +184,7 @@ fn a_sorted_file_is_drawn_as_a_shuffled_one() {
 }
 
 #[test]
-fn a_large_file_is_read_in_parts_and_merged() {
+fn reads_a_large_file_in_parallel() {
     const COUNT: usize = 40_000;
     let line =
         |number: usize| format!("main;f{:03};the long name of g{:05} {}\n", number / 500, number / 2, number % 3);
@@ -203,9 +204,9 @@ fn a_large_file_is_read_in_parts_and_merged() {
 }
 
 #[test]
-fn order_that_is_promised_must_be_there() {
+fn rejects_unsorted_input_with_sorted() {
     let drawn = run("fg-svg", ["--sorted"], b"a;b 1\na;c 2\n").ok();
-    assert_eq!(shown(&drawn.text()), shown(&run("fg-svg", [""; 0], b"a;c 2\na;b 1\n").ok().text()));
+    assert_eq!(list_frames(&drawn.text()), list_frames(&run("fg-svg", [""; 0], b"a;c 2\na;b 1\n").ok().text()));
     let broken = run("fg-svg", ["--sorted"], b"a;c 1\na;b 2\n");
     assert_eq!((broken.code(), broken.stdout.len()), (1, 0));
     assert!(broken.stderr.contains("stdin:2: not in the order of fg-collapse"), "{}", broken.stderr);
@@ -215,32 +216,32 @@ fn order_that_is_promised_must_be_there() {
 fn a_flame_chart_keeps_the_order_of_time() {
     let chart = run("fg-svg", ["--flamechart"], b"m;b 1\nm;a 2\nm;a;x 1\nm;b 3\n").ok();
     let expected = ["all 7 100", "m 7 100.00", "b 1 14.29", "a 3 42.86", "x 1 14.29", "b 3 42.86"];
-    assert_eq!(shown(&chart.text()), expected);
+    assert_eq!(list_frames(&chart.text()), expected);
     assert!(chart.text().contains(">Flame Chart<") && chart.stderr.is_empty());
     let sorted = run("fg-svg", ["--flamechart"], b"m;a 2\nm;b 1\n").ok();
     assert!(sorted.stderr.contains("not of time"), "{}", sorted.stderr);
 }
 
 #[test]
-fn stacks_can_be_based_on_a_frame_and_vanished_ones_shown() {
+fn draws_stacks_from_a_base_frame_and_vanished_stacks() {
     let based = run("fg-svg", ["--base", "b", "--base", "c"], b"a;b;x 1\nb 2\na;c;b 4\na;d 8\n").ok().text();
-    assert_eq!(shown(&based), ["all 7 100", "b 3 42.86", "x 1 14.29", "c 4 57.14", "b 4 57.14"]);
+    assert_eq!(list_frames(&based), ["all 7 100", "b 3 42.86", "x 1 14.29", "c 4 57.14", "b 4 57.14"]);
     let vanished = run("fg-svg", ["--elided"], b"a;b 3 0\na;c 2 2\nd 1 0\n").ok().text();
-    assert_eq!(shown(&vanished), ["all 4 100", "a 3 75.00 -75.00", "b 3 75.00 -75.00", "d 1 25.00 -25.00"]);
+    assert_eq!(list_frames(&vanished), ["all 4 100", "a 3 75.00 -75.00", "b 3 75.00 -75.00", "d 1 25.00 -25.00"]);
     assert!(vanished.contains(">vanished</text>") && !vanished.contains(">grew</text>"));
     let own = run("fg-svg", ["--delta", "self"], b"a 1 2\na;b 5 4\n").ok().text();
-    assert_eq!(shown(&own), ["all 6 100", "a 6 100.00 +16.67", "b 4 66.67 -16.67"]);
+    assert_eq!(list_frames(&own), ["all 6 100", "a 6 100.00 +16.67", "b 4 66.67 -16.67"]);
 }
 
 #[test]
-fn what_stands_behind_a_border_are_wakers() {
+fn frames_after_a_delimiter_are_wakers() {
     let svg = run("fg-svg", ["--colors", "chain", "--minwidth", "0"], b"app;read;--;irq;wake;--;app 2\napp;write 1\n")
         .ok()
         .text();
     let expected =
         ["all 3 100", "app 3 100.00", "read 2 66.67", "-- 2 66.67", "irq 2 66.67", "wake 2 66.67", "-- 2 66.67"];
-    assert_eq!(shown(&svg)[..7], expected);
-    assert_eq!(shown(&svg)[7..], ["app 2 66.67", "write 1 33.33"]);
+    assert_eq!(list_frames(&svg)[..7], expected);
+    assert_eq!(list_frames(&svg)[7..], ["app 2 66.67", "write 1 33.33"]);
     let blue_and_green = |name: &str, from: &str| {
         let (_, rest) = svg.split_once(from).unwrap();
         let (_, rest) = rest.split_once(&format!("<title>{name} (")).unwrap();
@@ -257,19 +258,19 @@ fn what_stands_behind_a_border_are_wakers() {
 }
 
 #[test]
-fn a_plain_picture_has_no_script_and_no_packed_profile() {
+fn plain_has_no_script_and_no_embedded_profile() {
     let svg = run("fg-svg", ["--plain"], STACKS).ok().text();
     assert!(!svg.contains("<script") && !svg.contains("<metadata"));
     let whole = run("fg-svg", [""; 0], STACKS).ok().text();
-    assert_eq!(titles(&svg), titles(&whole));
-    // Nothing is fetched: the only addresses are names of namespaces.
+    assert_eq!(parse_titles(&svg), parse_titles(&whole));
+    // Nothing is fetched: the only URLs are names of namespaces.
     let addresses = regex::Regex::new(r#"https?://[^\s"'<]*"#).unwrap();
     let fetched = addresses.find_iter(&whole).find(|address| !address.as_str().starts_with("http://www.w3.org/"));
     assert_eq!(fetched.map(|address| address.as_str()), None);
 }
 
 #[test]
-fn states_have_a_legend_with_their_shares() {
+fn the_legend_shows_the_shares_of_states() {
     let svg =
         run("fg-svg", [""; 0], b"[lost] 1\na;[unknown];b 2\na;[libx.so] 1\na;b;[off-cpu] 4\nx;[truncated];c 12\n")
             .ok()
@@ -286,7 +287,7 @@ fn states_have_a_legend_with_their_shares() {
 }
 
 #[test]
-fn a_palette_map_keeps_colours() {
+fn a_palette_map_preserves_colours() {
     let folder = directory();
     let draw = |options: &[&str], stacks: &[u8]| {
         let mut command = command(tool("fg-svg"));
@@ -304,7 +305,7 @@ fn a_palette_map_keeps_colours() {
 }
 
 #[test]
-fn colours_and_background_are_as_asked() {
+fn options_set_colours_and_background() {
     let colours = ["--bgcolors=#123", "--search-color=#00ff00", "--uicolor=#abcdef", "--stroke-color=#fed"];
     let svg = run("fg-svg", colours, STACKS).ok().text();
     for rule in ["{ fill: #112233; }", "{ fill: #00ff00; }", "{ fill: #abcdef; }", "{ stroke: #ffeedd; }"] {
@@ -322,7 +323,7 @@ fn colours_and_background_are_as_asked() {
 }
 
 #[test]
-fn frames_can_have_titles_links_and_attributes() {
+fn nameattr_adds_titles_links_and_attributes() {
     let folder = directory();
     let file = folder.path().join("names");
     let text = "parse\thref=https://example.org/?a=1&b=2\tid=p\nread_[k]\ttitle=<reads>\tclass=slow\tg_extra=rel=\"x\"\nnobody\n";

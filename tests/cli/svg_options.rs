@@ -1,11 +1,11 @@
-//! How a flame graph looks: what options ask for, and what the manual says of them and of the viewer.
+//! fg-svg: appearance by options, and the description of options and keys in the man page.
 
 use crate::support::run;
 
 const STACKS: &[u8] = b"main;parse;read 30\nmain;write 40\n";
 
 #[test]
-fn functions_and_states_are_told_apart_by_a_palette() {
+fn the_palette_states_distinguishes_functions_and_states() {
     let stacks = b"main;work 30\nmain;work_[k];[off-cpu] 50\nmain;[runnable] 15\n[unsampled] 5\n";
     let svg = run("fg-svg", ["--colors", "states"], stacks).ok().text();
     let document = roxmltree::Document::parse(&svg).unwrap();
@@ -30,18 +30,18 @@ fn functions_and_states_are_told_apart_by_a_palette() {
 }
 
 #[test]
-fn numbers_that_mean_nothing_are_refused_as_such() {
+fn rejects_negative_numbers() {
     for option in ["--minwidth", "--factor", "--fontsize", "--fontwidth", "--width", "--height", "--total"] {
         let outcome = run("fg-svg", [option, "-2"], STACKS);
         assert_eq!(outcome.code(), 2);
         assert!(outcome.stderr.contains(&format!("'-2' for '{option} ")), "{}", outcome.stderr);
     }
     let encoded = run("fg-svg", ["--encoding", "ISO-8859-1"], STACKS).ok();
-    assert!(encoded.stdout == run("fg-svg", [""; 0], STACKS).ok().stdout, "it is UTF-8 as always");
+    assert!(encoded.stdout == run("fg-svg", [""; 0], STACKS).ok().stdout, "always UTF-8");
 }
 
 #[test]
-fn rows_are_as_high_as_the_font_needs() {
+fn row_height_follows_the_font_size() {
     let height = |arguments: &[&str]| {
         let svg = run("fg-svg", arguments, STACKS).ok().text();
         let (_, rest) = svg.split_once(" data-frame-height=\"").unwrap();
@@ -52,7 +52,7 @@ fn rows_are_as_high_as_the_font_needs() {
 }
 
 #[test]
-fn the_manual_has_every_key_of_the_viewer() {
+fn the_man_page_has_every_key_of_the_viewer() {
     let page = run("fg-svg", ["--generate", "man"], b"").ok().text();
     let (_, section) = page.split_once(".SH THE PICTURE\n").unwrap();
     let terms: Vec<_> =
