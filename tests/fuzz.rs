@@ -1,9 +1,9 @@
-//! Texts that nobody would write, made of pieces that somebody did: the readers of all formats neither panic nor hang nor
-//! take much memory, and what they make of a text does not depend on threads, on where it is cut, or on whether it is
-//! read once more.
+//! Fuzzes the parsers of all formats with random combinations of real input. They must not panic, hang, or take much memory.
+//! Their output must not depend on the number of threads, and must be the same when it is folded again.
 //!
-//! A second by default; `FG_FUZZ_SECONDS=1200 cargo test --release --test fuzz` for long, `FG_FUZZ_SEED` for another
-//! beginning. A text that fails is kept and named; put into `tests/data/fuzz`, it is tried at every run.
+//! Each test runs for `FG_FUZZ_SECONDS`, one second by default: `FG_FUZZ_SECONDS=1200 cargo test --release --test fuzz`.
+//! `FG_FUZZ_SEED` selects another random sequence. The message of a failure names a file with the failing input. Files in
+//! `tests/data/fuzz` are checked at every run.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
@@ -24,7 +24,10 @@ use fgkit::diagnostics::Diagnostics;
 use fgkit::folded;
 use fgkit::input::Source;
 
-/// The folded text, or what went wrong.
+/// How long one input may take before it counts as a hang.
+const HANG_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Returns the folded text or the error.
 fn fold(file: &Path, options: &Options, threads: usize) -> Result<Vec<u8>, String> {
     let options = Options { threads: NonZeroUsize::new(threads), ..options.clone() };
     let profile = collapse(&[Source::File(file.to_owned())], &options, &mut Diagnostics::silent());
@@ -33,17 +36,18 @@ fn fold(file: &Path, options: &Options, threads: usize) -> Result<Vec<u8>, Strin
     Ok(text)
 }
 
+/// Checks one input. `again` are the options to fold the output with.
 fn check(text: &[u8], options: &Options, again: &Options, file: &Path) {
     std::fs::write(file, text).unwrap();
     let start = Instant::now();
     let once = fold(file, options, 1);
-    assert!(start.elapsed() < Duration::from_secs(20), "{} takes long", file.display());
+    assert!(start.elapsed() < HANG_TIMEOUT, "{} hangs", file.display());
     assert_eq!(fold(file, options, 3), once, "{}", file.display());
     let Ok(once) = once else { return };
-    // A byte-order mark that begins a frame is lost where that frame begins a file.
-    // Neither is what looks like a remark a stack again.
-    let remark = |line: &[u8]| line.starts_with(b"# ");
-    if !once.is_empty() && !once.starts_with("\u{feff}".as_bytes()) && !once.split(|byte| *byte == b'\n').any(remark) {
+    // Two outputs are not read back: a byte order mark at the start of the file, and a line that looks like a comment.
+    let is_comment = |line: &[u8]| line.starts_with(b"# ");
+    let has_bom = once.starts_with("\u{feff}".as_bytes());
+    if !once.is_empty() && !has_bom && !once.split(|byte| *byte == b'\n').any(is_comment) {
         std::fs::write(file, &once).unwrap();
         let again = fold(file, again, 1);
         assert!(again.as_ref() == Ok(&once), "read again, {} differs: {again:?}", file.display());
@@ -60,7 +64,7 @@ fn peak_megabytes() -> u64 {
     peak.and_then(|peak| peak.trim().parse::<u64>().ok()).unwrap_or(0) / 1024
 }
 
-/// Makes texts and checks them for as long as is wanted.
+/// Makes inputs and checks them, for as long as `FG_FUZZ_SECONDS` says.
 fn fuzz(mut make: impl FnMut(&mut Random) -> (Vec<u8>, Options), again: &Options) {
     let folder = tempfile::Builder::new().prefix("fg-fuzz-").tempdir().unwrap();
     let file = folder.path().join("text");
@@ -81,28 +85,28 @@ fn fuzz(mut make: impl FnMut(&mut Random) -> (Vec<u8>, Options), again: &Options
 }
 
 #[test]
-fn readers_take_anything() {
+fn parsers_accept_any_text() {
     let folder = tempfile::Builder::new().prefix("fg-fuzz-").tempdir().unwrap();
     let file = folder.path().join("text");
-    let kept: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/fuzz");
-    for text in std::fs::read_dir(kept).into_iter().flatten() {
+    let corpus: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/fuzz");
+    for text in std::fs::read_dir(corpus).into_iter().flatten() {
         check(&std::fs::read(text.unwrap().path()).unwrap(), &Options::default(), &Options::default(), &file);
     }
     fuzz(|random| (random.text(), random.options()), &Options::default());
 }
 
 #[test]
-fn readers_of_all_formats_take_anything() {
+fn parsers_accept_damaged_examples_of_all_formats() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/collapse/formats");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end != "folded")).collect();
     files.sort();
     let examples: Vec<Example> = files.iter().filter_map(|path| example(path)).collect();
     let mut counts: BTreeMap<&str, u64> = formats().map(|format| (format.name, 0)).collect();
-    // Folded text may read as some other format's: `@[main]: 3`.
+    // Without this, folded text may be detected as another format: `@[main]: 3`.
     let again = Options { format: find_format("folded").ok(), ..Options::default() };
     let make = |random: &mut Random| {
-        // Each format as often as any other, however many examples it has.
+        // Each format equally often, however many examples it has.
         let formats: Vec<_> = counts.keys().copied().collect();
         let name = formats[random.below(formats.len())];
         let of_format: Vec<&Example> = examples.iter().filter(|example| example.format.name == name).collect();
@@ -114,7 +118,7 @@ fn readers_of_all_formats_take_anything() {
                 random.mixed(&of_format.text, &examples)
             }
         };
-        // Told by the text, or given.
+        // The format is given, or detected.
         let format = if random.below(2) == 0 { find_format(name).ok() } else { None };
         (text, Options { format, ..random.options() })
     };
@@ -122,7 +126,7 @@ fn readers_of_all_formats_take_anything() {
     eprintln!("texts by format: {counts:?}");
 }
 
-/// An example whose file is called as its format, or begins so; what is not is a dialect of folded text, or JSON.
+/// Reads an example. Its file name begins with the name of its format, except for dialects of folded text and JSON.
 fn example(path: &Path) -> Option<Example> {
     let stem = path.file_stem()?.to_str()?;
     let mut named: Vec<_> = formats().filter(|format| stem.starts_with(format.name)).collect();
@@ -138,8 +142,8 @@ fn example(path: &Path) -> Option<Example> {
     Some(Example { text: std::fs::read(path).ok()?, format })
 }
 
-/// A recording that nobody made: records of all kinds with odd sizes and numbers, then damaged.
-fn recording(random: &mut Random) -> Vec<u8> {
+/// Makes a random perf.data file: records of all kinds with odd sizes and numbers, then damage.
+fn random_recording(random: &mut Random) -> Vec<u8> {
     let mut file = Handmade::with_events(if random.below(2) == 0 { &["cycles"] } else { &["cycles:u", "faults"] });
     for _ in 0..random.below(80) {
         let (pid, time) = (random.below(4) as u32, random.below(50) as u64);
@@ -148,7 +152,7 @@ fn recording(random: &mut Random) -> Vec<u8> {
             0 => file.push(&handmade::comm(pid, pid, time, ["app", "java", "a b", ""][random.below(4)])),
             1 => file.push(&handmade::exit(pid, pid, time)),
             2 => file.push(&handmade::lost(time, [1, u64::MAX][random.below(2)])),
-            3 => file.round(),
+            3 => file.finish_round(),
             4 => {
                 let path = ["/bin/sh", "/nowhere", "[vdso]", "//anon", "/dev/zero", ""][random.below(6)];
                 let (start, length) =
@@ -167,12 +171,12 @@ fn recording(random: &mut Random) -> Vec<u8> {
     for _ in 0..random.below(4) {
         match random.below(3) {
             0 => random.damage(&mut bytes),
-            // A number that lies, where numbers stand.
+            // A wrong number where the format has numbers.
             1 => {
                 let at = random.below(bytes.len().max(8) / 8) * 8;
-                let lie = [0, 1, 7, 1 << 20, 1 << 40, u64::MAX, 1 << 63][random.below(7)];
+                let number = [0, 1, 7, 1 << 20, 1 << 40, u64::MAX, 1 << 63][random.below(7)];
                 if let Some(word) = bytes.get_mut(at..at + 8) {
-                    word.copy_from_slice(&u64::to_le_bytes(lie));
+                    word.copy_from_slice(&u64::to_le_bytes(number));
                 }
             }
             _ => {
@@ -187,14 +191,14 @@ fn recording(random: &mut Random) -> Vec<u8> {
 }
 
 #[test]
-fn recordings_may_be_anything() {
+fn parsers_accept_any_recording() {
     let folder = tempfile::Builder::new().prefix("fg-fuzz-").tempdir().unwrap();
     let file = folder.path().join("perf.data");
     let end = Instant::now() + Duration::from_secs(variable("FG_FUZZ_SECONDS").unwrap_or(1));
     let mut random = Random(variable("FG_FUZZ_SEED").unwrap_or(1));
     let mut count = 0u64;
     while Instant::now() < end {
-        let (bytes, options) = (recording(&mut random), random.options());
+        let (bytes, options) = (random_recording(&mut random), random.options());
         std::fs::write(&file, &bytes).unwrap();
         let start = Instant::now();
         if std::panic::catch_unwind(|| drop(fold(&file, &options, 1))).is_err() {
@@ -202,7 +206,7 @@ fn recordings_may_be_anything() {
             std::fs::write(&failing, &bytes).unwrap();
             panic!("{} with {options:?}", failing.display());
         }
-        assert!(start.elapsed() < Duration::from_secs(20), "{} takes long", file.display());
+        assert!(start.elapsed() < HANG_TIMEOUT, "{} hangs", file.display());
         count += 1;
     }
     eprintln!("{count} recordings, {} MB", peak_megabytes());

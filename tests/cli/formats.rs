@@ -1,12 +1,12 @@
-//! `fg-collapse`: every format that it knows, on a small input of each and on broken ones.
+//! fg-collapse: a small input of every format, and malformed ones.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::support::{self, assert_golden, run};
 
-/// A format's example below `tests/data/collapse/formats`, and what that says itself that it adds up to: read as usual, and
-/// with options.
+/// An example of a format below `tests/data/collapse/formats`, and its total, as the file itself states it, for one or more sets
+/// of options.
 struct Example {
     file: &'static str,
     format: &'static str,
@@ -101,7 +101,7 @@ pub fn folder() -> PathBuf {
     support::data("collapse/formats")
 }
 
-/// The sum of the weights, in millionths.
+/// Returns the sum of the weights in millionths.
 pub fn total(folded: &str) -> u128 {
     let millionths = |line: &str| {
         let (whole, fraction) = line.rsplit_once(' ').unwrap().1.split_once('.').unwrap_or((line, ""));
@@ -112,7 +112,7 @@ pub fn total(folded: &str) -> u128 {
 }
 
 #[test]
-fn every_format_is_told_by_its_content_and_adds_up() {
+fn detects_every_format_and_folds_its_total() {
     let readings =
         |example: Example| example.readings.iter().map(move |reading| (example.file, example.format, *reading));
     for (file, format, (options, stated)) in EXAMPLES.into_iter().flat_map(readings) {
@@ -146,11 +146,11 @@ fn every_format_has_an_example() {
     assert_eq!(unused, [""; 0]);
 }
 
-/// Formats whose examples are tested in other places.
+/// Formats with examples in other tests.
 const ELSEWHERE: [&&str; 0] = [];
 
-/// What is wrong in a text of some format, the line that has it, and what is said of it; all else counts.
-const BROKEN: [(&str, &str, u64, &str, &str); 27] = [
+/// Malformed inputs: format, text, number of the malformed line, part of the message, and the folded output of the rest.
+const MALFORMED: [(&str, &str, u64, &str, &str); 27] = [
     ("bcc", "    f\n    -    a (1)\n        3\n\n        4\n", 5, "expected a thread", "a;f 3\n"),
     ("bpftrace", "@[\n    f\n]: 3\n@[\n    g\n@[\n    h\n]: 1\n", 6, "before the last one has ended", "f 3\nh 1\n"),
     ("callgrind", "events: Ir\nfn=main\n1 5\n1 x\n", 4, "a position and costs", "main 5\n"),
@@ -211,8 +211,8 @@ const BROKEN: [(&str, &str, u64, &str, &str); 27] = [
 ];
 
 #[test]
-fn what_is_malformed_is_said_and_counted_and_the_rest_stands() {
-    for (format, text, line, what, folded) in BROKEN {
+fn reports_malformed_lines_and_folds_the_rest() {
+    for (format, text, line, what, folded) in MALFORMED {
         let outcome = run("fg-collapse", ["--format", format], text.as_bytes());
         assert_eq!(outcome.text(), folded, "{format}: {outcome:?}");
         if line > 0 {
@@ -228,7 +228,7 @@ fn what_is_malformed_is_said_and_counted_and_the_rest_stands() {
 }
 
 #[test]
-fn choices_that_a_format_has_no_grounds_for_are_said() {
+fn reports_options_that_a_format_cannot_satisfy() {
     let outcome = run("fg-collapse", ["--comm=a"], b"a;b 1\nb 2\n").ok();
     assert!(outcome.stderr.contains("stdin: samples have no time, thread or CPU here"), "{outcome:?}");
     let refused = run("fg-collapse", ["--event=x"], b"Samples:\na/count b/ns\n1 2: 1\n");
@@ -239,7 +239,7 @@ fn choices_that_a_format_has_no_grounds_for_are_said() {
 }
 
 #[test]
-fn what_is_no_stacks_gets_a_line_that_says_what_to_do() {
+fn reports_what_to_do_about_inputs_without_stacks() {
     let waiting = run("fg-collapse", [""; 0], b"\"a\" #1\n java.lang.Thread.State: WAITING\n\tat f(A)\n").ok();
     assert_eq!(waiting.stderr, "fg-collapse: no event is selected; the input has WAITING (1); use --event to select\n");
     let texts: [(&[u8], &str); 17] = [
@@ -271,7 +271,7 @@ fn what_is_no_stacks_gets_a_line_that_says_what_to_do() {
 
 #[test]
 fn folds_small_hostile_inputs() {
-    // A graph with more paths than there are atoms: forty layers of functions, each of which calls all of the next.
+    // A graph with 12^40 paths: forty layers of functions, each of which calls all of the next layer.
     let mut graph = "events: Ir\n".to_owned();
     for layer in 0..40 {
         for function in 0..12 {
@@ -283,7 +283,7 @@ fn folds_small_hostile_inputs() {
     }
     let folded = run("fg-collapse", [""; 0], graph.as_bytes()).ok().text();
     assert_eq!(total(&folded), 480 * 1_000_000 * 1_000_000);
-    // A tree so deep that all its stacks together would not fit.
+    // A tree so deep that all its stacks together would not fit into memory.
     let deep: String = (1..100_000).map(|level| format!("{level},\"f{}\",1,\n", level % 10)).collect();
     let deep = format!("Level,Function Name,Number of Calls,\n{deep}");
     let outcome = run("fg-collapse", [""; 0], deep.as_bytes()).ok();
@@ -291,7 +291,7 @@ fn folds_small_hostile_inputs() {
 }
 
 #[test]
-fn utf_16_is_read_as_what_it_says() {
+fn reads_utf_16() {
     let text: Vec<u8> =
         [0xfeffu16].into_iter().chain("größe;b 3\r\nc 4\r\n".encode_utf16()).flat_map(u16::to_le_bytes).collect();
     for format in [&[][..], &["--format=folded"]] {
@@ -303,21 +303,21 @@ fn utf_16_is_read_as_what_it_says() {
 }
 
 #[test]
-fn gdb_tells_of_locals_between_frames() {
+fn skips_locals_between_frames_of_gdb() {
     let text = "Thread 1 (LWP 42):\n#0  0x00007f10 in poll () from /lib/libc.so.6\nNo locals.\n\
         #1  0x00400512 in wait_io (fd=3) at io.c:10\n        ret = 3\n\nThread 2 (LWP 43):\n#0  main () at a.c:1\n";
     assert_eq!(run("fg-collapse", [""; 0], text.as_bytes()).ok().text(), "main 1\nwait_io;poll 1\n");
 }
 
 #[test]
-fn a_go_thread_of_which_nothing_is_known_is_no_malformed_line() {
+fn accepts_go_threads_without_frames() {
     let text = "threadcreate profile: total 4\n3 @\n#\t0x0\n\n1 @ 0x44b1e5 0x1\n#\t0x44b1e4\truntime.newm+0x4\t/a.go:1\n#\t0x1\n";
     let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
     assert_eq!((outcome.text().as_str(), &*outcome.stderr), ("[unknown] 3\n[unknown];runtime.newm 1\n", ""));
 }
 
 #[test]
-fn two_reports_in_one_file_are_added_up() {
+fn adds_up_two_reports_in_one_file() {
     let text = std::fs::read_to_string(folder().join("ghc-prof.txt")).unwrap();
     for divider in ["", "\n"] {
         let outcome = run("fg-collapse", ["--event=bytes"], format!("{text}{divider}{text}").as_bytes()).ok();
@@ -326,7 +326,7 @@ fn two_reports_in_one_file_are_added_up() {
 }
 
 #[test]
-fn a_report_that_is_cut_is_said_to_be() {
+fn reports_truncated_reports() {
     for file in [
         "ghc-prof.txt",
         "javacore.txt",
@@ -359,7 +359,7 @@ fn a_report_that_is_cut_is_said_to_be() {
 }
 
 #[test]
-fn text_whose_lines_end_in_numbers_is_not_folded() {
+fn text_with_numbers_at_line_ends_is_not_folded_text() {
     let status = "Name:\tcat\nUmask:\t0022\nState:\tR (running)\nTgid:\t42\nSeccomp: x\n";
     for (text, code) in [(status, 1), ("goroutine profile: total 2\n", 0)] {
         let outcome = run("fg-collapse", [""; 0], text.as_bytes());

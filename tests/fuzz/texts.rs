@@ -1,10 +1,10 @@
-//! Texts that nobody would write, made of pieces that somebody did.
+//! Random texts, combined from pieces of real input.
 
 use std::io::Write as _;
 
 use fgkit::collapse::{EventChoice, Format, Options};
 
-/// A text of a format.
+/// An example of a format.
 pub struct Example {
     pub text: Vec<u8>,
     pub format: &'static Format,
@@ -60,10 +60,11 @@ const LINES: [&str; 24] = [
     "+0x (()",
 ];
 
-/// splitmix64.
+/// The pseudorandom number generator splitmix64.
 pub struct Random(pub u64);
 
 impl Random {
+    /// Returns a number below a bound.
     pub fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -72,6 +73,7 @@ impl Random {
         ((u128::from(z ^ (z >> 31)) * bound as u128) >> 64) as usize
     }
 
+    /// Makes a text from perf script headers and other lines, and damages it.
     pub fn text(&mut self) -> Vec<u8> {
         let mut text = Vec::new();
         for _ in 0..self.below(60) {
@@ -92,7 +94,7 @@ impl Random {
         text
     }
 
-    /// The lines of an example of a format, and perhaps of another, in another order, and damaged.
+    /// Reorders the lines of an example, perhaps mixes in those of another, and damages the text.
     pub fn mixed(&mut self, example: &[u8], examples: &[Example]) -> Vec<u8> {
         let mut text = Vec::new();
         let mut lines: Vec<&[u8]> = example.split_inclusive(|byte| *byte == b'\n').collect();
@@ -115,22 +117,23 @@ impl Random {
         text.extend(lines.concat());
         for _ in 0..self.below(6) {
             match self.below(4) {
-                0 => self.lie(&mut text),
+                0 => self.replace_number(&mut text),
                 1 => self.nest(&mut text),
                 _ => self.damage(&mut text),
             }
         }
         match self.below(12) {
-            0 => self.packed(&text),
+            0 => self.gzip(&text),
             _ => text,
         }
     }
 
-    /// Another number where one stands, as text or as bytes.
-    pub fn lie(&mut self, text: &mut Vec<u8>) {
+    /// Replaces a number, in text or in bytes.
+    pub fn replace_number(&mut self, text: &mut Vec<u8>) {
         let numbers =
             ["0", "-1", "18446744073709551615", "9223372036854775808", "1e308", "0.0000001", "4294967296", "NaN"];
-        let lies: [&[u8]; 4] = [b"\x00", b"\x7f", b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"];
+        let varints: [&[u8]; 4] =
+            [b"\x00", b"\x7f", b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"];
         let from = self.below(text.len().max(1));
         let digit = text.iter().skip(from).position(u8::is_ascii_digit).map(|at| from + at);
         match digit.filter(|_| self.below(8) > 0) {
@@ -138,12 +141,12 @@ impl Random {
                 let end = text[at..].iter().position(|byte| !byte.is_ascii_digit()).map_or(text.len(), |end| at + end);
                 text.splice(at..end, numbers[self.below(numbers.len())].bytes());
             }
-            None if from < text.len() => drop(text.splice(from..=from, lies[self.below(4)].iter().copied())),
+            None if from < text.len() => drop(text.splice(from..=from, varints[self.below(4)].iter().copied())),
             None => {}
         }
     }
 
-    /// Brackets in brackets, tags in tags.
+    /// Inserts nested brackets or tags.
     pub fn nest(&mut self, text: &mut Vec<u8>) {
         let piece = ["[", "{\"a\":", "{\"children\":[", "<a>", "&e1;", "(", "<", "  "][self.below(8)];
         let at = self.below(text.len() + 1);
@@ -151,8 +154,8 @@ impl Random {
         text.splice(at..at, piece.repeat(depth).into_bytes());
     }
 
-    /// As gzip, mostly whole.
-    pub fn packed(&mut self, text: &[u8]) -> Vec<u8> {
+    /// Compresses a text with gzip, and sometimes damages the result.
+    pub fn gzip(&mut self, text: &[u8]) -> Vec<u8> {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(text).unwrap();
         let mut packed = encoder.finish().unwrap();
@@ -162,6 +165,7 @@ impl Random {
         packed
     }
 
+    /// Removes, replaces, repeats or truncates bytes.
     pub fn damage(&mut self, text: &mut Vec<u8>) {
         if text.is_empty() {
             return;
@@ -181,6 +185,7 @@ impl Random {
         }
     }
 
+    /// Returns random options.
     pub fn options(&mut self) -> Options {
         let mut yes = || self.below(4) == 0;
         let mut options = Options {

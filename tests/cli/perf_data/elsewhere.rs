@@ -1,13 +1,13 @@
-//! Recordings of other machines: their files below a folder, their kernel's symbols in a file.
+//! Recordings of other machines: `--symfs` and `--kallsyms`.
 
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};
 
 use super::collapse;
-use super::handmade::{Handmade, comm, kernel, kernel_sample, mmap, sample_at};
+use super::handmade::{Handmade, comm, kernel_mmap, kernel_sample, mmap, sample_at};
 use crate::support::{command, directory, require};
 
 #[test]
-fn files_are_found_below_another_root() {
+fn finds_files_below_symfs() {
     let folder = directory();
     let program = std::env::current_exe().unwrap();
     let bytes = std::fs::read(&program).unwrap();
@@ -27,7 +27,7 @@ fn files_are_found_below_another_root() {
     std::os::unix::fs::symlink(&program, root.join("nowhere/at/all/app")).unwrap();
     let named = collapse(&path, &["--symfs", root.to_str().unwrap()]).ok();
     assert_eq!((named.text().as_str(), named.stderr.as_str()), ("app;main 1\n", ""));
-    // Likewise the debug file of one that was stripped.
+    // The debug file of a stripped program, too.
     if !require("objcopy") {
         return;
     }
@@ -39,7 +39,7 @@ fn files_are_found_below_another_root() {
     assert!(strip.current_dir(&beside).status().unwrap().success());
     let named = collapse(&path, &["--symfs", root.to_str().unwrap(), "--no-inline"]).ok();
     assert_eq!((named.text().as_str(), named.stderr.as_str()), ("app;main 1\n", ""));
-    // A label in a table before it has no size, and names no code for that.
+    // A symbol without a size in a data section names no code.
     let mut label = command("objcopy");
     label.args(["--strip-all", "--add-symbol", "table=.dynstr:0,local", ".debug/app.debug", "app"]);
     assert!(label.current_dir(&beside).status().unwrap().success());
@@ -48,7 +48,7 @@ fn files_are_found_below_another_root() {
 }
 
 #[test]
-fn a_file_of_kernel_symbols_that_cannot_be_read_is_an_error() {
+fn fails_on_unreadable_kernel_symbols() {
     let folder = directory();
     let mut file = Handmade::default();
     file.push(&kernel_sample(7, 10, 0xffff_ffff_8100_0104));
@@ -61,7 +61,7 @@ fn a_file_of_kernel_symbols_that_cannot_be_read_is_an_error() {
 }
 
 #[test]
-fn the_kernel_is_named_by_the_file_that_is_given_wherever_it_stood() {
+fn names_kernel_functions_at_any_load_address() {
     let folder = directory();
     let kallsyms = folder.path().join("kallsyms");
     let symbols = "ffffffff81000000 T _text\nffffffff81000100 t do_it\nffffffff81000200 D table\n\
@@ -69,7 +69,7 @@ fn the_kernel_is_named_by_the_file_that_is_given_wherever_it_stood() {
     std::fs::write(&kallsyms, symbols).unwrap();
     let fold = |shift: u64| {
         let mut file = Handmade::default();
-        file.push(&kernel(0, "[kernel.kallsyms]_text", 0xffff_ffff_8100_0000 + shift));
+        file.push(&kernel_mmap(0, "[kernel.kallsyms]_text", 0xffff_ffff_8100_0000 + shift));
         file.push(&comm(7, 7, 1, "app"));
         [0xffff_ffff_8100_0104 + shift, 0xffff_ffff_8100_0150 + shift, 0xffff_ffff_c000_0008]
             .iter()
@@ -80,6 +80,6 @@ fn the_kernel_is_named_by_the_file_that_is_given_wherever_it_stood() {
         folded.text()
     };
     assert_eq!(fold(0), "app;do_it_[k] 2\napp;mod_fn_[k] 1\n");
-    // Modules are moved each for itself: what lies behind the kernel's last symbol is that one's.
+    // The kernel relocates each module on its own, so module addresses are not shifted: they belong to the kernel's last symbol.
     assert!(fold(0x20_0000).starts_with("app;do_it_[k] "));
 }

@@ -1,4 +1,4 @@
-//! perf.data files made by hand: the header, the events, records, and nothing behind them.
+//! Writes perf.data files: the header, events, records, and the section with the events' names.
 
 #![allow(dead_code)]
 
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 8;
 const ATTR: usize = 128;
 
-/// A recording of samples with address, thread, time, counter's id, CPU and period, without stacks.
+/// A recording whose samples have address, thread, time, counter id, CPU and period, but no stacks.
 pub struct Handmade {
     events: Vec<String>,
     records: Vec<u8>,
@@ -20,7 +20,7 @@ impl Default for Handmade {
 }
 
 impl Handmade {
-    /// Of events of these names; the id of their only counter is their number.
+    /// Makes a recording of events with these names. The id of an event's only counter is its index.
     pub fn with_events(names: &[&str]) -> Self {
         Self { events: names.iter().map(|name| (*name).to_owned()).collect(), records: Vec::new() }
     }
@@ -29,8 +29,8 @@ impl Handmade {
         self.records.extend_from_slice(record);
     }
 
-    /// `perf record` has emptied the rings of all CPUs.
-    pub fn round(&mut self) {
+    /// Adds the record that `perf record` writes when it has read the ring buffers of all CPUs.
+    pub fn finish_round(&mut self) {
         self.push(&record(68, 0, &[]));
     }
 
@@ -57,7 +57,7 @@ impl Handmade {
         bytes
     }
 
-    /// The same as a stream, as `perf record -o -` writes it: events are records too.
+    /// Returns the recording in the format of `perf record -o -`, in which events are records too.
     pub fn stream(&self) -> Vec<u8> {
         let mut bytes = b"PERFILE2".to_vec();
         bytes.extend(16u64.to_le_bytes());
@@ -70,7 +70,7 @@ impl Handmade {
         bytes
     }
 
-    /// The section that names the events.
+    /// Returns the section with the names of the events.
     fn names(&self) -> Vec<u8> {
         let mut bytes =
             [self.events.len() as u32, ATTR as u32].iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
@@ -100,7 +100,7 @@ fn attr() -> Vec<u8> {
     attr
 }
 
-/// Any record.
+/// Makes a record of any kind.
 pub fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
     let mut bytes = kind.to_le_bytes().to_vec();
     bytes.extend(misc.to_le_bytes());
@@ -117,12 +117,12 @@ fn thread(pid: u32, tid: u32) -> u64 {
     u64::from(tid) << 32 | u64::from(pid)
 }
 
-/// What stands at the end of every record but a sample.
+/// Makes the fields at the end of every record except samples.
 fn stamp(pid: u32, tid: u32, time: u64) -> Vec<u8> {
     words(&[thread(pid, tid), time, 0, 0])
 }
 
-/// A sample in user space at 0x4000.
+/// Makes a sample in user space at 0x4000.
 pub fn sample(pid: u32, tid: u32, time: u64, id: u64, period: u64) -> Vec<u8> {
     sample_at(pid, tid, time, id, period, 0x4000)
 }
@@ -131,13 +131,13 @@ pub fn sample_at(pid: u32, tid: u32, time: u64, id: u64, period: u64, address: u
     record(9, 2, &words(&[address, thread(pid, tid), time, id, 0, period]))
 }
 
-/// A sample in the kernel.
+/// Makes a sample in the kernel.
 pub fn kernel_sample(pid: u32, time: u64, address: u64) -> Vec<u8> {
     record(9, 1, &words(&[address, thread(pid, pid), time, 0, 0, 1]))
 }
 
-/// The kernel's own mapping: a symbol of it, and where that stands.
-pub fn kernel(time: u64, symbol: &str, address: u64) -> Vec<u8> {
+/// Makes the mapping of the kernel: one of its symbols and the address of that.
+pub fn kernel_mmap(time: u64, symbol: &str, address: u64) -> Vec<u8> {
     let mut body = words(&[thread(u32::MAX, 0), address, 0x100_0000, address]);
     body.extend(symbol.bytes().chain(std::iter::repeat(0)).take(symbol.len() / 8 * 8 + 8));
     body.extend(stamp(u32::MAX, 0, time));
@@ -157,7 +157,7 @@ pub fn lost(time: u64, samples: u64) -> Vec<u8> {
     record(2, 0, &[words(&[0, samples]), stamp(0, 0, time)].concat())
 }
 
-/// A mapping of a file's code, with its build-id or without.
+/// Makes a mapping of a file's code, with or without its build ID.
 pub fn mmap(pid: u32, time: u64, start: u64, length: u64, path: &str, build_id: Option<[u8; 20]>) -> Vec<u8> {
     let mut body = words(&[thread(pid, pid), start, length, 0]);
     match build_id {

@@ -1,4 +1,4 @@
-//! Recordings of code that programs made as they ran: named by the maps and jitdumps that they left.
+//! Recordings of generated code, named by perf maps and jitdumps.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use super::collapse;
 use super::handmade::{Handmade, comm, mmap, sample_at};
 use crate::support::{self, directory};
 
-/// No process has this number: no system counts that far.
-fn number() -> u32 {
+/// Returns a pid that no process has: the kernel's maximum is 2^22.
+fn unused_pid() -> u32 {
     (1 << 22) + std::process::id()
 }
 
-/// A recording of samples at 0x7004 at some times, in a process that has mapped a jitdump.
+/// Makes a recording with samples at 0x7004 at these times, of a process that has mapped a jitdump.
 fn recording(pid: u32, dump: &Path, times: &[u64]) -> Handmade {
     let mut file = Handmade::default();
     file.push(&comm(pid, pid, 1, "jit"));
@@ -20,7 +20,7 @@ fn recording(pid: u32, dump: &Path, times: &[u64]) -> Handmade {
     file
 }
 
-/// A jitdump with one function after the other at 0x7000, each for 100 nanoseconds.
+/// Makes a jitdump with these functions, one after another at 0x7000, each for 100 nanoseconds.
 fn jitdump(names: &[&str]) -> Vec<u8> {
     let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     let mut bytes = words(&[0x4a69_5444 | 1 << 32, 40 | 62 << 32, 1 << 32, 5, 0]);
@@ -34,11 +34,11 @@ fn jitdump(names: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn each_sample_has_the_name_that_the_jitdump_has_for_its_time() {
+fn names_each_sample_by_the_code_of_its_time() {
     let folder = directory();
     let dump = folder.path().join("jit-1.dump");
     std::fs::write(&dump, jitdump(&["first", "second", "third"])).unwrap();
-    let file = recording(number(), &dump, &[5, 50, 150, 250, 251, 252]).write(folder.path());
+    let file = recording(unused_pid(), &dump, &[5, 50, 150, 250, 251, 252]).write(folder.path());
     let folded = collapse(&file, &[]).ok();
     assert_eq!((folded.text().as_str(), folded.stderr.as_str()), ("jit;first 2\njit;second 1\njit;third 3\n", ""));
     let below = folder.path().join("root");
@@ -56,9 +56,9 @@ fn each_sample_has_the_name_that_the_jitdump_has_for_its_time() {
 }
 
 #[test]
-fn a_map_names_code_wherever_it_lies() {
+fn names_code_by_its_perf_map() {
     let folder = directory();
-    let pid = number();
+    let pid = unused_pid();
     let map = format!("/tmp/perf-{pid}.map");
     if std::fs::write(&map, "7000 10 first\n8000 10 other\n").is_err() {
         return support::skip("nothing can be written to /tmp here");
