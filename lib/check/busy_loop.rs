@@ -1,4 +1,5 @@
-//! Detects busy loops in asynchronous programs: the runtime polls and tracing spans are entered and left, but no work is done.
+//! Detects busy loops in asynchronous programs: the runtime polls and tracing spans are entered and left, but no work
+//! is done.
 
 use super::rule::Rule;
 use super::{Finding, Verdict};
@@ -57,7 +58,8 @@ impl<'a> BusyLoopDetector<'a> {
         Ok(())
     }
 
-    /// Returns the finding: the rule fails if the runtime has most of the weight and does no work in more than the limit.
+    /// Returns the finding: the rule fails if the runtime has most of the weight and does no work in more than the
+    /// limit.
     pub(super) fn finding(&self, number: usize, rule: &Rule, frames: &Frames) -> Finding {
         let dominates = self.in_runtime.as_f64() * 2.0 > self.total.as_f64();
         let percent =

@@ -1,8 +1,8 @@
 //! Checks a profile, plain or differential, against rules.
 //!
-//! Each rule sees each stack once. Shares are of the total weight, in a differential profile of the total after. Growth is in
-//! percent of the total before; if the weights are counts, it must also be significant, where a run counts as at most
-//! [`EFFECTIVE_SAMPLES_PER_RUN`](crate::stats::significance::EFFECTIVE_SAMPLES_PER_RUN) samples.
+//! Each rule sees each stack once. Shares are of the total weight, in a differential profile of the total after. Growth
+//! is in percent of the total before; if the weights are counts, it must also be significant, where a run counts as at
+//! most [`EFFECTIVE_SAMPLES_PER_RUN`](crate::stats::significance::EFFECTIVE_SAMPLES_PER_RUN) samples.
 
 mod busy_loop;
 mod report;
@@ -57,8 +57,9 @@ pub struct Finding {
 /// Checks all rules. `runs` is the number of runs that each side of a differential profile adds up.
 ///
 /// # Errors
-/// [`Error::Overflow`], those of [`read_all`], [`Error::AlreadyReported`] if a source could not be read, and [`Error::Invalid`] if
-/// a growth rule meets a plain profile, if a rule names an unknown category, or if the profile is empty.
+/// [`Error::Overflow`], those of [`read_all`], [`Error::AlreadyReported`] if a source could not be read, and
+/// [`Error::Invalid`] if a growth rule meets a plain profile, if a rule names an unknown category, or if the profile is
+/// empty.
 pub fn check(
     sources: &[Source],
     rules: &[Rule],

@@ -119,8 +119,8 @@ impl Rule {
         Ok(Self { measure, text: subject.map(str::to_owned), limit, pattern })
     }
 
-    /// Parses a file of rules, one a line: an option without dashes, blanks, its value. Empty lines and lines that start with
-    /// `#` are comments. `source` names the file in messages.
+    /// Parses a file of rules, one a line: an option without dashes, blanks, its value. Empty lines and lines that
+    /// start with `#` are comments. `source` names the file in messages.
     ///
     /// # Errors
     /// [`Error::Malformed`] if a line is not a rule.

@@ -1,4 +1,4 @@
-//! An input that is read from its beginning to its end, as lines or as bytes.
+//! An input that is read sequentially, by lines or as bytes.
 
 use std::io::{self, Read};
 
@@ -10,111 +10,114 @@ use crate::bytes::BOM;
 use crate::diagnostics::plural;
 use crate::input::{Block, Blocks, Source, last_line_end};
 
-/// What a format's reader has of its input: take [`line`](Self::line) after line, or [`Read`] the bytes.
+/// The input of a format reader: lines by [`line`](Self::line), or bytes by [`Read`].
 pub(super) struct Document<'a> {
-    /// How to fold.
+    /// Options of the collapse.
     pub(super) options: &'a Options,
-    /// What else was counted.
+    /// Counts of events, lost samples and units.
     pub(super) counts: Counts,
-    /// Which event's samples count, for formats that have several.
+    /// Selection by event, for formats with several.
     pub(super) events: EventFilter,
     source: &'a Source,
     input: Blocks,
     log: OrderedLog<'a>,
     block: Block,
-    taken: usize,
+    offset: usize,
     line: u64,
-    /// Whether the last line has no end.
-    torn: bool,
+    /// True if the last line has no line end.
+    is_unterminated: bool,
 }
 
 impl<'a> Document<'a> {
     pub(super) fn new(source: &'a Source, input: Blocks, options: &'a Options, log: OrderedLog<'a>) -> Self {
         let (counts, events) = (Counts::default(), EventFilter::new(options.event.clone()));
-        Self { options, counts, events, source, input, log, block: Block::default(), taken: 0, line: 0, torn: false }
+        Self { options, counts, events, source, input, log, block: Block::default(), offset: 0, line: 0, is_unterminated: false }
     }
 
-    /// Where the input comes from, for formats that jump about in a file.
+    /// Returns the source, for formats that need random access to a file.
     pub(super) fn source(&self) -> &'a Source {
         self.source
     }
 
-    /// The first bytes, as the format was told by, as long as nothing was taken.
+    /// Returns the first bytes, by which the format was detected. Valid until something is read.
     pub(super) fn head(&mut self) -> Result<&[u8], Error> {
         self.input.head()
     }
 
-    /// Puts the next line, without its end, in the place of what `line` holds; `false` at the end of the input.
+    /// Reads the next line into `line`, without its line end; returns false at the end of the input.
     pub(super) fn line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
-        if self.taken == self.block.len() {
-            self.taken = 0;
+        if self.offset == self.block.len() {
+            self.offset = 0;
             if !self.input.read_block(&mut self.block, last_line_end)? {
                 return Ok(false);
             }
             self.log.progress(self.block.len());
             if self.line == 0 && self.block.starts_with(BOM) {
-                self.taken = BOM.len();
+                self.offset = BOM.len();
             }
         }
-        let rest = &self.block[self.taken..];
+        let rest = &self.block[self.offset..];
         let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         let text = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
         line.clear();
         line.extend_from_slice(text);
-        self.torn = end == rest.len();
-        self.taken += rest.len().min(end + 1);
+        self.is_unterminated = end == rest.len();
+        self.offset += rest.len().min(end + 1);
         self.line += 1;
         Ok(true)
     }
 
-    /// The present line is not of the format's form and is left out.
+    /// Reports the current line as malformed and left out.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if lines must all be well-formed.
+    /// [`Error::Malformed`] with `--strict`.
     pub(super) fn malformed(&mut self, what: &str) -> Result<(), Error> {
         self.malformed_at(self.line, what)
     }
 
-    /// As [`malformed`](Self::malformed), for a reader that counts the lines itself.
+    /// Reports a line as malformed and left out, for readers that count lines themselves.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] with `--strict`.
     pub(super) fn malformed_at(&mut self, line: u64, what: &str) -> Result<(), Error> {
         self.log.malformed(line, what)
     }
 
-    /// Says that no stacks were found, unless it was said why.
+    /// Warns that no stacks were found, unless another message explains it.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] if all must be well-formed.
+    /// [`Error::Unreadable`] with `--strict`.
     pub(super) fn report_no_stacks(&mut self) -> Result<(), Error> {
-        let said = !self.events.seen().is_empty() || !self.counts.events.is_empty();
-        if said { Ok(()) } else { self.log.report_no_stacks() }
+        let is_explained = !self.events.seen().is_empty() || !self.counts.events.is_empty();
+        if is_explained { Ok(()) } else { self.log.report_no_stacks() }
     }
 
-    /// The input as a whole cannot be read further, and why.
+    /// Returns an error: the rest of the input cannot be read.
     pub(super) fn unreadable(&self, what: impl Into<String>) -> Error {
         Error::Unreadable { name: self.input.name().to_owned(), what: what.into() }
     }
 
-    /// The input's name for messages.
+    /// Returns the name of the input for messages.
     pub(super) fn name(&self) -> &str {
         self.input.name()
     }
 
-    /// Something is wrong with the input as a whole, but what could be read counts; unless that was nothing.
+    /// Warns about a problem with the whole input; what was read still counts.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] if there is nothing, or all must be well-formed.
-    pub(super) fn damaged(&mut self, what: &str, nothing: bool) -> Result<(), Error> {
-        if nothing || self.log.is_strict() {
+    /// [`Error::Unreadable`] if nothing was read, or with `--strict`.
+    pub(super) fn damaged(&mut self, what: &str, is_empty: bool) -> Result<(), Error> {
+        if is_empty || self.log.is_strict() {
             return Err(self.unreadable(what));
         }
         self.log.warn(what);
         Ok(())
     }
 
-    /// Says of how many things something is wrong, and what was done with them, if there are any.
+    /// Warns about a number of things with one problem, unless the number is 0.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] if all must be well-formed.
+    /// [`Error::Unreadable`] with `--strict`.
     pub(super) fn amiss(&mut self, count: u64, thing: &str, what: &str) -> Result<(), Error> {
         self.log.add_problems(count);
         match count {
@@ -123,60 +126,60 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Says that the input is cut short, unless it has the end that all of its kind have.
+    /// Warns that the input is cut short unless `is_complete`; `end` names what the format ends with.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] if all must be well-formed.
-    pub(super) fn ends(&mut self, whole: bool, end: &str) -> Result<(), Error> {
-        if whole { Ok(()) } else { self.damaged(&format!("cut short: the input ends before {end}"), false) }
+    /// [`Error::Unreadable`] with `--strict`.
+    pub(super) fn ends(&mut self, is_complete: bool, end: &str) -> Result<(), Error> {
+        if is_complete { Ok(()) } else { self.damaged(&format!("cut short: the input ends before {end}"), false) }
     }
 
-    /// Says that the input is cut short if its last line has no end: for formats that only programs write, and that have
-    /// no other end. All lines must have been taken.
+    /// Warns that the input is cut short if its last line has no line end, for formats that only programs write and
+    /// that have no other end mark. All lines must have been read.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] if all must be well-formed.
+    /// [`Error::Unreadable`] with `--strict`.
     pub(super) fn ends_with_a_line(&mut self) -> Result<(), Error> {
-        self.ends(!self.torn, "its last line does")
+        self.ends(!self.is_unterminated, "its last line does")
     }
 
-    /// Something worth knowing.
+    /// Warns about the input.
     pub(super) fn warn(&mut self, what: &str) {
         self.log.warn(what);
     }
 
-    /// Tells what a weight of 1 means, to those who asked with `-v`.
+    /// Sets the unit of the weights, and prints it with `-v`.
     pub(super) fn unit(&mut self, unit: &str) {
         self.log.note(&format!("weights are {unit}"));
         self.weighs_in(unit);
     }
 
-    /// As [`unit`](Self::unit), where it was said already.
+    /// Sets the unit of the weights without printing it.
     pub(super) fn weighs_in(&mut self, unit: &str) {
         let name = unit.split(',').next().unwrap_or(unit);
         let name = if name == "count" { "samples" } else { name }.to_owned();
         self.counts.unit = Some(Unit { input: self.name().to_owned(), name });
     }
 
-    /// Which of several values a sample has counts: what `--event` names, as the input has it or without what follows a
-    /// slash, else the usual one.
+    /// Returns the index of the value that counts, for samples with several values: the one that `--event` names, with
+    /// or without the part after a slash, else the default.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if no value has that name, or all are wanted.
-    pub(super) fn column(&mut self, names: &[&str], usual: usize) -> Result<usize, Error> {
+    /// [`Error::Invalid`] if no value has that name, or with `--event all`.
+    pub(super) fn column(&mut self, names: &[&str], default: usize) -> Result<usize, Error> {
         let known = names.join(", ");
         let chosen = match &self.options.event {
-            EventChoice::First => usual,
+            EventChoice::First => default,
             EventChoice::All if names.len() == 1 => 0,
             EventChoice::All => {
-                return Err(Error::Invalid(format!("--event all: samples have several values, choose one: {known}")));
+                return Err(Error::Invalid(format!("--event all: samples have several values; name one of {known}")));
             }
             EventChoice::Named(wanted) => {
                 let stem = |name: &str| name.split('/').next().unwrap_or(name).as_bytes().to_vec();
                 let find = |is: &dyn Fn(&&str) -> bool| names.iter().position(is);
                 let found = find(&|name| name.as_bytes() == wanted).or_else(|| find(&|name| stem(name) == *wanted));
                 let wanted = String::from_utf8_lossy(wanted);
-                found.ok_or_else(|| Error::Invalid(format!("no value is called {wanted}; samples have {known}")))?
+                found.ok_or_else(|| Error::Invalid(format!("--event {wanted}: no such value; expected one of {known}")))?
             }
         };
         if names.len() > 1 {
@@ -186,7 +189,7 @@ impl<'a> Document<'a> {
         Ok(chosen)
     }
 
-    /// What is left to say when the format's reader is done.
+    /// Returns the counts and the log when the reader is done.
     pub(super) fn finish(mut self) -> (Counts, OrderedLog<'a>) {
         self.counts.events.extend_from_slice(self.events.seen());
         (self.counts, self.log)

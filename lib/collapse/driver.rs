@@ -22,12 +22,12 @@ use crate::profile::{Profile, Weights};
 /// Highest number of parser threads: each takes memory.
 const MAX_THREADS: usize = 1024;
 
-/// Folds all sources, each in its own format, into one profile. A source that cannot be read is reported; the others still
-/// count.
+/// Folds all sources, each in its own format, into one profile. A source that cannot be read is reported; the others
+/// still count.
 ///
 /// # Errors
-/// [`Error::Overflow`]; with strict diagnostics the first malformed line; [`Error::Invalid`] or [`Error::AlreadyReported`] if no
-/// sample could be read.
+/// [`Error::Overflow`]; with strict diagnostics the first malformed line; [`Error::Invalid`] or
+/// [`Error::AlreadyReported`] if no sample could be read.
 pub fn collapse(sources: &[Source], options: &Options, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
     let (workers, lost) = read_all(sources, options, diagnostics, Keep::Sums, None)?;
     let threads = worker_threads(options);
@@ -133,8 +133,8 @@ fn read_all(
     Ok((workers, lost))
 }
 
-/// Returns the default number of parser threads: one for each core, minus one if another thread decompresses or another program
-/// writes the input.
+/// Returns the default number of parser threads: one for each core, minus one if another thread decompresses or another
+/// program writes the input.
 fn default_parser_threads(sources: &[Source]) -> usize {
     let has_producer = |source: &Source| source.is_stream() || source.is_compressed();
     if sources.iter().any(has_producer) { (cores() - 1).max(1) } else { cores() }
@@ -150,8 +150,8 @@ fn requested_threads(options: &Options) -> Option<usize> {
     options.threads.map(|threads| threads.get().min(MAX_THREADS))
 }
 
-/// Reads one source, which must be plain or differential like those before it. Returns the counts of a document; parsers keep
-/// theirs until the end.
+/// Reads one source, which must be plain or differential like those before it. Returns the counts of a document;
+/// parsers keep theirs until the end.
 fn read(
     source: &Source,
     options: &Options,

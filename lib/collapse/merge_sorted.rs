@@ -9,11 +9,11 @@ use crate::folded::{check_sorted, merge_parallel, merge_sorted};
 use crate::input::{Blocks, FileRange, Source};
 use crate::output::Output;
 
-/// Merges all sources and returns true, if all are sorted folded files and the options do not filter samples. Else nothing is
-/// written and the result is false.
+/// Merges all sources and returns true, if all are sorted folded files and the options do not filter samples. Else
+/// nothing is written and the result is false.
 ///
-/// Each file is scanned before the first byte is written, so that a file out of order is found in time. Pipes do not qualify,
-/// because they can be read only once.
+/// Each file is scanned before the first byte is written, so that a file out of order is found in time. Pipes do not
+/// qualify, because they can be read only once.
 ///
 /// # Errors
 /// [`Error::Write`] and [`Error::Overflow`]. A source that cannot be read counts as not sorted.

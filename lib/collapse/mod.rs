@@ -1,11 +1,13 @@
-//! Folding what profilers print: bytes in some format in, a [`Profile`](crate::profile::Profile) out.
+//! Folds the output of profilers: bytes in some format become a [`Profile`](crate::profile::Profile).
 //!
-//! Each input format is one module. It says how it is called, by which content it is recognised, and how it is read:
-//! either where in a text its last whole sample ends, and a parser that takes whole samples, for formats that can be
-//! large; or a function that takes the whole document, line after line or as bytes. It knows nothing of threads, files or
-//! output. The driver knows nothing of formats: it reads, cuts, spreads the blocks over threads, merges their profiles by
-//! name, and tells what the readers remarked, with file and line, in the order of the input. The result does not depend
-//! on the threads.
+//! Each input format is one module that declares its name, how to recognize it, and how to read it. Formats that can be
+//! large have a function that finds the end of the last whole sample in a block, and a parser of blocks. The others
+//! have a function that reads the whole document, by lines or as bytes. A format knows nothing of threads, files or
+//! output.
+//!
+//! The driver knows nothing of formats. It reads and splits inputs, distributes blocks over threads, merges the
+//! profiles, and reports the readers' remarks by file and line in input order. The result does not depend on the number
+//! of threads.
 
 mod detect;
 mod document;
@@ -40,82 +42,82 @@ use self::sink::Sink;
 use crate::Error;
 use crate::profile::{SampleWeight, Weight};
 
-/// How to fold. The default is what `stackcollapse-perf.pl` does without options.
+/// Options of the collapse. The default is that of `stackcollapse-perf.pl`.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The inputs' format, where it is not to be told from their content.
+    /// Input format; detected by content if `None`.
     pub format: Option<&'static Format>,
-    /// How many threads parse; all cores if not said.
+    /// Number of parser threads; by default one for each core.
     pub threads: Option<NonZeroUsize>,
-    /// Names as the profiler printed them: no argument lists dropped, no Java inlining split.
+    /// Keep names as the profiler printed them: with argument lists, without splitting inlined Java methods.
     pub verbatim: bool,
-    /// The process id in the root frame.
+    /// Add the process id to the root frame.
     pub pid: bool,
-    /// The process and thread id in the root frame.
+    /// Add process and thread id to the root frame.
     pub tid: bool,
-    /// `_[k]` after kernel frames.
+    /// Append `_[k]` to kernel frames.
     pub kernel: bool,
-    /// `_[j]` after frames of just-in-time compiled code.
+    /// Append `_[j]` to frames of just-in-time compiled code.
     pub jit: bool,
-    /// The address in frames without a symbol.
+    /// Add the address to frames without a symbol.
     pub addrs: bool,
-    /// The place in the source after each function's name, where the input tells it.
+    /// Add source file and line to functions, if the input has them.
     pub srcline: bool,
-    /// The labels of samples that become root frames.
+    /// Labels of samples that become root frames.
     pub labels: Vec<Vec<u8>>,
-    /// Functions that become the root of stacks in which they stand.
+    /// Functions that become the root of stacks that contain them.
     pub skip_after: Vec<Vec<u8>>,
-    /// What a sample weighs.
+    /// Weight of a sample.
     pub weight: SampleWeight,
-    /// Which event's samples count.
+    /// Event whose samples count.
     pub event: EventChoice,
-    /// When the samples that count were taken.
+    /// Time span of samples that count.
     pub time: Option<TimeSpan>,
-    /// In which part of each second.
+    /// Part of each second in which samples count.
     pub offset: Option<OffsetSpan>,
-    /// The threads, by name, whose samples count; all if there is none.
+    /// Names of threads whose samples count; all if empty.
     pub comms: Vec<Vec<u8>>,
-    /// The processes whose samples count.
+    /// Processes whose samples count.
     pub pids: Option<NumberList>,
-    /// The threads, by number, whose samples count.
+    /// Thread ids whose samples count.
     pub tids: Option<NumberList>,
-    /// The CPUs whose samples count.
+    /// CPUs whose samples count.
     pub cpus: Option<NumberList>,
-    /// What the threads worked on: a root frame for their samples.
+    /// Spans of work that become root frames.
     pub spans: Option<Arc<Spans>>,
-    /// The idle thread's samples do not count.
+    /// Leave out samples of the idle thread.
     pub no_idle: bool,
-    /// The folder below which the files of a recording of addresses are, if not here.
+    /// Folder with the files that ran, for recordings from another machine.
     pub symfs: Option<PathBuf>,
-    /// The names of its kernel, if not those of this one.
+    /// Symbols of the kernel that ran, if not those of this one.
     pub kallsyms: Option<PathBuf>,
-    /// Inlined calls are left out where addresses are named.
+    /// Leave out inlined calls when addresses are symbolized.
     pub no_inline: bool,
 }
 
 impl Options {
-    /// Whether they ask when, where or by whom samples were taken.
+    /// True if an option selects samples by time, thread, process or CPU.
     fn filters_samples(&self) -> bool {
         self.spans.is_some() || !filter::sample::SampleFilter::new(self).accepts_all()
     }
 }
 
-/// Parses one format. It may remember frames between blocks, and so is always given the same sink.
+/// A parser of one format. It may cache frames between blocks, so each parser is used with one sink only.
 trait Parser: Send {
-    /// Adds a block of whole samples.
+    /// Parses a block of whole samples and adds them to the sink.
     fn parse(&mut self, text: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error>;
 
-    /// A parser for another thread and sink. `None` as long as what this one has seen does not settle how the rest
-    /// is to be read.
+    /// Returns a parser for another thread and sink. `None` while this parser has not seen enough to know how to read
+    /// the rest.
     fn fork(&self) -> Option<Box<dyn Parser>>;
 
-    /// What was counted so far, for formats that have several events or tell of lost samples.
+    /// Returns the counts so far, for formats that have several events or record losses.
     fn counts(&self) -> Counts {
         Counts::default()
     }
 }
 
-/// How many samples there were of each event, how many the input says were lost, and in which unit it weighs the others.
+/// Counts of an input: samples by event, lost samples, and the unit of the weights.
 #[derive(Clone, Debug, Default)]
 struct Counts {
     events: Vec<Event>,
@@ -123,14 +125,14 @@ struct Counts {
     unit: Option<Unit>,
 }
 
-/// What a weight of 1 means in an input.
+/// The unit of the weights of an input.
 #[derive(Clone, Debug)]
 struct Unit {
     input: String,
     name: String,
 }
 
-/// The samples of one event, and what those of them weigh that count.
+/// Number of samples of one event, and weight of those that count.
 #[derive(Clone, Debug)]
 struct Event {
     name: Vec<u8>,
@@ -140,16 +142,16 @@ struct Event {
     weight: Weight,
 }
 
-/// What a parser has to say of a block.
+/// Remarks of a parser about a block.
 #[derive(Debug, Default)]
 struct Remarks {
-    /// How many lines of the block were read, the present one included.
+    /// Number of lines read so far, with the current one.
     lines: u64,
     malformed: Vec<(u64, &'static str)>,
 }
 
 impl Remarks {
-    /// The present line is not of the format's form and is left out.
+    /// Reports the current line as malformed and left out.
     fn malformed(&mut self, what: &'static str) {
         self.malformed.push((self.lines, what));
     }

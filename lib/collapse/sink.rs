@@ -1,11 +1,11 @@
-//! Where a parser puts its samples: into a profile, one after the other, or with their times.
+//! Receives the samples of a parser: as sums, in input order, or with their times.
 
 use super::timeline::{SampleTime, Timeline};
 use crate::Error;
 use crate::markers::UNKNOWN;
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
-/// What a parser adds its samples to.
+/// Receiver of the samples of one parser thread.
 pub(super) struct Sink {
     profile: Profile,
     batch: Batch,
@@ -14,15 +14,15 @@ pub(super) struct Sink {
     idle: bool,
 }
 
-/// What is kept of the samples besides their sums.
+/// What a sink keeps of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// Nothing.
+    /// Only sums by stack.
     #[default]
     Sums,
-    /// Their order.
+    /// Each sample in input order.
     Order,
-    /// Their times.
+    /// Each sample with its time.
     Times,
 }
 
@@ -38,7 +38,7 @@ impl Default for Sink {
     }
 }
 
-/// Samples in their order, equal neighbours added up.
+/// Samples in input order; equal neighbours are added up.
 #[derive(Default)]
 pub(super) struct Runs {
     last: Vec<FrameId>,
@@ -70,12 +70,12 @@ impl Sink {
         }
     }
 
-    /// Whether each sample is wanted with its moment.
+    /// True if samples are kept with their times.
     pub(super) fn keeps_times(&self) -> bool {
         matches!(self.keeping, Keeping::Times(_))
     }
 
-    /// A thread's name for the moment of a sample.
+    /// Interns the thread of a sample with a time.
     pub(super) fn intern_thread(&mut self, name: &[u8]) -> FrameId {
         match &mut self.keeping {
             Keeping::Times(timeline) => timeline.threads.intern(name),
@@ -87,7 +87,7 @@ impl Sink {
         self.profile.is_differential()
     }
 
-    /// From now on each stack has two weights. There must be none yet.
+    /// Makes the profile differential. It must be empty.
     pub(super) fn make_differential(&mut self) {
         self.profile = Profile::new(true);
     }
@@ -98,17 +98,17 @@ impl Sink {
         self.add_at(stack, weights, None)
     }
 
-    /// Adds a sample that was taken at a moment.
+    /// Adds a sample with its time, root first.
     #[inline]
     pub(super) fn add_at(
         &mut self,
         stack: &[FrameId],
         weights: Weights,
-        moment: Option<SampleTime>,
+        time: Option<SampleTime>,
     ) -> Result<(), Error> {
         self.empty = false;
         self.idle = false;
-        // A frame without a name that stands alone would be no stack.
+        // A single unnamed frame would not be a valid stack.
         let nameless = matches!(stack, [only] if self.frames().name(*only).trim_ascii().is_empty());
         let unknown = if nameless { Some([self.intern(UNKNOWN)]) } else { None };
         let stack = unknown.as_ref().map_or(stack, |unknown| unknown);
@@ -118,41 +118,41 @@ impl Sink {
                 if self.batch.is_full() { self.flush() } else { Ok(()) }
             }
             Keeping::Order(runs) => runs.add(stack, weights, &self.profile.frames),
-            Keeping::Times(timeline) => timeline.add(stack, weights.after, moment),
+            Keeping::Times(timeline) => timeline.add(stack, weights.after, time),
         }
     }
 
-    /// Adds what waits.
+    /// Adds buffered samples to the profile.
     pub(super) fn flush(&mut self) -> Result<(), Error> {
         self.profile.add_batch(&mut self.batch)
     }
 
-    /// Whether the samples' order is to be kept.
+    /// True if samples are kept in input order.
     pub(super) fn is_in_order(&self) -> bool {
         matches!(self.keeping, Keeping::Order(_))
     }
 
-    /// An input begins.
+    /// Starts a new input.
     pub(super) fn begin(&mut self) {
         self.idle = true;
     }
 
-    /// Whether no sample was added of the present input.
+    /// True if no sample of the current input was added.
     pub(super) fn is_idle(&self) -> bool {
         self.idle
     }
 
-    /// Whether no sample was added.
+    /// True if no sample was added at all.
     pub(super) fn is_empty(&self) -> bool {
         self.empty
     }
 
-    /// All that was added and flushed.
+    /// Returns the sums of all flushed samples.
     pub(super) fn into_profile(self) -> Profile {
         self.profile
     }
 
-    /// What was added since the last call, if it is wanted in order.
+    /// Returns the samples since the last call, if they are kept in order.
     pub(super) fn take_runs(&mut self) -> Option<Runs> {
         match &mut self.keeping {
             Keeping::Order(runs) => Some(std::mem::take(runs)),
@@ -160,7 +160,7 @@ impl Sink {
         }
     }
 
-    /// All that was added, if it is wanted with its times.
+    /// Returns all samples with times, if they are kept.
     pub(super) fn into_timeline(self) -> Option<Timeline> {
         match self.keeping {
             Keeping::Times(timeline) => Some(*timeline),
@@ -188,7 +188,7 @@ impl Runs {
         Ok(())
     }
 
-    /// Every stack as text, with its weights.
+    /// Iterates over stacks as text, with their weights.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], Weights)> {
         let starts = std::iter::once(0).chain(self.runs.iter().map(|(end, _)| *end));
         starts.zip(&self.runs).map(|(start, (end, weights))| (&self.text[start..*end], *weights))

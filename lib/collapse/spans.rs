@@ -1,7 +1,7 @@
 //! Spans of work, such as requests, that a program recorded. A sample belongs to the span that its thread was in.
 //!
-//! Spans are half-open: the start is included, the end is not. If spans overlap, the one that started last wins; of those that
-//! started together, the one that ends first.
+//! Spans are half-open: the start is included, the end is not. If spans overlap, the one that started last wins; of
+//! those that started together, the one that ends first.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};

@@ -1,4 +1,4 @@
-//! Stacks as they are read: frame after frame, or as paths in a tree.
+//! Builds stacks frame by frame, or as paths in a tree.
 
 use super::sink::Sink;
 use crate::markers;
@@ -6,16 +6,16 @@ use crate::markers;
 use crate::Error;
 use crate::profile::{FrameId, Weight, Weights};
 
-/// So many frames a path may have: each node becomes a stack of its own, and a small file must not fill the memory.
+/// Maximum depth of a tree: each node becomes a stack, so a small file could fill the memory.
 const DEEPEST: usize = 1024;
 
 /// The message for a node of a [`Tree`] that has more ancestors than that.
 pub(super) const TOO_DEEP: &str = "the stack has more than 1024 frames";
 
-/// So many frames one stack may have: a packed file of any length can be one stack.
+/// Maximum frames of a stack: a small compressed file could be one huge stack.
 pub(super) const LONGEST: usize = 1 << 20;
 
-/// The frame of a name, which may be missing.
+/// Interns a name; an empty one becomes `[unknown]`.
 pub(super) fn frame(name: &[u8], sink: &mut Sink) -> FrameId {
     sink.intern(if name.trim_ascii().is_empty() { markers::UNKNOWN } else { name })
 }
@@ -33,7 +33,7 @@ impl Stack {
         self.0.clear();
     }
 
-    /// Takes a frame. Of a stack that no program can have had, the first frames are kept and the rest is one.
+    /// Pushes a frame. Beyond [`LONGEST`] frames, the rest becomes one `[truncated]`.
     pub(super) fn push(&mut self, name: &[u8], sink: &mut Sink) {
         match self.0.len() {
             ..LONGEST => self.0.push(frame(name, sink)),
@@ -50,13 +50,13 @@ impl Stack {
         self.0.extend_from_slice(frames);
     }
 
-    /// Adds the stack, whose frames came leaf first, and begins the next. What weighs nothing is no sample.
+    /// Adds the stack, whose frames were pushed leaf first, and clears it. A stack of weight zero is not added.
     pub(super) fn add_leaf_first(&mut self, weight: Weight, sink: &mut Sink) -> Result<(), Error> {
         self.0.reverse();
         self.add(weight, sink)
     }
 
-    /// Adds the stack, whose frames came root first, and begins the next.
+    /// Adds the stack, whose frames were pushed root first, and clears it. A stack of weight zero is not added.
     pub(super) fn add(&mut self, weight: Weight, sink: &mut Sink) -> Result<(), Error> {
         let added = match weight.is_zero() || self.0.is_empty() {
             true => Ok(()),
@@ -67,8 +67,7 @@ impl Stack {
     }
 }
 
-/// A tree that is read line by line, each node deeper than its parent. What a node weighs without its children is added
-/// when it is left.
+/// A call tree that is read in preorder. The self weight of a node is added when it is left.
 #[derive(Default)]
 pub(super) struct Tree {
     frames: Vec<FrameId>,
@@ -77,13 +76,13 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// A tree whose roots are the leaves of stacks, with callers inside.
+    /// Returns a tree whose roots are leaves of stacks and whose children are callers.
     pub(super) fn of_callers() -> Self {
         Self { leaf_first: true, ..Self::default() }
     }
 
-    /// Enters a node that weighs so much without its children. It is a child of the last one that is less deep.
-    /// `false`, and it is left out, if it has too many ancestors.
+    /// Enters a node with self weight `own`, as a child of the last node at a smaller depth. Returns false and leaves
+    /// it out if the tree is too deep.
     pub(super) fn enter(&mut self, depth: usize, name: &[u8], own: Weight, sink: &mut Sink) -> Result<bool, Error> {
         self.leave(depth, sink)?;
         if self.open.len() == DEEPEST {
@@ -94,8 +93,8 @@ impl Tree {
         Ok(true)
     }
 
-    /// Enters a node that weighs so much with its children; `false`, and it is left out, if that is more than is left
-    /// of its parent.
+    /// Enters a node with inclusive weight `whole`. Returns false and leaves it out if its parent has less weight left,
+    /// or if the tree is too deep.
     pub(super) fn enter_whole(
         &mut self,
         depth: usize,
@@ -113,7 +112,7 @@ impl Tree {
         self.enter(depth, name, whole, sink)
     }
 
-    /// Leaves all nodes that are so deep; 0 ends the tree.
+    /// Leaves all nodes at `depth` or deeper; depth 0 ends the tree.
     pub(super) fn leave(&mut self, depth: usize, sink: &mut Sink) -> Result<(), Error> {
         while let Some((_, own)) = self.open.pop_if(|(open, _)| *open >= depth) {
             if !own.is_zero() {

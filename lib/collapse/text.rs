@@ -1,4 +1,4 @@
-//! Small things that readers of text have in common.
+//! Helpers of readers of text formats.
 
 use std::borrow::Cow;
 
@@ -10,50 +10,50 @@ use crate::markers::UNKNOWN;
 use crate::profile::Weight;
 use crate::symbol_name::simplify;
 
-/// So much of an input's beginning is looked at, line by line, to tell its format.
-const TELLING: usize = 64 * 1024;
+/// Number of first bytes whose lines are used to detect a format.
+const DETECTION_LENGTH: usize = 64 * 1024;
 
-/// The first lines of an input, without their ends.
+/// Returns the first lines of an input, without line ends.
 pub(super) fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let head = &head[..head.len().min(TELLING)];
+    let head = &head[..head.len().min(DETECTION_LENGTH)];
     let head = strip_bom(head);
     head.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 
-/// The words between blanks.
+/// Returns the words between blanks.
 pub(super) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
-/// The first word, and what follows the blanks behind it.
+/// Splits off the first word; returns it and the text after the blanks that follow.
 pub(super) fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
     let text = text.trim_ascii_start();
     let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
     (&text[..end], text[end..].trim_ascii_start())
 }
 
-/// A whole number, digits only.
+/// Parses a whole number of digits only.
 pub(super) fn number(text: &[u8]) -> Option<u64> {
     let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     digits.then(|| text.to_str().ok()?.parse().ok()).flatten()
 }
 
-/// Whether this is `0x` and hexadecimal digits.
+/// True for `0x` and hexadecimal digits.
 pub(super) fn is_address(text: &[u8]) -> bool {
     text.strip_prefix(b"0x").is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// How many blanks a line begins with.
+/// Returns the number of leading blanks.
 pub(super) fn indentation(line: &[u8]) -> usize {
     line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// What stands before and after the first `separator`.
+/// Splits at the first `separator`.
 pub(super) fn split_once<'a>(text: &'a [u8], separator: &str) -> Option<(&'a [u8], &'a [u8])> {
     text.split_once_str(separator)
 }
 
-/// The name without `+0x1f`, `+31` or `+0x1f/0x40` at its end.
+/// Strips an offset like `+0x1f`, `+31` or `+0x1f/0x40` from the end of a name.
 pub(super) fn without_offset(name: &[u8]) -> &[u8] {
     let Some(plus) = memchr::memrchr(b'+', name).filter(|plus| *plus > 0) else { return name };
     let offset = &name[plus + 1..];
@@ -61,7 +61,7 @@ pub(super) fn without_offset(name: &[u8]) -> &[u8] {
     if is_offset { name[..plus].trim_ascii_end() } else { name }
 }
 
-/// What a function of a compiled language is called.
+/// Returns the name of a function of a compiled language, simplified unless the options say verbatim.
 pub(super) fn function<'a>(name: &'a [u8], options: &Options) -> Cow<'a, [u8]> {
     match name {
         b"" | b"??" | b"???" => Cow::Borrowed(UNKNOWN),
@@ -70,17 +70,17 @@ pub(super) fn function<'a>(name: &'a [u8], options: &Options) -> Cow<'a, [u8]> {
     }
 }
 
-/// The name without ` (.llvm.123)`, which hides what a mangled name ends in.
+/// Strips ` (.llvm.123)`, which hides the end of a mangled name.
 pub(super) fn without_suffix(name: &[u8]) -> &[u8] {
     memchr::memmem::rfind(name, b" (.llvm.").map_or(name, |end| &name[..end])
 }
 
-/// The weight times a power of ten, if it fits.
+/// Multiplies a weight, if the product fits.
 pub(super) fn times(weight: Weight, factor: u64) -> Option<Weight> {
     weight.millionths().checked_mul(factor.into()).map(Weight::from_millionths)
 }
 
-/// A decimal number with up to `places` decimal places, as so many units of the last of them.
+/// Parses a decimal number and multiplies it by 10 to the power of `places`.
 pub(super) fn scaled(text: &[u8], places: u32) -> Option<Weight> {
     let (whole, fraction) = split_once(text, ".").unwrap_or((text, b""));
     let places = places as usize;
@@ -94,7 +94,7 @@ pub(super) fn scaled(text: &[u8], places: u32) -> Option<Weight> {
     if whole.is_empty() { None } else { Weight::parse(&digits) }
 }
 
-/// The fields of a line of comma-separated values; `None` if a quote stays open.
+/// Splits a line of comma-separated values; `None` if a quote is not closed.
 pub(super) fn fields(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let (mut fields, mut field, mut quoted) = (Vec::new(), Vec::new(), false);
     let mut bytes = line.iter().copied().peekable();
@@ -118,7 +118,7 @@ mod tests {
     use super::{fields, scaled, without_offset};
 
     #[test]
-    fn numbers_are_scaled_exactly() {
+    fn scales_numbers_exactly() {
         let shown = |text: &str, places| scaled(text.as_bytes(), places).map(|weight| weight.to_string());
         assert_eq!(shown("0.004207", 3).as_deref(), Some("4.207"));
         assert_eq!(shown("12", 6).as_deref(), Some("12000000"));
@@ -127,13 +127,13 @@ mod tests {
     }
 
     #[test]
-    fn quotes_hold_commas() {
+    fn quotes_protect_commas() {
         assert_eq!(fields(b"a,\"b,\"\"c\",").unwrap(), [&b"a"[..], b"b,\"c", b""]);
         assert_eq!(fields(b"a,\"b"), None);
     }
 
     #[test]
-    fn offsets_are_no_names() {
+    fn strips_offsets() {
         for (name, plain) in [("f+0x1f", "f"), ("f+86", "f"), ("f+0x4/0x1b0", "f"), ("operator+", "operator+")] {
             assert_eq!(without_offset(name.as_bytes()), plain.as_bytes());
         }

@@ -1,4 +1,4 @@
-//! What readers of whole documents have in common: the bytes, deep stacks, and names of threads and places.
+//! Helpers of readers of documents: bytes, deep stacks, names of threads and functions.
 
 use std::io::Read as _;
 
@@ -12,35 +12,36 @@ use crate::profile::SampleWeight;
 use crate::profile::{FrameId, Weight, Weights};
 use crate::{Error, io_error_text};
 
-/// The most that is taken of a document that has to be in memory as a whole, so that a small compressed file cannot fill
-/// it.
-const LARGEST: usize = 1 << 30;
+/// Maximum size of a document that is held in memory: a small compressed file could fill it.
+const MAX_LENGTH: usize = 1 << 30;
 
-/// The deepest stack that is written out as a whole from formats in which stacks share what they have in common: else a
-/// small file could hold a great many frames. Of deeper ones the leaves' end is kept.
+/// Maximum depth of a stack in formats whose stacks share prefixes: a small file could contain very many frames. Of
+/// deeper stacks, the part near the leaf is kept.
 pub(super) const DEEPEST: usize = 1024;
 
-/// So many frames are kept of the very deepest.
-const LEAST: usize = 16;
+/// Minimum number of frames that are kept of a deep stack.
+const MIN_KEPT_FRAMES: usize = 16;
 
-/// How many frames next to the root are left out of a stack that is so deep. Twice as deep, half as many are kept: a chain
-/// of calls, each of which is the leaf of a stack, takes memory that grows little faster than the chain.
+/// Returns the number of frames near the root that are cut from a stack of this depth.
+///
+/// At twice the depth, half as many frames are kept. The memory for a chain of calls, each of which is the leaf of a
+/// stack, thus grows little faster than the chain.
 pub(super) fn left_out(depth: usize) -> usize {
     match depth {
         ..=DEEPEST => 0,
-        _ => depth - (DEEPEST >> (depth / DEEPEST).ilog2()).max(LEAST),
+        _ => depth - (DEEPEST >> (depth / DEEPEST).ilog2()).max(MIN_KEPT_FRAMES),
     }
 }
 
-/// All bytes, without a byte-order mark.
+/// Reads all bytes, without a byte order mark.
 pub(super) fn read(document: &mut Document<'_>) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    let mut limited = document.take(LARGEST as u64 + 1);
+    let mut limited = document.take(MAX_LENGTH as u64 + 1);
     if let Err(error) = limited.read_to_end(&mut bytes) {
         return Err(document.unreadable(io_error_text(&error)));
     }
-    if bytes.len() > LARGEST {
-        return Err(document.unreadable("longer than a gigabyte, which is more than is read of such a document"));
+    if bytes.len() > MAX_LENGTH {
+        return Err(document.unreadable("longer than 1 GiB, the maximum for this format"));
     }
     if bytes.starts_with(BOM) {
         bytes.drain(..BOM.len());
@@ -48,18 +49,18 @@ pub(super) fn read(document: &mut Document<'_>) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Whether samples weigh what the input says, and not one each.
+/// True if samples have the weight of the input instead of one each.
 pub(super) fn weighs(options: &Options) -> bool {
     options.weight == SampleWeight::Period
 }
 
-/// Adds a stack, root first, below a thread's frame if there is one. What weighs nothing is no sample.
+/// Adds a stack, root first, below the frame of a thread. A stack of weight zero is not added.
 pub(super) fn add(thread: Option<FrameId>, frames: &[FrameId], weight: Weight, sink: &mut Sink) -> Result<(), Error> {
     let left_out = left_out(frames.len());
     add_part(thread, left_out == 0, &frames[left_out..], weight, sink)
 }
 
-/// As [`add`], of a stack that was cut already unless it has its root.
+/// Adds a stack that may have been cut already: unless `has_root`, it is marked as truncated.
 pub(super) fn add_part(
     thread: Option<FrameId>,
     has_root: bool,
@@ -81,7 +82,7 @@ pub(super) fn add_part(
     sink.add(&stack, Weights::plain(weight))
 }
 
-/// A thread's frame: its name, with `-PID` or `-PID/TID` if that is asked for; without a name, what numbers there are.
+/// Returns the name of a thread's frame, with `-PID` or `-PID/TID` if the options say so; without a name, its numbers.
 pub(super) fn thread(name: &[u8], pid: &[u8], tid: &[u8], options: &Options) -> Vec<u8> {
     if name.is_empty() {
         return [pid, b"/", tid].concat();
@@ -99,7 +100,7 @@ pub(super) fn thread(name: &[u8], pid: &[u8], tid: &[u8], options: &Options) -> 
     name
 }
 
-/// A function's name, and with `--srcline` its place in the source, as far as it is known.
+/// Returns the name of a function, with `--srcline` followed by its source file and line, if known.
 pub(super) fn located(name: &[u8], file: &[u8], line: Option<i64>, options: &Options) -> Vec<u8> {
     let mut name = name.to_vec();
     if options.srcline && !file.is_empty() {
@@ -112,12 +113,12 @@ pub(super) fn located(name: &[u8], file: &[u8], line: Option<i64>, options: &Opt
     name
 }
 
-/// A weight of millionths, if it is not negative.
+/// Converts millionths to a weight, unless negative.
 pub(super) fn positive(millionths: i128) -> Option<Weight> {
     u128::try_from(millionths).ok().map(Weight::from_millionths)
 }
 
-/// What a frame without a name is called: its module, and with `--addrs` its address.
+/// Returns the name of a frame without a symbol: its module, with `--addrs` also its address.
 pub(super) fn module(file: &[u8], address: &[u8], options: &Options) -> Vec<u8> {
     let inner = match file {
         b"" => b"unknown",

@@ -21,8 +21,8 @@ pub struct Categories {
 }
 
 impl Categories {
-    /// Parses rules, one a line: a category, blanks, a regular expression. Empty lines and lines that start with `#` are
-    /// comments. `source` names the text in messages.
+    /// Parses rules, one a line: a category, blanks, a regular expression. Empty lines and lines that start with `#`
+    /// are comments. `source` names the text in messages.
     ///
     /// # Errors
     /// [`Error::Malformed`] if a line is not a rule.

@@ -12,8 +12,8 @@ use crate::profile::{self, FrameId, Frames, Weights};
 use crate::stats::significance::{Runs, SignificanceTest};
 use crate::stats::weight_kind::{CommonDivisor, WeightKind};
 
-/// Returns the frame to which a stack's self weight is charged: the leaf below thread states, or the last frame if all are
-/// thread states.
+/// Returns the frame to which a stack's self weight is charged: the leaf below thread states, or the last frame if all
+/// are thread states.
 pub fn charged_frame(stack: &[FrameId], is_state: impl Fn(FrameId) -> bool) -> Option<FrameId> {
     stack.iter().copied().rfind(|frame| !is_state(*frame)).or(stack.last().copied())
 }
@@ -59,8 +59,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the significance test of a differential profile whose weights are counts. Noise is estimated from self weights,
-    /// because each sample is in only one of them.
+    /// Returns the significance test of a differential profile whose weights are counts. Noise is estimated from self
+    /// weights, because each sample is in only one of them.
     pub(super) fn significance_test(&self) -> Option<SignificanceTest> {
         let sample = self.weight_kind.sample().filter(|_| self.differential)?;
         Some(SignificanceTest::new(self.rows.iter().map(|row| row.weights[0]), sample, self.total, self.runs))
@@ -165,13 +165,13 @@ trait Counter {
 
 /// Sums by function.
 ///
-/// Self weight is that of stacks in which the function is the leaf, or directly below a thread state; self weights add up to
-/// the total. Inclusive weight is that of all stacks that contain the function, each counted once.
+/// Self weight is that of stacks in which the function is the leaf, or directly below a thread state; self weights add
+/// up to the total. Inclusive weight is that of all stacks that contain the function, each counted once.
 #[derive(Default)]
 struct Functions {
     functions: Vec<Function>,
-    /// Frames of the last stack, root first, with the weight added since each was pushed. Weight is added to a function when
-    /// its frame is popped, not for each stack.
+    /// Frames of the last stack, root first, with the weight added since each was pushed. Weight is added to a function
+    /// when its frame is popped, not for each stack.
     path: Vec<(FrameId, Weights)>,
 }
 

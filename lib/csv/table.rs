@@ -50,7 +50,8 @@ pub struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Returns a table with the default columns and order: by weight, in a differential profile by change, then by name.
+    /// Returns a table with the default columns and order: by weight, in a differential profile by change, then by
+    /// name.
     pub fn new(counts: &'a Counts, by: GroupBy, categories: Option<&'a Categories>) -> Self {
         let mut table = Self {
             columns: columns(by, counts.differential, categories),

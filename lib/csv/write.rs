@@ -97,8 +97,8 @@ fn write_json<'a>(header: &[&str], rows: impl Iterator<Item = Vec<Cell<'a>>>, ou
     out.write_all(if before == "[\n" { b"[]\n" } else { b"\n]\n" })
 }
 
-/// Writes a JSON string. Line separators that older JavaScript rejects are escaped. Invalid UTF-8 is written as `\\xff`, so that
-/// names that differ only in such bytes stay different.
+/// Writes a JSON string. Line separators that older JavaScript rejects are escaped. Invalid UTF-8 is written as
+/// `\\xff`, so that names that differ only in such bytes stay different.
 fn write_string(text: &[u8], out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\"")?;
     for chunk in text.utf8_chunks() {

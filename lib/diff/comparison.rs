@@ -58,8 +58,8 @@ impl Comparison {
         }
     }
 
-    /// Adds the next stack in order and returns its weights to write: the weight before is scaled, or set to the weight after
-    /// if the difference is not significant or too small.
+    /// Adds the next stack in order and returns its weights to write: the weight before is scaled, or set to the weight
+    /// after if the difference is not significant or too small.
     ///
     /// # Errors
     /// [`Error::Overflow`] if the scaled weight does not fit.

@@ -8,8 +8,8 @@ use crate::profile::{Profile, Weight, Weights};
 use crate::stats::significance::{Observation, Runs, Spread};
 use crate::stats::weight_kind::{CommonDivisor, WeightKind};
 
-/// Degrees of freedom of the spread common to all stacks, with which each stack's own spread is averaged: few runs estimate
-/// it badly.
+/// Degrees of freedom of the spread common to all stacks, with which each stack's own spread is averaged: few runs
+/// estimate it badly.
 const PRIOR_FREEDOM: f64 = 4.0;
 
 /// Observations of all runs.
@@ -75,8 +75,8 @@ fn find_weight_kind<'a>(joined: &Profile, runs: impl Iterator<Item = &'a Profile
     Ok(divisor.kind(&joined.frames))
 }
 
-/// Returns for each run the samples of each stack of `joined`, in sorted order. If totals are compared, runs are scaled to the
-/// same total.
+/// Returns for each run the samples of each stack of `joined`, in sorted order. If totals are compared, runs are scaled
+/// to the same total.
 fn samples_by_run(joined: &Profile, runs: &[Profile], sample: f64, scaling: Scaling) -> Result<Vec<Vec<f64>>, Error> {
     let total = |run: &Profile| run.total().after.as_f64();
     let mean = runs.iter().map(total).sum::<f64>() / runs.len() as f64;
@@ -103,8 +103,8 @@ fn samples_by_run(joined: &Profile, runs: &[Profile], sample: f64, scaling: Scal
     runs.iter().map(samples_of).collect()
 }
 
-/// Sets the spread of each stack between the runs of a side: its own variance over mean, averaged with the median of all
-/// stacks, which has the weight of [`PRIOR_FREEDOM`].
+/// Sets the spread of each stack between the runs of a side: its own variance over mean, averaged with the median of
+/// all stacks, which has the weight of [`PRIOR_FREEDOM`].
 fn set_spread(observations: &mut [Observation], sides: &[Vec<Vec<f64>>]) {
     let freedom: usize = sides.iter().map(|runs| runs.len() - 1).sum();
     let freedom = freedom as f64;

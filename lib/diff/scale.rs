@@ -26,7 +26,8 @@ impl Ratio {
     /// The factor 1.
     pub const ONE: Self = Self { numerator: 1, denominator: 1 };
 
-    /// Returns the fraction, or [`Ratio::ONE`] if numerator or denominator is zero, since nothing can be scaled to an empty side.
+    /// Returns the fraction, or [`Ratio::ONE`] if numerator or denominator is zero, since nothing can be scaled to an
+    /// empty side.
     pub const fn new(numerator: u128, denominator: u128) -> Self {
         match numerator == denominator || numerator == 0 || denominator == 0 {
             true => Self::ONE,
@@ -42,8 +43,8 @@ impl Ratio {
 
 /// Scales a sequence of weights and carries the rounding error of each to the next.
 ///
-/// The scaled weights add up to the scaled total, and those of any contiguous part of a sorted profile to its share within one
-/// unit.
+/// The scaled weights add up to the scaled total, and those of any contiguous part of a sorted profile to its share
+/// within one unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Scaler {
     ratio: Ratio,

@@ -1,8 +1,8 @@
 //! Selects and reshapes stacks.
 //!
-//! The verbs have the meaning of pprof's, applied to frames: a pattern matches anywhere in a frame's name. Each distinct frame
-//! is renamed and matched once, however many stacks contain it. The order is fixed: rename frames, select stacks, select
-//! frames within them, then apply limits to the weights of the result.
+//! The verbs have the meaning of pprof's, applied to frames: a pattern matches anywhere in a frame's name. Each
+//! distinct frame is renamed and matched once, however many stacks contain it. The order is fixed: rename frames,
+//! select stacks, select frames within them, then apply limits to the weights of the result.
 
 mod frame_matcher;
 mod frames;

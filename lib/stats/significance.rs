@@ -1,18 +1,18 @@
 //! Significance of differences between two profiles.
 //!
-//! Samples are counts. If nothing changed, the samples of a stack after the change follow a binomial distribution given the
-//! samples of both sides, which yields an exact p-value for each stack.
+//! Samples are counts. If nothing changed, the samples of a stack after the change follow a binomial distribution given
+//! the samples of both sides, which yields an exact p-value for each stack.
 //!
 //! Processes of one program differ, for example in memory layout and branch prediction. The samples of a process are a
-//! cluster: `n` samples with intra-cluster correlation `r` are worth `n / (1 + (n - 1) r)` independent ones (Kish, Survey
-//! Sampling, 1965, section 5.4; McCullagh and Nelder, Generalized Linear Models, 1989, section 4.5.1), at most `1 / r` however
-//! long the run. All counts are therefore divided by `1 + n / EFFECTIVE_SAMPLES_PER_RUN`, where `n` is the number of samples in
-//! a run. If stacks of a similar size typically differ by more, their counts are divided by that overdispersion instead
-//! ("genomic control", Devlin and Roeder, 1999). With several separate runs a side, each stack's own variance between runs is
-//! known, and a difference must exceed that too.
+//! cluster: `n` samples with intra-cluster correlation `r` are worth `n / (1 + (n - 1) r)` independent ones (Kish,
+//! Survey Sampling, 1965, section 5.4; McCullagh and Nelder, Generalized Linear Models, 1989, section 4.5.1), at most
+//! `1 / r` however long the run. All counts are therefore divided by `1 + n / EFFECTIVE_SAMPLES_PER_RUN`, where `n` is
+//! the number of samples in a run. If stacks of a similar size typically differ by more, their counts are divided by
+//! that overdispersion instead ("genomic control", Devlin and Roeder, 1999). With several separate runs a side, each
+//! stack's own variance between runs is known, and a difference must exceed that too.
 //!
-//! Many stacks are tested at once, so p-values are adjusted to bound the share of false discoveries (Benjamini and Hochberg,
-//! 1995). Stacks too rare to ever be significant do not count as tests (Tarone, 1990; Gilbert, 2005).
+//! Many stacks are tested at once, so p-values are adjusted to bound the share of false discoveries (Benjamini and
+//! Hochberg, 1995). Stacks too rare to ever be significant do not count as tests (Tarone, 1990; Gilbert, 2005).
 
 use std::num::NonZeroU32;
 use std::str::FromStr;
@@ -37,10 +37,10 @@ const MEDIAN_SQUARE: f64 = 0.454_936;
 
 /// Independent samples that one run is worth at most, however long it is.
 ///
-/// Measured with 48 runs of a C program with 400 stacks and 22,000 samples a run, in four groups at different times on a busy
-/// machine, comparing all pairs. Within a group, 5 of 264 pairs had a stack that differed significantly. A function of 5.7 %
-/// of the time that took twice as long was found in 142 of 144 pairs of the same time, and in all 16 on a quiet machine.
-/// Memory-bound functions varied most: one of 13 % of the time by a fifth.
+/// Measured with 48 runs of a C program with 400 stacks and 22,000 samples a run, in four groups at different times on
+/// a busy machine, comparing all pairs. Within a group, 5 of 264 pairs had a stack that differed significantly. A
+/// function of 5.7 % of the time that took twice as long was found in 142 of 144 pairs of the same time, and in all 16
+/// on a quiet machine. Memory-bound functions varied most: one of 13 % of the time by a fifth.
 pub const EFFECTIVE_SAMPLES_PER_RUN: f64 = 1000.0;
 
 /// Highest expected share of false discoveries among the differences called significant.
@@ -122,12 +122,12 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// Estimates the noise from counts. `ratio` is the number of samples expected after for each sample before, `samples` the
-    /// number of samples in each run.
+    /// Estimates the noise from counts. `ratio` is the number of samples expected after for each sample before,
+    /// `samples` the number of samples in each run.
     ///
-    /// No sample may be counted in two of `disjoint`. Inclusive counts would repeat each other: `main` never differs, and the
-    /// dozen frames of an interrupt all differ together. Each size class is estimated from stacks of similar size, because
-    /// bursts of interrupts make small functions vary and say nothing about large ones.
+    /// No sample may be counted in two of `disjoint`. Inclusive counts would repeat each other: `main` never differs,
+    /// and the dozen frames of an interrupt all differ together. Each size class is estimated from stacks of similar
+    /// size, because bursts of interrupts make small functions vary and say nothing about large ones.
     pub fn estimate(disjoint: &[Observation], ratio: f64, samples: f64) -> Self {
         let largest = disjoint.iter().map(|one| one.samples()).fold(0.0, f64::max);
         let min_overdispersion = 1.0 + samples / EFFECTIVE_SAMPLES_PER_RUN;
@@ -159,8 +159,8 @@ pub struct SignificanceTest {
 }
 
 impl SignificanceTest {
-    /// Estimates the noise from the weights in `disjoint`, as [`Noise::estimate`] does. `sample` is the weight of one sample;
-    /// each side is the sum of `runs` runs.
+    /// Estimates the noise from the weights in `disjoint`, as [`Noise::estimate`] does. `sample` is the weight of one
+    /// sample; each side is the sum of `runs` runs.
     pub fn new(disjoint: impl Iterator<Item = Weights>, sample: Weight, total: Weights, runs: Runs) -> Self {
         let sample = sample.as_f64();
         let observations: Vec<Observation> =
@@ -181,8 +181,8 @@ impl SignificanceTest {
 /// Returns the p-values adjusted for the number of tests: a difference is significant if its value is at most
 /// [`FALSE_DISCOVERY_RATE`].
 ///
-/// The adjusted value is the smallest false discovery rate at which the difference is called significant; 1 if a stack is too
-/// rare to be tested.
+/// The adjusted value is the smallest false discovery rate at which the difference is called significant; 1 if a stack
+/// is too rare to be tested.
 pub fn adjust_p_values(observations: &[Observation], noise: &Noise) -> Vec<f64> {
     let ratio = noise.ratio;
     let observations: Vec<Observation> =

@@ -134,7 +134,7 @@ fn bomb(begin: &str, piece: &str, pieces: usize) -> Vec<u8> {
 fn limits_the_size_of_compressed_documents() {
     let blank = bomb("{\"head\":{\"callFrame\":{}},\"a\":[", " ", 1100);
     let outcome = fold(4096, &blank);
-    assert!(outcome.code() == 1 && outcome.stderr.contains("longer than a gigabyte"), "{outcome:?}");
+    assert!(outcome.code() == 1 && outcome.stderr.contains("longer than 1 GiB"), "{outcome:?}");
     let values = bomb("{\"head\":{\"callFrame\":{}},\"a\":[", "0,", 300);
     let outcome = fold(4096, &values);
     assert!(outcome.code() == 1 && outcome.stderr.contains("more values than are taken"), "{outcome:?}");

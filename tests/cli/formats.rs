@@ -233,7 +233,7 @@ fn reports_options_that_a_format_cannot_satisfy() {
     assert!(outcome.stderr.contains("stdin: samples have no time, thread or CPU here"), "{outcome:?}");
     let refused = run("fg-collapse", ["--event=x"], b"Samples:\na/count b/ns\n1 2: 1\n");
     assert!(
-        refused.code() == 1 && refused.stderr.contains("no value is called x; samples have a/count, b/ns"),
+        refused.code() == 1 && refused.stderr.contains("--event x: no such value; expected one of a/count, b/ns"),
         "{refused:?}"
     );
 }
@@ -259,7 +259,7 @@ fn reports_what_to_do_about_inputs_without_stacks() {
         (b"\n<!DOCTYPE html>\n<html>", "a page (HTML)"),
         (b"\x01\x02 lying\n", "a binary file of unknown format"),
         (b"Attaching 1 probe...\n\n@start: 5\n", "no map in it is keyed by a stack"),
-        (b"Samples:\nalloc/count inuse/bytes\n1 2: 1\n", "no value is called"),
+        (b"Samples:\nalloc/count inuse/bytes\n1 2: 1\n", "no such value"),
     ];
     for (text, what) in texts {
         let options = if what.starts_with("no value") { &["--event=cpu"][..] } else { &[] };

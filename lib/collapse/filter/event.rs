@@ -17,8 +17,8 @@ impl EventFilter {
         Self { choice, seen: Vec::new(), numbers: ByteMap::default(), last: 0 }
     }
 
-    /// Returns a filter with the same choice for another thread. `None` until the first event is known, if the choice is
-    /// [`EventChoice::First`].
+    /// Returns a filter with the same choice for another thread. `None` until the first event is known, if the choice
+    /// is [`EventChoice::First`].
     pub(in crate::collapse) fn fork(&self) -> Option<Self> {
         if self.choice == EventChoice::First && self.seen.is_empty() {
             return None;
