@@ -11,10 +11,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::fields::{read_string, read_u32, read_u64};
+use super::source_lines::SourceLines;
 use crate::perf::cfi::CfiTable;
 
 const MAGIC: u32 = 0x4a69_5444;
-/// The flag in the file's header for times of an architecture's own clock, such as the TSC (`JITDUMP_FLAGS_ARCH_TIMESTAMP`).
+/// The flag in the file's header for times of the architecture's own clock, such as the TSC.
 const ARCH_TIMESTAMP: u64 = 1;
 
 const CODE_LOAD: u32 = 0;
@@ -30,8 +32,6 @@ const MAX_RECORD_SIZE: usize = 64 << 20;
 const READ_SIZE: u64 = 1 << 20;
 /// The number of functions before an address that are tested for covering it.
 const MAX_CANDIDATES: usize = 4096;
-/// The size of the ELF header that `perf inject` writes before the code. Some compilers add it to the addresses of lines.
-const ELF_HEADER_SIZE: u64 = 0x40;
 
 /// A generated function.
 #[derive(Clone, Debug)]
@@ -44,26 +44,14 @@ pub struct Function {
     pub loaded_at: u64,
     /// The name.
     pub name: Arc<[u8]>,
-    /// The source lines, by their offsets from the start.
-    lines: Arc<[SourceLine]>,
+    lines: Arc<SourceLines>,
     cfi: Option<Arc<CfiTable>>,
-}
-
-/// A source line, and where its code begins.
-#[derive(Clone, Debug)]
-struct SourceLine {
-    /// An address in debug records; an offset from the function's start in a [`Function`].
-    position: u64,
-    /// `FILE:LINE`, without the file's folder.
-    source: Vec<u8>,
 }
 
 impl Function {
     /// Returns the source line of an address as `FILE:LINE`.
     pub fn source(&self, address: u64) -> Option<&[u8]> {
-        let offset = address.wrapping_sub(self.start);
-        let after = self.lines.partition_point(|line| line.position <= offset);
-        self.lines.get(after.checked_sub(1)?).map(|line| &line.source[..])
+        self.lines.find(address.wrapping_sub(self.start))
     }
 
     /// Returns the unwind information, if the file has it.
@@ -94,7 +82,7 @@ pub struct JitDump {
     /// The size of the largest function.
     max_size: u64,
     /// The source lines of the next function.
-    next_lines: Vec<SourceLine>,
+    next_lines: SourceLines,
     /// The `.eh_frame` of the next function.
     next_eh_frame: Vec<u8>,
 }
@@ -114,7 +102,7 @@ impl JitDump {
             functions: BTreeMap::new(),
             by_code_index: FxHashMap::default(),
             max_size: 0,
-            next_lines: Vec::new(),
+            next_lines: SourceLines::default(),
             next_eh_frame: Vec::new(),
         })
     }
@@ -193,7 +181,7 @@ impl JitDump {
                 let (start, size, code_index) = (read_u64(body, 16)?, read_u64(body, 24)?, read_u64(body, 32)?);
                 let name = Arc::from(read_string(body.get(40..)?)?);
                 let cfi = self.take_cfi(start, size);
-                let lines = self.take_lines(start, size);
+                let lines = Arc::new(std::mem::take(&mut self.next_lines).relative_to(start, size));
                 self.add_function(code_index, Function { start, size, loaded_at, name, lines, cfi });
             }
             CODE_MOVE => {
@@ -202,7 +190,7 @@ impl JitDump {
                 // The unwind information has the old address.
                 self.add_function(code_index, Function { start, size, loaded_at, cfi: None, ..moved });
             }
-            CODE_DEBUG_INFO => self.next_lines = parse_lines(body).unwrap_or_default(),
+            CODE_DEBUG_INFO => self.next_lines = SourceLines::parse(body).unwrap_or_default(),
             CODE_UNWINDING_INFO => {
                 let (size, eh_frame_hdr_size) = (read_u64(body, 0)?, read_u64(body, 8)?);
                 // The data is `.eh_frame`, followed by `.eh_frame_hdr`, which is not needed.
@@ -231,51 +219,6 @@ impl JitDump {
         let address = start.checked_add(size.checked_next_multiple_of(8)?)?;
         Some(Arc::new(CfiTable::read_all(address, eh_frame, start)))
     }
-
-    /// Returns the source lines that were read for a function; none if their addresses are outside of it.
-    fn take_lines(&mut self, start: u64, size: u64) -> Arc<[SourceLine]> {
-        let mut lines = std::mem::take(&mut self.next_lines);
-        lines.sort_by_key(|line| line.position);
-        let has_elf_header = lines.iter().all(|line| line.position.wrapping_sub(start) >= ELF_HEADER_SIZE);
-        let base = if has_elf_header { start.wrapping_add(ELF_HEADER_SIZE) } else { start };
-        for line in &mut lines {
-            line.position = line.position.wrapping_sub(base);
-        }
-        if lines.iter().all(|line| line.position <= size) { lines.into() } else { Arc::from([]) }
-    }
-}
-
-/// Parses the entries of a debug record.
-fn parse_lines(body: &[u8]) -> Option<Vec<SourceLine>> {
-    /// A file name that stands for the one of the previous entry.
-    const SAME_FILE: &[u8] = &[0xff];
-    let mut entries = body.get(16..)?;
-    let mut lines = Vec::new();
-    let mut file = String::new();
-    while !entries.is_empty() && lines.len() < usize::try_from(read_u64(body, 8)?).ok()? {
-        let (position, line) = (read_u64(entries, 0)?, read_u32(entries, 8)?);
-        let path = read_string(entries.get(16..)?)?;
-        entries = &entries[16 + path.len() + 1..];
-        if path != SAME_FILE {
-            let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
-            file = std::str::from_utf8(name).ok()?.replace(char::is_control, "_");
-        }
-        lines.push(SourceLine { position, source: format!("{file}:{line}").into_bytes() });
-    }
-    Some(lines)
-}
-
-/// Reads a string that ends with a zero byte.
-fn read_string(bytes: &[u8]) -> Option<&[u8]> {
-    Some(&bytes[..memchr::memchr(0, bytes)?])
-}
-
-fn read_u32(bytes: &[u8], offset: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(offset..offset + 4)?.try_into().ok()?))
-}
-
-fn read_u64(bytes: &[u8], offset: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(offset..offset + 8)?.try_into().ok()?))
 }
 
 #[cfg(test)]
