@@ -1,4 +1,5 @@
-//! Reads and writes pprof profiles: the protobuf messages of `profile.proto`, which many profilers and viewers exchange.
+//! Reads and writes pprof profiles: the protobuf messages of `profile.proto`, which many profilers and viewers
+//! exchange.
 //!
 //! A profile has *sample types*, each with a name and a unit. A *sample* has one value per sample type and a stack of
 //! *locations*, leaf first. A location is an address in a *mapping* (a module), or a list of *lines* in functions, the

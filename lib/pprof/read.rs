@@ -65,8 +65,8 @@ const SNIFFED_BYTES: usize = 64 * 1024;
 
 /// Returns true if `head` is the start of a profile.
 ///
-/// All its fields must have numbers and types of a profile's fields, one of them must be a sample type, and the last one
-/// may be truncated.
+/// All its fields must have numbers and types of a profile's fields, one of them must be a sample type, and the last
+/// one may be truncated.
 pub fn is_pprof(head: &[u8]) -> bool {
     let mut has_sample_type = false;
     for field in Fields::new(&head[..head.len().min(SNIFFED_BYTES)]) {

@@ -85,10 +85,11 @@ fn remove_arguments(name: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Returns true if a bracket after the text `before` opens arguments: after a name, or after the `::` of Rust's turbofish.
+/// Returns true if a bracket after the text `before` opens arguments: after a name, or after the `::` of Rust's
+/// turbofish.
 ///
-/// After anything else it is part of the name, as in Go's `.(*Type)`. Square brackets are type arguments (Go) only right
-/// after a word, and else a type (`[T]`).
+/// After anything else it is part of the name, as in Go's `.(*Type)`. Square brackets are type arguments (Go) only
+/// right after a word, and else a type (`[T]`).
 fn opens_arguments(before: &[u8], bracket: u8) -> bool {
     let Some(last) = before.last() else { return false };
     if bracket == b'[' {
@@ -97,8 +98,8 @@ fn opens_arguments(before: &[u8], bracket: u8) -> bool {
     is_word(*last) || matches!(last, b'>' | b')' | b']' | b'}') || before.ends_with(b"::")
 }
 
-/// Returns the length of the bracketed group at the start of `text`. Returns `None` if it is not closed, or is part of the
-/// name: an unnamed namespace, an empty `[]`, GCC's `[abi:cxx11]`.
+/// Returns the length of the bracketed group at the start of `text`. Returns `None` if it is not closed, or is part of
+/// the name: an unnamed namespace, an empty `[]`, GCC's `[abi:cxx11]`.
 fn group_length(text: &[u8]) -> Option<usize> {
     if [ANONYMOUS_NAMESPACE, b"[]", b"[abi:"].iter().any(|part| text.starts_with(part)) {
         return None;

@@ -32,7 +32,7 @@ fn ignores_a_perf_map_of_another_user() {
     if !outcome.stderr.contains("given") {
         return skip("chown is not permitted here");
     }
-    assert!(outcome.stderr.contains(".map is ignored: it belongs to neither root nor you"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(".map is ignored: its owner is neither root nor you"), "{}", outcome.stderr);
     let profile = Profile::from_stdout(&outcome);
     assert!(!profile.0.iter().any(is_javascript_fib), "{profile:#?}");
 }

@@ -1,7 +1,7 @@
 //! Symbolizes the code that processes generate: by their jitdumps, and by their perf maps.
 //!
-//! A compiler writes the perf map to `/tmp/perf-PID.map`. Both `/tmp` and the pid are those that the process itself sees,
-//! which differ from ours in a container.
+//! A compiler writes the perf map to `/tmp/perf-PID.map`. Both `/tmp` and the pid are those that the process itself
+//! sees, which differ from ours in a container.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,8 +68,8 @@ impl JitCode {
         self.by_process.entry(pid).or_default().may_have_perf_map = Path::new(&path).exists();
     }
 
-    /// Returns true if a process's code has, or may still get, a jitdump or a perf map. A jitdump that could not be opened
-    /// counts: there is a warning if symbols are missing.
+    /// Returns true if a process's code has, or may still get, a jitdump or a perf map. A jitdump that could not be
+    /// opened counts: there is a warning if symbols are missing.
     pub fn may_have_symbols(&self, pid: u32) -> bool {
         self.by_process
             .get(&pid)
@@ -108,7 +108,8 @@ impl JitCode {
         self.by_process.get(&pid)?.jitdump.as_ref()
     }
 
-    /// Returns the frames of locations in a process's code, which are in ascending order of their addresses, and warnings.
+    /// Returns the frames of locations in a process's code, which are in ascending order of their addresses, and
+    /// warnings.
     pub fn find_frames(&self, pid: u32, locations: &[Location], with_source: bool) -> (AddressFrames, Vec<String>) {
         let mut warnings = Vec::new();
         let text = self.read_perf_map(pid, &mut warnings);
@@ -122,7 +123,7 @@ impl JitCode {
             frames.push(frame.into_iter().collect());
         }
         if has_unknown && let Some(missing) = self.by_process.get(&pid).and_then(|code| code.missing_jitdump.as_ref()) {
-            warnings.push(format!("no names for code made at run time from {missing}"));
+            warnings.push(format!("code generated at run time has no names: {missing}"));
         }
         (frames, warnings)
     }
@@ -158,7 +159,7 @@ impl JitCode {
             Ok(text) => text,
             Err(PerfMapError::Unreadable) => Vec::new(),
             Err(PerfMapError::ForeignOwner) => {
-                warnings.push(format!("/tmp/{name} is ignored: it belongs to neither root nor you"));
+                warnings.push(format!("/tmp/{name} is ignored: its owner is neither root nor you"));
                 Vec::new()
             }
         }

@@ -88,8 +88,8 @@ pub struct JitDump {
 }
 
 impl JitDump {
-    /// Opens a jitdump. Returns `None` if the file is something else. An empty file is accepted: V8 maps the file before
-    /// it writes the header.
+    /// Opens a jitdump. Returns `None` if the file is something else. An empty file is accepted: V8 maps the file
+    /// before it writes the header.
     pub fn open(mut file: File) -> Option<Self> {
         let mut magic = [0; 4];
         let is_jitdump = file.read_exact(&mut magic).is_err() || u32::from_le_bytes(magic) == MAGIC;

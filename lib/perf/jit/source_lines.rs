@@ -2,7 +2,8 @@
 
 use super::fields::{read_string, read_u32, read_u64};
 
-/// The size of the ELF header that `perf inject` writes before the code. Some compilers add it to the addresses of lines.
+/// The size of the ELF header that `perf inject` writes before the code. Some compilers add it to the addresses of
+/// lines.
 const ELF_HEADER_SIZE: u64 = 0x40;
 
 /// The source lines of a function.
@@ -39,7 +40,8 @@ impl SourceLines {
         Some(Self(lines))
     }
 
-    /// Converts addresses to offsets from the start of a function. Returns no lines if some are outside of the function.
+    /// Converts addresses to offsets from the start of a function. Returns no lines if some are outside of the
+    /// function.
     pub(super) fn relative_to(mut self, start: u64, size: u64) -> Self {
         self.0.sort_by_key(|line| line.position);
         let has_elf_header = self.0.iter().all(|line| line.position.wrapping_sub(start) >= ELF_HEADER_SIZE);

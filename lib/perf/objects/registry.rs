@@ -109,7 +109,7 @@ impl Objects {
             return self.intern_by_name(path, || copy_vdso().ok_or_else(|| "not found in this process".to_owned()));
         }
         if path.starts_with(b"[vsyscall]") {
-            return self.intern_by_name(path, || Err("a page of the kernel's".to_owned()));
+            return self.intern_by_name(path, || Err("a page that the kernel provides".to_owned()));
         }
         if path.is_empty() || path.starts_with(b"[") || path.starts_with(b"//anon") {
             return self.intern_jit(mmap.pid, true);

@@ -1,7 +1,7 @@
 //! Finds debug information outside the object that it describes.
 //!
-//! It may be in a debug file, found by build ID or by `.gnu_debuglink`; in a supplementary file that several debug files
-//! share (made by `dwz`); or in split files that a compiler leaves beside its object files (`.dwo`, `.dwp`).
+//! It may be in a debug file, found by build ID or by `.gnu_debuglink`; in a supplementary file that several debug
+//! files share (made by `dwz`); or in split files that a compiler leaves beside its object files (`.dwo`, `.dwp`).
 //!
 //! A file counts only if its build ID, checksum or unit ID matches.
 
@@ -94,8 +94,8 @@ impl<'a> DebugFileSearch<'a> {
         })
     }
 
-    /// Returns the existing files that may be the split debug information (`.dwo`) that a compiler wrote to `name` while
-    /// its working directory was `folder`.
+    /// Returns the existing files that may be the split debug information (`.dwo`) that a compiler wrote to `name`
+    /// while its working directory was `folder`.
     pub fn find_split_files(&self, folder: &Path, name: &Path) -> impl Iterator<Item = DebugFile> {
         let object_folder = self.path.parent().unwrap_or(Path::new("/"));
         let file_name = Path::new(name.file_name().unwrap_or_default());

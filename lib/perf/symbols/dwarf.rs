@@ -36,7 +36,8 @@ pub struct SourceFunction {
 }
 
 impl<'a> DebugInfo<'a> {
-    /// Loads the debug information of the file at `path`, if it has any. `search` finds the parts that are in other files.
+    /// Loads the debug information of the file at `path`, if it has any. `search` finds the parts that are in other
+    /// files.
     pub fn load(file: &object::File<'a>, path: &Path, search: &'a DebugFileSearch<'a>) -> Option<Self> {
         file.section_by_name(".debug_info")?;
         let mut dwarf = load_sections(file, search, gimli::SectionId::name)?;

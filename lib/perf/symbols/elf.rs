@@ -89,8 +89,8 @@ impl<'a> ElfNames<'a> {
         frames
     }
 
-    /// Adds the source line and inlined functions at an address to the frame of its symbol. Returns the frames, outermost
-    /// first.
+    /// Adds the source line and inlined functions at an address to the frame of its symbol. Returns the frames,
+    /// outermost first.
     fn add_debug_info(
         &self,
         debug_info: &DebugInfo<'a>,

@@ -42,8 +42,8 @@ impl KernelSymbols {
         find_address(BufReader::new(File::open(Self::default().file?).ok()?), name)
     }
 
-    /// Reads the file. Returns the lines that apply to the recorded kernel, and the offset from their addresses to those
-    /// of the recorded kernel (modulo 2^64).
+    /// Reads the file. Returns the lines that apply to the recorded kernel, and the offset from their addresses to
+    /// those of the recorded kernel (modulo 2^64).
     fn read(&self) -> (Vec<u8>, u64) {
         let text = self.file.as_ref().and_then(|file| std::fs::read(file).ok()).unwrap_or_default();
         match self.reference.as_ref().and_then(|reference| reference.offset_from(&text)) {
@@ -68,7 +68,8 @@ impl ReferenceSymbol {
 pub fn find_frames(symbols: &KernelSymbols, mut addresses: Vec<u64>) -> (AddressFrames, Vec<String>) {
     let (text, offset) = symbols.read();
     if !text.is_empty() && is_hidden(&text) {
-        let warning = "the kernel hides its symbols: kernel frames have no names (sudo sysctl kernel.kptr_restrict=0)";
+        let warning =
+            "the kernel hides its symbols: kernel frames have no names; run: sudo sysctl kernel.kptr_restrict=0";
         return (AddressFrames::without_frames(addresses.len()), vec![warning.to_owned()]);
     }
     addresses.iter_mut().for_each(|address| *address = address.wrapping_sub(offset));

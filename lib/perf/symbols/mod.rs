@@ -1,8 +1,8 @@
 //! Symbolization: turns the addresses of a recording into function names.
 //!
-//! [`symbolize`] distributes the addresses among their objects. [`elf`] names those in ELF files by symbols ([`table`]),
-//! by PLT stubs ([`plt`]) and by debug information ([`dwarf`], found by [`debug_file`]); [`kallsyms`] names those in the
-//! kernel.
+//! [`symbolize`] distributes the addresses among their objects. [`elf`] names those in ELF files by symbols
+//! ([`table`]), by PLT stubs ([`plt`]) and by debug information ([`dwarf`], found by [`debug_file`]); [`kallsyms`]
+//! names those in the kernel.
 
 pub mod byte_arena;
 pub mod debug_file;

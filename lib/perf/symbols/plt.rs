@@ -1,7 +1,7 @@
 //! PLT stubs: code without symbols through which an object calls functions of other objects.
 //!
-//! A stub jumps to the address in a slot of the global offset table, and a relocation names the function whose address the
-//! dynamic linker writes there. As in perf and objdump, the stub's name is `function@plt`.
+//! A stub jumps to the address in a slot of the global offset table, and a relocation names the function whose address
+//! the dynamic linker writes there. As in perf and objdump, the stub's name is `function@plt`.
 //!
 //! Linkers lay out stubs in many ways, so this module decodes their instructions and assumes nothing about their order.
 //! It knows those of x86-64 and AArch64; on other architectures stubs have no names.
