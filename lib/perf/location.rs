@@ -11,6 +11,6 @@ pub struct Location {
     pub address: u64,
     /// The address in the process if addresses are kept, else 0.
     pub ip: u64,
-    /// For JIT code at an address that was reused: the time from which this code was there. Else 0.
-    pub since: u64,
+    /// The time at which JIT code was loaded, if its address was reused. Else 0.
+    pub loaded_at: u64,
 }

@@ -1,8 +1,8 @@
-//! Processes as a recording sees them: what is mapped where and what threads are called, at any time.
+//! What is mapped into processes, and what threads are called, at any time of a recording.
 //!
-//! Records of different CPUs are not read in the order of their times, so a sample may be older than the newest mapping
-//! at its address, or than the program that its process runs by now. Nothing is therefore overwritten: what is replaced
-//! retires with its time, and a sample asks for its own time.
+//! Records of different CPUs are not read in the order of their times. A sample may be older than the newest mapping at its
+//! address, or than the program that its process runs by now. So nothing is overwritten: a mapping that is replaced is
+//! retired with the time of its end, and every look-up has a time.
 
 use std::collections::BTreeMap;
 
@@ -10,58 +10,62 @@ use rustc_hash::FxHashMap;
 
 use super::objects::object::ObjectId;
 
-/// A mapped stretch of an object.
+/// A range of addresses to which an object is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// The first address.
     pub start: u64,
-    /// The address behind the last.
+    /// The address after the last.
     pub end: u64,
-    /// Where in the file it begins.
+    /// The offset of the mapping in the file.
     pub offset: u64,
-    /// What is mapped.
+    /// The object.
     pub object: ObjectId,
 }
 
-/// Something that held during a span of time.
+/// A value that was valid from `since` until `until`, which it excludes.
 #[derive(Clone, Copy, Debug)]
-struct During<T> {
-    what: T,
+struct Timed<T> {
+    value: T,
     since: u64,
     until: u64,
 }
 
-impl<T> During<T> {
-    fn holds(&self, time: u64) -> bool {
+impl<T> Timed<T> {
+    /// Creates a value that is valid from `since` on.
+    fn since(since: u64, value: T) -> Self {
+        Self { value, since, until: u64::MAX }
+    }
+
+    fn is_valid_at(&self, time: u64) -> bool {
         self.since <= time && time < self.until
     }
 }
 
 #[derive(Clone, Debug, Default)]
 struct Process {
-    /// What is mapped now, by first address.
-    current: BTreeMap<u64, During<Mapping>>,
-    /// What was mapped before, in the order in which it ended.
-    retired: Vec<During<Mapping>>,
-    /// When it last began to run a new program.
-    execed: u64,
-    /// Which state of all those that processes had it is in, and since when.
-    state: State,
+    /// The mappings that exist now, by their first address.
+    current: BTreeMap<u64, Timed<Mapping>>,
+    /// The mappings that existed before, in the order of their ends.
+    retired: Vec<Timed<Mapping>>,
+    /// The time of the last execve.
+    exec_time: u64,
+    version: Version,
 }
 
-/// A sample is not that old that more mappings than these have ended since.
-const PATIENCE: usize = 4096;
+/// Maximum number of retired mappings that are searched. No sample is so late that more have ended since.
+const MAX_RETIRED_SEARCHED: usize = 4096;
 
-/// A state of a process's mappings: no other is ever like it.
+/// A version of the mappings of a process. Its number is unique among all processes.
 #[derive(Clone, Copy, Debug, Default)]
-struct State {
+struct Version {
     number: u32,
     since: u64,
 }
 
 impl Process {
-    /// A mapping ends. One whose end is told late has ended with the last before it.
-    fn retire(&mut self, mut old: During<Mapping>, time: u64) {
+    /// Retires a mapping. If its end is reported late, it ends when the last retired mapping did, to keep the order.
+    fn retire(&mut self, mut old: Timed<Mapping>, time: u64) {
         old.until = time.max(self.retired.last().map_or(0, |last| last.until));
         if old.since < old.until {
             self.retired.push(old);
@@ -75,7 +79,7 @@ impl Process {
     }
 
     fn map(&mut self, new: Mapping, time: u64) {
-        let before = self.current.range(..new.start).next_back().filter(|(_, old)| old.what.end > new.start);
+        let before = self.current.range(..new.start).next_back().filter(|(_, old)| old.value.end > new.start);
         let overlapped: Vec<u64> = before
             .map(|(start, _)| *start)
             .into_iter()
@@ -84,41 +88,45 @@ impl Process {
         for start in overlapped {
             let Some(old) = self.current.remove(&start) else { continue };
             self.retire(old, time);
-            // What the new mapping does not cover stays.
-            for (start, end) in [(old.what.start, new.start), (new.end, old.what.end)] {
+            // The parts that the new mapping does not cover remain.
+            for (start, end) in [(old.value.start, new.start), (new.end, old.value.end)] {
                 if start < end {
-                    let offset = old.what.offset.wrapping_add(start - old.what.start);
-                    let rest = Mapping { start, end, offset, object: old.what.object };
-                    self.current.insert(start, During { what: rest, since: time, until: u64::MAX });
+                    let offset = old.value.offset.wrapping_add(start - old.value.start);
+                    let rest = Mapping { start, end, offset, object: old.value.object };
+                    self.current.insert(start, Timed::since(time, rest));
                 }
             }
         }
-        self.current.insert(new.start, During { what: new, since: time, until: u64::MAX });
+        self.current.insert(new.start, Timed::since(time, new));
     }
 
     fn find(&self, address: u64, time: u64) -> Option<Mapping> {
-        let covers = |mapping: &During<Mapping>| mapping.what.end > address && mapping.holds(time);
         if let Some((_, mapping)) = self.current.range(..=address).next_back()
-            && covers(mapping)
+            && mapping.value.end > address
+            && mapping.is_valid_at(time)
         {
-            return Some(mapping.what);
+            return Some(mapping.value);
         }
         let ended = self.retired.partition_point(|mapping| mapping.until <= time);
-        let later = self.retired[ended..].iter().rev().take(PATIENCE);
-        later.into_iter().find(|mapping| mapping.what.start <= address && covers(mapping)).map(|mapping| mapping.what)
+        let mut candidates = self.retired[ended..].iter().rev().take(MAX_RETIRED_SEARCHED);
+        let covers = |mapping: &&Timed<Mapping>| {
+            (mapping.value.start..mapping.value.end).contains(&address) && mapping.is_valid_at(time)
+        };
+        candidates.find(covers).map(|mapping| mapping.value)
     }
 }
 
-/// All processes together inherit no more mappings than this: a recording made by hand may have a process of very many
-/// fork very often. No machine has as many.
-const MOST_INHERITED: usize = 1 << 22;
+/// Maximum number of mappings that all processes together inherit from their parents.
+///
+/// No machine has as many, but a forged recording may fork a process with many mappings very often.
+const MAX_INHERITED: usize = 1 << 22;
 
-/// A thread's name, as an id of the recording's.
+/// The ID of a thread's name in [`Recording::comms`](super::recording::Recording::comms).
 pub type CommId = u32;
 
-/// The end of a thread, as it was told.
+/// The end of a thread.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
+pub struct ThreadExit {
     time: u64,
     pid: u32,
     tid: u32,
@@ -128,126 +136,131 @@ pub struct Ended {
 #[derive(Debug, Default)]
 pub struct Processes {
     processes: FxHashMap<u32, Process>,
-    comms: FxHashMap<u32, Vec<During<CommId>>>,
-    /// Threads that ended, to be forgotten when no sample of theirs can come any more.
-    ended: Vec<Ended>,
-    /// How many states processes have been in.
-    states: u32,
-    /// How many mappings processes have from their parents, those counted that ended lately.
+    comms: FxHashMap<u32, Vec<Timed<CommId>>>,
+    /// Threads that have exited. They are forgotten when no sample of theirs can come any more.
+    exits: Vec<ThreadExit>,
+    /// The number of the latest version of any process.
+    last_version: u32,
+    /// Number of mappings that processes have inherited, including some that were retired lately.
     inherited: usize,
 }
 
 impl Processes {
-    /// A mapping that stands from `time` on.
+    /// Adds a mapping that exists from `time` on.
     pub fn map(&mut self, pid: u32, mapping: Mapping, time: u64) {
         if mapping.start < mapping.end {
-            self.changed(pid, time).map(mapping, time);
+            self.begin_version(pid, time).map(mapping, time);
         }
     }
 
-    /// A thread's name from `time` on.
-    pub fn name(&mut self, tid: u32, comm: CommId, time: u64) {
-        let names = self.comms.entry(tid).or_default();
-        if let Some(last) = names.last_mut() {
+    /// Names a thread from `time` on.
+    pub fn set_comm(&mut self, tid: u32, comm: CommId, time: u64) {
+        let comms = self.comms.entry(tid).or_default();
+        if let Some(last) = comms.last_mut() {
             last.until = last.until.min(time);
         }
-        names.push(During { what: comm, since: time, until: u64::MAX });
+        comms.push(Timed::since(time, comm));
     }
 
-    /// The process, whose mappings are about to change.
-    fn changed(&mut self, pid: u32, time: u64) -> &mut Process {
-        self.states = self.states.checked_add(1).expect("fewer than 2^32 changes");
+    /// Returns a process whose mappings are about to change.
+    fn begin_version(&mut self, pid: u32, time: u64) -> &mut Process {
+        self.last_version = self.last_version.checked_add(1).expect("fewer than 2^32 changes");
         let process = self.processes.entry(pid).or_default();
-        process.state = State { number: self.states, since: time.max(process.state.since) };
+        process.version = Version { number: self.last_version, since: time.max(process.version.since) };
         process
     }
 
-    /// A number for what is mapped into a process: as long as it is the same, so is what is found. `None` for times of
-    /// which it cannot be told.
-    pub fn state(&self, pid: u32, time: u64) -> Option<u32> {
-        let process = self.processes.get(&pid).filter(|process| process.state.since <= time)?;
-        Some(process.state.number)
+    /// Returns the version of a process's mappings. While it is the same, look-ups find the same.
+    ///
+    /// `None` for times before the latest change.
+    pub fn version(&self, pid: u32, time: u64) -> Option<u32> {
+        let process = self.processes.get(&pid).filter(|process| process.version.since <= time)?;
+        Some(process.version.number)
     }
 
-    /// A process runs a new program: nothing that was mapped is any more.
+    /// Retires all mappings of a process, which runs a new program from `time` on.
     pub fn exec(&mut self, pid: u32, time: u64) {
-        let process = self.changed(pid, time);
+        let process = self.begin_version(pid, time);
         process.retire_all(time);
-        process.execed = time;
+        process.exec_time = time;
     }
 
-    /// Whether a process has begun to run a new program since.
+    /// True if a process runs another program than at `time`, or is unknown.
     pub fn has_execed_since(&self, pid: u32, time: u64) -> bool {
-        self.processes.get(&pid).is_none_or(|process| process.execed > time)
+        self.processes.get(&pid).is_none_or(|process| process.exec_time > time)
     }
 
-    /// A new thread, of a new process if `pid` is not `parent_pid`.
+    /// Adds a new thread. It is that of a new process if `pid` differs from `parent_pid`.
+    ///
+    /// The thread inherits the name of its parent, and a new process the mappings.
     pub fn fork(&mut self, (pid, tid): (u32, u32), (parent_pid, parent_tid): (u32, u32), time: u64) {
         if let Some(comm) = self.comm(parent_tid, time) {
-            self.name(tid, comm, time);
+            self.set_comm(tid, comm, time);
         }
         if pid == parent_pid {
             return;
         }
         let inherited: Vec<Mapping> = self.processes.get(&parent_pid).map_or(Vec::new(), |parent| {
-            parent.current.values().filter(|mapping| mapping.since <= time).map(|mapping| mapping.what).collect()
+            parent.current.values().filter(|mapping| mapping.since <= time).map(|mapping| mapping.value).collect()
         });
-        let is_too_much = self.inherited + inherited.len() > MOST_INHERITED;
+        let is_too_much = self.inherited + inherited.len() > MAX_INHERITED;
         let inherited = if is_too_much { Vec::new() } else { inherited };
         self.inherited += inherited.len();
-        let process = self.changed(pid, time);
+        let process = self.begin_version(pid, time);
         process.retire_all(time);
-        process.execed = time;
+        process.exec_time = time;
         for mapping in inherited {
-            process.current.insert(mapping.start, During { what: mapping, since: time, until: u64::MAX });
+            process.current.insert(mapping.start, Timed::since(time, mapping));
         }
     }
 
-    /// A thread has ended.
+    /// Notes the end of a thread.
     pub fn exit(&mut self, pid: u32, tid: u32, time: u64) {
-        self.ended.push(Ended { time, pid, tid });
+        self.exits.push(ThreadExit { time, pid, tid });
     }
 
-    /// What was mapped at an address.
+    /// Returns what was mapped at an address of a process.
     pub fn find(&self, pid: u32, address: u64, time: u64) -> Option<Mapping> {
         self.processes.get(&pid)?.find(address, time)
     }
 
-    /// What a thread was called.
+    /// Returns the name of a thread.
     pub fn comm(&self, tid: u32, time: u64) -> Option<CommId> {
-        let names = self.comms.get(&tid)?;
-        // A sample that is older than the first name known has that one: the kernel names a thread before it runs.
-        names.iter().rev().find(|name| name.since <= time).or(names.first()).map(|name| name.what)
+        let comms = self.comms.get(&tid)?;
+        // The kernel names a thread before it runs, so a sample before the first known name has that name.
+        comms.iter().rev().find(|comm| comm.since <= time).or(comms.first()).map(|comm| comm.value)
     }
 
-    /// Whether anything is known of a process.
-    pub fn knows(&self, pid: u32) -> bool {
+    /// True if anything is known about a process.
+    pub fn contains(&self, pid: u32) -> bool {
         self.processes.contains_key(&pid)
     }
 
-    /// What is mapped anywhere, or was.
+    /// Iterates over the objects of all mappings that exist or are retired.
     pub fn objects(&self) -> impl Iterator<Item = ObjectId> + '_ {
-        let of_all = self.processes.values();
-        of_all.flat_map(|process| process.current.values().chain(&process.retired)).map(|mapping| mapping.what.object)
+        let processes = self.processes.values();
+        let mappings = processes.flat_map(|process| process.current.values().chain(&process.retired));
+        mappings.map(|mapping| mapping.value.object)
     }
 
-    /// Gives the threads' names other ids.
-    pub fn rename(&mut self, mut new: impl FnMut(CommId) -> CommId) {
-        self.comms.values_mut().flatten().for_each(|name| name.what = new(name.what));
+    /// Replaces the IDs of all thread names.
+    pub fn renumber_comms(&mut self, mut new_id: impl FnMut(CommId) -> CommId) {
+        self.comms.values_mut().flatten().for_each(|comm| comm.value = new_id(comm.value));
     }
 
-    /// The threads that ended before `time`, as was told, and by now run no more. The kernel tells of an end before it takes
-    /// down what the thread had mapped, which lasts as long as it lasts: of that too there are samples.
-    pub fn over_before(&mut self, time: u64, runs: impl Fn(u32) -> bool) -> Vec<Ended> {
-        let is_over = |end: &mut Ended| end.time < time && !runs(end.tid);
-        self.ended.extract_if(.., is_over).collect()
+    /// Takes out the threads that exited before `time` and do not run any more.
+    ///
+    /// The kernel reports an exit before it unmaps the memory of the thread, which takes a while and may be sampled.
+    pub fn take_exited_before(&mut self, time: u64, is_running: impl Fn(u32) -> bool) -> Vec<ThreadExit> {
+        let has_ended = |exit: &mut ThreadExit| exit.time < time && !is_running(exit.tid);
+        self.exits.extract_if(.., has_ended).collect()
     }
 
-    /// No sample older than `time` will come, nor of those that are `over`: what only such a one could ask for is dropped.
-    pub fn forget_before(&mut self, time: u64, over: Vec<Ended>) {
-        for Ended { time: end, pid, tid } in over {
-            // The number may have been given to another thread since.
-            if self.comms.get(&tid).and_then(|names| names.last()).is_some_and(|name| name.since <= end) {
+    /// Forgets what only samples before `time`, or samples of the `exited` threads, would need.
+    pub fn forget_before(&mut self, time: u64, exited: Vec<ThreadExit>) {
+        for ThreadExit { time: exit, pid, tid } in exited {
+            // The thread ID may belong to another thread by now.
+            if self.comms.get(&tid).and_then(|comms| comms.last()).is_some_and(|comm| comm.since <= exit) {
                 self.comms.remove(&tid);
                 if pid == tid {
                     self.processes.remove(&pid);
@@ -259,10 +272,10 @@ impl Processes {
             let gone = process.retired.partition_point(|mapping| mapping.until <= time);
             process.retired.drain(..gone);
         }
-        for names in self.comms.values_mut().filter(|names| names.len() > 1) {
-            let last = names.len() - 1;
-            let keep = names.iter().position(|name| name.until > time).unwrap_or(last);
-            names.drain(..keep);
+        for comms in self.comms.values_mut().filter(|comms| comms.len() > 1) {
+            let last = comms.len() - 1;
+            let first_kept = comms.iter().position(|comm| comm.until > time).unwrap_or(last);
+            comms.drain(..first_kept);
         }
     }
 }
@@ -280,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_sees_what_was_mapped_at_its_time() {
+    fn finds_what_was_mapped_at_the_time() {
         let mut processes = Processes::default();
         processes.map(1, mapping(100, 200, 7), 10);
         processes.map(1, mapping(140, 160, 8), 20);
@@ -296,21 +309,21 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_thousand_mappings_that_are_no_more_cost_nothing() {
+    fn finds_fast_among_a_hundred_thousand_retired_mappings() {
         let mut processes = Processes::default();
         let began = std::time::Instant::now();
         for time in 1..100_000 {
             processes.map(1, mapping(100, 200, time), u64::from(time));
             let before = u64::from(time.saturating_sub(100).max(1));
             assert_eq!(found(&processes, 150, before).map(|(object, _)| u64::from(object)), Some(before));
-            // Where nothing ever was.
+            // Nothing was ever mapped here.
             assert_eq!(found(&processes, 250, before), None);
         }
         assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
     }
 
     #[test]
-    fn a_new_program_hides_the_old_one_but_not_from_older_samples() {
+    fn exec_hides_old_mappings_from_new_samples_only() {
         let mut processes = Processes::default();
         processes.map(1, mapping(100, 200, 7), 10);
         processes.exec(1, 20);
@@ -321,55 +334,55 @@ mod tests {
     }
 
     #[test]
-    fn a_child_has_its_parents_mappings_and_name() {
+    fn a_child_inherits_mappings_and_name() {
         let mut processes = Processes::default();
         processes.map(5, mapping(100, 200, 7), 10);
-        processes.name(5, 3, 10);
+        processes.set_comm(5, 3, 10);
         processes.fork((1, 1), (5, 5), 30);
         assert_eq!(found(&processes, 150, 31), Some((7, 0)));
         assert_eq!(processes.comm(1, 31), Some(3));
-        processes.name(1, 4, 40);
+        processes.set_comm(1, 4, 40);
         assert_eq!((processes.comm(1, 39), processes.comm(1, 40)), (Some(3), Some(4)));
     }
 
     #[test]
-    fn many_forks_of_a_process_of_many_mappings_take_bounded_room() {
+    fn limits_the_memory_of_inherited_mappings() {
         let mut processes = Processes::default();
         (0..100_000).for_each(|n| processes.map(5, mapping(n * 16, n * 16 + 16, 7), 10));
         (100..300).for_each(|pid| processes.fork((pid, pid), (5, 5), 20));
         let mappings = |processes: &Processes| processes.processes.values().map(|it| it.current.len()).sum::<usize>();
         assert!((2_000_000..5_000_000).contains(&mappings(&processes)), "{}", mappings(&processes));
         (100..300).for_each(|pid| processes.exit(pid, pid, 30));
-        (100..300).for_each(|pid| processes.name(pid, 1, 20));
-        let over = processes.over_before(40, |_| false);
-        processes.forget_before(40, over);
+        (100..300).for_each(|pid| processes.set_comm(pid, 1, 20));
+        let exited = processes.take_exited_before(40, |_| false);
+        processes.forget_before(40, exited);
         processes.fork((1, 1), (5, 5), 50);
         assert_eq!(found(&processes, 150, 51), Some((7, 0)));
     }
 
     #[test]
-    fn a_thread_that_still_runs_after_its_end_is_not_forgotten() {
+    fn keeps_a_thread_that_still_runs_after_its_exit() {
         let mut processes = Processes::default();
-        processes.name(1, 3, 10);
+        processes.set_comm(1, 3, 10);
         processes.exit(1, 1, 20);
-        let over = processes.over_before(30, |tid| tid == 1);
-        processes.forget_before(30, over);
+        let exited = processes.take_exited_before(30, |tid| tid == 1);
+        processes.forget_before(30, exited);
         assert_eq!(processes.comm(1, 35), Some(3));
-        let over = processes.over_before(50, |_| false);
+        let exited = processes.take_exited_before(50, |_| false);
         assert_eq!(processes.comm(1, 45), Some(3));
-        processes.forget_before(50, over);
+        processes.forget_before(50, exited);
         assert_eq!(processes.comm(1, 45), None);
     }
 
     #[test]
-    fn a_number_that_was_given_again_is_not_forgotten_with_its_first_owner() {
+    fn keeps_a_thread_that_got_the_id_of_an_exited_one() {
         let mut processes = Processes::default();
-        processes.name(1, 3, 10);
+        processes.set_comm(1, 3, 10);
         processes.exit(1, 1, 20);
-        processes.name(1, 4, 30);
+        processes.set_comm(1, 4, 30);
         processes.map(1, mapping(100, 200, 7), 31);
-        let over = processes.over_before(40, |_| false);
-        processes.forget_before(40, over);
+        let exited = processes.take_exited_before(40, |_| false);
+        processes.forget_before(40, exited);
         assert_eq!(processes.comm(1, 41), Some(4));
         assert!(found(&processes, 150, 41).is_some());
     }

@@ -1,28 +1,26 @@
-//! What a thread was doing while its stack stood still.
+//! What a thread was doing while it had a stack.
 
-use crate::markers::OFF_CPU;
-use crate::markers::RUNNABLE;
-use crate::markers::UNSAMPLED;
+use crate::markers::{OFF_CPU, RUNNABLE, UNSAMPLED};
 
-/// The state in which a stack was seen. All but the first are frames of their own in a profile, as its leaf.
+/// What a thread was doing while it had a stack. All states but running add marker frames to the stack, as its leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ThreadState {
     /// On a CPU, where it was sampled.
     #[default]
     Running,
-    /// Blocked, until it ran again.
+    /// Blocked until it ran again.
     Blocked,
     /// Preempted: it could have run.
     Runnable,
-    /// On a CPU, but no sample fell there.
+    /// On a CPU, where no sample was taken.
     Unsampled,
-    /// Blocked where no sample was taken, so that its stack is not known.
+    /// Blocked where no sample was taken, so its stack is unknown.
     UnsampledBlocked,
     /// Preempted where no sample was taken.
     UnsampledRunnable,
-    /// Blocked since before the recording began.
+    /// Blocked since before the recording started.
     Asleep,
-    /// Nobody knows: the kernel dropped what would have told.
+    /// Unknown: the kernel dropped the records.
     Lost,
 }
 
@@ -38,8 +36,8 @@ impl ThreadState {
         Self::Lost,
     ];
 
-    /// The frames that it adds to a stack.
-    pub fn leaves(self) -> &'static [&'static [u8]] {
+    /// The marker frames that the state adds to a stack.
+    pub fn markers(self) -> &'static [&'static [u8]] {
         match self {
             Self::Running | Self::Lost => &[],
             Self::Blocked => &[OFF_CPU],
@@ -50,17 +48,17 @@ impl ThreadState {
         }
     }
 
-    /// Its number.
-    pub(super) fn number(self) -> u32 {
+    /// Returns a number below 8.
+    pub(super) fn to_number(self) -> u32 {
         self as u32
     }
 
-    /// The state of a number.
-    pub(super) fn of(number: u32) -> Self {
+    /// Returns the state of a number.
+    pub(super) fn from_number(number: u32) -> Self {
         Self::ALL.get(number as usize).copied().unwrap_or_default()
     }
 
-    /// The same where no sample told the stack.
+    /// Returns the same state for a stack that no sample has.
     #[must_use]
     pub fn unsampled(self) -> Self {
         match self {
@@ -74,10 +72,12 @@ impl ThreadState {
 
 #[cfg(test)]
 mod tests {
+    use super::ThreadState;
+
     #[test]
-    fn numbers_are_those_of_the_states() {
-        for (number, state) in super::ThreadState::ALL.into_iter().enumerate() {
-            assert_eq!((state.number() as usize, super::ThreadState::of(state.number())), (number, state));
+    fn converts_states_to_numbers_and_back() {
+        for (number, state) in ThreadState::ALL.into_iter().enumerate() {
+            assert_eq!((state.to_number() as usize, ThreadState::from_number(state.to_number())), (number, state));
         }
     }
 }

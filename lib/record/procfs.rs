@@ -41,7 +41,7 @@ pub fn thread_group(tid: u32) -> io::Result<Option<u32>> {
 pub fn load_process(pid: u32, recording: &mut Recording) {
     for tid in list_threads(pid).unwrap_or_default() {
         if let Ok(comm) = fs::read(format!("/proc/{pid}/task/{tid}/comm")) {
-            recording.name_if_new(tid, comm.strip_suffix(b"\n").unwrap_or(&comm));
+            recording.set_initial_comm(tid, comm.strip_suffix(b"\n").unwrap_or(&comm));
         }
     }
     if recording.knows_process(pid) {

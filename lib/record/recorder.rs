@@ -119,19 +119,19 @@ fn can_count_cycles() -> bool {
 fn new_recording(request: &Request) -> Recording {
     let options = Options {
         weight: request.weight,
-        each_sample: request.each_sample,
+        keep_samples: request.each_sample,
         max_stack: match (request.max_stack, request.call_graph) {
             (Some(frames), CallGraph::FramePointers) => frames.into(),
             _ => errors::max_stack(),
         },
         max_branches: errors::max_branches(),
-        addresses: request.each_sample,
+        keep_addresses: request.each_sample,
         ..Options::default()
     };
     let memory: Option<Box<dyn Memory>> = if request.live_tail { Some(Box::new(sys::ProcessMemory)) } else { None };
     let mut recording = Recording::new(options, memory);
     if let Some(frames) = request.max_stack {
-        recording.limit_unwinding(frames.into());
+        recording.set_max_frames(frames.into());
     }
     recording
 }

@@ -6,7 +6,7 @@ use super::observer::FinishedRecording;
 use super::summary;
 use crate::output::Output;
 use crate::perf::export::perf_script::{self, Clock};
-use crate::perf::export::profile::Unknown;
+use crate::perf::export::profile::UnnamedFrames;
 use crate::perf::symbols::frame::SymbolizeOptions;
 use crate::perf::symbols::symbolize::symbolize;
 use crate::profile::SampleWeight;
@@ -54,11 +54,11 @@ impl Report {
         let recording = &finished.recording;
         let names = symbolize(&recording.objects, recording.locations(), &self.names);
         let events: Vec<&str> = finished.events.iter().map(|event| event.spec.name()).collect();
-        let mut unknown = Unknown::default();
+        let mut unnamed = UnnamedFrames::default();
         let mut result = Ok(());
         for (index, event) in events.iter().enumerate().take(finished.profile_count()) {
-            let printed = recording.profile(index as u32, &names).and_then(|(profile, of_event)| {
-                unknown.add(of_event);
+            let printed = recording.to_profile(index as u32, &names).and_then(|(profile, of_event)| {
+                unnamed.add(of_event);
                 if self.script {
                     return Ok(());
                 }
@@ -80,7 +80,7 @@ impl Report {
             result = result.and(printed);
         }
         let mut lines = names.warnings().to_vec();
-        lines.extend(summary::lines(finished, self.call_graph, unknown));
+        lines.extend(summary::lines(finished, self.call_graph, unnamed));
         (Summary { lines, details: summary::truncation_details(finished) }, result)
     }
 }

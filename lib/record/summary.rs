@@ -4,7 +4,7 @@ use super::counters::sampling::{CallGraph, MAX_STACK_COPY};
 use super::observer::FinishedRecording;
 use super::off_cpu::totals::{Amount, StateTotals};
 use crate::diagnostics::plural;
-use crate::perf::export::profile::Unknown;
+use crate::perf::export::profile::UnnamedFrames;
 use crate::perf::recording::Counts;
 use crate::perf::thread_state::ThreadState;
 
@@ -12,7 +12,7 @@ use crate::perf::thread_state::ThreadState;
 const MAX_LINES: usize = 5;
 
 /// Returns the lines of the summary.
-pub fn lines(finished: &FinishedRecording, call_graph: CallGraph, unknown: Unknown) -> Vec<String> {
+pub fn lines(finished: &FinishedRecording, call_graph: CallGraph, unnamed: UnnamedFrames) -> Vec<String> {
     let counts = &finished.recording.counts;
     let seconds = finished.elapsed.as_secs_f64();
     let mut lines = vec![
@@ -24,9 +24,9 @@ pub fn lines(finished: &FinishedRecording, call_graph: CallGraph, unknown: Unkno
             "{} lost, {} truncated, {} of {} unknown ({})",
             counts.lost,
             plural(counts.truncated.total(), "stack"),
-            unknown.unknown,
-            plural(unknown.frames, "frame"),
-            percentage(unknown.unknown, unknown.frames),
+            unnamed.unnamed,
+            plural(unnamed.frames, "frame"),
+            percentage(unnamed.unnamed, unnamed.frames),
         ),
     ];
     lines.extend(finished.totals.as_ref().and_then(sparse_stacks));
@@ -112,8 +112,8 @@ fn reason_for_no_samples(finished: &FinishedRecording) -> Option<String> {
     if counts.samples + counts.lost > 0 || finished.totals.is_some() {
         return None;
     }
-    if counts.passed_over > 0 {
-        let samples = plural(counts.passed_over, "sample");
+    if counts.skipped > 0 {
+        let samples = plural(counts.skipped, "sample");
         return Some(format!("nothing was recorded: --max-overhead left {samples} out; raise it"));
     }
     let [first, ..] = &finished.events[..] else { return None };

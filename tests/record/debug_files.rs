@@ -122,7 +122,7 @@ fn symbolize_file(path: &Path, pid: u32, addresses: &[u64]) -> (Vec<Vec<Frame>>,
         path,
     });
     let locations: Vec<_> =
-        addresses.iter().map(|address| Location { object, address: *address, ip: 0, since: 0 }).collect();
+        addresses.iter().map(|address| Location { object, address: *address, ip: 0, loaded_at: 0 }).collect();
     let names =
         symbolize(&objects, &locations, &SymbolizeOptions { inline: true, lines: true, ..SymbolizeOptions::default() });
     ((0..addresses.len() as u32).map(|location| frames(&names, location)).collect(), names.warnings().to_vec())

@@ -80,14 +80,14 @@ fn names_each_sample_by_the_code_of_its_time() {
     let path = folder.path().join("jit-1.dump");
     std::fs::write(&path, jitdump(&["first", "second", "third"])).unwrap();
     let pid = std::process::id();
-    let options = Options { weight: SampleWeight::Samples, each_sample: false, max_stack: 127, ..Options::default() };
+    let options = Options { weight: SampleWeight::Samples, keep_samples: false, max_stack: 127, ..Options::default() };
     let mut recording = Recording::new(options, None);
     let stamp = |time| Stamp { pid, tid: pid, time, ..Stamp::default() };
     let path = path.to_str().unwrap().as_bytes();
     let mmap =
         Mmap { pid, start: 0x10000, length: 4096, offset: 0, inode: None, build_id: None, executable: true, path };
-    recording.take(stamp(1), Event::Comm { pid, tid: pid, exec: true, comm: b"jit" });
-    recording.take(stamp(2), Event::Mmap(mmap));
+    recording.handle_event(stamp(1), Event::Comm { pid, tid: pid, exec: true, comm: b"jit" });
+    recording.handle_event(stamp(2), Event::Mmap(mmap));
     for time in [5, 50, 150, 250, 251, 252] {
         let callchain = Callchain::default();
         let sample = Sample {
@@ -100,11 +100,11 @@ fn names_each_sample_by_the_code_of_its_time() {
             raw: &[],
             branches: Default::default(),
         };
-        recording.take(stamp(time), Event::Sample(sample));
+        recording.handle_event(stamp(time), Event::Sample(sample));
     }
     recording.finish();
     let names = symbolize(&recording.objects, recording.locations(), &SymbolizeOptions::default());
     let mut folded = Vec::new();
-    fgkit::folded::write(&recording.profile(0, &names).unwrap().0, &mut folded).unwrap();
+    fgkit::folded::write(&recording.to_profile(0, &names).unwrap().0, &mut folded).unwrap();
     assert_eq!(String::from_utf8(folded).unwrap(), "jit;first 2\njit;second 1\njit;third 3\n");
 }

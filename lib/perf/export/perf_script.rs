@@ -1,11 +1,11 @@
-//! A recording as `perf script` prints one: a header a sample, then its frames, innermost first.
+//! Writes a recording in the format of `perf script`: a header per sample, then its frames, innermost first.
 
 use std::io::{self, Write};
 
 use crate::markers;
 use crate::perf::location::Location;
 use crate::perf::objects::object::Object;
-use crate::perf::recording::{Kept, Recording};
+use crate::perf::recording::{Recording, SampleRecord};
 use crate::perf::symbols::frame::NamedFrame;
 use crate::perf::symbols::symbolize::LocationFrames;
 use crate::profile::SampleWeight;
@@ -13,83 +13,94 @@ use crate::profile::SampleWeight;
 /// The clock whose times are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Clock {
-    /// That which recordings are made by: it runs since the machine started.
+    /// The clock of the recording: the time since the machine was booted.
     #[default]
     Monotonic,
     /// The time of day, since 1970.
     Realtime,
 }
 
-/// Prints all samples in the order of their times, which are those of a clock that is so many nanoseconds ahead of the
-/// recording's. The period is printed only where it is the weight: readers of such
-/// text take a printed period as the weight, and 1 where there is none.
+/// Writes all samples, sorted by time.
+///
+/// `clock_offset` is what is added to the times, in nanoseconds. A sample's period is written only if it is the `weight`:
+/// readers of this format take a period as the weight, and 1 if there is none.
 ///
 /// # Errors
-/// Those of `out`.
+/// If `out` cannot be written.
 pub fn write(
     recording: &Recording,
     names: &LocationFrames,
     events: &[&str],
     weight: SampleWeight,
-    ahead: u64,
+    clock_offset: u64,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut samples: Vec<&Kept> = recording.kept.iter().collect();
+    let mut samples: Vec<&SampleRecord> = recording.sample_records.iter().collect();
     samples.sort_by_key(|sample| sample.stamp.time);
-    for sample in samples {
+    for sample in &samples {
         let stack = recording.stack(sample.stack);
         let event = events.get(stack.event as usize).unwrap_or(&"");
-        header(recording.comm(&stack), sample, event, weight, sample.stamp.time.saturating_add(ahead), out)?;
-        for place in stack.places.iter().rev() {
-            let location = &recording.locations()[*place as usize];
-            for frame in names.frames()[names.range(*place)].iter().rev() {
-                frame_line(location, recording.objects.get(location.object), frame, out)?;
+        let period = (weight == SampleWeight::Period).then_some(sample.period);
+        let time = sample.stamp.time.saturating_add(clock_offset);
+        write_header(recording.comm(&stack), sample, event, period, time, out)?;
+        for location_id in stack.locations.iter().rev() {
+            let location = &recording.locations()[*location_id as usize];
+            for frame in names.frames()[names.range(*location_id)].iter().rev() {
+                write_frame(location, recording.objects.get(location.object), frame, out)?;
             }
         }
-        if stack.is_cut {
-            writeln!(out, "\t{:16x} [truncated] ([unknown])", 0)?;
+        if stack.is_truncated {
+            write_truncated(out)?;
         }
         writeln!(out)?;
     }
     if recording.counts.lost > 0 {
-        let time = recording.kept.iter().map(|sample| sample.stamp.time).max().unwrap_or(0);
-        let (seconds, micros) = split_time(time.saturating_add(ahead));
-        writeln!(
-            out,
-            "{:>16} {:5}/{:<5} [000] {seconds:5}.{micros:06}: PERF_RECORD_LOST lost {}",
-            "", 0, 0, recording.counts.lost
-        )?;
-        writeln!(out)?;
+        let time = samples.last().map_or(0, |sample| sample.stamp.time);
+        write_lost(recording.counts.lost, time.saturating_add(clock_offset), out)?;
     }
     Ok(())
 }
 
-fn header(
+fn write_header(
     comm: &[u8],
-    sample: &Kept,
+    sample: &SampleRecord,
     event: &str,
-    weight: SampleWeight,
+    period: Option<u64>,
     time: u64,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let stamp = sample.stamp;
     let (seconds, micros) = split_time(time);
     let (pid, tid, cpu) = (stamp.pid, stamp.tid, stamp.cpu);
-    // At the line's beginning, as perf has it where there are callchains: readers look for it there. As bytes: a name
-    // need not be UTF-8.
+    // At the start of the line, where perf writes it if there are callchains, and where readers expect it. As bytes, since
+    // a name may not be UTF-8.
     out.write_all(comm)?;
     write!(out, " {pid:5}/{tid:<5} [{cpu:03}] {seconds:5}.{micros:06}: ")?;
-    if weight == SampleWeight::Period {
-        write!(out, "{:10} ", sample.period)?;
+    if let Some(period) = period {
+        write!(out, "{period:10} ")?;
     }
     writeln!(out, "{event}: ")
 }
 
+/// Writes the frame of a stack that was cut before its root.
+fn write_truncated(out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "\t{:16x} ", 0)?;
+    out.write_all(&[markers::TRUNCATED, b" (", markers::UNKNOWN, b")\n"].concat())
+}
+
+/// Writes how many samples were lost.
+fn write_lost(lost: u64, time: u64, out: &mut dyn Write) -> io::Result<()> {
+    let (seconds, micros) = split_time(time);
+    writeln!(out, "{:>16} {:5}/{:<5} [000] {seconds:5}.{micros:06}: PERF_RECORD_LOST lost {lost}", "", 0, 0)?;
+    writeln!(out)
+}
+
+/// Splits nanoseconds into seconds and microseconds.
 fn split_time(nanoseconds: u64) -> (u64, u64) {
     (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000 / 1000)
 }
 
-fn frame_line(location: &Location, object: &Object, frame: &NamedFrame, out: &mut dyn Write) -> io::Result<()> {
+fn write_frame(location: &Location, object: &Object, frame: &NamedFrame, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "\t{:16x} ", location.ip)?;
     let name: &[u8] = if frame.has_symbol { &frame.name } else { markers::UNKNOWN };
     out.write_all(name)?;

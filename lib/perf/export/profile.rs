@@ -1,12 +1,10 @@
-//! A recording as a profile: its places named, its threads as roots, what was lost in its place.
+//! Turns a recording into a profile: stacks of names, with the thread's name as the root.
 
 use std::borrow::Cow;
 
 use crate::Error;
-use crate::markers;
-use crate::markers::LOST;
-use crate::markers::TRUNCATED;
-use crate::perf::recording::{Recording, Tally};
+use crate::markers::{self, LOST, TRUNCATED};
+use crate::perf::recording::{Recording, Stack, Tally};
 use crate::perf::symbols::frame::NamedFrame;
 use crate::perf::symbols::symbolize::LocationFrames;
 use crate::perf::thread_state::ThreadState;
@@ -14,71 +12,50 @@ use crate::profile::{FrameId, Frames, Profile, SampleWeight, Weight, Weights};
 use crate::symbol_name::inlined;
 
 impl Recording {
-    /// An event's samples as a profile, named; and how many of how many frames have no name.
+    /// Returns the profile of an event, and how many of its frames have no name.
     ///
     /// # Errors
     /// [`Error::Overflow`].
-    pub fn profile(&self, event: u32, names: &LocationFrames) -> Result<(Profile, Unknown), Error> {
+    pub fn to_profile(&self, event: u32, names: &LocationFrames) -> Result<(Profile, UnnamedFrames), Error> {
         let mut profile = Profile::new(false);
-        let mut unknown = Unknown::default();
-        let mut frames = FrameNames::new(names);
-        let comms: Vec<FrameId> = self.comms.iter().map(|(_, comm)| profile.frames.intern(&comm_frame(comm))).collect();
-        let truncated = profile.frames.intern(TRUNCATED);
-        let lost = profile.frames.intern(LOST);
-        let mut stack = Vec::new();
-        for (number, tally) in self.tallies.iter().enumerate().filter(|(_, tally)| tally.samples > 0) {
-            let this = self.stack(number as u32);
-            if this.event != event || tally.samples == 0 {
-                continue;
-            }
-            let java = inlined::is_java_thread(self.comm(&this));
-            stack.clear();
-            stack.push(comms[this.comm as usize]);
-            if this.is_cut {
-                stack.push(truncated);
-            }
-            for location in this.places {
-                let span = names.range(*location);
-                unknown.frames += tally.samples * span.len() as u64;
-                unknown.unknown +=
-                    tally.samples * names.frames()[span.clone()].iter().filter(|f| !f.has_symbol).count() as u64;
-                for frame in span {
-                    stack.extend_from_slice(frames.named(frame, java, &mut profile.frames));
-                }
-            }
-            if this.state == ThreadState::Lost {
-                stack.clear();
-                stack.push(lost);
-            }
-            stack.extend(this.state.leaves().iter().map(|leaf| profile.frames.intern(leaf)));
-            let weight = match self.options.weight {
-                // To the nearest one.
-                SampleWeight::Microseconds => Weight::from_millionths((tally.period + 500) / 1000 * 1_000_000),
-                SampleWeight::Samples => Weight::new(tally.samples),
-                SampleWeight::Period => Weight::from_millionths(tally.period.saturating_mul(1_000_000)),
-            };
+        let mut unnamed = UnnamedFrames::default();
+        let mut builder = StackBuilder::new(self, names, &mut profile.frames);
+        for (stack, tally) in self.event_tallies(event).filter(|(_, tally)| tally.samples > 0) {
+            unnamed.count(&stack, tally.samples, names);
+            builder.build(&stack, &mut profile.frames);
+            let weight = self.weigh(tally);
             if weight > Weight::ZERO {
-                profile.add(&stack, Weights::plain(weight))?;
+                profile.add(&builder.stack, Weights::plain(weight))?;
             }
         }
         let count = self.lost.get(event as usize).copied().unwrap_or(0);
         if count > 0 && self.options.weight != SampleWeight::Microseconds {
-            profile.add(&[lost], Weights::plain(self.lost_weight(event, count)))?;
+            profile.add(&[builder.lost], Weights::plain(self.weigh_lost(event, count)))?;
         }
-        Ok((profile, unknown))
+        Ok((profile, unnamed))
     }
 
-    /// What the lost samples would have weighed: with periods, each as much as the event's others in the mean.
-    fn lost_weight(&self, event: u32, lost: u64) -> Weight {
+    fn weigh(&self, tally: &Tally) -> Weight {
         match self.options.weight {
-            // Charged already: the time is known, and only its stack is not.
+            // Rounded to whole microseconds.
+            SampleWeight::Microseconds => Weight::from_millionths((tally.period + 500) / 1000 * 1_000_000),
+            SampleWeight::Samples => Weight::new(tally.samples),
+            SampleWeight::Period => Weight::from_millionths(tally.period.saturating_mul(1_000_000)),
+        }
+    }
+
+    /// Returns the weight of lost samples. A lost sample's period is the mean of the event's other samples.
+    fn weigh_lost(&self, event: u32, lost: u64) -> Weight {
+        match self.options.weight {
+            // The time of lost samples was charged to stacks in the state `Lost`.
             SampleWeight::Microseconds => Weight::ZERO,
             SampleWeight::Samples => Weight::new(lost),
             SampleWeight::Period => {
-                let of_event = |(number, _): &(usize, &Tally)| self.stack(*number as u32).event == event;
-                let tallies = self.tallies.iter().enumerate().filter(of_event);
-                let (samples, period) =
-                    tallies.fold((0, 0), |sum, (_, tally)| (sum.0 + tally.samples, sum.1 + tally.period));
+                let (mut samples, mut period) = (0, 0);
+                for (_, tally) in self.event_tallies(event) {
+                    samples += tally.samples;
+                    period += tally.period;
+                }
                 let mean = period / u128::from(samples.max(1));
                 Weight::from_millionths((u128::from(lost) * mean).saturating_mul(1_000_000))
             }
@@ -86,61 +63,101 @@ impl Recording {
     }
 }
 
-/// The frames as they stand in folded text: tidied as `fg-collapse` tidies names.
-struct FrameNames<'a> {
-    symbols: &'a LocationFrames,
-    /// For each symbol its frames, in a thread that runs Java and in another.
-    named: [Vec<Option<Vec<FrameId>>>; 2],
+/// Builds stacks of names.
+struct StackBuilder<'a> {
+    recording: &'a Recording,
+    names: &'a LocationFrames,
+    /// The frames of each named frame: in threads of Java programs, and in others.
+    frames: [Vec<Option<Vec<FrameId>>>; 2],
+    /// The frame of each thread's name.
+    comms: Vec<FrameId>,
+    truncated: FrameId,
+    lost: FrameId,
+    /// The stack that was built last.
+    stack: Vec<FrameId>,
 }
 
-impl<'a> FrameNames<'a> {
-    fn new(symbols: &'a LocationFrames) -> Self {
-        Self { symbols, named: [vec![None; symbols.frames().len()], vec![None; symbols.frames().len()]] }
+impl<'a> StackBuilder<'a> {
+    fn new(recording: &'a Recording, names: &'a LocationFrames, frames: &mut Frames) -> Self {
+        let comms = recording.comms.iter().map(|(_, comm)| frames.intern(&comm_frame(comm))).collect();
+        let (truncated, lost) = (frames.intern(TRUNCATED), frames.intern(LOST));
+        let none = vec![None; names.frames().len()];
+        Self { recording, names, frames: [none.clone(), none], comms, truncated, lost, stack: Vec::new() }
     }
 
-    fn named(&mut self, frame: usize, java: bool, frames: &mut Frames) -> &[FrameId] {
-        self.named[usize::from(java)][frame].get_or_insert_with(|| {
-            let frame = &self.symbols.frames()[frame];
+    fn build(&mut self, stack: &Stack<'_>, frames: &mut Frames) {
+        self.stack.clear();
+        if stack.state == ThreadState::Lost {
+            self.stack.push(self.lost);
+        } else {
+            self.stack.push(self.comms[stack.comm as usize]);
+            if stack.is_truncated {
+                self.stack.push(self.truncated);
+            }
+            let is_java = inlined::is_java_thread(self.recording.comm(stack));
+            for location in stack.locations {
+                for frame in self.names.range(*location) {
+                    self.push_frame(frame, is_java, frames);
+                }
+            }
+        }
+        self.stack.extend(stack.state.markers().iter().map(|marker| frames.intern(marker)));
+    }
+
+    /// Appends the frames of a named frame. Its name is simplified as `fg-collapse` does, which may split it.
+    fn push_frame(&mut self, index: usize, is_java: bool, frames: &mut Frames) {
+        let known = self.frames[usize::from(is_java)][index].get_or_insert_with(|| {
+            let frame = &self.names.frames()[index];
             if !frame.has_symbol {
                 return vec![frames.intern(&frame.name)];
             }
-            let mut names = Vec::new();
-            for name in inlined::split_frames(&frame.name, java) {
-                let name = located(name, frame);
-                let name = if names.is_empty() { name } else { markers::with_suffix(name, markers::INLINED) };
-                names.push(frames.intern(&name));
+            let mut ids = Vec::new();
+            for name in inlined::split_frames(&frame.name, is_java) {
+                let name = with_source(name, frame);
+                let name = if ids.is_empty() { name } else { markers::with_suffix(name, markers::INLINED) };
+                ids.push(frames.intern(&name));
             }
-            names
-        })
+            ids
+        });
+        self.stack.extend_from_slice(known);
     }
 }
 
-/// With `:FILE:LINE` if that is known.
-fn located<'a>(name: Cow<'a, [u8]>, frame: &NamedFrame) -> Cow<'a, [u8]> {
+/// Appends `:FILE:LINE` to a name, if it is known.
+fn with_source<'a>(name: Cow<'a, [u8]>, frame: &NamedFrame) -> Cow<'a, [u8]> {
     match &frame.source {
         Some(source) => [&name, &b":"[..], source].concat().into(),
         None => name,
     }
 }
 
-/// How many of all frames have no name.
+/// Number of frames in all samples, and how many of them have no name.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unknown {
-    /// All frames of all samples.
+pub struct UnnamedFrames {
+    /// Number of frames in all samples.
     pub frames: u64,
-    /// Those without a name.
-    pub unknown: u64,
+    /// Number of frames without a name.
+    pub unnamed: u64,
 }
 
-impl Unknown {
-    /// Adds those of another profile.
+impl UnnamedFrames {
+    /// Adds the counts of another profile.
     pub fn add(&mut self, other: Self) {
         self.frames += other.frames;
-        self.unknown += other.unknown;
+        self.unnamed += other.unnamed;
+    }
+
+    /// Adds the frames of a stack with `samples` samples.
+    fn count(&mut self, stack: &Stack<'_>, samples: u64, names: &LocationFrames) {
+        for location in stack.locations {
+            let frames = &names.frames()[names.range(*location)];
+            self.frames += samples * frames.len() as u64;
+            self.unnamed += samples * frames.iter().filter(|frame| !frame.has_symbol).count() as u64;
+        }
     }
 }
 
-/// A thread's name as a frame: blanks become `_`.
+/// Returns the frame of a thread's name, with `_` for blanks.
 pub fn comm_frame(comm: &[u8]) -> Vec<u8> {
     comm.iter().map(|byte| if *byte == b' ' { b'_' } else { *byte }).collect()
 }

@@ -138,7 +138,7 @@ impl JitCode {
     ) -> Option<NamedFrame> {
         let address = location.address;
         // A location without a time was occupied by one function only, so any time will find it.
-        let time = if location.since == 0 { u64::MAX } else { location.since };
+        let time = if location.loaded_at == 0 { u64::MAX } else { location.loaded_at };
         if let Some(function) = self.jitdump(pid).and_then(|dump| dump.find(address, time)) {
             let source = function.source(address).filter(|_| with_source).map(<[u8]>::to_vec);
             let frame = NamedFrame::from_symbol(demangle(&function.name).into_owned(), function.start);

@@ -2,57 +2,57 @@
 
 use crate::perf::stop_reason::StopReason;
 
-/// What was counted.
+/// Counts of what a recording has seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
-    /// Samples taken.
+    /// Number of samples in the recording.
     pub samples: u64,
-    /// Samples that the kernel dropped.
+    /// Number of samples that the kernel dropped.
     pub lost: u64,
-    /// Samples that others stand for, since they were to be fewer.
-    pub passed_over: u64,
-    /// Samples whose stack was cut before its root.
+    /// Number of samples that were skipped to reduce overhead. Other samples weigh more for them.
+    pub skipped: u64,
+    /// Number of samples whose stack was cut before its root.
     pub truncated: Truncated,
-    /// Samples whose callers beyond the copy of the stack were others than just before, though what the copy ends with
-    /// was the same.
+    /// Number of samples whose copied stack ends with the same return address as the previous one of the thread, but whose
+    /// callers beyond the copy are others.
     pub new_callers: u64,
-    /// Stacks of programs that the kernel followed, and how many frames they have.
+    /// Number of user stacks that the kernel walked.
     pub user_stacks: u64,
-    /// See there.
+    /// Number of frames of the user stacks that the kernel walked.
     pub user_frames: u64,
-    /// How often the kernel held sampling back.
+    /// How often the kernel throttled sampling.
     pub throttled: u64,
-    /// Side-band records that the kernel dropped: mappings or names may be missing.
+    /// Number of side-band records that the kernel dropped. Mappings or thread names may be missing.
     pub lost_side_band: u64,
-    /// Switches that the kernel dropped.
+    /// Number of context switches that the kernel dropped.
     pub lost_switches: u64,
-    /// Records that could not be understood.
+    /// Number of records that could not be parsed.
     pub malformed: u64,
 }
 
-/// Stacks that were cut before their root, by what cut them.
+/// Number of stacks that were cut before their root, by the reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Truncated {
     /// The copy of the stack was too small.
     pub dump_too_small: u64,
-    /// The rest of the stack had changed before it could be read.
+    /// The rest of the stack had changed before it was read.
     pub stale_tail: u64,
-    /// The program had no stack that could be copied: within execve it has left the old one, and not begun the new one.
+    /// The thread had no user stack: within execve a program has left its old stack and not started on the new one.
     pub no_stack: u64,
-    /// Code without unwind information.
+    /// The code had no unwind information.
     pub no_unwind_information: u64,
-    /// The kernel writes no more addresses, or we follow no more.
+    /// The stack was deeper than the kernel's limit or ours.
     pub too_deep: u64,
 }
 
 impl Truncated {
-    /// All of them.
+    /// Returns the sum over all reasons.
     pub fn total(&self) -> u64 {
         self.dump_too_small + self.stale_tail + self.no_stack + self.no_unwind_information + self.too_deep
     }
 
-    pub(super) fn count(&mut self, stop: StopReason) {
-        match stop {
+    pub(super) fn count(&mut self, reason: StopReason) {
+        match reason {
             StopReason::Root => {}
             StopReason::DumpTooSmall => self.dump_too_small += 1,
             StopReason::StaleTail => self.stale_tail += 1,
@@ -63,11 +63,11 @@ impl Truncated {
     }
 }
 
-/// What a stack's samples add up to.
+/// The sum of the samples of a stack.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// How many samples there were.
+    /// Number of samples.
     pub samples: u64,
-    /// Their periods' sum.
+    /// Sum of their periods.
     pub period: u128,
 }

@@ -1,42 +1,49 @@
-//! Code that was made at run time may have been replaced: an address is another function's at another time.
+//! Gives samples in JIT code the location that the code had at their time.
+//!
+//! A JIT compiler may have reused an address for another function since. What the jitdump says is known only at the end.
 
 use rustc_hash::FxHashMap;
 
-use super::stack::HEAD;
-use super::{Kept, Recording};
+use super::stack::STACK_HEADER;
+use super::{Recording, SampleRecord};
 use crate::perf::location::Location;
 use crate::perf::objects::object::Object;
 
 impl Recording {
-    /// Nothing more will come. Code that was made at run time may have been replaced: each sample's places get those of
-    /// its own time.
+    /// Completes the recording: no more events will be handled.
     pub fn finish(&mut self) {
-        self.add_waiting();
+        self.flush_pending_samples();
         self.objects.jit_code.read_jitdumps();
-        let mut reused = FxHashMap::default();
-        for index in 0..self.kept.len() {
-            let Kept { stamp, period, stack } = self.kept[index];
+        // True for the locations whose address was reused.
+        let mut is_reused = FxHashMap::default();
+        for index in 0..self.sample_records.len() {
+            let SampleRecord { stamp, period, stack } = self.sample_records[index];
             let mut ids = self.stacks.get(stack).to_vec();
-            let mut differs = false;
-            for id in &mut ids[HEAD..] {
+            let mut has_changed = false;
+            for id in &mut ids[STACK_HEADER..] {
                 let location = self.locations.all()[*id as usize];
                 let Object::Jit { pid, .. } = self.objects.get(location.object) else { continue };
                 let Some(dump) = self.objects.jit_code.jitdump(*pid) else { continue };
-                if *reused.entry(*id).or_insert_with(|| dump.is_reused(location.address))
+                if *is_reused.entry(*id).or_insert_with(|| dump.is_reused(location.address))
                     && let Some(function) = dump.find(location.address, stamp.time)
                 {
-                    *id = self.locations.intern(Location { since: function.loaded_at, ..location });
-                    differs = true;
+                    *id = self.locations.intern(Location { loaded_at: function.loaded_at, ..location });
+                    has_changed = true;
                 }
             }
-            if differs {
-                let old = &mut self.tallies[stack as usize];
-                old.samples -= 1;
-                old.period -= u128::from(period);
-                let number = self.stacks.intern(&ids);
-                self.add(number, (1, period));
-                self.kept[index].stack = number;
+            if has_changed {
+                self.move_sample(index, period, &ids);
             }
         }
+    }
+
+    /// Moves a sample to the stack with these IDs.
+    fn move_sample(&mut self, index: usize, period: u64, ids: &[u32]) {
+        let old = &mut self.tallies[self.sample_records[index].stack as usize];
+        old.samples -= 1;
+        old.period -= u128::from(period);
+        let stack = self.stacks.intern(ids);
+        self.add_to_tally(stack, 1, period);
+        self.sample_records[index].stack = stack;
     }
 }

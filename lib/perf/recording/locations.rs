@@ -1,4 +1,4 @@
-//! Places in the code, each under a number, and the ones that were met last.
+//! The locations of a recording, each with an ID, and a cache of those that were used last.
 
 use std::hash::Hasher;
 
@@ -8,14 +8,18 @@ use rustc_hash::FxHasher;
 use crate::perf::event::Address;
 use crate::perf::location::Location;
 
-/// Every distinct place, once.
+/// The distinct locations of a recording.
 #[derive(Debug, Default)]
 pub(in crate::perf) struct Locations {
     all: Vec<Location>,
-    /// Those that are told by object and address alone: nearly all. What is compared stands in the table itself, since each
-    /// look-up waits for memory that is far away. A power of two of slots, or none.
+    /// An open-addressing table of the locations that have only an object and an address: nearly all.
+    ///
+    /// It contains what is compared, because every look-up waits for memory that is not in the cache of the CPU. Its
+    /// length is a power of two, or 0.
     plain: Vec<Slot>,
+    /// Number of slots of `plain` that are used.
     used: usize,
+    /// The IDs of all other locations.
     others: HashTable<u32>,
 }
 
@@ -23,38 +27,38 @@ pub(in crate::perf) struct Locations {
 struct Slot {
     address: u64,
     object: u32,
-    /// The place's number, counted from 1; 0 if the slot is free.
-    place: u32,
+    /// The ID of the location plus 1; 0 if the slot is free.
+    id_plus_1: u32,
 }
 
 impl Locations {
-    /// All of them, by number.
+    /// All locations, by ID.
     pub(super) fn all(&self) -> &[Location] {
         &self.all
     }
 
-    /// The place's number; the next one if it was not seen before.
+    /// Returns the ID of a location: the next free one if the location is new.
     pub(super) fn intern(&mut self, location: Location) -> u32 {
-        if location.ip != 0 || location.since != 0 {
+        if location.ip != 0 || location.loaded_at != 0 {
             return self.intern_other(location);
         }
         if self.used * 4 >= self.plain.len() * 3 {
             self.grow();
         }
         let mask = self.plain.len() - 1;
-        let mut at = hash(&location) as usize & mask;
+        let mut index = hash(&location) as usize & mask;
         loop {
-            let slot = self.plain[at];
-            if slot.place == 0 {
+            let slot = self.plain[index];
+            if slot.id_plus_1 == 0 {
                 break;
             }
             if (slot.address, slot.object) == (location.address, location.object.0) {
-                return slot.place - 1;
+                return slot.id_plus_1 - 1;
             }
-            at = (at + 1) & mask;
+            index = (index + 1) & mask;
         }
         let id = self.add(location);
-        self.plain[at] = Slot { address: location.address, object: location.object.0, place: id + 1 };
+        self.plain[index] = Slot { address: location.address, object: location.object.0, id_plus_1: id + 1 };
         self.used += 1;
         id
     }
@@ -71,7 +75,7 @@ impl Locations {
     }
 
     fn add(&mut self, location: Location) -> u32 {
-        let id = u32::try_from(self.all.len()).ok().filter(|id| *id < u32::MAX).expect("fewer than 2^32 places");
+        let id = u32::try_from(self.all.len()).ok().filter(|id| *id < u32::MAX).expect("fewer than 2^32 locations");
         self.all.push(location);
         id
     }
@@ -79,14 +83,14 @@ impl Locations {
     fn grow(&mut self) {
         let size = (self.plain.len() * 2).max(64);
         for slot in std::mem::replace(&mut self.plain, vec![Slot::default(); size]) {
-            if slot.place == 0 {
+            if slot.id_plus_1 == 0 {
                 continue;
             }
-            let mut at = hash(&self.all[slot.place as usize - 1]) as usize & (size - 1);
-            while self.plain[at].place != 0 {
-                at = (at + 1) & (size - 1);
+            let mut index = hash(&self.all[slot.id_plus_1 as usize - 1]) as usize & (size - 1);
+            while self.plain[index].id_plus_1 != 0 {
+                index = (index + 1) & (size - 1);
             }
-            self.plain[at] = slot;
+            self.plain[index] = slot;
         }
     }
 }
@@ -96,67 +100,70 @@ fn hash(location: &Location) -> u64 {
     hasher.write_u32(location.object.0);
     hasher.write_u64(location.address);
     hasher.write_u64(location.ip);
-    hasher.write_u64(location.since);
+    hasher.write_u64(location.loaded_at);
     hasher.finish()
 }
 
-/// Places that were met not long ago, by their addresses: most stacks lead through the same ones again and again.
+/// A cache of the locations at addresses. Most stacks lead through the same ones again and again.
+///
+/// An address means the same as long as the version of the process's mappings is the same.
 #[derive(Debug)]
-pub(in crate::perf) struct Recent {
-    met: Vec<Met>,
+pub(in crate::perf) struct LocationCache {
+    entries: Vec<CacheEntry>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Met {
-    /// The address, shifted to make room for whether it is exact.
+struct CacheEntry {
+    /// The address, shifted left by one; the lowest bit is set if the address is exact.
     address: u64,
-    /// The state of the process's mappings. No state is 0.
-    state: u32,
-    place: u32,
+    /// The version of the process's mappings. No version is 0.
+    version: u32,
+    location: u32,
 }
 
-/// A power of two: 1 MiB of them.
-const RECENT: usize = 1 << 16;
-/// The kernel is the same to all processes.
-const KERNEL_STATE: u32 = u32::MAX;
+/// Number of entries, which take 1 MiB. A power of two.
+const CACHE_SIZE: usize = 1 << 16;
+/// The kernel is the same for all processes.
+const KERNEL_VERSION: u32 = u32::MAX;
 
-impl Default for Recent {
+impl Default for LocationCache {
     fn default() -> Self {
-        Self { met: vec![Met::default(); RECENT] }
+        Self { entries: vec![CacheEntry::default(); CACHE_SIZE] }
     }
 }
 
-impl Met {
-    /// The kernel has the upper half of all addresses, and programs the lower one: others are no code's.
+impl CacheEntry {
+    /// Creates an entry. `None` for user addresses in the upper half and kernel addresses in the lower half: they are not
+    /// code, and a shifted address could not be told from another.
     #[inline]
-    fn new(address: Address, state: Option<u32>, place: u32) -> Option<Self> {
-        let state = if address.in_kernel { KERNEL_STATE } else { state? };
+    fn new(address: Address, version: Option<u32>, location: u32) -> Option<Self> {
+        let version = if address.in_kernel { KERNEL_VERSION } else { version? };
         let is_upper = address.value >> 63 == 1;
-        let met = Self { address: address.value << 1 | u64::from(address.exact), state, place };
-        (is_upper == address.in_kernel).then_some(met)
+        let entry = Self { address: address.value << 1 | u64::from(address.exact), version, location };
+        (is_upper == address.in_kernel).then_some(entry)
     }
 
     #[inline]
-    fn slot(self) -> usize {
-        let mixed = (self.address ^ u64::from(self.state) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 48) as usize % RECENT
+    fn index(self) -> usize {
+        let mixed = (self.address ^ u64::from(self.version) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 48) as usize % CACHE_SIZE
     }
 }
 
-impl Recent {
-    /// The place at an address of a process whose mappings are in a state, if that is known.
+impl LocationCache {
+    /// Returns the location at an address of a process whose mappings have a version.
     #[inline]
-    pub(super) fn get(&self, address: Address, state: Option<u32>) -> Option<u32> {
-        let wanted = Met::new(address, state, 0)?;
-        let met = self.met[wanted.slot()];
-        (met.address == wanted.address && met.state == wanted.state).then_some(met.place)
+    pub(super) fn get(&self, address: Address, version: Option<u32>) -> Option<u32> {
+        let wanted = CacheEntry::new(address, version, 0)?;
+        let entry = self.entries[wanted.index()];
+        (entry.address == wanted.address && entry.version == wanted.version).then_some(entry.location)
     }
 
-    /// Remembers the place at an address, in the stead of another.
+    /// Adds the location at an address. It replaces another.
     #[inline]
-    pub(super) fn put(&mut self, address: Address, state: Option<u32>, place: u32) {
-        if let Some(met) = Met::new(address, state, place) {
-            self.met[met.slot()] = met;
+    pub(super) fn put(&mut self, address: Address, version: Option<u32>, location: u32) {
+        if let Some(entry) = CacheEntry::new(address, version, location) {
+            self.entries[entry.index()] = entry;
         }
     }
 }
@@ -168,11 +175,11 @@ mod tests {
     use crate::perf::objects::object::ObjectId;
 
     #[test]
-    fn a_place_has_one_number_and_no_other_has_it() {
+    fn gives_each_location_one_id() {
         let mut locations = Locations::default();
         let location = |n: u64| {
-            let (ip, since) = (if n.is_multiple_of(7) { n } else { 0 }, u64::from(n.is_multiple_of(11)));
-            Location { object: ObjectId((n % 3) as u32), address: n / 3 * 8, ip, since }
+            let (ip, loaded_at) = (if n.is_multiple_of(7) { n } else { 0 }, u64::from(n.is_multiple_of(11)));
+            Location { object: ObjectId((n % 3) as u32), address: n / 3 * 8, ip, loaded_at }
         };
         for _ in 0..2 {
             for n in 0..5000 {

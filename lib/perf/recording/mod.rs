@@ -1,4 +1,4 @@
-//! A recording in the making: samples added up as stacks of addresses, to be named once at the end.
+//! A live recording or a `perf.data` file: samples added up as stacks of locations, which are named once at the end.
 
 mod counts;
 mod jit_reuse;
@@ -12,130 +12,137 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 pub use self::counts::{Counts, Tally, Truncated};
-use self::locations::{Locations, Recent};
-pub use self::options::{Options, ThreadBy};
+use self::locations::{LocationCache, Locations};
+pub use self::options::{Options, ThreadLabel};
+use self::stack::PendingSamples;
 pub use self::stack::Stack;
-use self::stack::Waiting;
 use super::event::{Event, Mmap, Sample, Stamp};
 use super::location::Location;
 use super::objects::registry::Objects;
-use super::process::{CommId, Ended, Mapping, Processes};
+use super::process::{CommId, Mapping, Processes, ThreadExit};
 use super::unwind::{Memory, Unwinder};
 use crate::markers;
 use crate::profile::{FrameId, Frames, Stacks};
 
-/// No CPU has this number.
+/// Stands for all CPUs. No CPU has this number.
 const ANY_CPU: u32 = u32::MAX;
 
-/// A sample kept by itself.
+/// The process ID of mappings of the kernel.
+const KERNEL_PID: u32 = u32::MAX;
+
+/// A sample that is kept.
 #[derive(Clone, Copy, Debug)]
-pub struct Kept {
-    /// When, where, for whom.
+pub struct SampleRecord {
+    /// When, where and for which thread the sample was taken.
     pub stamp: Stamp,
-    /// The event's own count.
+    /// Its period.
     pub period: u64,
-    /// Its stack's number.
+    /// The ID of its stack.
     pub stack: u32,
 }
 
-/// A recording in the making.
+/// A recording.
 #[derive(Debug)]
 pub struct Recording {
-    /// How it is kept.
+    /// The options.
     pub options: Options,
     pub(super) processes: Processes,
-    /// On each CPU, and on any, the process and thread that ended last.
-    pub(super) exits: FxHashMap<u32, (u32, u32)>,
-    /// The files whose code ran.
+    /// The process and the thread that exited last, by CPU and for [`ANY_CPU`].
+    pub(super) last_exits: FxHashMap<u32, (u32, u32)>,
+    /// The objects whose code ran.
     pub objects: Objects,
-    /// Threads' names.
+    /// The names of threads.
     pub comms: Frames,
     pub(super) locations: Locations,
     pub(super) stacks: Stacks,
     pub(super) unwinder: Unwinder,
+    /// The sum of the samples of each stack, by its ID.
     pub(super) tallies: Vec<Tally>,
-    /// The samples, where they are kept by themselves.
-    pub kept: Vec<Kept>,
+    /// The samples that are kept: all if the options say so, else those of processes with a jitdump.
+    pub sample_records: Vec<SampleRecord>,
     /// What was counted.
     pub counts: Counts,
-    /// Samples that the kernel dropped, event by event.
+    /// Number of samples that the kernel dropped, by event.
     pub(super) lost: Vec<u64>,
-    pub(super) waiting: Waiting,
+    pub(super) pending: PendingSamples,
+    /// Memory for the IDs of a stack.
     pub(super) scratch: Vec<u32>,
-    pub(super) recent: Recent,
+    pub(super) location_cache: LocationCache,
 }
 
 impl Recording {
-    /// Nothing yet. `memory` reads what living threads have on their stacks beyond what was copied.
+    /// Creates an empty recording.
+    ///
+    /// `memory` reads the stacks of live threads beyond what was copied.
     pub fn new(options: Options, memory: Option<Box<dyn Memory>>) -> Self {
         Self {
             options,
             processes: Processes::default(),
-            exits: FxHashMap::default(),
+            last_exits: FxHashMap::default(),
             objects: Objects::default(),
             comms: Frames::new(),
             locations: Locations::default(),
             stacks: Stacks::default(),
             unwinder: Unwinder::new(memory),
             tallies: Vec::new(),
-            kept: Vec::new(),
+            sample_records: Vec::new(),
             counts: Counts::default(),
             lost: Vec::new(),
-            waiting: Waiting::default(),
+            pending: PendingSamples::default(),
             scratch: Vec::new(),
-            recent: Recent::default(),
+            location_cache: LocationCache::default(),
         }
     }
 
-    /// Unwinds no stack further than so many frames.
-    pub fn limit_unwinding(&mut self, frames: usize) {
+    /// Sets the maximum number of frames per unwound stack.
+    pub fn set_max_frames(&mut self, frames: usize) {
         self.unwinder.max_frames = frames;
     }
 
-    /// A sample was found that will be taken in before the next look: its thread was there by then.
+    /// Notes the stack pointer of a sample that will be handled before the next call of [`Self::look_again`].
     pub fn foresee(&mut self, stamp: Stamp, sample: &Sample<'_>) {
         if let Some(user) = &sample.user {
             self.unwinder.foresee(stamp.tid, stamp.time, user);
         }
     }
 
-    /// All that was foreseen has been taken in.
+    /// Forgets the noted stack pointers: all their samples were handled.
     pub fn forget_sightings(&mut self) {
         self.unwinder.forget_sightings();
     }
 
-    /// What is read of living threads from now on is of this time.
+    /// Drops what was read from live threads. What is read from now on is of this time.
     pub fn look_again(&mut self, time: u64) {
         self.unwinder.look_again(time);
     }
 
-    /// How long samples can wait for the rest of their stacks; `None` if each is to be taken at once.
+    /// Returns how long samples may wait before they are unwound; `None` if each must be unwound at once.
     pub fn patience(&self) -> Option<Duration> {
         self.unwinder.patience()
     }
 
-    /// How soon living threads are to be looked at again, whether or not there are samples.
+    /// Returns how soon live threads must be read once more, even if there are no samples; `None` if they need not.
     pub fn second_look(&self) -> Option<Duration> {
         self.unwinder.second_look()
     }
 
-    /// Takes in what a record says. Of what a sample refers to, everything must have been taken in before it.
-    pub fn take(&mut self, stamp: Stamp, event: Event<'_>) {
+    /// Handles an event. All events that a sample depends on must have been handled before it.
+    pub fn handle_event(&mut self, stamp: Stamp, event: Event<'_>) {
         match event {
-            Event::Sample(sample) => self.sample(stamp, &sample),
+            Event::Sample(sample) => self.handle_sample(stamp, &sample),
             Event::Mmap(mmap) => self.map(&mmap, stamp.time),
             Event::Comm { pid, tid, exec, comm } => {
                 if exec {
                     self.processes.exec(pid, stamp.time);
                 }
-                self.name(tid, comm, stamp.time);
+                self.set_comm(tid, comm, stamp.time);
             }
             Event::Fork { pid, tid, parent_pid, parent_tid } => {
                 self.processes.fork((pid, tid), (parent_pid, parent_tid), stamp.time);
             }
             Event::Exit { pid, tid } => {
-                self.exits.insert(stamp.cpu, (pid, tid));
-                self.exits.insert(ANY_CPU, (pid, tid));
+                self.last_exits.insert(stamp.cpu, (pid, tid));
+                self.last_exits.insert(ANY_CPU, (pid, tid));
                 self.processes.exit(pid, tid, stamp.time);
             }
             Event::Throttle => self.counts.throttled += 1,
@@ -143,9 +150,9 @@ impl Recording {
         }
     }
 
-    /// A mapping that stands from `time` on.
+    /// Adds a mapping of a user process that exists from `time` on, if it is executable.
     pub fn map(&mut self, mmap: &Mmap<'_>, time: u64) {
-        if !mmap.executable || mmap.pid == u32::MAX {
+        if !mmap.executable || mmap.pid == KERNEL_PID {
             return;
         }
         let Some(end) = mmap.start.checked_add(mmap.length) else { return };
@@ -153,61 +160,64 @@ impl Recording {
         self.processes.map(mmap.pid, Mapping { start: mmap.start, end, offset: mmap.offset, object }, time);
     }
 
-    /// A thread's name from `time` on.
-    pub fn name(&mut self, tid: u32, comm: &[u8], time: u64) {
-        let comm = self.comm_of(comm);
-        self.processes.name(tid, comm, time);
+    /// Names a thread from `time` on.
+    pub fn set_comm(&mut self, tid: u32, comm: &[u8], time: u64) {
+        let comm = self.intern_comm(comm);
+        self.processes.set_comm(tid, comm, time);
     }
 
-    /// The number of a thread's name.
-    fn comm_of(&mut self, name: &[u8]) -> CommId {
-        // A thread may call itself nothing, or blanks, which no text could show.
+    /// Returns the ID of a thread's name.
+    fn intern_comm(&mut self, name: &[u8]) -> CommId {
+        // A thread may have an empty name, or one of blanks, which no text format could show.
         let name = Some(name.trim_ascii()).filter(|name| !name.is_empty()).unwrap_or(markers::UNKNOWN);
         self.comms.intern(name).index() as CommId
     }
 
-    /// Whether a thread's name is known; or need not be, since it has no number any more.
+    /// True if a thread's name is known, or if the thread has no ID any more.
     pub fn knows_thread(&self, tid: u32) -> bool {
         tid == u32::MAX || self.processes.comm(tid, u64::MAX - 1).is_some()
     }
 
-    /// Whether anything is known of what a process has mapped.
+    /// True if a mapping of a process is known.
     pub fn knows_process(&self, pid: u32) -> bool {
-        self.processes.knows(pid)
+        self.processes.contains(pid)
     }
 
-    /// A thread's name from the beginning of time, unless another is known.
-    pub fn name_if_new(&mut self, tid: u32, comm: &[u8]) {
+    /// Names a thread from the start of the recording on, unless a name is known.
+    pub fn set_initial_comm(&mut self, tid: u32, comm: &[u8]) {
         if self.processes.comm(tid, u64::MAX - 1).is_none() {
-            self.name(tid, comm, 0);
+            self.set_comm(tid, comm, 0);
         }
     }
 
-    /// The threads that ended before `time` and run no more; but those stay of which nameless samples may still come.
-    pub fn over_before(&mut self, time: u64, runs: impl Fn(u32) -> bool) -> Vec<Ended> {
-        let exits = &self.exits;
-        self.processes.over_before(time, |tid| exits.values().any(|(_, last)| *last == tid) || runs(tid))
+    /// Takes out the threads that exited before `time` and do not run any more.
+    ///
+    /// The thread that exited last on a CPU stays: samples without a thread ID may still belong to it.
+    pub fn take_exited_before(&mut self, time: u64, is_running: impl Fn(u32) -> bool) -> Vec<ThreadExit> {
+        let last_exits = &self.last_exits;
+        let is_last = |tid| last_exits.values().any(|(_, last)| *last == tid);
+        self.processes.take_exited_before(time, |tid| is_last(tid) || is_running(tid))
     }
 
-    /// No sample older than `time` will come, nor of those that are `over`.
-    pub fn forget_before(&mut self, time: u64, over: Vec<Ended>) {
-        self.processes.forget_before(time, over);
+    /// Forgets what only samples before `time`, or samples of the `exited` threads, would need.
+    pub fn forget_before(&mut self, time: u64, exited: Vec<ThreadExit>) {
+        self.processes.forget_before(time, exited);
     }
 
-    fn sample(&mut self, stamp: Stamp, sample: &Sample<'_>) {
-        let stamp = self.with_owner(stamp);
-        let is_kept = self.options.each_sample || self.objects.jit_code.jitdump(stamp.pid).is_some();
+    fn handle_sample(&mut self, stamp: Stamp, sample: &Sample<'_>) {
+        let stamp = self.with_exited_thread(stamp);
+        // Samples of a process with a jitdump are kept because it is known only at the end which code ran at their time.
+        let is_kept = self.options.keep_samples || self.objects.jit_code.jitdump(stamp.pid).is_some();
         if !is_kept {
-            self.add_later(stamp, sample);
+            self.queue_sample(stamp, sample);
             return;
         }
-        let number = self.intern_stack(stamp, sample);
-        self.add(number, (1, sample.period));
-        // What code was where at its time is known at the end.
-        self.kept.push(Kept { stamp, period: sample.period, stack: number });
+        let stack = self.intern_stack(stamp, sample);
+        self.add_to_tally(stack, 1, sample.period);
+        self.sample_records.push(SampleRecord { stamp, period: sample.period, stack });
     }
 
-    fn add(&mut self, stack: u32, (samples, period): (u64, u64)) {
+    fn add_to_tally(&mut self, stack: u32, samples: u64, period: u64) {
         if stack as usize >= self.tallies.len() {
             self.tallies.resize(stack as usize + 1, Tally::default());
         }
@@ -216,29 +226,36 @@ impl Recording {
         tally.period += u128::from(period);
     }
 
-    /// The distinct places in the code.
+    /// The distinct locations, by ID.
     pub fn locations(&self) -> &[Location] {
         self.locations.all()
     }
 
-    /// What the samples of each stack add up to, by the stack's number.
+    /// The sum of the samples of each stack, by its ID.
     pub fn tallies(&self) -> &[Tally] {
         &self.tallies
     }
 
-    /// The sum of the periods of an event's samples.
-    pub fn total_period(&self, event: u32) -> u128 {
-        let of_event = |(number, _): &(usize, &Tally)| self.stack(*number as u32).event == event;
-        self.tallies.iter().enumerate().filter(of_event).map(|(_, tally)| tally.period).sum()
+    /// Iterates over the stacks of an event.
+    pub(super) fn event_tallies(&self, event: u32) -> impl Iterator<Item = (Stack<'_>, &Tally)> {
+        let stacks = self.tallies.iter().enumerate().map(|(id, tally)| (self.stack(id as u32), tally));
+        stacks.filter(move |(stack, _)| stack.event == event)
     }
 
-    /// The thread's name of a stack.
+    /// Returns the sum of the periods of an event's samples.
+    pub fn total_period(&self, event: u32) -> u128 {
+        self.event_tallies(event).map(|(_, tally)| tally.period).sum()
+    }
+
+    /// Returns the name of a stack's thread.
     pub fn comm(&self, stack: &Stack<'_>) -> &[u8] {
         self.comms.name(FrameId::from_index(stack.comm))
     }
 
-    /// What the counters know of samples that were dropped, event by event: more than the ring, in which the kernel tells
-    /// of losses only before the next record.
+    /// Sets the number of lost samples by event, as read from the counters.
+    ///
+    /// They count more than the ring tells, where the kernel reports a loss only before the next record. `None` if the
+    /// kernel does not count them: then all losses in the ring are those of the first event.
     pub fn set_lost(&mut self, by_event: Option<Vec<u64>>) {
         self.lost = by_event.unwrap_or_else(|| vec![self.counts.lost]);
         self.counts.lost = self.lost.iter().sum();

@@ -1,35 +1,41 @@
-//! How a recording is kept.
+//! The options of a recording.
 
 use crate::profile::SampleWeight;
 
-/// How a recording is kept.
+/// The options of a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// What a stack weighs.
+    /// What a sample weighs.
     pub weight: SampleWeight,
-    /// Whether each sample is kept by itself, to be printed as `perf script` does.
-    pub each_sample: bool,
-    /// How many addresses the kernel writes of a stack at most.
+    /// True to keep each sample, so that samples can be printed one by one.
+    pub keep_samples: bool,
+    /// Maximum number of addresses in a callchain of the kernel.
     pub max_stack: usize,
-    /// How many calls the CPU keeps at most.
+    /// Maximum number of branch records of the CPU.
     pub max_branches: usize,
-    /// Whether each place in the code keeps its address in the process.
-    pub addresses: bool,
-    /// What a stack begins with.
-    pub thread: ThreadBy,
+    /// True to keep the address in the process of each location.
+    pub keep_addresses: bool,
+    /// The root frame of a stack.
+    pub thread: ThreadLabel,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        let (weight, thread) = (SampleWeight::Samples, ThreadBy::default());
-        Self { weight, each_sample: false, max_stack: usize::MAX, max_branches: usize::MAX, addresses: false, thread }
+        Self {
+            weight: SampleWeight::Samples,
+            keep_samples: false,
+            max_stack: usize::MAX,
+            max_branches: usize::MAX,
+            keep_addresses: false,
+            thread: ThreadLabel::default(),
+        }
     }
 }
 
-/// What threads are called.
+/// What names a thread in the root frame of its stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ThreadBy {
-    /// By their names.
+pub enum ThreadLabel {
+    /// Its name.
     #[default]
     Name,
     /// `NAME-PID`

@@ -1,4 +1,4 @@
-//! A recording that goes on for days, in parts: each part is whole, and what only past parts needed is forgotten.
+//! Splits a long recording into parts. Each part is complete, and the next forgets what only past parts needed.
 
 use rustc_hash::FxHashSet;
 
@@ -10,34 +10,34 @@ use crate::perf::unwind::Unwinder;
 use crate::profile::{FrameId, Frames};
 
 impl Recording {
-    /// Hands out all that was recorded until now, and goes on with nothing but what is mapped and named at present.
+    /// Returns all that was recorded until now. The recording goes on with nothing but what is mapped and named now.
     pub fn rotate(&mut self) -> Self {
         self.finish();
         let part = Self {
             options: self.options,
             processes: Default::default(),
-            exits: Default::default(),
-            objects: self.objects.to_be_named(),
+            last_exits: Default::default(),
+            objects: self.objects.to_symbolize(),
             comms: std::mem::replace(&mut self.comms, Frames::new()),
             locations: std::mem::take(&mut self.locations),
             stacks: std::mem::take(&mut self.stacks),
             unwinder: Unwinder::new(None),
             tallies: std::mem::take(&mut self.tallies),
-            kept: std::mem::take(&mut self.kept),
+            sample_records: std::mem::take(&mut self.sample_records),
             counts: std::mem::take(&mut self.counts),
             lost: std::mem::take(&mut self.lost),
-            waiting: Default::default(),
+            pending: Default::default(),
             scratch: Vec::new(),
-            recent: std::mem::take(&mut self.recent),
+            location_cache: std::mem::take(&mut self.location_cache),
         };
         let (past, present) = (&part.comms, &mut self.comms);
-        self.processes.rename(|comm| present.intern(past.name(FrameId::from_index(comm))).index() as CommId);
+        self.processes.renumber_comms(|comm| present.intern(past.name(FrameId::from_index(comm))).index() as CommId);
         let used: FxHashSet<ObjectId> = self.processes.objects().collect();
         let processes = &self.processes;
-        self.objects.jit_code.retain(|pid| processes.knows(pid));
-        self.objects.forget(
+        self.objects.jit_code.retain(|pid| processes.contains(pid));
+        self.objects.forget_unused(
             |id, object| match object {
-                Object::Jit { pid, .. } => processes.knows(*pid),
+                Object::Jit { pid, .. } => processes.contains(*pid),
                 _ => used.contains(&id),
             },
             &mut self.unwinder,
@@ -47,25 +47,24 @@ impl Recording {
 }
 
 impl Objects {
-    /// The same objects, to be named by those who add none.
-    fn to_be_named(&self) -> Self {
+    /// Copies the objects for symbolization. No object is to be added to the copy.
+    fn to_symbolize(&self) -> Self {
         Self { objects: self.objects.clone(), jit_code: self.jit_code.clone(), ..Self::default() }
     }
 
-    /// Closes the files of all objects but those that are to stay.
-    fn forget(&mut self, stays: impl Fn(ObjectId, &Object) -> bool, unwinder: &mut Unwinder) {
-        let fixed = [UNKNOWN, KERNEL];
-        let already: FxHashSet<ObjectId> = self.free.iter().copied().collect();
-        let gone =
-            |(id, object): &(ObjectId, &Object)| !fixed.contains(id) && !already.contains(id) && !stays(*id, object);
-        let gone: FxHashSet<ObjectId> = self.iter().filter(gone).map(|(id, _)| id).collect();
-        self.by_file.retain(|_, id| !gone.contains(id));
-        self.by_name.retain(|_, id| !gone.contains(id));
-        self.jit.retain(|_, id| !gone.contains(id));
-        let mut gone: Vec<ObjectId> = gone.into_iter().collect();
-        // In order, so that the same events make the same recording.
-        gone.sort_unstable();
-        for id in gone {
+    /// Closes the files of all objects that are not in use.
+    fn forget_unused(&mut self, is_used: impl Fn(ObjectId, &Object) -> bool, unwinder: &mut Unwinder) {
+        let mut kept: FxHashSet<ObjectId> = self.free.iter().copied().collect();
+        kept.extend([UNKNOWN, KERNEL]);
+        let unused = self.iter().filter(|(id, object)| !kept.contains(id) && !is_used(*id, object));
+        let unused: FxHashSet<ObjectId> = unused.map(|(id, _)| id).collect();
+        self.by_file.retain(|_, id| !unused.contains(id));
+        self.by_name.retain(|_, id| !unused.contains(id));
+        self.jit.retain(|_, id| !unused.contains(id));
+        let mut unused: Vec<ObjectId> = unused.into_iter().collect();
+        // Sorted, so that the same events make the same recording.
+        unused.sort_unstable();
+        for id in unused {
             self.objects[id.index()] = Object::Unknown;
             unwinder.forget(id);
             self.free.push(id);
@@ -87,8 +86,8 @@ mod tests {
         let stamp = Stamp { pid, tid: pid, time, id: 0, cpu: 0 };
         let (start, length) = (0x1000, 0x1000);
         let mmap = Mmap { pid, start, length, offset: 0, inode: None, build_id: None, executable: true, path };
-        recording.take(stamp, Event::Comm { pid, tid: pid, exec: true, comm: path });
-        recording.take(Stamp { time: time + 1, ..stamp }, Event::Mmap(mmap));
+        recording.handle_event(stamp, Event::Comm { pid, tid: pid, exec: true, comm: path });
+        recording.handle_event(Stamp { time: time + 1, ..stamp }, Event::Mmap(mmap));
         let sample = Sample {
             event: 0,
             ip: 0x1800,
@@ -99,23 +98,23 @@ mod tests {
             callchain: Default::default(),
             user: None,
         };
-        recording.take(Stamp { time: time + 2, ..stamp }, Event::Sample(sample));
+        recording.handle_event(Stamp { time: time + 2, ..stamp }, Event::Sample(sample));
     }
 
-    /// Another has ended meanwhile on the same CPU, and none of them runs any more.
+    /// Lets another process exit on the same CPU, and forgets all that have exited.
     fn forget_before(recording: &mut Recording, time: u64) {
         let stamp = Stamp { pid: 9, tid: 9, time, id: 0, cpu: 0 };
-        recording.take(stamp, Event::Exit { pid: 9, tid: 9 });
-        let over = recording.over_before(time, |_| false);
-        recording.forget_before(time, over);
+        recording.handle_event(stamp, Event::Exit { pid: 9, tid: 9 });
+        let exited = recording.take_exited_before(time, |_| false);
+        recording.forget_before(time, exited);
     }
 
     #[test]
-    fn a_part_is_whole_and_the_next_begins_with_the_living() {
+    fn a_part_is_complete_and_the_next_starts_with_running_processes() {
         let mut recording = recording();
         program(&mut recording, 1, b"/none/stays", 10);
         program(&mut recording, 2, b"/none/goes", 20);
-        recording.take(Stamp { pid: 2, tid: 2, time: 30, id: 0, cpu: 0 }, Event::Exit { pid: 2, tid: 2 });
+        recording.handle_event(Stamp { pid: 2, tid: 2, time: 30, id: 0, cpu: 0 }, Event::Exit { pid: 2, tid: 2 });
         forget_before(&mut recording, 40);
         let part = recording.rotate();
         assert_eq!((part.counts.samples, recording.counts.samples), (2, 0));
@@ -133,11 +132,12 @@ mod tests {
     }
 
     #[test]
-    fn many_parts_take_no_more_room_than_one() {
+    fn many_parts_take_no_more_memory_than_one() {
         let mut recording = recording();
         for time in (0..100_000).step_by(100) {
             program(&mut recording, 2, format!("/none/{time}").as_bytes(), time);
-            recording.take(Stamp { pid: 2, tid: 2, time: time + 50, id: 0, cpu: 0 }, Event::Exit { pid: 2, tid: 2 });
+            recording
+                .handle_event(Stamp { pid: 2, tid: 2, time: time + 50, id: 0, cpu: 0 }, Event::Exit { pid: 2, tid: 2 });
             forget_before(&mut recording, time + 60);
             assert_eq!(recording.rotate().counts.samples, 1);
         }

@@ -119,7 +119,7 @@ impl SwitchTracker {
         let kind = if role == CounterRole::Running {
             SwitchEventKind::RunSample(recording.intern_stack(stamp, &sample))
         } else {
-            let (full, copied) = recording.intern_leaving(stamp, &sample);
+            let (full, copied) = recording.intern_switch_out(stamp, &sample);
             let from_every_switch = role == CounterRole::EverySwitch;
             SwitchEventKind::SwitchSample(SwitchStack { full, copied, read_time: clock::now(), from_every_switch })
         };
@@ -159,7 +159,7 @@ impl SwitchTracker {
     fn charge(&mut self, recording: &mut Recording) {
         recording.counts.truncated.stale_tail += self.pairing.take_cut_stacks();
         for Charge { tid, time, stack, state, amount } in self.pairing.take_charges() {
-            let stack = stack.unwrap_or_else(|| recording.intern_bare(tid, time));
+            let stack = stack.unwrap_or_else(|| recording.intern_unknown_stack(tid, time));
             self.totals.charge(recording, stack, state, amount);
         }
     }

@@ -45,7 +45,7 @@ impl StateTotals {
     /// Charges blocks of unknown threads and stacks.
     #[cfg(feature = "bpf")]
     pub(super) fn charge_lost(&mut self, recording: &mut Recording, amount: Amount) {
-        let stack = recording.intern_bare(0, 0);
+        let stack = recording.intern_unknown_stack(0, 0);
         self.charge(recording, stack, ThreadState::Lost, amount);
     }
 

@@ -79,7 +79,7 @@ impl RingReader {
         let oldest_sample = clock::now().saturating_sub(MAX_SAMPLE_LATENCY_NS).min(self.keep_since);
         let is_forgetting_due = oldest_sample > self.forgotten_before + MAX_SAMPLE_LATENCY_NS;
         // Checked before reading: the last samples of a thread that has exited by now are about to be read.
-        let exited = is_forgetting_due.then(|| recording.over_before(oldest_sample, procfs::thread_exists));
+        let exited = is_forgetting_due.then(|| recording.take_exited_before(oldest_sample, procfs::thread_exists));
         let start = clock::now();
         self.read_sideband(counters, recording);
         let mut batch = std::mem::take(&mut self.batch);
@@ -146,14 +146,14 @@ impl RingReader {
             None => recording.counts.malformed += 1,
             Some((stamp, Event::Sample(sample))) => self.add_sample(stamp, sample, counters, recording),
             Some((_, Event::Lost(count))) => recording.counts.lost += count,
-            Some((stamp, event)) => recording.take(stamp, event),
+            Some((stamp, event)) => recording.handle_event(stamp, event),
         }
     }
 
     fn add_sample(&mut self, stamp: Stamp, sample: Sample<'_>, counters: &Counters, recording: &mut Recording) {
         let Some(event) = counters.event_index(stamp.tid, stamp.id) else { return };
         if !self.is_used(event) {
-            recording.counts.passed_over += 1;
+            recording.counts.skipped += 1;
             return;
         }
         if stamp.time > self.horizon {
@@ -167,7 +167,7 @@ impl RingReader {
         let sample = Sample { event, period, ..sample };
         match &mut self.switches {
             Some(switches) => switches.add_sample(stamp, &sample, recording),
-            None => recording.take(stamp, Event::Sample(sample)),
+            None => recording.handle_event(stamp, Event::Sample(sample)),
         }
     }
 
@@ -209,7 +209,7 @@ impl RingReader {
                 if let Some(switches) = &mut self.switches {
                     switches.add_event(stamp, &event);
                 }
-                recording.take(stamp, event);
+                recording.handle_event(stamp, event);
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::perf::data::files;
 use crate::perf::export::profile::comm_frame;
 use crate::perf::objects::object::Object;
 use crate::perf::objects::registry::KERNEL;
-use crate::perf::recording::{Kept, Recording};
+use crate::perf::recording::{Recording, SampleRecord};
 use crate::perf::symbols::frame::{NamedFrame, SymbolizeOptions};
 use crate::perf::symbols::kallsyms::KernelSymbols;
 use crate::perf::symbols::symbolize::{LocationFrames, symbolize};
@@ -43,8 +43,8 @@ pub(super) fn fold(samples: &mut Samples<'_>, options: &Options, sink: &mut Sink
         SampleWeight::Period | SampleWeight::Microseconds => Weight::from_millionths(period.saturating_mul(1_000_000)),
     };
     let mut stack = Vec::new();
-    if recording.options.each_sample {
-        for sample in &recording.kept {
+    if recording.options.keep_samples {
+        for sample in &recording.sample_records {
             names.stack(sample.stack, sink, &mut stack);
             let moment = if *has_times && sink.keeps_times() { Some(names.moment(sample, sink)) } else { None };
             if let Some(spans) = &options.spans {
@@ -166,7 +166,7 @@ impl<'a> Names<'a> {
     }
 
     /// When a sample was taken, and by whom.
-    fn moment(&self, sample: &Kept, sink: &mut Sink) -> SampleTime {
+    fn moment(&self, sample: &SampleRecord, sink: &mut Sink) -> SampleTime {
         let comm = self.recording.comm(&self.recording.stack(sample.stack));
         let mut thread = comm.trim_ascii().to_vec();
         thread.extend_from_slice(format!(" {}/{}", sample.stamp.pid, sample.stamp.tid).as_bytes());
@@ -180,10 +180,10 @@ impl<'a> Names<'a> {
         let java = inlined::is_java_thread(name);
         stack.clear();
         stack.push(*self.threads[known.comm as usize].get_or_insert_with(|| sink.intern(&comm_frame(name))));
-        if known.is_cut {
+        if known.is_truncated {
             stack.push(self.truncated);
         }
-        for place in known.places {
+        for place in known.locations {
             let found = self.places[usize::from(java)][self.key(*place)];
             let found = found.unwrap_or_else(|| self.name(*place, java, sink));
             if found.is_root {

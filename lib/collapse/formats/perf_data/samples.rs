@@ -8,7 +8,7 @@ use crate::perf::data::Header;
 use crate::perf::data::files::FileSearch;
 use crate::perf::event::{self, Event, Mmap, Sample, Stamp, sample_type as bit};
 use crate::perf::objects::registry::Objects;
-use crate::perf::recording::{self, Recording, ThreadBy};
+use crate::perf::recording::{self, Recording, ThreadLabel};
 use crate::perf::symbols::kallsyms::ReferenceSymbol;
 use crate::profile::{SampleWeight, Weight};
 
@@ -57,19 +57,19 @@ const STRAGGLERS: u64 = 1_000_000_000;
 impl<'a> Samples<'a> {
     pub(super) fn new(options: &'a Options) -> Self {
         let thread = match (options.tid, options.pid) {
-            (true, _) => ThreadBy::Tid,
-            (false, true) => ThreadBy::Pid,
-            (false, false) => ThreadBy::Name,
+            (true, _) => ThreadLabel::Tid,
+            (false, true) => ThreadLabel::Pid,
+            (false, false) => ThreadLabel::Name,
         };
         let kept = recording::Options {
             weight: options.weight,
             thread,
-            addresses: options.addrs,
+            keep_addresses: options.addrs,
             ..recording::Options::default()
         };
         let mut recording = Recording::new(kept, None);
         recording.objects = Objects::from_files(FileSearch::new(options.symfs.clone()));
-        recording.name_if_new(0, b"swapper");
+        recording.set_initial_comm(0, b"swapper");
         Self {
             options,
             recording,
@@ -87,7 +87,7 @@ impl<'a> Samples<'a> {
 
     /// Keeps each sample by itself, too.
     pub(super) fn keep_each(&mut self) {
-        self.recording.options.each_sample = true;
+        self.recording.options.keep_samples = true;
     }
 
     /// Takes a record in.
@@ -119,12 +119,12 @@ impl<'a> Samples<'a> {
             }
             Event::Lost(count) => self.lost_records = self.lost_records.saturating_add(count),
             Event::Mmap(mmap) if mmap.pid == u32::MAX => self.learn_kernel_place(&mmap),
-            event => self.recording.take(stamp, event),
+            event => self.recording.handle_event(stamp, event),
         }
         self.records += 1;
         if self.records.is_multiple_of(FORGET_EVERY) {
             let past = stamp.time.saturating_sub(STRAGGLERS);
-            let over = self.recording.over_before(past, |_| false);
+            let over = self.recording.take_exited_before(past, |_| false);
             self.recording.forget_before(past, over);
         }
         Ok(())
@@ -135,7 +135,7 @@ impl<'a> Samples<'a> {
             SampleWeight::Samples => Weight::ONE,
             SampleWeight::Period | SampleWeight::Microseconds => Weight::new(sample.period),
         });
-        self.recording.take(stamp, Event::Sample(sample));
+        self.recording.handle_event(stamp, Event::Sample(sample));
     }
 
     /// Whether a sample is left in by the options that choose by when, where and by whom it was taken.
@@ -145,7 +145,7 @@ impl<'a> Samples<'a> {
             return Ok(true);
         }
         let known = |bit: u64| sample_type & bit != 0;
-        let comm = self.recording.comm_at(stamp);
+        let comm = self.recording.thread_comm(stamp);
         let origin = SampleInfo {
             time: known(bit::TIME).then_some(stamp.time),
             comm: self.recording.comms.name(comm),

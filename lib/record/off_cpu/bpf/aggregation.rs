@@ -195,7 +195,7 @@ impl Aggregation {
             user: None,
         };
         let stack = match name {
-            Some(name) => recording.intern_stack_by_name(name, stamp, &sample),
+            Some(name) => recording.intern_stack_with_comm(name, stamp, &sample),
             None => recording.intern_stack(stamp, &sample),
         };
         let state = if context.preempted { ThreadState::Runnable } else { ThreadState::Blocked };
