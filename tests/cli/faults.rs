@@ -46,7 +46,7 @@ fn reports_truncated_inputs() {
     // Programs that stream trace events never close the array.
     assert_folded("[{\"ph\":\"X\",\"ts\":0,\"dur\":3,\"name\":\"f\"},\n", "f 3\n", "");
     assert_folded("@ e [5 samples]\n\n60.0%  [3]  f\n", "f 3\n", "2 of the event's samples are not in the input");
-    assert_folded("events: Ir\nfn=f\n1 5\ntotals: 7\n", "f 5\n", "cost 5 together, and its totals say 7");
+    assert_folded("events: Ir\nfn=f\n1 5\ntotals: 7\n", "f 5\n", "cost 5 together, but its totals are 7");
 }
 
 #[test]

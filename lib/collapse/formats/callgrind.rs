@@ -1,5 +1,20 @@
-//! Callgrind's output, and Xdebug's and others' in its form: a graph of calls, and not stacks. What a function costs is
-//! shared out among its callers in proportion, as all readers of this format do.
+//! The Callgrind format: `valgrind --tool=callgrind` (file `callgrind.out.PID`), Xdebug's profiler, and other tools that
+//! write for KCachegrind.
+//!
+//! ```text
+//! events: Ir
+//! fn=(1) main
+//! 16 400
+//! cfn=(2) work
+//! calls=3 51
+//! 16 1200
+//! ```
+//! A function's lines are a position and its own costs. After `calls=`, the next line is the inclusive cost of calls to the
+//! function that `cfn=` names. This is a call graph without stacks: a function's own cost is distributed among its callers
+//! in proportion to the cost of their calls, as all readers of this format do.
+//!
+//! The weight is the cost that `--event` names, by default the first one. Numbers of calls and jumps are left out, and files
+//! unless `--srcline` asks for them. Specification: <https://valgrind.org/docs/manual/cl-format.html>.
 
 use std::collections::HashMap;
 
@@ -18,7 +33,7 @@ use self::graph::Graph;
 
 pub(super) static FORMAT: Format = Format {
     name: "callgrind",
-    description: "callgrind and cachegrind-like graphs of calls",
+    description: "Callgrind format (valgrind, Xdebug profiler, KCachegrind)",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),
@@ -30,32 +45,34 @@ fn recognizes(head: &[u8]) -> bool {
             && text::lines(head).any(|line| line.starts_with(b"fn="))
 }
 
-/// Where in the text we are.
+/// The graph that was read so far, and the state of the reader.
 #[derive(Default)]
-struct Place {
+struct GraphReader {
     graph: Graph,
-    /// Functions by number, as `(12) name` compresses them, or by object, file and name.
-    known: HashMap<Vec<u8>, u32>,
-    /// Objects and files that were named by number.
+    /// Functions by ID, as in `(12) name`, or by object, file and name.
+    functions: HashMap<Vec<u8>, u32>,
+    /// Names of objects and files by kind and ID.
     files: HashMap<Vec<u8>, Vec<u8>>,
     object: Vec<u8>,
     file: Vec<u8>,
-    called_object: Option<Vec<u8>>,
-    called_file: Option<Vec<u8>>,
+    callee_object: Option<Vec<u8>>,
+    callee_file: Option<Vec<u8>>,
     function: Option<u32>,
     callee: Option<u32>,
-    /// Whether the next line of costs is that of a call.
-    calls: bool,
-    positions: usize,
+    /// True if the next line of costs is that of a call.
+    in_call: bool,
+    /// Number of positions before the costs of a line.
+    position_count: usize,
+    /// Index of the cost that is the weight.
     column: usize,
-    /// What all functions cost together, as the text says.
+    /// The cost of all functions, as `totals:` states it.
     totals: Option<Weight>,
-    /// Whether it is Callgrind's own, which ends in totals.
-    original: bool,
+    /// True if Callgrind itself wrote the text. It always ends with `totals:`.
+    is_callgrind: bool,
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut place) = (Vec::new(), Place { positions: 1, ..Place::default() });
+    let (mut line, mut reader) = (Vec::new(), GraphReader { position_count: 1, ..GraphReader::default() });
     while document.line(&mut line)? {
         let trimmed = line.trim_ascii();
         if trimmed.is_empty() || trimmed.starts_with(b"#") {
@@ -63,34 +80,36 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
         let word = trimmed.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
         match (&trimmed[..word], trimmed.get(word)) {
-            (b"events", Some(b':')) => place.events(&trimmed[word + 1..], document)?,
-            (b"positions", Some(b':')) => place.positions = text::words(&trimmed[word + 1..]).count().max(1),
-            (b"creator", Some(b':')) => place.original = trimmed[word + 1..].trim_ascii().starts_with(b"callgrind"),
-            (b"totals", Some(b':')) => add_stated(&mut place.totals, place.column, &trimmed[word + 1..])?,
+            (b"events", Some(b':')) => reader.choose_event(&trimmed[word + 1..], document)?,
+            (b"positions", Some(b':')) => {
+                reader.position_count = text::words(&trimmed[word + 1..]).count().max(1);
+            }
+            (b"creator", Some(b':')) => {
+                reader.is_callgrind = trimmed[word + 1..].trim_ascii().starts_with(b"callgrind");
+            }
+            (b"totals", Some(b':')) => reader.add_totals(&trimmed[word + 1..])?,
             (b"", _) => {
-                if !place.cost(trimmed)? {
+                if !reader.add_costs(trimmed)? {
                     document.malformed("expected a position and costs, after a function")?;
                 }
             }
-            (key, Some(b'=')) => place.set(key, trimmed[word + 1..].trim_ascii(), document.options, sink),
+            (key, Some(b'=')) => reader.set(key, trimmed[word + 1..].trim_ascii(), document.options, sink),
             (_, Some(b':')) => {}
-            _ => document.malformed("neither a key and a value nor costs")?,
+            _ => document.malformed("expected KEY=VALUE, KEY: VALUE, or a position and costs")?,
         }
     }
-    place.finish(document, sink)
+    reader.finish(document, sink)
 }
 
-/// Adds what a part of the text says that its functions cost.
-fn add_stated(stated: &mut Option<Weight>, column: usize, costs: &[u8]) -> Result<(), Error> {
-    let cost = text::words(costs).nth(column).and_then(Weight::parse);
-    if let Some(cost) = cost {
-        *stated = Some(stated.unwrap_or_default().checked_add(cost).ok_or(Error::Overflow)?);
-    }
-    Ok(())
+/// Returns true for the position of a cost: a line number or an address, which may be relative, or `*`, the last one.
+fn is_position(word: &[u8]) -> bool {
+    let digits = word.strip_prefix(b"+").or_else(|| word.strip_prefix(b"-")).unwrap_or(word);
+    word == b"*" || text::number(digits).is_some() || text::is_address(digits)
 }
 
-impl Place {
-    fn events(&mut self, names: &[u8], document: &mut Document<'_>) -> Result<(), Error> {
+impl GraphReader {
+    /// Parses the names of the events and chooses one of them as the weight.
+    fn choose_event(&mut self, names: &[u8], document: &mut Document<'_>) -> Result<(), Error> {
         let names: Vec<String> = text::words(names).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         self.column = document.column(&names, 0)?;
@@ -100,92 +119,106 @@ impl Place {
         Ok(())
     }
 
+    /// Adds the total of a part of the text: a profile has one for each time that it was written.
+    fn add_totals(&mut self, costs: &[u8]) -> Result<(), Error> {
+        let cost = text::words(costs).nth(self.column).and_then(Weight::parse);
+        if let Some(cost) = cost {
+            self.totals = Some(self.totals.unwrap_or_default().checked_add(cost).ok_or(Error::Overflow)?);
+        }
+        Ok(())
+    }
+
+    /// Handles a line `KEY=VALUE`.
     fn set(&mut self, key: &[u8], value: &[u8], options: &Options, sink: &mut Sink) {
         match key {
-            b"ob" => self.object = self.named(b"o", value),
-            b"fl" | b"fi" | b"fe" => self.file = self.named(b"f", value),
-            b"cob" => self.called_object = Some(self.named(b"o", value)),
-            b"cfl" | b"cfi" => self.called_file = Some(self.named(b"f", value)),
+            b"ob" => self.object = self.resolve_file(b"o", value),
+            b"fl" | b"fi" | b"fe" => self.file = self.resolve_file(b"f", value),
+            b"cob" => self.callee_object = Some(self.resolve_file(b"o", value)),
+            b"cfl" | b"cfi" => self.callee_file = Some(self.resolve_file(b"f", value)),
             b"fn" => {
                 let (object, file) = (self.object.clone(), self.file.clone());
-                (self.callee, self.calls) = (None, false);
-                self.function = Some(self.number(value, &object, &file, options, sink));
+                (self.callee, self.in_call) = (None, false);
+                self.function = Some(self.resolve_function(value, &object, &file, options, sink));
             }
             b"cfn" => {
-                let object = self.called_object.take().unwrap_or_else(|| self.object.clone());
-                let file = self.called_file.take().unwrap_or_else(|| self.file.clone());
-                self.callee = Some(self.number(value, &object, &file, options, sink));
+                let object = self.callee_object.take().unwrap_or_else(|| self.object.clone());
+                let file = self.callee_file.take().unwrap_or_else(|| self.file.clone());
+                self.callee = Some(self.resolve_function(value, &object, &file, options, sink));
             }
-            b"calls" => self.calls = true,
+            b"calls" => self.in_call = true,
             _ => {}
         }
     }
 
-    /// The object or file of `(12) name`, of `(12)` if that was named before, or of a name.
-    fn named(&mut self, kind: &[u8], value: &[u8]) -> Vec<u8> {
-        let (number, name) = compressed(value);
-        let Some(number) = number else { return name.to_vec() };
-        let known = self.files.entry([kind, number].concat()).or_default();
+    /// Returns the name of an object or file. `value` is `name`, `(12) name`, or `(12)` if that ID was defined before.
+    fn resolve_file(&mut self, kind: &[u8], value: &[u8]) -> Vec<u8> {
+        let (id, name) = split_id(value);
+        let Some(id) = id else { return name.to_vec() };
+        let known = self.files.entry([kind, id].concat()).or_default();
         if !name.is_empty() {
             *known = name.to_vec();
         }
         known.clone()
     }
 
-    /// The function of `(12) name`, of `(12)` if that was named before, or of a name in an object and a file.
-    fn number(&mut self, value: &[u8], object: &[u8], file: &[u8], options: &Options, sink: &mut Sink) -> u32 {
-        let (number, name) = compressed(value);
-        let key = number.map_or_else(|| [object, file, name].join(&b'\n'), <[u8]>::to_vec);
+    /// Returns the graph's number of a function. `value` is as in [`resolve_file`](Self::resolve_file).
+    fn resolve_function(
+        &mut self,
+        value: &[u8],
+        object: &[u8],
+        file: &[u8],
+        options: &Options,
+        sink: &mut Sink,
+    ) -> u32 {
+        let (id, name) = split_id(value);
+        let key = id.map_or_else(|| [object, file, name].join(&b'\n'), <[u8]>::to_vec);
         let graph = &mut self.graph;
-        let number = *self.known.entry(key).or_insert_with(|| graph.function(stack::frame(name, sink)));
+        let number = *self.functions.entry(key).or_insert_with(|| graph.add_function(stack::frame(name, sink)));
         if !name.is_empty() {
             let name = if options.verbatim { name.into() } else { simplify::simplify(name) };
             let name = whole::located(&name, file, None, options);
-            self.graph.name(number, stack::frame(&name, sink));
+            self.graph.set_name(number, stack::frame(&name, sink));
         }
         number
     }
 
-    /// Takes a line of costs; `false` if it is none, or belongs to no function.
-    fn cost(&mut self, line: &[u8]) -> Result<bool, Error> {
-        let is_position = |word: &[u8]| {
-            let digits = word.strip_prefix(b"+").or_else(|| word.strip_prefix(b"-")).unwrap_or(word);
-            word == b"*" || text::number(digits).is_some() || text::is_address(digits)
-        };
+    /// Adds the costs of a line. Returns false if the line has none, or belongs to no function.
+    fn add_costs(&mut self, line: &[u8]) -> Result<bool, Error> {
         let words: Vec<&[u8]> = text::words(line).collect();
-        let positions = words.len() >= self.positions && words[..self.positions].iter().all(|word| is_position(word));
-        let Some(function) = self.function.filter(|_| positions) else { return Ok(false) };
-        // Costs at the end of a line that are zero may be left out.
-        let cost = words.get(self.positions + self.column).map_or(Some(Weight::ZERO), |cost| Weight::parse(cost));
+        let positions = words.get(..self.position_count);
+        let has_positions = positions.is_some_and(|positions| positions.iter().all(|word| is_position(word)));
+        let Some(function) = self.function.filter(|_| has_positions) else { return Ok(false) };
+        // Trailing costs that are zero may be missing.
+        let cost = words.get(self.position_count + self.column).map_or(Some(Weight::ZERO), |cost| Weight::parse(cost));
         let Some(cost) = cost else { return Ok(false) };
-        match (std::mem::take(&mut self.calls), self.callee) {
-            (false, _) => self.graph.costs(function, cost)?,
-            (true, Some(callee)) => self.graph.calls(function, callee, cost)?,
+        match (std::mem::take(&mut self.in_call), self.callee) {
+            (false, _) => self.graph.add_own_cost(function, cost)?,
+            (true, Some(callee)) => self.graph.add_call(function, callee, cost)?,
             (true, None) => return Ok(false),
         }
         Ok(true)
     }
 
-    /// Adds the stacks, and says what the text has less, or more, than it says.
+    /// Adds the stacks, and reports a text that is cut short or whose costs do not add up to its totals.
     fn finish(self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         let total = self.graph.total()?;
-        if self.calls {
+        if self.in_call {
             document.malformed("the input ends within a call")?;
         }
-        document.ends(self.totals.is_some() || !self.original, "its totals")?;
+        document.ends(self.totals.is_some() || !self.is_callgrind, "its totals")?;
         if let Some(stated) = self.totals.filter(|stated| *stated != total) {
-            let what = format!("its functions cost {total} together, and its totals say {stated}");
+            let what = format!("its functions cost {total} together, but its totals are {stated}");
             document.damaged(&what, false)?;
         }
         stacks::add_to(&self.graph, sink)
     }
 }
 
-/// The number, if there is one, and the name of `(12) name`.
-fn compressed(value: &[u8]) -> (Option<&[u8]>, &[u8]) {
+/// Splits `(12) name` into its ID, if it has one, and its name.
+fn split_id(value: &[u8]) -> (Option<&[u8]>, &[u8]) {
     let parts = value.strip_prefix(b"(").and_then(|rest| text::split_once(rest, ")"));
-    match parts.filter(|(number, _)| text::number(number).is_some()) {
-        Some((number, name)) => (Some(number), name.trim_ascii()),
+    match parts.filter(|(id, _)| text::number(id).is_some()) {
+        Some((id, name)) => (Some(id), name.trim_ascii()),
         None => (None, value),
     }
 }

@@ -1,9 +1,11 @@
-//! The stacks of a graph of calls: what a function costs itself is shared out among those that call it, in proportion to
-//! what their calls cost; what a caller got so among its own callers, and so on up to a root. Whatever the graph's cycles,
-//! each function so has as leaf just what it costs itself.
+//! Estimates stacks from a call graph.
 //!
-//! The heaviest stacks are followed first, and only so many: a small graph may have more paths than any memory holds. The
-//! rest goes to its root on one way, that of the heaviest calls.
+//! A function's own cost is distributed among its callers in proportion to the cost of their calls; a caller's part is
+//! distributed among its own callers, and so on up to a root. A stack never contains a function twice, so cycles end. The
+//! stacks whose leaf is a function weigh exactly the function's own cost.
+//!
+//! A small graph may have more paths than fit in memory. So the heaviest parts are distributed first, and after
+//! [`MAX_DISTRIBUTED_FRAMES`] every part goes to a root along a single path, that of the heaviest calls.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,131 +17,139 @@ use crate::collapse::stack::Stack;
 use crate::markers;
 use crate::profile::{FrameId, Weight};
 
-/// So many frames are shared out among several callers, and so many all stacks together have.
-const SHARED: usize = 2_000_000;
-const MOST: usize = 8_000_000;
+/// Maximum number of frames on paths that fork at several callers.
+const MAX_DISTRIBUTED_FRAMES: usize = 2_000_000;
 
-/// So many frames a stack may have.
-const DEEPEST: usize = 512;
+/// Maximum number of frames of all stacks together.
+const MAX_FRAMES: usize = 8_000_000;
 
-/// A function on a path from a leaf, and the one that it calls there.
-struct Step {
+/// Maximum number of frames in a stack.
+const MAX_DEPTH: usize = 512;
+
+/// A function on a path from a leaf towards a root.
+struct PathNode {
     function: u32,
+    /// The node before it on the path, whose function it calls. `None` for the leaf.
     callee: Option<usize>,
+    /// Number of functions from the leaf up to this one.
     depth: usize,
 }
 
 /// A weight of one, in millionths.
 const ONE: u128 = 1_000_000;
 
-/// What was made of a graph so far, and what is to be shared out yet: so much, at that step.
-struct Walk<'a> {
+/// The state of distributing costs. Costs are in units of `granularity` millionths.
+struct Distribution<'a> {
     graph: &'a Graph,
     callers: Vec<Callers>,
-    ways: Vec<Option<u32>>,
-    steps: Vec<Step>,
-    heaviest: BinaryHeap<(u128, Reverse<usize>)>,
-    /// Of each function the last step to whose path it belonged.
-    on_path_of: Vec<usize>,
+    heaviest_callers: Vec<Option<u32>>,
+    /// All paths, as trees of nodes whose roots are leaves of stacks.
+    nodes: Vec<PathNode>,
+    /// The costs that have arrived at nodes and must be distributed, with the node's index.
+    queue: BinaryHeap<(u128, Reverse<usize>)>,
+    /// For each function the last node whose path contained it.
+    last_path: Vec<usize>,
+    /// Number of frames used so far.
     frames: usize,
-    /// Whole costs are shared out whole.
-    grain: u128,
+    /// A million if all costs are whole numbers, so that their parts are too; else 1.
+    granularity: u128,
     truncated: FrameId,
 }
 
-/// Adds the stacks, which weigh together what the functions themselves cost.
+/// Adds the stacks of a graph. Together they weigh as much as all functions' own costs.
 pub(super) fn add_to(graph: &Graph, sink: &mut Sink) -> Result<(), Error> {
     let callers = graph.callers()?;
-    let mut walk = Walk {
+    let mut distribution = Distribution {
         graph,
-        ways: graph.ways(&callers),
+        heaviest_callers: graph.heaviest_callers(&callers),
         callers,
-        steps: Vec::new(),
-        heaviest: BinaryHeap::new(),
-        on_path_of: vec![usize::MAX; graph.functions.len()],
+        nodes: Vec::new(),
+        queue: BinaryHeap::new(),
+        last_path: vec![usize::MAX; graph.functions.len()],
         frames: 0,
-        grain: if graph.functions.iter().all(|function| function.own % ONE == 0) { ONE } else { 1 },
+        granularity: if graph.functions.iter().all(|function| function.own % ONE == 0) { ONE } else { 1 },
         truncated: sink.intern(markers::TRUNCATED),
     };
-    for (function, cost) in (0..).zip(graph.functions.iter().map(|function| function.own)).filter(|(_, own)| *own > 0) {
-        walk.step(function, None, cost / walk.grain);
+    for (number, function) in (0..).zip(&graph.functions).filter(|(_, function)| function.own > 0) {
+        distribution.push_node(number, None, function.own / distribution.granularity);
     }
-    while let Some((rest, Reverse(at))) = walk.heaviest.pop() {
-        walk.share(at, rest, sink)?;
+    while let Some((cost, Reverse(node))) = distribution.queue.pop() {
+        distribution.distribute(node, cost, sink)?;
     }
     Ok(())
 }
 
-impl Walk<'_> {
-    fn step(&mut self, function: u32, callee: Option<usize>, share: u128) {
-        let depth = callee.map_or(0, |callee| self.steps[callee].depth) + 1;
+impl Distribution<'_> {
+    /// Adds a node to a path, and queues its cost.
+    fn push_node(&mut self, function: u32, callee: Option<usize>, cost: u128) {
+        let depth = callee.map_or(0, |callee| self.nodes[callee].depth) + 1;
         self.frames += depth;
-        self.heaviest.push((share, Reverse(self.steps.len())));
-        self.steps.push(Step { function, callee, depth });
+        self.queue.push((cost, Reverse(self.nodes.len())));
+        self.nodes.push(PathNode { function, callee, depth });
     }
 
-    /// Shares what has come to a step out among the callers there that are not on the path to it.
-    fn share(&mut self, at: usize, mut rest: u128, sink: &mut Sink) -> Result<(), Error> {
-        let path = path(&self.steps, at);
-        path.iter().for_each(|function| self.on_path_of[*function as usize] = at);
-        let Step { function, depth, .. } = self.steps[at];
+    /// Distributes the cost that has arrived at a node among those callers of its function that are not on its path.
+    fn distribute(&mut self, node: usize, mut cost: u128, sink: &mut Sink) -> Result<(), Error> {
+        let path = path_to(&self.nodes, node);
+        path.iter().for_each(|function| self.last_path[*function as usize] = node);
+        let PathNode { function, depth, .. } = self.nodes[node];
         let callers = &self.callers[function as usize];
         self.frames += callers.len();
-        let on_path = |caller: u32| self.on_path_of[caller as usize] == at;
-        let callers: Callers = callers.iter().filter(|(caller, _)| !caller.is_some_and(on_path)).copied().collect();
-        let mut left: u128 = callers.iter().map(|(_, cost)| cost).sum();
-        if left == 0 || rest == 1 || depth >= DEEPEST || self.frames > SHARED {
-            return self.add_on_one_way(path, rest, sink);
+        let is_on_path = |caller: u32| self.last_path[caller as usize] == node;
+        let callers: Callers = callers.iter().filter(|(caller, _)| !caller.is_some_and(is_on_path)).copied().collect();
+        let mut incoming: u128 = callers.iter().map(|(_, cost)| cost).sum();
+        if incoming == 0 || cost == 1 || depth >= MAX_DEPTH || self.frames > MAX_DISTRIBUTED_FRAMES {
+            return self.add_along_heaviest_callers(path, cost, sink);
         }
-        for (caller, cost) in callers {
-            let part = portion(rest, cost, left);
-            (rest, left) = (rest - part, left - cost);
+        for (caller, call_cost) in callers {
+            let part = scale(cost, call_cost, incoming);
+            (cost, incoming) = (cost - part, incoming - call_cost);
             match caller {
                 _ if part == 0 => {}
                 None => self.add(&path, part, sink)?,
-                Some(caller) => self.step(caller, Some(at), part),
+                Some(caller) => self.push_node(caller, Some(node), part),
             }
         }
         Ok(())
     }
 
     /// Adds a stack, whose functions are leaf first.
-    fn add(&mut self, path: &[u32], share: u128, sink: &mut Sink) -> Result<(), Error> {
+    fn add(&mut self, path: &[u32], cost: u128, sink: &mut Sink) -> Result<(), Error> {
         let mut stack = Stack::default();
         path.iter().for_each(|function| stack.extend(&[self.graph.functions[*function as usize].name]));
-        if path.len() >= DEEPEST || self.frames > MOST {
+        if path.len() >= MAX_DEPTH || self.frames > MAX_FRAMES {
             stack.extend(&[self.truncated]);
         }
         self.frames += path.len();
-        stack.add_leaf_first(Weight::from_millionths(share * self.grain), sink)
+        stack.add_leaf_first(Weight::from_millionths(cost * self.granularity), sink)
     }
 
-    /// Adds a stack from which one way leads on to the root; what it leads around in a circle is left out.
-    fn add_on_one_way(&mut self, mut path: Vec<u32>, share: u128, sink: &mut Sink) -> Result<(), Error> {
-        while path.len() < DEEPEST && self.frames <= MOST {
-            let Some(caller) = path.last().and_then(|last| self.ways[*last as usize]) else { break };
+    /// Adds a stack after following the heaviest callers from it up to a root. Cycles are cut out.
+    fn add_along_heaviest_callers(&mut self, mut path: Vec<u32>, cost: u128, sink: &mut Sink) -> Result<(), Error> {
+        while path.len() < MAX_DEPTH && self.frames <= MAX_FRAMES {
+            let Some(caller) = path.last().and_then(|last| self.heaviest_callers[*last as usize]) else { break };
             match path.iter().position(|function| *function == caller) {
-                Some(place) => path.truncate(place + 1),
+                Some(index) => path.truncate(index + 1),
                 None => path.push(caller),
             }
         }
-        self.add(&path, share, sink)
+        self.add(&path, cost, sink)
     }
 }
 
-/// The functions from a leaf up to a step, leaf first.
-fn path(steps: &[Step], at: usize) -> Vec<u32> {
-    let up = std::iter::successors(Some(at), |at| steps[*at].callee);
-    let mut path: Vec<u32> = up.map(|at| steps[at].function).collect();
+/// Returns the functions from a leaf up to a node, leaf first.
+fn path_to(nodes: &[PathNode], node: usize) -> Vec<u32> {
+    let towards_leaf = std::iter::successors(Some(node), |node| nodes[*node].callee);
+    let mut path: Vec<u32> = towards_leaf.map(|node| nodes[node].function).collect();
     path.reverse();
     path
 }
 
-/// `amount` times `part` by `whole`, rounded, at most `amount`.
-fn portion(amount: u128, part: u128, whole: u128) -> u128 {
+/// Returns `amount * part / whole`, rounded, and at most `amount`.
+fn scale(amount: u128, part: u128, whole: u128) -> u128 {
     match amount.checked_mul(part).and_then(|product| product.checked_add(whole / 2)) {
         Some(product) => product / whole,
-        // Too large to be exact: as exact as can be.
+        // The product overflows: divide first, which is less exact.
         None if part == whole => amount,
         None => (amount / whole * part).min(amount),
     }
