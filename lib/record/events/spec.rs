@@ -214,7 +214,7 @@ impl EventSpec {
         &self.name
     }
 
-    /// True if the event is the calls of a function.
+    /// True if the event is a call of a function.
     pub fn is_uprobe(&self) -> bool {
         self.uprobe.is_some()
     }

@@ -23,7 +23,7 @@ impl std::ops::AddAssign for Amount {
 #[derive(Clone, Debug, Default)]
 pub struct StateTotals {
     sums: Vec<(ThreadState, Amount)>,
-    /// The period of stacks, if not every switch collected its stack at some time.
+    /// The period of stacks, if at any time not every switch collected its stack.
     pub sparse_period: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ impl StateTotals {
         self.charge(recording, stack, ThreadState::Lost, amount);
     }
 
-    /// Returns the total of a state, including the time without stacks.
+    /// Returns the total time in a state, with or without a sampled stack.
     pub fn total(&self, state: ThreadState) -> Amount {
         let mut total = Amount::default();
         for (other, sum) in &self.sums {
