@@ -108,10 +108,13 @@ fn compare_with_interrupts(parse: (u32, u32), render: (u32, u32), store: (u32, u
 #[test]
 fn noise_in_a_common_callee_does_not_hide_growth_of_callers() {
     let slower = compare_with_interrupts((1401, 1893), (2223, 1882), (1107, 977));
-    let (code, said) = verdict(&["--inclusive-growth", "3%"], slower.as_bytes());
+    let (code, message) = verdict(&["--inclusive-growth", "3%"], slower.as_bytes());
     assert_eq!(code, 1, "{}", check(&["--inclusive-growth", "3%"], slower.as_bytes()).stderr);
-    assert!(said.starts_with("inclusive-growth parse: +10.25% of all before (1401 -> 1893), more than 3%"), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(
+        message.starts_with("inclusive-growth parse: +10.25% of all before (1401 -> 1893), more than 3%"),
+        "{message}"
+    );
+    assert_eq!(message.lines().count(), 1, "{message}");
     let same = compare_with_interrupts((1401, 1471), (2223, 2192), (1107, 1107));
     assert_eq!(verdict(&["--inclusive-growth", "0.3%"], same.as_bytes()), (0, String::new()));
 }
@@ -127,9 +130,12 @@ fn growth_requires_two_weights() {
 fn detects_a_runtime_that_only_polls() {
     let busy = b"app;tokio::runtime::poll;tracing::span::Span::enter 60\napp;tokio::runtime::poll;epoll_wait 30\n\
         app;tokio::runtime::poll;app::handle 5\napp;main 5\n";
-    let (code, said) = verdict(&["--busy-loop"], busy);
+    let (code, message) = verdict(&["--busy-loop"], busy);
     assert_eq!(code, 1);
-    assert!(said.starts_with("busy-loop: 94.74% of the runtime (90), more than 80%; most in app;tokio"), "{said}");
+    assert!(
+        message.starts_with("busy-loop: 94.74% of the runtime (90), more than 80%; most in app;tokio"),
+        "{message}"
+    );
     let works = b"app;tokio::runtime::poll;app::handle;parse 60\napp;tokio::runtime::poll;epoll_wait 30\n";
     assert_eq!(verdict(&["--busy-loop"], works).0, 0);
     let elsewhere = b"app;tokio::runtime::poll 10\napp;main;parse 30\n";
@@ -154,10 +160,10 @@ fn escapes_names_in_machine_readable_reports() {
     let file = folder.path().join("junit.xml");
     let profile = b"a<b>&\"\x1b[31m\xff 100%;x 9\nmain 1\n";
     let rules = ["--github", "--inclusive", "a<b>=10%", "--self", "main=50", "--junit", file.to_str().unwrap()];
-    let (code, said) = verdict(&rules, profile);
+    let (code, message) = verdict(&rules, profile);
     assert_eq!(code, 1);
-    assert!(said.starts_with("::error title=fg-check inclusive::inclusive a<b>: 90.00%25 (9)"), "{said}");
-    assert!(!said.contains('\x1b'));
+    assert!(message.starts_with("::error title=fg-check inclusive::inclusive a<b>: 90.00%25 (9)"), "{message}");
+    assert!(!message.contains('\x1b'));
     let xml = std::fs::read_to_string(&file).unwrap();
     let document = roxmltree::Document::parse(&xml).unwrap();
     let suite = document.root_element();
@@ -168,10 +174,10 @@ fn escapes_names_in_machine_readable_reports() {
 
 #[test]
 fn fails_on_an_unreadable_profile() {
-    for (profile, said) in [(&b""[..], "the profile is empty"), (b"no stack\n", "no line of the input")] {
+    for (profile, message) in [(&b""[..], "the profile is empty"), (b"no stack\n", "no line of the input")] {
         let outcome = check(&["--self", "x=1%"], profile);
         assert_eq!(outcome.code(), 2);
-        assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
     }
     let outcome = check(&["--self", "x=1%", "/nonexistent/a"], b"");
     assert_eq!((outcome.code(), outcome.stderr.lines().count()), (2, 1), "{}", outcome.stderr);
@@ -209,7 +215,7 @@ fn junit(options: &[&str], profile: &[u8]) -> (i32, [String; 3], String) {
 
 #[test]
 fn reports_failed_checks_as_junit_errors_and_github_annotations() {
-    for (options, profile, said) in [
+    for (options, profile, message) in [
         (&["--self", "x=1%"][..], &b""[..], "the profile is empty"),
         (&["--self", "x=1%", "/nonexistent/a\u{fffe}"], b"a 1\n", "/nonexistent/a"),
         (&["--growth", "1%"], b"a 1\n", "as fg-diff writes it"),
@@ -218,10 +224,10 @@ fn reports_failed_checks_as_junit_errors_and_github_annotations() {
     ] {
         let (code, counts, xml) = junit(options, profile);
         assert_eq!((code, counts.each_ref().map(String::as_str)), (2, ["1", "0", "1"]), "{xml}");
-        assert!(xml.contains("<error message=\"") && xml.contains(said), "{xml}");
+        assert!(xml.contains("<error message=\"") && xml.contains(message), "{xml}");
         let outcome = check(&[options, &["--github"]].concat(), profile);
         let annotation = outcome.text();
-        assert!(annotation.starts_with("::error title=fg-check::") && annotation.contains(said), "{annotation}");
+        assert!(annotation.starts_with("::error title=fg-check::") && annotation.contains(message), "{annotation}");
         assert_eq!((outcome.code(), outcome.stderr.lines().count()), (2, 1), "{outcome:?}");
     }
 }
@@ -233,8 +239,8 @@ fn reports_a_rule_that_matches_no_frame() {
     let verbose = check(&[&rules[..], &["-v"]].concat(), PROFILE);
     assert!(verbose.stderr.contains("fg-check: self ^gone$: matches no frame, limit 1%\n"), "{}", verbose.stderr);
     assert_eq!(verbose.stderr.matches("matches no frame").count(), 1, "{}", verbose.stderr);
-    let (code, said) = verdict(&[&rules[..], &["--github"]].concat(), PROFILE);
-    assert_eq!((code, &said[..]), (0, "::notice title=fg-check self::self ^gone$: matches no frame, limit 1%25\n"));
+    let (code, message) = verdict(&[&rules[..], &["--github"]].concat(), PROFILE);
+    assert_eq!((code, &message[..]), (0, "::notice title=fg-check self::self ^gone$: matches no frame, limit 1%25\n"));
     let (_, counts, xml) = junit(&rules, PROFILE);
     assert_eq!(counts.each_ref().map(String::as_str), ["3", "0", "0"]);
     assert!(xml.contains("<system-out>self ^gone$: matches no frame, limit 1%</system-out>"), "{xml}");
@@ -270,7 +276,7 @@ fn rejects_outputs_that_would_replace_inputs_or_each_other() {
     #[cfg(unix)]
     std::os::unix::fs::symlink("../in", path("folder/link")).unwrap();
     let read = ["--rules", "rules", "--categories", "categories", "in"];
-    for (written, said) in [
+    for (written, message) in [
         (&["-o", "in"][..], "in: is read"),
         (&["-o", "folder/../in"], "folder/../in: is read"),
         (&["--junit", "./in"], "./in: is read"),
@@ -287,15 +293,15 @@ fn rejects_outputs_that_would_replace_inputs_or_each_other() {
         command.current_dir(folder.path()).args(written).args(read);
         let outcome = run_command(command, b"");
         assert_eq!((outcome.code(), outcome.stdout.len()), (2, 0), "{outcome:?}");
-        assert!(outcome.stderr.starts_with(&format!("fg-check: {said}")), "{outcome:?}");
+        assert!(outcome.stderr.starts_with(&format!("fg-check: {message}")), "{outcome:?}");
         assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
         assert_eq!(std::fs::read(path("in")).unwrap(), b"a 1\n");
         assert!(!path("new").exists());
     }
     let mut command = command(tool("fg-check"));
-    command.current_dir(folder.path()).args(["-o", "said", "--junit", "xml"]).args(read);
+    command.current_dir(folder.path()).args(["-o", "report", "--junit", "xml"]).args(read);
     assert_eq!(run_command(command, b"").code(), 1);
-    assert!(std::fs::read_to_string(path("said")).unwrap().starts_with("self a: 100.00%"));
+    assert!(std::fs::read_to_string(path("report")).unwrap().starts_with("self a: 100.00%"));
     assert!(std::fs::read_to_string(path("xml")).unwrap().contains("failures=\"1\""));
 }
 

@@ -243,16 +243,16 @@ fn a_span_is_the_root_of_its_samples() {
 not a span
 "#;
     std::fs::write(&path, spans).unwrap();
-    let said = format!("{}:6: expected an object with name, tid, start and end", path.display());
+    let message = format!("{}:6: expected an object with name, tid, start and end", path.display());
     let with = |options: &[&str], text: &str| {
         let options = options.iter().copied().chain(["--span", path.to_str().unwrap()]);
         run("fg-collapse", options, text.as_bytes())
     };
     let outcome = with(&[], SAMPLES).ok();
     assert_eq!(outcome.text(), "GET /;a_b;main;f;g 5\n[no span];c;main 7\ninner;a_b;main;f;g 6\n");
-    assert_eq!(outcome.stderr, format!("fg-collapse: {said}\nfg-collapse: 1 malformed line left out\n"));
+    assert_eq!(outcome.stderr, format!("fg-collapse: {message}\nfg-collapse: 1 malformed line left out\n"));
     let outcome = with(&["--strict"], SAMPLES);
-    assert_eq!((outcome.code(), outcome.stderr), (1, format!("fg-collapse: {said}\n")));
+    assert_eq!((outcome.code(), outcome.stderr), (1, format!("fg-collapse: {message}\n")));
     let text = "a 1 cycles:\n\t 7f00 f (/x)\n\n";
     let outcome = with(&["-q"], text).ok();
     assert_eq!(outcome.text(), "[no span];a;f 1\n");
@@ -267,7 +267,7 @@ fn reports_useless_spans_once() {
     std::fs::write(&samples, SAMPLES).unwrap();
     let span =
         |tid: u32, start: u64| format!("{{\"name\":\"x\",\"tid\":{tid},\"start\":{start},\"end\":{}}}\n", start + 1);
-    for (spans, said) in [
+    for (spans, message) in [
         (String::new(), "there is no span in it"),
         (
             span(1, 10) + &span(77, 10_000_000_000),
@@ -279,7 +279,7 @@ fn reports_useless_spans_once() {
         let options = ["--span".as_ref(), path.as_os_str(), samples.as_os_str()];
         let outcome = run("fg-collapse", options, b"").ok();
         assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
-        assert!(outcome.stderr.starts_with(&format!("fg-collapse: {}: {said}", path.display())), "{outcome:?}");
+        assert!(outcome.stderr.starts_with(&format!("fg-collapse: {}: {message}", path.display())), "{outcome:?}");
         assert!(outcome.text().lines().all(|line| line.starts_with("[no span];")), "{outcome:?}");
         assert_eq!(run("fg-collapse", options.iter().chain([&"-q".as_ref()]), b"").ok().stderr, "");
     }
@@ -324,7 +324,7 @@ fn in_order_keeps_the_order_of_samples() {
 
 #[test]
 fn reports_unreadable_input_in_one_line() {
-    for (input, said) in [
+    for (input, message) in [
         (&b"PERFILE2\0\0\0"[..], "stdin: cut short within its head"),
         (b"\x7fELF\x02\x01\0", "stdin: a program, not a profile"),
         (b"ab\0\x01", "stdin: a binary file of unknown format; name it with --format, see fg-collapse --list-formats"),
@@ -335,7 +335,7 @@ fn reports_unreadable_input_in_one_line() {
     ] {
         let outcome = run("fg-collapse", [""; 0], input);
         assert_eq!((outcome.code(), outcome.text()), (1, String::new()));
-        assert_eq!(outcome.stderr, format!("fg-collapse: {said}\n"));
+        assert_eq!(outcome.stderr, format!("fg-collapse: {message}\n"));
     }
     for empty in ["", "\n", " \n\t\n"] {
         let outcome = collapse(&[], empty).ok();

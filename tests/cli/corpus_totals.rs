@@ -123,11 +123,11 @@ const INPUTS: [(&str, &str, &str); 92] = [
 /// Returns all inputs below a directory, without the expected outputs.
 fn inputs(folder: &Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let own = entries.filter(|path| {
+    let inputs_and_folders = entries.filter(|path| {
         let name = path.file_name().unwrap().to_string_lossy();
         !matches!(&*name, "results" | "expected" | "README.md") && !name.contains(".truth.")
     });
-    own.flat_map(|path| if path.is_dir() { inputs(&path) } else { vec![path] }).collect()
+    inputs_and_folders.flat_map(|path| if path.is_dir() { inputs(&path) } else { vec![path] }).collect()
 }
 
 #[test]

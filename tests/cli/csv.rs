@@ -71,11 +71,11 @@ fn self_and_inclusive_weights_match_a_reference() {
         (&["c", "c", "a", "c"], 13),
         (&["d", "e f"], 17),
     ];
-    let (mut own, mut inclusive) = (BTreeMap::<&str, u64>::new(), BTreeMap::<&str, u64>::new());
+    let (mut self_weights, mut inclusive) = (BTreeMap::<&str, u64>::new(), BTreeMap::<&str, u64>::new());
     let mut folded = String::new();
     for (frames, weight) in &stacks {
         folded += &format!("{} {weight}\n", frames.join(";"));
-        *own.entry(frames.last().unwrap()).or_default() += weight;
+        *self_weights.entry(frames.last().unwrap()).or_default() += weight;
         for name in frames.iter().collect::<std::collections::BTreeSet<_>>() {
             *inclusive.entry(name).or_default() += weight;
         }
@@ -85,7 +85,7 @@ fn self_and_inclusive_weights_match_a_reference() {
     for row in text.lines().skip(1) {
         let fields: Vec<&str> = row.split(',').collect();
         sum += fields[1].parse::<u64>().unwrap();
-        assert_eq!(fields[1], own.get(fields[0]).copied().unwrap_or_default().to_string(), "{row}");
+        assert_eq!(fields[1], self_weights.get(fields[0]).copied().unwrap_or_default().to_string(), "{row}");
         assert_eq!(fields[3], inclusive[fields[0]].to_string(), "{row}");
     }
     assert_eq!((text.lines().count() - 1, sum), (inclusive.len(), 56));
@@ -197,9 +197,9 @@ fn a_significant_change_has_a_small_probability() {
     let test = |options: &[&str]| {
         run("fg-csv", [&["-v", "--sort=self_chance", "--top=1"], options].concat(), round.as_bytes()).ok()
     };
-    let (taken, said) = (test(&[]), test(&["--per-sample=1"]));
-    assert_eq!(taken.stderr, "fg-csv: one sample weighs 10\n");
-    assert_eq!(said.stderr, "fg-csv: one sample weighs 1\n");
+    let (estimated, given) = (test(&[]), test(&["--per-sample=1"]));
+    assert_eq!(estimated.stderr, "fg-csv: one sample weighs 10\n");
+    assert_eq!(given.stderr, "fg-csv: one sample weighs 1\n");
     // Durations have no probability, unless they only may be durations.
     let durations: String =
         (0..30).map(|number| format!("f{number} {} {}\n", 10_007 + 3 * number, 10_009 + number)).collect();
@@ -210,7 +210,15 @@ fn a_significant_change_has_a_small_probability() {
 }
 
 #[test]
-fn tables_of_real_profiles_match_a_reference() {
+fn tables_of_recordings_match_a_reference() {
+    for name in ["threads", "inlined", "tracepoints"] {
+        let path = data("collapse").join(format!("{name}.perf-script.txt.gz"));
+        assert_tables_match_reference(name, &run("fg-collapse", ["-q".as_ref(), path.as_os_str()], b"").ok().stdout);
+    }
+}
+
+#[test]
+fn tables_of_the_corpus_match_a_reference() {
     let profiles = [
         "gregg/example-perf-stacks.txt.gz",
         "gregg/example-dtrace-stacks.txt",

@@ -59,7 +59,7 @@ fn reports_an_empty_side_that_cannot_be_scaled() {
 
 #[test]
 fn rejects_incomplete_or_negative_options() {
-    for (options, said) in [
+    for (options, message) in [
         (&["--before", "a"][..], "--after <FILE>"),
         (&["--after", "a"], "--before <FILE>"),
         (
@@ -71,7 +71,7 @@ fn rejects_incomplete_or_negative_options() {
     ] {
         let out = run("fg-diff", options, b"");
         assert_eq!(out.code(), 2);
-        assert!(out.stderr.contains(said) && !out.stderr.contains("<BEFORE>"), "{}", out.stderr);
+        assert!(out.stderr.contains(message) && !out.stderr.contains("<BEFORE>"), "{}", out.stderr);
     }
 }
 

@@ -25,13 +25,13 @@ fn total(folded: &str) -> u64 {
     folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
 }
 
-/// Asserts that a text is rejected in one line that contains `what`.
+/// Asserts that a text is rejected in one line that contains `message`.
 #[cfg(target_os = "linux")]
 #[track_caller]
-fn assert_refused(text: &[u8], what: &str) {
+fn assert_rejected(text: &[u8], message: &str) {
     let outcome = fold(MEMORY, text);
     assert_eq!((outcome.code(), outcome.stdout.len(), outcome.stderr.lines().count()), (1, 0, 1), "{outcome:?}");
-    assert!(outcome.stderr.contains(what), "{outcome:?}");
+    assert!(outcome.stderr.contains(message), "{outcome:?}");
 }
 
 #[cfg(target_os = "linux")]
@@ -40,9 +40,9 @@ fn rejects_json_nested_a_million_deep() {
     let deep = |open: &str, times: usize| open.repeat(times);
     for begin in ["", "{\"nodes\":[{\"callFrame\":", "{\"traceEvents\":"] {
         let text = format!("{begin}{}", deep("[", 1_000_000));
-        assert_refused(text.as_bytes(), if begin.contains("nodes") { "cut short" } else { "unknown format" });
+        assert_rejected(text.as_bytes(), if begin.contains("nodes") { "cut short" } else { "unknown format" });
     }
-    assert_refused(deep("{\"a\":", 1_000_000).as_bytes(), "unknown format");
+    assert_rejected(deep("{\"a\":", 1_000_000).as_bytes(), "unknown format");
     // A call tree a hundred thousand calls deep: stacks are truncated.
     let call = "{\"callFrame\":{\"functionName\":\"f\"},\"selfSize\":0,\"children\":[";
     let text = format!(
@@ -144,13 +144,13 @@ fn limits_the_size_of_compressed_documents() {
 #[test]
 fn wrong_lengths_in_protobuf_take_no_memory() {
     let begin = &b"\x0a\x04\x08\x01\x10\x02"[..];
-    for (lie, what) in [
+    for (fields, message) in [
         (&b"\x12\xff\xff\xff\xff\x7fxy"[..], "truncated or damaged"),
         (b"\x32\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", "truncated or damaged"),
         (b"\x12\x02\x0a\x7f", "is damaged"),
         (b"\x22\x02\x0a\x7f", "is damaged"),
     ] {
-        assert_refused(&[begin, lie].concat(), what);
+        assert_rejected(&[begin, fields].concat(), message);
     }
     // A location with very many inlined frames, in very many samples.
     let line = [0x22, 2, 0x08, 1].repeat(100_000);
@@ -182,14 +182,14 @@ fn reports_invalid_json_with_line_and_column() {
 
 #[test]
 fn reports_what_to_do_about_documents_that_cannot_be_folded() {
-    for (text, what) in [
+    for (text, message) in [
         (&b"FLR\0\0\x02"[..], "jfrconv -o collapsed"),
         (b"{\"version\":1.2,\"mode\":\"cpu\",\"interval\":1,\"samples\":3,\"frames\":{}}", "raw: true"),
         (b"{\"type\": \"map\", \"data\": {\"@start\": {\"12\": 3}}}\n", "no map in it is keyed by a stack"),
     ] {
         let outcome = run("fg-collapse", [""; 0], text);
         assert_eq!((outcome.code(), outcome.stdout.len(), outcome.stderr.lines().count()), (1, 0, 1), "{outcome:?}");
-        assert!(outcome.stderr.contains(what), "{outcome:?}");
+        assert!(outcome.stderr.contains(message), "{outcome:?}");
     }
 }
 
@@ -199,10 +199,10 @@ fn reports_an_input_without_stacks() {
         [("gdb", "a text\n"), ("folded", "# a comment\n"), ("perf-script", "# captured on: today\n"), ("wcp", "x\n")]
     {
         let outcome = run("fg-collapse", ["--format", format], text.as_bytes()).ok();
-        let said = "fg-collapse: stdin: no stacks found\n";
-        assert_eq!((outcome.text().as_str(), &*outcome.stderr), ("", said), "{format}");
+        let message = "fg-collapse: stdin: no stacks found\n";
+        assert_eq!((outcome.text().as_str(), &*outcome.stderr), ("", message), "{format}");
         let strict = run("fg-collapse", ["--strict", "--format", format], text.as_bytes());
-        assert_eq!((strict.code(), strict.text().as_str(), &*strict.stderr), (1, "", said), "{format}");
+        assert_eq!((strict.code(), strict.text().as_str(), &*strict.stderr), (1, "", message), "{format}");
     }
     // One of two files, with any number of threads.
     let folder = support::directory();
@@ -286,22 +286,22 @@ const DEFECTIVE: [(&str, &str, &str); 10] = [
 
 #[test]
 fn counts_defects_of_a_document_in_one_line() {
-    for (text, said, folded) in DEFECTIVE {
+    for (text, message, folded) in DEFECTIVE {
         let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
         assert_eq!(
             (outcome.text().as_str(), outcome.stderr),
-            (folded, format!("fg-collapse: stdin: {said}\n")),
+            (folded, format!("fg-collapse: stdin: {message}\n")),
             "{text}"
         );
         let strict = run("fg-collapse", ["--strict"], text.as_bytes());
-        assert_eq!((strict.code(), strict.stderr), (1, format!("fg-collapse: stdin: {said}\n")), "{text}");
+        assert_eq!((strict.code(), strict.stderr), (1, format!("fg-collapse: stdin: {message}\n")), "{text}");
     }
 }
 
 #[test]
 fn selects_one_of_several_values_by_name() {
     let pprof = support::data("collapse/formats/pprof.pb");
-    assert_refused(&std::fs::read(&pprof).unwrap().repeat(2), "several pprof profiles in one file");
+    assert_rejected(&std::fs::read(&pprof).unwrap().repeat(2), "several pprof profiles in one file");
     for option in ["--event=samples", "--sample-type=samples", "--event=samples/count"] {
         let folded = run("fg-collapse", [option.as_ref(), pprof.as_os_str()], b"").ok().text();
         assert_eq!(folded, "main.main;[libc.so.6] 1\nmain.main;main.serve;main.inlined 5\n");

@@ -8,11 +8,11 @@ fn fold(text: &[u8]) -> support::Outcome {
 
 /// Asserts the folded output and the only message, or that there is none if `message` is empty.
 #[track_caller]
-fn assert_folded(text: &str, folded: &str, said: &str) {
+fn assert_folded(text: &str, folded: &str, message: &str) {
     let outcome = fold(text.as_bytes()).ok();
     assert_eq!(outcome.text(), folded, "{outcome:?}");
     let lines = outcome.stderr.lines().count();
-    assert!(lines == usize::from(!said.is_empty()) && outcome.stderr.contains(said), "{outcome:?}");
+    assert!(lines == usize::from(!message.is_empty()) && outcome.stderr.contains(message), "{outcome:?}");
 }
 
 #[test]

@@ -29,17 +29,17 @@ fn merges_stacks_without_verbs() {
 
 #[test]
 fn verbose_reports_kept_and_dropped_weights() {
-    let said = run("fg-filter", ["-v", "--focus", "C"], EXAMPLE).ok().stderr;
-    assert!(said.contains("kept 6 + dropped 6 = 12"), "{said}");
-    let said = run("fg-filter", ["-v", "--ignore", "b"], b"a 1 2\na;b 3 4\n").ok().stderr;
-    assert!(said.contains("kept 1 2 + dropped 3 4 = 4 6"), "{said}");
+    let message = run("fg-filter", ["-v", "--focus", "C"], EXAMPLE).ok().stderr;
+    assert!(message.contains("kept 6 + dropped 6 = 12"), "{message}");
+    let message = run("fg-filter", ["-v", "--ignore", "b"], b"a 1 2\na;b 3 4\n").ok().stderr;
+    assert!(message.contains("kept 1 2 + dropped 3 4 = 4 6"), "{message}");
 }
 
 #[test]
 fn reports_a_pattern_without_matches() {
-    let said = run("fg-filter", ["--focus", "main", "--ignore", "Zebra"], EXAMPLE).ok().stderr;
-    assert!(said.contains("--ignore Zebra: matches no frame"), "{said}");
-    assert!(!said.contains("--focus"), "{said}");
+    let message = run("fg-filter", ["--focus", "main", "--ignore", "Zebra"], EXAMPLE).ok().stderr;
+    assert!(message.contains("--ignore Zebra: matches no frame"), "{message}");
+    assert!(!message.contains("--focus"), "{message}");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn keeps_the_heaviest_stacks() {
     assert_eq!(kept(&["--top", "3"]), "b 10\nc 5\ne 29\n");
     assert_eq!(kept(&["--top", "1", "--ignore", "e"]), "b 10\n");
     assert_eq!(run("fg-filter", ["--top=1"], b"a 9 1\nb 2 8\n").ok().text(), "a 9 1\n");
-    let said = run("fg-filter", ["-v", "--top", "1"], stacks).ok().stderr;
-    assert!(said.contains("kept 29 + dropped 21 = 50"), "{said}");
+    let message = run("fg-filter", ["-v", "--top", "1"], stacks).ok().stderr;
+    assert!(message.contains("kept 29 + dropped 21 = 50"), "{message}");
     assert_eq!(run("fg-filter", ["--min", "5x"], stacks).code(), 2);
 }

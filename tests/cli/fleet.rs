@@ -17,7 +17,7 @@ for group in sorted(groups, key=str):
     content, notes = merge.merge_group(collapse, group, groups[group])
     print(group, zlib.decompress(content, 31).decode().split("\n")[:-1] if content else None)
     for is_left_out, note in notes:
-        print("left out" if is_left_out else "said", note)
+        print("left out" if is_left_out else "reported", note)
 "#;
 
 /// Merges files of a directory by labels and returns the report.
@@ -95,7 +95,7 @@ fn leaves_out_and_reports_files_that_cannot_be_merged() {
          left out elsewhere/8.folded: the folder names lack service=\n\
          service=a ['main;a 1']\n\
          left out service=a/1.folded.gz: the gzip data is cut short or corrupt\n\
-         said service=a/2.folded: 2 malformed lines left out\n\
+         reported service=a/2.folded: 2 malformed lines left out\n\
          left out service=a/4.folded: {plain}\n\
          left out service=a: {different}\n\
          service=b ['main;b 1']\n\

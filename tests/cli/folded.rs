@@ -50,8 +50,8 @@ fn rejects_a_mixture_of_profiles_and_comparisons() {
             let outcome = run_in(program, options, &files);
             let failure = if program == "fg-check" { 2 } else { 1 };
             assert_eq!(outcome.code(), failure, "{program} {options:?} {files:?}: {outcome:?}");
-            let said = format!("{program}: {}: {has}", files[2]);
-            assert!(outcome.stderr.contains(&said), "{program} {options:?} {files:?}: {}", outcome.stderr);
+            let message = format!("{program}: {}: {has}", files[2]);
+            assert!(outcome.stderr.contains(&message), "{program} {options:?} {files:?}: {}", outcome.stderr);
         }
         for alike in [["plain", "more-plain"], ["both", "more-both"]] {
             run_in(program, options, &alike).ok();

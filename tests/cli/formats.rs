@@ -212,14 +212,15 @@ const MALFORMED: [(&str, &str, u64, &str, &str); 27] = [
 
 #[test]
 fn reports_malformed_lines_and_folds_the_rest() {
-    for (format, text, line, what, folded) in MALFORMED {
+    for (format, text, line, expected, folded) in MALFORMED {
         let outcome = run("fg-collapse", ["--format", format], text.as_bytes());
         assert_eq!(outcome.text(), folded, "{format}: {outcome:?}");
         if line > 0 {
-            let said = outcome.stderr.lines().find(|said| said.starts_with(&format!("fg-collapse: stdin:{line}: ")));
-            assert!(said.is_some_and(|said| said.contains(what)), "{format}: {}", outcome.stderr);
+            let message =
+                outcome.stderr.lines().find(|message| message.starts_with(&format!("fg-collapse: stdin:{line}: ")));
+            assert!(message.is_some_and(|message| message.contains(expected)), "{format}: {}", outcome.stderr);
             let counted =
-                outcome.stderr.lines().filter(|said| said.contains(" left out") && said.contains("malformed"));
+                outcome.stderr.lines().filter(|message| message.contains(" left out") && message.contains("malformed"));
             assert_eq!(counted.count(), 1, "{format}: {}", outcome.stderr);
             let strict = run("fg-collapse", ["--strict", "--format", format], text.as_bytes());
             assert_eq!((strict.code(), strict.stdout.len(), strict.stderr.lines().count()), (1, 0, 1), "{strict:?}");
@@ -261,11 +262,11 @@ fn reports_what_to_do_about_inputs_without_stacks() {
         (b"Attaching 1 probe...\n\n@start: 5\n", "no map in it is keyed by a stack"),
         (b"Samples:\nalloc/count inuse/bytes\n1 2: 1\n", "no such value"),
     ];
-    for (text, what) in texts {
-        let options = if what.starts_with("no value") { &["--event=cpu"][..] } else { &[] };
+    for (text, expected) in texts {
+        let options = if expected.starts_with("no value") { &["--event=cpu"][..] } else { &[] };
         let outcome = run("fg-collapse", options, text);
         assert_eq!((outcome.code(), outcome.stdout.len(), outcome.stderr.lines().count()), (1, 0, 1), "{outcome:?}");
-        assert!(outcome.stderr.contains(what), "{outcome:?}");
+        assert!(outcome.stderr.contains(expected), "{outcome:?}");
     }
 }
 
@@ -347,12 +348,12 @@ fn reports_truncated_reports() {
     }
     let stacks = "Full stacks (2 unique):\n\n1.0% (3 samples)\n 1: f\n\n";
     let dump = "0SECTION       TITLE subcomponent dump routine\n3XMTHREADINFO \"a\" x\n4XESTACKTRACE at f(A)\n";
-    for (text, folded, said) in [
+    for (text, folded, message) in [
         (stacks, "f 3\n", "cut short: the input ends before the last of its stacks"),
         (dump, "a;f 1\n", "cut short: the input ends before END OF DUMP"),
     ] {
         let outcome = run("fg-collapse", [""; 0], text.as_bytes()).ok();
-        assert_eq!((outcome.text().as_str(), outcome.stderr), (folded, format!("fg-collapse: stdin: {said}\n")));
+        assert_eq!((outcome.text().as_str(), outcome.stderr), (folded, format!("fg-collapse: stdin: {message}\n")));
     }
     let dump = format!("{dump}NULL   ---------------------- END OF DUMP -------------------------------------\n");
     assert_eq!(run("fg-collapse", [""; 0], dump.as_bytes()).ok().stderr, "");

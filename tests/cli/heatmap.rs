@@ -29,7 +29,7 @@ fn output_does_not_depend_on_threads_or_order() {
 #[test]
 fn reports_samples_without_a_time() {
     let untimed = "c 1 cycles:\n\t 7f00 f (/x)\n\n";
-    for (text, said) in [
+    for (text, message) in [
         ("main 1\n".to_owned(), "no sample of the input has a time: perf script text has, and perf.data"),
         (untimed.to_owned(), "no sample of the input has a time: perf script text has, and perf.data"),
         (
@@ -39,7 +39,7 @@ fn reports_samples_without_a_time() {
     ] {
         let outcome = heatmap(&[], &text);
         assert_eq!((outcome.code(), outcome.stdout.len()), (1, 0), "{outcome:?}");
-        assert_eq!(outcome.stderr, format!("fg-heatmap: {said}\n"));
+        assert_eq!(outcome.stderr, format!("fg-heatmap: {message}\n"));
     }
     let some = heatmap(&[], &format!("{}{untimed}", recording(3))).ok();
     assert_eq!(some.stderr, "fg-heatmap: 1 sample without a time left out\n");

@@ -30,3 +30,4 @@ mod pprof;
 mod signals;
 mod svg;
 mod svg_options;
+mod variants;

@@ -11,12 +11,12 @@ fn page(name: &str) -> PathBuf {
 #[test]
 fn man_pages_are_up_to_date() {
     for name in TOOLS {
-        let (path, made) = (page(&format!("{name}.1")), run(name, ["--generate", "man"], b"").ok().text());
+        let (path, generated) = (page(&format!("{name}.1")), run(name, ["--generate", "man"], b"").ok().text());
         if is_blessing() {
-            std::fs::write(&path, &made).unwrap();
+            std::fs::write(&path, &generated).unwrap();
         }
         let committed = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(committed == made, "man/{name}.1 is not what {name} says now: run scripts/man");
+        assert!(committed == generated, "man/{name}.1 is out of date: run scripts/man");
     }
 }
 
@@ -56,9 +56,9 @@ fn man_pages_are_well_formed() {
     if !require("mandoc") {
         return;
     }
-    let made = TOOLS.map(|name| (name, run(name, ["--generate", "man"], b"").ok().stdout));
+    let generated = TOOLS.map(|name| (name, run(name, ["--generate", "man"], b"").ok().stdout));
     let format = ("fg-folded", std::fs::read(page("fg-folded.5")).unwrap());
-    for (name, text) in made.into_iter().chain([format]) {
+    for (name, text) in generated.into_iter().chain([format]) {
         let mut command = command("mandoc");
         command.args(["-T", "lint", "-W", "warning"]);
         let outcome = run_command(command, &text);

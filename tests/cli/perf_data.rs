@@ -85,6 +85,18 @@ fn reads_a_recording_from_a_pipe() {
     assert!(text.lines().any(|line| line.starts_with("sh;")), "{text}\n{}", folded.stderr);
 }
 
+/// `work.c`, compiled with `gcc -O1 -g -fno-omit-frame-pointer` and recorded with `perf record -e cpu-clock -F 199 -g` for 60 ms
+/// of CPU time: to a file, with `-z`, and with `-z -o -`.
+#[test]
+fn reads_plain_compressed_and_piped_recordings() {
+    let no_files = directory();
+    for name in ["plain.data", "compressed.data", "compressed.pipe.data"] {
+        let file = support::data("perf-data").join(name);
+        let outcome = collapse(&file, &["--weight", "samples", "--symfs", no_files.path().to_str().unwrap()]).ok();
+        assert_eq!(outcome.text(), "work;[libc.so.6];[work];[work] 11\n", "{name}: {outcome:?}");
+    }
+}
+
 #[test]
 fn reads_all_samples_of_the_corpus() {
     for (name, samples) in [("sleep.data", 7), ("sleep.compressed.data", 8), ("sleep.compressed.pipe.data", 8)] {
@@ -164,14 +176,14 @@ fn reports_missing_and_mismatched_files_once() {
     file.push(&handmade::sample_at(7, 7, 30, 0, 1, 0xc010));
     let folded = collapse(&file.write(folder.path()), &[]).ok();
     assert_eq!(folded.text(), "app;[app] 10\napp;[exe (deleted)] 1\napp;[exe] 1\n");
-    let said: Vec<&str> = folded.stderr.lines().collect();
-    assert_eq!(said.len(), 3, "{said:?}");
+    let messages: Vec<&str> = folded.stderr.lines().collect();
+    assert_eq!(messages.len(), 3, "{messages:?}");
     assert!(
-        said[1].ends_with("no names from /proc/self/exe (deleted): it was removed before it was recorded"),
-        "{said:?}"
+        messages[1].ends_with("no names from /proc/self/exe (deleted): it was removed before it was recorded"),
+        "{messages:?}"
     );
-    assert!(said[0].ends_with("no names from /nowhere/app: not found"), "{said:?}");
-    assert!(said[2].ends_with("no names from /proc/self/exe: another build of it ran"), "{said:?}");
+    assert!(messages[0].ends_with("no names from /nowhere/app: not found"), "{messages:?}");
+    assert!(messages[2].ends_with("no names from /proc/self/exe: another build of it ran"), "{messages:?}");
 }
 
 #[test]

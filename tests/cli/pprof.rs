@@ -43,29 +43,40 @@ fn round_trips_are_the_identity() {
     assert_round_trip("the largest", &[], format!("a {}\n", i64::MAX).as_bytes());
 }
 
+/// Asserts that every folded file below a directory survives the round trip, and returns their number.
+fn assert_round_trips_below(folder: &Path) -> usize {
+    let mut count = 0;
+    for file in files(folder) {
+        let direct = run("fg-collapse", ["-q".as_ref(), "--format=folded".as_ref(), file.as_os_str()], b"");
+        let name = file.to_string_lossy();
+        // Only folded text, of which at least one stack is accepted.
+        if name.contains("perf-script") || direct.code() != 0 || direct.stdout.is_empty() {
+            continue;
+        }
+        let pprof = run("fg-pprof", [""; 0], &direct.stdout).ok();
+        let back = run("fg-collapse", ["-q"], &pprof.stdout).ok();
+        assert!(back.stdout == direct.stdout, "{name}");
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn round_trips_every_folded_file_of_the_tests() {
+    let count = assert_round_trips_below(&support::data("."));
+    assert!(count > 80, "{count}");
+}
+
 #[test]
 fn round_trips_every_folded_file_of_the_corpus() {
     let Some(corpus) = support::corpus(".") else { return };
-    let mut count = 0;
-    for folder in
-        ["recorded", "gregg/expected", "inferno/diff-folded", "inferno/flamegraph", "speedscope/stackcollapse"]
-    {
-        for file in files(&corpus.join(folder)) {
-            let direct = run("fg-collapse", ["-q".as_ref(), "--format=folded".as_ref(), file.as_os_str()], b"");
-            let named = file.to_string_lossy();
-            // Only folded text, of which at least one stack is accepted.
-            if named.contains("perf-script") || direct.code() != 0 || direct.stdout.is_empty() {
-                continue;
-            }
-            let pprof = run("fg-pprof", [""; 0], &direct.stdout).ok();
-            let back = run("fg-collapse", ["-q"], &pprof.stdout).ok();
-            assert!(back.stdout == direct.stdout, "{named}");
-            count += 1;
-        }
-    }
+    let folders =
+        ["recorded", "gregg/expected", "inferno/diff-folded", "inferno/flamegraph", "speedscope/stackcollapse"];
+    let count: usize = folders.iter().map(|folder| assert_round_trips_below(&corpus.join(folder))).sum();
     assert!(count > 70, "{count}");
 }
 
+/// Returns all files below a directory, sorted.
 fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten() {

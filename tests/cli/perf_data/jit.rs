@@ -49,8 +49,8 @@ fn names_each_sample_by_the_code_of_its_time() {
     assert_eq!((symfs.text(), symfs.stderr), (folded.text(), String::new()));
     let missing = collapse(&file, &[]).ok();
     assert_eq!(missing.text(), "jit;[unknown] 6\n");
-    let said = format!("code generated at run time has no names: {}: not found\n", dump.display());
-    assert!(missing.stderr.ends_with(&said) && missing.stderr.lines().count() == 1, "{}", missing.stderr);
+    let message = format!("code generated at run time has no names: {}: not found\n", dump.display());
+    assert!(missing.stderr.ends_with(&message) && missing.stderr.lines().count() == 1, "{}", missing.stderr);
     std::fs::write(&dump, "something else").unwrap();
     assert!(collapse(&file, &[]).ok().stderr.contains("jit-1.dump: not a jitdump"));
 }
