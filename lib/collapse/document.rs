@@ -31,7 +31,18 @@ pub(super) struct Document<'a> {
 impl<'a> Document<'a> {
     pub(super) fn new(source: &'a Source, input: Blocks, options: &'a Options, log: OrderedLog<'a>) -> Self {
         let (counts, events) = (Counts::default(), EventFilter::new(options.event.clone()));
-        Self { options, counts, events, source, input, log, block: Block::default(), offset: 0, line: 0, is_unterminated: false }
+        Self {
+            options,
+            counts,
+            events,
+            source,
+            input,
+            log,
+            block: Block::default(),
+            offset: 0,
+            line: 0,
+            is_unterminated: false,
+        }
     }
 
     /// Returns the source, for formats that need random access to a file.
@@ -179,7 +190,9 @@ impl<'a> Document<'a> {
                 let find = |is: &dyn Fn(&&str) -> bool| names.iter().position(is);
                 let found = find(&|name| name.as_bytes() == wanted).or_else(|| find(&|name| stem(name) == *wanted));
                 let wanted = String::from_utf8_lossy(wanted);
-                found.ok_or_else(|| Error::Invalid(format!("--event {wanted}: no such value; expected one of {known}")))?
+                found.ok_or_else(|| {
+                    Error::Invalid(format!("--event {wanted}: no such value; expected one of {known}"))
+                })?
             }
         };
         if names.len() > 1 {
