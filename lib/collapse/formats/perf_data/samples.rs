@@ -1,4 +1,4 @@
-//! Which samples count, and where they go: into a recording of addresses.
+//! Selects the samples of a `perf.data` file and adds them to a [`Recording`], which unwinds them.
 
 use crate::Error;
 use crate::collapse::Options;
@@ -12,47 +12,51 @@ use crate::perf::recording::{self, Recording, ThreadLabel};
 use crate::perf::symbols::kallsyms::ReferenceSymbol;
 use crate::profile::{SampleWeight, Weight};
 
-/// The samples of one recording.
+/// The samples of a file.
 pub(super) struct Samples<'a> {
     options: &'a Options,
     pub(super) recording: Recording,
     pub(super) events: EventFilter,
-    /// Records that could not be understood.
+    /// Number of records that could not be parsed.
     pub(super) malformed: u64,
-    /// What the recording says of the machine that it was made on.
     pub(super) machine: Machine,
-    choice: SampleFilter,
-    /// Whether all samples tell when they were taken.
+    filter: SampleFilter,
+    /// True if all samples have a time.
     pub(super) has_times: bool,
-    /// How many build-ids were taken in.
+    /// Number of the header's build IDs that were processed.
     build_ids: usize,
     records: u64,
-    /// Records that did not fit into the rings, as the kernel says; and samples that did not, as `perf` counted.
+    /// Number of records that did not fit into the ring buffers, as the kernel reports it.
     lost_records: u64,
+    /// Number of samples that did not fit, as `perf record` counted them.
     lost_samples: u64,
 }
 
-/// The machine that a recording was made on.
+/// The machine that the file was recorded on, as far as the file describes it.
 #[derive(Default)]
 pub(super) struct Machine {
+    /// The architecture, as `uname -m` prints it.
     pub(super) arch: Option<String>,
+    /// The kernel's release, as `uname -r` prints it.
     pub(super) release: Option<String>,
-    /// The kernel's build-id.
+    /// The kernel's build ID.
     pub(super) kernel: Option<Vec<u8>>,
-    /// A symbol of the kernel, and where it stood.
+    /// A symbol of the kernel and its address.
     pub(super) reference: Option<ReferenceSymbol>,
-    /// Whether what it says behind the records is not there whole.
+    /// True if the feature sections after the records are incomplete.
     pub(super) is_cut: bool,
-    /// Whether stacks were copied, to be unwound later.
+    /// True if samples contain copies of user stacks (`--call-graph dwarf`).
     pub(super) copies_stacks: bool,
 }
 
-/// The record of samples that were dropped, which `perf` writes at the end too.
+/// The type of `PERF_RECORD_LOST_SAMPLES`, which `perf record` also writes at the end.
 const RECORD_LOST_SAMPLES: u8 = 13;
-/// Ended processes are forgotten every so many records.
-const FORGET_EVERY: u64 = 1 << 16;
-/// How much older than the newest record one may be that is still to come, in nanoseconds.
-const STRAGGLERS: u64 = 1_000_000_000;
+
+/// Number of records after which ended processes are forgotten.
+const FORGET_INTERVAL: u64 = 1 << 16;
+
+/// How much older than the newest record a later one can be, in nanoseconds.
+const MAX_DELAY: u64 = 1_000_000_000;
 
 impl<'a> Samples<'a> {
     pub(super) fn new(options: &'a Options) -> Self {
@@ -76,7 +80,7 @@ impl<'a> Samples<'a> {
             events: EventFilter::new(options.event.clone()),
             malformed: 0,
             machine: Machine::default(),
-            choice: SampleFilter::new(options),
+            filter: SampleFilter::new(options),
             has_times: true,
             build_ids: 0,
             records: 0,
@@ -85,15 +89,15 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Keeps each sample by itself, too.
-    pub(super) fn keep_each(&mut self) {
+    /// Makes the recording keep each sample, not only the sums of equal stacks.
+    pub(super) fn keep_each_sample(&mut self) {
         self.recording.options.keep_samples = true;
     }
 
-    /// Takes a record in.
-    pub(super) fn take(&mut self, header: &Header, record: &[u8]) -> Result<(), Error> {
+    /// Adds a record.
+    pub(super) fn add_record(&mut self, header: &Header, record: &[u8]) -> Result<(), Error> {
         if self.build_ids < header.build_ids.len() {
-            self.learn_build_ids(header);
+            self.process_build_ids(header);
         }
         let Some(attr) = header.attrs.list().get(header.attrs.index_of_record(record)) else {
             self.malformed += 1;
@@ -110,7 +114,7 @@ impl<'a> Samples<'a> {
                 }
                 self.machine.copies_stacks |= sample.user.is_some();
                 self.recording.options.max_stack = attr.max_stack;
-                if self.events.accept(&attr.name) & self.is_chosen(stamp, attr.layout.sample_type)? {
+                if self.events.accept(&attr.name) & self.is_selected(stamp, attr.layout.sample_type)? {
                     self.count_sample(stamp, sample);
                 }
             }
@@ -118,12 +122,12 @@ impl<'a> Samples<'a> {
                 self.lost_samples = self.lost_samples.saturating_add(count);
             }
             Event::Lost(count) => self.lost_records = self.lost_records.saturating_add(count),
-            Event::Mmap(mmap) if mmap.pid == u32::MAX => self.learn_kernel_place(&mmap),
+            Event::Mmap(mmap) if mmap.pid == u32::MAX => self.set_kernel_reference(&mmap),
             event => self.recording.handle_event(stamp, event),
         }
         self.records += 1;
-        if self.records.is_multiple_of(FORGET_EVERY) {
-            let past = stamp.time.saturating_sub(STRAGGLERS);
+        if self.records.is_multiple_of(FORGET_INTERVAL) {
+            let past = stamp.time.saturating_sub(MAX_DELAY);
             let over = self.recording.take_exited_before(past, |_| false);
             self.recording.forget_before(past, over);
         }
@@ -138,25 +142,26 @@ impl<'a> Samples<'a> {
         self.recording.handle_event(stamp, Event::Sample(sample));
     }
 
-    /// Whether a sample is left in by the options that choose by when, where and by whom it was taken.
-    fn is_chosen(&mut self, stamp: Stamp, sample_type: u64) -> Result<bool, Error> {
+    /// Returns true if the options that filter by time, thread and CPU select the sample.
+    fn is_selected(&mut self, stamp: Stamp, sample_type: u64) -> Result<bool, Error> {
         self.has_times &= sample_type & bit::TIME != 0;
-        if self.choice.accepts_all() {
+        if self.filter.accepts_all() {
             return Ok(true);
         }
-        let known = |bit: u64| sample_type & bit != 0;
+        let has_tid = sample_type & bit::TID != 0;
         let comm = self.recording.thread_comm(stamp);
-        let origin = SampleInfo {
-            time: known(bit::TIME).then_some(stamp.time),
+        let info = SampleInfo {
+            time: (sample_type & bit::TIME != 0).then_some(stamp.time),
             comm: self.recording.comms.name(comm),
-            pid: known(bit::TID).then_some(stamp.pid),
-            tid: known(bit::TID).then_some(stamp.tid),
-            cpu: known(bit::CPU).then_some(stamp.cpu),
+            pid: has_tid.then_some(stamp.pid),
+            tid: has_tid.then_some(stamp.tid),
+            cpu: (sample_type & bit::CPU != 0).then_some(stamp.cpu),
         };
-        self.choice.accepts(&origin).map_err(|missing| Error::Invalid(missing.to_owned()))
+        self.filter.accepts(&info).map_err(|missing| Error::Invalid(missing.to_owned()))
     }
 
-    fn learn_build_ids(&mut self, header: &Header) {
+    /// Processes the build IDs that the header has gained.
+    fn process_build_ids(&mut self, header: &Header) {
         for build_id in &header.build_ids[self.build_ids..] {
             if build_id.in_kernel && build_id.path.starts_with(b"[kernel.kallsyms]") {
                 self.machine.kernel = Some(build_id.id.clone());
@@ -168,16 +173,17 @@ impl<'a> Samples<'a> {
         self.build_ids = header.build_ids.len();
     }
 
-    /// A mapping of the kernel's own is named by a symbol and tells that symbol's address.
-    fn learn_kernel_place(&mut self, mmap: &Mmap<'_>) {
+    /// Sets the kernel's reference symbol. The mmap event of the kernel names a symbol, and its offset is the symbol's
+    /// address.
+    fn set_kernel_reference(&mut self, mmap: &Mmap<'_>) {
         if let Some(symbol) = mmap.path.strip_prefix(b"[kernel.kallsyms]").filter(|symbol| !symbol.is_empty()) {
             self.machine.reference = Some(ReferenceSymbol { name: symbol.to_vec(), address: mmap.offset });
         }
     }
 
-    /// All records were taken in.
-    pub(super) fn end(&mut self, header: &Header) {
-        self.learn_build_ids(header);
+    /// Finishes the recording after all records were added.
+    pub(super) fn finish(&mut self, header: &Header) {
+        self.process_build_ids(header);
         self.machine.is_cut = header.is_cut;
         self.machine.arch.clone_from(&header.arch);
         self.machine.release.clone_from(&header.release);
@@ -185,12 +191,12 @@ impl<'a> Samples<'a> {
         self.recording.objects.reject_other_builds();
     }
 
-    /// How many samples were read.
-    pub(super) fn count(&self) -> u64 {
+    /// Returns the number of samples that were read.
+    pub(super) fn sample_count(&self) -> u64 {
         self.events.seen().iter().map(|event| event.samples).sum()
     }
 
-    /// How many were lost. Both numbers tell of the same losses, and each may miss some.
+    /// Returns the number of lost samples. Both counts are of the same losses, and each may be incomplete.
     pub(super) fn lost(&self) -> u64 {
         self.lost_records.max(self.lost_samples)
     }
