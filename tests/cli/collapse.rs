@@ -325,7 +325,7 @@ fn in_order_keeps_the_order_of_samples() {
 #[test]
 fn reports_unreadable_input_in_one_line() {
     for (input, message) in [
-        (&b"PERFILE2\0\0\0"[..], "stdin: cut short within its head"),
+        (&b"PERFILE2\0\0\0"[..], "stdin: cut short within its header"),
         (b"\x7fELF\x02\x01\0", "stdin: a program, not a profile"),
         (b"ab\0\x01", "stdin: a binary file of unknown format; name it with --format, see fg-collapse --list-formats"),
         (
