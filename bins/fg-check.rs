@@ -1,4 +1,4 @@
-//! `fg-check`: a profile in, a verdict out.
+//! `fg-check`: a profile in, a verdict on its limits out.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,153 +13,205 @@ use fgkit::input::Source;
 use fgkit::output::Output;
 use fgkit::stats::significance::Runs;
 
-/// Check a profile against limits: a gate for CI
+/// Check a profile against limits, for continuous integration
 ///
-/// Reads folded stacks, plain or differential, and writes a line for each limit that is broken, with the stack that
-/// contributes most. Shares are of all weight, of a differential profile of that after. Growth is of all weight before,
-/// and where the weights are counts it must be more than noise. How much a program varies from run to run cannot be seen
-/// in one run each, so each counts as at most 1000 samples: to find less, add up several with fg-diff, and say how many with --runs.
+/// Reads folded stacks, plain or differential, and writes a line for each broken rule, with the stack that contributes most.
+/// Each rule limits a weight to N percent of the total. A differential profile from fg-diff(1) has two totals: growth is in
+/// percent of the total before, and all other rules check the weights after.
 ///
-/// In RE=N% the last = divides; RE is a regular expression, searched for anywhere in a frame's name.
+/// RE is a regular expression that matches anywhere in the name of a frame. In `RE=N%`, the last `=` separates the two.
+///
+/// If the weights are numbers of samples, growth breaks a rule only if it is more than noise. A run counts as at most 1000
+/// samples, because a single run does not show how much the program varies from run to run. To detect smaller growth, add
+/// up several runs with --before and --after of fg-diff(1), and give their number with --runs.
 #[derive(clap::Parser)]
 #[command(name = "fg-check")]
 struct Args {
-    /// Self weight of functions that match, at most
+    #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
+    growth: GrowthArgs,
+    #[command(flatten)]
+    files: RuleFileArgs,
+    #[command(flatten)]
+    reports: ReportArgs,
+}
+
+/// Limits of a single profile.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Limits")]
+struct LimitArgs {
+    /// Limit the self weight of matching functions
     #[arg(long = "self", value_name = "RE=N%")]
     self_share: Vec<String>,
-    /// Weight of stacks with a match, at most
+    /// Limit the weight of stacks with a match
     #[arg(long, value_name = "RE=N%")]
     inclusive: Vec<String>,
-    /// Self weight of a category, at most
+    /// Limit the self weight of a category of functions
+    ///
+    /// `fg-csv --print-categories` shows the categories.
     #[arg(long, value_name = "NAME=N%", hide_short_help = true)]
     category: Vec<String>,
-    /// Growth of self weight, of each or of matches
-    #[arg(long, value_name = "[RE=]N%")]
-    growth: Vec<String>,
-    /// The same with what is called
-    ///
-    /// RE=N%, too. It also finds what became slower in functions that are called, or that the compiler put in their place.
-    #[arg(long, value_name = "N%")]
-    inclusive_growth: Vec<String>,
-    /// Each side of the differential adds up N runs
-    ///
-    /// As fg-diff does with those that are given it by name. Several find changes that one hides, if they vary as runs do;
-    /// how much they vary only fg-diff --significant sees.
-    #[arg(long, value_name = "N", default_value = "1", hide_default_value = true, hide_short_help = true)]
-    runs: Runs,
-    /// Lost samples, at most
+    /// Limit lost samples
     #[arg(long, value_name = "N%")]
     lost: Option<String>,
-    /// Stacks cut before their root, at most
+    /// Limit stacks that are cut before their root
     #[arg(long, value_name = "N%", hide_short_help = true)]
     truncated: Option<String>,
-    /// Stacks whose leaf has no name, at most
+    /// Limit stacks whose leaf has no symbol
     #[arg(long, value_name = "N%", hide_short_help = true)]
     unknown: Option<String>,
-    /// Idle polling in an async runtime, at most
+    /// Limit idle polling in an async runtime
     ///
-    /// Nothing is polling, tracing and what they call of the kernel and the C library, with no function of the program
-    /// beneath. It counts only where more than half of all weight is in the runtime.
+    /// If N% is omitted, the limit is 80%. N is the share of stacks in the runtime that only poll and trace: nothing is called there but the kernel, the C
+    /// library and the allocator. The rule applies if more than half of the total is in the runtime.
     #[arg(long, value_name = "N%", num_args = 0..=1, default_missing_value = DEFAULT_BUSY_LOOP_LIMIT, require_equals = true)]
     busy_loop: Option<String>,
-    /// Read rules from FILE, one a line
+}
+
+/// Limits of the changes in a differential profile.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Growth limits")]
+struct GrowthArgs {
+    /// Limit the growth of self weight
     ///
-    /// A rule is an option without its dashes: `growth 2%`.
+    /// With RE, the matching functions are checked as a whole; without it, each function is checked by itself.
+    #[arg(long, value_name = "[RE=]N%")]
+    growth: Vec<String>,
+    /// Limit the growth of inclusive weight
+    ///
+    /// Unlike --growth, this finds functions that became slower in what they call, even if the compiler has inlined it.
+    #[arg(long, value_name = "[RE=]N%")]
+    inclusive_growth: Vec<String>,
+    /// Assume that each side is the sum of N runs
+    ///
+    /// With more runs, smaller growth is significant. This takes for granted that the runs vary as much as runs usually do;
+    /// only `fg-diff --significant` measures it.
+    #[arg(long, value_name = "N", default_value = "1", hide_short_help = true)]
+    runs: Runs,
+}
+
+/// Files with rules.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Rule files")]
+struct RuleFileArgs {
+    /// Read rules from FILE, one per line
+    ///
+    /// A rule is an option without its dashes, like `growth 2%`. `#` starts a comment line.
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// Read the rules of categories from FILE, as fg-csv does
+    /// Use the category rules in FILE: see fg-csv(1)
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     categories: Option<PathBuf>,
-    /// Write annotations for GitHub's workflows
+}
+
+/// Reports for other programs.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Reports")]
+struct ReportArgs {
+    /// Write annotations for GitHub Actions
     ///
-    /// Beside what breaks a rule: what would, were it not for noise; patterns that match no frame; and why nothing could be
-    /// checked.
+    /// Besides broken rules, they show growth above a limit that may be noise, patterns that match no frame, and errors.
     #[arg(long)]
     github: bool,
-    /// Write all rules as JUnit's test cases to FILE
+    /// Write a JUnit report to FILE, with a test case for each rule
     ///
-    /// If nothing could be checked there is one, with the error.
+    /// If an error prevents the check, the report has one test case, with the error.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     junit: Option<PathBuf>,
 }
 
+/// The rules of a run, and what their check has found.
+type Checked = (Vec<Rule>, Vec<Finding>);
+
 impl Args {
     fn rules(&self) -> Result<Vec<Rule>, Error> {
-        let one = |text: &Option<String>| text.iter().cloned().collect::<Vec<_>>();
-        let options = [
-            (Measure::SelfShare, self.self_share.clone()),
-            (Measure::Inclusive, self.inclusive.clone()),
-            (Measure::Category, self.category.clone()),
-            (Measure::Growth, self.growth.clone()),
-            (Measure::InclusiveGrowth, self.inclusive_growth.clone()),
-            (Measure::Lost, one(&self.lost)),
-            (Measure::Truncated, one(&self.truncated)),
-            (Measure::Unknown, one(&self.unknown)),
-            (Measure::BusyLoop, one(&self.busy_loop)),
-        ];
         let mut rules = Vec::new();
-        for (measure, texts) in options {
+        for (measure, texts) in self.rule_options() {
             for text in texts {
-                let usage = |what| Error::Usage(format!("--{} {text}: {what}", measure.name()));
-                rules.push(Rule::parse(measure, &text).map_err(usage)?);
+                let rule = Rule::parse(measure, text);
+                rules.push(rule.map_err(|what| Error::Usage(format!("--{} {text}: {what}", measure.name())))?);
             }
         }
-        if let Some(path) = &self.rules {
+        if let Some(path) = &self.files.rules {
             let name = path.display().to_string();
             let text = std::fs::read_to_string(path).map_err(|error| Error::read(&name, error))?;
             rules.extend(Rule::parse_all(&text, &name)?);
         }
         if rules.is_empty() {
-            return Err(Error::Usage("there is no rule to check: see --help".to_owned()));
+            return Err(Error::Usage("no rules: give at least one limit, like --lost 1%, or --rules FILE".to_owned()));
         }
         Ok(rules)
     }
 
-    /// Fails if what is to be written would be in the place of what is read, or of one another.
-    fn refuse_overwriting(&self, session: &Session) -> Result<(), Error> {
-        let files = session.sources.iter().filter_map(|source| match source {
+    /// Returns the values of each option that is a rule.
+    fn rule_options(&self) -> [(Measure, Vec<&String>); 9] {
+        let Self { limits, growth, .. } = self;
+        [
+            (Measure::SelfShare, limits.self_share.iter().collect()),
+            (Measure::Inclusive, limits.inclusive.iter().collect()),
+            (Measure::Category, limits.category.iter().collect()),
+            (Measure::Growth, growth.growth.iter().collect()),
+            (Measure::InclusiveGrowth, growth.inclusive_growth.iter().collect()),
+            (Measure::Lost, limits.lost.iter().collect()),
+            (Measure::Truncated, limits.truncated.iter().collect()),
+            (Measure::Unknown, limits.unknown.iter().collect()),
+            (Measure::BusyLoop, limits.busy_loop.iter().collect()),
+        ]
+    }
+
+    /// Fails if an output file is also an input file, or the other output file.
+    fn reject_overwriting(&self, session: &Session) -> Result<(), Error> {
+        let sources = session.sources.iter().filter_map(|source| match source {
             Source::File(path) => Some(path.as_path()),
             Source::Stdin => None,
         });
-        let inputs: Vec<&Path> = files.chain(self.rules.as_deref()).chain(self.categories.as_deref()).collect();
-        session.output.reject_overwriting(self.junit.as_deref(), &inputs)
+        let rules = self.files.rules.as_deref();
+        let inputs: Vec<&Path> = sources.chain(rules).chain(self.files.categories.as_deref()).collect();
+        session.output.reject_overwriting(self.reports.junit.as_deref(), &inputs)
     }
 
-    fn judge(&self, session: &mut Session) -> Result<(Vec<Rule>, Vec<Finding>), Error> {
-        let (rules, categories) = (self.rules()?, Categories::load(self.categories.as_deref())?);
-        let findings = check(&session.sources, &rules, &categories, self.runs, &mut session.diagnostics)?;
+    fn check(&self, session: &mut Session) -> Result<Checked, Error> {
+        let (rules, categories) = (self.rules()?, Categories::load(self.files.categories.as_deref())?);
+        let findings = check(&session.sources, &rules, &categories, self.growth.runs, &mut session.diagnostics)?;
         Ok((rules, findings))
     }
 
-    /// Says what was found: to the output what breaks a rule, and with --github also what else is worth a mark.
-    fn tell(&self, rules: &[Rule], findings: &[Finding], session: &mut Session) -> Result<(), Error> {
-        let style = if self.github { Style::Github } else { Style::Plain };
+    /// Writes broken rules to the output, and other findings to the output with `--github`, or else as messages.
+    fn write_findings(&self, rules: &[Rule], findings: &[Finding], session: &mut Session) -> Result<(), Error> {
+        let style = if self.reports.github { Style::Github } else { Style::Plain };
         for finding in findings {
-            let line = |style| format_line(finding, &rules[finding.rule], style);
+            let rule = &rules[finding.rule];
             match (finding.verdict, style) {
                 (Verdict::Failed, _) | (Verdict::WithinNoise | Verdict::NoMatch, Style::Github) => {
-                    session.output.write_with(|out| writeln!(out, "{}", line(style)))?;
+                    let line = format_line(finding, rule, style);
+                    session.output.write_with(|out| writeln!(out, "{line}"))?;
                 }
-                (Verdict::WithinNoise, Style::Plain) => session.diagnostics.warn(&line(Style::Plain)),
-                (Verdict::Passed | Verdict::NoMatch, _) => session.diagnostics.note(&line(Style::Plain)),
+                (Verdict::WithinNoise, Style::Plain) => {
+                    session.diagnostics.warn(&format_line(finding, rule, Style::Plain))
+                }
+                (Verdict::Passed | Verdict::NoMatch, _) => {
+                    session.diagnostics.note(&format_line(finding, rule, Style::Plain))
+                }
             }
         }
         Ok(())
     }
 
-    /// Writes what other programs read: the file for JUnit, and GitHub's mark if nothing could be checked.
-    fn report(&self, judged: &Result<(Vec<Rule>, Vec<Finding>), Error>, session: &mut Session) -> Result<(), Error> {
-        let failure = judged.as_ref().map_err(|error| session.diagnostics.failure_text(error));
-        if let Some(path) = &self.junit {
-            let report = match &failure {
+    /// Writes the JUnit report and, with `--github`, an annotation if nothing could be checked.
+    fn write_reports(&self, checked: &Result<Checked, Error>, session: &mut Session) -> Result<(), Error> {
+        let checked = checked.as_ref().map_err(|error| session.diagnostics.failure_text(error));
+        if let Some(path) = &self.reports.junit {
+            let report = match &checked {
                 Ok((rules, findings)) => junit(findings, rules),
-                Err(said) => junit_error(said),
+                Err(message) => junit_error(message),
             };
             Output::write_file(path, &report)?;
         }
-        match failure {
-            Err(said) if self.github => {
-                session.output.write_with(|out| writeln!(out, "{}", annotation("error", "fg-check", &said)))
+        match checked {
+            Err(message) if self.reports.github => {
+                let annotation = annotation("error", "fg-check", &message);
+                session.output.write_with(|out| writeln!(out, "{annotation}"))
             }
             _ => Ok(()),
         }
@@ -168,33 +220,48 @@ impl Args {
 
 impl Tool for Args {
     const EXAMPLES: Entries = &[
-        ("fg-diff -n before.folded after.folded | fg-check --inclusive-growth 2%", "Which functions became heavier."),
-        ("fg-check --lost 1% --truncated 5% --self '^malloc$=10%' app.folded", "Limits for one profile."),
+        (
+            "fg-diff -n before.folded after.folded | fg-check --inclusive-growth 2%",
+            "Fail if a function became heavier by more than 2 % of the total:",
+        ),
+        (
+            "fg-check --lost 1% --truncated 5% --self '^malloc$=10%' app.folded",
+            "Check the quality of a profile, and the share of malloc:",
+        ),
+        (
+            "fg-check --runs 3 --growth 1% three-runs.folded",
+            "Detect smaller growth in a differential profile of three runs per side:",
+        ),
+        ("fg-check --rules limits.txt --github app.folded", "Check the limits in a file, in a GitHub workflow:"),
+        ("fg-check --busy-loop --junit report.xml server.folded", "Detect a busy loop, and write a JUnit report:"),
     ];
 
-    const EXIT_STATUS: Entries =
-        &[("0", "All rules are kept."), ("1", "A rule is broken."), ("2", "Anything else: nothing was checked.")];
+    const EXIT_STATUS: Entries = &[
+        ("0", "No rule is broken."),
+        ("1", "At least one rule is broken."),
+        ("2", "Invalid command line, or an error: nothing was checked."),
+    ];
 
     fn failure(_: &Error) -> u8 {
         2
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
-        self.refuse_overwriting(session)?;
-        let judged = self.judge(session);
-        let reported = self.report(&judged, session);
-        let (rules, findings) = match judged {
-            Ok(judged) => judged,
+        self.reject_overwriting(session)?;
+        let checked = self.check(session);
+        let reported = self.write_reports(&checked, session);
+        let (rules, findings) = match checked {
+            Ok(checked) => checked,
             Err(error) => {
                 reported.unwrap_or_else(|other| session.diagnostics.fail(&other));
                 return Err(error);
             }
         };
         reported?;
-        match self.tell(&rules, &findings, session) {
-            // Who reads it may leave, and the verdict stands.
+        match self.write_findings(&rules, &findings, session) {
+            // The reader may leave early: that does not change the verdict.
             Err(error) if error.is_broken_pipe() => {}
-            told => told?,
+            written => written?,
         }
         Ok(u8::from(findings.iter().any(|finding| finding.verdict == Verdict::Failed)))
     }

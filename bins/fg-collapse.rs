@@ -6,163 +6,225 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use fgkit::cli::{self, Choosing, Entries, Session, Tool};
+use fgkit::cli::{self, Entries, SampleArgs, Section, Session, Tool};
 use fgkit::collapse::{self, Format, Options, Spans};
 use fgkit::profile::SampleWeight;
 use fgkit::{Error, folded};
 
-/// Fold a profiler's output: one line a stack, equal stacks merged, sorted
+/// Convert profiler output to folded stacks
 ///
-/// The profiler is recognised by what it printed; --list-formats shows all that are known.
+/// Writes one line per distinct stack with its total weight, sorted, as fg-folded(5) describes. The inputs may have
+/// different formats: each is recognised by its content. --list-formats lists the formats.
+///
+/// --pid, --tid, --kernel, --jit and --skip-after affect only perf script text and perf.data.
 #[derive(clap::Parser)]
 #[command(name = "fg-collapse")]
 struct Args {
-    /// Read all input as this format, whatever it looks like
+    #[command(flatten)]
+    input: ReadArgs,
+    #[command(flatten)]
+    samples: SampleArgs,
+    #[command(flatten)]
+    frames: FrameArgs,
+    #[command(flatten)]
+    perf_data: PerfDataArgs,
+}
+
+/// How to read the input, and how to merge stacks.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Input")]
+struct ReadArgs {
+    /// Read all input as this format, whatever its content
     #[arg(long, value_name = "NAME", value_parser = collapse::find_format)]
     format: Option<&'static Format>,
-    /// List the formats
+    /// List the formats and exit
     #[arg(long)]
     list_formats: bool,
-    /// Add process ids to threads' names: COMM-PID
-    #[arg(long)]
-    pid: bool,
-    /// Add process and thread ids: COMM-PID/TID
-    #[arg(long)]
-    tid: bool,
-    /// Mark kernel frames with `_[k]`
-    #[arg(long, hide_short_help = true)]
-    kernel: bool,
-    /// Mark just-in-time compiled frames with `_[j]`
-    #[arg(long, hide_short_help = true)]
-    jit: bool,
-    /// Both --kernel and --jit
-    #[arg(long)]
-    all: bool,
-    /// Keep the addresses of frames without a symbol: `[MODULE <ADDRESS>]`
-    #[arg(long, hide_short_help = true)]
-    addrs: bool,
-    /// Add the place in the source, from perf script -F +srcline
-    #[arg(long, hide_short_help = true)]
-    srcline: bool,
-    /// Put samples' labels of this key, from pprof, into a root frame; may be repeated
-    #[arg(long, value_name = "KEY", hide_short_help = true)]
-    label: Vec<OsString>,
-    /// Make FUNCTION the root of stacks in which it stands; may be repeated
-    #[arg(long, value_name = "FUNCTION", hide_short_help = true)]
-    skip_after: Vec<OsString>,
-    /// Leave names as they are, argument lists and all
-    #[arg(long)]
-    no_tidy: bool,
-    #[command(flatten)]
-    choosing: Choosing,
-    /// What a sample weighs: period, where one is printed, or samples
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
-    weight: SampleWeight,
-    /// Put samples under the span, from FILE, in which they were taken
+    /// Parse with N threads [default: one per CPU]
+    #[arg(short, long, value_name = "N")]
+    nthreads: Option<NonZeroUsize>,
+    /// Weigh each sample by its `period`, or as 1 with `samples`
     ///
-    /// FILE has a JSON object a line, with the span's name, trace_id, tid, start and end: nanoseconds on the clock of the
-    /// samples. The name becomes the root frame of that thread's samples from start up to, but not including, end; of
-    /// several spans, that of the one that began last. `[no span]` is the root of all others.
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    span: Option<PathBuf>,
-    /// Keep the order and merge equal neighbours only: for a flame chart
+    /// A sample without a period counts as 1.
+    #[arg(long, value_name = "BY", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
+    weight: SampleWeight,
+    /// Keep samples in input order and merge only equal neighbours
+    ///
+    /// The result is for a flame chart: `fg-svg --flamechart`.
     #[arg(long, hide_short_help = true)]
     in_order: bool,
-    /// The input is sorted folded text, pipes too: merge it as it comes
+    /// Merge folded stacks that are already sorted, without holding them in memory
+    ///
+    /// Works for pipes, too. It is an error if the input is not sorted. Sorted files are merged this way without the option.
     #[arg(long, hide_short_help = true)]
     #[arg(conflicts_with_all = ["in_order", "span", "time", "offset", "comm", "pids", "tids", "cpu", "no_idle"])]
     sorted: bool,
-    /// Look for a perf.data's files below DIR
+}
+
+/// What stacks start with, and how frames are named.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Frames")]
+struct FrameArgs {
+    /// Append process IDs to thread names: COMM-PID
+    #[arg(long)]
+    pid: bool,
+    /// Append process and thread IDs: COMM-PID/TID
+    #[arg(long)]
+    tid: bool,
+    /// Append `_[k]` to kernel frames
+    #[arg(long, hide_short_help = true)]
+    kernel: bool,
+    /// Append `_[j]` to just-in-time compiled frames
+    #[arg(long, hide_short_help = true)]
+    jit: bool,
+    /// Same as --kernel --jit
+    #[arg(long)]
+    all: bool,
+    /// Keep names as the profiler prints them
+    ///
+    /// By default, names are demangled, and argument lists and symbol versions are removed.
+    #[arg(long)]
+    no_tidy: bool,
+    /// Show the addresses of frames without a symbol: `[MODULE <ADDRESS>]`
+    #[arg(long, hide_short_help = true)]
+    addrs: bool,
+    /// Append source lines to frames
+    ///
+    /// They come from the debug information of the files in a perf.data, or from perf script's `-F +srcline`.
+    #[arg(long, hide_short_help = true)]
+    srcline: bool,
+    /// Start stacks at FUNCTION, without its callers; may be repeated
+    #[arg(long, value_name = "FUNCTION", hide_short_help = true)]
+    skip_after: Vec<OsString>,
+    /// Add the pprof label KEY as a root frame `KEY=VALUE`; may be repeated
+    #[arg(long, value_name = "KEY", hide_short_help = true)]
+    label: Vec<OsString>,
+    /// Add the span of each sample, such as a request, as a root frame
+    ///
+    /// FILE has one JSON object per line, with the `name`, `tid`, `start` and `end` of a span: for example
+    /// `{"name": "GET /", "tid": 12, "start": 1000, "end": 2000}`. Times are in nanoseconds, on the clock of the samples. A
+    /// span contains the samples of its thread from `start` up to, but not including, `end`. If spans overlap, the one that
+    /// began last wins. Samples outside all spans have the root `[no span]`.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    span: Option<PathBuf>,
+}
+
+/// How to name the addresses in a perf.data file.
+#[derive(clap::Args)]
+#[command(next_help_heading = "perf.data")]
+struct PerfDataArgs {
+    /// Search for the recorded files under DIR only
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     symfs: Option<PathBuf>,
-    /// Name a perf.data's kernel functions from FILE
+    /// Name kernel functions from FILE, a copy of /proc/kallsyms
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     kallsyms: Option<PathBuf>,
-    /// Leave inlined calls out where a perf.data is named: quicker for large programs
+    /// Leave out inlined calls, which is faster for large programs
     #[arg(long, hide_short_help = true)]
     no_inline: bool,
-    /// Parse in N threads [default: one a core]
-    #[arg(short, long, value_name = "N")]
-    nthreads: Option<NonZeroUsize>,
-    /// Accepted: perf script has named inlined functions already
+    /// Accepted for compatibility with stackcollapse-perf.pl: perf script prints inlined functions itself.
     #[arg(long, hide = true)]
     inline: bool,
-    /// Accepted, with --inline
+    /// Accepted together with --inline.
     #[arg(long, hide = true)]
     context: bool,
 }
 
 impl Args {
     fn options(&self) -> Options {
-        let bytes = |names: &[OsString]| names.iter().map(|name| name.as_encoded_bytes().to_vec()).collect();
+        let Self { input, samples, frames, perf_data } = self;
         Options {
-            format: self.format,
-            threads: self.nthreads,
-            verbatim: self.no_tidy,
-            pid: self.pid,
-            tid: self.tid,
-            kernel: self.kernel || self.all,
-            jit: self.jit || self.all,
-            addrs: self.addrs,
-            srcline: self.srcline,
-            labels: bytes(&self.label),
-            skip_after: bytes(&self.skip_after),
-            weight: self.weight,
-            symfs: self.symfs.clone(),
-            kallsyms: self.kallsyms.clone(),
-            no_inline: self.no_inline,
-            ..self.choosing.options()
+            format: input.format,
+            threads: input.nthreads,
+            verbatim: frames.no_tidy,
+            pid: frames.pid,
+            tid: frames.tid,
+            kernel: frames.kernel || frames.all,
+            jit: frames.jit || frames.all,
+            addrs: frames.addrs,
+            srcline: frames.srcline,
+            labels: to_bytes(&frames.label),
+            skip_after: to_bytes(&frames.skip_after),
+            weight: input.weight,
+            symfs: perf_data.symfs.clone(),
+            kallsyms: perf_data.kallsyms.clone(),
+            no_inline: perf_data.no_inline,
+            ..samples.options()
         }
     }
 }
 
-/// What the manual says of these files.
+fn to_bytes(names: &[OsString]) -> Vec<Vec<u8>> {
+    names.iter().map(|name| name.as_encoded_bytes().to_vec()).collect()
+}
+
+/// The man page's section about perf.data files.
 const PERF_DATA: &[(&str, &str)] = &[
     (
         "Names",
-        "The files that were mapped are looked for where they were, below --symfs, and in perf's cache (~/.debug); another \
-         build than the one that ran is not taken. Their debug information is found by build-id or debug link. Code that \
-         was made at run time is named by jitdumps, and by /tmp/perf-PID.map if that is root's or yours.",
+        "The programs and libraries of a recording are opened at their recorded paths, or else taken from perf's cache. \
+         With --symfs, they are opened under DIR only. A file whose build ID differs from the recorded one is not used. \
+         Separate debug information is found by build ID or debug link. Code that was generated at run time is named by \
+         jitdump files, and by /tmp/perf-PID.map if that file belongs to root or to you.",
     ),
     (
         "Pipes",
-        "What perf record -o - writes is read as it comes. A file that comes through a pipe, or compressed as a whole, is \
-         kept in memory until its end, up to 2 GiB: only behind its records it says what stands in them. Give the file's \
-         name, or let the shell open it (< perf.data), and it is read in parts.",
+        "The output of `perf record -o -` is read as a stream. A perf.data file that is compressed or comes through a pipe \
+         is held in memory, up to 2 GiB, because its index is at its end. To avoid that, name the file, or redirect \
+         standard input from it: `< perf.data`.",
     ),
 ];
 
 impl Tool for Args {
     const EXAMPLES: Entries = &[
-        ("fg-collapse perf.data | fg-svg > flame.svg", "Draw what perf recorded."),
-        ("perf script | fg-collapse | fg-svg > flame.svg", "The same by perf's own names."),
-        ("fg-collapse monday.folded.gz tuesday.folded.gz > week.folded", "Add profiles up."),
+        ("fg-collapse perf.data | fg-svg > flame.svg", "Draw what perf record has written:"),
+        (
+            "perf script | fg-collapse --all | fg-svg -c java > flame.svg",
+            "Draw it with perf's own symbols, kernel and JIT code marked:",
+        ),
+        ("fg-collapse monday.folded.gz tuesday.folded.gz > week.folded", "Add up profiles:"),
+        (
+            "fg-collapse --in-order perf.data | fg-svg --flamechart > chart.svg",
+            "Draw a flame chart, from left to right in time:",
+        ),
+        (
+            "fg-collapse --time +10,+20 --comm nginx perf.data | fg-csv",
+            "Tabulate ten seconds of the threads that are called nginx:",
+        ),
+        ("fg-collapse --pid --srcline perf.data > app.folded", "Distinguish processes and source lines:"),
+        (
+            "fg-collapse --symfs /mnt/target --no-inline perf.data > app.folded",
+            "Read a recording of another machine, whose files are under /mnt/target:",
+        ),
     ];
 
-    fn sections() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
+    const ENVIRONMENT: Entries = &[("PERF_BUILDID_DIR", "perf's cache of recorded files [default: ~/.debug].")];
+
+    const SEE_ALSO: &'static [&'static str] = &["perf-record(1)", "perf-script(1)"];
+
+    fn sections() -> Vec<Section> {
         let formats = collapse::formats().map(|format| (format.name, format.description)).collect();
-        vec![("FORMATS", formats), ("PERF.DATA", PERF_DATA.to_vec())]
+        vec![
+            Section { heading: "FORMATS", text: "These are the names for --format:", entries: formats },
+            Section { heading: "PERF.DATA FILES", text: "", entries: PERF_DATA.to_vec() },
+        ]
     }
 
-    const SEE_ALSO: &'static [&'static str] = &["perf-script(1)"];
-
     fn reads_stdin(&self) -> bool {
-        !self.list_formats
+        !self.input.list_formats
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         let mut options = self.options();
         let Session { sources, output, diagnostics } = session;
-        if let Some(path) = &self.span {
+        if let Some(path) = &self.frames.span {
             options.spans = Some(Arc::new(Spans::load(path, diagnostics)?));
         }
-        if self.list_formats {
-            let width = collapse::formats().map(|format| format.name.len()).max().unwrap_or_default();
-            let line = |format: &Format| format!("{:width$}  {}\n", format.name, format.description);
-            output.write_with(|out| out.write_all(collapse::formats().map(line).collect::<String>().as_bytes()))?;
-        } else if self.sorted {
+        if self.input.list_formats {
+            output.write_with(|out| out.write_all(list_formats().as_bytes()))?;
+        } else if self.input.sorted {
             collapse::merge_promised(sources, diagnostics, output)?;
-        } else if self.in_order {
+        } else if self.input.in_order {
             collapse::collapse_in_order(sources, &options, diagnostics, output)?;
         } else if !collapse::merge_if_sorted(sources, &options, output)? {
             let profile = collapse::collapse(sources, &options, diagnostics)?;
@@ -170,6 +232,12 @@ impl Tool for Args {
         }
         Ok(0)
     }
+}
+
+/// Returns a table with the name and the description of each format.
+fn list_formats() -> String {
+    let width = collapse::formats().map(|format| format.name.len()).max().unwrap_or_default();
+    collapse::formats().map(|format| format!("{:width$}  {}\n", format.name, format.description)).collect()
 }
 
 fn main() -> ExitCode {

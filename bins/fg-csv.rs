@@ -4,75 +4,94 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fgkit::Error;
-use fgkit::cli::{self, Entries, Session, Tool};
+use fgkit::cli::{self, Entries, Section, Session, Tool};
 use fgkit::csv::{Categories, DEFAULT_CATEGORIES, Format, GroupBy, Table, count, summary, write};
 use fgkit::profile::Weight;
 use fgkit::stats::significance::Runs;
 use fgkit::stats::weight_kind::WeightKind;
 
-/// Count what each function weighs, alone and with what it calls
+/// Tabulate the weights of functions
 ///
-/// Reads folded stacks and writes a table with one row a function: `self` is the weight of the stacks that it is the leaf
-/// of, `inclusive` of all in which it stands, each once however often it recurs. The self weights add up to the total.
-/// A leaf `[off-cpu]`, `[runnable]` or `[unsampled]` is a state: its weight is the function's beneath it. On a terminal
-/// the table is aligned, else it is CSV.
+/// Reads folded stacks and writes one row per function. Its self weight is the weight of the stacks in which it is the leaf;
+/// all self weights add up to the total. Its inclusive weight is the weight of all stacks that contain it, counted once per
+/// stack even if it recurs. If the leaf is a thread state (`[off-cpu]`, `[runnable]` or `[unsampled]`), the self weight goes
+/// to the frame before it. The table is CSV, or aligned text on a terminal.
 ///
-/// Of a differential profile, as fg-diff writes it, the table shows before, after and delta, and where the weights are
-/// counts the chance of such a difference by noise alone, adjusted for the number of rows: up to 0.05 it is significant. For
-/// that a run counts as at most 1000 samples, since one run of a program varies from the next: see fg-diff --significant.
-/// The largest change comes first.
+/// For a differential profile from fg-diff(1), the table has the weights before and after, and the largest change comes
+/// first. If the weights are numbers of samples, it also has the chance that a change is mere noise: up to 0.05, the change
+/// is significant. A run counts as at most 1000 samples, as with `fg-diff --significant`.
 #[derive(clap::Parser)]
 #[command(name = "fg-csv")]
 struct Args {
-    /// Count function [default], comm, stack or edge
+    #[command(flatten)]
+    table: TableArgs,
+    #[command(flatten)]
+    differences: DifferenceArgs,
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+/// What the rows are, and which of them to keep.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Table")]
+struct TableArgs {
+    /// Tabulate by `function`, `comm`, `stack` or `edge` [default: function]
     ///
-    /// comm is the first frame, in most profiles the command's name; edge is a caller with a callee.
-    #[arg(
-        long,
-        value_name = "WHAT",
-        default_value = "function",
-        hide_possible_values = true,
-        hide_default_value = true
-    )]
+    /// `comm` is the first frame, usually the name of a command or thread. `edge` is a caller with a callee.
+    #[arg(long, value_name = "WHAT", default_value = "function")]
+    #[arg(hide_possible_values = true, hide_default_value = true)]
     by: GroupBy,
 
-    /// Count categories of functions by their self weight
+    /// Tabulate categories of functions by self weight
     #[arg(long, conflicts_with_all = ["by", "top", "sort"])]
     summary: bool,
 
-    /// Read the rules of categories from FILE
+    /// Use the category rules in FILE
     ///
-    /// A category and a regular expression a line; the first that matches a function's name decides.
+    /// A line is a category and a regular expression, and `#` starts a comment line. The first expression that matches a
+    /// function's name determines its category.
     #[arg(long, value_name = "FILE")]
     categories: Option<PathBuf>,
 
-    /// Print the rules of categories and end
+    /// Print the built-in category rules and exit
     #[arg(long, hide_short_help = true, conflicts_with = "categories")]
     print_categories: bool,
 
-    /// Keep the first N rows
+    /// Keep only the first N rows
     #[arg(long, value_name = "N")]
     top: Option<usize>,
 
-    /// Sort by a column, numbers from the largest
+    /// Sort by COLUMN, numbers in descending order
+    ///
+    /// Names and chances are sorted in ascending order, and deltas by size regardless of sign.
     #[arg(long, value_name = "COLUMN")]
     sort: Option<String>,
+}
 
-    /// What one sample weighs [default: the weights' common divisor]
+/// How to compute the chances of differences.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Differential profiles")]
+struct DifferenceArgs {
+    /// Set the weight of one sample [default: common divisor of the weights]
     ///
-    /// For the adjusted_p_values in the table of a differential profile. The common divisor of counts that happen to be round is too
-    /// large, and the adjusted_p_values with it; -v says what it is.
-    #[arg(long, hide_short_help = true, value_name = "WEIGHT", value_parser = cli::positive)]
+    /// If all counts happen to be multiples of a number, the common divisor is too large, and so are the chances. -v prints
+    /// the weight in use.
+    #[arg(long, hide_short_help = true, value_name = "WEIGHT", value_parser = cli::parse_positive_weight)]
     per_sample: Option<Weight>,
 
-    /// Each side of a differential profile adds up N runs
+    /// Assume that each side is the sum of N runs
     ///
-    /// For the adjusted_p_values: several runs tell more of a program than one, if they vary as runs do; how much they vary only fg-diff
-    /// --significant sees.
-    #[arg(long, hide_short_help = true, value_name = "N", default_value = "1", hide_default_value = true)]
+    /// With more runs, smaller changes are significant. This takes for granted that the runs vary as much as runs usually
+    /// do; only `fg-diff --significant` measures it.
+    #[arg(long, hide_short_help = true, value_name = "N", default_value = "1")]
     runs: Runs,
+}
 
-    /// Divide values by tabs
+/// How to write the table.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Output format")]
+struct FormatArgs {
+    /// Separate values by tabs
     #[arg(long, conflicts_with = "json")]
     tsv: bool,
 
@@ -81,7 +100,23 @@ struct Args {
     json: bool,
 }
 
-impl Args {
+/// The man page's section about columns.
+const COLUMNS: &[(&str, &str)] = &[
+    ("function", "The function's name. With --by, `comm`, `stack`, or `caller` and `callee`."),
+    ("self_samples, self_pct", "The self weight, and its percentage of the total."),
+    ("inclusive_samples, inclusive_pct", "The inclusive weight, and its percentage of the total."),
+    ("category", "The function's category: see --categories."),
+    (
+        "before, after, delta",
+        "In place of samples and pct, for a differential profile. Also with the prefixes self_ and inclusive_.",
+    ),
+    (
+        "chance",
+        "The probability that noise alone causes such a delta, adjusted for the number of rows. Empty for durations.",
+    ),
+];
+
+impl FormatArgs {
     fn format(&self, is_terminal: bool) -> Format {
         match () {
             () if self.json => Format::Json,
@@ -94,43 +129,55 @@ impl Args {
 
 impl Tool for Args {
     const EXAMPLES: Entries = &[
-        ("fg-collapse perf.txt | fg-csv --top 10", "The heaviest functions."),
-        ("fg-collapse perf.txt | fg-csv --summary", "Where the time goes: network, memory, locks, your code."),
-        ("fg-diff -n before.folded after.folded | fg-csv --top 10", "The functions that changed most."),
+        ("fg-collapse perf.data | fg-csv --top 10", "List the ten heaviest functions, by inclusive weight:"),
+        ("fg-csv --sort self_samples --top 10 app.folded", "List the ten heaviest functions, by self weight:"),
+        ("fg-csv --summary app.folded", "Show the weight of networking, memory allocation, locks and your own code:"),
+        ("fg-csv --by edge --json app.folded > calls.json", "Write the weight of each call as JSON:"),
+        ("fg-diff -n before.folded after.folded | fg-csv --top 10", "List the functions that changed most:"),
+        (
+            "fg-diff -n --before b1 --before b2 --after a1 --after a2 | fg-csv --runs 2",
+            "List the changes between the sums of two runs:",
+        ),
     ];
 
+    fn sections() -> Vec<Section> {
+        let text = "The columns by default are function, self_samples, self_pct, inclusive_samples, inclusive_pct and category. \
+             With --by comm, stack or edge there is one weight, without the prefixes self_ and inclusive_.";
+        vec![Section { heading: "COLUMNS", text, entries: COLUMNS.to_vec() }]
+    }
+
     fn reads_stdin(&self) -> bool {
-        !self.print_categories
+        !self.table.print_categories
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
-        if self.print_categories {
+        if self.table.print_categories {
             session.output.write_with(|out| out.write_all(DEFAULT_CATEGORIES.as_bytes()))?;
             return Ok(0);
         }
-        let categories = Categories::load(self.categories.as_deref())?;
-        let mut counts = count(&session.sources, self.by, &mut session.diagnostics)?;
+        let categories = Categories::load(self.table.categories.as_deref())?;
+        let mut counts = count(&session.sources, self.table.by, &mut session.diagnostics)?;
         if counts.differential {
-            counts.runs = self.runs;
-            counts.weight_kind = self.per_sample.map_or(counts.weight_kind, WeightKind::Counts);
-            if let Some(doubt) = counts.weight_kind.caveat(self.runs) {
-                session.diagnostics.warn(doubt);
+            counts.runs = self.differences.runs;
+            counts.weight_kind = self.differences.per_sample.map_or(counts.weight_kind, WeightKind::Counts);
+            if let Some(caveat) = counts.weight_kind.caveat(self.differences.runs) {
+                session.diagnostics.warn(caveat);
             }
             if let Some(sample) = counts.weight_kind.sample() {
                 session.diagnostics.note(&format!("one sample weighs {sample}"));
             }
         }
-        let format = self.format(session.output.is_terminal());
-        if self.summary {
+        let format = self.format.format(session.output.is_terminal());
+        if self.table.summary {
             let (header, rows) = summary(&counts, &categories)?;
             session.output.write_with(|mut out| write(format, &header, rows.into_iter(), &mut out))?;
             return Ok(0);
         }
-        let mut table = Table::new(&counts, self.by, Some(&categories));
-        if let Some(column) = &self.sort {
+        let mut table = Table::new(&counts, self.table.by, Some(&categories));
+        if let Some(column) = &self.table.sort {
             table.sort(column)?;
         }
-        table.truncate(self.top.unwrap_or(usize::MAX));
+        table.truncate(self.table.top.unwrap_or(usize::MAX));
         let header: Vec<&str> = table.header().collect();
         session.output.write_with(|mut out| write(format, &header, table.rows(), &mut out))?;
         Ok(0)

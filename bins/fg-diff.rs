@@ -13,126 +13,185 @@ use fgkit::stats::significance::Runs;
 use fgkit::stats::weight_kind::WeightKind;
 use fgkit::{Error, folded};
 
-/// Compare two profiles: every stack of either with its weight before and after
+/// Compare two profiles stack by stack
 ///
-/// Reads folded profiles and writes `stack BEFORE AFTER` for each stack of either, sorted; a stack that stands in one
-/// only weighs 0 in the other. fg-svg draws that in the widths of AFTER, red where it grew and blue where it shrank.
+/// Writes a differential profile: each stack of either profile with its weights before and after, sorted. A stack that
+/// occurs in one profile only has weight 0 in the other. fg-svg(1) draws the result as wide as AFTER, with growth in red and
+/// shrinkage in blue; fg-csv(1) lists the functions that changed, and fg-check(1) checks the changes against limits.
 ///
-/// Several runs of a side are added up; if the sides have different numbers of runs, BEFORE is scaled to that of AFTER.
+/// --before and --after add up several runs for each side. If their numbers differ, the weights before are scaled by the
+/// ratio.
 #[derive(clap::Parser)]
-#[command(name = "fg-diff")]
+#[command(
+    name = "fg-diff",
+    override_usage = "fg-diff [OPTIONS] BEFORE AFTER\n       \
+                      fg-diff [OPTIONS] --before FILE... --after FILE..."
+)]
 struct Args {
     /// The profile before; `-` is standard input
-    #[arg(value_name = "BEFORE", required_unless_present_any = ["before", "after"])]
+    #[arg(value_name = "BEFORE", required_unless_present_any = ["before", "after"], help_heading = None)]
     file_before: Option<PathBuf>,
 
     /// The profile after; `-` is standard input
-    #[arg(value_name = "AFTER", required_unless_present_any = ["before", "after"])]
+    #[arg(value_name = "AFTER", required_unless_present_any = ["before", "after"], help_heading = None)]
     file_after: Option<PathBuf>,
 
-    /// A run before, for several of them
+    #[command(flatten)]
+    runs: RunArgs,
+
+    #[command(flatten)]
+    names: NameArgs,
+
+    #[command(flatten)]
+    significance: SignificanceArgs,
+
+    #[command(flatten)]
+    general: GeneralArgs,
+}
+
+/// Which runs to compare, and how to scale them.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Runs and scale")]
+struct RunArgs {
+    /// Add a run to BEFORE; may be repeated
     #[arg(long, value_name = "FILE", requires = "after", conflicts_with_all = ["file_before", "file_after"])]
     before: Vec<PathBuf>,
 
-    /// A run after, for several of them
+    /// Add a run to AFTER; may be repeated
     #[arg(long, value_name = "FILE", requires = "before", conflicts_with_all = ["file_before", "file_after"])]
     after: Vec<PathBuf>,
 
-    /// Scale BEFORE to the total of AFTER
+    /// Scale BEFORE to the total weight of AFTER
     ///
-    /// That compares shares, for runs of different length. What rounding takes from one stack is carried to the next, so both sides have the same total to the unit.
+    /// This compares shares, for runs of different length. Rounding errors are carried from stack to stack, so that both
+    /// totals are exactly equal.
     #[arg(short, long)]
     normalize: bool,
 
-    /// Scale BEFORE by a factor
-    #[arg(long, hide_short_help = true, value_name = "FACTOR", conflicts_with = "normalize", value_parser = cli::positive,
-          allow_hyphen_values = true)]
+    /// Multiply the weights of BEFORE by FACTOR
+    #[arg(long, hide_short_help = true, value_name = "FACTOR", conflicts_with = "normalize")]
+    #[arg(value_parser = cli::parse_positive_weight, allow_hyphen_values = true)]
     scale: Option<Weight>,
+}
 
-    /// Make every 0x address in a frame `0x...`
+/// How to match stacks whose names differ.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Names")]
+struct NameArgs {
+    /// Write `0x...` for every 0x address in frames
     #[arg(short, long)]
     strip_hex: bool,
 
-    /// Replace what matches in frames, so that they meet
+    /// Replace matches of REGEX in frames
     ///
-    /// May be repeated. The last = that no backslash escapes divides; $1 in TEXT is the first group of REGEX.
+    /// Stacks that are then equal are compared with each other. The option may be repeated. In TEXT, `$1` is the first group of REGEX. The last `=`
+    /// separates REGEX and TEXT; write other equals signs as `\=`.
     #[arg(long, value_name = "REGEX=TEXT")]
     strip: Vec<Rename>,
+}
 
-    /// Flatten smaller differences (0.5% is of AFTER)
+/// Which differences count.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Differences")]
+struct SignificanceArgs {
+    /// Ignore differences below this, like 250 or 0.5%
     ///
-    /// BEFORE becomes AFTER there.
+    /// The weight before is set to the weight after for these stacks. A percentage is of the total after.
     #[arg(long, value_name = "WEIGHT|%", allow_hyphen_values = true)]
     min_change: Option<Threshold>,
 
-    /// Flatten differences that noise explains
+    /// Ignore differences that may be noise
     ///
-    /// BEFORE becomes AFTER there. Of the differences that remain, at most one of twenty is expected to be noise. Samples
-    /// are counts, whose noise is known. A program also varies from run to run. With one run a side that cannot be seen, so
-    /// a run counts as at most 1000 samples, however many it has: a stack that grew from 5 to 10 % of the time is found,
-    /// one that grew from 5 to 6 % needs several runs a side (--before, --after; three are a good start), which show how
-    /// much each stack varies. What was lost, `[lost]`, is never judged.
+    /// The weight before is set to the weight after for these stacks. Of the differences that remain, at most one in twenty
+    /// is expected to be noise.
+    ///
+    /// Numbers of samples vary by chance, which is known. Programs also vary from run to run, which a single run does not
+    /// show. Therefore, with one run per side, a run counts as at most 1000 samples, however many it has: growth from 5 % to
+    /// 10 % of the time is found, growth from 5 % to 6 % is not. To find smaller changes, use several runs per side
+    /// (--before, --after). They show how much each stack varies; three are a good start.
+    ///
+    /// Weights that are durations, such as time off the CPU, need several runs. A difference of `[lost]` always counts as
+    /// noise.
     #[arg(long)]
     significant: bool,
 
-    /// What one sample weighs [default: the weights' common divisor]
+    /// Set the weight of one sample [default: common divisor of the weights]
     ///
-    /// The common divisor of counts that happen to be round is too large, and hides differences; -v says what it is.
-    #[arg(long, hide_short_help = true, value_name = "WEIGHT", requires = "significant", value_parser = cli::positive)]
+    /// If all counts happen to be multiples of a number, the common divisor is too large, and differences are missed. -v
+    /// prints the weight in use.
+    #[arg(long, hide_short_help = true, value_name = "WEIGHT", requires = "significant")]
+    #[arg(value_parser = cli::parse_positive_weight)]
     per_sample: Option<Weight>,
 
     /// Exit with status 1 if any stack differs
     #[arg(long, hide_short_help = true)]
     exit_code: bool,
+}
 
-    /// Fail at the first malformed line
+/// Options that other programs get with their input files.
+#[derive(clap::Args)]
+#[command(next_help_heading = "General options")]
+struct GeneralArgs {
+    /// Exit with an error at the first malformed line instead of skipping it
     #[arg(long, hide_short_help = true, display_order = 800)]
     strict: bool,
 }
 
 impl Args {
     fn options(&self) -> Options {
+        let Self { runs, names, significance, .. } = self;
         Options {
-            scaling: match self.scale {
+            scaling: match runs.scale {
                 Some(factor) => Scaling::Factor(factor),
-                None if self.normalize => Scaling::Totals,
+                None if runs.normalize => Scaling::Totals,
                 None => Scaling::Runs,
             },
-            strip_hex: self.strip_hex,
-            renames: self.strip.clone(),
-            min_change: self.min_change,
-            significant: self.significant,
-            per_sample: self.per_sample,
+            strip_hex: names.strip_hex,
+            renames: names.strip.clone(),
+            min_change: significance.min_change,
+            significant: significance.significant,
+            per_sample: significance.per_sample,
         }
     }
 
-    /// All runs before and, from there on, all after.
-    fn runs(&self) -> (Vec<PathBuf>, usize) {
-        let before = self.file_before.iter().chain(&self.before);
-        let runs: Vec<PathBuf> = before.clone().chain(&self.file_after).chain(&self.after).cloned().collect();
-        (runs, before.count())
+    /// Returns the files of all runs, those before first, and the number of runs before.
+    fn files(&self) -> (Vec<PathBuf>, usize) {
+        let before = self.file_before.iter().chain(&self.runs.before);
+        let all = before.clone().chain(&self.file_after).chain(&self.runs.after).cloned().collect();
+        (all, before.count())
     }
 }
 
 impl Tool for Args {
     const EXAMPLES: Entries = &[
-        ("fg-diff -n before.folded after.folded | fg-svg > diff.svg", "Draw what grew, in red, and shrank, in blue."),
-        ("fg-diff -n before.folded after.folded | fg-csv --top 10", "The functions that changed most."),
         (
-            "fg-diff --significant --before b1 --before b2 --before b3 --after a1 --after a2 --after a3",
-            "Only what the noise of three runs a side does not explain.",
+            "fg-diff -n before.folded after.folded | fg-svg > diff.svg",
+            "Draw what grew, in red, and what shrank, in blue:",
         ),
-        ("fg-collapse new.perf | fg-diff -n old.folded - > diff.folded", "Compare with what comes through a pipe."),
+        ("fg-diff -n before.folded after.folded | fg-csv --top 10", "List the functions that changed most:"),
+        (
+            "fg-diff -n --significant --before b1 --before b2 --after a1 --after a2",
+            "Show only differences that stand out from the variation between runs:",
+        ),
+        (
+            "fg-diff -n --min-change 0.5% --exit-code old.folded new.folded",
+            "Exit with status 1 if any stack changed by 0.5 % or more:",
+        ),
+        (
+            "fg-diff --strip 'v[0-9]+::=' --strip-hex v1.folded v2.folded",
+            "Compare versions whose names contain the version:",
+        ),
+        ("fg-collapse perf.data | fg-diff -n old.folded - > diff.folded", "Compare with a profile from a pipe:"),
     ];
 
     const EXIT_STATUS: Entries = &[
         ("0", "The comparison was written."),
-        ("1", "With --exit-code: the profiles differ."),
-        ("2", "Anything else."),
+        ("1", "With --exit-code: at least one stack differs."),
+        ("2", "Invalid command line, or an error: nothing was compared."),
     ];
 
     fn reads_stdin(&self) -> bool {
-        self.runs().0.iter().any(|file| file.as_os_str() == "-")
+        self.files().0.iter().any(|file| file.as_os_str() == "-")
     }
 
     fn failure(_: &Error) -> u8 {
@@ -140,8 +199,8 @@ impl Tool for Args {
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
-        session.diagnostics.set_strict(self.strict);
-        let (files, first_after) = self.runs();
+        session.diagnostics.set_strict(self.general.strict);
+        let (files, first_after) = self.files();
         let sources = Source::from_operands(&files)?;
         let options = self.options();
         let streamed = match &sources[..] {
@@ -158,39 +217,37 @@ impl Tool for Args {
                 comparison
             }
         };
-        if let (true, Some(side)) = (self.normalize, comparison.empty_side()) {
-            session
-                .diagnostics
-                .warn(&format!("{side} is empty: there is no total to scale to, the other side is as it was read"));
+        if let (true, Some(side)) = (self.runs.normalize, comparison.empty_side()) {
+            session.diagnostics.warn(&format!("--normalize has no effect: the total weight of {side} is 0"));
         }
         report(&comparison, &mut session.diagnostics);
-        Ok(u8::from(self.exit_code && comparison.different > 0))
+        Ok(u8::from(self.significance.exit_code && comparison.different > 0))
     }
 }
 
-/// Reads all runs. Half a comparison is none, so a run that cannot be read ends it.
+/// Reads all runs. A run that cannot be read is an error: there is nothing to compare then.
 fn read(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Vec<Profile>, Error> {
     let runs = folded::read_profiles(sources, diagnostics)?;
     if let Some((source, _)) = sources.iter().zip(&runs).find(|(_, run)| run.is_differential()) {
-        let what = "has two weights a line, so it is a comparison already; fg-diff takes profiles".to_owned();
+        let what = "is a differential profile (two weights per line); fg-diff compares plain profiles".to_owned();
         return Err(Error::Unreadable { name: source.name(), what });
     }
     Ok(runs)
 }
 
-/// What was compared, for those who asked.
+/// Reports totals and numbers of stacks with `-v`, and warns if significance is doubtful.
 fn report(comparison: &Comparison, diagnostics: &mut Diagnostics) {
     let Comparison { totals, factor, stacks, only_before, only_after, different, flattened, weight_kind, .. } =
         comparison;
     let scaled = if *factor == 1.0 { String::new() } else { format!(" (scaled by {factor:.6})") };
     let sample = weight_kind.and_then(WeightKind::sample);
-    let judged = sample.map_or_else(String::new, |sample| format!("; one sample weighs {sample}"));
+    let per_sample = sample.map_or_else(String::new, |sample| format!("; one sample weighs {sample}"));
     let flattened = if *flattened == 0 { String::new() } else { format!(", {flattened} differences flattened") };
-    if let Some(doubt) = weight_kind.and_then(|weight_kind| weight_kind.caveat(Runs::default())) {
-        diagnostics.warn(doubt);
+    if let Some(caveat) = weight_kind.and_then(|kind| kind.caveat(Runs::default())) {
+        diagnostics.warn(caveat);
     }
     diagnostics.note(&format!(
-        "before {}{scaled}, after {}; {}: {} only before, {} only after, {different} different{flattened}{judged}",
+        "before {}{scaled}, after {}; {}: {} only before, {} only after, {different} different{flattened}{per_sample}",
         totals.before,
         totals.after,
         plural(*stacks, "stack"),

@@ -1,4 +1,4 @@
-//! `fg-filter`: folded stacks in, those that match out.
+//! `fg-filter`: folded stacks in, selected and reshaped stacks out.
 
 use std::process::ExitCode;
 
@@ -8,124 +8,172 @@ use fgkit::filter::{Filter, Filtered, FrameMatcher, Names, Recursion, Rename, Re
 use fgkit::profile::Weights;
 use fgkit::{Error, folded};
 
-/// Select and reshape stacks
+/// Keep, drop and reshape stacks
 ///
-/// Reads folded stacks, plain or differential, and writes what becomes of them, merged and sorted. Patterns are regular
-/// expressions, searched for anywhere in a frame's name; suffixes like `_[k]` belong to the name.
+/// Reads folded stacks, plain or differential, and writes the resulting stacks, merged and sorted. A REGEX matches anywhere
+/// in the name of a frame; suffixes such as `_[k]` are part of the name.
 ///
-/// The options are applied in the order in which they stand here, whatever their order on the command line: names first,
-/// then which stacks are kept, then which of their frames, then the weights of what became of them. What is kept and
-/// what is dropped add up to the whole; -v says both. Of an option that stands there twice the last counts: `--focus 'a|b'`
-/// keeps stacks with either.
+/// Options apply in the order in which they are listed here, whatever their order on the command line: first names change,
+/// then stacks are selected, then frames, then weights. If an option is given twice, the last one wins, so use
+/// `--focus 'a|b'` to keep stacks with either. The weights of kept and dropped stacks add up to the total; -v prints them.
 #[derive(clap::Parser)]
 #[command(name = "fg-filter")]
 struct Args {
-    /// Take off the suffixes _[k], _[j], _[i] and _[w]
+    #[command(flatten)]
+    names: NameArgs,
+    #[command(flatten)]
+    stacks: StackArgs,
+    #[command(flatten)]
+    frames: FrameArgs,
+    #[command(flatten)]
+    weights: WeightArgs,
+}
+
+/// How names change.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Names")]
+struct NameArgs {
+    /// Remove the suffixes `_[k]`, `_[j]`, `_[i]` and `_[w]`
     #[arg(long, hide_short_help = true)]
     strip_suffix: bool,
 
-    /// Shorten names: 1, 2 [default] or 3
+    /// Shorten names; LEVEL is 1, 2 or 3 [if omitted: 2]
     ///
-    /// 1 leaves out what compilers append (Rust's hashes, .cold, .isra.0, symbol versions, a lambda's number), 2 also generic, template and
-    /// call arguments, 3 of every path of names all but the last two.
-    #[arg(long, value_name = "LEVEL", default_value = "0", default_missing_value = "2", num_args = 0..=1, hide_default_value = true,
-          require_equals = true, value_parser = clap::value_parser!(u8).range(0..=3))]
+    /// Level 1 removes what compilers append: Rust's hashes, `.cold`, `.isra.0`, symbol versions and the numbers of
+    /// lambdas. Level 2 also removes generic, template and call arguments. Level 3 also reduces a path to its last two
+    /// parts: `a::b::c::d` becomes `c::d`.
+    #[arg(long, value_name = "LEVEL", default_value = "0", default_missing_value = "2", num_args = 0..=1)]
+    #[arg(hide_default_value = true, require_equals = true, value_parser = clap::value_parser!(u8).range(0..=3))]
     shorten: u8,
 
-    /// Replace what matches in names; may be repeated
+    /// Replace matches of REGEX in names; may be repeated
     ///
-    /// The last = that no backslash escapes divides; $1 in TEXT is the first group of REGEX.
+    /// In TEXT, `$1` is the first group of REGEX. The last `=` separates REGEX and TEXT; write other equals signs as `\=`.
     #[arg(long, value_name = "REGEX=TEXT")]
     rename: Vec<Rename>,
 
-    /// In the first frame, put * for a thread's number
+    /// Replace thread numbers in the first frame by `*`
     ///
-    /// So the threads of one name meet: worker-1 and worker-2 both are worker-*.
+    /// worker-1 and worker-2 both become worker-*, so that their equal stacks are merged.
     #[arg(long, hide_short_help = true)]
     merge_threads: bool,
+}
 
-    /// Keep only stacks whose first frame matches
+/// Which stacks are kept.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Stacks")]
+struct StackArgs {
+    /// Keep only stacks whose first frame matches REGEX
     #[arg(long, value_name = "REGEX")]
     comm: Option<FrameMatcher>,
 
-    /// Keep only stacks with a frame that matches
+    /// Keep only stacks with a frame that matches REGEX
     #[arg(long, value_name = "REGEX")]
     focus: Option<FrameMatcher>,
 
-    /// Drop stacks with a frame that matches
+    /// Drop stacks with a frame that matches REGEX
     ///
-    /// Also those in focus.
+    /// This applies to the stacks that --focus keeps, too.
     #[arg(long, value_name = "REGEX")]
     ignore: Option<FrameMatcher>,
+}
 
-    /// Take out frames without a name: [unknown]
+/// Which frames of a stack are kept.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Frames")]
+struct FrameArgs {
+    /// Remove `[unknown]` frames
     #[arg(long, hide_short_help = true)]
     drop_unknown: bool,
 
-    /// Take out the frames - and --, which divide stacks
+    /// Remove the delimiter frames `-` and `--`
+    ///
+    /// Some profilers write them between kernel and user frames, or between the stacks of a sleeper and its waker.
     #[arg(long, hide_short_help = true)]
     no_delimiters: bool,
 
-    /// Take out frames that match
+    /// Remove frames that match REGEX
     ///
-    /// Where that is the leaf, the frame beneath becomes the leaf.
+    /// If the leaf is removed, its caller becomes the leaf.
     #[arg(long, value_name = "REGEX")]
     hide: Option<FrameMatcher>,
 
-    /// Take out all other frames; drop stacks without a match
+    /// Remove frames that do not match REGEX
+    ///
+    /// Stacks without a match are dropped.
     #[arg(long, hide_short_help = true, value_name = "REGEX")]
     show: Option<FrameMatcher>,
 
-    /// Start at the first frame that matches
+    /// Start stacks at the first frame that matches REGEX
     ///
-    /// The match nearest to the root; stacks without one are dropped.
+    /// The first match is the one nearest to the root. Stacks without a match are dropped.
     #[arg(long, value_name = "REGEX")]
     show_from: Option<FrameMatcher>,
 
-    /// End at the match nearest to the leaf
+    /// End stacks at the last frame that matches REGEX
     ///
-    /// As in pprof, a name is judged without its arguments here.
+    /// The last match is the one nearest to the leaf. Stacks without a match are unchanged. As in pprof, this option
+    /// ignores the arguments in names.
     #[arg(long, hide_short_help = true, value_name = "REGEX")]
     prune_from: Option<FrameMatcher>,
 
-    /// Take out frames that recur: adjacent [default] or all
-    #[arg(long, value_name = "WHICH", num_args = 0..=1, default_missing_value = "adjacent", require_equals = true,
-          hide_possible_values = true, hide_short_help = true)]
+    /// Remove recursive frames; WHICH is `adjacent` or `all` [if omitted: adjacent]
+    ///
+    /// `adjacent` turns `a;a;b` into `a;b`, and `all` turns `a;b;a;c` into `a;b;c`.
+    #[arg(long, value_name = "WHICH", num_args = 0..=1, default_missing_value = "adjacent", require_equals = true)]
+    #[arg(hide_possible_values = true, hide_short_help = true)]
     collapse_recursion: Option<Recursion>,
+}
 
-    /// Drop stacks that weigh less, like 250 or 0.5% of all read
+/// Which weights are kept.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Weights")]
+struct WeightArgs {
+    /// Drop stacks below this weight, like 250 or 0.5%
+    ///
+    /// A percentage is of the total weight that was read.
     #[arg(long, hide_short_help = true, value_name = "WEIGHT|%", allow_hyphen_values = true)]
     min: Option<Threshold>,
 
-    /// Keep the heaviest N stacks
+    /// Keep only the N heaviest stacks
     #[arg(long, value_name = "N")]
     top: Option<usize>,
 }
 
 impl Args {
     fn filter(&self) -> Filter {
+        let Self { names, stacks, frames, weights } = self;
         Filter {
-            names: Names::new(self.strip_suffix, self.shorten, self.rename.clone(), self.merge_threads),
-            select: Select { comm: self.comm.clone(), focus: self.focus.clone(), ignore: self.ignore.clone() },
+            names: Names::new(names.strip_suffix, names.shorten, names.rename.clone(), names.merge_threads),
+            select: Select { comm: stacks.comm.clone(), focus: stacks.focus.clone(), ignore: stacks.ignore.clone() },
             reshape: Reshape {
-                drop_unknown: self.drop_unknown,
-                no_delimiters: self.no_delimiters,
-                hide: self.hide.clone(),
-                show: self.show.clone(),
-                show_from: self.show_from.clone(),
-                prune_from: self.prune_from.clone().map(FrameMatcher::without_arguments),
-                recursion: self.collapse_recursion,
+                drop_unknown: frames.drop_unknown,
+                no_delimiters: frames.no_delimiters,
+                hide: frames.hide.clone(),
+                show: frames.show.clone(),
+                show_from: frames.show_from.clone(),
+                prune_from: frames.prune_from.clone().map(FrameMatcher::without_arguments),
+                recursion: frames.collapse_recursion,
             },
-            min: self.min,
-            top: self.top,
+            min: weights.min,
+            top: weights.top,
         }
     }
 }
 
 impl Tool for Args {
     const EXAMPLES: Entries = &[
-        ("fg-collapse perf.txt | fg-filter --focus parse | fg-svg > parse.svg", "Draw only what happens in parsing."),
-        ("fg-filter --focus '^parse_' --ignore malloc app.folded", "Parsing without the memory that it takes."),
+        ("fg-collapse perf.data | fg-filter --focus parse | fg-svg > parse.svg", "Draw only what happens in parsing:"),
+        ("fg-filter --focus '^parse_' --ignore malloc app.folded", "Keep parsing, but leave out memory allocation:"),
+        (
+            "fg-filter --shorten --merge-threads app.folded | fg-svg > short.svg",
+            "Shorten C++ and Rust names, and merge the threads of a pool:",
+        ),
+        (
+            "fg-filter --show-from '^handle_request$' --hide '^tokio::' app.folded",
+            "Start at a function, and leave out the frames of a library:",
+        ),
+        ("fg-filter --min 0.5% app.folded | fg-svg > large.svg", "Leave out small stacks:"),
     ];
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
@@ -137,13 +185,13 @@ impl Tool for Args {
     }
 }
 
-/// Says what matched nothing, and with `-v` what was kept and dropped.
+/// Warns about patterns that match nothing, and with `-v` reports the kept and the dropped weight.
 fn report(filter: &Filter, filtered: &Filtered, diagnostics: &mut Diagnostics) -> Result<(), Error> {
     let mut total = filtered.profile.total();
     total.add(filtered.dropped)?;
     for (verb, matcher) in filter.matchers() {
         if !matcher.has_matched() && total != Weights::default() {
-            diagnostics.warn(&format!("--{verb} {}: matches no frame", matcher.pattern()));
+            diagnostics.warn(&format!("--{verb} {}: no frame matches", matcher.pattern()));
         }
     }
     let shown = |weights: Weights| match filtered.profile.is_differential() {

@@ -1,39 +1,59 @@
-//! `fg-heatmap`: samples with their times in, a map of the seconds out: `perf script | fg-heatmap > map.html`.
+//! `fg-heatmap`: timed samples in, a heat map of seconds out: `perf script | fg-heatmap > map.html`.
 
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Choosing, Entries, Session, Tool};
+use fgkit::cli::{self, Entries, SampleArgs, Session, Tool};
 use fgkit::collapse;
 use fgkit::profile::SampleWeight;
 use fgkit::svg::colour::{Palette, Scheme};
 use fgkit::svg::{self, MinWidth};
 use fgkit::{Error, heatmap};
 
-/// Draw when samples were taken, and the flame graph of any part of the time
+/// Draw a heat map of samples over time, with a flame graph of any time range
 ///
-/// One self-contained HTML page: a column a second, in it the time within the second from the bottom to the top, the
-/// darker the more samples. Drag over a part of it, and the flame graph of just these samples stands beneath; with Shift,
-/// a second part, and the graph shows the difference. The address in the browser keeps the selection, and the page
-/// names the command of fg-collapse that makes the same cut.
+/// Reads profiler output whose samples have times, such as perf.data and perf script text, and writes a self-contained HTML
+/// page. The map has one column per second. Within a column, time runs from bottom to top; darker cells have more samples.
+///
+/// Drag over the map to see the flame graph of the selected samples. Drag over another range with Shift held to see the
+/// difference between the two. The page's address keeps the selection, and the page shows the fg-collapse command that
+/// selects the same samples.
 #[derive(clap::Parser)]
 #[command(name = "fg-heatmap")]
 struct Args {
-    /// The heading
+    #[command(flatten)]
+    drawing: DrawingArgs,
+    #[command(flatten)]
+    samples: SampleArgs,
+    #[command(flatten)]
+    input: ReadArgs,
+}
+
+/// How the page looks.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Drawing")]
+struct DrawingArgs {
+    /// Set the title
     #[arg(long, value_name = "TEXT", default_value = "Heatmap")]
     title: String,
-    /// Into how many rows a second is divided
-    #[arg(long, value_name = "NUMBER", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=250))]
+    /// Divide each second into N rows
+    #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=250))]
     rows: u32,
-    /// What a sample weighs: samples or, where one is printed, period
-    #[arg(long, value_name = "WHAT", default_value = "samples", hide_possible_values = true)]
-    weight: SampleWeight,
-    #[command(flatten)]
-    choosing: Choosing,
-    /// The flame graph's palette: hot, java, rust, … as in fg-svg
+    /// Set the palette of the flame graph: see --colors in fg-svg(1)
     #[arg(long, value_name = "PALETTE", default_value = "hot", hide_possible_values = true, hide_short_help = true)]
     colors: Palette,
-    /// Parse in N threads [default: one a core]
+}
+
+/// How to read the input.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Input")]
+struct ReadArgs {
+    /// Weigh each sample by its `period`, or as 1 with `samples`
+    ///
+    /// A sample without a period counts as 1.
+    #[arg(long, value_name = "BY", default_value = "samples", hide_possible_values = true)]
+    weight: SampleWeight,
+    /// Parse with N threads [default: one per CPU]
     #[arg(short, long, value_name = "N", hide_short_help = true)]
     nthreads: Option<NonZeroUsize>,
 }
@@ -44,29 +64,41 @@ impl Args {
             title: Some("All samples".to_owned()),
             // The same as in the viewer.
             min_width: MinWidth::Pixels(0.5),
-            scheme: Scheme { palette: self.colors, ..Scheme::default() },
-            count_name: match self.weight {
+            scheme: Scheme { palette: self.drawing.colors, ..Scheme::default() },
+            count_name: match self.input.weight {
                 SampleWeight::Samples => "samples",
                 SampleWeight::Period | SampleWeight::Microseconds => "of the period",
             }
             .to_owned(),
             ..svg::Options::default()
         };
-        heatmap::Options { title: self.title.clone(), rows: self.rows, graph, input }
+        heatmap::Options { title: self.drawing.title.clone(), rows: self.drawing.rows, graph, input }
     }
 }
 
 impl Tool for Args {
     const EXAMPLES: Entries = &[
-        ("perf script | fg-heatmap > map.html", "When what perf recorded took place."),
-        ("fg-record --script -d 60 -p PID | fg-heatmap > map.html", "A minute of a running process."),
+        ("perf script | fg-heatmap > map.html", "Show when perf record took its samples:"),
+        (
+            "fg-record --script -d 60 -p PID | fg-heatmap > map.html",
+            "Record a running process for a minute, and show it:",
+        ),
+        ("fg-heatmap --rows 100 --title Startup perf.data > map.html", "Divide each second into hundredths:"),
+        (
+            "fg-heatmap --time +0,+30 --no-idle perf.data > map.html",
+            "Show the first 30 seconds, without the idle thread:",
+        ),
+        ("fg-heatmap --weight period perf.data > map.html", "Weigh samples by their period:"),
     ];
 
-    const SEE_ALSO: &'static [&'static str] = &["perf-script(1)"];
+    const ENVIRONMENT: Entries = &[("PERF_BUILDID_DIR", "perf's cache of recorded files [default: ~/.debug].")];
+
+    const SEE_ALSO: &'static [&'static str] = &["perf-record(1)", "perf-script(1)"];
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         let Session { sources, output, diagnostics } = session;
-        let options = collapse::Options { weight: self.weight, threads: self.nthreads, ..self.choosing.options() };
+        let options =
+            collapse::Options { weight: self.input.weight, threads: self.input.nthreads, ..self.samples.options() };
         let timeline = collapse::collapse_in_time(sources, &options, diagnostics)?;
         if timeline.samples.is_empty() && diagnostics.has_failed() {
             return Err(Error::AlreadyReported);

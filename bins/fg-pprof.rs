@@ -6,68 +6,70 @@ use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::pprof::{self, Metadata, Unit};
 use fgkit::{Error, folded};
 
-/// Write folded stacks as a pprof profile, gzipped protobuf
+/// Convert folded stacks to a pprof profile
 ///
-/// For `go tool pprof` and whatever else reads its format; fg-collapse reads it back to the same folded text. Frames are
-/// functions, under their whole names. Weights that are no whole numbers are written in a smaller unit: milliseconds for
-/// seconds, and `count/100` where there is no better name.
+/// Writes gzipped protobuf for `go tool pprof` and other programs that read its format. fg-collapse(1) converts the profile
+/// back to the same folded text. Each frame becomes a function with its full name. Weights that are not integers are written
+/// in a smaller unit: milliseconds instead of seconds, for example, or `count/100` if the unit has no smaller one.
 ///
-/// A differential profile, as fg-diff writes it, becomes one as `pprof -diff_base` makes it: what was before counts
-/// negative, and shares are of the total before. The same input always gives the same bytes, unless --time tells another
-/// time.
+/// A differential profile from fg-diff(1) becomes one as `pprof -diff_base` makes it: the weights before are negative, and
+/// percentages are of the total before. The same input always gives the same bytes, unless --time differs.
 #[derive(clap::Parser)]
 #[command(name = "fg-pprof")]
 struct Args {
-    /// What was counted
-    #[arg(long = "type", value_name = "NAME", default_value = "samples", value_parser = named)]
+    /// Name what was counted
+    #[arg(long = "type", value_name = "NAME", default_value = "samples", value_parser = parse_name)]
     sample_type: String,
 
-    /// What a weight of 1 means: count, nanoseconds, microseconds, bytes, …
-    #[arg(long, value_name = "UNIT", default_value = "count", value_parser = named)]
+    /// Set the unit of weights, like count, nanoseconds or bytes
+    #[arg(long, value_name = "UNIT", default_value = "count", value_parser = parse_name)]
     unit: String,
 
-    /// When it was recorded, in seconds since 1970, as `date +%s` says it [default: not said]
-    #[arg(long, value_name = "SECONDS", value_parser = time)]
+    /// Set the recording time in seconds since 1970, like `date +%s` [default: none]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_time)]
     time: Option<u64>,
 
-    /// Add a comment, which `pprof -comments` shows; may be repeated
+    /// Add a comment, for `pprof -comments`; may be repeated
     #[arg(long, value_name = "TEXT")]
     comment: Vec<String>,
 }
 
-fn named(text: &str) -> Result<String, &'static str> {
-    let named = !text.trim().is_empty();
-    named.then(|| text.to_owned()).ok_or("expected a name")
+fn parse_name(text: &str) -> Result<String, &'static str> {
+    let is_blank = text.trim().is_empty();
+    if is_blank { Err("expected a name") } else { Ok(text.to_owned()) }
 }
 
-/// Nanoseconds.
-fn time(text: &str) -> Result<u64, &'static str> {
-    let seconds = text.parse::<u64>().ok().and_then(|seconds| seconds.checked_mul(1_000_000_000));
-    seconds.filter(|time| i64::try_from(*time).is_ok()).ok_or("expected seconds since 1970, like 1700000000")
+/// Parses seconds, and returns nanoseconds.
+fn parse_time(text: &str) -> Result<u64, &'static str> {
+    let time = text.parse::<u64>().ok().and_then(|seconds| seconds.checked_mul(1_000_000_000));
+    time.filter(|time| i64::try_from(*time).is_ok()).ok_or("expected seconds since 1970, like 1700000000")
 }
 
 impl Tool for Args {
     const EXAMPLES: Entries = &[
-        ("fg-collapse perf.txt | fg-pprof -o profile.pb.gz", "For `go tool pprof -http=: profile.pb.gz`."),
         (
-            "fg-record --off-cpu -p PID | fg-pprof --type delay --unit microseconds -o delay.pb.gz",
-            "Say what was counted and in which unit.",
+            "fg-collapse perf.data | fg-pprof -o profile.pb.gz",
+            "Convert a profile for `go tool pprof -http=: profile.pb.gz`:",
+        ),
+        (
+            "fg-record --off-cpu -p PID | fg-pprof --type delay --unit microseconds -o d.pb.gz",
+            "Name what was counted and its unit:",
         ),
         (
             "fg-diff -n before.folded after.folded | fg-pprof -o diff.pb.gz",
-            "A comparison, as `pprof -diff_base` shows it.",
+            "Convert a comparison, as `pprof -diff_base` shows it:",
         ),
     ];
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         if session.output.is_terminal() {
-            let what = "compressed data is not written to a terminal; name a file with -o, or pipe it";
+            let what = "cannot write compressed data to a terminal; name a file with -o, or pipe it";
             return Err(Error::Usage(what.to_owned()));
         }
         let profile = folded::read_profile(&session.sources, &mut session.diagnostics)?;
         let unit = Unit::for_profile(&self.unit, &profile)?;
         if unit.name != self.unit {
-            session.diagnostics.note(&format!("weights are no whole numbers of {}: in {}", self.unit, unit.name));
+            session.diagnostics.note(&format!("weights are not integers in {}; using {}", self.unit, unit.name));
         }
         let time = self.time.unwrap_or(0);
         let metadata = Metadata { sample_type: &self.sample_type, unit: &unit, time, comments: &self.comment };

@@ -1,9 +1,9 @@
-//! `fg-svg`: folded stacks in, a flame graph out: `fg-record -- ./app | fg-collapse | fg-svg > flame.svg`.
+//! `fg-svg`: folded stacks in, a flame graph out: `fg-record -- ./app | fg-svg > flame.svg`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Entries, Session, Tool};
+use fgkit::cli::{self, Entries, Section, Session, Tool};
 use fgkit::output::Output;
 use fgkit::profile::Weight;
 use fgkit::svg::colour::{Colour, Palette, Scheme};
@@ -12,167 +12,228 @@ use fgkit::svg::palette_map::PaletteMap;
 use fgkit::svg::{self, Background, Delta, MinWidth, Options, StackOptions, StackOrder};
 use fgkit::{Error, folded};
 
-/// Draw folded stacks as a flame graph: one self-contained, interactive SVG
+/// Draw folded stacks as an interactive flame graph
 ///
-/// The picture works without script, as an image; in a browser, click a frame to zoom, press Ctrl-F to search. The file
-/// carries the whole profile: zooming in reveals frames that were too narrow to draw. Stacks with two weights, as
-/// fg-diff writes them, make a differential picture: as wide as after, red what grew, blue what shrank.
+/// Writes a self-contained SVG file. As an image, the graph is static. In a browser, click a frame to zoom, press Ctrl-F to
+/// search, and `?` to list all keys: see VIEWER in fg-svg(1). The file contains the whole profile, so that zooming in
+/// reveals frames that were too narrow to draw.
+///
+/// A differential profile from fg-diff(1) is drawn with the widths of the weights after: red frames grew, blue frames
+/// shrank.
 #[derive(clap::Parser)]
 #[command(name = "fg-svg", infer_long_args = true)]
 struct Args {
-    /// The heading [default: Flame Graph]
+    #[command(flatten)]
+    text: TextArgs,
+    #[command(flatten)]
+    size: SizeArgs,
+    #[command(flatten)]
+    colours: ColourArgs,
+    #[command(flatten)]
+    layout: LayoutArgs,
+    #[command(flatten)]
+    file: FileArgs,
+}
+
+/// The words in the picture.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Text")]
+struct TextArgs {
+    /// Set the title [default: Flame Graph]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
 
-    /// A line beneath the heading
+    /// Add a line below the title
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     subtitle: Option<String>,
 
-    /// The picture's width in pixels [default: the window's]
-    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(100..=1_000_000), allow_negative_numbers = true)]
-    width: Option<u32>,
-
-    /// A frame's height in pixels [default: 16, or what the font needs]
-    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(2..=1_000), allow_negative_numbers = true, hide_short_help = true)]
-    height: Option<u32>,
-
-    /// The narrowest frame drawn, pixels or % [default: 0.1]
-    #[arg(long, value_name = "PIXELS", default_value = "0.1", hide_default_value = true, allow_hyphen_values = true)]
-    minwidth: MinWidth,
-
-    /// The font, as CSS names it
-    #[arg(long, value_name = "FAMILY", default_value = "Verdana, DejaVu Sans, sans-serif", hide_short_help = true)]
-    fonttype: String,
-
-    /// The font's size in pixels
-    #[arg(long, value_name = "PIXELS", default_value = "12", value_parser = parse_positive, allow_negative_numbers = true, hide_short_help = true)]
-    fontsize: f64,
-
-    /// The average width of a character, by the font's size
-    #[arg(long, value_name = "SHARE", default_value = "0.59", value_parser = parse_positive, allow_negative_numbers = true, hide_short_help = true)]
-    fontwidth: f64,
-
-    /// What is counted
+    /// Name the unit of weights
     #[arg(long, value_name = "TEXT", default_value = "samples")]
     countname: String,
 
-    /// What a frame is
+    /// Name what a frame is
     #[arg(long, value_name = "TEXT", default_value = "Function:", hide_short_help = true)]
     nametype: String,
 
-    /// The palette: hot (default), io, java, rust, …
-    ///
-    /// Also --color. hot (the default), mem, io, red, green, blue, yellow, purple, aqua and orange are one range of
-    /// colours; java, js, perl, python and rust tell kinds of frames apart by their names; states tells functions, which are on
-    /// the CPU, from the time off it and the time runnable; wakeup and chain are for wakeup stacks.
-    #[arg(
-        short,
-        long,
-        alias = "color",
-        value_name = "PALETTE",
-        default_value = "hot",
-        hide_default_value = true,
-        hide_possible_values = true
-    )]
-    colors: Palette,
-
-    /// Names that begin alike look alike
-    #[arg(long, hide_short_help = true)]
-    hash: bool,
-
-    /// Turn stacks round: callers above what they call
-    #[arg(long)]
-    reverse: bool,
-
-    /// The root on top: an icicle graph
-    #[arg(short, long)]
-    inverted: bool,
-
-    /// In a differential picture, red what shrank
-    #[arg(long, hide_short_help = true)]
-    negate: bool,
-
-    /// Multiply the counts that are shown
-    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = parse_positive, allow_negative_numbers = true, hide_short_help = true)]
+    /// Multiply the weights that are shown by NUMBER
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = parse_positive, allow_negative_numbers = true)]
+    #[arg(hide_short_help = true)]
     factor: f64,
 
-    /// What the whole width stands for, if that is more than the total
+    /// Add an XML comment to the file
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
+    notes: Option<String>,
+}
+
+/// The size of the picture, its frames and its font.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Size and font")]
+struct SizeArgs {
+    /// Set the width in pixels [default: fit the window]
+    ///
+    /// Where no script runs, the default width is 1200.
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
+    #[arg(allow_negative_numbers = true)]
+    width: Option<u32>,
+
+    /// Set the height of frames in pixels [default: 16, or to fit the font]
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(2..=1_000))]
+    #[arg(allow_negative_numbers = true, hide_short_help = true)]
+    height: Option<u32>,
+
+    /// Omit frames narrower than WIDTH [default: 0.1]
+    ///
+    /// WIDTH is in pixels, or in percent of the full width, like 0.5%.
+    #[arg(long, value_name = "WIDTH", default_value = "0.1", hide_default_value = true, allow_hyphen_values = true)]
+    minwidth: MinWidth,
+
+    /// Make the full width stand for WEIGHT instead of the total
+    ///
+    /// A WEIGHT that is less than the total is ignored.
     #[arg(long, value_name = "WEIGHT", value_parser = parse_weight, allow_negative_numbers = true, hide_short_help = true)]
     total: Option<Weight>,
 
-    /// A comment in the file
-    #[arg(long, value_name = "TEXT", hide_short_help = true)]
-    notes: Option<String>,
+    /// Set the font family, as in CSS
+    #[arg(long, value_name = "FAMILY", default_value = "Verdana, DejaVu Sans, sans-serif", hide_short_help = true)]
+    fonttype: String,
 
-    /// In a differential picture, colour by the stacks through a frame (total) or by those that end in it (self)
-    #[arg(long, value_name = "KIND", default_value = "total", hide_possible_values = true, hide_short_help = true)]
-    delta: Delta,
+    /// Set the font size in pixels
+    #[arg(long, value_name = "PIXELS", default_value = "12", value_parser = parse_positive, allow_negative_numbers = true)]
+    #[arg(hide_short_help = true)]
+    fontsize: f64,
 
-    /// Of a differential profile, draw what vanished: the stacks that weigh nothing after
+    /// Set the average width of a character, relative to the font size
+    #[arg(long, value_name = "RATIO", default_value = "0.59", value_parser = parse_positive, allow_negative_numbers = true)]
+    #[arg(hide_short_help = true)]
+    fontwidth: f64,
+
+    /// Keep the beginning of names that do not fit, not the end
     #[arg(long, hide_short_help = true)]
-    elided: bool,
+    truncate_text_right: bool,
+}
 
-    /// Only stacks with this frame, and only what stands on it (may be given several times)
-    #[arg(long, value_name = "FRAME", hide_short_help = true)]
-    base: Vec<String>,
+/// The colours of frames and of what is around them.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Colours")]
+struct ColourArgs {
+    /// Set the palette, like java or rust [default: hot]
+    ///
+    /// `hot`, `mem`, `io`, `red`, `green`, `blue`, `yellow`, `purple`, `aqua` and `orange` are ranges of colours, from which a
+    /// frame's name selects one.
+    ///
+    /// `java`, `js`, `perl`, `python` and `rust` distinguish kinds of frames by their names, such as the program's own code,
+    /// libraries and the kernel.
+    ///
+    /// `states` distinguishes functions, blocked time and runnable time. `wakeup` and `chain` are for the stacks of wakers.
+    #[arg(short, long, alias = "color", value_name = "PALETTE", default_value = "hot")]
+    #[arg(hide_default_value = true, hide_possible_values = true)]
+    colors: Palette,
 
-    /// From left to right in the order of the input, which is that of time (fg-collapse --in-order)
-    #[arg(long, conflicts_with_all = ["reverse", "base", "elided"], hide_short_help = true)]
-    flamechart: bool,
+    /// Give names that begin alike similar colours
+    #[arg(long, hide_short_help = true)]
+    hash: bool,
 
-    /// The input is in the order of fg-collapse: draw it in one pass and little memory, from a pipe, too
-    #[arg(long, alias = "no-sort", conflicts_with_all = ["reverse", "base", "elided", "flamechart"], hide_short_help = true)]
-    sorted: bool,
-
-    /// A still picture: no script, and of the profile only what is drawn
-    #[arg(long, alias = "no-javascript", hide_short_help = true)]
-    plain: bool,
-
-    /// Other colours than usual, the same each time: those of --seed 1
+    /// Use other colours, the same as with --seed 1
     #[arg(long, hide_short_help = true)]
     random: bool,
 
-    /// Other colours than usual, for each number its own
+    /// Use other colours, different for each NUMBER
     #[arg(long, value_name = "NUMBER", hide_short_help = true)]
     seed: Option<u64>,
 
-    /// Titles, links and attributes for frames: lines of NAME and, after tabs, key=value
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    nameattr: Option<PathBuf>,
-
-    /// Take colours from ./palette.map, and keep those of new names there
+    /// Take colours from ./palette.map, and add those of new names to it
     #[arg(long, hide_short_help = true)]
     cp: bool,
 
-    /// Colour by the share of the whole, white to red
+    /// Colour frames by their share of the total, from white to red
     #[arg(long, conflicts_with = "colors", hide_short_help = true)]
     colordiffusion: bool,
 
-    /// The background: yellow, blue, green, grey or #rrggbb
+    /// Colour a differential graph by `total` or `self` weights
+    ///
+    /// `total` compares all stacks through a frame, `self` only the stacks that end in it.
+    #[arg(long, value_name = "KIND", default_value = "total", hide_possible_values = true, hide_short_help = true)]
+    delta: Delta,
+
+    /// Swap red and blue in a differential graph
+    #[arg(long, hide_short_help = true)]
+    negate: bool,
+
+    /// Set the background: yellow, blue, green, grey or #rrggbb
     #[arg(long, value_name = "COLOUR", hide_short_help = true)]
     bgcolors: Option<Background>,
 
-    /// The colour of what is found
+    /// Set the colour of search matches
     #[arg(long, value_name = "COLOUR", hide_short_help = true)]
     search_color: Option<Colour>,
 
-    /// The colour of the words around the frames
+    /// Set the colour of the text around the graph
     #[arg(long, value_name = "COLOUR", hide_short_help = true)]
     uicolor: Option<Colour>,
 
-    /// The colour of the frames' outlines
+    /// Set the colour of frame outlines
     #[arg(long, value_name = "COLOUR", hide_short_help = true)]
     stroke_color: Option<Colour>,
+}
 
-    /// Labels that do not fit keep their beginning
+/// Which stacks are drawn, and where.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Layout")]
+struct LayoutArgs {
+    /// Reverse stacks: draw callers above their callees
+    #[arg(long)]
+    reverse: bool,
+
+    /// Draw an icicle graph, with the root at the top
+    #[arg(short, long)]
+    inverted: bool,
+
+    /// Draw stacks from FRAME on, and no others; may be repeated
+    ///
+    /// With several, a stack starts at the first of them that it contains.
+    #[arg(long, value_name = "FRAME", hide_short_help = true)]
+    base: Vec<String>,
+
+    /// Draw the stacks of a differential profile that have vanished
+    ///
+    /// They weigh 0 after, and are as wide as before.
     #[arg(long, hide_short_help = true)]
-    truncate_text_right: bool,
+    elided: bool,
 
-    /// Accepted: the output is always so
+    /// Draw a flame chart: stacks in input order from left to right
+    ///
+    /// For the output of `fg-collapse --in-order`, whose order is that of time.
+    #[arg(long, conflicts_with_all = ["reverse", "base", "elided"], hide_short_help = true)]
+    flamechart: bool,
+
+    /// Draw sorted input in one pass and with little memory
+    ///
+    /// The input must have the order that fg-collapse(1) writes. Works for pipes, too.
+    #[arg(long, alias = "no-sort", conflicts_with_all = ["reverse", "base", "elided", "flamechart"], hide_short_help = true)]
+    sorted: bool,
+}
+
+/// What the file contains besides the picture.
+#[derive(clap::Args)]
+#[command(next_help_heading = "File contents")]
+struct FileArgs {
+    /// Draw a static picture, without script
+    ///
+    /// The file then contains only the frames that are drawn, not the whole profile.
+    #[arg(long, alias = "no-javascript", hide_short_help = true)]
+    plain: bool,
+
+    /// Read titles, links and attributes of frames from FILE
+    ///
+    /// For the format, see NAME ATTRIBUTES in fg-svg(1).
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    nameattr: Option<PathBuf>,
+
+    /// Accepted for compatibility with inferno: the output is always deterministic.
     #[arg(long, hide = true, alias = "pretty-xml")]
     deterministic: bool,
 
-    /// Accepted: the output is always UTF-8
+    /// Accepted for compatibility with flamegraph.pl: the output is always UTF-8.
     #[arg(long, value_name = "NAME", hide = true)]
     encoding: Option<String>,
 }
@@ -183,13 +244,13 @@ fn parse_positive(text: &str) -> Result<f64, String> {
 }
 
 fn parse_weight(text: &str) -> Result<Weight, String> {
-    Weight::parse(text.as_bytes()).ok_or_else(|| "expected digits, or digits.digits".to_owned())
+    Weight::parse(text.as_bytes()).ok_or_else(|| "expected a number that is not negative, like 250 or 0.5".to_owned())
 }
 
-/// The file in which `--cp` saves colours.
+/// The file in which `--cp` keeps colours.
 const PALETTE_MAP: &str = "palette.map";
 
-impl Args {
+impl LayoutArgs {
     fn stack_options(&self) -> StackOptions {
         let order = match (self.flamechart, self.sorted) {
             (true, _) => StackOrder::Time,
@@ -198,119 +259,145 @@ impl Args {
         };
         StackOptions { order, reverse: self.reverse, bases: self.base.clone() }
     }
+}
 
+impl Args {
     fn options(&self, palette_map: PaletteMap, name_attributes: NameAttributes) -> Options {
-        let chart_title = self.flamechart.then(|| "Flame Chart".to_owned());
+        let Self { text, size, colours, layout, file } = self;
+        let default_title = layout.flamechart.then(|| "Flame Chart".to_owned());
         Options {
-            title: self.title.clone().or(chart_title),
-            subtitle: self.subtitle.clone(),
-            width: self.width,
+            title: text.title.clone().or(default_title),
+            subtitle: text.subtitle.clone(),
+            width: size.width,
             // A third more than the text needs.
-            frame_height: self.height.unwrap_or((self.fontsize * 4.0 / 3.0).ceil().clamp(16.0, 1000.0) as u32),
-            min_width: self.minwidth,
-            font_family: self.fonttype.clone(),
-            font_size: self.fontsize,
-            font_width: self.fontwidth,
-            count_name: self.countname.clone(),
-            name_type: self.nametype.clone(),
+            frame_height: size.height.unwrap_or((size.fontsize * 4.0 / 3.0).ceil().clamp(16.0, 1000.0) as u32),
+            min_width: size.minwidth,
+            font_family: size.fonttype.clone(),
+            font_size: size.fontsize,
+            font_width: size.fontwidth,
+            count_name: text.countname.clone(),
+            name_type: text.nametype.clone(),
             scheme: Scheme {
-                palette: self.colors,
-                by_prefix: self.hash,
-                seed: self.seed.unwrap_or(self.random.into()),
+                palette: colours.colors,
+                by_prefix: colours.hash,
+                seed: colours.seed.unwrap_or(colours.random.into()),
                 palette_map,
             },
-            inverted: self.inverted,
-            negate: self.negate,
-            vanished: self.elided,
-            factor: self.factor,
-            total: self.total.unwrap_or_default(),
+            inverted: layout.inverted,
+            negate: colours.negate,
+            vanished: layout.elided,
+            factor: text.factor,
+            total: size.total.unwrap_or_default(),
             name_attributes,
-            notes: self.notes.clone(),
-            plain: self.plain,
-            delta: self.delta,
-            diffusion: self.colordiffusion,
-            truncate_right: self.truncate_text_right,
-            background: self.bgcolors,
-            search_color: self.search_color,
-            ui_color: self.uicolor,
-            stroke_color: self.stroke_color,
+            notes: text.notes.clone(),
+            plain: file.plain,
+            delta: colours.delta,
+            diffusion: colours.colordiffusion,
+            truncate_right: size.truncate_text_right,
+            background: colours.bgcolors,
+            search_color: colours.search_color,
+            ui_color: colours.uicolor,
+            stroke_color: colours.stroke_color,
         }
     }
 }
 
-/// What the reader of a picture can do.
+/// The man page's section about the viewer.
 const VIEWER: Entries = &[
-    ("Enter, click", "Zoom to a frame. What was too narrow to draw is drawn where it gets wide enough."),
-    ("Escape", "Go back: close the search, undo the zoom, then whatever else was changed."),
-    ("Arrows, Tab", "Choose a frame: what it calls, its caller, its neighbours."),
-    ("/, Ctrl-F, F3", "Search by a regular expression, ignoring case; all frames count, drawn or not."),
+    ("Click, Enter", "Zoom to a frame. Frames that become wide enough are drawn then."),
+    ("Escape", "Go back: close the search, undo the zoom, then undo other changes."),
+    ("Arrow keys, Tab", "Select a frame: its caller, a callee or a neighbour."),
+    ("/, Ctrl-F, F3", "Search by a regular expression, ignoring case. Frames that are not drawn are searched, too."),
     (
         "n, N",
-        "Next and previous match, zooming where it is too narrow to be seen; in the search field Enter and Shift-Enter.",
+        "Go to the next or previous match, and zoom to it if it is too narrow. In the search field: Enter, Shift-Enter.",
     ),
-    ("c", "Only the chosen function and its callers, all together."),
-    ("e", "Only the chosen function and what it calls, all together."),
-    ("b", "The function between its callers and what it calls."),
-    ("o, h", "Only stacks through the chosen function, or only those without it; shares are those of the rest."),
-    ("r", "Merge recursion, or not."),
+    ("c", "Show the selected function and its callers, with all its occurrences merged."),
+    ("e", "Show the selected function and its callees, with all its occurrences merged."),
+    ("b", "Show the selected function between its callers and its callees."),
+    (
+        "o, h",
+        "Show only the stacks through the selected function, or hide them. Percentages are of the remaining stacks.",
+    ),
+    ("r", "Merge recursive calls, or separate them again."),
     ("s", "Sort by weight, or by name."),
-    ("i", "Turn upside down: flame or icicle."),
-    ("y, Y", "Copy the name, or the whole stack."),
-    ("?", "List all this; the Menu button does, too."),
-    ("Back, Forward", "Each step has a link of its own, which leads to the same place in a picture made anew."),
+    ("i", "Turn the graph upside down."),
+    ("y, Y", "Copy the name of the frame, or its whole stack."),
+    ("?", "List the keys. The Menu button lists them, too."),
+    ("Back, Forward", "Each view has a link of its own, which also works in a new drawing of the profile."),
 ];
 
-/// The lines of a file for `--nameattr`.
+/// The man page's section about the file of `--nameattr`.
 const NAME_ATTRIBUTES: Entries = &[
-    ("title", "The title in the place of name, count and share."),
+    ("title", "Replaces the title, which shows name, weight and percentage."),
     (
         "href, target",
-        "Makes the frame a link (http, https, file, mailto or relative), followed by a click; Ctrl-click zooms.",
+        "Makes the frame a link, to an http, https, file, mailto or relative address. A click follows the link, and Ctrl-click zooms.",
     ),
     ("id, class", "Attributes of the frame's element."),
-    ("g_extra, a_extra", "More attributes, as key=\"value\", of a frame that is no link, or is one."),
+    ("g_extra, a_extra", "Further attributes of a frame without or with a link, written as `key=\"value\"`."),
 ];
 
-/// Options that others have.
-const ACCEPTED: Entries = &[
-    ("--color, --no-sort, --no-javascript", "Other names of --colors, --sorted, --plain."),
+/// The man page's section about options of flamegraph.pl and inferno.
+const COMPATIBILITY: Entries = &[
+    ("--color, --no-sort, --no-javascript", "Aliases of --colors, --sorted and --plain."),
     (
         "--deterministic, --pretty-xml, --encoding",
-        "Without effect: colours depend on the name alone, the output is UTF-8.",
+        "Ignored: the output is always deterministic, and its encoding is UTF-8.",
     ),
-    ("Abbreviations", "Long options can be cut short where no other begins alike, as --inv."),
+    ("Abbreviations", "A long option can be shortened to any unambiguous prefix, like --inv."),
 ];
 
 impl Tool for Args {
     const EXAMPLES: Entries = &[
-        ("fg-record -- ./app | fg-collapse | fg-svg > flame.svg", "What a program does."),
-        ("fg-diff -n before.folded after.folded | fg-svg > diff.svg", "What changed: red grew, blue shrank."),
+        ("fg-record -- ./app | fg-svg > flame.svg", "Record a program, and draw where it spends its time:"),
         (
-            "fg-svg --plain app.folded | rsvg-convert > flame.png",
-            "A picture of pixels (resvg and Chromium do it, too).",
+            "fg-diff -n before.folded after.folded | fg-svg > diff.svg",
+            "Draw what changed: red frames grew, blue frames shrank:",
         ),
+        ("fg-svg --title 'Bytes allocated' --countname bytes heap.folded > heap.svg", "Name what is drawn:"),
+        (
+            "fg-svg --width 1600 --fontsize 10 --minwidth 0.5% app.folded > flame.svg",
+            "Draw small text, and no frames below half a percent:",
+        ),
+        (
+            "fg-svg -c rust --bgcolors '#ffffff' app.folded > flame.svg",
+            "Distinguish the program's own code from libraries, on white:",
+        ),
+        ("fg-svg --reverse --inverted app.folded > callers.svg", "Show who calls the heaviest functions:"),
+        ("fg-svg --plain app.folded | rsvg-convert > flame.png", "Convert the graph to a PNG file:"),
     ];
 
-    fn sections() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
-        let all = [("THE PICTURE", VIEWER), ("NAME ATTRIBUTES", NAME_ATTRIBUTES), ("OPTIONS OF OTHERS", ACCEPTED)];
-        all.map(|(heading, entries)| (heading, entries.to_vec())).into()
+    fn sections() -> Vec<Section> {
+        let section = |heading, text, entries: Entries| Section { heading, text, entries: entries.to_vec() };
+        vec![
+            section("VIEWER", "In a browser, the graph reacts to these keys and clicks:", VIEWER),
+            section(
+                "NAME ATTRIBUTES",
+                "Each line of a --nameattr file is the name of a frame, followed by fields `key=value`. Tabs separate them. \
+                 The keys are:",
+                NAME_ATTRIBUTES,
+            ),
+            section("COMPATIBILITY", "These options make fg-svg a replacement for flamegraph.pl:", COMPATIBILITY),
+        ]
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         let Session { sources, output, diagnostics } = session;
         let palette_map =
-            if self.cp { PaletteMap::load(PALETTE_MAP.as_ref(), diagnostics)? } else { PaletteMap::default() };
-        let name_attributes = self.nameattr.as_ref().map(|path| NameAttributes::load(path, diagnostics)).transpose()?;
+            if self.colours.cp { PaletteMap::load(PALETTE_MAP.as_ref(), diagnostics)? } else { PaletteMap::default() };
+        let name_attributes =
+            self.file.nameattr.as_ref().map(|path| NameAttributes::load(path, diagnostics)).transpose()?;
         let mut options = self.options(palette_map, name_attributes.unwrap_or_default());
         let skipped = diagnostics.skipped_lines();
-        let drawing = svg::draw(sources, &self.stack_options(), &options, diagnostics)?;
+        let drawing = svg::draw(sources, &self.layout.stack_options(), &options, diagnostics)?;
         match drawing.stack_count {
             0 if diagnostics.has_failed() => return Err(Error::AlreadyReported),
             0 if diagnostics.skipped_lines() > skipped => return Err(Error::Invalid(folded::NO_STACK.to_owned())),
             0 => return Err(Error::Invalid("no stacks to draw: the input is empty".to_owned())),
             _ => {}
         }
-        if self.total.is_some_and(|total| total < drawing.layout.total.after) {
+        if self.size.total.is_some_and(|total| total < drawing.layout.total.after) {
             diagnostics.warn("--total ignored: it is less than the total weight of the stacks");
         }
         if output.is_terminal() {
@@ -318,7 +405,7 @@ impl Tool for Args {
         }
         let name = output.name().to_owned();
         svg::write(&drawing, &options, &name, output)?;
-        if self.cp {
+        if self.colours.cp {
             options.scheme.save_colours(&drawing.layout.names);
             Output::write_file(PALETTE_MAP.as_ref(), &options.scheme.palette_map.to_text())?;
         }

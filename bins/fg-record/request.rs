@@ -1,6 +1,6 @@
-//! What the options ask for.
+//! Checks the options and turns them into a recording request.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fgkit::Error;
@@ -16,13 +16,14 @@ use fgkit::record::report::Report;
 use fgkit::record::request::{Request, RequestTarget};
 use fgkit::record::run::{self, Destination};
 
-use super::Args;
+use super::options::{Args, OffCpuArgs, TargetArgs};
 
-/// Records, prints, and passes on how the command ended.
+/// Records and writes the profile. Returns the command's exit status, or 0 if there is no command.
 pub fn run(args: &Args, session: &mut Session) -> Result<u8, Error> {
-    let request = args.request(session.output.is_stdout() && !args.names_files())?;
+    let to_stdout = session.output.is_stdout() && !args.has_output_pattern();
+    let request = args.request(to_stdout)?;
     let report = args.report(request.weight);
-    let destination = match args.pattern() {
+    let destination = match args.output_pattern() {
         Some(pattern) => Destination::Pattern(pattern),
         None => Destination::Output(&mut session.output),
     };
@@ -31,56 +32,114 @@ pub fn run(args: &Args, session: &mut Session) -> Result<u8, Error> {
 
 impl Args {
     fn request(&self, to_stdout: bool) -> Result<Request, Error> {
-        self.check()?;
+        self.check_combinations()?;
         let events = self.events()?;
         let weight = self.weight(&events);
+        let Self { target, sampling, stacks, format, .. } = self;
         Ok(Request {
-            target: self.target(to_stdout)?,
+            target: target.request(to_stdout)?,
             events,
-            rate: self.frequency.map(Rate::Frequency).or(self.count.map(Rate::Period)),
-            off_cpu: self.off_cpu(),
+            rate: sampling.frequency.map(Rate::Frequency).or(sampling.count.map(Rate::Period)),
+            off_cpu: self.off_cpu.request(),
             call_graph: self.call_graph(),
-            ring_order: self.mmap_pages,
-            max_stack: self.max_stack,
-            cpus: self.cpu.as_ref().map(|cpus| cpus.0.clone()),
-            live_tail: !self.no_live_tail,
-            duration: self.duration,
-            interval: self.interval,
-            max_overhead: self.max_overhead,
+            ring_order: sampling.mmap_pages,
+            max_stack: stacks.max_stack,
+            cpus: target.cpu.as_ref().map(|cpus| cpus.0.clone()),
+            live_tail: !stacks.no_live_tail,
+            duration: target.duration,
+            interval: format.interval,
+            max_overhead: sampling.max_overhead,
             weight,
-            each_sample: self.script,
+            each_sample: format.script,
         })
     }
 
-    fn check(&self) -> Result<(), Error> {
-        let wrong = |what: &str| Err(Error::Usage(what.to_owned()));
-        let off_cpu = self.off_cpu || self.wall;
-        if !off_cpu && self.off_cpu_period.is_some() {
-            return wrong("--off-cpu-period is for --off-cpu and --wall");
+    /// Rejects combinations of options that clap cannot check.
+    fn check_combinations(&self) -> Result<(), Error> {
+        let Self { sampling, format, .. } = self;
+        let is_off_cpu = self.off_cpu.is_requested();
+        if !is_off_cpu && self.off_cpu.off_cpu_period.is_some() {
+            return usage("--off-cpu-period requires --off-cpu or --wall");
         }
-        if self.wall && self.cpu.is_some() {
-            return wrong("-C is not for --wall: threads run on other CPUs meanwhile");
+        if self.off_cpu.wall && self.target.cpu.is_some() {
+            return usage("-C cannot be used with --wall: a thread may also run on other CPUs");
         }
-        if self.bpf && self.call_graph() != CallGraph::FramePointers {
-            return wrong("--bpf follows frame pointers; it copies no stacks for --call-graph dwarf");
+        if self.off_cpu.bpf && self.call_graph() != CallGraph::FramePointers {
+            return usage("--bpf unwinds by frame pointers only; leave out --call-graph, or use --call-graph fp");
         }
-        if self.min_block.zip(self.max_block).is_some_and(|(min, max)| min > max) {
-            return wrong("--min-block is more than --max-block");
+        if self.off_cpu.min_block.zip(self.off_cpu.max_block).is_some_and(|(min, max)| min > max) {
+            return usage("--min-block is longer than --max-block");
         }
-        if off_cpu && (self.interval.is_some() || self.max_overhead.is_some()) {
-            return wrong("--interval and --max-overhead are for samples, not for --off-cpu and --wall");
+        if is_off_cpu && (format.interval.is_some() || sampling.max_overhead.is_some()) {
+            return usage("--interval and --max-overhead cannot be used with --off-cpu or --wall");
         }
-        if self.interval.is_some_and(|interval| interval < Duration::from_secs(1)) {
-            return wrong("--interval is a second at least: it is by the second that files are named");
+        if format.interval.is_some_and(|interval| interval < Duration::from_secs(1)) {
+            return usage("--interval must be at least 1s, because files are named by the second");
         }
-        if self.interval.is_some() && !self.output().is_some_and(output_pattern::has_time) {
-            return wrong("--interval writes a file each time: name it by its time, as in -o 'app-%t.folded'");
+        if format.interval.is_some() && !self.output().is_some_and(output_pattern::has_time) {
+            return usage("--interval writes several files: name them by their time, as in -o 'app-%t.folded'");
         }
         Ok(())
     }
 
-    fn target(&self, to_stdout: bool) -> Result<RequestTarget, Error> {
-        let wrong = |what: &str| Err(Error::Usage(what.to_owned()));
+    /// Returns the unwinding method. At a context switch the default copy of the stack is smaller: the thread does not run
+    /// on, so that what the copy misses is unchanged when it is read.
+    fn call_graph(&self) -> CallGraph {
+        let default = match self.off_cpu.is_requested() {
+            _ if self.off_cpu.bpf => CallGraph::FramePointers,
+            true => CallGraph::Dwarf(8192),
+            false => CallGraph::Dwarf(16384),
+        };
+        self.stacks.call_graph.unwrap_or(default)
+    }
+
+    fn events(&self) -> Result<Vec<EventSpec>, Error> {
+        let events = EventSpec::parse_lists(&self.sampling.event, self.sampling.weight_field.as_deref())?;
+        if events.len() > 1 && !self.format.script && !self.output().is_some_and(output_pattern::has_event) {
+            return usage(
+                "several events need several files: name them by their event, as in -o 'app-%e.folded', \
+                 or print all samples with --script",
+            );
+        }
+        if self.sampling.frequency.is_some() && events.iter().any(|event| event.value.is_some()) {
+            return usage(
+                "-F cannot be used with --weight-field or a uprobe's argument: a sum needs every event, or -c N",
+            );
+        }
+        let is_argument = |event: &EventSpec| matches!(event.value, Some(SampleValue::Argument(_)));
+        if !matches!(self.call_graph(), CallGraph::Dwarf(_)) && events.iter().any(is_argument) {
+            return usage("a uprobe's argument can only be read with --call-graph dwarf");
+        }
+        Ok(events)
+    }
+
+    fn weight(&self, events: &[EventSpec]) -> SampleWeight {
+        match self.sampling.max_overhead {
+            _ if events.iter().any(|event| event.value.is_some()) => SampleWeight::Period,
+            _ if self.off_cpu.is_requested() => SampleWeight::Microseconds,
+            // While the rate changes, samples stand for different numbers of events.
+            Some(_) => SampleWeight::Period,
+            None => self.sampling.weight,
+        }
+    }
+
+    fn report(&self, weight: SampleWeight) -> Report {
+        let Self { stacks, format, .. } = self;
+        let names = SymbolizeOptions { inline: !stacks.no_inline, lines: stacks.lines, debuginfod: stacks.debuginfod };
+        Report { script: format.script, clock: format.clock, names, weight, call_graph: self.call_graph() }
+    }
+
+    fn output(&self) -> Option<&Path> {
+        self.common.output.as_deref()
+    }
+
+    fn output_pattern(&self) -> Option<PathBuf> {
+        self.output().filter(|_| self.has_output_pattern()).map(Path::to_owned)
+    }
+}
+
+impl TargetArgs {
+    fn request(&self, to_stdout: bool) -> Result<RequestTarget, Error> {
         let mut targets = Vec::new();
         if !self.command.is_empty() {
             let (words, user) = (self.command.clone(), self.user.clone());
@@ -98,23 +157,19 @@ impl Args {
         }
         match (targets.pop(), targets.is_empty()) {
             (Some(target), true) => Ok(target),
-            (None, _) => wrong("name a command (fg-record -- CMD), a process (-p PID), or -a"),
-            _ => wrong("a command, -p, -t, --cgroup and -a exclude each other"),
+            (None, _) => usage("nothing to record: name a command (fg-record -- CMD) or a process (-p PID), or use -a"),
+            _ => usage("only one target can be recorded: a command, -p, -t, --cgroup or -a"),
         }
     }
+}
 
-    /// A thread that leaves its CPU does not change what the copy misses.
-    fn call_graph(&self) -> CallGraph {
-        let usual = match self.off_cpu || self.wall {
-            _ if self.bpf => CallGraph::FramePointers,
-            true => CallGraph::Dwarf(8192),
-            false => CallGraph::Dwarf(16384),
-        };
-        self.call_graph.unwrap_or(usual)
+impl OffCpuArgs {
+    fn is_requested(&self) -> bool {
+        self.off_cpu || self.wall
     }
 
-    fn off_cpu(&self) -> Option<OffCpuOptions> {
-        (self.off_cpu || self.wall).then_some(OffCpuOptions {
+    fn request(&self) -> Option<OffCpuOptions> {
+        self.is_requested().then_some(OffCpuOptions {
             wall: self.wall,
             period: self.off_cpu_period,
             min_block: self.min_block,
@@ -122,46 +177,8 @@ impl Args {
             in_kernel: self.bpf,
         })
     }
+}
 
-    fn events(&self) -> Result<Vec<EventSpec>, Error> {
-        let wrong = |what: &str| Err(Error::Usage(what.to_owned()));
-        let events = EventSpec::parse_lists(&self.event, self.weight_field.as_deref())?;
-        if events.len() > 1 && !self.script && !self.output().is_some_and(output_pattern::has_event) {
-            return wrong(
-                "several events make several profiles: name each file by its event (-o 'app-%e.folded'), \
-                 or print them all with --script",
-            );
-        }
-        if self.frequency.is_some() && events.iter().any(|event| event.value.is_some()) {
-            return wrong("-F takes samples by time, and a sum needs each event, or with -c every Nth");
-        }
-        let is_argument = |event: &EventSpec| matches!(event.value, Some(SampleValue::Argument(_)));
-        if !matches!(self.call_graph(), CallGraph::Dwarf(_)) && events.iter().any(is_argument) {
-            return wrong("only --call-graph dwarf brings a function's arguments");
-        }
-        Ok(events)
-    }
-
-    fn weight(&self, events: &[EventSpec]) -> SampleWeight {
-        match self.max_overhead {
-            _ if events.iter().any(|event| event.value.is_some()) => SampleWeight::Period,
-            _ if self.off_cpu || self.wall => SampleWeight::Microseconds,
-            // Where the rate changes, samples do not count alike.
-            Some(_) => SampleWeight::Period,
-            None => self.weight,
-        }
-    }
-
-    fn report(&self, weight: SampleWeight) -> Report {
-        let names = SymbolizeOptions { inline: !self.no_inline, lines: self.lines, debuginfod: self.debuginfod };
-        Report { script: self.script, clock: self.clock, names, weight, call_graph: self.call_graph() }
-    }
-
-    fn output(&self) -> Option<&std::path::Path> {
-        self.common.output.as_deref()
-    }
-
-    fn pattern(&self) -> Option<PathBuf> {
-        self.output().filter(|_| self.names_files()).map(std::path::Path::to_owned)
-    }
+fn usage<T>(message: &str) -> Result<T, Error> {
+    Err(Error::Usage(message.to_owned()))
 }

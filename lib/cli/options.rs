@@ -1,53 +1,62 @@
-//! The options that several tools have, each with one meaning.
+//! Options that several programs share, and parsers for their values.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::Resettable;
 use clap::{Args as _, FromArgMatches as _};
 
-use super::generate;
 use crate::profile::Weight;
 
-/// Reads a weight that an option names: a positive number.
-///
-/// # Errors
-/// What was expected, in words.
-pub fn positive(text: &str) -> Result<Weight, &'static str> {
-    let weight = Weight::parse(text.as_bytes()).filter(|weight| !weight.is_zero());
-    weight.ok_or("expected a positive number, like 2 or 0.25")
-}
-
-/// The options that all tools have.
+/// The options that all programs have.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Common {
-    /// Write to FILE, once it is complete [default: stdout]
+#[command(next_help_heading = "General options")]
+pub struct CommonArgs {
+    /// Write to FILE [default: standard output]
+    ///
+    /// The output gets this name when it is complete. Until then, it is a temporary file in the same directory.
     #[arg(short, long, value_name = "FILE", display_order = 900)]
     pub output: Option<PathBuf>,
 
-    /// No warnings, only errors
+    /// Print errors only, no warnings
     #[arg(short, long, display_order = 901, overrides_with = "verbose")]
     pub quiet: bool,
 
-    /// Say more about what is done
+    /// Print more about what the program does
     #[arg(short, long, action = clap::ArgAction::Count, display_order = 902, overrides_with = "quiet")]
     pub verbose: u8,
 
-    /// Print a man page or a shell's completions, and end
+    /// Print a man page or a completion script and exit
     #[arg(long, value_name = "KIND", hide = true, exclusive = true)]
-    pub generate: Option<generate::Kind>,
+    pub generate: Option<Generated>,
 }
 
-impl Common {
-    /// How much is to be said: -1 only errors, 0 warnings too, 1 and up also what was done.
+impl CommonArgs {
+    /// Returns how much to report: -1 for errors only, 0 for warnings too, 1 and more for notes too.
     pub fn verbosity(&self) -> i8 {
         if self.quiet { -1 } else { i8::try_from(self.verbose).unwrap_or(i8::MAX) }
     }
 }
 
-/// How messages are coloured; all tools but fg-svg, whose `--color` is the palette, as flamegraph.pl has it.
+/// What `--generate` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "kebab-case")]
+pub enum Generated {
+    /// The man page, as roff.
+    Man,
+    /// A completion script for bash.
+    CompleteBash,
+    /// A completion script for zsh.
+    CompleteZsh,
+    /// A completion script for fish.
+    CompleteFish,
+}
+
+/// The colour of messages, for all programs but fg-svg: its `--color` is the palette, as in flamegraph.pl.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
-pub struct Color {
-    /// Colour messages: auto, always or never
+#[command(next_help_heading = "General options")]
+pub struct ColorArgs {
+    /// Colour messages: `auto`, `always` or `never`
     #[arg(
         long,
         value_name = "WHEN",
@@ -59,78 +68,90 @@ pub struct Color {
     pub color: clap::ColorChoice,
 }
 
-/// The operands of tools that read files, and how they are read.
+/// The input files of programs that read any number of them.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Reading {
-    /// Files to read, plain or compressed (gzip, zstd); `-` or none is standard input
-    #[arg(value_name = "FILE")]
+#[command(next_help_heading = "General options")]
+pub struct InputArgs {
+    /// Input files, plain, gzip or zstd; `-` or none is standard input
+    #[arg(value_name = "FILE", help_heading = None)]
     pub files: Vec<PathBuf>,
 
-    /// Fail at the first malformed line instead of leaving it out
+    /// Exit with an error at the first malformed line instead of skipping it
     #[arg(long, hide_short_help = true, display_order = 800)]
     pub strict: bool,
 }
 
-impl Reading {
-    /// Whether standard input is among it.
+impl InputArgs {
+    /// True if standard input is among the inputs.
     pub(super) fn reads_stdin(&self) -> bool {
         self.files.is_empty() || self.files.iter().any(|file| file.as_os_str() == "-")
     }
 }
 
-/// What a command line says of the options that tools share; as usual where the tool does not have them.
-pub(super) struct Shared {
-    pub(super) common: Common,
-    pub(super) reading: Reading,
+/// The values of the shared options; defaults for those that the program does not have.
+pub(super) struct SharedArgs {
+    pub(super) common: CommonArgs,
+    pub(super) input: InputArgs,
     pub(super) color: clap::ColorChoice,
 }
 
-impl Shared {
-    /// Adds to a tool's own options those that it does not have itself.
+impl SharedArgs {
+    /// Adds the shared options that the program does not define itself.
     pub(super) fn add_to(mut command: clap::Command) -> clap::Command {
-        // What is added would put its own words in the place of the tool's.
-        let (about, at_length) = (command.get_about().cloned(), command.get_long_about().cloned());
+        // `augment_args` replaces the program's description with that of the struct.
+        let (about, long_about) = (command.get_about().cloned(), command.get_long_about().cloned());
         if command.get_positionals().next().is_none() {
-            command = Reading::augment_args(command);
+            command = InputArgs::augment_args(command);
         }
-        if !has(&command, "output") {
-            command = Common::augment_args(command);
+        if !has_option(&command, "output") {
+            command = CommonArgs::augment_args(command);
         }
-        if !has(&command, "color") {
-            command = Color::augment_args(command);
+        if !has_option(&command, "color") {
+            command = ColorArgs::augment_args(command);
         }
-        command.about(Resettable::from(about)).long_about(Resettable::from(at_length))
+        command.about(Resettable::from(about)).long_about(Resettable::from(long_about))
     }
 
-    pub(super) fn of(matches: &clap::ArgMatches, command: &clap::Command) -> Result<Self, clap::Error> {
-        // In release builds the matches do not tell an option that the tool does not have from one that was not given.
-        let has = |id| command.get_arguments().any(|option| option.get_id() == id);
+    pub(super) fn from_matches(matches: &clap::ArgMatches, command: &clap::Command) -> Result<Self, clap::Error> {
+        // In release builds `matches` does not distinguish an undefined option from one that was not given.
+        let is_defined = |id| command.get_arguments().any(|argument| argument.get_id() == id);
         Ok(Self {
-            common: Common::from_arg_matches(matches)?,
-            reading: if has("files") { Reading::from_arg_matches(matches)? } else { Reading::default() },
-            color: if has("color") { Color::from_arg_matches(matches)?.color } else { clap::ColorChoice::Auto },
+            common: CommonArgs::from_arg_matches(matches)?,
+            input: if is_defined("files") { InputArgs::from_arg_matches(matches)? } else { InputArgs::default() },
+            color: match is_defined("color") {
+                true => ColorArgs::from_arg_matches(matches)?.color,
+                false => clap::ColorChoice::Auto,
+            },
         })
     }
 }
 
-/// Whether there is an option of this name.
-fn has(command: &clap::Command, name: &str) -> bool {
-    let is_called = |option: &clap::Arg| {
-        option.get_long() == Some(name) || option.get_all_aliases().is_some_and(|aliases| aliases.contains(&name))
-    };
-    command.get_arguments().any(is_called)
+/// True if the program defines `--name`, or has it as an alias.
+fn has_option(command: &clap::Command, name: &str) -> bool {
+    command.get_arguments().any(|argument| {
+        argument.get_long() == Some(name) || argument.get_all_aliases().is_some_and(|aliases| aliases.contains(&name))
+    })
 }
 
-/// What a span of time looks like.
-const DURATION: &str = "a number of seconds, or 500ms, 10s, 2m, 1h";
-
-/// Reads a span of time: `10`, `1.5s`, `500ms`, `2m`, `1h`.
+/// Parses a weight that is not zero.
 ///
 /// # Errors
-/// What it should look like.
-pub fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
+/// A description of valid values.
+pub fn parse_positive_weight(text: &str) -> Result<Weight, &'static str> {
+    let weight = Weight::parse(text.as_bytes()).filter(|weight| !weight.is_zero());
+    weight.ok_or("expected a positive number, like 2 or 0.25")
+}
+
+/// A description of valid durations.
+const DURATION: &str = "expected a number of seconds, or a duration like 500ms, 10s, 2m or 1h";
+
+/// Parses a duration that is not zero: `10`, `1.5s`, `500ms`, `50us`, `2m`, `1h`. A number without a unit is in seconds.
+///
+/// # Errors
+/// A description of valid values.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
-    let scale = match unit {
+    let seconds_per_unit = match unit {
         "" | "s" => 1.0,
         "ms" => 0.001,
         "us" => 0.000_001,
@@ -139,15 +160,16 @@ pub fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
         _ => return Err(DURATION.to_owned()),
     };
     let number: f64 = number.parse().map_err(|_| DURATION.to_owned())?;
-    let duration = std::time::Duration::try_from_secs_f64(number * scale).ok().filter(|duration| !duration.is_zero());
+    let duration = Duration::try_from_secs_f64(number * seconds_per_unit).ok().filter(|duration| !duration.is_zero());
     duration.ok_or_else(|| DURATION.to_owned())
 }
 
-/// Reads a share, in percent.
+/// Parses a percentage from 0.01 to 100, with or without a percent sign.
 ///
 /// # Errors
-/// What would be right.
+/// A description of valid values.
 pub fn parse_percent(text: &str) -> Result<f64, String> {
     let percent = text.trim_end_matches('%').trim_end().parse().ok();
-    percent.filter(|percent| (0.01..=100.0).contains(percent)).ok_or_else(|| "a share such as 2 or 0.5".to_owned())
+    let percent = percent.filter(|percent| (0.01..=100.0).contains(percent));
+    percent.ok_or_else(|| "expected a percentage from 0.01 to 100".to_owned())
 }

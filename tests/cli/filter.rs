@@ -38,7 +38,7 @@ fn verbose_reports_kept_and_dropped_weights() {
 #[test]
 fn reports_a_pattern_without_matches() {
     let message = run("fg-filter", ["--focus", "main", "--ignore", "Zebra"], EXAMPLE).ok().stderr;
-    assert!(message.contains("--ignore Zebra: matches no frame"), "{message}");
+    assert!(message.contains("--ignore Zebra: no frame matches"), "{message}");
     assert!(!message.contains("--focus"), "{message}");
 }
 

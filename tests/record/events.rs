@@ -95,7 +95,7 @@ fn writes_several_events_to_a_file_each_or_into_one_script() {
     }
     let outcome = record(["-e", "cpu-clock,page-faults", "--", "true"]);
     assert_eq!(outcome.code(), 2, "{outcome:?}");
-    assert!(outcome.stderr.contains("several events make several profiles"), "{outcome:?}");
+    assert!(outcome.stderr.contains("several events need several files"), "{outcome:?}");
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn max_stack_limits_the_depth() {
 #[test]
 fn rejects_a_negative_value_in_one_line() {
     let outcome = record(["--interval", "-5", "-o", "x-%t.folded", "--", "true"]);
-    assert_eq!(outcome.stderr, "fg-record: -5 stands for nothing: no value here is below zero\n");
+    assert_eq!(outcome.stderr, "fg-record: unexpected argument -5: no option takes a negative number\n");
     assert_eq!(outcome.code(), 2);
 }
 

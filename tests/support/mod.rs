@@ -19,11 +19,13 @@ pub mod tables;
 #[cfg(unix)]
 pub mod terminal;
 
+use std::env::consts::EXE_SUFFIX;
 use std::ffi::OsStr;
 use std::fmt::{Debug, Formatter};
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 #[allow(unused_imports)] // Not every target uses all of them.
@@ -34,23 +36,16 @@ pub use self::skips::{corpus, is_installed, require, skip};
 const HANG_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// All programs of the package.
-pub const TOOLS: [&str; 9] =
-    ["fg-record", "fg-collapse", "fg-filter", "fg-diff", "fg-csv", "fg-check", "fg-pprof", "fg-svg", "fg-heatmap"];
+pub use fgkit::cli::PROGRAMS as TOOLS;
 
-/// Returns the path of a program of the package.
+/// Returns the path of a program of the package. Cargo puts all programs of a build into one directory.
 pub fn tool(name: &str) -> &'static str {
-    match name {
-        "fg-record" => env!("CARGO_BIN_EXE_fg-record"),
-        "fg-collapse" => env!("CARGO_BIN_EXE_fg-collapse"),
-        "fg-filter" => env!("CARGO_BIN_EXE_fg-filter"),
-        "fg-diff" => env!("CARGO_BIN_EXE_fg-diff"),
-        "fg-csv" => env!("CARGO_BIN_EXE_fg-csv"),
-        "fg-check" => env!("CARGO_BIN_EXE_fg-check"),
-        "fg-pprof" => env!("CARGO_BIN_EXE_fg-pprof"),
-        "fg-svg" => env!("CARGO_BIN_EXE_fg-svg"),
-        "fg-heatmap" => env!("CARGO_BIN_EXE_fg-heatmap"),
-        _ => panic!("the package has no program {name}"),
-    }
+    static PATHS: LazyLock<[String; TOOLS.len()]> = LazyLock::new(|| {
+        let one = Path::new(env!("CARGO_BIN_EXE_fg-svg"));
+        TOOLS.map(|name| one.with_file_name(format!("{name}{EXE_SUFFIX}")).to_str().unwrap().to_owned())
+    });
+    let number = TOOLS.iter().position(|tool| *tool == name);
+    &PATHS[number.unwrap_or_else(|| panic!("{name} is not a program of this package"))]
 }
 
 /// Returns a command whose process starts with default signal dispositions, whatever the test runner ignores.

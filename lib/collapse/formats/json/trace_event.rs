@@ -24,7 +24,7 @@ use crate::profile::FrameId;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "trace-event",
-    description: "trace events (Chrome and others), with V8's samples if there are any",
+    description: "trace events (Chrome and others), including V8 samples",
     has_times: false,
     recognizes: |head| begins(head, |root| events(root).is_some_and(|mut events| events.any(is_event))),
     reader: FormatReader::Bytes(read),

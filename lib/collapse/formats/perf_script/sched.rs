@@ -23,7 +23,7 @@ use crate::symbol_name::inlined;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "perf-sched",
-    description: "perf script of sched:sched_switch as off-CPU time; never guessed",
+    description: "perf script of sched:sched_switch, as time off the CPU; only if named by --format",
     has_times: false,
     recognizes: |_| false,
     reader: FormatReader::Lines(read),

@@ -1,42 +1,51 @@
-//! The options that choose samples by when, where and by whom they were taken.
+//! Options that select samples by event, time, thread and CPU.
 
 use std::ffi::OsString;
 
 use crate::collapse::{EventChoice, NumberList, OffsetSpan, Options, TimeSpan};
 
-/// Which samples count: the same for all tools that read samples.
+/// Options that select samples, for programs that read profilers' output.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Choosing {
-    /// Take this event or value, or `all` [default: first met]
+#[command(next_help_heading = "Sample selection")]
+pub struct SampleArgs {
+    /// Use this event or value, or `all` [default: first]
+    ///
+    /// By default, the first event in the input is used, and a message lists the others. If samples have several values, as
+    /// in pprof, the default is the format's usual one, and -v lists the others.
     #[arg(long, aliases = ["event-filter", "sample-type"], value_name = "NAME")]
     event: Option<OsString>,
-    /// Take these seconds: 1.5,2 or +0,+1 from the first
+    /// Use samples in this time range, like 1.5,2 or +0,+1
     ///
-    /// FROM is within, TO is not, here and with --offset. Either may be left out.
+    /// Times are in seconds, on the clock of the samples or, with a plus sign, since the first sample. FROM is included, TO is
+    /// not; either may be omitted.
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
     time: Option<TimeSpan>,
-    /// Of every second take this part, as in 0.2,0.25
+    /// Use samples in this part of every second, like 0.2,0.25
+    ///
+    /// FROM is included, TO is not; either may be omitted.
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true, hide_short_help = true)]
     offset: Option<OffsetSpan>,
-    /// Take samples of threads of this name; may be repeated
+    /// Use samples of threads with this name; may be repeated
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     comm: Vec<OsString>,
-    /// Take samples of these processes, as in 12,34
+    /// Use samples of these processes, like 12,34
     #[arg(short = 'p', value_name = "PIDS", hide_short_help = true)]
     pids: Option<NumberList>,
-    /// Take samples of these threads, by their numbers
+    /// Use samples of these threads, like 12,34
     #[arg(short = 't', value_name = "TIDS", hide_short_help = true)]
     tids: Option<NumberList>,
-    /// Take samples on these CPUs, as in 0-3,7
+    /// Use samples taken on these CPUs, like 0-3,7
     #[arg(long, value_name = "LIST", hide_short_help = true)]
     cpu: Option<NumberList>,
-    /// Leave the idle thread (swapper) out, and the interrupts that it served
+    /// Skip samples of the idle thread (swapper)
+    ///
+    /// This includes interrupts that arrived while the CPU was idle.
     #[arg(long, hide_short_help = true)]
     no_idle: bool,
 }
 
-impl Choosing {
-    /// The same for the readers; all else as usual.
+impl SampleArgs {
+    /// Returns options for a reader that select these samples and leave everything else at its default.
     pub fn options(&self) -> Options {
         Options {
             event: match &self.event {

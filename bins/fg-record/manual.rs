@@ -1,0 +1,97 @@
+//! Examples and sections of fg-record's man page.
+
+use fgkit::cli::{Entries, Section};
+
+/// Examples for each group of options.
+pub const EXAMPLES: Entries = &[
+    ("fg-record -- ./app | fg-svg > flame.svg", "Record a program from start to end, and draw it:"),
+    ("fg-record -p 1234 -d 30 | fg-svg > flame.svg", "Record a running process for 30 seconds:"),
+    ("sudo fg-record -a -d 10 | fg-filter --focus kswapd", "Record the whole system, and keep what kswapd does:"),
+    (
+        "sudo fg-record -F 4999 -e cycles:u --user \"$USER\" -- ./app > user.folded",
+        "As root, record the user code of a command that runs as yourself, at a higher frequency:",
+    ),
+    (
+        "sudo fg-record -e syscalls:sys_exit_write --weight-field ret -- ./app",
+        "Count the bytes that each stack writes:",
+    ),
+    ("sudo fg-record --off-cpu -p 1234 -d 30 | fg-svg > waits.svg", "Show where a process waits, and for how long:"),
+    ("sudo fg-record --wall -- ./app | fg-svg -c states > time.svg", "Show all time of a program, on and off the CPU:"),
+    (
+        "fg-record --call-graph fp --no-inline -- ./app > app.folded",
+        "Record a program that is built with frame pointers, at low overhead:",
+    ),
+    (
+        "fg-record --script -- ./app | fg-heatmap > map.html",
+        "Print each sample with its time, to see when it was taken:",
+    ),
+    (
+        "fg-record -p 1234 --interval 10m --max-overhead 2 -o 'app-%t.folded'",
+        "Record continuously, a file every ten minutes, with at most 2 % of a CPU:",
+    ),
+];
+
+const EVENTS_TEXT: &str = "The option -e names events as perf-list(1) does. \
+     It takes a comma-separated list and can be repeated.\n\n\
+     Every page fault, context switch, function call and other discrete event is sampled, unless -F or -c is given. \
+     The clocks and the hardware events are sampled at the frequency of -F.\n\n\
+     Each event gives a profile of its own. To record several, put `%e` into the file name, as in \
+     `-o 'app-%e.folded'`, or print all samples with --script.";
+
+const EVENTS: &[(&str, &str)] = &[
+    (
+        "Hardware events",
+        "`cycles`, `instructions`, `branches`, `branch-misses`, `cache-references`, `cache-misses`, `bus-cycles`, \
+         `ref-cycles`, `stalled-cycles-frontend` and `stalled-cycles-backend`. Most virtual machines count none of them.",
+    ),
+    (
+        "Cache events",
+        "A cache (`L1-dcache`, `L1-icache`, `LLC`, `dTLB`, `iTLB`, `branch` or `node`) followed by `-loads`, \
+         `-load-misses`, `-stores`, `-store-misses`, `-prefetches` or `-prefetch-misses`, such as `L1-dcache-load-misses`.",
+    ),
+    (
+        "Other PMU events",
+        "`rNNN` is a raw event by its hexadecimal number. `cpu/event=0xNN,umask=0xNN/` and `cpu/NAME/` use the terms and \
+         names that the kernel lists under /sys/bus/event_source/devices.",
+    ),
+    (
+        "Software events",
+        "`cpu-clock`, `task-clock`, `page-faults`, `minor-faults`, `major-faults`, `context-switches`, `cgroup-switches`, \
+         `cpu-migrations`, `alignment-faults` and `emulation-faults`.",
+    ),
+    ("Tracepoints", "`SUBSYSTEM:EVENT`, such as `sched:sched_switch`. See also --weight-field."),
+    (
+        "Function calls",
+        "`uprobe:PATH:SYMBOL` samples every call of a function in a program or library. SYMBOL is a name from the file's \
+         symbol table, a demangled name as in a flame graph, or `0xADDRESS`.\n\n\
+         `uprobe:PATH:SYMBOL:N` weighs each call by argument N, from 1 to 6. For example, \
+         `uprobe:/lib/x86_64-linux-gnu/libc.so.6:malloc:1` adds up the bytes that are allocated. Arguments count as \
+         unsigned: a negative int becomes a large number.",
+    ),
+    (
+        "Modifiers",
+        "After a colon: `u` counts user code only, `k` counts the kernel only, and `p`, `pp` or `ppp` ask for samples \
+         closer to the instruction that caused the event. `cycles:upp` combines them.",
+    ),
+];
+
+const PERMISSIONS: &[(&str, &str)] = &[
+    ("2 or less", "Commands and your own processes."),
+    ("1 or less", "Kernel frames, kernel events, --off-cpu and --wall. At a higher level, kernel frames are left out."),
+    ("0 or less", "-a and --cgroup."),
+];
+
+/// Returns the sections that describe events and permissions.
+pub fn sections() -> Vec<Section> {
+    vec![
+        Section { heading: "EVENTS", text: EVENTS_TEXT, entries: EVENTS.to_vec() },
+        Section {
+            heading: "PERMISSIONS",
+            text: "Root and processes with CAP_PERFMON may record everything. For other users, the sysctl \
+                 kernel.perf_event_paranoid decides what can be recorded. Function calls (`uprobe:`) always need root \
+                 or CAP_PERFMON. Tracepoints also need access to /sys/kernel/tracing, which normally only root has. --bpf \
+                 needs root.",
+            entries: PERMISSIONS.to_vec(),
+        },
+    ]
+}

@@ -1,0 +1,275 @@
+//! The options of fg-record, in groups.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::value_parser;
+use fgkit::cli::{ColorArgs, CommonArgs, parse_duration, parse_percent};
+use fgkit::perf::export::perf_script::Clock;
+use fgkit::profile::SampleWeight;
+
+/// Sample the stacks of a command, of processes or of the whole system
+///
+/// Writes folded stacks, as fg-folded(5) describes them, for fg-svg(1) and the other programs to read. Linux only.
+///
+/// Stacks are unwound while the program runs, with the unwind information that compilers put into every program. No
+/// frame pointers are needed, and no raw samples are written to disk. Functions are named from symbol tables and debug information;
+/// inlined calls are frames of their own. Threads and child processes are recorded too.
+///
+/// While the profile goes to standard output, the command's own output is redirected to standard error.
+///
+/// The recording ends when the target exits, when the time of -d is up, or on Ctrl-C, and the profile is then written.
+/// SIGTERM and SIGHUP are passed on to the command. A SIGINT that is sent to fg-record alone ends the recording but not
+/// the command: fg-record writes the profile and waits for the command to exit.
+///
+/// Counters are per thread: a thread that exits before its first sample is due is not recorded. If a program starts many
+/// short-lived threads or processes, raise -F, or use -a, which counts per CPU.
+#[derive(clap::Parser)]
+#[command(
+    name = "fg-record",
+    override_usage = "fg-record [OPTIONS] -- COMMAND [ARGUMENT]...\n       \
+                      fg-record [OPTIONS] -p PID[,PID]... | -t TID | -a | --cgroup PATH"
+)]
+pub struct Args {
+    #[command(flatten)]
+    pub target: TargetArgs,
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
+    #[command(flatten)]
+    pub off_cpu: OffCpuArgs,
+    #[command(flatten)]
+    pub stacks: StackArgs,
+    #[command(flatten)]
+    pub format: FormatArgs,
+    #[command(flatten)]
+    pub common: CommonArgs,
+    #[command(flatten)]
+    pub color: ColorArgs,
+}
+
+/// What to record.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Target")]
+pub struct TargetArgs {
+    /// The command to run and record, with its arguments
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, help_heading = None)]
+    pub command: Vec<OsString>,
+
+    /// Record running processes and their new children
+    ///
+    /// Several PIDs are separated by commas.
+    #[arg(short, long, value_name = "PID", value_delimiter = ',')]
+    pub pid: Vec<u32>,
+
+    /// Record running threads, but no threads or processes that they start
+    #[arg(short, long, value_name = "TID", value_delimiter = ',', hide_short_help = true)]
+    pub tid: Vec<u32>,
+
+    /// Record the processes of a cgroup
+    ///
+    /// PATH is relative to /sys/fs/cgroup, or the path of the cgroup's directory.
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
+    pub cgroup: Option<PathBuf>,
+
+    /// Record the whole system
+    #[arg(short, long)]
+    pub all_cpus: bool,
+
+    /// Record on these CPUs only, like 0-3,8
+    ///
+    /// With --off-cpu, LIST selects blocks by the CPU on which they begin.
+    #[arg(short = 'C', long, value_name = "LIST", hide_short_help = true)]
+    #[cfg(target_os = "linux")]
+    pub cpu: Option<fgkit::record::cpus::CpuList>,
+
+    /// Run the command as this user, if fg-record runs as root
+    #[arg(long, value_name = "NAME", requires = "command", hide_short_help = true)]
+    pub user: Option<String>,
+
+    /// Stop after this time, like 10, 500ms or 2m
+    ///
+    /// A number without a unit is in seconds. The command, if there is one, gets a SIGTERM.
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
+    pub duration: Option<Duration>,
+}
+
+/// What to count, and how often to sample.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Sampling")]
+pub struct SamplingArgs {
+    /// Sample HZ times a second [default: 997 or 99]
+    ///
+    /// The default is 997 for a command, and 99 for what is already running.
+    #[arg(short = 'F', long, value_name = "HZ", value_parser = value_parser!(u64).range(1..))]
+    pub frequency: Option<u64>,
+
+    /// Sample every Nth event instead of HZ times a second
+    #[arg(short = 'c', long, value_name = "N", value_parser = value_parser!(u64).range(1..), hide_short_help = true)]
+    #[arg(conflicts_with = "frequency")]
+    pub count: Option<u64>,
+
+    /// Sample these events [default: cycles or cpu-clock]
+    ///
+    /// cpu-clock is the default on machines that do not count cycles. For the names of events, see EVENTS in fg-record(1).
+    #[arg(short, long, value_name = "EVENT")]
+    pub event: Vec<String>,
+
+    /// Weigh stacks by `samples` or by `period`
+    ///
+    /// The period is the number of events since the previous sample: nanoseconds for cpu-clock.
+    #[arg(long, value_name = "BY", default_value = "samples", hide_possible_values = true, hide_short_help = true)]
+    pub weight: SampleWeight,
+
+    /// Weigh stacks by the sum of this field of a tracepoint
+    ///
+    /// An example is the field `bytes` of `block:block_rq_issue`. Negative values, such as the results of failed system
+    /// calls, count as 0.
+    #[arg(long, value_name = "FIELD", requires = "event", conflicts_with = "weight", hide_short_help = true)]
+    pub weight_field: Option<String>,
+
+    /// Sample less often while fg-record uses more than this share of a CPU
+    ///
+    /// The rate rises again when the share falls. Stacks are weighed by period, as with `--weight period`.
+    #[arg(long, value_name = "PERCENT", hide_short_help = true)]
+    #[arg(value_parser = parse_percent, conflicts_with = "weight")]
+    pub max_overhead: Option<f64>,
+
+    /// Set the size of each CPU's ring buffer, in pages or like 512K
+    ///
+    /// The size is rounded up to a power of two pages.
+    #[arg(short, long, value_name = "SIZE", hide_short_help = true)]
+    #[cfg_attr(target_os = "linux", arg(value_parser = fgkit::record::counters::sampling::parse_ring_size))]
+    pub mmap_pages: Option<u8>,
+}
+
+/// Which time off the CPU to record.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Off-CPU time")]
+pub struct OffCpuArgs {
+    /// Record time off the CPU, in microseconds
+    ///
+    /// A stack weighs the time that its thread was off the CPU after leaving it there. The leaf is `[off-cpu]` if the
+    /// thread blocked, and `[runnable]` if it was preempted. A block lasts until the thread runs again, so it includes the
+    /// wait for a CPU after the wakeup. A thread that is off the CPU when the recording ends counts up to then. Blocks
+    /// that began before the recording are left out.
+    #[arg(long, conflicts_with_all = ["event", "frequency", "count", "script", "weight"])]
+    pub off_cpu: bool,
+
+    /// Record time on and off the CPU, in microseconds
+    ///
+    /// Combines samples on the CPU with what --off-cpu records. The weights of a thread add up to its lifetime within the
+    /// recording: context switches tell how long it ran, and its samples share that time. The frame `[unsampled]` marks time
+    /// without a stack: runs in which no sample was taken, and the sleep of threads that slept when the recording began.
+    #[arg(long, conflicts_with_all = ["off_cpu", "event", "count", "script", "weight", "min_block", "max_block", "bpf"])]
+    pub wall: bool,
+
+    /// Capture the stack of every Nth switch [default: adaptive]
+    ///
+    /// By default every stack is captured. If there are more than 20000 switches a second or samples are lost, it is every
+    /// 17th for a while. All switches are timed in any case: blocks of a thread that last about equally long share their time
+    /// among those with a stack.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), hide_short_help = true)]
+    pub off_cpu_period: Option<u64>,
+
+    /// Leave out blocks that are shorter, like 1ms or 50us
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "off_cpu", hide_short_help = true)]
+    pub min_block: Option<Duration>,
+
+    /// Leave out blocks that are longer
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "off_cpu", hide_short_help = true)]
+    pub max_block: Option<Duration>,
+
+    /// Aggregate in the kernel, to record a whole system continuously
+    ///
+    /// A BPF program adds up the time off the CPU by process, thread name and stack, and fg-record reads the sums once a
+    /// second. fg-record itself then uses hardly any CPU time, while a switch costs as much as without --bpf. Stacks are
+    /// unwound as with `--call-graph fp`. Each second has room for 16384 distinct stacks and 32768 distinct sums; the rest
+    /// is counted as `[lost]`. Requires root, Linux 5.18, and a build with `--features bpf`.
+    #[arg(long, requires = "off_cpu", hide_short_help = true)]
+    #[arg(conflicts_with_all = ["off_cpu_period", "cpu", "mmap_pages", "cgroup"])]
+    pub bpf: bool,
+}
+
+/// How to unwind stacks and name their frames.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Stacks")]
+pub struct StackArgs {
+    /// Unwind with `dwarf`, `fp` or `lbr` [default: dwarf]
+    ///
+    /// `dwarf[,BYTES]` works without frame pointers and at any depth. The kernel copies BYTES of the user stack, and fg-record
+    /// unwinds the copy with the program's unwind information. It reads what lies deeper from the thread's memory while
+    /// the thread runs. BYTES is 16384 by default, and 8192 with --off-cpu and --wall.
+    ///
+    /// `fp` follows frame pointers in the kernel. It is cheaper, but code without frame pointers cuts stacks short, and
+    /// nothing can detect that.
+    ///
+    /// `lbr` uses the CPU's own records of calls that have not returned, where it keeps them: 8 to 32 calls, found without
+    /// reading the program's memory.
+    #[arg(long, value_name = "MODE")]
+    #[cfg(target_os = "linux")]
+    pub call_graph: Option<fgkit::record::counters::sampling::CallGraph>,
+
+    /// Do not read deep stacks from the memory of running threads
+    ///
+    /// Stacks that are larger than the copy are then cut: see `dwarf`.
+    #[arg(long, hide_short_help = true)]
+    pub no_live_tail: bool,
+
+    /// Unwind at most N frames
+    ///
+    /// With `--call-graph fp` this includes kernel frames, and the default is the sysctl kernel.perf_event_max_stack,
+    /// normally 127. With `dwarf` it limits user frames only.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..), hide_short_help = true)]
+    pub max_stack: Option<u16>,
+
+    /// Leave out inlined calls, which is faster for large programs
+    #[arg(long, hide_short_help = true)]
+    pub no_inline: bool,
+
+    /// Append the source line to each frame, like `parse:lexer.c:123`
+    #[arg(long, hide_short_help = true)]
+    pub lines: bool,
+
+    /// Download missing debug information with debuginfod-find(1)
+    #[arg(long, hide_short_help = true)]
+    pub debuginfod: bool,
+}
+
+/// What to write.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Output format")]
+pub struct FormatArgs {
+    /// Print samples one by one, in the format of perf-script(1)
+    #[arg(long, hide_short_help = true)]
+    pub script: bool,
+
+    /// Use this clock for the times of --script: `monotonic` or `realtime`
+    ///
+    /// `realtime` is the time of day. Choose the clock with which the program logs its spans: see --span in fg-collapse(1).
+    #[arg(
+        long,
+        value_name = "CLOCK",
+        default_value = "monotonic",
+        requires = "script",
+        hide_possible_values = true,
+        hide_short_help = true
+    )]
+    pub clock: Clock,
+
+    /// Write a profile every TIME, like 10m, and start a new one
+    ///
+    /// For recordings that last for days. In the file name of -o, `%t` stands for the time at which a profile begins:
+    /// `-o 'app-%t.folded'` writes app-20261121T025700Z.folded and so on. Processes that have exited are forgotten after
+    /// each profile.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
+    pub interval: Option<Duration>,
+}
+
+impl Args {
+    /// True if the output's name is a pattern for several files, one for each event or time.
+    pub fn has_output_pattern(&self) -> bool {
+        let name = self.common.output.as_ref().map(|path| path.to_string_lossy());
+        name.is_some_and(|name| name.contains("%t") || name.contains("%e"))
+    }
+}
