@@ -306,7 +306,7 @@ impl Args {
 const VIEWER: Entries = &[
     ("Click, Enter", "Zoom to a frame. Frames that become wide enough are drawn then."),
     ("Escape", "Go back: close the search, undo the zoom, then undo other changes."),
-    ("Arrow keys, Tab", "Select a frame: its caller, a callee or a neighbour."),
+    ("Arrows, Tab", "Select a frame: its caller, a callee or a neighbour."),
     ("/, Ctrl-F, F3", "Search by a regular expression, ignoring case. Frames that are not drawn are searched, too."),
     (
         "n, N",

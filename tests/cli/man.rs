@@ -40,7 +40,9 @@ fn man_pages_have_every_option_and_section() {
 /// Returns the long options of `--help`, from lines that begin with an option.
 fn options(name: &str) -> Vec<String> {
     let help = run(name, ["--help"], b"").ok().text();
-    let starts = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    // The text around the options is not indented, and their descriptions are, by ten columns.
+    let is_option = |line: &&str| line.starts_with("  ") && line.trim_start().starts_with('-');
+    let starts = help.lines().filter(|line| is_option(line) && !line.starts_with("          ")).map(str::trim_start);
     let words = starts.flat_map(|line| line.split_whitespace().take(2));
     let ends = |word: &str| {
         let name = word.split("[=").next().unwrap_or(word);

@@ -54,7 +54,7 @@ fn row_height_follows_the_font_size() {
 #[test]
 fn the_man_page_has_every_key_of_the_viewer() {
     let page = run("fg-svg", ["--generate", "man"], b"").ok().text();
-    let (_, section) = page.split_once(".SH THE PICTURE\n").unwrap();
+    let (_, section) = page.split_once(".SH VIEWER\n").unwrap();
     let terms: Vec<_> =
         section.split("\n.SH ").next().unwrap().lines().filter(|line| line.starts_with("\\fB")).collect();
     let actions = include_str!("../../lib/svg/viewer/actions.js");
