@@ -52,7 +52,11 @@ fn reports_an_empty_side_that_cannot_be_scaled() {
     for (before, after, side) in [("", "a 1\n", "before"), ("a 1\n", "", "after")] {
         let (_folder, before, after) = files(before, after);
         let out = run("fg-diff", ["-n".as_ref(), before.as_os_str(), after.as_os_str()], b"").ok();
-        assert!(out.stderr.starts_with(&format!("fg-diff: --normalize has no effect: the total weight of {side} is 0")), "{}", out.stderr);
+        assert!(
+            out.stderr.starts_with(&format!("fg-diff: --normalize has no effect: the total weight of {side} is 0")),
+            "{}",
+            out.stderr
+        );
         assert_eq!(run("fg-diff", [before, after], b"").ok().stderr, "");
     }
 }
