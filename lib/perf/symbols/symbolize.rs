@@ -25,7 +25,7 @@ impl LocationFrames {
         &self.frames
     }
 
-    /// Returns the range of a location's frames in [`frames`](Self::find_frames), outermost first.
+    /// Returns the range of a location's frames in [`frames`](Self::frames), outermost first.
     ///
     /// A location has several frames if calls were inlined there. Locations in the same function may share a range.
     pub fn range(&self, location: u32) -> Range<usize> {
