@@ -277,17 +277,17 @@ fn rejects_outputs_that_would_replace_inputs_or_each_other() {
     std::os::unix::fs::symlink("../in", path("folder/link")).unwrap();
     let read = ["--rules", "rules", "--categories", "categories", "in"];
     for (written, message) in [
-        (&["-o", "in"][..], "in: is read"),
-        (&["-o", "folder/../in"], "folder/../in: is read"),
-        (&["--junit", "./in"], "./in: is read"),
-        (&["--junit", "rules"], "rules: is read"),
-        (&["-o", "categories"], "categories: is read"),
+        (&["-o", "in"][..], "in: is an input file"),
+        (&["-o", "folder/../in"], "folder/../in: is an input file"),
+        (&["--junit", "./in"], "./in: is an input file"),
+        (&["--junit", "rules"], "rules: is an input file"),
+        (&["-o", "categories"], "categories: is an input file"),
         #[cfg(unix)]
-        (&["--junit", "folder/link"], "folder/link: is read"),
-        (&["-o", "new", "--junit", "folder/../new"], "folder/../new: two results"),
-        (&["--junit", "-"], "-: two results"),
+        (&["--junit", "folder/link"], "folder/link: is an input file"),
+        (&["-o", "new", "--junit", "folder/../new"], "folder/../new: two outputs"),
+        (&["--junit", "-"], "-: two outputs"),
         #[cfg(unix)]
-        (&["-o-", "--junit", "/dev/stdout"], "/dev/stdout: two results"),
+        (&["-o-", "--junit", "/dev/stdout"], "/dev/stdout: two outputs"),
     ] {
         let mut command = command(tool("fg-check"));
         command.current_dir(folder.path()).args(written).args(read);

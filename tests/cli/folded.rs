@@ -87,5 +87,5 @@ fn merges_more_files_than_may_be_open() {
 fn rejects_comparisons_with_in_order() {
     let outcome = run("fg-collapse", ["--in-order"], b"b 1 2\na 2 3\n");
     assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{outcome:?}");
-    assert!(outcome.stderr.contains("--in-order takes stacks of one weight"), "{outcome:?}");
+    assert!(outcome.stderr.contains("--in-order: stacks must have one weight each"), "{outcome:?}");
 }
