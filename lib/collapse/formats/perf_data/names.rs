@@ -4,7 +4,7 @@ use super::samples::{Machine, Samples};
 use crate::Error;
 use crate::collapse::Options;
 use crate::collapse::formats::perf_script::frame::Frame;
-use crate::collapse::formats::perf_script::name::Naming;
+use crate::collapse::formats::perf_script::naming::Naming;
 use crate::collapse::sink::Sink;
 use crate::collapse::timeline::SampleTime;
 use crate::markers::NO_SPAN;
@@ -221,7 +221,7 @@ impl<'a> FrameNames<'a> {
             if self.naming.is_skipped_after(&frame) {
                 (start, is_root) = (self.frames.len() as u32, true);
             }
-            self.frames.extend(self.naming.names(&frame, is_java).iter().map(|name| sink.intern(name)));
+            self.frames.extend(self.naming.frame_names(&frame, is_java).iter().map(|name| sink.intern(name)));
         }
         let cached = CachedFrames { start, end: self.frames.len() as u32, is_root };
         let key = self.cache_key(number);

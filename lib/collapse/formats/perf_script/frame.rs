@@ -1,77 +1,95 @@
-//! A frame's line: `  ADDRESS SYMBOL+0xOFFSET (MODULE)`.
+//! Parses the line of a frame: `  ADDRESS SYMBOL+0xOFFSET (MODULE)`.
 
 use crate::markers::UNKNOWN;
 
-/// A frame as it stands in the text.
+/// A frame as `perf script` prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::collapse) struct Frame<'a> {
     /// Hexadecimal.
     pub address: &'a [u8],
-    /// Without the offset; empty if the line names none.
+    /// The symbol without its offset; empty if there is none.
     pub symbol: &'a [u8],
-    /// What stands in parentheses at the end.
+    /// The text in parentheses at the end.
     pub module: Option<&'a [u8]>,
-    /// `FILE:LINE`, where that is printed and wanted.
+    /// `FILE:LINE`, if it is printed and `--srcline` asks for it.
     pub source: Option<&'a [u8]>,
 }
 
 impl<'a> Frame<'a> {
-    /// A frame of which nothing counts but its symbol.
-    pub fn of_symbol(symbol: &'a [u8]) -> Self {
+    /// Creates a frame that has only a symbol.
+    pub fn from_symbol(symbol: &'a [u8]) -> Self {
         Self { address: b"", symbol, module: None, source: None }
     }
 
-    /// Whether no symbol is known.
+    /// Returns true if the frame has no symbol.
     #[inline]
     pub fn is_unknown(&self) -> bool {
         self.symbol.is_empty() || self.symbol == UNKNOWN
     }
 }
 
-/// Takes a line apart.
+/// Parses the line of a frame.
 pub(in crate::collapse) fn parse(line: &[u8]) -> Option<Frame<'_>> {
     let (address, rest) = split_address(line)?;
     let (symbol, module) = split_module(rest);
     Some(Frame { address, symbol, module, source: None })
 }
 
-/// Whether a line, or a text that begins with one, is a frame.
+/// Returns true if a text begins with a frame.
 pub(in crate::collapse) fn is_frame(text: &[u8]) -> bool {
     split_address(text).is_some()
 }
 
-/// Whether it is one, and stands to the right as perf prints them.
-pub(in crate::collapse) fn is_indented(text: &[u8]) -> bool {
+/// Returns true if a text begins with a frame that is indented, as perf prints it.
+pub(in crate::collapse) fn is_indented_frame(text: &[u8]) -> bool {
     matches!(text.first(), Some(b' ' | b'\t')) && is_frame(text)
 }
 
-/// Whether a line in a sample says something about the frame before it: its place in the source, the branches taken,
-/// registers, instructions. Such lines are left out.
+/// Returns true if a line in a sample annotates the frame before it: its source line, branches, registers or instructions.
+/// Such lines are left out.
 pub(in crate::collapse) fn is_annotation(line: &[u8]) -> bool {
     let text = without_inlined(line.trim_ascii());
-    let word = text.split(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
-    let after = |mark| memchr::memrchr(mark, text).map(|at| &text[at + 1..]);
-    let in_source = || after(b':').is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit));
-    let in_module = || after(b'[').and_then(|rest| rest.strip_suffix(b"]")).is_some_and(is_hex);
-    let branch = || memchr::memmem::find(word, b"/").is_some() && memchr::memmem::find(word, b"0x").is_some();
-    let machine = || [&b"ABI:"[..], b"insn:", b"ilen:"].iter().any(|mark| text.starts_with(mark));
-    matches!(line.first(), Some(b' ' | b'\t')) && (in_source() || in_module() || branch() || machine())
+    matches!(line.first(), Some(b' ' | b'\t'))
+        && (is_source_position(text) || is_module_offset(text) || is_branch(text) || is_machine_state(text))
 }
 
-/// The `FILE:LINE` in a line that follows a frame; perf prints `??:0` or a module and an address where it does not know.
-pub(in crate::collapse) fn source(line: &[u8]) -> Option<&[u8]> {
+/// Returns true for `FILE:LINE`.
+fn is_source_position(text: &[u8]) -> bool {
+    let number = memchr::memrchr(b':', text).map(|colon| &text[colon + 1..]);
+    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+}
+
+/// Returns true for `MODULE[OFFSET]`.
+fn is_module_offset(text: &[u8]) -> bool {
+    let bracketed = memchr::memrchr(b'[', text).and_then(|bracket| text[bracket + 1..].strip_suffix(b"]"));
+    bracketed.is_some_and(is_hex)
+}
+
+/// Returns true for branches such as `0x4005d0/0x4005e0/P/-/-/0`.
+fn is_branch(text: &[u8]) -> bool {
+    let word = text.split(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
+    word.contains(&b'/') && memchr::memmem::find(word, b"0x").is_some()
+}
+
+/// Returns true for registers (`ABI:`) and instructions.
+fn is_machine_state(text: &[u8]) -> bool {
+    [&b"ABI:"[..], b"insn:", b"ilen:"].iter().any(|prefix| text.starts_with(prefix))
+}
+
+/// Returns the `FILE:LINE` of a line that follows a frame. perf prints `??:0`, or a module and an address, if it is unknown.
+pub(in crate::collapse) fn parse_source(line: &[u8]) -> Option<&[u8]> {
     let text = without_inlined(line.strip_prefix(b"  ")?.trim_ascii());
     let (file, number) = text.split_at(memchr::memrchr(b':', text)?);
     let known = number.len() > 1 && number[1..].iter().all(u8::is_ascii_digit) && file != b"??";
     (known && !is_frame(line)).then_some(text)
 }
 
-/// A place in the source without the mark that perf gives it where the function was inlined.
-fn without_inlined(place: &[u8]) -> &[u8] {
-    place.strip_suffix(b" (inlined)").unwrap_or(place)
+/// Returns a source position without the mark that perf appends if the function was inlined.
+fn without_inlined(position: &[u8]) -> &[u8] {
+    position.strip_suffix(b" (inlined)").unwrap_or(position)
 }
 
-/// What follows the address as perf prints it: a tab, sixteen columns, a blank.
+/// Returns the text after the address, if that has the usual form: a tab, sixteen columns, a blank.
 #[inline]
 pub(super) fn after_columns(line: &[u8]) -> Option<&[u8]> {
     let (columns, rest) = line.split_first_chunk::<18>()?;
@@ -79,7 +97,7 @@ pub(super) fn after_columns(line: &[u8]) -> Option<&[u8]> {
     (digits && columns[0] == b'\t' && columns[16] != b' ' && columns[17] == b' ').then_some(rest)
 }
 
-/// The address, and what follows it after one blank.
+/// Splits a line into the address and the text after it and one blank.
 fn split_address(line: &[u8]) -> Option<(&[u8], &[u8])> {
     match after_columns(line) {
         Some(rest) => Some((&line[1..17], rest)),
@@ -98,8 +116,8 @@ fn split_any_address(line: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// The symbol without its offset, and the module. Both may hold blanks and parentheses; an offset before the module
-/// tells them apart, and without one the brackets do.
+/// Splits a text into the symbol, without its offset, and the module. Both may contain blanks and parentheses: they are
+/// split after the offset, or without one where the parenthesis opens that ends the line.
 fn split_module(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     let Some((b')', inside)) = text.split_last() else { return (without_offset(text).unwrap_or(text), None) };
     if let Some(blank) = memchr::memrchr(b' ', inside)
@@ -113,10 +131,11 @@ fn split_module(text: &[u8]) -> (&[u8], Option<&[u8]>) {
             return (symbol, Some(module));
         }
     }
-    split_odd_module(text, inside)
+    split_unusual_module(text, inside)
 }
 
-fn split_odd_module<'a>(text: &'a [u8], inside: &'a [u8]) -> (&'a [u8], Option<&'a [u8]>) {
+/// Splits as [`split_module`] does if the module contains blanks or the symbol has no offset.
+fn split_unusual_module<'a>(text: &'a [u8], inside: &'a [u8]) -> (&'a [u8], Option<&'a [u8]>) {
     if let Some(module) = inside.strip_prefix(b"[unknown] (") {
         return (UNKNOWN, Some(module));
     }
@@ -125,26 +144,26 @@ fn split_odd_module<'a>(text: &'a [u8], inside: &'a [u8]) -> (&'a [u8], Option<&
             return (symbol, Some(&inside[blank + 2..]));
         }
     }
-    match matching_open(text) {
+    match find_last_parenthesis(text) {
         Some(0) => (b"", Some(&inside[1..])),
         Some(open) if text[open - 1] == b' ' => (&text[..open - 1], Some(&inside[open + 1..])),
         _ => (text, None),
     }
 }
 
-/// Where the parenthesis opens that the last byte closes.
-fn matching_open(text: &[u8]) -> Option<usize> {
+/// Returns the index of the parenthesis that the last byte closes.
+fn find_last_parenthesis(text: &[u8]) -> Option<usize> {
     let mut depth = 0usize;
-    for at in memchr::memrchr2_iter(b'(', b')', text) {
-        depth = if text[at] == b')' { depth + 1 } else { depth - 1 };
+    for index in memchr::memrchr2_iter(b'(', b')', text) {
+        depth = if text[index] == b')' { depth + 1 } else { depth - 1 };
         if depth == 0 {
-            return Some(at);
+            return Some(index);
         }
     }
     None
 }
 
-/// The text without `+0x…` at its end, if that stands there.
+/// Returns the text without the offset `+0x…` at its end. `None` if it has none.
 fn without_offset(text: &[u8]) -> Option<&[u8]> {
     let last = text.iter().rposition(|byte| !is_hex_digit(*byte))?;
     if last + 1 == text.len() { None } else { text[..=last].strip_suffix(b"+0x") }
@@ -164,7 +183,7 @@ mod tests {
     use super::{Frame, is_annotation, parse};
 
     #[test]
-    fn reads_every_known_form() {
+    fn parses_all_known_forms() {
         for (line, symbol, module) in [
             (
                 "\t    7f45fc93872f VM_Version stub+0x3af (/tmp/perf-19890.map)",
@@ -196,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_may_be_missing() {
+    fn parses_frames_without_a_module() {
         for (line, symbol) in [("\t7f00 foo", "foo"), ("\t7f00 foo+0x1f", "foo"), ("\t7f00 foo(int)", "foo(int)")] {
             let frame = parse(line.as_bytes()).expect(line);
             assert_eq!((frame.symbol, frame.module), (symbol.as_bytes(), None));
@@ -204,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_are_no_frames() {
+    fn distinguishes_annotations_from_frames() {
         for line in [
             "  foo.c:12",
             "  ??:0",

@@ -1,188 +1,190 @@
-//! The first line of a sample: `COMM PID/TID [CPU] TIME: PERIOD EVENT: …`, of which most may be missing.
+//! Parses the first line of a sample: `COMM PID/TID [CPU] TIME: PERIOD EVENT: …`. Most of these fields may be missing.
 //!
-//! A thread's name may hold blanks, digits, slashes and colons, so the line is read from its time outwards: before it
-//! backwards, after it forwards.
+//! A thread's name may contain blanks, digits, slashes and colons. So the line is parsed from its time outwards: backwards
+//! before it, forwards after it.
 
-/// What a line that begins something says.
+/// A line that begins a sample or is a record.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::collapse) enum Line<'a> {
-    /// A sample begins.
+    /// The first line of a sample.
     Sample(Header<'a>),
-    /// So many samples were lost.
+    /// A record with this number of lost samples.
     Lost(u64),
-    /// A record that is no sample: a thread's start, a mapping.
+    /// Any other record: a thread's start, a mapping.
     Record,
 }
 
-/// The parts of a sample's first line.
+/// The fields of a sample's first line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::collapse) struct Header<'a> {
     /// The thread's name.
     pub comm: &'a [u8],
-    /// `PID/TID` or `TID`, as it stands there.
+    /// `PID/TID` or `TID`; empty if missing.
     pub id: &'a [u8],
-    /// The CPU.
     pub cpu: Option<&'a [u8]>,
-    /// Seconds, with a fraction.
+    /// In seconds, with a fraction.
     pub time: Option<&'a [u8]>,
-    /// The event's own count.
     pub period: Option<u64>,
-    /// The event, with its modifiers.
+    /// The event's name, with its modifiers.
     pub event: Option<&'a [u8]>,
-    /// What follows the event: text of a tracepoint, or a stack of one frame.
+    /// The text after the event: a tracepoint's fields, or a frame.
     pub rest: &'a [u8],
 }
 
 impl<'a> Header<'a> {
-    /// The process, if the line names both it and the thread.
+    /// Returns the process ID, if the line has both it and the thread ID.
     pub fn pid(&self) -> Option<&'a [u8]> {
         memchr::memchr(b'/', self.id).map(|slash| &self.id[..slash])
     }
 
-    /// The thread.
+    /// Returns the thread ID.
     pub fn tid(&self) -> Option<&'a [u8]> {
         let tid = memchr::memchr(b'/', self.id).map_or(self.id, |slash| &self.id[slash + 1..]);
         (!tid.is_empty()).then_some(tid)
     }
 }
 
-/// Takes a line apart. If several of its words read as a time, the first with an event behind it is.
+/// Parses a line. If several of its words look like a time, the first one that an event follows is the time.
 pub(in crate::collapse) fn parse(line: &[u8]) -> Option<Line<'_>> {
-    let mut timed = false;
-    for (start, colon) in times(line) {
-        timed = true;
-        if let Some(what) = What::parse(&line[colon + 1..]) {
-            return Some(what.complete(Header { time: Some(&line[start..colon]), ..who(&line[..start]) }));
+    let mut has_time = false;
+    for (start, colon) in find_times(line) {
+        has_time = true;
+        if let Some(record) = Record::parse(&line[colon + 1..]) {
+            return Some(record.into_line(Header { time: Some(&line[start..colon]), ..parse_thread(&line[..start]) }));
         }
     }
-    if timed { None } else { without_time(line) }
+    if has_time { None } else { parse_without_time(line) }
 }
 
-/// A line of nothing but a thread and its number: `COMM PID`. It begins a sample only if a frame follows.
-pub(in crate::collapse) fn bare(line: &[u8]) -> Option<Header<'_>> {
-    let header = who(line);
+/// Parses a line that has only a thread: `COMM PID`. It begins a sample only if a frame follows.
+pub(in crate::collapse) fn parse_bare(line: &[u8]) -> Option<Header<'_>> {
+    let header = parse_thread(line);
     (!header.id.is_empty() && !header.comm.is_empty() && line[0] != b'#').then_some(header)
 }
 
-/// Where a `DIGITS.DIGITS:` stands alone: its start and its colon.
-fn times(line: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+/// Returns the offsets of the start and the colon of each word `DIGITS.DIGITS:`.
+fn find_times(line: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     memchr::memchr_iter(b':', line).filter_map(|colon| {
-        let alone = line.get(colon + 1).is_none_or(|next| is_blank(*next));
-        let start = if alone { time_before(line, colon)? } else { return None };
+        let ends_word = line.get(colon + 1).is_none_or(|next| is_blank(*next));
+        let start = if ends_word { time_start(line, colon)? } else { return None };
         (start == 0 || is_blank(line[start - 1])).then_some((start, colon))
     })
 }
 
-/// Where the `DIGITS.DIGITS` starts that ends here.
-fn time_before(line: &[u8], end: usize) -> Option<usize> {
-    let fraction = digits_before(line, end);
+/// Returns the start of the `DIGITS.DIGITS` that ends at `end`.
+fn time_start(line: &[u8], end: usize) -> Option<usize> {
+    let fraction = digits_start(line, end);
     let dot = fraction.checked_sub(1).filter(|dot| fraction < end && line[*dot] == b'.')?;
-    let start = digits_before(line, dot);
+    let start = digits_start(line, dot);
     (start < dot).then_some(start)
 }
 
-fn digits_before(line: &[u8], end: usize) -> usize {
+/// Returns the start of the digits that end at `end`.
+fn digits_start(line: &[u8], end: usize) -> usize {
     line[..end].iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |other| other + 1)
 }
 
-/// Reads the thread from the end: flags, `[CPU]`, `PID/TID`, and all before is its name.
-fn who(left: &[u8]) -> Header<'_> {
-    let (mut rest, mut word) = last_word(left);
-    let mut cpu = in_brackets(word);
-    if cpu.is_none() && !is_pid(word) && is_flags(word) {
+/// Parses the part before the time, backwards: flags, `[CPU]`, `PID/TID`, and then the thread's name.
+fn parse_thread(text: &[u8]) -> Header<'_> {
+    let (mut rest, mut word) = last_word(text);
+    let mut cpu = bracketed_digits(word);
+    if cpu.is_none() && !is_thread_id(word) && is_flags(word) {
         let (before, previous) = last_word(rest);
-        cpu = in_brackets(previous);
-        if cpu.is_some() || is_pid(previous) {
+        cpu = bracketed_digits(previous);
+        if cpu.is_some() || is_thread_id(previous) {
             (rest, word) = (before, previous);
         }
     }
     if cpu.is_some() {
         (rest, word) = last_word(rest);
     }
-    match is_pid(word) {
+    match is_thread_id(word) {
         true => Header { comm: rest.trim_ascii(), id: word, cpu, ..Header::default() },
-        false => Header { comm: left.trim_ascii(), ..Header::default() },
+        false => Header { comm: text.trim_ascii(), ..Header::default() },
     }
 }
 
-/// Without a time, the thread ends at the first word that reads as its number and that an event follows.
-fn without_time(line: &[u8]) -> Option<Line<'_>> {
-    let mut at = 0;
-    while at < line.len() {
-        let start = at + line[at..].iter().position(|byte| !is_blank(*byte))?;
+/// Parses a line without a time. The thread ends with the first word that looks like its ID and that an event follows.
+fn parse_without_time(line: &[u8]) -> Option<Line<'_>> {
+    let mut offset = 0;
+    while offset < line.len() {
+        let start = offset + line[offset..].iter().position(|byte| !is_blank(*byte))?;
         let end = start + first_word(&line[start..]).len();
         if start > 0
-            && is_pid(&line[start..end])
-            && let Some(found) = without_time_at(line, end)
+            && is_thread_id(&line[start..end])
+            && let Some(found) = parse_after_thread_id(line, end)
         {
             return Some(found);
         }
-        at = end;
+        offset = end;
     }
     None
 }
 
-fn without_time_at(line: &[u8], mut end: usize) -> Option<Line<'_>> {
+/// Parses a line without a time whose thread ID ends at `end`.
+fn parse_after_thread_id(line: &[u8], mut end: usize) -> Option<Line<'_>> {
     let after = line[end..].trim_ascii_start();
     let word = first_word(after);
-    if in_brackets(word).is_some() {
+    if bracketed_digits(word).is_some() {
         end = line.len() - after.len() + word.len();
     }
-    let what = What::parse(&line[end..])?;
-    let header = who(&line[..end]);
+    let record = Record::parse(&line[end..])?;
+    let header = parse_thread(&line[..end]);
     (!header.comm.is_empty()).then_some(())?;
-    if matches!(what, What::Event { event: None, .. }) { None } else { Some(what.complete(header)) }
+    if matches!(record, Record::Sample { event: None, .. }) { None } else { Some(record.into_line(header)) }
 }
 
-/// What happened: the part after the time.
-enum What<'a> {
-    Event { period: Option<u64>, event: Option<&'a [u8]>, rest: &'a [u8] },
+/// The part of a line after the time.
+enum Record<'a> {
+    Sample { period: Option<u64>, event: Option<&'a [u8]>, rest: &'a [u8] },
     Lost(u64),
-    Record,
+    Other,
 }
 
-impl<'a> What<'a> {
-    /// `[PERIOD] [EVENT: …]`
-    fn parse(right: &'a [u8]) -> Option<Self> {
-        let mut right = right.trim_ascii_start();
-        if let Some(record) = right.strip_prefix(b"PERF_RECORD_") {
-            return Some(lost(record).map_or(Self::Record, Self::Lost));
+impl<'a> Record<'a> {
+    /// Parses `[PERIOD] [EVENT: …]` or `PERF_RECORD_…`.
+    fn parse(text: &'a [u8]) -> Option<Self> {
+        let mut text = text.trim_ascii_start();
+        if let Some(record) = text.strip_prefix(b"PERF_RECORD_") {
+            return Some(parse_lost(record).map_or(Self::Other, Self::Lost));
         }
-        let number = first_word(right);
-        let period = decimal(number);
+        let number = first_word(text);
+        let period = parse_decimal(number);
         if period.is_some() {
-            right = right[number.len()..].trim_ascii_start();
+            text = text[number.len()..].trim_ascii_start();
         }
-        if right.is_empty() {
-            return Some(Self::Event { period, event: None, rest: right });
+        if text.is_empty() {
+            return Some(Self::Sample { period, event: None, rest: text });
         }
-        let word = first_word(right);
+        let word = first_word(text);
         let event = word.strip_suffix(b":").filter(|event| !event.is_empty())?;
-        if time_before(event, event.len()) == Some(0) {
+        if time_start(event, event.len()) == Some(0) {
             return None;
         }
-        Some(Self::Event { period, event: Some(event), rest: right[word.len()..].trim_ascii_start() })
+        Some(Self::Sample { period, event: Some(event), rest: text[word.len()..].trim_ascii_start() })
     }
 
-    fn complete(self, header: Header<'a>) -> Line<'a> {
+    fn into_line(self, header: Header<'a>) -> Line<'a> {
         match self {
             Self::Lost(samples) => Line::Lost(samples),
-            Self::Record => Line::Record,
-            Self::Event { period, event, rest } => Line::Sample(Header { period, event, rest, ..header }),
+            Self::Other => Line::Record,
+            Self::Sample { period, event, rest } => Line::Sample(Header { period, event, rest, ..header }),
         }
     }
 }
 
-/// `LOST lost 12` and `LOST_SAMPLES lost 12`.
-fn lost(record: &[u8]) -> Option<u64> {
+/// Returns the number of `LOST lost 12` and `LOST_SAMPLES lost 12`.
+fn parse_lost(record: &[u8]) -> Option<u64> {
     let after = record.strip_prefix(b"LOST")?;
-    decimal(after.strip_prefix(b"_SAMPLES").unwrap_or(after).trim_ascii().strip_prefix(b"lost ")?)
+    parse_decimal(after.strip_prefix(b"_SAMPLES").unwrap_or(after).trim_ascii().strip_prefix(b"lost ")?)
 }
 
-fn decimal(text: &[u8]) -> Option<u64> {
-    let add =
-        |sum: u64, byte: &u8| sum.checked_mul(10)?.checked_add(byte.is_ascii_digit().then(|| byte - b'0')?.into());
-    text.iter().try_fold(0, add).filter(|_| !text.is_empty())
+fn parse_decimal(text: &[u8]) -> Option<u64> {
+    let number = text.iter().try_fold(0u64, |number, byte| {
+        let digit = byte.is_ascii_digit().then(|| byte - b'0')?;
+        number.checked_mul(10)?.checked_add(digit.into())
+    });
+    number.filter(|_| !text.is_empty())
 }
 
 fn is_blank(byte: u8) -> bool {
@@ -193,15 +195,15 @@ fn first_word(text: &[u8]) -> &[u8] {
     &text[..text.iter().position(|byte| is_blank(*byte)).unwrap_or(text.len())]
 }
 
-/// The last word, and what stands before it.
+/// Returns the text before the last word, and the last word.
 fn last_word(text: &[u8]) -> (&[u8], &[u8]) {
     let text = text.trim_ascii_end();
     let start = text.iter().rposition(|byte| is_blank(*byte)).map_or(0, |blank| blank + 1);
     (&text[..start], &text[start..])
 }
 
-/// `-?digits[/-?digits]`
-fn is_pid(word: &[u8]) -> bool {
+/// Returns true for `ID` and `ID/ID`, where an ID is digits, with a minus sign if the thread is unknown.
+fn is_thread_id(word: &[u8]) -> bool {
     after_number(word).is_some_and(|rest| match rest {
         [] => true,
         [b'/', tid @ ..] => after_number(tid).is_some_and(<[u8]>::is_empty),
@@ -209,22 +211,22 @@ fn is_pid(word: &[u8]) -> bool {
     })
 }
 
-/// What follows `-?digits`.
+/// Returns the text after digits, which a minus sign may precede.
 fn after_number(text: &[u8]) -> Option<&[u8]> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let end = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
     (end > 0).then_some(&digits[end..])
 }
 
-/// The digits in `[digits]`.
-fn in_brackets(word: &[u8]) -> Option<&[u8]> {
+/// Returns the digits of `[DIGITS]`.
+fn bracketed_digits(word: &[u8]) -> Option<&[u8]> {
     match word {
         [b'[', digits @ .., b']'] if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => Some(digits),
         _ => None,
     }
 }
 
-/// Interrupt and context-switch flags, as in `d.h1.` and `U`.
+/// Returns true for interrupt and context-switch flags, such as `d.h1.` and `U`.
 fn is_flags(word: &[u8]) -> bool {
     (1..=6).contains(&word.len()) && word.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'#'))
 }
@@ -233,28 +235,32 @@ fn is_flags(word: &[u8]) -> bool {
 mod tests {
     use super::{Line, parse};
 
-    /// comm, pid, tid, time, period, event, rest; `-` for what is missing.
-    fn shown(line: &str) -> String {
-        let part = |part: Option<&[u8]>| part.map_or("-".into(), |part| String::from_utf8_lossy(part).into_owned());
+    /// Formats a field, or `-` if it is missing.
+    fn format_field(field: Option<&[u8]>) -> String {
+        field.map_or("-".into(), |field| String::from_utf8_lossy(field).into_owned())
+    }
+
+    /// Formats the comm, pid, tid, time, period, event and rest of a line.
+    fn format_line(line: &str) -> String {
         match parse(line.as_bytes()) {
             None => "none".to_owned(),
             Some(Line::Record) => "record".to_owned(),
             Some(Line::Lost(samples)) => format!("lost {samples}"),
             Some(Line::Sample(header)) => [
-                part(Some(header.comm)),
-                part(header.pid()),
-                part(header.tid()),
-                part(header.time),
+                format_field(Some(header.comm)),
+                format_field(header.pid()),
+                format_field(header.tid()),
+                format_field(header.time),
                 header.period.map_or("-".to_owned(), |period| period.to_string()),
-                part(header.event),
-                part(Some(header.rest)),
+                format_field(header.event),
+                format_field(Some(header.rest)),
             ]
             .join("|"),
         }
     }
 
     #[test]
-    fn reads_every_known_form() {
+    fn parses_all_known_forms() {
         for (line, expected) in [
             ("java 25607 4794564.109216: cycles:", "java|-|25607|4794564.109216|-|cycles|"),
             ("java 12688 [002] 6544038.708352: 235 cpu-clock: ", "java|-|12688|6544038.708352|235|cpu-clock|"),
@@ -304,7 +310,7 @@ mod tests {
             (":", "none"),
             (".: :", "none"),
         ] {
-            assert_eq!(shown(line), expected, "{line}");
+            assert_eq!(format_line(line), expected, "{line}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! `perf script` text: a line that says who ran and which event fired, then the stack, leaf first, then a blank line.
+//! `perf script` text (Linux): for each sample a line with its thread and event, then the stack, leaf first, then a blank
+//! line.
 //!
 //! ```text
 //! V8 WorkerThread 24636/25607 [000] 94564.109216:     100 cycles:u:
@@ -6,25 +7,30 @@
 //!               401136 main+0x10 (/srv/app)
 //! ```
 //!
-//! The columns vary with perf's `-F`; names, threads and paths may hold anything. Nothing is looked for by its position
-//! alone, and what reads as a frame or a sample is never dropped in silence.
+//! The weight is the period (here 100), or 1 if none is printed or with `--weight samples`. The thread's name is the root
+//! frame. Of several events, the first counts unless `--event` names another. Addresses, offsets, modules and annotations of
+//! frames are left out unless options ask for them.
+//!
+//! The columns vary with perf's `-F`, and names of threads, symbols and paths may contain anything. So no field is found by
+//! its position alone, and a line that looks like a frame or a sample is never dropped without a message.
 
-mod cut;
+mod fast_path;
 pub(super) mod frame;
 mod header;
-pub(super) mod name;
+pub(super) mod naming;
 pub(super) mod sched;
 mod selection;
-mod symbols;
-mod usual;
+mod split;
+mod symbol_cache;
 
 use std::sync::Arc;
 
 use self::frame::Frame;
 use self::header::{Header, Line};
-use self::name::Naming;
+use self::naming::Naming;
 use self::selection::Selection;
-use self::symbols::Symbols;
+use self::split::Lines;
+use self::symbol_cache::SymbolCache;
 use super::folded;
 use crate::Error;
 use crate::collapse::sink::Sink;
@@ -42,44 +48,50 @@ pub(super) static FORMAT: Format = Format {
     has_times: true,
     recognizes,
     reader: FormatReader::Blocks {
-        find_boundary: cut::after_last_sample,
+        find_boundary: split::last_sample_end,
         new_parser: |options| Box::new(PerfScript::new(options)),
     },
 };
 
-/// A line says who ran and which event fired, or the file begins as perf's own comments do.
+/// Returns true if a line is the first of a sample, or the text begins with the comments of `perf script --header`.
 fn recognizes(head: &[u8]) -> bool {
     if folded::is_certain(head) {
         return false;
     }
-    let mut lines = cut::Lines::new(head);
+    let mut lines = Lines::new(head);
     while let Some(line) = lines.next() {
-        let framed = || frame::parse(lines.clone().next().unwrap_or_default()).is_some_and(is_named);
         match header::parse(line) {
             Some(Line::Record | Line::Lost(_)) => return true,
             Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some() => return true,
-            Some(Line::Sample(_)) if framed() => return true,
-            _ if header::bare(line).is_some() && frame::is_indented(lines.rest()) && framed() => return true,
+            Some(Line::Sample(_)) if begins_with_perf_frame(lines.rest()) => return true,
+            _ if header::parse_bare(line).is_some()
+                && frame::is_indented_frame(lines.rest())
+                && begins_with_perf_frame(lines.rest()) =>
+            {
+                return true;
+            }
             _ => {}
         }
     }
     head.starts_with(b"# ========\n")
 }
 
-/// Whether a frame looks like one of perf's and not like a line of numbers.
-fn is_named(frame: Frame<'_>) -> bool {
-    frame.module.is_some() || frame.symbol.trim_ascii_start().first().is_some_and(|first| !first.is_ascii_digit())
+/// Returns true if the first line of a text is a frame as perf prints it, and not a line of numbers.
+fn begins_with_perf_frame(text: &[u8]) -> bool {
+    frame::parse(Lines::new(text).next().unwrap_or_default()).is_some_and(|frame| {
+        frame.module.is_some() || frame.symbol.trim_ascii_start().first().is_some_and(|first| !first.is_ascii_digit())
+    })
 }
 
-/// The parser.
+/// The parser of `perf script` text.
 struct PerfScript {
-    symbols: Symbols,
+    symbols: SymbolCache,
     selection: Selection,
     spans: Option<Arc<Spans>>,
     roots: ByteMap<Root>,
-    /// What the last root was looked up by.
+    /// A buffer for the keys of `roots`.
     key: Vec<u8>,
-    /// The present sample's frames, leaf first.
+    /// The current sample's frames, leaf first.
     stack: Vec<FrameId>,
     lost: u64,
 }
@@ -88,70 +100,70 @@ struct PerfScript {
 #[derive(Clone, Copy)]
 struct Root {
     frame: FrameId,
-    java: bool,
+    is_java: bool,
 }
 
-/// Where in the text we are.
+/// The state of the parser between lines.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum State<'a> {
     /// Between samples.
     Outside,
-    /// In a sample that does not count.
-    LeftOut,
+    /// In a sample that is not selected.
+    Skipped,
     /// In a sample.
     Sample(Sample<'a>),
 }
 
-/// The sample whose lines are read.
+/// The sample that is being read.
 #[derive(Clone, Copy)]
 struct Sample<'a> {
     root: Root,
     weight: Weight,
-    /// If that is asked for.
-    moment: Option<SampleTime>,
-    /// Likewise.
+    /// `None` if times are not needed.
+    time: Option<SampleTime>,
+    /// `None` without `--span`.
     span: Option<FrameId>,
-    /// What follows the event in its first line.
+    /// The text after the event in its first line.
     rest: &'a [u8],
-    /// Whether the frame that is to be the root was read.
-    complete: bool,
+    /// True if `--skip-after` has made a frame the root: the frames after it are left out.
+    has_root: bool,
 }
 
 impl Parser for PerfScript {
     fn parse(&mut self, text: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error> {
-        let whole = without_cut_line(text);
-        let mut lines = cut::Lines::new(whole);
-        let mut place = Place::Outside;
-        let mut usual = Vec::new();
+        let complete = without_truncated_frame(text);
+        let mut lines = Lines::new(complete);
+        let mut state = State::Outside;
+        let mut keys = Vec::new();
         loop {
-            if matches!(place, Place::Sample(_)) {
-                while let Some((key, rest)) = self.symbols.usual(lines.rest()) {
-                    usual.push(key);
-                    lines = cut::Lines::new(rest);
+            if matches!(state, State::Sample(_)) {
+                while let Some((key, rest)) = self.symbols.parse_fast(lines.rest()) {
+                    keys.push(key);
+                    lines = Lines::new(rest);
                 }
-                remarks.lines += usual.len() as u64;
-                self.push_all(&mut usual, &mut place, sink);
+                remarks.lines += keys.len() as u64;
+                self.push_keys(&mut keys, &mut state, sink);
             }
             let Some(line) = lines.next() else { break };
             remarks.lines += 1;
             if line.trim_ascii().is_empty() {
-                // A sample without frames stays open: some versions of perf print a blank line before them.
+                // A sample without frames stays open: some versions of perf print a blank line before the frames.
                 if !self.stack.is_empty() {
-                    self.finish(&mut place, sink)?;
+                    self.finish_sample(&mut state, sink)?;
                 }
-            } else if line[0] != b'\t' || !self.frame(line, lines.rest(), &mut place, sink) {
-                self.other(line, lines.rest(), &mut place, sink, remarks)?;
+            } else if line[0] != b'\t' || !self.parse_frame(line, lines.rest(), &mut state, sink) {
+                self.parse_line(line, lines.rest(), &mut state, sink, remarks)?;
             }
         }
-        if whole.len() < text.len() {
+        if complete.len() < text.len() {
             remarks.lines += 1;
             remarks.malformed("the input ends within this line: it was cut short");
         }
-        self.finish(&mut place, sink)
+        self.finish_sample(&mut state, sink)
     }
 
     fn fork(&self) -> Option<Box<dyn Parser>> {
-        Some(Box::new(Self::with(self.symbols.naming.clone(), self.selection.fork()?, self.spans.clone())))
+        Some(Box::new(Self::from_parts(self.symbols.naming.clone(), self.selection.fork()?, self.spans.clone())))
     }
 
     fn counts(&self) -> Counts {
@@ -159,47 +171,51 @@ impl Parser for PerfScript {
     }
 }
 
-/// The text without a last line that was cut off: a frame without the end of a line, and without the `(module)` that
-/// the line before it has. Half a name would be a function that is not there.
-fn without_cut_line(text: &[u8]) -> &[u8] {
+/// Returns the text without a truncated last line: a frame without a line end and without the `(MODULE)` that the line
+/// before it has. A truncated symbol would look like another function.
+fn without_truncated_frame(text: &[u8]) -> &[u8] {
     let Some(end) = memchr::memrchr(b'\n', text).map(|end| end + 1) else { return text };
     let (before, last) = text.split_at(end);
     let is_frame = matches!(last.first(), Some(b' ' | b'\t')) && !last.trim_ascii().is_empty();
-    let has_module = |line: &[u8]| line.trim_ascii_end().ends_with(b")");
-    if is_frame && !has_module(last) && has_module(before) { before } else { text }
+    if is_frame && !ends_with_module(last) && ends_with_module(before) { before } else { text }
+}
+
+fn ends_with_module(line: &[u8]) -> bool {
+    line.trim_ascii_end().ends_with(b")")
 }
 
 impl PerfScript {
     fn new(options: &Options) -> Self {
-        Self::with(Naming::new(options), Selection::new(options), options.spans.clone())
+        Self::from_parts(Naming::new(options), Selection::new(options), options.spans.clone())
     }
 
-    fn with(naming: Naming, selection: Selection, spans: Option<Arc<Spans>>) -> Self {
-        let symbols = Symbols::new(naming);
+    fn from_parts(naming: Naming, selection: Selection, spans: Option<Arc<Spans>>) -> Self {
+        let symbols = SymbolCache::new(naming);
         Self { symbols, selection, spans, roots: ByteMap::default(), key: vec![], stack: vec![], lost: 0 }
     }
 
-    /// Takes the symbols of usual lines. They are looked up in a row, so that waiting for far memory overlaps.
+    /// Pushes the frames of lines that the fast path has parsed. The symbols are looked up in a row, so that their cache
+    /// misses overlap.
     #[inline]
-    fn push_all(&mut self, keys: &mut Vec<Key<'_>>, place: &mut Place<'_>, sink: &mut Sink) {
-        let Place::Sample(sample) = place else { return };
+    fn push_keys(&mut self, keys: &mut Vec<Key<'_>>, state: &mut State<'_>, sink: &mut Sink) {
+        let State::Sample(sample) = state else { return };
         for key in keys.drain(..) {
-            match self.symbols.known(key, sample.root.java) {
-                Some(id) if !sample.complete => self.stack.push(id),
-                _ => self.push(&Frame::of_symbol(key.bytes()), sample, sink),
+            match self.symbols.find(key, sample.root.is_java) {
+                Some(id) if !sample.has_root => self.stack.push(id),
+                _ => self.push(&Frame::from_symbol(key.bytes()), sample, sink),
             }
         }
     }
 
-    /// Takes a frame's line; `false` if it is none, or stands outside a sample.
-    fn frame(&mut self, line: &[u8], next: &[u8], place: &mut Place<'_>, sink: &mut Sink) -> bool {
-        match place {
-            Place::Outside => false,
-            Place::LeftOut => true,
-            Place::Sample(sample) => {
+    /// Parses the line of a frame. Returns false if it is not a frame, or outside a sample.
+    fn parse_frame(&mut self, line: &[u8], next: &[u8], state: &mut State<'_>, sink: &mut Sink) -> bool {
+        match state {
+            State::Outside => false,
+            State::Skipped => true,
+            State::Sample(sample) => {
                 let Some(mut frame) = frame::parse(line) else { return false };
                 if self.symbols.naming.srcline {
-                    frame.source = frame::source(cut::Lines::new(next).next().unwrap_or_default());
+                    frame.source = frame::parse_source(Lines::new(next).next().unwrap_or_default());
                 }
                 self.push(&frame, sample, sink);
                 true
@@ -207,82 +223,86 @@ impl PerfScript {
         }
     }
 
-    /// Takes a line that is neither blank nor an ordinary frame.
-    fn other<'a>(
+    /// Parses a line that is neither blank nor an ordinary frame.
+    fn parse_line<'a>(
         &mut self,
         line: &'a [u8],
         next: &[u8],
-        place: &mut Place<'a>,
+        state: &mut State<'a>,
         sink: &mut Sink,
         remarks: &mut Remarks,
     ) -> Result<(), Error> {
-        let outside = matches!(place, Place::Outside);
-        let framed = frame::is_frame(line);
+        let is_outside = matches!(state, State::Outside);
+        let is_frame = frame::is_frame(line);
         match header::parse(line) {
-            // A line that reads as both is a frame, unless it tells the time.
-            Some(Line::Sample(header)) if outside || !framed || header.time.is_some() => {
-                self.finish(place, sink)?;
-                *place = self.begin(&header, sink, remarks);
+            // A line that could be both is a frame, unless it has a time.
+            Some(Line::Sample(header)) if is_outside || !is_frame || header.time.is_some() => {
+                self.finish_sample(state, sink)?;
+                *state = self.begin_sample(&header, sink, remarks);
                 return Ok(());
             }
-            Some(Line::Record) => return self.finish(place, sink),
+            Some(Line::Record) => return self.finish_sample(state, sink),
             Some(Line::Lost(samples)) => {
                 self.lost = self.lost.saturating_add(samples);
-                return self.finish(place, sink);
+                return self.finish_sample(state, sink);
             }
             _ => {}
         }
-        if line[0] == b'#' || self.frame(line, next, place, sink) {
+        if line[0] == b'#' || self.parse_frame(line, next, state, sink) {
             return Ok(());
         }
-        if let Some(header) = header::bare(line).filter(|_| (outside || !framed) && frame::is_indented(next)) {
-            self.finish(place, sink)?;
-            *place = self.begin(&header, sink, remarks);
-        } else if outside && framed {
-            remarks.malformed("a frame that belongs to no sample");
+        let bare = header::parse_bare(line).filter(|_| is_outside || !is_frame);
+        if let Some(header) = bare.filter(|_| frame::is_indented_frame(next)) {
+            self.finish_sample(state, sink)?;
+            *state = self.begin_sample(&header, sink, remarks);
+        } else if is_outside && is_frame {
+            remarks.malformed("the frame belongs to no sample");
         } else if !frame::is_annotation(line) {
-            remarks.malformed("neither the first line of a sample nor a frame");
+            remarks.malformed("expected the first line of a sample or a frame");
         }
         Ok(())
     }
 
-    fn begin<'a>(&mut self, header: &Header<'a>, sink: &mut Sink, remarks: &mut Remarks) -> Place<'a> {
+    /// Returns the state after the first line of a sample.
+    fn begin_sample<'a>(&mut self, header: &Header<'a>, sink: &mut Sink, remarks: &mut Remarks) -> State<'a> {
         match self.selection.weigh(header, remarks) {
-            None => Place::LeftOut,
+            None => State::Skipped,
             Some(weight) => {
-                let moment = if sink.keeps_times() { selection::moment(header, sink) } else { None };
-                let root = self.root(header, sink);
-                let span = self.spans.as_ref().map(|spans| selection::span(spans, header, sink, remarks));
-                Place::Sample(Sample { root, weight, moment, span, rest: header.rest, complete: false })
+                let time = if sink.keeps_times() { selection::sample_time(header, sink) } else { None };
+                let root = self.find_root(header, sink);
+                let span = self.spans.as_ref().map(|spans| selection::span_frame(spans, header, sink, remarks));
+                State::Sample(Sample { root, weight, time, span, rest: header.rest, has_root: false })
             }
         }
     }
 
-    fn root(&mut self, header: &Header<'_>, sink: &mut Sink) -> Root {
+    /// Returns the root frame of a sample's thread.
+    fn find_root(&mut self, header: &Header<'_>, sink: &mut Sink) -> Root {
         self.key.clear();
-        let key = match self.symbols.naming.by_comm() {
+        let key = match self.symbols.naming.uses_comm_only() {
             true => header.comm,
-            false => two_parts(&mut self.key, header.comm, header.id),
+            false => join_key(&mut self.key, header.comm, header.id),
         };
         let key = Key::new(key);
         self.roots.get(key).unwrap_or_else(|| {
-            let name = self.symbols.naming.thread(header);
-            let root = Root { frame: sink.intern(&name), java: inlined::is_java_thread(&name) };
+            let name = self.symbols.naming.thread_frame(header);
+            let root = Root { frame: sink.intern(&name), is_java: inlined::is_java_thread(&name) };
             self.roots.insert(key, root);
             root
         })
     }
 
     fn push(&mut self, frame: &Frame<'_>, sample: &mut Sample<'_>, sink: &mut Sink) {
-        if sample.complete {
+        if sample.has_root {
             return;
         }
-        sample.complete = self.symbols.push(frame, sample.root.java, &mut self.stack, sink);
+        sample.has_root = self.symbols.push(frame, sample.root.is_java, &mut self.stack, sink);
     }
 
-    /// Ends the present sample, if there is one. One without frames counts for its thread.
-    fn finish(&mut self, place: &mut Place<'_>, sink: &mut Sink) -> Result<(), Error> {
-        let Place::Sample(mut sample) = std::mem::replace(place, Place::Outside) else { return Ok(()) };
+    /// Adds the current sample, if there is one. A sample without frames gets the frame in its first line, if there is one;
+    /// else its thread alone is its stack.
+    fn finish_sample(&mut self, state: &mut State<'_>, sink: &mut Sink) -> Result<(), Error> {
+        let State::Sample(mut sample) = std::mem::replace(state, State::Outside) else { return Ok(()) };
         if self.stack.is_empty()
             && let Some(frame) = frame::parse(sample.rest).filter(|frame| frame.module.is_some())
         {
@@ -291,22 +311,22 @@ impl PerfScript {
         if self.stack.is_empty() && sink.frames().name(sample.root.frame).is_empty() {
             self.stack.push(sink.intern(markers::UNKNOWN));
         }
-        if !sample.complete {
+        if !sample.has_root {
             self.stack.push(sample.root.frame);
         }
         self.stack.extend(sample.span);
         self.stack.reverse();
-        let added = sink.add_at(&self.stack, Weights::plain(sample.weight), sample.moment);
+        let added = sink.add_at(&self.stack, Weights::plain(sample.weight), sample.time);
         self.stack.clear();
         added
     }
 }
 
-/// Both parts as one text from which they can be told.
-fn two_parts<'a>(text: &'a mut Vec<u8>, first: &[u8], second: &[u8]) -> &'a [u8] {
-    text.clear();
-    text.extend_from_slice(first);
-    text.push(0);
-    text.extend_from_slice(second);
-    text
+/// Joins two parts to an unambiguous key, with a zero byte between them.
+fn join_key<'a>(buffer: &'a mut Vec<u8>, first: &[u8], second: &[u8]) -> &'a [u8] {
+    buffer.clear();
+    buffer.extend_from_slice(first);
+    buffer.push(0);
+    buffer.extend_from_slice(second);
+    buffer
 }

@@ -1,7 +1,16 @@
-//! `perf script` text of `sched:sched_switch`, read as time off the CPU: each stack at which a thread was switched out
-//! weighs the microseconds until it runs again, or what a `sched_stat` event says that it slept.
+//! `perf script` text of `sched:sched_switch` events, read as off-CPU time. Record with
+//! `perf record -e sched:sched_switch -a -g`.
 //!
-//! The same text is a profile of switches too, so that this reading is to be asked for with `--format perf-sched`.
+//! ```text
+//! app 4242/4242 [001] 94564.109216: sched:sched_switch: prev_comm=app prev_pid=4242 prev_state=S ==> next_comm=…
+//!         ffffffff8103d0ca __schedule+0x1c ([kernel.kallsyms])
+//!                   401136 main+0x10 (/srv/app)
+//! ```
+//! A stack at which a thread is switched out weighs the microseconds until the thread runs again, or the delay that a
+//! `sched:sched_stat_*` event states. Its leaf is `[off-cpu]`, or `[runnable]` if the thread was preempted. The idle thread
+//! and threads that exit are left out.
+//!
+//! The same text is also a profile of switches, so this format is never detected: `--format perf-sched` selects it.
 
 use std::collections::HashMap;
 
@@ -9,7 +18,7 @@ use bstr::ByteSlice as _;
 
 use super::frame;
 use super::header::{self, Header, Line};
-use super::name::Naming;
+use super::naming::Naming;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::filter::args::parse_seconds;
@@ -23,85 +32,93 @@ use crate::symbol_name::inlined;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "perf-sched",
-    description: "perf script of sched:sched_switch, as time off the CPU; only if named by --format",
+    description: "perf script of sched:sched_switch, as off-CPU time; only if named by --format",
     has_times: false,
     recognizes: |_| false,
     reader: FormatReader::Lines(read),
 };
 
-/// The states that a thread leaves off the CPU in, as the recorder names them.
-const BLOCKED: &[u8] = markers::OFF_CPU;
-const PREEMPTED: &[u8] = markers::RUNNABLE;
-
-/// A switch of a CPU from one thread to another.
+/// A context switch.
 struct Switch {
+    /// In nanoseconds.
     time: u64,
-    from: u64,
-    to: u64,
-    ended: bool,
+    /// The thread that is switched out.
+    prev_pid: u64,
+    /// The thread that is switched in.
+    next_pid: u64,
+    /// True if the thread that is switched out exits.
+    is_exit: bool,
+    /// The frame of the thread that is switched out.
     root: FrameId,
-    java: bool,
+    is_java: bool,
     /// Leaf first.
     frames: Vec<FrameId>,
 }
 
-/// The threads that wait.
+/// The threads that are off the CPU.
 #[derive(Default)]
-struct Waiting {
-    since: HashMap<u64, (u64, Vec<FrameId>)>,
-    last: u64,
+struct OffCpuThreads {
+    /// The time of the switch-out and the stack, leaf first, by thread.
+    switched_out: HashMap<u64, (u64, Vec<FrameId>)>,
+    /// The time of the last switch.
+    last_time: u64,
+    /// Number of waits whose end was recorded.
     ended: u64,
-    /// Of how many waits the end was not recorded.
-    unknown: u64,
+    /// Number of waits whose end was not recorded.
+    unended: u64,
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let naming = Naming::new(document.options);
-    let (mut line, mut switch, mut waiting) = (Vec::new(), None::<Switch>, Waiting::default());
+    let (mut line, mut switch, mut threads) = (Vec::new(), None::<Switch>, OffCpuThreads::default());
     document.unit("microseconds");
     while document.line(&mut line)? {
         let parsed = if line.starts_with(b"\t") { None } else { header::parse(&line) };
         if let Some(Line::Sample(header)) = parsed {
-            waiting.take(switch.take(), sink)?;
+            threads.add_switch(switch.take(), sink)?;
             match header.event.map(|event| event.trim_end_with(|last| last == ':')) {
-                Some(b"sched:sched_switch") => match begin(&header, &naming, sink) {
-                    Some(begun) => switch = Some(begun),
+                Some(b"sched:sched_switch") => match parse_switch(&header, &naming, sink) {
+                    Some(parsed) => switch = Some(parsed),
                     None => document.malformed("expected a time and the two threads of a switch")?,
                 },
-                Some(event) if event.starts_with(b"sched:sched_stat_") => waiting.slept(header.rest, sink)?,
+                Some(event) if event.starts_with(b"sched:sched_stat_") => threads.add_delay(header.rest, sink)?,
                 _ => {}
             }
         } else if let (Some(switch), Some(frame)) = (&mut switch, frame::parse(&line)) {
-            let names = naming.names(&frame, switch.java);
+            let names = naming.frame_names(&frame, switch.is_java);
             switch.frames.extend(names.iter().rev().map(|name| sink.intern(name)));
         }
     }
-    waiting.take(switch, sink)?;
-    waiting.finish(document, sink)
+    threads.add_switch(switch, sink)?;
+    threads.finish(document, sink)
 }
 
-fn begin(header: &Header<'_>, naming: &Naming, sink: &mut Sink) -> Option<Switch> {
+fn parse_switch(header: &Header<'_>, naming: &Naming, sink: &mut Sink) -> Option<Switch> {
     let (before, after) = text::split_once(header.rest, "==>")?;
-    let (from, state) = thread(before)?;
-    let (to, _) = thread(after)?;
-    let name = naming.thread(header);
-    let leaf = if state.starts_with(b"R") { PREEMPTED } else { BLOCKED };
+    let (prev_pid, state) = parse_thread(before)?;
+    let (next_pid, _) = parse_thread(after)?;
+    let name = naming.thread_frame(header);
+    let leaf = if state.starts_with(b"R") { markers::RUNNABLE } else { markers::OFF_CPU };
     Some(Switch {
         time: parse_seconds(header.time?)?,
-        from,
-        to,
-        ended: state.starts_with(b"X") || state.starts_with(b"Z") || state.starts_with(b"x"),
+        prev_pid,
+        next_pid,
+        is_exit: state.starts_with(b"X") || state.starts_with(b"Z") || state.starts_with(b"x"),
         root: sink.intern(&name),
-        java: inlined::is_java_thread(&name),
+        is_java: inlined::is_java_thread(&name),
         frames: vec![sink.intern(leaf)],
     })
 }
 
-/// The number and the state of `prev_comm=a prev_pid=1 prev_prio=120 prev_state=S` or `a:1 [120] S`.
-fn thread(text: &[u8]) -> Option<(u64, &[u8])> {
-    let after = |key: &str| text.rfind(key).map(|at| text::split_word(&text[at + key.len()..]).0);
-    if let Some(pid) = after("_pid=") {
-        return Some((text::number(pid)?, after("_state=").unwrap_or_default()));
+/// Returns the word after the last `key` in a text.
+fn find_value<'a>(text: &'a [u8], key: &str) -> Option<&'a [u8]> {
+    text.rfind(key).map(|start| text::split_word(&text[start + key.len()..]).0)
+}
+
+/// Returns the ID and the state of `prev_comm=a prev_pid=1 prev_prio=120 prev_state=S` or `a:1 [120] S`.
+fn parse_thread(text: &[u8]) -> Option<(u64, &[u8])> {
+    if let Some(pid) = find_value(text, "_pid=") {
+        return Some((text::number(pid)?, find_value(text, "_state=").unwrap_or_default()));
     }
     let text = text.trim();
     let bracket = text.rfind(" [")?;
@@ -110,55 +127,60 @@ fn thread(text: &[u8]) -> Option<(u64, &[u8])> {
     Some((text::number(&text[colon + 1..bracket])?, state))
 }
 
-impl Waiting {
-    fn take(&mut self, switch: Option<Switch>, sink: &mut Sink) -> Result<(), Error> {
+impl OffCpuThreads {
+    /// Ends the wait of the thread that is switched in, and begins that of the thread that is switched out.
+    fn add_switch(&mut self, switch: Option<Switch>, sink: &mut Sink) -> Result<(), Error> {
         let Some(mut switch) = switch else { return Ok(()) };
-        self.last = self.last.max(switch.time);
-        if let Some((since, stack)) = self.since.remove(&switch.to) {
+        self.last_time = self.last_time.max(switch.time);
+        if let Some((start, stack)) = self.switched_out.remove(&switch.next_pid) {
             self.ended += 1;
-            add(&stack, switch.time.saturating_sub(since), sink)?;
+            add_wait(&stack, switch.time.saturating_sub(start), sink)?;
         }
         switch.frames.push(switch.root);
-        // The idle thread waits for nothing.
-        if switch.from != 0 && !switch.ended && self.since.insert(switch.from, (switch.time, switch.frames)).is_some() {
-            self.unknown += 1;
+        // Thread 0 is the idle thread.
+        if switch.prev_pid != 0
+            && !switch.is_exit
+            && self.switched_out.insert(switch.prev_pid, (switch.time, switch.frames)).is_some()
+        {
+            self.unended += 1;
         }
         Ok(())
     }
 
-    /// Takes `comm=a pid=1 delay=1234 [ns]`.
-    fn slept(&mut self, text: &[u8], sink: &mut Sink) -> Result<(), Error> {
-        let after =
-            |key: &str| text.rfind(key).and_then(|at| text::number(text::split_word(&text[at + key.len()..]).0));
-        let Some((pid, delay)) = after("pid=").zip(after("delay=")) else { return Ok(()) };
-        match self.since.remove(&pid) {
+    /// Ends the wait of a thread with the delay of `comm=a pid=1 delay=1234 [ns]`.
+    fn add_delay(&mut self, text: &[u8], sink: &mut Sink) -> Result<(), Error> {
+        let pid = find_value(text, "pid=").and_then(text::number);
+        let delay = find_value(text, "delay=").and_then(text::number);
+        let Some((pid, delay)) = pid.zip(delay) else { return Ok(()) };
+        match self.switched_out.remove(&pid) {
             Some((_, stack)) => {
                 self.ended += 1;
-                add(&stack, delay, sink)
+                add_wait(&stack, delay, sink)
             }
             None => Ok(()),
         }
     }
 
-    /// Those who still wait have done so up to the end, unless most ends were not recorded.
+    /// Adds the threads that are still off the CPU, with the time until the last switch; unless more than half of all ends
+    /// were not recorded, so that they may have run.
     fn finish(self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-        if self.unknown > 0 {
-            let (unknown, all) = (self.unknown, self.ended.saturating_add(self.unknown));
+        if self.unended > 0 {
+            let (unended, all) = (self.unended, self.ended.saturating_add(self.unended));
             document.warn(&format!(
-                "{unknown} of {all} waits left out, whose end was not recorded (is that all CPUs, -a?)"
+                "left out {unended} of {all} waits, whose end was not recorded; record all CPUs (perf record -a)"
             ));
         }
-        if self.unknown > self.ended {
+        if self.unended > self.ended {
             return Ok(());
         }
-        for (since, stack) in self.since.values() {
-            add(stack, self.last.saturating_sub(*since), sink)?;
+        for (start, stack) in self.switched_out.values() {
+            add_wait(stack, self.last_time.saturating_sub(*start), sink)?;
         }
         Ok(())
     }
 }
 
-fn add(frames: &[FrameId], nanoseconds: u64, sink: &mut Sink) -> Result<(), Error> {
+fn add_wait(frames: &[FrameId], nanoseconds: u64, sink: &mut Sink) -> Result<(), Error> {
     let mut stack = Stack::default();
     stack.extend(frames);
     stack.add_leaf_first(Weight::from_millionths(u128::from(nanoseconds) * 1000), sink)
@@ -166,14 +188,14 @@ fn add(frames: &[FrameId], nanoseconds: u64, sink: &mut Sink) -> Result<(), Erro
 
 #[cfg(test)]
 mod tests {
-    use super::thread;
+    use super::parse_thread;
 
     #[test]
-    fn both_forms_of_a_switch_are_read() {
+    fn parses_both_forms_of_a_switch() {
         let long = b"prev_comm=a b prev_pid=12 prev_prio=120 prev_state=S ";
-        assert_eq!(thread(long), Some((12, &b"S"[..])));
-        assert_eq!(thread(b" next_comm=swapper/0 next_pid=0 next_prio=120"), Some((0, &b""[..])));
-        assert_eq!(thread(b"a b:c:12 [120] R+ "), Some((12, &b"R+"[..])));
-        assert_eq!(thread(b" swapper/0:0 [120]"), Some((0, &b""[..])));
+        assert_eq!(parse_thread(long), Some((12, &b"S"[..])));
+        assert_eq!(parse_thread(b" next_comm=swapper/0 next_pid=0 next_prio=120"), Some((0, &b""[..])));
+        assert_eq!(parse_thread(b"a b:c:12 [120] R+ "), Some((12, &b"R+"[..])));
+        assert_eq!(parse_thread(b" swapper/0:0 [120]"), Some((0, &b""[..])));
     }
 }

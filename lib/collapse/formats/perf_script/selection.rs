@@ -1,4 +1,4 @@
-//! Which samples count, what they weigh, and when and in which span they were taken.
+//! Selects samples by the options, and returns their weight, time and span.
 
 use super::header::Header;
 use crate::collapse::filter::args::parse_seconds;
@@ -12,11 +12,11 @@ use crate::markers::NO_SPAN;
 use crate::profile::SampleWeight;
 use crate::profile::{FrameId, Weight};
 
-/// What the options ask for, and what was seen so far.
+/// The filters that select samples, and their state.
 pub(super) struct Selection {
     pub(super) events: EventFilter,
     weight: SampleWeight,
-    choice: SampleFilter,
+    filter: SampleFilter,
 }
 
 impl Selection {
@@ -24,22 +24,22 @@ impl Selection {
         Self {
             events: EventFilter::new(options.event.clone()),
             weight: options.weight,
-            choice: SampleFilter::new(options),
+            filter: SampleFilter::new(options),
         }
     }
 
-    /// The same for another thread, if what the first sample decides is decided.
+    /// Returns a copy for another thread, or `None` if the first sample, which the filters need, has not been seen.
     pub(super) fn fork(&self) -> Option<Self> {
-        if self.choice.needs_first_time() {
+        if self.filter.needs_first_time() {
             return None;
         }
-        Some(Self { events: self.events.fork()?, choice: self.choice.clone(), ..*self })
+        Some(Self { events: self.events.fork()?, filter: self.filter.clone(), ..*self })
     }
 
-    /// What the sample weighs, if it counts.
+    /// Returns the sample's weight, if it is selected.
     pub(super) fn weigh(&mut self, header: &Header<'_>, remarks: &mut Remarks) -> Option<Weight> {
-        let taken = self.events.accept(header.event.unwrap_or_default());
-        if !self.chooses(header, remarks) || !taken {
+        let event_matches = self.events.accept(header.event.unwrap_or_default());
+        if !self.is_selected(header, remarks) || !event_matches {
             return None;
         }
         let weight = match (self.weight, header.period) {
@@ -50,39 +50,42 @@ impl Selection {
         Some(weight)
     }
 
-    fn chooses(&mut self, header: &Header<'_>, remarks: &mut Remarks) -> bool {
-        let chosen = if self.choice.accepts_all() { Ok(true) } else { self.choice.accepts(&origin(header)) };
-        chosen.unwrap_or_else(|missing| {
+    /// Returns true if the options that filter by time, thread and CPU select the sample.
+    fn is_selected(&mut self, header: &Header<'_>, remarks: &mut Remarks) -> bool {
+        let is_selected = if self.filter.accepts_all() { Ok(true) } else { self.filter.accepts(&sample_info(header)) };
+        is_selected.unwrap_or_else(|missing| {
             remarks.malformed(missing);
             false
         })
     }
 }
 
-/// Who was where, and when.
-pub(super) fn origin<'a>(header: &Header<'a>) -> SampleInfo<'a> {
-    let number = |text: Option<&[u8]>| std::str::from_utf8(text?).ok()?.parse().ok();
+fn sample_info<'a>(header: &Header<'a>) -> SampleInfo<'a> {
     SampleInfo {
         time: header.time.and_then(parse_seconds),
         comm: header.comm,
-        pid: number(header.pid()),
-        tid: number(header.tid()),
-        cpu: number(header.cpu),
+        pid: parse_number(header.pid()),
+        tid: parse_number(header.tid()),
+        cpu: parse_number(header.cpu),
     }
 }
 
-/// When the sample was taken, and by whom.
-pub(super) fn moment(header: &Header<'_>, sink: &mut Sink) -> Option<SampleTime> {
+fn parse_number(text: Option<&[u8]>) -> Option<u32> {
+    std::str::from_utf8(text?).ok()?.parse().ok()
+}
+
+/// Returns the time and the thread of a sample, if it has a time.
+pub(super) fn sample_time(header: &Header<'_>, sink: &mut Sink) -> Option<SampleTime> {
     let time = header.time.and_then(parse_seconds)?;
     let thread = [header.comm, b" ", header.id].concat();
     Some(SampleTime { time, thread: sink.intern_thread(thread.trim_ascii()) })
 }
 
-/// The frame of the span that the sample belongs to.
-pub(super) fn span(spans: &Spans, header: &Header<'_>, sink: &mut Sink, remarks: &mut Remarks) -> FrameId {
-    let SampleInfo { time, tid, .. } = origin(header);
+/// Returns the frame of the span that contains the sample.
+pub(super) fn span_frame(spans: &Spans, header: &Header<'_>, sink: &mut Sink, remarks: &mut Remarks) -> FrameId {
+    let SampleInfo { time, tid, .. } = sample_info(header);
     if time.is_none() || tid.is_none() {
-        remarks.malformed("a sample without a time or a thread id, so that --span cannot tell whose it is");
+        remarks.malformed("the sample has no time or no thread ID, which --span needs");
     }
     let name = tid.zip(time).and_then(|(tid, time)| spans.find(tid, time));
     sink.intern(name.unwrap_or(NO_SPAN))

@@ -1,8 +1,8 @@
-//! Lines, and where samples end.
+//! Splits the text into lines, and at the ends of samples.
 
 use super::{frame, header};
 
-/// The lines of a text, without their ends.
+/// An iterator over the lines of a text, without their line ends.
 #[derive(Clone)]
 pub(super) struct Lines<'a> {
     rest: &'a [u8],
@@ -13,7 +13,7 @@ impl<'a> Lines<'a> {
         Self { rest: text }
     }
 
-    /// What follows the lines taken so far.
+    /// Returns the text after the lines that were returned so far.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -34,17 +34,17 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// Where the last sample that is surely whole ends: behind the last blank line that no frame follows, or before the
-/// last line that begins a sample.
-pub(super) fn after_last_sample(text: &[u8]) -> Option<usize> {
+/// Returns the offset after the last sample that is certainly complete: after the last blank line that no frame follows, or
+/// before the last line that begins a sample.
+pub(super) fn last_sample_end(text: &[u8]) -> Option<usize> {
     let mut end = memchr::memrchr(b'\n', text)? + 1;
-    // Only a whole line tells whether a frame follows.
-    let mut follows: &[u8] = b"";
+    // The complete line after the current one, to check whether it is a frame.
+    let mut next_line: &[u8] = b"";
     loop {
         let start = memchr::memrchr(b'\n', &text[..end - 1]).map_or(0, |before| before + 1);
         let line = text[start..end - 1].trim_ascii_end();
         if line.is_empty() {
-            if !follows.is_empty() && !frame::is_frame(follows) {
+            if !next_line.is_empty() && !frame::is_frame(next_line) {
                 return Some(end);
             }
         } else if start > 0 && begins_sample(line) {
@@ -53,7 +53,7 @@ pub(super) fn after_last_sample(text: &[u8]) -> Option<usize> {
         if start == 0 {
             return None;
         }
-        follows = &text[start..end];
+        next_line = &text[start..end];
         end = start;
     }
 }
@@ -113,18 +113,18 @@ ii 1 2.0: cycles:";
     }
 
     #[test]
-    fn no_cut_changes_the_result() {
+    fn splitting_does_not_change_the_result() {
         let text = TEXT.as_bytes();
         let whole = collapse(&[text]);
         let expected = "aa;g;f 3\nbb;late 1\ncc;f 1\ndead;f 9\nff;f 1\ngg;f 1\nii 1\n";
         assert_eq!((whole.0.as_str(), &whole.2[..]), (expected, &[17][..]));
-        let mut cuts = std::collections::BTreeSet::new();
+        let mut boundaries = std::collections::BTreeSet::new();
         for end in 0..=text.len() {
-            if let Some(cut) = super::after_last_sample(&text[..end]) {
-                cuts.insert(cut);
-                assert_eq!(collapse(&[&text[..cut], &text[cut..]]), whole, "cut at {cut} of {end}");
+            if let Some(boundary) = super::last_sample_end(&text[..end]) {
+                boundaries.insert(boundary);
+                assert_eq!(collapse(&[&text[..boundary], &text[boundary..]]), whole, "split at {boundary} of {end}");
             }
         }
-        assert!(cuts.len() > 6, "{cuts:?}");
+        assert!(boundaries.len() > 6, "{boundaries:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! What a frame is called: its symbol, tidied, and marked as kernel or JIT code; without a symbol its module.
+//! Names frames: by the simplified symbol, with suffixes for kernel and JIT code, or by the module if there is no symbol.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::markers;
 use crate::markers::UNKNOWN;
 use crate::symbol_name::{inlined, simplify};
 
-/// How frames are named.
+/// The options that affect the names of frames.
 #[derive(Clone)]
 pub(in crate::collapse) struct Naming {
     verbatim: bool,
@@ -28,25 +28,25 @@ impl Naming {
         Self { verbatim, pid, tid, kernel, jit, addrs, srcline, skip_after: options.skip_after.clone() }
     }
 
-    /// Whether a frame's names depend on nothing but its symbol, if that is known.
+    /// Returns true if a frame's names depend only on its symbol, if it has one.
     #[inline]
-    pub(in crate::collapse) fn by_symbol(&self) -> bool {
+    pub(in crate::collapse) fn uses_symbol_only(&self) -> bool {
         !self.kernel && !self.jit && !self.addrs && !self.srcline
     }
 
-    /// Whether each frame has to be looked at for itself.
-    pub(in crate::collapse) fn is_single(&self, frame: &Frame<'_>) -> bool {
+    /// Returns true if a frame's names contain its source line or address, so that caching them is no use.
+    pub(in crate::collapse) fn is_unique(&self, frame: &Frame<'_>) -> bool {
         frame.source.is_some() || self.addrs && frame.is_unknown()
     }
 
-    /// Whether the root frame is the thread's name and nothing else.
+    /// Returns true if the root frame depends only on the thread's name.
     #[inline]
-    pub(in crate::collapse) fn by_comm(&self) -> bool {
+    pub(in crate::collapse) fn uses_comm_only(&self) -> bool {
         !self.pid && !self.tid
     }
 
-    /// The root frame: the thread's name, with `-PID` or `-PID/TID` if that is asked for.
-    pub(in crate::collapse) fn thread(&self, header: &Header<'_>) -> Vec<u8> {
+    /// Returns the root frame: the thread's name, with `-PID` or `-PID/TID` if `--pid` or `--tid` asks for them.
+    pub(in crate::collapse) fn thread_frame(&self, header: &Header<'_>) -> Vec<u8> {
         let mut name: Vec<u8> = header.comm.iter().map(|byte| if *byte == b' ' { b'_' } else { *byte }).collect();
         if self.pid || self.tid {
             name.push(b'-');
@@ -59,33 +59,33 @@ impl Naming {
         name
     }
 
-    /// The frame's names, root first: several if a JIT compiler lists inlined functions in one.
-    pub(in crate::collapse) fn names<'a>(&self, frame: &Frame<'a>, java: bool) -> Vec<Cow<'a, [u8]>> {
+    /// Returns a frame's names, root first: several if a JIT compiler lists inlined functions in one symbol.
+    pub(in crate::collapse) fn frame_names<'a>(&self, frame: &Frame<'a>, is_java: bool) -> Vec<Cow<'a, [u8]>> {
         if frame.is_unknown() {
-            return vec![self.marked(self.module(frame).into(), frame)];
+            return vec![self.with_suffix(self.module_frame(frame).into(), frame)];
         }
         if self.verbatim {
-            return vec![self.marked(located(frame.symbol.into(), frame), frame)];
+            return vec![self.with_suffix(with_source(frame.symbol.into(), frame), frame)];
         }
         let mut names = vec![];
-        for name in inlined::split_frames(frame.symbol, java) {
-            let name = located(name, frame);
+        for name in inlined::split_frames(frame.symbol, is_java) {
+            let name = with_source(name, frame);
             names.push(match names.is_empty() {
-                true => self.marked(name, frame),
+                true => self.with_suffix(name, frame),
                 false => markers::with_suffix(name, markers::INLINED),
             });
         }
         names
     }
 
-    /// Whether the frame becomes the root of its stack.
+    /// Returns true if `--skip-after` makes the frame the root of its stack.
     pub(in crate::collapse) fn is_skipped_after(&self, frame: &Frame<'_>) -> bool {
         !self.skip_after.is_empty()
             && self.skip_after.iter().any(|name| name == frame.symbol || *name == *simplify::simplify(frame.symbol))
     }
 
-    /// `[module]`, or `[unknown]`; with the address if that is asked for.
-    fn module(&self, frame: &Frame<'_>) -> Vec<u8> {
+    /// Returns `[MODULE]` or `[unknown]`, with the address if `--addrs` asks for it.
+    fn module_frame(&self, frame: &Frame<'_>) -> Vec<u8> {
         let module = frame.module.filter(|module| *module != UNKNOWN && *module != b"unknown").unwrap_or(UNKNOWN);
         let inner = match module {
             [b'[', inner @ .., b']'] => inner,
@@ -99,7 +99,8 @@ impl Naming {
         }
     }
 
-    fn marked<'a>(&self, name: Cow<'a, [u8]>, frame: &Frame<'_>) -> Cow<'a, [u8]> {
+    /// Appends the suffix for kernel or JIT code, if `--kernel` or `--jit` asks for it.
+    fn with_suffix<'a>(&self, name: Cow<'a, [u8]>, frame: &Frame<'_>) -> Cow<'a, [u8]> {
         let module = frame.module.unwrap_or_default();
         if self.kernel && is_kernel(module) {
             markers::with_suffix(name, markers::KERNEL)
@@ -111,34 +112,33 @@ impl Naming {
     }
 }
 
-/// With `:FILE:LINE` if that is known.
-fn located<'a>(name: Cow<'a, [u8]>, frame: &Frame<'_>) -> Cow<'a, [u8]> {
+/// Appends `:FILE:LINE`, if the frame has a source position.
+fn with_source<'a>(name: Cow<'a, [u8]>, frame: &Frame<'_>) -> Cow<'a, [u8]> {
     frame.source.map_or(name.clone(), |source| [&name, &b":"[..], source].concat().into())
 }
 
-/// Brackets that are no kernel modules: memory without a file, and what user space maps from the kernel.
+/// Names in brackets that are not kernel modules: memory without a file, and pages of the kernel that user space maps.
 const NOT_KERNEL: [&[u8]; 10] =
     [b"unknown", b"vdso", b"vvar", b"vsyscall", b"heap", b"stack", b"anon", b"uprobes", b"JIT", b"aio"];
 
-/// Whether a module is the kernel, or a part of it: `[kernel.kallsyms]`, `[xfs]`, `xfs.ko.xz`, `vmlinux-6.1`.
+/// Returns true if a module is the kernel or one of its modules: `[kernel.kallsyms]`, `[xfs]`, `xfs.ko.xz`, `vmlinux-6.1`.
 fn is_kernel(module: &[u8]) -> bool {
     if let Some(inside) = module.strip_prefix(b"[") {
         let word = inside.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(inside.len());
         return !NOT_KERNEL.contains(&&inside[..word]);
     }
     let file = module.rsplit(|byte| *byte == b'/').next().unwrap_or(module);
-    let packed = [&b".gz"[..], b".xz", b".zst"].iter().find_map(|suffix| file.strip_suffix(*suffix)).unwrap_or(file);
-    let image = file.strip_prefix(b"vmlinux").is_some_and(|rest| matches!(rest, [] | [b'-' | b'_' | b'.', ..]));
-    image || packed.ends_with(b".ko")
+    let compressed = [&b".gz"[..], b".xz", b".zst"].iter().find_map(|suffix| file.strip_suffix(*suffix));
+    let is_image = file.strip_prefix(b"vmlinux").is_some_and(|rest| matches!(rest, [] | [b'-' | b'_' | b'.', ..]));
+    is_image || compressed.unwrap_or(file).ends_with(b".ko")
 }
 
-/// Whether a module is code that was compiled while the program ran: `perf-123.map`, `jitted-123-4.so`.
+/// Returns true if a module is code that was compiled at run time: `perf-123.map`, `jitted-123-4.so`.
 fn is_jit(module: &[u8]) -> bool {
     let file = module.rsplit(|byte| *byte == b'/').next().unwrap_or(module);
-    let between = |start: &[u8], end: &[u8]| file.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));
-    let numbered = |middle: &[u8]| !middle.is_empty() && middle.iter().all(u8::is_ascii_digit);
-    between(b"perf-", b".map").is_some_and(numbered)
-        || between(b"jitted-", b".so").is_some()
+    let pid = file.strip_prefix(b"perf-").and_then(|rest| rest.strip_suffix(b".map"));
+    pid.is_some_and(|pid| !pid.is_empty() && pid.iter().all(u8::is_ascii_digit))
+        || file.strip_prefix(b"jitted-").is_some_and(|rest| rest.ends_with(b".so"))
         || module.starts_with(b"[JIT]")
         || module.starts_with(b"[JIT app cache]")
 }
@@ -148,7 +148,7 @@ mod tests {
     use super::{is_jit, is_kernel};
 
     #[test]
-    fn kernel_is_what_runs_in_the_kernel() {
+    fn recognizes_kernel_modules() {
         for kernel in ["[kernel.kallsyms]", "[guest.kernel.kallsyms]", "[kernel.kallsyms].init.text", "[xfs]", "[bpf]"]
         {
             assert!(is_kernel(kernel.as_bytes()), "{kernel}");
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn jit_is_what_was_compiled_on_the_way() {
+    fn recognizes_jit_modules() {
         for jit in ["/tmp/perf-123.map", "/x/jitted-1-2.so", "[JIT app cache]", "[JIT] tid 12"] {
             assert!(is_jit(jit.as_bytes()), "{jit}");
         }
