@@ -256,7 +256,7 @@ not a span
     let text = "a 1 cycles:\n\t 7f00 f (/x)\n\n";
     let outcome = with(&["-q"], text).ok();
     assert_eq!(outcome.text(), "[no span];a;f 1\n");
-    assert!(with(&[], text).stderr.contains("so that --span cannot tell whose it is"));
+    assert!(with(&[], text).stderr.contains("no time or no thread ID, which --span needs"));
     assert!(with(&[], "main 1\n").stderr.contains("samples have no time, thread or CPU here"));
 }
 
@@ -414,7 +414,7 @@ fn strict_stops_at_the_first_malformed_line() {
     let line = text.lines().position(|line| line == "gibberish").unwrap() + 1;
     for threads in ["-n1", "-n4"] {
         let outcome = collapse(&["--strict", threads], &text);
-        let expected = format!("fg-collapse: stdin:{line}: neither the first line of a sample nor a frame\n");
+        let expected = format!("fg-collapse: stdin:{line}: expected the first line of a sample or a frame\n");
         assert_eq!((outcome.code(), outcome.stderr), (1, expected));
     }
 }
