@@ -1,5 +1,5 @@
-/* `sizes write` writes bytes, `sizes grab` allocates memory, `sizes touch` touches pages. Each prints on standard error how
-   many bytes or pages that were. */
+/* `sizes write` writes bytes, `sizes grab` allocates memory, `sizes touch` touches pages. Each prints the number of bytes
+   or pages on standard error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* A storm of fork, exec, exit, dlopen and dlclose. `pN DEPTH` works, loads and unloads two libraries, which are mapped at
-   the same address, forks, and runs p(N+1) with DEPTH-1. Each program and each library works in a function that has its
-   name. */
+/* A storm of fork, exec, exit, dlopen and dlclose. `pN DEPTH` works, loads and unloads two libraries, which are mapped
+   at the same address, forks, and runs p(N+1) with DEPTH-1. Each program and each library works in a function that has
+   its name. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -94,7 +94,8 @@ __attribute__((noinline)) unsigned long even_buffer(int depth) {
     __asm__ volatile("" :: "r"(buffer));
     return sum;
 }
-/* Deep calls, and shallow ones that take ten times as long. Below the shallow ones, the deep calls' stack stays as it was. */
+/* Deep calls, and shallow ones that take ten times as long. Below the shallow ones, the stack of the deep calls stays as
+   it was. */
 __attribute__((noinline)) unsigned long odd_depth(int depth) {
     char buffer[600];
     __asm__ volatile("" :: "r"(buffer) : "memory");

@@ -1,5 +1,5 @@
-/* Twenty functions that use memory, branches and libraries like real programs, so that one run differs a little from the
-   next. -DSECONDS is the CPU time of a run. -DSLOWER=2 makes `divide` take twice its 6 % of the time. */
+/* Twenty functions that use memory, branches and libraries like real programs, so that one run differs a little from
+   the next. -DSECONDS is the CPU time of a run. -DSLOWER=2 makes `divide` take twice its 6 % of the time. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Threads that wait in known ways and measure how long. Time off the CPU is wall-clock time less CPU time.
- * `waits`: one thread for each way. Prints a line "NAME BLOCKED LEAST MOST STOLEN" for each, in microseconds: the time off
- * the CPU in function wait_NAME, the bounds of the thread's lifetime, and the time that other virtual machines and
+ * `waits`: one thread for each way. Prints a line "NAME BLOCKED LEAST MOST STOLEN" for each, in microseconds: the time
+ * off the CPU in function wait_NAME, the bounds of the thread's lifetime, and the time that other virtual machines and
  * interrupts took. The clock counts stolen time, but no context switch shows it, and the timestamps of a switch
  * during which it falls differ by it.
  * `waits pingpong SECONDS`: two threads that wake each other as often as they can.
