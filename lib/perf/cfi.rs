@@ -72,7 +72,7 @@ impl CfiEntry {
     }
 }
 
-/// `DW_OP_deref`.
+/// The opcode of `DW_OP_deref`, which reads memory.
 const DEREF: u8 = 0x06;
 
 impl CfiTable {

@@ -1,9 +1,10 @@
-//! The profiler core: what a live recording and a `perf.data` file both flow through.
+//! The part of a profiler that a live recording and a `perf.data` file share.
 //!
-//! [`event`] says what a record means, [`process`] keeps what was mapped and named when, [`objects`] holds the files whose
-//! code ran, [`recording`] adds up samples as stacks of addresses, [`unwind`] finds those
-//! that the kernel does not, and [`symbols`] names those addresses at the end,
-//! each once.
+//! [`event`] parses records, and [`data`] reads them from `perf.data`. [`process`] keeps what is mapped and what threads are
+//! called, over time. [`objects`] holds the files whose code ran, [`jit`] describes the code that processes generate.
+//! [`recording`] adds up samples as stacks of locations; [`unwind`] finds the user stacks that the kernel does not, with
+//! the unwind information in [`cfi`]. At the end [`symbols`] names each location once, and [`export`] turns the recording
+//! into a profile or the text of `perf script`.
 
 pub mod cfi;
 pub mod data;

@@ -1,4 +1,4 @@
-//! What is mapped into processes, and what threads are called, at any time of a recording.
+//! The mappings of processes and the names of threads, at any time of a recording.
 //!
 //! Records of different CPUs are not read in the order of their times. A sample may be older than the newest mapping at its
 //! address, or than the program that its process runs by now. So nothing is overwritten: a mapping that is replaced is
@@ -19,7 +19,7 @@ pub struct Mapping {
     pub end: u64,
     /// The offset of the mapping in the file.
     pub offset: u64,
-    /// The object.
+    /// The mapped object.
     pub object: ObjectId,
 }
 

@@ -1,8 +1,8 @@
-//! What a thread was doing while it had a stack.
+//! The states of threads.
 
 use crate::markers::{OFF_CPU, RUNNABLE, UNSAMPLED};
 
-/// What a thread was doing while it had a stack. All states but running add marker frames to the stack, as its leaves.
+/// The state of a thread while it had a stack. States other than running add marker frames to the stack, as its leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ThreadState {
     /// On a CPU, where it was sampled.

@@ -163,7 +163,7 @@ pub struct Attrs {
     id_offset: Option<FieldOffset>,
 }
 
-/// `PERF_RECORD_SAMPLE`.
+/// The lowest byte of the type `PERF_RECORD_SAMPLE`.
 const RECORD_SAMPLE: u8 = 9;
 /// More counters than any machine has.
 const MAX_IDS: usize = 1 << 22;
@@ -171,7 +171,7 @@ const MAX_IDS: usize = 1 << 22;
 const MAX_EVENTS: usize = 1 << 12;
 
 impl Attrs {
-    /// All events.
+    /// The events, in the order of the file.
     pub fn list(&self) -> &[Attr] {
         &self.list
     }

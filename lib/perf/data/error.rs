@@ -1,4 +1,4 @@
-//! What can go wrong while a `perf.data` file is read.
+//! The errors of reading a `perf.data` file.
 
 /// An error while a `perf.data` file is read.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ use crate::perf::objects::object::Bytes;
 pub struct FileSearch {
     /// The folder below which all paths are looked up; `None` for `/`.
     root: Option<PathBuf>,
-    /// The same folder, held open.
+    /// A handle to the folder `root`.
     root_folder: Option<Arc<Folder>>,
     /// The cache of `perf record`.
     cache: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! What describes a recording: its events, their names, the machine that it was made on, and build IDs.
+//! Parses the header of a recording: its events, their names, the machine that it was made on, and build IDs.
 //!
 //! The format is `perf.data-file-format.txt` of the kernel's `tools/perf/Documentation`.
 
@@ -13,10 +13,10 @@ pub const MAGIC: &[u8] = b"PERFILE2";
 /// The first bytes of a file from a machine of the other byte order.
 pub const SWAPPED_MAGIC: &[u8] = b"2ELIFREP";
 
-/// What describes a recording, as far as it was read.
+/// The header of a recording, as far as it was read.
 #[derive(Clone, Debug, Default)]
 pub struct Header {
-    /// The events.
+    /// The events and their counters.
     pub attrs: Attrs,
     /// The architecture of the machine, as `uname -m` prints it.
     pub arch: Option<String>,

@@ -27,7 +27,7 @@ mod user_type {
     pub(super) const COMPRESSED_2: u32 = 83;
 }
 
-/// What is wrong with a file whose header was never completed.
+/// The message for a file whose header was never completed.
 const KILLED: &str = "perf record was killed: what it had not written yet is missing";
 
 /// Reads a recording.

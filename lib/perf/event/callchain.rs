@@ -7,7 +7,7 @@ pub struct Callchain<'a>(&'a [u8]);
 /// An address on a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// The address.
+    /// The virtual address.
     pub value: u64,
     /// True in the kernel.
     pub in_kernel: bool,

@@ -15,7 +15,7 @@ pub use fields::Fields;
 pub use layout::{Layout, branch_type, sample_type};
 pub use parse::parse;
 
-/// When, where and for which thread a record was written (`struct sample_id`).
+/// The time, the thread, the CPU and the counter of a record (`struct sample_id`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// The process ID.
@@ -26,7 +26,7 @@ pub struct Stamp {
     pub time: u64,
     /// The ID of the counter.
     pub id: u64,
-    /// The CPU.
+    /// The CPU number.
     pub cpu: u32,
 }
 
@@ -54,7 +54,7 @@ pub struct Mmap<'a> {
 /// The content of a record.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// A sample.
+    /// A sample of an event.
     Sample(Sample<'a>),
     /// A new mapping.
     Mmap(Mmap<'a>),
@@ -66,7 +66,7 @@ pub enum Event<'a> {
         tid: u32,
         /// True if the thread got the name by execve.
         exec: bool,
-        /// The name.
+        /// The new name.
         comm: &'a [u8],
     },
     /// A new thread or process.
@@ -102,20 +102,20 @@ pub enum Event<'a> {
     Other,
 }
 
-/// A sample.
+/// A sample of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
     /// The index of the sample's event in the recording. [`parse`] sets it to 0.
     pub event: u32,
     /// The instruction pointer.
     pub ip: u64,
-    /// How far the event's counter has advanced since the previous sample.
+    /// The number by which the event's counter has advanced since the previous sample.
     pub period: u64,
     /// True if the instruction pointer is in the kernel.
     pub in_kernel: bool,
     /// The fields of a tracepoint; empty if they were not requested.
     pub raw: &'a [u8],
-    /// The callchain.
+    /// The callchain that the kernel wrote.
     pub callchain: Callchain<'a>,
     /// The calls that have not returned, from the branch records of the CPU; empty if they were not requested.
     pub branches: Branches<'a>,

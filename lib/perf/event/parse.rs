@@ -1,4 +1,4 @@
-//! Parses records.
+//! Parses the kernel's records, by type.
 
 use super::branches::Branches;
 use super::callchain::Callchain;
@@ -148,7 +148,7 @@ fn parse_branches<'a>(body: &mut Fields<'a>, kind: u64) -> Option<Branches<'a>> 
     Some(if has(branch_type::CALL_STACK) { Branches::new(bytes, words) } else { Branches::default() })
 }
 
-/// `PERF_SAMPLE_REGS_ABI_64`.
+/// The value of `PERF_SAMPLE_REGS_ABI_64`.
 const ABI_64: u64 = 2;
 
 /// Parses the user registers and the copy of the user stack. `Some(None)` for kernel threads, which have neither.

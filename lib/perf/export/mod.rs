@@ -1,4 +1,4 @@
-//! What a recording is turned into: a profile, or the text of `perf script`.
+//! Turns a recording into a profile or into the text of `perf script`.
 
 pub mod perf_script;
 pub mod profile;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use object::{Object as _, ObjectSegment as _};
+use object::{Architecture, Object as _, ObjectSegment as _};
 
 use super::mount_namespace::Folder;
 use crate::markers;
@@ -106,6 +106,7 @@ pub struct Elf {
     bytes: Bytes,
     /// The executable segments.
     segments: Vec<Segment>,
+    architecture: Architecture,
     entry: u64,
     root: Option<Arc<Folder>>,
 }
@@ -134,8 +135,8 @@ impl Elf {
                 Segment { offset, size, address: segment.address() }
             })
             .collect();
-        let entry = file.entry();
-        Some(Self { path, bytes, segments, entry, root: None })
+        let (architecture, entry) = (file.architecture(), file.entry());
+        Some(Self { path, bytes, segments, architecture, entry, root: None })
     }
 
     /// Sets the root folder of the process that runs the file; `None` if it is ours.
@@ -156,6 +157,11 @@ impl Elf {
     /// Returns a path to the root folder of the first process that mapped the file, unless it is ours.
     pub fn root(&self) -> Option<&Path> {
         self.root.as_ref().map(|root| root.path())
+    }
+
+    /// Returns the CPU architecture of the code.
+    pub fn architecture(&self) -> Architecture {
+        self.architecture
     }
 
     /// Returns the address of the first instruction of a program; 0 if the file has none.

@@ -1,4 +1,4 @@
-//! What a recording counts beside its stacks.
+//! The counts of a recording beside its stacks.
 
 use crate::perf::stop_reason::StopReason;
 
@@ -20,7 +20,7 @@ pub struct Counts {
     pub user_stacks: u64,
     /// Number of frames of the user stacks that the kernel walked.
     pub user_frames: u64,
-    /// How often the kernel throttled sampling.
+    /// Number of times that the kernel throttled sampling.
     pub throttled: u64,
     /// Number of side-band records that the kernel dropped. Mappings or thread names may be missing.
     pub lost_side_band: u64,

@@ -33,18 +33,18 @@ const KERNEL_PID: u32 = u32::MAX;
 /// A sample that is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleRecord {
-    /// When, where and for which thread the sample was taken.
+    /// The time, the thread and the CPU of the sample.
     pub stamp: Stamp,
-    /// Its period.
+    /// The sample's period.
     pub period: u64,
     /// The ID of its stack.
     pub stack: u32,
 }
 
-/// A recording.
+/// A recording of samples, as stacks of locations.
 #[derive(Debug)]
 pub struct Recording {
-    /// The options.
+    /// The options of the recording.
     pub options: Options,
     pub(super) processes: Processes,
     /// The process and the thread that exited last, by CPU and for [`ANY_CPU`].
@@ -60,7 +60,7 @@ pub struct Recording {
     pub(super) tallies: Vec<Tally>,
     /// The samples that are kept: all if the options say so, else those of processes with a jitdump.
     pub sample_records: Vec<SampleRecord>,
-    /// What was counted.
+    /// The counts beside the stacks.
     pub counts: Counts,
     /// Number of samples that the kernel dropped, by event.
     pub(super) lost: Vec<u64>,

@@ -1,11 +1,12 @@
 //! The options of a recording.
 
+use crate::perf::unwind::native;
 use crate::profile::SampleWeight;
 
 /// The options of a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// What a sample weighs.
+    /// The weight of a sample.
     pub weight: SampleWeight,
     /// True to keep each sample, so that samples can be printed one by one.
     pub keep_samples: bool,
@@ -15,7 +16,9 @@ pub struct Options {
     pub max_branches: usize,
     /// True to keep the address in the process of each location.
     pub keep_addresses: bool,
-    /// The root frame of a stack.
+    /// True to unwind copied user stacks. False if they are of a machine whose stacks cannot be unwound here.
+    pub unwind: bool,
+    /// The form of the root frame of stacks.
     pub thread: ThreadLabel,
 }
 
@@ -27,19 +30,20 @@ impl Default for Options {
             max_stack: usize::MAX,
             max_branches: usize::MAX,
             keep_addresses: false,
+            unwind: native::can_unwind(std::env::consts::ARCH),
             thread: ThreadLabel::default(),
         }
     }
 }
 
-/// What names a thread in the root frame of its stacks.
+/// The form of a thread's root frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThreadLabel {
-    /// Its name.
+    /// `NAME`, the name of the thread.
     #[default]
     Name,
-    /// `NAME-PID`
+    /// `NAME-PID`, with the process ID.
     Pid,
-    /// `NAME-PID/TID`
+    /// `NAME-PID/TID`, with both IDs.
     Tid,
 }

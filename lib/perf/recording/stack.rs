@@ -60,7 +60,7 @@ pub struct Stack<'a> {
     pub event: u32,
     /// True if the stack was cut before its root.
     pub is_truncated: bool,
-    /// What the thread was doing.
+    /// The state of the thread.
     pub state: ThreadState,
     /// The IDs of its locations, root first.
     pub locations: &'a [u32],
@@ -209,14 +209,17 @@ impl Recording {
 
     /// Collects the locations of a sample's stack, innermost first.
     fn collect_locations(&mut self, stamp: Stamp, sample: &Sample<'_>, locations: &mut Vec<u32>) -> StopReason {
-        self.collect_callchain(stamp, sample, locations);
+        let user = sample.user.as_ref().filter(|_| self.options.unwind);
+        self.collect_callchain(stamp, sample, user.is_none(), locations);
         let is_full = locations.len() >= self.options.max_stack || sample.branches.len() >= self.options.max_branches;
         let mut stop = if is_full { StopReason::TooDeep } else { StopReason::Root };
         self.objects.jit_code.read_jitdump(stamp.pid);
-        if let Some(user) = &sample.user {
-            let unwound = self.collect_unwound(stamp, user, locations);
-            stop = if stop == StopReason::Root { unwound } else { stop };
-        }
+        let unwound = match user {
+            Some(user) => self.collect_unwound(stamp, user, locations),
+            None if sample.user.is_some() => StopReason::NoUnwindInformation,
+            None => StopReason::Root,
+        };
+        stop = if stop == StopReason::Root { unwound } else { stop };
         if locations.is_empty() && sample.ip != 0 {
             let address = Address { value: sample.ip, in_kernel: sample.in_kernel, exact: true };
             let mapping = self.find_mapping(stamp, address);
@@ -225,13 +228,13 @@ impl Recording {
         stop
     }
 
-    /// Collects the locations of the callchain and of the branch records.
-    fn collect_callchain(&mut self, stamp: Stamp, sample: &Sample<'_>, locations: &mut Vec<u32>) {
+    /// Collects the locations of the callchain and of the branch records: of kernel code, and of user code if `with_user`.
+    ///
+    /// User addresses are left out if the user stack is unwound. They may still be there: if several recorders sample the
+    /// same switch, the kernel may write the callchain of another one.
+    fn collect_callchain(&mut self, stamp: Stamp, sample: &Sample<'_>, with_user: bool, locations: &mut Vec<u32>) {
         let version = self.processes.version(stamp.pid, stamp.time);
-        // If several recorders sample the same switch, the kernel may write the callchain of another recorder, with user
-        // addresses. They are left out here where the user stack is unwound.
-        let is_wanted = |address: &Address| address.in_kernel || sample.user.is_none();
-        for address in sample.addresses().filter(is_wanted) {
+        for address in sample.addresses().filter(|address| address.in_kernel || with_user) {
             self.counts.user_frames += u64::from(!address.in_kernel);
             self.counts.user_stacks += u64::from(!address.in_kernel && address.exact);
             locations.push(self.location_cache.get(address, version).unwrap_or_else(|| {

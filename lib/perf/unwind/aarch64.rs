@@ -34,6 +34,10 @@ impl Architecture for Aarch64 {
     const RA: gimli::Register = dwarf::X30;
     const LONGEST_CALL: usize = 4;
 
+    fn runs(elf: object::Architecture) -> bool {
+        matches!(elf, object::Architecture::Aarch64 | object::Architecture::Aarch64_Ilp32)
+    }
+
     fn start(registers: &Registers<'_>) -> Option<(u64, Self::Regs)> {
         let (lr, sp, fp) = (registers.get(LR)?, registers.get(SP)?, registers.get(FP)?);
         Some((registers.get(PC)?, UnwindRegsAarch64::new(lr, sp, fp)))

@@ -1,4 +1,4 @@
-//! What unwinding must know about a CPU architecture.
+//! The properties of a CPU architecture on which unwinding depends.
 
 use addr2line::gimli;
 
@@ -40,6 +40,9 @@ pub(super) trait Architecture {
     const RA: gimli::Register;
     /// The length of the longest call instruction.
     const LONGEST_CALL: usize;
+
+    /// True if ELF files of an architecture contain code of this one.
+    fn runs(elf: object::Architecture) -> bool;
 
     /// Returns the instruction pointer of a sample and the registers there.
     fn start(registers: &Registers<'_>) -> Option<(u64, Self::Regs)>;

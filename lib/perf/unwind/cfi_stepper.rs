@@ -131,14 +131,14 @@ impl<'f, 's, A: Architecture> CfiStepper<'f, 's, A> {
     }
 }
 
-/// What the rules of a row refer to.
+/// The frame to which the rules of a row refer.
 struct FrameBase<'a> {
     eh_frame: &'a EhFrame<Slice<'a>>,
     encoding: gimli::Encoding,
     cfa: u64,
 }
 
-/// What a rule says about a register of the caller.
+/// The result of a rule for a register of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Recovered {
     Unchanged,

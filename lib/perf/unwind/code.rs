@@ -16,7 +16,7 @@ pub(super) struct Code<'a> {
     pub(super) svma: u64,
 }
 
-/// How far behind the entry point the first function of a program reaches, in bytes.
+/// The assumed size of the function at an entry point, in bytes.
 const ENTRY_FUNCTION_SIZE: u64 = 64;
 
 impl<'a> Code<'a> {

@@ -3,7 +3,7 @@
 use crate::perf::event::Address;
 use crate::perf::process::Mapping;
 
-/// Where a return address is on the stack, and the address.
+/// A return address on the stack: where it is, and its value.
 pub type Slot = (u64, u64);
 
 /// A frame of a stack.
@@ -11,7 +11,7 @@ pub type Slot = (u64, u64);
 pub struct Frame {
     /// The address of the code that runs, or to which a callee returns.
     pub address: Address,
-    /// What is mapped at that address.
+    /// The mapping at that address.
     pub mapping: Option<Mapping>,
     /// The stack pointer in this frame: the end of the stack of its callee.
     pub(super) stack_pointer: u64,

@@ -14,7 +14,7 @@ mod code;
 mod frame;
 mod module;
 mod modules;
-mod native;
+pub mod native;
 mod patience;
 mod second_look;
 mod sightings;

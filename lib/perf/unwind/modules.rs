@@ -28,9 +28,9 @@ pub(super) enum UnwindInfo {
     Missing,
     /// The object is loaded.
     Loaded {
-        /// How far its addresses are moved up.
+        /// The number that is added to its addresses.
         base: u64,
-        /// Its first address before they are moved.
+        /// Its first address without that.
         start: u64,
         /// The frames that framehop cannot step.
         cfi: Box<CfiTable>,

@@ -1,4 +1,4 @@
-//! The stand-in on CPU architectures where stacks cannot be unwound.
+//! The placeholder on CPU architectures where stacks cannot be unwound.
 //!
 //! It keeps the rest of the code free of conditions. It never walks a stack: no sample has the registers to start from.
 
@@ -27,6 +27,10 @@ impl Architecture for Unsupported {
     const FP: gimli::Register = gimli::Register(u16::MAX);
     const RA: gimli::Register = gimli::Register(u16::MAX);
     const LONGEST_CALL: usize = 0;
+
+    fn runs(_: object::Architecture) -> bool {
+        false
+    }
 
     fn start(_: &Registers<'_>) -> Option<(u64, Self::Regs)> {
         None

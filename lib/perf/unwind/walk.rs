@@ -37,8 +37,14 @@ impl Unwinder {
                 return StopReason::TooDeep;
             }
             let code = mapping.and_then(|mapping| Code::find(mapping, address.lookup(), snapshot.objects));
-            if code.as_ref().is_some_and(Code::is_entry_point) {
-                return StopReason::Root;
+            if let Some(code) = &code {
+                // The registers of another architecture must not be taken for ours.
+                if !Native::runs(code.elf.architecture()) {
+                    return self.stop_failed(stack);
+                }
+                if code.is_entry_point() {
+                    return StopReason::Root;
+                }
             }
             let next = match self.step(snapshot, address, code.as_ref(), regs, registers, stack) {
                 StepOutcome::Root => return StopReason::Root,

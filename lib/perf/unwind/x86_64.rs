@@ -34,6 +34,10 @@ impl Architecture for X86_64 {
     const RA: gimli::Register = dwarf::RA;
     const LONGEST_CALL: usize = 7;
 
+    fn runs(elf: object::Architecture) -> bool {
+        matches!(elf, object::Architecture::X86_64 | object::Architecture::X86_64_X32)
+    }
+
     fn start(registers: &Registers<'_>) -> Option<(u64, Self::Regs)> {
         let (ip, sp, bp) = (registers.get(IP)?, registers.get(SP)?, registers.get(BP)?);
         Some((ip, UnwindRegsX86_64::new(ip, sp, bp)))

@@ -21,10 +21,12 @@ impl Counters {
     /// Opens the counters of a target. They count from [`Counters::enable`] on, or for a command when its program runs.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the requested rings are too small, [`Error::System`] with the reason if the kernel refuses.
+    /// [`Error::Usage`] if the requested rings are too small or stacks cannot be unwound, [`Error::System`] with the
+    /// reason if the kernel refuses.
     pub fn open(target: &Target, sampling: &Sampling) -> Result<Self, Error> {
         raise_file_limit();
         sampling.check_ring_size()?;
+        sampling.check_call_graph()?;
         let (preferred_order, min_order) = sampling.ring_orders();
         let (mut exclude_kernel, mut ring_order) = (false, preferred_order);
         loop {

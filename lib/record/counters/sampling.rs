@@ -212,6 +212,17 @@ impl Sampling {
         }
     }
 
+    /// Checks that the stacks of this machine can be unwound, if they are copied.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if they cannot.
+    pub(super) fn check_call_graph(&self) -> Result<(), Error> {
+        match self.call_graph {
+            CallGraph::Dwarf(_) => unwind::native::check_architecture(std::env::consts::ARCH).map_err(Error::Usage),
+            CallGraph::FramePointers | CallGraph::BranchRecords => Ok(()),
+        }
+    }
+
     /// Returns the order of a ring of side-band records, given that of samples.
     pub(super) fn sideband_ring_order(&self, sample_order: u8) -> u8 {
         if self.ring_order.is_some() { SIDEBAND_RING_ORDER } else { SIDEBAND_RING_ORDER.min(sample_order - 1) }

@@ -3,8 +3,8 @@
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};
 
 use super::collapse;
-use super::handmade::{Handmade, comm, kernel_mmap, kernel_sample, mmap, sample_at};
-use crate::support::{command, directory, require};
+use super::handmade::{Handmade, comm, kernel_mmap, kernel_sample, mmap, sample_at, sample_with_stack};
+use crate::support::{command, directory, require, run};
 
 #[test]
 fn finds_files_below_symfs() {
@@ -45,6 +45,63 @@ fn finds_files_below_symfs() {
     assert!(label.current_dir(&beside).status().unwrap().success());
     let named = collapse(&path, &["--symfs", root.to_str().unwrap(), "--no-inline"]).ok();
     assert_eq!(named.text(), "app;[app] 1\n");
+}
+
+/// Registers that both x86-64 and 64-bit ARM need to start unwinding.
+const ALL_REGISTERS: u64 = (1 << 33) - 1;
+
+/// The other architecture on which stacks can be unwound: its name and its number in ELF files.
+const FOREIGN: (&str, u16) = if cfg!(target_arch = "aarch64") { ("x86_64", 62) } else { ("aarch64", 183) };
+
+#[test]
+fn does_not_unwind_stacks_of_another_architecture() {
+    let mut file = Handmade::with_copied_stacks(ALL_REGISTERS);
+    file.push(&comm(7, 7, 1, "app"));
+    file.push(&mmap(7, 2, 0x10000, 0x10000, "/nowhere/at/all/app", None));
+    // Every register points to the stack, and every word of that to code.
+    file.push(&sample_with_stack(7, 10, 0x10100, &[0x7000_0000; 33], &[0x10200; 64]));
+    file.architecture = Some(std::env::consts::ARCH);
+    let native = run("fg-collapse", ["-"], &file.stream()).ok();
+    assert!(!native.stderr.contains("recorded on"), "{}", native.stderr);
+    file.architecture = Some(FOREIGN.0);
+    let foreign = run("fg-collapse", ["-"], &file.stream()).ok();
+    assert_eq!(foreign.text(), "app;[truncated];[app] 1\n");
+    let expected = format!("recorded on {}: copied stacks are not unwound on {}", FOREIGN.0, std::env::consts::ARCH);
+    assert!(foreign.stderr.contains(&expected), "{}", foreign.stderr);
+    file.architecture = Some("riscv64");
+    let unsupported = run("fg-collapse", ["-"], &file.stream()).ok();
+    assert_eq!(unsupported.text(), foreign.text());
+    let expected = "recorded on riscv64: copied stacks are unwound on x86_64 and aarch64 only";
+    assert!(unsupported.stderr.contains(expected), "{}", unsupported.stderr);
+}
+
+#[test]
+fn does_not_unwind_code_of_another_architecture() {
+    let folder = directory();
+    let program = std::env::current_exe().unwrap();
+    let mut bytes = std::fs::read(&program).unwrap();
+    let elf = object::File::parse(&*bytes).unwrap();
+    let main = elf.symbols().find(|symbol| symbol.name() == Ok("main")).unwrap().address();
+    let holds = |segment: &object::Segment<'_, '_>| main.wrapping_sub(segment.address()) < segment.size();
+    let segment = elf.segments().find(holds).unwrap();
+    let address = (1 << 32) + main - segment.address() + segment.file_range().0;
+    let mut file = Handmade::with_copied_stacks(ALL_REGISTERS);
+    file.push(&comm(7, 7, 1, "app"));
+    file.push(&mmap(7, 2, 1 << 32, 1 << 30, "/app", None));
+    let mut registers = [0x7000_0000; 33];
+    // The instruction pointer.
+    registers[if cfg!(target_arch = "aarch64") { 32 } else { 8 }] = address;
+    file.push(&sample_with_stack(7, 10, address, &registers, &[address + 1; 64]));
+    let collapse = || run("fg-collapse", ["-", "--symfs", folder.path().to_str().unwrap()], &file.stream()).ok();
+    std::fs::write(folder.path().join("app"), &bytes).unwrap();
+    let native = collapse();
+    assert!(native.text().contains("main;main"), "{native:?}");
+    bytes[18..20].copy_from_slice(&FOREIGN.1.to_le_bytes());
+    std::fs::write(folder.path().join("app"), &bytes).unwrap();
+    let foreign = collapse();
+    assert_eq!(foreign.text(), "app;[truncated];main 1\n");
+    let expected = format!("recorded on {}: copied stacks are not unwound", FOREIGN.0);
+    assert!(foreign.stderr.contains(&expected), "{}", foreign.stderr);
 }
 
 #[test]

@@ -5,12 +5,18 @@
 use std::path::{Path, PathBuf};
 
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 8;
+const REGS_USER: u64 = 1 << 12;
+const STACK_USER: u64 = 1 << 13;
 const ATTR: usize = 128;
 
-/// A recording whose samples have address, thread, time, counter id, CPU and period, but no stacks.
+/// A recording whose samples have address, thread, time, counter id, CPU and period, but no stacks unless they are copied.
 pub struct Handmade {
     events: Vec<String>,
     records: Vec<u8>,
+    /// The user registers that samples have, a bit each; 0 if stacks are not copied.
+    user_registers: u64,
+    /// The architecture of the machine, if the recording has it. In the format of `perf record -o -` only.
+    pub architecture: Option<&'static str>,
 }
 
 impl Default for Handmade {
@@ -22,7 +28,13 @@ impl Default for Handmade {
 impl Handmade {
     /// Makes a recording of events with these names. The id of an event's only counter is its index.
     pub fn with_events(names: &[&str]) -> Self {
-        Self { events: names.iter().map(|name| (*name).to_owned()).collect(), records: Vec::new() }
+        let events = names.iter().map(|name| (*name).to_owned()).collect();
+        Self { events, records: Vec::new(), user_registers: 0, architecture: None }
+    }
+
+    /// Makes a recording whose samples have user registers and a copy of the user stack.
+    pub fn with_copied_stacks(user_registers: u64) -> Self {
+        Self { user_registers, ..Self::default() }
     }
 
     pub fn push(&mut self, record: &[u8]) {
@@ -45,7 +57,7 @@ impl Handmade {
         let header = [104, ATTR + 16, attrs_at, size, data_at, self.records.len(), 0, 0, 1 << 12, 0, 0, 0];
         header.iter().for_each(|word| bytes.extend((*word as u64).to_le_bytes()));
         for number in 0..self.events.len() {
-            bytes.extend(attr());
+            bytes.extend(self.attr());
             bytes.extend((ids_at as u64 + number as u64 * 8).to_le_bytes());
             bytes.extend(8u64.to_le_bytes());
         }
@@ -62,10 +74,14 @@ impl Handmade {
         let mut bytes = b"PERFILE2".to_vec();
         bytes.extend(16u64.to_le_bytes());
         for id in 0..self.events.len() as u64 {
-            bytes.extend(record(64, 0, &[attr(), id.to_le_bytes().to_vec()].concat()));
+            bytes.extend(record(64, 0, &[self.attr(), id.to_le_bytes().to_vec()].concat()));
         }
         let names = [12u64.to_le_bytes().to_vec(), self.names()].concat();
         bytes.extend(record(80, 0, &names));
+        if let Some(architecture) = self.architecture {
+            let text = [&(architecture.len() as u32 + 1).to_le_bytes(), architecture.as_bytes(), b"\0"].concat();
+            bytes.extend(record(80, 0, &[&6u64.to_le_bytes()[..], &text].concat()));
+        }
         bytes.extend_from_slice(&self.records);
         bytes
     }
@@ -75,7 +91,7 @@ impl Handmade {
         let mut bytes =
             [self.events.len() as u32, ATTR as u32].iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
         for (id, name) in self.events.iter().enumerate() {
-            bytes.extend(attr());
+            bytes.extend(self.attr());
             bytes.extend(1u32.to_le_bytes());
             bytes.extend(64u32.to_le_bytes());
             bytes.extend(name.bytes().chain(std::iter::repeat(0)).take(64));
@@ -84,20 +100,22 @@ impl Handmade {
         bytes
     }
 
+    fn attr(&self) -> Vec<u8> {
+        let copies_stacks = if self.user_registers == 0 { 0 } else { REGS_USER | STACK_USER };
+        let mut attr = vec![0; ATTR];
+        attr[4] = ATTR as u8;
+        attr[24..32].copy_from_slice(&(SAMPLE_TYPE | copies_stacks).to_le_bytes());
+        // freq, sample_id_all
+        attr[40..48].copy_from_slice(&(1u64 << 10 | 1 << 18).to_le_bytes());
+        attr[80..88].copy_from_slice(&self.user_registers.to_le_bytes());
+        attr
+    }
+
     pub fn write(&self, folder: &Path) -> PathBuf {
         let path = folder.join("handmade.data");
         std::fs::write(&path, self.bytes()).unwrap();
         path
     }
-}
-
-fn attr() -> Vec<u8> {
-    let mut attr = vec![0; ATTR];
-    attr[4] = ATTR as u8;
-    attr[24..32].copy_from_slice(&SAMPLE_TYPE.to_le_bytes());
-    // freq, sample_id_all
-    attr[40..48].copy_from_slice(&(1u64 << 10 | 1 << 18).to_le_bytes());
-    attr
 }
 
 /// Makes a record of any kind.
@@ -129,6 +147,14 @@ pub fn sample(pid: u32, tid: u32, time: u64, id: u64, period: u64) -> Vec<u8> {
 
 pub fn sample_at(pid: u32, tid: u32, time: u64, id: u64, period: u64, address: u64) -> Vec<u8> {
     record(9, 2, &words(&[address, thread(pid, tid), time, id, 0, period]))
+}
+
+/// Makes a sample in user space with the values of its user registers and a copy of the user stack.
+pub fn sample_with_stack(pid: u32, time: u64, address: u64, registers: &[u64], stack: &[u64]) -> Vec<u8> {
+    const ABI_64: u64 = 2;
+    let size = stack.len() as u64 * 8;
+    let start = [address, thread(pid, pid), time, 0, 0, 1, ABI_64];
+    record(9, 2, &words(&[&start, registers, &[size], stack, &[size]].concat()))
 }
 
 /// Makes a sample in the kernel.

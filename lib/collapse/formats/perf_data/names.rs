@@ -17,6 +17,7 @@ use crate::perf::recording::{Recording, SampleRecord};
 use crate::perf::symbols::frame::{NamedFrame, SymbolizeOptions};
 use crate::perf::symbols::kallsyms::KernelSymbols;
 use crate::perf::symbols::symbolize::{LocationFrames, symbolize};
+use crate::perf::unwind::native;
 use crate::profile::{FrameId, SampleWeight, Weight, Weights};
 use crate::symbol_name::inlined;
 
@@ -26,10 +27,9 @@ pub(super) fn add_stacks(samples: &mut Samples<'_>, options: &Options, sink: &mu
     let Samples { recording, machine, has_times, .. } = samples;
     let in_kernel = recording.locations().iter().any(|location| location.object == KERNEL);
     recording.objects.kernel = find_kernel_symbols(recording, machine, options, in_kernel, &mut warnings)?;
-    if machine.copies_stacks
-        && let Some(arch) = machine.arch.as_ref().filter(|arch| *arch != std::env::consts::ARCH)
-    {
-        warnings.push(format!("recorded on {arch}: copied stacks can be unwound only on that architecture"));
+    if machine.copies_stacks {
+        let foreign = foreign_architecture(recording, machine);
+        warnings.extend(foreign.map(|architecture| native::explain_foreign(&architecture)));
     }
     warnings.extend(missing_files(recording));
     let wanted = SymbolizeOptions { inline: !options.no_inline, lines: options.srcline, debuginfod: false };
@@ -109,6 +109,14 @@ fn find_kernel_symbols(
         warnings.push(format!("kernel functions have no names: recorded on {release}; use --kallsyms FILE"));
     }
     Ok(KernelSymbols { file: cached, ..local })
+}
+
+/// Returns the architecture of the machine that was recorded, if its stacks cannot be unwound here.
+fn foreign_architecture(recording: &Recording, machine: &Machine) -> Option<String> {
+    match &machine.arch {
+        Some(architecture) => Some(architecture.clone()).filter(|architecture| !native::can_unwind(architecture)),
+        None => native::find_foreign_architecture(&recording.objects),
+    }
 }
 
 /// Returns a warning for each file that has sampled code and was not found.

@@ -10,6 +10,7 @@ use crate::perf::event::{self, Event, Mmap, Sample, Stamp, sample_type as bit};
 use crate::perf::objects::registry::Objects;
 use crate::perf::recording::{self, Recording, ThreadLabel};
 use crate::perf::symbols::kallsyms::ReferenceSymbol;
+use crate::perf::unwind::native;
 use crate::profile::{SampleWeight, Weight};
 
 /// The samples of a file.
@@ -112,7 +113,11 @@ impl<'a> Samples<'a> {
                 if !attr.has(bit::PERIOD) {
                     sample.period = attr.period;
                 }
-                self.machine.copies_stacks |= sample.user.is_some();
+                if sample.user.is_some() {
+                    self.machine.copies_stacks = true;
+                    let architecture = header.arch.as_deref().unwrap_or(std::env::consts::ARCH);
+                    self.recording.options.unwind = native::can_unwind(architecture);
+                }
                 self.recording.options.max_stack = attr.max_stack;
                 if self.events.accept(&attr.name) & self.is_selected(stamp, attr.layout.sample_type)? {
                     self.count_sample(stamp, sample);
