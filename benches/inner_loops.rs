@@ -103,7 +103,9 @@ fn bench_interners(criterion: &mut Criterion) {
     group.bench_function("frames", |bench| {
         bench.iter(|| {
             let mut frames = Frames::new();
-            names.iter().for_each(|name| drop(black_box(frames.intern(name.as_bytes()))));
+            for name in &names {
+                black_box(frames.intern(name.as_bytes()));
+            }
             frames.len()
         });
     });
@@ -121,7 +123,9 @@ fn bench_interners(criterion: &mut Criterion) {
     group.bench_function("stacks", |bench| {
         bench.iter(|| {
             let mut interned = Stacks::default();
-            samples.iter().for_each(|sample| drop(black_box(interned.intern(&stacks[*sample]))));
+            for sample in &samples {
+                black_box(interned.intern(&stacks[*sample]));
+            }
             interned.len()
         });
     });
@@ -171,8 +175,9 @@ fn bench_sort_and_layout(criterion: &mut Criterion) {
     });
     for (name, plain) in [("layout/plain", true), ("layout/with profile for the viewer", false)] {
         let options = svg::Options { plain, ..svg::Options::default() };
-        criterion
-            .bench_function(name, |bench| bench.iter(|| Drawing::from_profile(&profile, &options).unwrap().layout.frames.len()));
+        criterion.bench_function(name, |bench| {
+            bench.iter(|| Drawing::from_profile(&profile, &options).unwrap().layout.frames.len())
+        });
     }
 }
 
