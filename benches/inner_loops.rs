@@ -169,7 +169,12 @@ fn bench_sort_and_layout(criterion: &mut Criterion) {
     criterion.bench_function("sort/profile", |bench| {
         bench.iter(|| {
             let mut stacks = 0;
-            profile.for_each_sorted::<()>(|_| Ok(stacks += 1)).unwrap();
+            profile
+                .for_each_sorted::<()>(|_| {
+                    stacks += 1;
+                    Ok(())
+                })
+                .unwrap();
             stacks
         });
     });
@@ -184,7 +189,7 @@ fn bench_sort_and_layout(criterion: &mut Criterion) {
 /// Measures a perf.data with copied stacks: reading, unwinding, and naming each address once.
 fn bench_unwinder(criterion: &mut Criterion) {
     let Some(data) = record_copied_stacks() else {
-        eprintln!("unwind: skipped: perf cannot record here");
+        let _ = writeln!(std::io::stderr(), "unwind: skipped: perf cannot record here");
         return;
     };
     let options = collapse::Options { no_inline: true, ..Default::default() };

@@ -36,7 +36,9 @@ pub fn statistical(mut check: impl FnMut() -> Check) {
 /// Returns from a check with a message unless a bound is met.
 macro_rules! ensure {
     ($condition:expr, $($message:tt)+) => {
-        if !$condition {
+        // Not negated: a comparison with NaN must miss its bound.
+        if $condition {
+        } else {
             return Err(format!($($message)+));
         }
     };
