@@ -41,8 +41,8 @@ struct ReadArgs {
     #[arg(long)]
     list_formats: bool,
     /// Parse with N threads [default: one per CPU]
-    #[arg(short, long, value_name = "N")]
-    nthreads: Option<NonZeroUsize>,
+    #[arg(short, long, value_name = "N", value_parser = cli::integer_in(1_usize..))]
+    nthreads: Option<usize>,
     /// Weigh each sample by its `period`, or as 1 with `samples`
     ///
     /// A sample without a period counts as 1.
@@ -135,7 +135,7 @@ impl Args {
         let Self { input, samples, frames, perf_data } = self;
         Options {
             format: input.format,
-            threads: input.nthreads,
+            threads: input.nthreads.and_then(NonZeroUsize::new),
             verbatim: frames.no_tidy,
             pid: frames.pid,
             tid: frames.tid,

@@ -58,7 +58,7 @@ struct TableArgs {
     print_categories: bool,
 
     /// Keep only the first N rows
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = cli::integer_in::<usize>(..))]
     top: Option<usize>,
 
     /// Sort by COLUMN, numbers in descending order

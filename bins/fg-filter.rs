@@ -43,7 +43,7 @@ struct NameArgs {
     /// lambdas. Level 2 also removes generic, template and call arguments. Level 3 also reduces a path to its last two
     /// parts: `a::b::c::d` becomes `c::d`.
     #[arg(long, value_name = "LEVEL", default_value = "0", default_missing_value = "2", num_args = 0..=1)]
-    #[arg(hide_default_value = true, require_equals = true, value_parser = clap::value_parser!(u8).range(0..=3))]
+    #[arg(hide_default_value = true, require_equals = true, value_parser = cli::integer_in(0..=3_u8))]
     shorten: u8,
 
     /// Replace matches of REGEX in names; may be repeated
@@ -136,7 +136,7 @@ struct WeightArgs {
     min: Option<Threshold>,
 
     /// Keep only the N heaviest stacks
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = cli::integer_in::<usize>(..))]
     top: Option<usize>,
 }
 

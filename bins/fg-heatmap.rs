@@ -37,7 +37,7 @@ struct DrawingArgs {
     #[arg(long, value_name = "TEXT", default_value = "Heatmap")]
     title: String,
     /// Divide each second into N rows
-    #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=250))]
+    #[arg(long, value_name = "N", default_value = "50", value_parser = cli::integer_in(1..=250_u32))]
     rows: u32,
     /// Set the palette of the flame graph: see --colors in fg-svg(1)
     #[arg(long, value_name = "PALETTE", default_value = "hot", hide_possible_values = true, hide_short_help = true)]
@@ -54,8 +54,8 @@ struct ReadArgs {
     #[arg(long, value_name = "BY", default_value = "samples", hide_possible_values = true)]
     weight: SampleWeight,
     /// Parse with N threads [default: one per CPU]
-    #[arg(short, long, value_name = "N", hide_short_help = true)]
-    nthreads: Option<NonZeroUsize>,
+    #[arg(short, long, value_name = "N", value_parser = cli::integer_in(1_usize..), hide_short_help = true)]
+    nthreads: Option<usize>,
 }
 
 impl Args {
@@ -97,8 +97,11 @@ impl Tool for Args {
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         let Session { sources, output, diagnostics } = session;
-        let options =
-            collapse::Options { weight: self.input.weight, threads: self.input.nthreads, ..self.samples.options() };
+        let options = collapse::Options {
+            weight: self.input.weight,
+            threads: self.input.nthreads.and_then(NonZeroUsize::new),
+            ..self.samples.options()
+        };
         let timeline = collapse::collapse_in_time(sources, &options, diagnostics)?;
         if timeline.samples.is_empty() && diagnostics.has_failed() {
             return Err(Error::AlreadyReported);

@@ -72,12 +72,12 @@ struct SizeArgs {
     /// Set the width in pixels [default: fit the window]
     ///
     /// Where no script runs, the default width is 1200.
-    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
+    #[arg(long, value_name = "PIXELS", value_parser = cli::integer_in(100..=1_000_000_u32))]
     #[arg(allow_negative_numbers = true)]
     width: Option<u32>,
 
     /// Set the height of frames in pixels [default: 16, or to fit the font]
-    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(2..=1_000))]
+    #[arg(long, value_name = "PIXELS", value_parser = cli::integer_in(2..=1_000_u32))]
     #[arg(allow_negative_numbers = true, hide_short_help = true)]
     height: Option<u32>,
 
@@ -138,7 +138,7 @@ struct ColourArgs {
     random: bool,
 
     /// Use other colours, different for each NUMBER
-    #[arg(long, value_name = "NUMBER", hide_short_help = true)]
+    #[arg(long, value_name = "NUMBER", value_parser = cli::integer_in::<u64>(..), hide_short_help = true)]
     seed: Option<u64>,
 
     /// Take colours from ./palette.map, and add those of new names to it

@@ -4,8 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::value_parser;
-use fgkit::cli::{ColorArgs, CommonArgs, parse_duration, parse_percent};
+use fgkit::cli::{ColorArgs, CommonArgs, integer_in, parse_duration, parse_percent};
 use fgkit::perf::export::perf_script::Clock;
 use fgkit::profile::SampleWeight;
 
@@ -59,11 +58,12 @@ pub struct TargetArgs {
     /// Record running processes and their new children
     ///
     /// Several PIDs are separated by commas.
-    #[arg(short, long, value_name = "PID", value_delimiter = ',')]
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = integer_in::<u32>(..))]
     pub pid: Vec<u32>,
 
     /// Record running threads, but no threads or processes that they start
-    #[arg(short, long, value_name = "TID", value_delimiter = ',', hide_short_help = true)]
+    #[arg(short, long, value_name = "TID", value_delimiter = ',', value_parser = integer_in::<u32>(..))]
+    #[arg(hide_short_help = true)]
     pub tid: Vec<u32>,
 
     /// Record the processes of a cgroup
@@ -101,11 +101,11 @@ pub struct SamplingArgs {
     /// Sample HZ times a second [default: 997 or 99]
     ///
     /// The default is 997 for a command, and 99 for what is already running.
-    #[arg(short = 'F', long, value_name = "HZ", value_parser = value_parser!(u64).range(1..))]
+    #[arg(short = 'F', long, value_name = "HZ", value_parser = integer_in(1_u64..))]
     pub frequency: Option<u64>,
 
     /// Sample every Nth event instead of HZ times a second
-    #[arg(short = 'c', long, value_name = "N", value_parser = value_parser!(u64).range(1..), hide_short_help = true)]
+    #[arg(short = 'c', long, value_name = "N", value_parser = integer_in(1_u64..), hide_short_help = true)]
     #[arg(conflicts_with = "frequency")]
     pub count: Option<u64>,
 
@@ -169,7 +169,7 @@ pub struct OffCpuArgs {
     /// By default every stack is captured. If there are more than 20000 switches a second or samples are lost, it is every
     /// 17th for a while. All switches are timed in any case: blocks of a thread that last about equally long share their time
     /// among those with a stack.
-    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = integer_in(1_u64..), hide_short_help = true)]
     pub off_cpu_period: Option<u64>,
 
     /// Leave out blocks that are shorter, like 1ms or 50us
@@ -220,7 +220,7 @@ pub struct StackArgs {
     ///
     /// With `--call-graph fp` this includes kernel frames, and the default is the sysctl kernel.perf_event_max_stack,
     /// normally 127. With `dwarf` it limits user frames only.
-    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..), hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = integer_in(1_u16..), hide_short_help = true)]
     pub max_stack: Option<u16>,
 
     /// Leave out inlined calls, which is faster for large programs

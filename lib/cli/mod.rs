@@ -15,7 +15,7 @@ mod run;
 mod sample_args;
 mod tool;
 
-pub use options::{ColorArgs, CommonArgs, InputArgs, parse_duration, parse_percent, parse_positive_weight};
+pub use options::{ColorArgs, CommonArgs, InputArgs, integer_in, parse_duration, parse_percent, parse_positive_weight};
 pub use programs::PROGRAMS;
 pub use run::main;
 pub use sample_args::SampleArgs;

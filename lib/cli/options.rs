@@ -1,6 +1,9 @@
 //! Options that several programs share, and parsers for their values.
 
+use std::fmt::Display;
+use std::ops::{Bound, RangeBounds};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::Resettable;
@@ -172,4 +175,58 @@ pub fn parse_percent(text: &str) -> Result<f64, String> {
     let percent = text.trim_end_matches('%').trim_end().parse().ok();
     let percent = percent.filter(|percent| (0.01..=100.0).contains(percent));
     percent.ok_or_else(|| "expected a percentage from 0.01 to 100".to_owned())
+}
+
+/// Returns a parser for whole numbers in a range.
+///
+/// Its error is a description of valid values.
+pub fn integer_in<N>(
+    range: impl RangeBounds<N> + Clone + Send + Sync + 'static,
+) -> impl Fn(&str) -> Result<N, String> + Clone
+where
+    N: FromStr + PartialOrd + Display,
+{
+    move |text| text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| describe_range(&range))
+}
+
+fn describe_range<N: Display>(range: &impl RangeBounds<N>) -> String {
+    match (range.start_bound(), range.end_bound()) {
+        (Bound::Included(start), Bound::Included(end)) => format!("expected a whole number from {start} to {end}"),
+        (Bound::Included(start), _) => format!("expected a whole number, {start} or more"),
+        _ => "expected a whole number".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{integer_in, parse_duration, parse_percent};
+
+    #[test]
+    fn integers_outside_the_range_are_rejected_with_the_range() {
+        assert_eq!(integer_in(1..=250_u32)("250"), Ok(250));
+        for text in ["0", "251", "x", "", "-1", "99999999999"] {
+            assert_eq!(integer_in(1..=250_u32)(text).unwrap_err(), "expected a whole number from 1 to 250", "{text}");
+        }
+        assert_eq!(integer_in(1_u64..)("0").unwrap_err(), "expected a whole number, 1 or more");
+        assert_eq!(integer_in::<u32>(..)("x").unwrap_err(), "expected a whole number");
+    }
+
+    #[test]
+    fn durations_have_units_and_are_not_zero() {
+        for (text, milliseconds) in [("10", 10_000), ("1.5s", 1500), ("500ms", 500), ("2m", 120_000), ("1h", 3_600_000)]
+        {
+            assert_eq!(parse_duration(text).unwrap().as_millis(), milliseconds, "{text}");
+        }
+        for text in ["", "0", "s", "10d", "-1", "1e400"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn percentages_may_have_a_sign_and_are_at_most_100() {
+        assert_eq!(["2", "0.5%", "100 %"].map(parse_percent), [Ok(2.0), Ok(0.5), Ok(100.0)]);
+        for text in ["0", "101", "x", ""] {
+            assert!(parse_percent(text).is_err(), "{text}");
+        }
+    }
 }
