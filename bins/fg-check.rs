@@ -37,7 +37,7 @@ struct Args {
     reports: ReportArgs,
 }
 
-/// Limits of a single profile.
+/// Options that limit weights.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Limits")]
 struct LimitArgs {
@@ -69,7 +69,7 @@ struct LimitArgs {
     busy_loop: Option<String>,
 }
 
-/// Limits of the changes in a differential profile.
+/// Options that limit growth.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Growth limits")]
 struct GrowthArgs {
@@ -91,7 +91,7 @@ struct GrowthArgs {
     runs: Runs,
 }
 
-/// Files with rules.
+/// Options that name files with rules.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Rule files")]
 struct RuleFileArgs {
@@ -105,7 +105,7 @@ struct RuleFileArgs {
     categories: Option<PathBuf>,
 }
 
-/// Reports for other programs.
+/// Options for reports to other programs.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Reports")]
 struct ReportArgs {
@@ -121,7 +121,7 @@ struct ReportArgs {
     junit: Option<PathBuf>,
 }
 
-/// The rules of a run, and what their check has found.
+/// The rules with the findings of their check.
 type Checked = (Vec<Rule>, Vec<Finding>);
 
 impl Args {

@@ -30,7 +30,7 @@ struct Args {
     perf_data: PerfDataArgs,
 }
 
-/// How to read the input, and how to merge stacks.
+/// Options for reading the input and merging stacks.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Input")]
 struct ReadArgs {
@@ -61,7 +61,7 @@ struct ReadArgs {
     sorted: bool,
 }
 
-/// What stacks start with, and how frames are named.
+/// Options for the names of threads and frames.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Frames")]
 struct FrameArgs {
@@ -109,7 +109,7 @@ struct FrameArgs {
     span: Option<PathBuf>,
 }
 
-/// How to name the addresses in a perf.data file.
+/// Options for naming the addresses in a perf.data file.
 #[derive(clap::Args)]
 #[command(next_help_heading = "perf.data")]
 struct PerfDataArgs {

@@ -31,7 +31,7 @@ struct Args {
     format: FormatArgs,
 }
 
-/// What the rows are, and which of them to keep.
+/// Options for the rows of the table.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Table")]
 struct TableArgs {
@@ -68,7 +68,7 @@ struct TableArgs {
     sort: Option<String>,
 }
 
-/// How to compute the chances of differences.
+/// Options for the chances of differences.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Differential profiles")]
 struct DifferenceArgs {
@@ -87,7 +87,7 @@ struct DifferenceArgs {
     runs: Runs,
 }
 
-/// How to write the table.
+/// Options for the output format.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Output format")]
 struct FormatArgs {

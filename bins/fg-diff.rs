@@ -49,7 +49,7 @@ struct Args {
     general: GeneralArgs,
 }
 
-/// Which runs to compare, and how to scale them.
+/// Options for runs and their scale.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Runs and scale")]
 struct RunArgs {
@@ -74,7 +74,7 @@ struct RunArgs {
     scale: Option<Weight>,
 }
 
-/// How to match stacks whose names differ.
+/// Options that match stacks whose names differ.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Names")]
 struct NameArgs {
@@ -90,7 +90,7 @@ struct NameArgs {
     strip: Vec<Rename>,
 }
 
-/// Which differences count.
+/// Options that decide which differences count.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Differences")]
 struct SignificanceArgs {

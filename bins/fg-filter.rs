@@ -29,7 +29,7 @@ struct Args {
     weights: WeightArgs,
 }
 
-/// How names change.
+/// Options that change names.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Names")]
 struct NameArgs {
@@ -59,7 +59,7 @@ struct NameArgs {
     merge_threads: bool,
 }
 
-/// Which stacks are kept.
+/// Options that select stacks.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Stacks")]
 struct StackArgs {
@@ -78,7 +78,7 @@ struct StackArgs {
     ignore: Option<FrameMatcher>,
 }
 
-/// Which frames of a stack are kept.
+/// Options that select frames of a stack.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Frames")]
 struct FrameArgs {
@@ -125,7 +125,7 @@ struct FrameArgs {
     collapse_recursion: Option<Recursion>,
 }
 
-/// Which weights are kept.
+/// Options that select stacks by weight.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Weights")]
 struct WeightArgs {

@@ -29,7 +29,7 @@ struct Args {
     input: ReadArgs,
 }
 
-/// How the page looks.
+/// Options for the look of the page.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Drawing")]
 struct DrawingArgs {
@@ -44,7 +44,7 @@ struct DrawingArgs {
     colors: Palette,
 }
 
-/// How to read the input.
+/// Options for reading the input.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Input")]
 struct ReadArgs {

@@ -35,7 +35,7 @@ struct Args {
     file: FileArgs,
 }
 
-/// The words in the picture.
+/// Options for the text in the picture.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Text")]
 struct TextArgs {
@@ -65,7 +65,7 @@ struct TextArgs {
     notes: Option<String>,
 }
 
-/// The size of the picture, its frames and its font.
+/// Options for the size of the picture, its frames and its font.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Size and font")]
 struct SizeArgs {
@@ -112,7 +112,7 @@ struct SizeArgs {
     truncate_text_right: bool,
 }
 
-/// The colours of frames and of what is around them.
+/// Options for colours.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Colours")]
 struct ColourArgs {
@@ -176,7 +176,7 @@ struct ColourArgs {
     stroke_color: Option<Colour>,
 }
 
-/// Which stacks are drawn, and where.
+/// Options for the selection and order of stacks.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Layout")]
 struct LayoutArgs {
@@ -213,7 +213,7 @@ struct LayoutArgs {
     sorted: bool,
 }
 
-/// What the file contains besides the picture.
+/// Options for the contents of the file.
 #[derive(clap::Args)]
 #[command(next_help_heading = "File contents")]
 struct FileArgs {

@@ -47,7 +47,7 @@ pub struct Args {
     pub color: ColorArgs,
 }
 
-/// What to record.
+/// Options that select the target.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Target")]
 pub struct TargetArgs {
@@ -94,7 +94,7 @@ pub struct TargetArgs {
     pub duration: Option<Duration>,
 }
 
-/// What to count, and how often to sample.
+/// Options for events and the sampling rate.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Sampling")]
 pub struct SamplingArgs {
@@ -143,7 +143,7 @@ pub struct SamplingArgs {
     pub mmap_pages: Option<u8>,
 }
 
-/// Which time off the CPU to record.
+/// Options for time off the CPU.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Off-CPU time")]
 pub struct OffCpuArgs {
@@ -191,7 +191,7 @@ pub struct OffCpuArgs {
     pub bpf: bool,
 }
 
-/// How to unwind stacks and name their frames.
+/// Options for unwinding and symbolization.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Stacks")]
 pub struct StackArgs {
@@ -236,7 +236,7 @@ pub struct StackArgs {
     pub debuginfod: bool,
 }
 
-/// What to write.
+/// Options for the output format.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Output format")]
 pub struct FormatArgs {

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::Entries;
-use super::options::SharedArgs;
-use super::tool::Tool;
+use clap::{Arg, ArgAction};
+
+use super::options::{GENERAL_HEADING, SharedArgs};
+use super::tool::{Entries, Tool};
 
 /// Width of the help text in columns, whatever the terminal's width.
 const WIDTH: usize = 80;
@@ -29,16 +30,14 @@ pub(super) fn name<T: Tool>() -> &'static str {
 
 /// Adds `--help` and `--version`, under the heading that the other shared options have.
 fn add_help_flags(command: clap::Command) -> clap::Command {
-    let help = clap::Arg::new("help").short('h').long("help").action(clap::ArgAction::Help);
-    let version = clap::Arg::new("version").short('V').long("version").action(clap::ArgAction::Version);
+    let help = Arg::new("help").short('h').long("help").action(ArgAction::Help).display_order(904);
+    let version = Arg::new("version").short('V').long("version").action(ArgAction::Version).display_order(905);
     command
         .disable_help_flag(true)
         .disable_version_flag(true)
-        .next_help_heading("General options")
+        .next_help_heading(GENERAL_HEADING)
         .arg(help.help("Print help (see more with --help)").long_help("Print help (see a summary with -h)"))
         .arg(version.help("Print the version (with -v, build details)"))
-        .mut_arg("help", |help| help.display_order(904))
-        .mut_arg("version", |version| version.display_order(905))
 }
 
 /// Returns the version, and the revision if the build knows it.

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use clap::Arg;
 
+use super::command;
 use super::programs::PROGRAMS;
 use super::roff::{bold, escape, italic, prose};
-use super::tool::{Section, Tool};
-use super::{Entries, command};
+use super::tool::{Entries, Section, Tool};
 
 /// Environment variables that all programs use.
 const ENVIRONMENT: Entries = &[
@@ -79,16 +79,13 @@ fn push_description(page: &mut String, about: &str, description: &str) {
     push_paragraphs(page, if rest.is_empty() { about } else { rest }, ".PP");
 }
 
-/// Appends paragraphs that blank lines separate, with a roff request between them.
+/// Appends paragraphs, which blank lines separate, with a roff request between them.
 fn push_paragraphs(page: &mut String, text: &str, separator: &str) {
     for (number, paragraph) in text.split("\n\n").enumerate() {
         if number > 0 {
             let _ = writeln!(page, "{separator}");
         }
-        // Only paragraphs that show lines to copy keep their line breaks.
-        for line in paragraph.lines() {
-            let _ = writeln!(page, "{}", prose(line));
-        }
+        let _ = writeln!(page, "{}", prose(paragraph));
     }
 }
 

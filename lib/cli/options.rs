@@ -11,9 +11,12 @@ use clap::{Args as _, FromArgMatches as _};
 
 use crate::profile::Weight;
 
+/// The heading of the options that programs share.
+pub(super) const GENERAL_HEADING: &str = "General options";
+
 /// The options that all programs have.
 #[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "General options")]
+#[command(next_help_heading = GENERAL_HEADING)]
 pub struct CommonArgs {
     /// Write to FILE [default: standard output]
     ///
@@ -41,7 +44,7 @@ impl CommonArgs {
     }
 }
 
-/// What `--generate` prints.
+/// A document that `--generate` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "kebab-case")]
 pub enum Generated {
@@ -57,7 +60,7 @@ pub enum Generated {
 
 /// The colour of messages, for all programs but fg-svg: its `--color` is the palette, as in flamegraph.pl.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
-#[command(next_help_heading = "General options")]
+#[command(next_help_heading = GENERAL_HEADING)]
 pub struct ColorArgs {
     /// Colour messages: `auto`, `always` or `never`
     #[arg(
@@ -73,7 +76,7 @@ pub struct ColorArgs {
 
 /// The input files of programs that read any number of them.
 #[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "General options")]
+#[command(next_help_heading = GENERAL_HEADING)]
 pub struct InputArgs {
     /// Input files, plain, gzip or zstd; `-` or none is standard input
     #[arg(value_name = "FILE", help_heading = None)]
