@@ -222,7 +222,7 @@ fn selects_samples() {
     let none = collapse(&["--comm", "nobody"], SAMPLES).ok();
     assert_eq!(
         (none.text().as_str(), none.stderr.as_str()),
-        ("", "fg-collapse: no sample is left by --time, --comm and their like\n")
+        ("", "fg-collapse: no sample matches --time, --comm and similar options\n")
     );
     for wrong in
         [["--time", "1"], ["--time", "a,b"], ["--cpu", "x"], ["--weight", "pounds"], ["-n", "0"], ["--offset", "1,2"]]
@@ -257,7 +257,7 @@ not a span
     let outcome = with(&["-q"], text).ok();
     assert_eq!(outcome.text(), "[no span];a;f 1\n");
     assert!(with(&[], text).stderr.contains("no time or no thread ID, which --span needs"));
-    assert!(with(&[], "main 1\n").stderr.contains("samples have no time, thread or CPU here"));
+    assert!(with(&[], "main 1\n").stderr.contains("samples of this format have no time, thread or CPU"));
 }
 
 #[test]
@@ -268,12 +268,12 @@ fn reports_useless_spans_once() {
     let span =
         |tid: u32, start: u64| format!("{{\"name\":\"x\",\"tid\":{tid},\"start\":{start},\"end\":{}}}\n", start + 1);
     for (spans, message) in [
-        (String::new(), "there is no span in it"),
+        (String::new(), "no spans found"),
         (
             span(1, 10) + &span(77, 10_000_000_000),
-            "no sample was taken within a span of its thread: start and end are in",
+            "no sample lies within a span of its thread; start and end must be nanoseconds",
         ),
-        (span(77, 10_000_000_000), "no sample is of a thread that has a span: tid is the thread's number"),
+        (span(77, 10_000_000_000), "no sample belongs to a thread with a span; tid must be the thread id"),
     ] {
         std::fs::write(&path, spans).unwrap();
         let options = ["--span".as_ref(), path.as_os_str(), samples.as_os_str()];
@@ -293,7 +293,7 @@ fn reports_options_that_sorted_folded_text_cannot_satisfy() {
     for options in [&["--time", "1,2"][..], &["--comm", "x"], &["--no-idle"]] {
         let options: Vec<&std::ffi::OsStr> = options.iter().map(AsRef::as_ref).collect();
         let outcome = run("fg-collapse", options.iter().copied().chain([path.as_os_str()]), b"").ok();
-        assert!(outcome.stderr.contains("samples have no time, thread or CPU here"), "{outcome:?}");
+        assert!(outcome.stderr.contains("samples of this format have no time, thread or CPU"), "{outcome:?}");
         assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
         let promised = options.iter().copied().chain(["--sorted".as_ref(), path.as_os_str()]);
         assert_eq!(run("fg-collapse", promised, b"").code(), 2);
@@ -451,10 +451,7 @@ fn merges_sorted_files() {
     let promised = run("fg-collapse", ["--sorted".as_ref(), "-".as_ref(), one.as_os_str()], b"a;b 2\nb 1\n").ok();
     assert_eq!(promised.text(), "a;b 3\na;b;c 2\nb 1\nz 1\n");
     let broken = run("fg-collapse", ["--sorted"], b"b 1\na 1\n");
-    assert_eq!(
-        (broken.code(), broken.stderr.as_str()),
-        (1, "fg-collapse: stdin:2: out of order, which --sorted says it is not\n")
-    );
+    assert_eq!((broken.code(), broken.stderr.as_str()), (1, "fg-collapse: stdin:2: out of order; omit --sorted\n"));
 }
 
 #[test]

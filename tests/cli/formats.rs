@@ -231,7 +231,7 @@ fn reports_malformed_lines_and_folds_the_rest() {
 #[test]
 fn reports_options_that_a_format_cannot_satisfy() {
     let outcome = run("fg-collapse", ["--comm=a"], b"a;b 1\nb 2\n").ok();
-    assert!(outcome.stderr.contains("stdin: samples have no time, thread or CPU here"), "{outcome:?}");
+    assert!(outcome.stderr.contains("stdin: samples of this format have no time, thread or CPU"), "{outcome:?}");
     let refused = run("fg-collapse", ["--event=x"], b"Samples:\na/count b/ns\n1 2: 1\n");
     assert!(
         refused.code() == 1 && refused.stderr.contains("--event x: no such value; expected one of a/count, b/ns"),
@@ -251,19 +251,19 @@ fn reports_what_to_do_about_inputs_without_stacks() {
         (b"desc: --a\ncmd: ./m\ntime_unit: i\n#-----------\nsnapshot=0\n", "--xtree-memory=full"),
         (b"{\"dhatFileVersion\":2\n,\"mode\":\"heap\"", "--xtree-memory=full"),
         (b"File: p\nType: cpu\nShowing nodes accounting for 30ms, 100% of 30ms total\n flat  flat%\n", "-traces"),
-        (b"gmon\x01\0\0\0\0\0\0\0", "a profile of gprof: "),
-        (b"Flat profile:\n\nEach sample counts as 0.01 seconds.\n", "a profile of gprof: "),
+        (b"gmon\x01\0\0\0\0\0\0\0", "a gprof profile, "),
+        (b"Flat profile:\n\nEach sample counts as 0.01 seconds.\n", "a gprof profile, "),
         (b"\xfb\xa9\x03\xfa\x04a.py", "py-spy record -f raw"),
         (b"1\n         4 function calls in 0.005 seconds\n\n", "py-spy record -f raw"),
         (b"PK\x03\x04\x14\0", "unzip -p"),
         (b"<?xml version=\"1.0\"?>\n<svg width=\"1\">", "an SVG picture"),
-        (b"\n<!DOCTYPE html>\n<html>", "a page (HTML)"),
+        (b"\n<!DOCTYPE html>\n<html>", "an HTML page"),
         (b"\x01\x02 lying\n", "a binary file of unknown format"),
         (b"Attaching 1 probe...\n\n@start: 5\n", "no map in it is keyed by a stack"),
         (b"Samples:\nalloc/count inuse/bytes\n1 2: 1\n", "no such value"),
     ];
     for (text, expected) in texts {
-        let options = if expected.starts_with("no value") { &["--event=cpu"][..] } else { &[] };
+        let options = if expected.starts_with("no such value") { &["--event=cpu"][..] } else { &[] };
         let outcome = run("fg-collapse", options, text);
         assert_eq!((outcome.code(), outcome.stdout.len(), outcome.stderr.lines().count()), (1, 0, 1), "{outcome:?}");
         assert!(outcome.stderr.contains(expected), "{outcome:?}");

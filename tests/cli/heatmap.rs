@@ -30,8 +30,8 @@ fn output_does_not_depend_on_threads_or_order() {
 fn reports_samples_without_a_time() {
     let untimed = "c 1 cycles:\n\t 7f00 f (/x)\n\n";
     for (text, message) in [
-        ("main 1\n".to_owned(), "no sample of the input has a time: perf script text has, and perf.data"),
-        (untimed.to_owned(), "no sample of the input has a time: perf script text has, and perf.data"),
+        ("main 1\n".to_owned(), "no sample has a time; perf script text and perf.data have"),
+        (untimed.to_owned(), "no sample has a time; perf script text and perf.data have"),
         (
             format!("{}c 1 40000.0: cycles:\n\t 7f00 f (/x)\n\n", recording(1)),
             "the samples span 40000 seconds, but at most 32000 can be drawn; select some with --time",
@@ -44,7 +44,7 @@ fn reports_samples_without_a_time() {
     let some = heatmap(&[], &format!("{}{untimed}", recording(3))).ok();
     assert_eq!(some.stderr, "fg-heatmap: 1 sample without a time left out\n");
     let lost = heatmap(&[], &format!("{}  0/0 [000] 12.0: PERF_RECORD_LOST lost 2\n\n", recording(3))).ok();
-    assert_eq!(lost.stderr, "fg-heatmap: 2 samples lost while recording: [lost] in a profile\n");
+    assert_eq!(lost.stderr, "fg-heatmap: 2 samples lost while recording, shown as [lost] in a profile\n");
 }
 
 #[test]

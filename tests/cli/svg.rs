@@ -144,7 +144,7 @@ fn fails_without_stacks() {
         (&b""[..], "no stacks to draw: the input is empty"),
         (b"a;b 0\n", "nothing to draw: all stacks have weight 0"),
         (b"junk\n", "no line of the input is a folded stack"),
-        (script, "try fg-collapse"),
+        (script, "convert profiler output with fg-collapse"),
     ] {
         for way in [&[][..], &["--plain"], &["--sorted"], &["--flamechart"], &["--reverse"]] {
             let mut command = command(tool("fg-svg"));
@@ -209,7 +209,11 @@ fn rejects_unsorted_input_with_sorted() {
     assert_eq!(list_frames(&drawn.text()), list_frames(&run("fg-svg", [""; 0], b"a;c 2\na;b 1\n").ok().text()));
     let broken = run("fg-svg", ["--sorted"], b"a;c 1\na;b 2\n");
     assert_eq!((broken.code(), broken.stdout.len()), (1, 0));
-    assert!(broken.stderr.contains("stdin:2: not in the order of fg-collapse"), "{}", broken.stderr);
+    assert!(
+        broken.stderr.contains("stdin:2: out of order: --sorted needs input in the order of fg-collapse"),
+        "{}",
+        broken.stderr
+    );
 }
 
 #[test]
@@ -219,7 +223,7 @@ fn a_flame_chart_keeps_the_order_of_time() {
     assert_eq!(list_frames(&chart.text()), expected);
     assert!(chart.text().contains(">Flame Chart<") && chart.stderr.is_empty());
     let sorted = run("fg-svg", ["--flamechart"], b"m;a 2\nm;b 1\n").ok();
-    assert!(sorted.stderr.contains("not of time"), "{}", sorted.stderr);
+    assert!(sorted.stderr.contains("sorted by name, not by time"), "{}", sorted.stderr);
 }
 
 #[test]

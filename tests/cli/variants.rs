@@ -103,14 +103,14 @@ fn reports_malformed_call_trees_of_sample() {
     // Indentation with other columns than usual.
     assert_folded(
         &tree("    +  9 main  (in app) + 4  [0x10]\n    +    2 f  (in app) + 4  [0x10]\n"),
-        "app`main 7\napp`main;app`f 2\n",
+        "Thread_1;app`main 7\nThread_1;app`main;app`f 2\n",
         &[],
     );
     // The input ends before the tree, or within it.
     let heading = "Analysis of sampling app (pid 5) every 1 millisecond\nProcess:  app [5]\n";
     assert_eq!(run("fg-collapse", [""; 0], heading.as_bytes()).ok().text(), "");
     let cut = format!("{heading}\nCall graph:\n    9 Thread_1\n    + 9 main  (in app) + 4  [0x10]\n");
-    assert_folded(&cut, "app`main 9\n", &["cut short: the input ends before its tree"]);
+    assert_folded(&cut, "Thread_1;app`main 9\n", &["cut short: the input ends before its tree"]);
 }
 
 #[test]
@@ -129,7 +129,8 @@ fn reports_malformed_rows_of_visual_studio_and_vtune() {
         let outcome = run("fg-collapse", [""; 0], heading.as_bytes());
         assert!(outcome.code() == 1 && outcome.stderr.contains("format"), "{outcome:?}");
     }
-    assert_folded(LEVELS.lines().next().unwrap(), "", &["no stacks"]);
+    let header = LEVELS.lines().next().unwrap();
+    assert_folded(&format!("{header}\n"), "", &["no stacks"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ fn a_build_without_bpf_reports_how_to_build_it() {
     assert_eq!(outcome.code(), 125, "{outcome:?}");
     assert_eq!(
         outcome.stderr,
-        "fg-record: this fg-record was built without --bpf: cargo install fgkit --features bpf\n"
+        "fg-record: --bpf: this fg-record was built without BPF; run: cargo install fgkit --features bpf\n"
     );
 }
 

@@ -46,7 +46,7 @@ fn weighs_calls_by_an_argument() {
     assert_eq!(printed_numbers(&outcome), [profile.total()], "{outcome:?}");
     assert_eq!(profile.weight(&["main", "grab"]), profile.total(), "{outcome:?}");
     let by_frequency = record(["-F", "100", "-e", &event, "--", &sizes, "grab"]);
-    assert!(by_frequency.code() == 2 && by_frequency.stderr.contains("a sum needs each event"), "{by_frequency:?}");
+    assert!(by_frequency.code() == 2 && by_frequency.stderr.contains("a sum needs every event"), "{by_frequency:?}");
     let twice = record(["-e", &format!("{event},{event}"), "--", &sizes, "grab"]);
     assert!(twice.stderr.contains("given more than once"), "{twice:?}");
     // Without the number of an argument, calls are counted.

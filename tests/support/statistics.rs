@@ -23,14 +23,24 @@ static RUNNING: Mutex<()> = Mutex::new(());
 pub fn statistical(mut check: impl FnMut() -> Check) {
     let _running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     let test = test_name();
-    let mut misses = Vec::new();
-    for attempt in 1..=ATTEMPTS {
-        let Err(miss) = check() else { return };
+    let report = |attempt: usize, miss: &str| {
         let first_line = miss.lines().next().unwrap_or_default();
         let _ = writeln!(std::io::stderr(), "missed: {test}: run {attempt} of {ATTEMPTS}: {first_line}");
+    };
+    if let Err(misses) = run_attempts(&mut check, report) {
+        panic!("missed its bounds in {ATTEMPTS} of {ATTEMPTS} runs:\n{}", misses.join("\n\n"));
+    }
+}
+
+/// Runs a check until it meets its bounds, and reports each miss. Returns all misses if every attempt is one.
+pub fn run_attempts(mut check: impl FnMut() -> Check, report: impl Fn(usize, &str)) -> Result<(), Vec<String>> {
+    let mut misses = Vec::new();
+    for attempt in 1..=ATTEMPTS {
+        let Err(miss) = check() else { return Ok(()) };
+        report(attempt, &miss);
         misses.push(miss);
     }
-    panic!("missed its bounds in {ATTEMPTS} of {ATTEMPTS} runs:\n{}", misses.join("\n\n"));
+    Err(misses)
 }
 
 /// Returns from a check with a message unless a bound is met.

@@ -1,21 +1,19 @@
 //! The retry policy itself.
 
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::support::statistics::{ATTEMPTS, ensure, statistical};
+use crate::support::statistics::{ATTEMPTS, ensure, run_attempts};
 
 /// Runs a check that meets its bound in the given run, counted from 1. Returns the number of runs and whether it passed.
 fn runs_until_met(met_in: usize) -> (usize, bool) {
-    let runs = Cell::new(0);
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        statistical(|| {
-            runs.set(runs.get() + 1);
-            ensure!(runs.get() >= met_in, "a miss that a test of the harness provokes");
-            Ok(())
-        });
-    }));
-    (runs.get(), outcome.is_ok())
+    let mut runs = 0;
+    let check = || {
+        runs += 1;
+        ensure!(runs >= met_in, "{runs} is less than {met_in}");
+        Ok(())
+    };
+    let passed = run_attempts(check, |_, _| ()).is_ok();
+    (runs, passed)
 }
 
 #[test]
@@ -27,12 +25,11 @@ fn retries_a_missed_bound() {
 
 #[test]
 fn does_not_retry_a_failed_assertion() {
-    let runs = Cell::new(0);
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        statistical(|| {
-            runs.set(runs.get() + 1);
-            panic!("an assertion that a test of the harness provokes");
-        });
-    }));
-    assert_eq!((runs.get(), outcome.is_err()), (1, true));
+    let mut runs = 0;
+    let check = || {
+        runs += 1;
+        panic!("an assertion that a test of the harness provokes");
+    };
+    let outcome = catch_unwind(AssertUnwindSafe(|| run_attempts(check, |_, _| ())));
+    assert_eq!((runs, outcome.is_err()), (1, true));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::support::programs::program;
-use crate::support::recording::{Profile, Stack, can_record};
+use crate::support::recording::{Profile, can_record};
 use crate::support::statistics::{ensure, statistical};
 use crate::support::{command, directory, run_command, tool};
 
@@ -55,11 +55,7 @@ fn samples_are_below_the_spans_that_the_program_wrote() {
                 assert_eq!(profile.thread_weight(name), *count, "{name} by the {clock} clock: {expected:?}");
             }
             for (name, function) in [("query", "query"), ("GET /", "render")] {
-                // The compiler may add a suffix to the function's name.
-                let is_in_function = |stack: &&Stack| stack.frames[1..].iter().any(|frame| frame.contains(function));
-                let stacks = profile.0.iter().filter(|stack| stack.frames[0] == *name);
-                let in_function: u64 = stacks.filter(is_in_function).map(|stack| stack.weight).sum();
-                let all = profile.thread_weight(name);
+                let (all, in_function) = (profile.thread_weight(name), profile.weight(&[name, "serve", function]));
                 ensure!(in_function * 100 >= all * 95, "{in_function} of {all} of {name} are in {function}");
             }
             Ok(())
