@@ -280,7 +280,7 @@ impl RecordingSession {
         let mut recording = self.recording.rotate();
         if let Some(lost) = self.counters.lost_sideband_records() {
             let before = std::mem::replace(&mut self.reported.lost_sideband_records, lost);
-            recording.counts.lost_side_band = lost - before;
+            recording.counts.lost_sideband = lost - before;
         }
         recording.set_lost(lost_samples.map(|lost| {
             let before = std::mem::replace(&mut self.reported.lost_samples, lost.clone());

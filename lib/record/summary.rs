@@ -155,8 +155,8 @@ fn advice(counts: &Counts, call_graph: CallGraph, reduce_samples: &str) -> Vec<S
         let share = percentage(counts.lost, all);
         advice.push(format!("lost {} of {all} samples ({share}); raise -m or {reduce_samples}", counts.lost));
     }
-    if counts.lost_side_band > 0 {
-        let lost = plural(counts.lost_side_band, "record");
+    if counts.lost_sideband > 0 {
+        let lost = plural(counts.lost_sideband, "record");
         advice.push(format!("{lost} of new mappings and threads lost: some names may be missing"));
     }
     if counts.throttled > 0 {

@@ -23,7 +23,7 @@ pub struct Counts {
     /// Number of times that the kernel throttled sampling.
     pub throttled: u64,
     /// Number of side-band records that the kernel dropped. Mappings or thread names may be missing.
-    pub lost_side_band: u64,
+    pub lost_sideband: u64,
     /// Number of context switches that the kernel dropped.
     pub lost_switches: u64,
     /// Number of records that could not be parsed.

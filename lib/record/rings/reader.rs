@@ -187,7 +187,7 @@ impl RingReader {
         recording.look_again(self.horizon);
         for (rings, CpuRings { sideband, .. }) in counters.rings.iter().enumerate() {
             for_each_record(sideband, |bytes| match sideband.parse(bytes) {
-                Some((_, Event::Lost(count))) => recording.counts.lost_side_band += count,
+                Some((_, Event::Lost(count))) => recording.counts.lost_sideband += count,
                 Some((stamp, _)) => {
                     self.pending.push(SidebandRecord { time: stamp.time, rings, bytes: bytes.to_vec() });
                 }
