@@ -15,15 +15,15 @@ use fgkit::stats::significance::Runs;
 
 /// Check a profile against limits, for continuous integration
 ///
-/// Reads folded stacks, plain or differential, and writes a line for each broken rule, with the stack that contributes most.
-/// Each rule limits a weight to N percent of the total. A differential profile from fg-diff(1) has two totals: growth is in
-/// percent of the total before, and all other rules check the weights after.
+/// Reads folded stacks, plain or differential, and writes a line for each broken rule, with the stack that contributes
+/// most. Each rule limits a weight to N percent of the total. A differential profile from fg-diff(1) has two totals:
+/// growth is in percent of the total before, and all other rules check the weights after.
 ///
 /// RE is a regular expression that matches anywhere in the name of a frame. In `RE=N%`, the last `=` separates the two.
 ///
-/// If the weights are numbers of samples, growth breaks a rule only if it is more than noise. A run counts as at most 1000
-/// samples, because a single run does not show how much the program varies from run to run. To detect smaller growth, add
-/// up several runs with --before and --after of fg-diff(1), and give their number with --runs.
+/// If the weights are numbers of samples, growth breaks a rule only if it is more than noise. A run counts as at most
+/// 1000 samples, because a single run does not show how much the program varies from run to run. To detect smaller
+/// growth, add up several runs with --before and --after of fg-diff(1), and give their number with --runs.
 #[derive(clap::Parser)]
 #[command(name = "fg-check")]
 struct Args {
@@ -63,9 +63,11 @@ struct LimitArgs {
     unknown: Option<String>,
     /// Limit idle polling in an async runtime
     ///
-    /// If N% is omitted, the limit is 80%. N is the share of stacks in the runtime that only poll and trace: nothing is called there but the kernel, the C
-    /// library and the allocator. The rule applies if more than half of the total is in the runtime.
-    #[arg(long, value_name = "N%", num_args = 0..=1, default_missing_value = DEFAULT_BUSY_LOOP_LIMIT, require_equals = true)]
+    /// If N% is omitted, the limit is 80%. N is the share of stacks in the runtime that only poll and trace: nothing is
+    /// called there but the kernel, the C library and the allocator. The rule applies if more than half of the total is
+    /// in the runtime.
+    #[arg(long, value_name = "N%", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = DEFAULT_BUSY_LOOP_LIMIT)]
     busy_loop: Option<String>,
 }
 
@@ -85,8 +87,8 @@ struct GrowthArgs {
     inclusive_growth: Vec<String>,
     /// Assume that each side is the sum of N runs
     ///
-    /// With more runs, smaller growth is significant. This takes for granted that the runs vary as much as runs usually do;
-    /// only `fg-diff --significant` measures it.
+    /// With more runs, smaller growth is significant. This takes for granted that the runs vary as much as runs usually
+    /// do; only `fg-diff --significant` measures it.
     #[arg(long, value_name = "N", default_value = "1", hide_short_help = true)]
     runs: Runs,
 }
@@ -111,7 +113,8 @@ struct RuleFileArgs {
 struct ReportArgs {
     /// Write annotations for GitHub Actions
     ///
-    /// Besides broken rules, they show growth above a limit that may be noise, patterns that match no frame, and errors.
+    /// Besides broken rules, they show growth above a limit that may be noise, patterns that match no frame, and
+    /// errors.
     #[arg(long)]
     github: bool,
     /// Write a JUnit report to FILE, with a test case for each rule
@@ -232,7 +235,10 @@ impl Tool for Args {
             "fg-check --runs 3 --growth 1% three-runs.folded",
             "Detect smaller growth in a differential profile of three runs per side:",
         ),
-        ("fg-check --rules limits.txt --github app.folded", "Check the limits in a file, in a GitHub workflow:"),
+        (
+            "fg-check --strict --rules limits.txt --github app.folded",
+            "Check the rules in a file, in a GitHub workflow, and reject malformed profiles:",
+        ),
         ("fg-check --busy-loop --junit report.xml server.folded", "Detect a busy loop, and write a JUnit report:"),
     ];
 

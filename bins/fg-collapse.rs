@@ -55,7 +55,8 @@ struct ReadArgs {
     in_order: bool,
     /// Merge folded stacks that are already sorted, without holding them in memory
     ///
-    /// Works for pipes, too. It is an error if the input is not sorted. Sorted files are merged this way without the option.
+    /// Works for pipes, too. It is an error if the input is not sorted. Sorted files are merged this way without the
+    /// option.
     #[arg(long, hide_short_help = true)]
     #[arg(conflicts_with_all = ["in_order", "span", "time", "offset", "comm", "pids", "tids", "cpu", "no_idle"])]
     sorted: bool,
@@ -101,9 +102,9 @@ struct FrameArgs {
     label: Vec<OsString>,
     /// Add the span of each sample, such as a request, as a root frame
     ///
-    /// FILE has one JSON object per line, with the `name`, `tid`, `start` and `end` of a span: for example
-    /// `{"name": "GET /", "tid": 12, "start": 1000, "end": 2000}`. Times are in nanoseconds, on the clock of the samples. A
-    /// span contains the samples of its thread from `start` up to, but not including, `end`. If spans overlap, the one that
+    /// FILE has one JSON object per line, with the `name`, `tid`, `start` and `end` of a span: for example `{"name":
+    /// "GET /", "tid": 12, "start": 1000, "end": 2000}`. Times are in nanoseconds, on the clock of the samples. A span
+    /// contains the samples of its thread from `start` up to, but not including, `end`. If spans overlap, the one that
     /// began last wins. Samples outside all spans have the root `[no span]`.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     span: Option<PathBuf>,
@@ -162,16 +163,16 @@ fn to_bytes(names: &[OsString]) -> Vec<Vec<u8>> {
 const PERF_DATA: &[(&str, &str)] = &[
     (
         "Names",
-        "The programs and libraries of a recording are opened at their recorded paths, or else taken from perf's cache. \
-         With --symfs, they are opened under DIR only. A file whose build ID differs from the recorded one is not used. \
-         Separate debug information is found by build ID or debug link. Code that was generated at run time is named by \
-         jitdump files, and by /tmp/perf-PID.map if that file belongs to root or to you.",
+        "The programs and libraries of a recording are opened at their recorded paths, or else taken from perf's \
+         cache. With --symfs, they are opened under DIR only. A file whose build ID differs from the recorded one is \
+         not used. Separate debug information is found by build ID or debug link. Code that was generated at run time \
+         is named by jitdump files, and by /tmp/perf-PID.map if that file belongs to root or to you.",
     ),
     (
         "Pipes",
-        "The output of `perf record -o -` is read as a stream. A perf.data file that is compressed or comes through a pipe \
-         is held in memory, up to 2 GiB, because its index is at its end. To avoid that, name the file, or redirect \
-         standard input from it: `< perf.data`.",
+        "The output of `perf record -o -` is read as a stream. A perf.data file that is compressed or comes through a \
+         pipe is held in memory, up to 2 GiB, because its index is at its end. To avoid that, name the file, or \
+         redirect standard input from it: `< perf.data`.",
     ),
 ];
 
@@ -182,7 +183,7 @@ impl Tool for Args {
             "perf script | fg-collapse --all | fg-svg -c java > flame.svg",
             "Draw it with perf's own symbols, kernel and JIT code marked:",
         ),
-        ("fg-collapse monday.folded.gz tuesday.folded.gz > week.folded", "Add up profiles:"),
+        ("fg-collapse -o week.folded monday.folded.gz tuesday.folded.gz", "Add up profiles:"),
         (
             "fg-collapse --in-order perf.data | fg-svg --flamechart > chart.svg",
             "Draw a flame chart, from left to right in time:",

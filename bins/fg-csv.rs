@@ -12,14 +12,14 @@ use fgkit::stats::weight_kind::WeightKind;
 
 /// Tabulate the weights of functions
 ///
-/// Reads folded stacks and writes one row per function. Its self weight is the weight of the stacks in which it is the leaf;
-/// all self weights add up to the total. Its inclusive weight is the weight of all stacks that contain it, counted once per
-/// stack even if it recurs. If the leaf is a thread state (`[off-cpu]`, `[runnable]` or `[unsampled]`), the self weight goes
-/// to the frame before it. The table is CSV, or aligned text on a terminal.
+/// Reads folded stacks and writes one row per function. Its self weight is the weight of the stacks in which it is the
+/// leaf; all self weights add up to the total. Its inclusive weight is the weight of all stacks that contain it,
+/// counted once per stack even if it recurs. If the leaf is a thread state (`[off-cpu]`, `[runnable]` or
+/// `[unsampled]`), the self weight goes to the frame before it. The table is CSV, or aligned text on a terminal.
 ///
 /// For a differential profile from fg-diff(1), the table has the weights before and after, and the largest change comes
-/// first. If the weights are numbers of samples, it also has the chance that a change is mere noise: up to 0.05, the change
-/// is significant. A run counts as at most 1000 samples, as with `fg-diff --significant`.
+/// first. If the weights are numbers of samples, it also has the chance that noise alone causes such a change: up to
+/// 0.05, the change is significant. A run counts as at most 1000 samples, as with `fg-diff --significant`.
 #[derive(clap::Parser)]
 #[command(name = "fg-csv")]
 struct Args {
@@ -48,8 +48,8 @@ struct TableArgs {
 
     /// Use the category rules in FILE
     ///
-    /// A line is a category and a regular expression, and `#` starts a comment line. The first expression that matches a
-    /// function's name determines its category.
+    /// A line is a category and a regular expression, and `#` starts a comment line. The first expression that matches
+    /// a function's name determines its category.
     #[arg(long, value_name = "FILE")]
     categories: Option<PathBuf>,
 
@@ -74,15 +74,15 @@ struct TableArgs {
 struct DifferenceArgs {
     /// Set the weight of one sample [default: common divisor of the weights]
     ///
-    /// If all counts happen to be multiples of a number, the common divisor is too large, and so are the chances. -v prints
-    /// the weight in use.
+    /// If all counts happen to be multiples of a number, the common divisor is too large, and so are the chances. -v
+    /// prints the weight in use.
     #[arg(long, hide_short_help = true, value_name = "WEIGHT", value_parser = cli::parse_positive_weight)]
     per_sample: Option<Weight>,
 
     /// Assume that each side is the sum of N runs
     ///
-    /// With more runs, smaller changes are significant. This takes for granted that the runs vary as much as runs usually
-    /// do; only `fg-diff --significant` measures it.
+    /// With more runs, smaller changes are significant. This takes for granted that the runs vary as much as runs
+    /// usually do; only `fg-diff --significant` measures it.
     #[arg(long, hide_short_help = true, value_name = "N", default_value = "1")]
     runs: Runs,
 }
@@ -132,7 +132,7 @@ impl Tool for Args {
         ("fg-collapse perf.data | fg-csv --top 10", "List the ten heaviest functions, by inclusive weight:"),
         ("fg-csv --sort self_samples --top 10 app.folded", "List the ten heaviest functions, by self weight:"),
         ("fg-csv --summary app.folded", "Show the weight of networking, memory allocation, locks and your own code:"),
-        ("fg-csv --by edge --json app.folded > calls.json", "Write the weight of each call as JSON:"),
+        ("fg-csv --by edge --json -o calls.json app.folded", "Write the weight of each call as JSON:"),
         ("fg-diff -n before.folded after.folded | fg-csv --top 10", "List the functions that changed most:"),
         (
             "fg-diff -n --before b1 --before b2 --after a1 --after a2 | fg-csv --runs 2",
@@ -141,8 +141,8 @@ impl Tool for Args {
     ];
 
     fn sections() -> Vec<Section> {
-        let text = "The columns by default are function, self_samples, self_pct, inclusive_samples, inclusive_pct and category. \
-             With --by comm, stack or edge there is one weight, without the prefixes self_ and inclusive_.";
+        let text = "The columns by default are function, self_samples, self_pct, inclusive_samples, inclusive_pct and \
+             category. With --by comm, stack or edge, there is one weight, without the prefixes self_ and inclusive_.";
         vec![Section { heading: "COLUMNS", text, entries: COLUMNS.to_vec() }]
     }
 

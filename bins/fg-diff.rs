@@ -16,11 +16,12 @@ use fgkit::{Error, folded};
 /// Compare two profiles stack by stack
 ///
 /// Writes a differential profile: each stack of either profile with its weights before and after, sorted. A stack that
-/// occurs in one profile only has weight 0 in the other. fg-svg(1) draws the result as wide as AFTER, with growth in red and
-/// shrinkage in blue; fg-csv(1) lists the functions that changed, and fg-check(1) checks the changes against limits.
+/// occurs in one profile only has weight 0 in the other. fg-svg(1) draws the result as wide as AFTER, with growth in
+/// red and shrinkage in blue; fg-csv(1) lists the functions that changed, and fg-check(1) checks the changes against
+/// limits.
 ///
-/// --before and --after add up several runs for each side. If their numbers differ, the weights before are scaled by the
-/// ratio.
+/// --before and --after add up several runs for each side. If their numbers differ, the weights before are scaled by
+/// the ratio.
 #[derive(clap::Parser)]
 #[command(
     name = "fg-diff",
@@ -63,8 +64,8 @@ struct RunArgs {
 
     /// Scale BEFORE to the total weight of AFTER
     ///
-    /// This compares shares, for runs of different length. Rounding errors are carried from stack to stack, so that both
-    /// totals are exactly equal.
+    /// This compares shares, for runs of different length. Rounding errors are carried from stack to stack, so that
+    /// both totals are exactly equal.
     #[arg(short, long)]
     normalize: bool,
 
@@ -84,8 +85,8 @@ struct NameArgs {
 
     /// Replace matches of REGEX in frames
     ///
-    /// Stacks that are then equal are compared with each other. The option may be repeated. In TEXT, `$1` is the first group of REGEX. The last `=`
-    /// separates REGEX and TEXT; write other equals signs as `\=`.
+    /// Stacks that are then equal are compared with each other. The option may be repeated. In TEXT, `$1` is the first
+    /// group of REGEX. The last `=` separates REGEX and TEXT; write other equals signs as `\=`.
     #[arg(long, value_name = "REGEX=TEXT")]
     strip: Vec<Rename>,
 }
@@ -102,23 +103,23 @@ struct SignificanceArgs {
 
     /// Ignore differences that may be noise
     ///
-    /// The weight before is set to the weight after for these stacks. Of the differences that remain, at most one in twenty
-    /// is expected to be noise.
+    /// The weight before is set to the weight after for these stacks. Of the differences that remain, at most one in
+    /// twenty is expected to be noise.
     ///
-    /// Numbers of samples vary by chance, which is known. Programs also vary from run to run, which a single run does not
-    /// show. Therefore, with one run per side, a run counts as at most 1000 samples, however many it has: growth from 5 % to
-    /// 10 % of the time is found, growth from 5 % to 6 % is not. To find smaller changes, use several runs per side
-    /// (--before, --after). They show how much each stack varies; three are a good start.
+    /// The number of samples varies by chance, to a known degree. Programs also vary from run to run, which a single
+    /// run does not show. Therefore, with one run per side, a run counts as at most 1000 samples, however many it has:
+    /// growth from 5 % to 10 % of the time is found, growth from 5 % to 6 % is not. To find smaller changes, use
+    /// several runs per side (--before, --after). They show how much each stack varies; three are a good start.
     ///
-    /// Weights that are durations, such as time off the CPU, need several runs. A difference of `[lost]` always counts as
-    /// noise.
+    /// Weights that are durations, such as time off the CPU, need several runs. A difference of `[lost]` always counts
+    /// as noise.
     #[arg(long)]
     significant: bool,
 
     /// Set the weight of one sample [default: common divisor of the weights]
     ///
-    /// If all counts happen to be multiples of a number, the common divisor is too large, and differences are missed. -v
-    /// prints the weight in use.
+    /// If all counts happen to be multiples of a number, the common divisor is too large, and differences are missed.
+    /// -v prints the weight in use.
     #[arg(long, hide_short_help = true, value_name = "WEIGHT", requires = "significant")]
     #[arg(value_parser = cli::parse_positive_weight)]
     per_sample: Option<Weight>,
@@ -181,7 +182,7 @@ impl Tool for Args {
             "fg-diff --strip 'v[0-9]+::=' --strip-hex v1.folded v2.folded",
             "Compare versions whose names contain the version:",
         ),
-        ("fg-collapse perf.data | fg-diff -n old.folded - > diff.folded", "Compare with a profile from a pipe:"),
+        ("fg-collapse perf.data | fg-diff -n -o diff.folded old.folded -", "Compare with a profile from a pipe:"),
     ];
 
     const EXIT_STATUS: Entries = &[

@@ -10,12 +10,13 @@ use fgkit::{Error, folded};
 
 /// Keep, drop and reshape stacks
 ///
-/// Reads folded stacks, plain or differential, and writes the resulting stacks, merged and sorted. A REGEX matches anywhere
-/// in the name of a frame; suffixes such as `_[k]` are part of the name.
+/// Reads folded stacks, plain or differential, and writes the resulting stacks, merged and sorted. A REGEX matches
+/// anywhere in the name of a frame; suffixes such as `_[k]` are part of the name.
 ///
-/// Options apply in the order in which they are listed here, whatever their order on the command line: first names change,
-/// then stacks are selected, then frames, then weights. If an option is given twice, the last one wins, so use
-/// `--focus 'a|b'` to keep stacks with either. The weights of kept and dropped stacks add up to the total; -v prints them.
+/// Options apply in the order in which they are listed here, whatever their order on the command line: first names
+/// change, then stacks are selected, then frames, then weights. If an option is given twice, the last one wins, so use
+/// `--focus 'a|b'` to keep stacks with either. The weights of kept and dropped stacks add up to the total; -v prints
+/// them.
 #[derive(clap::Parser)]
 #[command(name = "fg-filter")]
 struct Args {
@@ -48,7 +49,8 @@ struct NameArgs {
 
     /// Replace matches of REGEX in names; may be repeated
     ///
-    /// In TEXT, `$1` is the first group of REGEX. The last `=` separates REGEX and TEXT; write other equals signs as `\=`.
+    /// In TEXT, `$1` is the first group of REGEX. The last `=` separates REGEX and TEXT; write other equals signs as
+    /// `\=`.
     #[arg(long, value_name = "REGEX=TEXT")]
     rename: Vec<Rename>,
 
@@ -164,7 +166,10 @@ impl Args {
 impl Tool for Args {
     const EXAMPLES: Entries = &[
         ("fg-collapse perf.data | fg-filter --focus parse | fg-svg > parse.svg", "Draw only what happens in parsing:"),
-        ("fg-filter --focus '^parse_' --ignore malloc app.folded", "Keep parsing, but leave out memory allocation:"),
+        (
+            "fg-filter --focus '^parse_' --ignore malloc -o parse.folded app.folded",
+            "Keep parsing, but leave out memory allocation:",
+        ),
         (
             "fg-filter --shorten --merge-threads app.folded | fg-svg > short.svg",
             "Shorten C++ and Rust names, and merge the threads of a pool:",

@@ -12,8 +12,9 @@ use fgkit::{Error, heatmap};
 
 /// Draw a heat map of samples over time, with a flame graph of any time range
 ///
-/// Reads profiler output whose samples have times, such as perf.data and perf script text, and writes a self-contained HTML
-/// page. The map has one column per second. Within a column, time runs from bottom to top; darker cells have more samples.
+/// Reads profiler output whose samples have times, such as perf.data and perf script text, and writes a self-contained
+/// HTML page. The map has one column per second. Within a column, time runs from bottom to top; darker cells have more
+/// samples.
 ///
 /// Drag over the map to see the flame graph of the selected samples. Drag over another range with Shift held to see the
 /// difference between the two. The page's address keeps the selection, and the page shows the fg-collapse command that
@@ -88,7 +89,7 @@ impl Tool for Args {
             "fg-heatmap --time +0,+30 --no-idle perf.data > map.html",
             "Show the first 30 seconds, without the idle thread:",
         ),
-        ("fg-heatmap --weight period perf.data > map.html", "Weigh samples by their period:"),
+        ("fg-heatmap --weight period -o map.html perf.data", "Weigh samples by their period:"),
     ];
 
     const ENVIRONMENT: Entries = &[("PERF_BUILDID_DIR", "perf's cache of recorded files [default: ~/.debug].")];

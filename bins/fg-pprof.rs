@@ -8,12 +8,13 @@ use fgkit::{Error, folded};
 
 /// Convert folded stacks to a pprof profile
 ///
-/// Writes gzipped protobuf for `go tool pprof` and other programs that read its format. fg-collapse(1) converts the profile
-/// back to the same folded text. Each frame becomes a function with its full name. Weights that are not integers are written
-/// in a smaller unit: milliseconds instead of seconds, for example, or `count/100` if the unit has no smaller one.
+/// Writes gzipped protobuf for `go tool pprof` and other programs that read its format. fg-collapse(1) converts the
+/// profile back to the same folded text. Each frame becomes a function with its full name. Weights that are not
+/// integers are written in a smaller unit: milliseconds instead of seconds, for example, or `count/100` if the unit has
+/// no smaller one.
 ///
-/// A differential profile from fg-diff(1) becomes one as `pprof -diff_base` makes it: the weights before are negative, and
-/// percentages are of the total before. The same input always gives the same bytes, unless --time differs.
+/// A differential profile from fg-diff(1) becomes one as `pprof -diff_base` makes it: the weights before are negative,
+/// and percentages are of the total before. The same input always gives the same bytes, unless --time differs.
 #[derive(clap::Parser)]
 #[command(name = "fg-pprof")]
 struct Args {

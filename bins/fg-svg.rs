@@ -12,11 +12,14 @@ use fgkit::svg::palette_map::PaletteMap;
 use fgkit::svg::{self, Background, Delta, MinWidth, Options, StackOptions, StackOrder};
 use fgkit::{Error, folded};
 
+#[path = "fg-svg/manual.rs"]
+mod manual;
+
 /// Draw folded stacks as an interactive flame graph
 ///
-/// Writes a self-contained SVG file. As an image, the graph is static. In a browser, click a frame to zoom, press Ctrl-F to
-/// search, and `?` to list all keys: see VIEWER in fg-svg(1). The file contains the whole profile, so that zooming in
-/// reveals frames that were too narrow to draw.
+/// Writes a self-contained SVG file. As an image, the graph is static. In a browser, click a frame to zoom, press
+/// Ctrl-F to search, and `?` to list all keys: see VIEWER in fg-svg(1). The file contains the whole profile, so that
+/// zooming in reveals frames that were too narrow to draw.
 ///
 /// A differential profile from fg-diff(1) is drawn with the widths of the weights after: red frames grew, blue frames
 /// shrank.
@@ -56,8 +59,8 @@ struct TextArgs {
     nametype: String,
 
     /// Multiply the weights that are shown by NUMBER
-    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = parse_positive, allow_negative_numbers = true)]
-    #[arg(hide_short_help = true)]
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = parse_positive)]
+    #[arg(allow_negative_numbers = true, hide_short_help = true)]
     factor: f64,
 
     /// Add an XML comment to the file
@@ -90,7 +93,8 @@ struct SizeArgs {
     /// Make the full width stand for WEIGHT instead of the total
     ///
     /// A WEIGHT that is less than the total is ignored.
-    #[arg(long, value_name = "WEIGHT", value_parser = parse_weight, allow_negative_numbers = true, hide_short_help = true)]
+    #[arg(long, value_name = "WEIGHT", value_parser = parse_weight)]
+    #[arg(allow_negative_numbers = true, hide_short_help = true)]
     total: Option<Weight>,
 
     /// Set the font family, as in CSS
@@ -98,13 +102,13 @@ struct SizeArgs {
     fonttype: String,
 
     /// Set the font size in pixels
-    #[arg(long, value_name = "PIXELS", default_value = "12", value_parser = parse_positive, allow_negative_numbers = true)]
-    #[arg(hide_short_help = true)]
+    #[arg(long, value_name = "PIXELS", default_value = "12", value_parser = parse_positive)]
+    #[arg(allow_negative_numbers = true, hide_short_help = true)]
     fontsize: f64,
 
     /// Set the average width of a character, relative to the font size
-    #[arg(long, value_name = "RATIO", default_value = "0.59", value_parser = parse_positive, allow_negative_numbers = true)]
-    #[arg(hide_short_help = true)]
+    #[arg(long, value_name = "RATIO", default_value = "0.59", value_parser = parse_positive)]
+    #[arg(allow_negative_numbers = true, hide_short_help = true)]
     fontwidth: f64,
 
     /// Keep the beginning of names that do not fit, not the end
@@ -118,13 +122,14 @@ struct SizeArgs {
 struct ColourArgs {
     /// Set the palette, like java or rust [default: hot]
     ///
-    /// `hot`, `mem`, `io`, `red`, `green`, `blue`, `yellow`, `purple`, `aqua` and `orange` are ranges of colours, from which a
-    /// frame's name selects one.
+    /// `hot`, `mem`, `io`, `red`, `green`, `blue`, `yellow`, `purple`, `aqua` and `orange` are ranges of colours, from
+    /// which a frame's name selects one.
     ///
-    /// `java`, `js`, `perl`, `python` and `rust` distinguish kinds of frames by their names, such as the program's own code,
-    /// libraries and the kernel.
+    /// `java`, `js`, `perl`, `python` and `rust` distinguish kinds of frames by their names, such as the program's own
+    /// code, libraries and the kernel.
     ///
-    /// `states` distinguishes functions, blocked time and runnable time. `wakeup` and `chain` are for the stacks of wakers.
+    /// `states` distinguishes functions, blocked time and runnable time. `wakeup` and `chain` are for the stacks of
+    /// wakers.
     #[arg(short, long, alias = "color", value_name = "PALETTE", default_value = "hot")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     colors: Palette,
@@ -188,7 +193,7 @@ struct LayoutArgs {
     #[arg(short, long)]
     inverted: bool,
 
-    /// Draw stacks from FRAME on, and no others; may be repeated
+    /// Draw only stacks with FRAME, starting at it; may be repeated
     ///
     /// With several, a stack starts at the first of them that it contains.
     #[arg(long, value_name = "FRAME", hide_short_help = true)]
@@ -196,7 +201,7 @@ struct LayoutArgs {
 
     /// Draw the stacks of a differential profile that have vanished
     ///
-    /// They weigh 0 after, and are as wide as before.
+    /// These stacks have weight 0 after, and are drawn as wide as before.
     #[arg(long, hide_short_help = true)]
     elided: bool,
 
@@ -209,7 +214,8 @@ struct LayoutArgs {
     /// Draw sorted input in one pass and with little memory
     ///
     /// The input must have the order that fg-collapse(1) writes. Works for pipes, too.
-    #[arg(long, alias = "no-sort", conflicts_with_all = ["reverse", "base", "elided", "flamechart"], hide_short_help = true)]
+    #[arg(long, alias = "no-sort", hide_short_help = true)]
+    #[arg(conflicts_with_all = ["reverse", "base", "elided", "flamechart"])]
     sorted: bool,
 }
 
@@ -302,84 +308,11 @@ impl Args {
     }
 }
 
-/// The man page's section about the viewer.
-const VIEWER: Entries = &[
-    ("Click, Enter", "Zoom to a frame. Frames that become wide enough are drawn then."),
-    ("Escape", "Go back: close the search, undo the zoom, then undo other changes."),
-    ("Arrows, Tab", "Select a frame: its caller, a callee or a neighbour."),
-    ("/, Ctrl-F, F3", "Search by a regular expression, ignoring case. Frames that are not drawn are searched, too."),
-    (
-        "n, N",
-        "Go to the next or previous match, and zoom to it if it is too narrow. In the search field: Enter, Shift-Enter.",
-    ),
-    ("c", "Show the selected function and its callers, with all its occurrences merged."),
-    ("e", "Show the selected function and its callees, with all its occurrences merged."),
-    ("b", "Show the selected function between its callers and its callees."),
-    (
-        "o, h",
-        "Show only the stacks through the selected function, or hide them. Percentages are of the remaining stacks.",
-    ),
-    ("r", "Merge recursive calls, or separate them again."),
-    ("s", "Sort by weight, or by name."),
-    ("i", "Turn the graph upside down."),
-    ("y, Y", "Copy the name of the frame, or its whole stack."),
-    ("?", "List the keys. The Menu button lists them, too."),
-    ("Back, Forward", "Each view has a link of its own, which also works in a new drawing of the profile."),
-];
-
-/// The man page's section about the file of `--nameattr`.
-const NAME_ATTRIBUTES: Entries = &[
-    ("title", "Replaces the title, which shows name, weight and percentage."),
-    (
-        "href, target",
-        "Makes the frame a link, to an http, https, file, mailto or relative address. A click follows the link, and Ctrl-click zooms.",
-    ),
-    ("id, class", "Attributes of the frame's element."),
-    ("g_extra, a_extra", "Further attributes of a frame without or with a link, written as `key=\"value\"`."),
-];
-
-/// The man page's section about options of flamegraph.pl and inferno.
-const COMPATIBILITY: Entries = &[
-    ("--color, --no-sort, --no-javascript", "Aliases of --colors, --sorted and --plain."),
-    (
-        "--deterministic, --pretty-xml, --encoding",
-        "Ignored: the output is always deterministic, and its encoding is UTF-8.",
-    ),
-    ("Abbreviations", "A long option can be shortened to any unambiguous prefix, like --inv."),
-];
-
 impl Tool for Args {
-    const EXAMPLES: Entries = &[
-        ("fg-record -- ./app | fg-svg > flame.svg", "Record a program, and draw where it spends its time:"),
-        (
-            "fg-diff -n before.folded after.folded | fg-svg > diff.svg",
-            "Draw what changed: red frames grew, blue frames shrank:",
-        ),
-        ("fg-svg --title 'Bytes allocated' --countname bytes heap.folded > heap.svg", "Name what is drawn:"),
-        (
-            "fg-svg --width 1600 --fontsize 10 --minwidth 0.5% app.folded > flame.svg",
-            "Draw small text, and no frames below half a percent:",
-        ),
-        (
-            "fg-svg -c rust --bgcolors '#ffffff' app.folded > flame.svg",
-            "Distinguish the program's own code from libraries, on white:",
-        ),
-        ("fg-svg --reverse --inverted app.folded > callers.svg", "Show who calls the heaviest functions:"),
-        ("fg-svg --plain app.folded | rsvg-convert > flame.png", "Convert the graph to a PNG file:"),
-    ];
+    const EXAMPLES: Entries = manual::EXAMPLES;
 
     fn sections() -> Vec<Section> {
-        let section = |heading, text, entries: Entries| Section { heading, text, entries: entries.to_vec() };
-        vec![
-            section("VIEWER", "In a browser, the graph reacts to these keys and clicks:", VIEWER),
-            section(
-                "NAME ATTRIBUTES",
-                "Each line of a --nameattr file is the name of a frame, followed by fields `key=value`. Tabs separate them. \
-                 The keys are:",
-                NAME_ATTRIBUTES,
-            ),
-            section("COMPATIBILITY", "These options make fg-svg a replacement for flamegraph.pl:", COMPATIBILITY),
-        ]
+        manual::sections()
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {

@@ -31,47 +31,49 @@ pub const EXAMPLES: Entries = &[
     ),
 ];
 
-const EVENTS_TEXT: &str = "The option -e names events as perf-list(1) does. \
-     It takes a comma-separated list and can be repeated.\n\n\
-     Every page fault, context switch, function call and other discrete event is sampled, unless -F or -c is given. \
-     The clocks and the hardware events are sampled at the frequency of -F.\n\n\
-     Each event gives a profile of its own. To record several, put `%e` into the file name, as in \
-     `-o 'app-%e.folded'`, or print all samples with --script.";
+const EVENTS_TEXT: &str = "The option -e names events as perf-list(1) does. It takes a comma-separated list and can \
+     be repeated.\n\n\
+     Every page fault, context switch, function call and other discrete event is sampled, unless -F or -c is \
+     given. The clocks and the hardware events are sampled at the frequency of -F.\n\n\
+     Each event gives a profile of its own. To record several, put `%e` into the file name, as in `-o \
+     'app-%e.folded'`, or print all samples with --script.";
 
 const EVENTS: &[(&str, &str)] = &[
     (
         "Hardware events",
-        "`cycles`, `instructions`, `branches`, `branch-misses`, `cache-references`, `cache-misses`, `bus-cycles`, \
-         `ref-cycles`, `stalled-cycles-frontend` and `stalled-cycles-backend`. Most virtual machines count none of them.",
+        "`cycles`, `instructions`, `branches`, `branch-misses`, `cache-references`, `cache-misses`, \
+         `bus-cycles`, `ref-cycles`, `stalled-cycles-frontend` and `stalled-cycles-backend`. Most virtual \
+         machines count none of them.",
     ),
     (
         "Cache events",
         "A cache (`L1-dcache`, `L1-icache`, `LLC`, `dTLB`, `iTLB`, `branch` or `node`) followed by `-loads`, \
-         `-load-misses`, `-stores`, `-store-misses`, `-prefetches` or `-prefetch-misses`, such as `L1-dcache-load-misses`.",
+         `-load-misses`, `-stores`, `-store-misses`, `-prefetches` or `-prefetch-misses`, such as \
+         `L1-dcache-load-misses`.",
     ),
     (
         "Other PMU events",
-        "`rNNN` is a raw event by its hexadecimal number. `cpu/event=0xNN,umask=0xNN/` and `cpu/NAME/` use the terms and \
-         names that the kernel lists under /sys/bus/event_source/devices.",
+        "`rNNN` is a raw event by its hexadecimal number. `cpu/event=0xNN,umask=0xNN/` and `cpu/NAME/` use the \
+         terms and names that the kernel lists under /sys/bus/event_source/devices.",
     ),
     (
         "Software events",
-        "`cpu-clock`, `task-clock`, `page-faults`, `minor-faults`, `major-faults`, `context-switches`, `cgroup-switches`, \
-         `cpu-migrations`, `alignment-faults` and `emulation-faults`.",
+        "`cpu-clock`, `task-clock`, `page-faults`, `minor-faults`, `major-faults`, `context-switches`, \
+         `cgroup-switches`, `cpu-migrations`, `alignment-faults` and `emulation-faults`.",
     ),
     ("Tracepoints", "`SUBSYSTEM:EVENT`, such as `sched:sched_switch`. See also --weight-field."),
     (
         "Function calls",
-        "`uprobe:PATH:SYMBOL` samples every call of a function in a program or library. SYMBOL is a name from the file's \
-         symbol table, a demangled name as in a flame graph, or `0xADDRESS`.\n\n\
+        "`uprobe:PATH:SYMBOL` samples every call of a function in a program or library. SYMBOL is a name from \
+         the file's symbol table, a demangled name as in a flame graph, or `0xADDRESS`.\n\n\
          `uprobe:PATH:SYMBOL:N` weighs each call by argument N, from 1 to 6. For example, \
-         `uprobe:/lib/x86_64-linux-gnu/libc.so.6:malloc:1` adds up the bytes that are allocated. Arguments count as \
-         unsigned: a negative int becomes a large number.",
+         `uprobe:/lib/x86_64-linux-gnu/libc.so.6:malloc:1` adds up the bytes that are allocated. Arguments count \
+         as unsigned: a negative int becomes a large number.",
     ),
     (
         "Modifiers",
-        "After a colon: `u` counts user code only, `k` counts the kernel only, and `p`, `pp` or `ppp` ask for samples \
-         closer to the instruction that caused the event. `cycles:upp` combines them.",
+        "After a colon: `u` counts user code only, `k` counts the kernel only, and `p`, `pp` or `ppp` ask for \
+         samples closer to the instruction that caused the event. `cycles:upp` combines them.",
     ),
 ];
 
@@ -87,10 +89,11 @@ pub fn sections() -> Vec<Section> {
         Section { heading: "EVENTS", text: EVENTS_TEXT, entries: EVENTS.to_vec() },
         Section {
             heading: "PERMISSIONS",
-            text: "Root and processes with CAP_PERFMON may record everything. For other users, the sysctl \
-                 kernel.perf_event_paranoid decides what can be recorded. Function calls (`uprobe:`) always need root \
-                 or CAP_PERFMON. Tracepoints also need access to /sys/kernel/tracing, which normally only root has. --bpf \
-                 needs root.",
+            text: "Root and processes with CAP_PERFMON may record everything, except that --bpf needs root. \
+                 Function calls (`uprobe:`) cannot be recorded without these rights. Tracepoints also need \
+                 access to /sys/kernel/tracing, which normally only root has.\n\n\
+                 For other users, the value of the sysctl kernel.perf_event_paranoid decides what can be \
+                 recorded:",
             entries: PERMISSIONS.to_vec(),
         },
     ]

@@ -13,17 +13,17 @@ use fgkit::profile::SampleWeight;
 /// Writes folded stacks, as fg-folded(5) describes them, for fg-svg(1) and the other programs to read. Linux only.
 ///
 /// Stacks are unwound while the program runs, with the unwind information that compilers put into every program. No
-/// frame pointers are needed, and no raw samples are written to disk. Functions are named from symbol tables and debug information;
-/// inlined calls are frames of their own. Threads and child processes are recorded too.
+/// frame pointers are needed, and no raw samples are written to disk. Functions are named from symbol tables and debug
+/// information; inlined calls are frames of their own. Threads and child processes are recorded too.
 ///
 /// While the profile goes to standard output, the command's own output is redirected to standard error.
 ///
-/// The recording ends when the target exits, when the time of -d is up, or on Ctrl-C, and the profile is then written.
-/// SIGTERM and SIGHUP are passed on to the command. A SIGINT that is sent to fg-record alone ends the recording but not
-/// the command: fg-record writes the profile and waits for the command to exit.
+/// The recording ends when the target exits, after the time of -d, or on Ctrl-C. The profile is then written. SIGTERM
+/// and SIGHUP are passed on to the command. A SIGINT that is sent to fg-record alone ends the recording but not the
+/// command: fg-record writes the profile and waits for the command to exit.
 ///
-/// Counters are per thread: a thread that exits before its first sample is due is not recorded. If a program starts many
-/// short-lived threads or processes, raise -F, or use -a, which counts per CPU.
+/// Counters are per thread: a thread that exits before its first sample is due is not recorded. If a program starts
+/// many short-lived threads or processes, raise -F, or use -a, which counts per CPU.
 #[derive(clap::Parser)]
 #[command(
     name = "fg-record",
@@ -111,7 +111,8 @@ pub struct SamplingArgs {
 
     /// Sample these events [default: cycles or cpu-clock]
     ///
-    /// cpu-clock is the default on machines that do not count cycles. For the names of events, see EVENTS in fg-record(1).
+    /// cpu-clock is the default on machines that do not count cycles. For the names of events, see EVENTS in
+    /// fg-record(1).
     #[arg(short, long, value_name = "EVENT")]
     pub event: Vec<String>,
 
@@ -137,7 +138,7 @@ pub struct SamplingArgs {
 
     /// Set the size of each CPU's ring buffer, in pages or like 512K
     ///
-    /// The size is rounded up to a power of two pages.
+    /// The number of pages is rounded up to a power of two.
     #[arg(short, long, value_name = "SIZE", hide_short_help = true)]
     #[cfg_attr(target_os = "linux", arg(value_parser = fgkit::record::counters::sampling::parse_ring_size))]
     pub mmap_pages: Option<u8>,
@@ -149,26 +150,28 @@ pub struct SamplingArgs {
 pub struct OffCpuArgs {
     /// Record time off the CPU, in microseconds
     ///
-    /// A stack weighs the time that its thread was off the CPU after leaving it there. The leaf is `[off-cpu]` if the
-    /// thread blocked, and `[runnable]` if it was preempted. A block lasts until the thread runs again, so it includes the
-    /// wait for a CPU after the wakeup. A thread that is off the CPU when the recording ends counts up to then. Blocks
-    /// that began before the recording are left out.
+    /// The weight of a stack is the time that its thread spent off the CPU after leaving it with this stack. The leaf
+    /// is `[off-cpu]` if the thread blocked, and `[runnable]` if it was preempted. A block lasts until the thread runs
+    /// again, so it includes the wait for a CPU after the wakeup. A thread that is off the CPU when the recording ends
+    /// counts up to then. Blocks that began before the recording are left out.
     #[arg(long, conflicts_with_all = ["event", "frequency", "count", "script", "weight"])]
     pub off_cpu: bool,
 
     /// Record time on and off the CPU, in microseconds
     ///
-    /// Combines samples on the CPU with what --off-cpu records. The weights of a thread add up to its lifetime within the
-    /// recording: context switches tell how long it ran, and its samples share that time. The frame `[unsampled]` marks time
-    /// without a stack: runs in which no sample was taken, and the sleep of threads that slept when the recording began.
-    #[arg(long, conflicts_with_all = ["off_cpu", "event", "count", "script", "weight", "min_block", "max_block", "bpf"])]
+    /// Combines samples on the CPU with what --off-cpu records. The weights of a thread add up to its lifetime within
+    /// the recording: context switches tell how long it ran, and its samples share that time. The frame `[unsampled]`
+    /// marks time without a stack: runs in which no sample was taken, and the sleep of threads that were asleep when
+    /// the recording began.
+    #[arg(long, conflicts_with_all = ["off_cpu", "event", "count", "script", "weight"])]
+    #[arg(conflicts_with_all = ["min_block", "max_block", "bpf"])]
     pub wall: bool,
 
     /// Capture the stack of every Nth switch [default: adaptive]
     ///
-    /// By default every stack is captured. If there are more than 20000 switches a second or samples are lost, it is every
-    /// 17th for a while. All switches are timed in any case: blocks of a thread that last about equally long share their time
-    /// among those with a stack.
+    /// By default every stack is captured, but only every 17th while there are more than 20000 switches a second or
+    /// samples are lost. All switches are timed in any case: blocks of a thread that last about equally long share
+    /// their time among those with a stack.
     #[arg(long, value_name = "N", value_parser = integer_in(1_u64..), hide_short_help = true)]
     pub off_cpu_period: Option<u64>,
 
@@ -182,10 +185,10 @@ pub struct OffCpuArgs {
 
     /// Aggregate in the kernel, to record a whole system continuously
     ///
-    /// A BPF program adds up the time off the CPU by process, thread name and stack, and fg-record reads the sums once a
-    /// second. fg-record itself then uses hardly any CPU time, while a switch costs as much as without --bpf. Stacks are
-    /// unwound as with `--call-graph fp`. Each second has room for 16384 distinct stacks and 32768 distinct sums; the rest
-    /// is counted as `[lost]`. Requires root, Linux 5.18, and a build with `--features bpf`.
+    /// A BPF program adds up the time off the CPU by process, thread name and stack, and fg-record reads the sums once
+    /// a second. fg-record itself then uses hardly any CPU time; a context switch costs as much as without --bpf.
+    /// Stacks are unwound as with `--call-graph fp`. Each second has room for 16384 distinct stacks and 32768 distinct
+    /// sums; the rest is counted as `[lost]`. Requires root, Linux 5.18, and a build with `--features bpf`.
     #[arg(long, requires = "off_cpu", hide_short_help = true)]
     #[arg(conflicts_with_all = ["off_cpu_period", "cpu", "mmap_pages", "cgroup"])]
     pub bpf: bool,
@@ -197,15 +200,15 @@ pub struct OffCpuArgs {
 pub struct StackArgs {
     /// Unwind with `dwarf`, `fp` or `lbr` [default: dwarf]
     ///
-    /// `dwarf[,BYTES]` works without frame pointers and at any depth. The kernel copies BYTES of the user stack, and fg-record
-    /// unwinds the copy with the program's unwind information. It reads what lies deeper from the thread's memory while
-    /// the thread runs. BYTES is 16384 by default, and 8192 with --off-cpu and --wall.
+    /// `dwarf[,BYTES]` works without frame pointers and at any depth. The kernel copies BYTES of the user stack, and
+    /// fg-record unwinds the copy with the program's unwind information. It reads what lies deeper from the thread's
+    /// memory while the thread runs. BYTES is 16384 by default, and 8192 with --off-cpu and --wall.
     ///
     /// `fp` follows frame pointers in the kernel. It is cheaper, but code without frame pointers cuts stacks short, and
     /// nothing can detect that.
     ///
-    /// `lbr` uses the CPU's own records of calls that have not returned, where it keeps them: 8 to 32 calls, found without
-    /// reading the program's memory.
+    /// `lbr` uses the CPU's own records of calls that have not returned, where it keeps them: 8 to 32 calls, found
+    /// without reading the program's memory.
     #[arg(long, value_name = "MODE")]
     #[cfg(target_os = "linux")]
     pub call_graph: Option<fgkit::record::counters::sampling::CallGraph>,
@@ -246,7 +249,8 @@ pub struct FormatArgs {
 
     /// Use this clock for the times of --script: `monotonic` or `realtime`
     ///
-    /// `realtime` is the time of day. Choose the clock with which the program logs its spans: see --span in fg-collapse(1).
+    /// `realtime` is the time of day. Choose the clock with which the program logs its spans: see --span in
+    /// fg-collapse(1).
     #[arg(
         long,
         value_name = "CLOCK",
@@ -260,8 +264,8 @@ pub struct FormatArgs {
     /// Write a profile every TIME, like 10m, and start a new one
     ///
     /// For recordings that last for days. In the file name of -o, `%t` stands for the time at which a profile begins:
-    /// `-o 'app-%t.folded'` writes app-20261121T025700Z.folded and so on. Processes that have exited are forgotten after
-    /// each profile.
+    /// `-o 'app-%t.folded'` writes app-20261121T025700Z.folded and so on. Processes that have exited are forgotten
+    /// after each profile.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub interval: Option<Duration>,
 }

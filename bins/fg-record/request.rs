@@ -82,8 +82,8 @@ impl Args {
         Ok(())
     }
 
-    /// Returns the unwinding method. At a context switch the default copy of the stack is smaller: the thread does not run
-    /// on, so that what the copy misses is unchanged when it is read.
+    /// Returns the unwinding method. At a context switch the default copy of the stack is smaller: the thread does not
+    /// run on, so that what the copy misses is unchanged when it is read.
     fn call_graph(&self) -> CallGraph {
         let default = match self.off_cpu.is_requested() {
             _ if self.off_cpu.bpf => CallGraph::FramePointers,

@@ -1,8 +1,8 @@
 //! The command-line front end that all programs share: options, help, man pages, completions and exit statuses.
 //!
-//! A program is a type that implements [`Tool`]; its `main` calls [`main`]. Exit status: 0 if the output is complete for
-//! every line that could be read, 1 for a failure or a negative verdict, 2 for an invalid command line. A reader that
-//! closes our output early is not a failure.
+//! A program is a type that implements [`Tool`]; its `main` calls [`main`]. Exit status: 0 if the output is complete
+//! for every line that could be read, 1 for a failure or a negative verdict, 2 for an invalid command line. A reader
+//! that closes our output early is not a failure.
 
 mod command;
 mod completions;

@@ -10,14 +10,14 @@ use crate::collapse::{EventChoice, NumberList, OffsetSpan, Options, TimeSpan};
 pub struct SampleArgs {
     /// Use this event or value, or `all` [default: first]
     ///
-    /// By default, the first event in the input is used, and a message lists the others. If samples have several values, as
-    /// in pprof, the default is the format's usual one, and -v lists the others.
+    /// By default, the first event in the input is used, and a message lists the others. If samples have several
+    /// values, as in pprof, the default is the format's usual one, and -v lists the others.
     #[arg(long, aliases = ["event-filter", "sample-type"], value_name = "NAME")]
     event: Option<OsString>,
     /// Use samples in this time range, like 1.5,2 or +0,+1
     ///
-    /// Times are in seconds, on the clock of the samples or, with a plus sign, since the first sample. FROM is included, TO is
-    /// not; either may be omitted.
+    /// Times are in seconds, on the clock of the samples or, with a plus sign, since the first sample. FROM is
+    /// included, TO is not; either may be omitted.
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
     time: Option<TimeSpan>,
     /// Use samples in this part of every second, like 0.2,0.25

@@ -29,8 +29,8 @@ pub struct Section {
 /// One of the programs: its own options, its documentation, and its work.
 ///
 /// A program also gets the options of [`CommonArgs`](super::CommonArgs), [`ColorArgs`](super::ColorArgs) and, unless it
-/// has positional arguments of its own, [`InputArgs`](super::InputArgs). An option that the program defines itself is not
-/// added again.
+/// has positional arguments of its own, [`InputArgs`](super::InputArgs). An option that the program defines itself is
+/// not added again.
 pub trait Tool: clap::Parser {
     /// Command lines worth copying, each with what it does. The short help shows the first one.
     const EXAMPLES: Entries;
