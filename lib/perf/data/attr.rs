@@ -165,9 +165,9 @@ pub struct Attrs {
 
 /// The lowest byte of the type `PERF_RECORD_SAMPLE`.
 const RECORD_SAMPLE: u8 = 9;
-/// More counters than any machine has.
+/// Maximum number of counter IDs. No machine has as many counters.
 const MAX_IDS: usize = 1 << 22;
-/// More events than anybody records.
+/// Maximum number of events.
 const MAX_EVENTS: usize = 1 << 12;
 
 impl Attrs {

@@ -16,7 +16,7 @@ use super::record_reader::{RECORD_HEADER, record_size};
 const MAX_FRAME_HEADER: usize = 18;
 const BLOCK_HEADER: usize = 3;
 const CHECKSUM: usize = 4;
-/// The largest window that is accepted. It takes as much memory; perf asks for less at its best compression.
+/// The largest window that is accepted. The decoder needs that much memory; the best compression of perf uses less.
 const MAX_WINDOW: u64 = 128 << 20;
 /// An empty raw block that is the last of its frame, and a checksum in case one is due.
 const LAST_BLOCK: [u8; BLOCK_HEADER + CHECKSUM] = [1, 0, 0, 0, 0, 0, 0];

@@ -30,11 +30,11 @@ pub struct FileSearch {
     build_ids: FxHashMap<Vec<u8>, Vec<u8>>,
 }
 
-/// Why there is no file.
+/// The reason for a file that does not exist.
 pub(in crate::perf) const NOT_FOUND: &str = "not found";
-/// Why a file is not looked for: a file that has its name by now is another one.
+/// The reason for a file that is not looked for: what has its name now is another file.
 const REMOVED: &str = "it was removed before it was recorded";
-/// Why a file is not used.
+/// The reason for a file that is not used.
 const OTHER_BUILD: &str = "another build of it ran";
 
 impl FileSearch {

@@ -28,9 +28,9 @@ pub(super) enum UnwindInfo {
     Missing,
     /// The object is loaded.
     Loaded {
-        /// The number that is added to its addresses.
+        /// The offset that is added to its addresses.
         base: u64,
-        /// Its first address without that.
+        /// Its lowest address, before `base` is added.
         start: u64,
         /// The frames that framehop cannot step.
         cfi: Box<CfiTable>,

@@ -18,7 +18,7 @@ const SUPPORTED: [&str; 2] = ["x86_64", "aarch64"];
 /// Checks that `--call-graph dwarf` works on an architecture.
 ///
 /// # Errors
-/// What is supported instead.
+/// A message that names what is supported.
 pub fn check_architecture(architecture: &str) -> Result<(), String> {
     if SUPPORTED.contains(&architecture) {
         return Ok(());
