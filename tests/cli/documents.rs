@@ -61,7 +61,7 @@ fn limits_the_memory_of_nested_events() {
     let lasting = |at| format!("{{\"ph\":\"X\",\"ts\":{at},\"dur\":{},\"name\":\"f{at}\"}},", 40_000 - 2 * at);
     let outcome = fold(MEMORY, events(&lasting).as_bytes()).ok();
     assert_eq!((total(&outcome.text()), outcome.stderr.lines().count()), (40_000, 1), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("15904 events inside too many others left out"), "{outcome:?}");
+    assert!(outcome.stderr.contains("15904 events left out: inside too many other events"), "{outcome:?}");
     // Events that begin and end in the same order are never left out, however deep.
     let (begins, ends) = (
         events(&|at| format!("{{\"ph\":\"B\",\"ts\":{at},\"name\":\"f{at}\"}},")),
@@ -175,7 +175,7 @@ fn reports_invalid_json_with_line_and_column() {
     let text = "{\"head\":{\"callFrame\":{}},\n \"a\" 5}";
     let outcome = run("fg-collapse", ["--format=heapprofile"], text.as_bytes());
     assert_eq!((outcome.code(), outcome.stdout.len()), (1, 0), "{outcome:?}");
-    assert_eq!(outcome.stderr, "fg-collapse: stdin: no JSON at line 2, column 6: expected a colon\n");
+    assert_eq!(outcome.stderr, "fg-collapse: stdin: malformed JSON at line 2, column 6: expected a colon\n");
     let outcome = run("fg-collapse", [""; 0], b"{\"head\":{\"callFrame\":{}}} {}");
     assert!(outcome.stderr.contains("column 27: the document ends before the file does"), "{outcome:?}");
 }
@@ -223,45 +223,45 @@ const DEFECTIVE: [(&str, &str, &str); 10] = [
     (
         r#"[{"ph":"B","ts":0,"name":"a"},{"ph":"X","ts":1,"name":"b"},{"ph":"X","ts":1,"dur":-5,"name":"b"},
             {"ph":"B","name":"b"},{"ph":"X","ts":"x","dur":9,"name":"b"},{"ph":"E","ts":10,"name":"a"}]"#,
-        "4 events without a time or a duration left out",
+        "4 events left out: without a time or a duration",
         "a 10\n",
     ),
     (
         r#"{"shared":{"frames":[{"name":"a"},{"name":"b"}]},"profiles":[{"type":"sampled","unit":"none",
             "samples":[[0],[1],[1],[1],[0],[0]],"weights":[2,-1,1e300,null,3]}]}"#,
-        "4 samples whose weight is missing, negative or too large left out",
+        "4 samples left out: the weight is missing, negative or too large",
         "a 5\n",
     ),
     (
         r#"{"shared":{"frames":[{"name":"a"},{"name":"b"}]},"profiles":[{"type":"evented","startValue":0,"endValue":9,
             "events":[{"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":1e300},{"type":"C","frame":1,"at":4},
                 {"type":"C","frame":0,"at":9}]}]}"#,
-        "1 time missing, too large or out of order taken as the one before",
+        "1 time replaced by the one before: missing, too large or out of order",
         "a 5\na;b 4\n",
     ),
     (
         r#"{"shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"evented","startValue":0,"endValue":1e300,
             "events":[{"type":"O","frame":0,"at":0},{"type":"C","frame":0,"at":9}]}]}"#,
-        "1 time missing, too large or out of order taken as the one before",
+        "1 time replaced by the one before: missing, too large or out of order",
         "a 9\n",
     ),
     (
         r#"{"shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"evented","startValue":0,"endValue":9,
             "events":[{"type":"O","frame":0,"at":0},{"type":"C","frame":0,"at":9},{"type":"C","frame":0,"at":9}]}]}"#,
-        "1 close without an open left out",
+        "1 close event left out: no open event before it",
         "a 9\n",
     ),
     (
         r#"{"shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"evented","startValue":0,"endValue":9,
             "events":[{"type":"O","frame":0,"at":0},{"type":"?","frame":0,"at":5},{"at":6},{"type":"C","frame":0,"at":9}]}]}"#,
-        "2 events of no known type left out",
+        "2 events left out: the type is not O or C",
         "a 9\n",
     ),
     (
         r#"{"meta":{"interval":1},"threads":[{"name":"t","samples":{"stack":[0,0,0],"weight":[5,-1,1e300]},
             "stackTable":{"prefix":[null],"frame":[0]},"frameTable":{"func":[0]},"funcTable":{"name":[0]},
             "stringArray":["f"]}]}"#,
-        "2 samples whose weight is missing, negative or too large left out",
+        "2 samples left out: the weight is missing, negative or too large",
         "t;f 5\n",
     ),
     (

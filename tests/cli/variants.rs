@@ -50,9 +50,9 @@ fn nests_trace_events_by_time() {
 #[test]
 fn reports_ends_of_trace_events_without_a_beginning() {
     let events = trace_events("B 0 outer, B 2 inner, E 8 inner, E 9 outer, E 4 late, E 5 later");
-    assert_folded(&events, "outer 3\nouter;inner 6\n", &["2 ends without a beginning left out"]);
+    assert_folded(&events, "outer 3\nouter;inner 6\n", &["left out 2 end events without a begin event"]);
     let events = trace_events("B 0 a, B 3 b, E 3 b, E 5 c, B 5 c, X 6+0 d, E 9 a");
-    assert_folded(&events, "a 5\na;c 4\n", &["1 end without a beginning left out"]);
+    assert_folded(&events, "a 5\na;c 4\n", &["left out 1 end event without a begin event"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! The parts of a key are separated by commas; its stacks are indented lines, leaf first. Weights, root frames and events are
 //! as in the [text format](crate::collapse::formats::bpftrace).
 
-use super::begins;
+use super::document_matches;
 use super::tape::Tape;
 use super::value::Value;
 use crate::Error;
@@ -20,7 +20,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     name: "bpftrace-json",
     description: "bpftrace maps keyed by stacks, JSON (-f json)",
     has_times: false,
-    recognizes: |head| begins(head, |root| root.get(b"type").is_some() && root.get(b"data").is_some()),
+    recognizes: |head| document_matches(head, |root| root.get(b"type").is_some() && root.get(b"data").is_some()),
     reader: FormatReader::Lines(read),
 };
 
@@ -30,11 +30,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let Some(tape) = Tape::read(&line).ok().filter(|tape| !tape.cut) else {
+        let Some(tape) = Tape::parse(&line).ok().filter(|tape| !tape.is_truncated) else {
             document.malformed("expected a JSON object")?;
             continue;
         };
-        let maps = tape.root().filter(|root| root.get(b"type").and_then(Value::text).as_deref() == Some(b"map"));
+        let maps = tape.root().filter(|root| root.get(b"type").and_then(Value::as_string).as_deref() == Some(b"map"));
         for (name, map) in maps.and_then(|root| root.get(b"data")).into_iter().flat_map(Value::members) {
             // If some keys of a map have stacks, a key without one has an empty stack.
             if !map.members().any(|(key, _)| key.contains(&b'\n')) {
@@ -42,7 +42,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 continue;
             }
             for (key, count) in map.members() {
-                if let Some(weight) = count.millionths().and_then(whole::positive) {
+                if let Some(weight) = count.as_millionths().and_then(whole::positive) {
                     parse_entry(&name, &key, document.options, sink).add(weight, document, sink)?;
                 } else {
                     document.malformed("expected a number, found a histogram")?;

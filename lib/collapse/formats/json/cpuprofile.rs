@@ -1,13 +1,16 @@
-//! V8's `.cpuprofile`, as `node --cpu-prof` and Chrome's developer tools write it.
+//! `.cpuprofile` files of V8's sampling CPU profiler (`node --cpu-prof`, Chrome's developer tools): a call tree, and for each
+//! sample its node and the time since the sample before it.
 //!
 //! ```text
 //! {"nodes":[{"id":1,"callFrame":{"functionName":"(root)",…},"children":[2]}, …],
 //!  "startTime":0,"endTime":3000,"samples":[2,2],"timeDeltas":[0,1000]}
 //! ```
-//! Older ones have a tree under `head` and `timestamps`.
+//! Older files have a tree under `head`, and `timestamps`. Each sample weighs the microseconds until the next one, or 1 with
+//! `--weight samples`; without samples, nodes weigh their `hitCount`. Files and lines are left out unless `--srcline` asks
+//! for them.
 
-use super::chrome::{Node, Samples};
 use super::forest::CYCLIC;
+use super::v8_samples::{Node, Samples};
 use super::value::Value;
 use crate::Error;
 use crate::collapse::document::Document;
@@ -19,14 +22,14 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     name: "cpuprofile",
     description: "V8 CPU profile (.cpuprofile)",
     has_times: false,
-    recognizes: |head| super::begins(head, recognizes),
+    recognizes: |head| super::document_matches(head, recognizes),
     reader: FormatReader::Bytes(|document, sink| super::read(document, sink, fold)),
 };
 
 fn recognizes(root: Value<'_>) -> bool {
-    let first = root.get(b"nodes").and_then(|nodes| nodes.items().next());
+    let first = root.get_items(b"nodes").next();
     first.is_some_and(|node| node.get(b"callFrame").is_some())
-        || root.path([b"head", b"functionName"]).is_some_and(|_| root.path([b"head", b"callFrame"]).is_none())
+        || root.get_path([b"head", b"functionName"]).is_some_and(|_| root.get_path([b"head", b"callFrame"]).is_none())
 }
 
 fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
@@ -36,21 +39,21 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
         None => samples.add_nodes(root, document.options, sink),
     }
     match root.get(b"timestamps") {
-        Some(times) => samples.add_at(root.get(b"samples"), times),
+        Some(times) => samples.add_with_times(root.get_items(b"samples"), times),
         None => {
-            samples.start = root.get(b"startTime").and_then(Value::millionths);
-            samples.end = root.get(b"endTime").and_then(Value::millionths);
-            samples.add_after(root.get(b"samples"), root.get(b"timeDeltas"));
+            samples.start = root.get(b"startTime").and_then(Value::as_millionths);
+            samples.end = root.get(b"endTime").and_then(Value::as_millionths);
+            samples.add_with_deltas(root.get_items(b"samples"), root.get_items(b"timeDeltas"));
         }
     }
     if samples.is_cyclic() {
         document.damaged(CYCLIC, false)?;
     }
     if samples.is_empty() {
-        let nodes = root.get(b"nodes").into_iter().flat_map(Value::items);
-        let hits = |node: Value<'_>| Some((Node::id(node)?, node.get(b"hitCount")?.millionths()?));
         document.unit("samples");
-        return samples.fold_hits(nodes.filter_map(hits), sink);
+        let hits = root.get_items(b"nodes").filter_map(|node| Some((Node::id(node)?, node.get(b"hitCount")?)));
+        let hits = hits.filter_map(|(id, count)| Some((id, count.as_millionths()?)));
+        return samples.fold_hits(hits, sink);
     }
     document.unit(if whole::weighs(document.options) { "microseconds" } else { "samples" });
     samples.fold(None, document.options, sink)

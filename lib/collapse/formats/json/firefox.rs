@@ -1,10 +1,21 @@
-//! The Firefox profiler's JSON, which samply writes too: tables of stacks, frames and texts, a set for each thread or one
-//! for all. As Firefox records it, a table is rows with a schema; as the profiler saves it, columns.
+//! JSON of the Firefox profiler, which samply also writes: tables of samples, stacks, frames, functions and strings, for each
+//! thread or shared by all.
+//!
+//! ```text
+//! {"meta":{"interval":1,…},"libs":[…],"threads":[{"name":"main","pid":"7","tid":8,"samples":{"stack":[1,1],"weight":null},
+//!   "stackTable":{"prefix":[null,0],"frame":[0,1]},"frameTable":{"func":[0,1]},"funcTable":{"name":[0,1]},
+//!   "stringArray":["main","work"]}]}
+//! ```
+//! As the profiler saves a profile, a table has columns, as above; as Firefox records it, a table has rows and a `schema`.
+//! The weight is the sample's `weight` or 1. The thread is the root frame. Threads whose samples have another unit than the
+//! first, and markers, are left out; files and lines too, unless `--srcline` asks for them.
+
+use std::borrow::Cow;
 
 use super::forest::{CYCLIC, Forest};
 use super::value::Value;
-use super::weights::{WEIGHTLESS, Weights};
-use super::{begins, read};
+use super::weights::{INVALID_WEIGHT, WeightList};
+use super::{document_matches, read};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::formats::{Format, FormatReader};
@@ -16,131 +27,124 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     name: "firefox",
     description: "Firefox profiler JSON, raw or saved (Firefox, samply)",
     has_times: false,
-    recognizes: |head| begins(head, |root| is_profile(profile_of(root))),
+    recognizes: |head| document_matches(head, |root| is_profile(find_profile(root))),
     reader: FormatReader::Bytes(|document, sink| read(document, sink, fold)),
 };
 
 fn is_profile(profile: Value<'_>) -> bool {
-    let has = |name: &[u8]| profile.get(name).is_some();
-    has(b"libs") && !has(b"traceEvents") || profile.path([b"meta", b"interval"]).is_some()
+    profile.get(b"libs").is_some() && profile.get(b"traceEvents").is_none()
+        || profile.get_path([b"meta", b"interval"]).is_some()
 }
 
-/// Developer tools put the profile into something else.
-fn profile_of(root: Value<'_>) -> Value<'_> {
+/// Returns the profile in a document. Firefox's developer tools wrap it in another object.
+fn find_profile(root: Value<'_>) -> Value<'_> {
     root.get(b"profile").filter(|profile| profile.is_object()).unwrap_or(root)
 }
 
 fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let mut profiles = vec![profile_of(root)];
-    let (mut named, mut unnamed, mut cyclic, mut weightless) = (0, 0, false, 0);
+    let mut profiles = vec![find_profile(root)];
+    let (mut named, mut unnamed, mut is_cyclic, mut invalid_weights) = (0, 0, false, 0);
     let mut unit: Option<Vec<u8>> = None;
     while let Some(profile) = profiles.pop() {
-        for thread in profile.get(b"threads").into_iter().flat_map(Value::items) {
-            let samples = thread.get(b"samples");
-            let kind = samples.and_then(|samples| samples.get(b"weightType")?.text()).unwrap_or(b"samples"[..].into());
-            let unit = unit.get_or_insert_with(|| kind.to_vec());
-            if *unit != *kind {
-                document.warn("a thread whose samples have another unit is left out");
+        for thread in profile.get_items(b"threads") {
+            let thread_unit = thread.get_path([b"samples", b"weightType"]).and_then(Value::as_string);
+            let thread_unit = thread_unit.unwrap_or(b"samples"[..].into());
+            let unit = unit.get_or_insert_with(|| thread_unit.to_vec());
+            if *unit != *thread_unit {
+                document.warn("left out a thread whose samples have another unit");
                 continue;
             }
             let tables = Tables::new(profile, thread, document.options, sink);
             named += tables.frames.len() - tables.unnamed;
             unnamed += tables.unnamed;
-            cyclic |= tables.stacks.is_cyclic();
-            weightless += fold_thread(thread, &tables, document.options, sink)?;
+            is_cyclic |= tables.stacks.is_cyclic();
+            invalid_weights += fold_thread(thread, &tables, document.options, sink)?;
         }
-        profiles.extend(profile.get(b"processes").into_iter().flat_map(Value::items));
+        profiles.extend(profile.get_items(b"processes"));
     }
     document.unit(&String::from_utf8_lossy(&unit.unwrap_or_default()));
-    document.amiss(weightless, "sample", WEIGHTLESS)?;
-    if cyclic {
+    document.amiss(invalid_weights, "sample", INVALID_WEIGHT)?;
+    if is_cyclic {
         document.damaged(CYCLIC, false)?;
     }
     if unnamed > named {
-        document.warn("most functions have no names, only addresses: save it from the profiler with its symbols");
+        document
+            .warn("most functions have addresses but no names; save the profile from the profiler with its symbols");
     }
     Ok(())
 }
 
-/// Returns how many samples have no weight.
+/// Adds the samples of a thread. Returns the number of samples whose weight is invalid.
 fn fold_thread(thread: Value<'_>, tables: &Tables, options: &Options, sink: &mut Sink) -> Result<u64, Error> {
-    let label = |name: &[u8]| thread.get(name).and_then(Value::label).unwrap_or_default();
-    let name = whole::thread(&label(b"name"), &label(b"pid"), &label(b"tid"), options);
+    let [name, pid, tid] = [&b"name"[..], b"pid", b"tid"].map(|key| thread.get(key).and_then(Value::as_label));
+    let name = whole::thread(&name.unwrap_or_default(), &pid.unwrap_or_default(), &tid.unwrap_or_default(), options);
     let name = sink.intern(&name);
     let Some(samples) = thread.get(b"samples") else { return Ok(0) };
-    let mut weights = Weights::new(samples.get(b"weight"));
+    let mut weights = WeightList::new(samples.get(b"weight"));
     let mut stack = Vec::new();
     for index in column(samples, b"stack") {
         let has_root = tables.path(index, &mut stack);
         whole::add_part(Some(name), has_root, &stack, weights.next(), sink)?;
     }
-    Ok(weights.missing)
+    Ok(weights.invalid)
 }
 
-/// A column of a table, in whichever way the table is written.
+/// Returns a column of a table that has columns, or rows and a schema.
 fn column<'t>(table: Value<'t>, name: &'t [u8]) -> Box<dyn Iterator<Item = Option<usize>> + 't> {
     match table.get(b"schema") {
         Some(schema) => {
-            let place = schema.get(name).and_then(Value::index).unwrap_or(usize::MAX);
-            let rows = table.get(b"data").into_iter().flat_map(Value::items);
-            Box::new(rows.map(move |row| row.items().nth(place).and_then(Value::index)))
+            let index = schema.get(name).and_then(Value::as_index).unwrap_or(usize::MAX);
+            let rows = table.get_items(b"data");
+            Box::new(rows.map(move |row| row.items().nth(index).and_then(Value::as_index)))
         }
-        None => Box::new(table.get(name).into_iter().flat_map(Value::items).map(Value::index)),
+        None => Box::new(table.get_items(name).map(Value::as_index)),
     }
 }
 
-/// A thread's stacks.
+/// A column of a table, which may be missing.
+fn read_column(table: Option<Value<'_>>, name: &[u8]) -> Vec<Option<usize>> {
+    table.map(|table| column(table, name).collect()).unwrap_or_default()
+}
+
+/// Finds a table of a thread, or one that all threads share.
+fn find_table<'t>(profile: Value<'t>, thread: Value<'t>, name: &[u8]) -> Option<Value<'t>> {
+    thread.get(name).or_else(|| profile.get_path([b"shared", name]))
+}
+
+/// The stacks of a thread.
 struct Tables {
-    /// Of each stack its leaf's frame.
+    /// The frame of each stack's leaf, as an index in `frames`.
     leaves: Vec<Option<usize>>,
-    /// And the stack without it.
+    /// The stack without its leaf, of each stack.
     stacks: Forest,
-    /// The root has none.
+    /// The name of each frame. The frame `(root)` has none.
     frames: Vec<Option<FrameId>>,
+    /// Number of frames that have an address instead of a name.
     unnamed: usize,
 }
 
 impl Tables {
     fn new(profile: Value<'_>, thread: Value<'_>, options: &Options, sink: &mut Sink) -> Self {
-        let table = |name: &[u8]| thread.get(name).or_else(|| profile.path([b"shared", name]));
-        let rows = |table: Option<Value<'_>>, name: &'static [u8]| -> Vec<Option<usize>> {
-            table.map(|table| column(table, name).collect()).unwrap_or_default()
-        };
-        let texts = table(b"stringTable").or_else(|| table(b"stringArray"));
-        let texts: Vec<Value<'_>> = texts.into_iter().flat_map(Value::items).collect();
-        let text =
-            |index: Option<&Option<usize>>| index.and_then(|index| texts.get((*index)?)?.text()).unwrap_or_default();
-        let (stacks, frames) = (table(b"stackTable"), table(b"frameTable"));
-        let functions = table(b"funcTable");
-        let (names, files) = (rows(functions, b"name"), rows(functions, b"fileName"));
-        let (resources, modules) = (rows(functions, b"resource"), rows(table(b"resourceTable"), b"name"));
-        let lines = rows(frames, b"line");
-        let mut unnamed = 0;
-        let mut frame_of = |(place, function): (usize, Option<usize>)| {
-            let function = function?;
-            let name = text(names.get(function));
-            if name.starts_with(b"0x") {
-                unnamed += 1;
-                let module = resources.get(function).and_then(|resource| modules.get((*resource)?));
-                return Some(sink.intern(&whole::module(&text(module), &name, options)));
+        let strings = Strings::new(profile, thread);
+        let frame_table = find_table(profile, thread, b"frameTable");
+        let (frames, unnamed) = match find_table(profile, thread, b"funcTable") {
+            Some(functions) => {
+                let functions = Functions::new(profile, thread, functions, &strings);
+                functions.name_frames(frame_table, options, sink)
             }
-            let line = lines.get(place).and_then(|line| i64::try_from((*line)?).ok());
-            Some(sink.intern(&whole::located(&name, &text(files.get(function)), line, options)))
-        };
-        let frames = match functions {
-            Some(_) => rows(frames, b"func").into_iter().enumerate().map(&mut frame_of).collect(),
             None => {
-                let locations = rows(frames, b"location");
-                locations.iter().map(|location| location_frame(&text(Some(location)), options, sink)).collect()
+                let locations = read_column(frame_table, b"location");
+                (locations.iter().map(|text| location_frame(&strings.get(*text), options, sink)).collect(), 0)
             }
         };
-        let leaves = rows(stacks, b"frame");
-        let mut prefixes = rows(stacks, b"prefix");
+        let stack_table = find_table(profile, thread, b"stackTable");
+        let leaves = read_column(stack_table, b"frame");
+        let mut prefixes = read_column(stack_table, b"prefix");
         prefixes.resize(leaves.len(), None);
         Self { leaves, stacks: Forest::new(prefixes), frames, unnamed }
     }
 
-    /// The frames of a stack, root first, and whether the root is among them.
+    /// Replaces `path` by the frames of a stack, root first. Returns false if its root is cut off.
     fn path(&self, stack: Option<usize>, path: &mut Vec<FrameId>) -> bool {
         path.clear();
         let Some(stack) = stack else { return true };
@@ -151,14 +155,81 @@ impl Tables {
     }
 }
 
-/// `name (place)`, as Firefox records it.
+/// The table of strings.
+struct Strings<'t>(Vec<Value<'t>>);
+
+impl<'t> Strings<'t> {
+    fn new(profile: Value<'t>, thread: Value<'t>) -> Self {
+        let table = find_table(profile, thread, b"stringTable");
+        let table = table.or_else(|| find_table(profile, thread, b"stringArray"));
+        Self(table.into_iter().flat_map(Value::items).collect())
+    }
+
+    /// Returns a string, or an empty one if there is none.
+    fn get(&self, index: Option<usize>) -> Cow<'t, [u8]> {
+        index.and_then(|index| self.0.get(index)?.as_string()).unwrap_or_default()
+    }
+}
+
+/// The columns of the table of functions, and the names of their modules.
+struct Functions<'a, 't> {
+    strings: &'a Strings<'t>,
+    names: Vec<Option<usize>>,
+    files: Vec<Option<usize>>,
+    resources: Vec<Option<usize>>,
+    modules: Vec<Option<usize>>,
+}
+
+impl<'a, 't> Functions<'a, 't> {
+    fn new(profile: Value<'t>, thread: Value<'t>, functions: Value<'t>, strings: &'a Strings<'t>) -> Self {
+        Self {
+            strings,
+            names: read_column(Some(functions), b"name"),
+            files: read_column(Some(functions), b"fileName"),
+            resources: read_column(Some(functions), b"resource"),
+            modules: read_column(find_table(profile, thread, b"resourceTable"), b"name"),
+        }
+    }
+
+    /// Returns the string that a row of a column refers to, or an empty one.
+    fn get_string(&self, column: &[Option<usize>], row: usize) -> Cow<'t, [u8]> {
+        self.strings.get(column.get(row).copied().flatten())
+    }
+
+    /// Names the frames of a table. Returns their names, and the number of frames that have an address instead.
+    fn name_frames(
+        &self,
+        frames: Option<Value<'_>>,
+        options: &Options,
+        sink: &mut Sink,
+    ) -> (Vec<Option<FrameId>>, usize) {
+        let lines = read_column(frames, b"line");
+        let (mut named, mut unnamed) = (Vec::new(), 0);
+        for (frame, function) in read_column(frames, b"func").into_iter().enumerate() {
+            named.push(function.map(|function| {
+                let name = self.get_string(&self.names, function);
+                if name.starts_with(b"0x") {
+                    unnamed += 1;
+                    let resource = self.resources.get(function).copied().flatten();
+                    let module = resource.map(|resource| self.get_string(&self.modules, resource));
+                    return sink.intern(&whole::module(&module.unwrap_or_default(), &name, options));
+                }
+                let line = lines.get(frame).and_then(|line| i64::try_from((*line)?).ok());
+                sink.intern(&whole::located(&name, &self.get_string(&self.files, function), line, options))
+            }));
+        }
+        (named, unnamed)
+    }
+}
+
+/// Returns the frame of `NAME (POSITION)`, as Firefox records it.
 fn location_frame(location: &[u8], options: &Options, sink: &mut Sink) -> Option<FrameId> {
     if location == b"(root)" {
         return None;
     }
-    let (name, place) = match location.strip_suffix(b")").zip(memchr::memmem::rfind(location, b" (")) {
-        Some((whole, start)) if start > 0 => (&whole[..start], &whole[start + 2..]),
+    let (name, position) = match location.strip_suffix(b")").zip(memchr::memmem::rfind(location, b" (")) {
+        Some((text, start)) if start > 0 => (&text[..start], &text[start + 2..]),
         _ => (location, &b""[..]),
     };
-    Some(sink.intern(&whole::located(name, place, None, options)))
+    Some(sink.intern(&whole::located(name, position, None, options)))
 }

@@ -1,64 +1,63 @@
-//! Calls that name their callers: the way from one of them up to its root.
+//! Call trees in which each node names its parent, the caller.
 
 use crate::collapse::whole;
 
-/// What is said of calls that have no root.
-pub(super) const CYCLIC: &str = "calls that are their own callers: their stacks have no root, and are cut";
+/// The warning about nodes without a root.
+pub(super) const CYCLIC: &str = "has calls that are their own callers; their stacks are cut and have no root";
 
-/// Calls by number. Where one is its own caller, by however many others, the way is cut.
+/// Call trees, as the parent of each node. The path from a node that is its own ancestor ends before it repeats.
 #[derive(Debug, Default)]
 pub(super) struct Forest {
-    callers: Vec<Option<usize>>,
-    /// How many calls there are from each to its root, both included.
+    parents: Vec<Option<usize>>,
+    /// Number of nodes from each node to its root, including both.
     depths: Vec<usize>,
-    cyclic: bool,
+    is_cyclic: bool,
 }
 
-/// The depth of what was met on the way but is not known yet.
-const ON_THE_WAY: usize = usize::MAX;
+/// The depth of a node on the current path, whose depth is not known yet.
+const IN_PROGRESS: usize = usize::MAX;
 
 impl Forest {
-    /// Of each call's caller.
-    pub(super) fn new(callers: Vec<Option<usize>>) -> Self {
-        let mut forest = Self { depths: vec![0; callers.len()], callers, cyclic: false };
-        let mut way = Vec::new();
-        for start in 0..forest.callers.len() {
+    pub(super) fn new(parents: Vec<Option<usize>>) -> Self {
+        let mut forest = Self { depths: vec![0; parents.len()], parents, is_cyclic: false };
+        let mut path = Vec::new();
+        for start in 0..forest.parents.len() {
             let (mut next, mut depth) = (Some(start), 0);
-            while let Some((call, known)) = next.and_then(|call| Some((call, *forest.depths.get(call)?))) {
+            while let Some((node, known)) = next.and_then(|node| Some((node, *forest.depths.get(node)?))) {
                 match known {
-                    0 => forest.depths[call] = ON_THE_WAY,
-                    ON_THE_WAY => forest.cyclic = true,
+                    0 => forest.depths[node] = IN_PROGRESS,
+                    IN_PROGRESS => forest.is_cyclic = true,
                     known => depth = known,
                 }
                 if known != 0 {
                     break;
                 }
-                way.push(call);
-                next = forest.callers[call];
+                path.push(node);
+                next = forest.parents[node];
             }
-            while let Some(call) = way.pop() {
+            while let Some(node) = path.pop() {
                 depth += 1;
-                forest.depths[call] = depth;
+                forest.depths[node] = depth;
             }
         }
         forest
     }
 
-    /// Whether some call is its own caller.
+    /// Returns true if a node is its own ancestor.
     pub(super) fn is_cyclic(&self) -> bool {
-        self.cyclic
+        self.is_cyclic
     }
 
-    /// Goes from a call to its callers, but of a deep stack not all the way: `false` if it has not come to the root.
-    pub(super) fn ascend(&self, call: usize, mut visit: impl FnMut(usize)) -> bool {
-        let depth = self.depths.get(call).copied().unwrap_or(0);
-        let mut next = Some(call);
+    /// Visits a node and its ancestors. Returns false if it stops before the root, as it does in a deep or cyclic stack.
+    pub(super) fn ascend(&self, node: usize, mut visit: impl FnMut(usize)) -> bool {
+        let depth = self.depths.get(node).copied().unwrap_or(0);
+        let mut next = Some(node);
         for _ in whole::left_out(depth)..depth {
-            let Some(call) = next else { break };
-            visit(call);
-            next = self.callers[call];
+            let Some(node) = next else { break };
+            visit(node);
+            next = self.parents[node];
         }
-        next.is_none_or(|caller| caller >= self.callers.len())
+        next.is_none_or(|parent| parent >= self.parents.len())
     }
 }
 
@@ -66,32 +65,33 @@ impl Forest {
 mod tests {
     use super::Forest;
 
-    fn way(forest: &Forest, call: usize) -> (Vec<usize>, bool) {
-        let mut way = Vec::new();
-        let whole = forest.ascend(call, |call| way.push(call));
-        (way, whole)
+    fn path(forest: &Forest, node: usize) -> (Vec<usize>, bool) {
+        let mut path = Vec::new();
+        let has_root = forest.ascend(node, |node| path.push(node));
+        (path, has_root)
     }
 
     #[test]
-    fn a_way_leads_to_the_root_or_is_cut() {
+    fn ascends_to_the_root_or_to_a_cycle() {
         let forest = Forest::new(vec![None, Some(0), Some(1), Some(9)]);
         assert!(!forest.is_cyclic());
-        assert_eq!(way(&forest, 2), (vec![2, 1, 0], true));
-        assert_eq!((way(&forest, 3), way(&forest, 7).0), ((vec![3], true), vec![]));
+        assert_eq!(path(&forest, 2), (vec![2, 1, 0], true));
+        assert_eq!((path(&forest, 3), path(&forest, 7).0), ((vec![3], true), vec![]));
         let forest = Forest::new(vec![Some(0), Some(2), Some(3), Some(1), Some(2)]);
         assert!(forest.is_cyclic());
-        assert_eq!((way(&forest, 0), way(&forest, 4)), ((vec![0], false), (vec![4, 2, 3], false)));
+        assert_eq!((path(&forest, 0), path(&forest, 4)), ((vec![0], false), (vec![4, 2, 3], false)));
     }
 
     #[test]
-    fn of_deep_ways_less_is_kept() {
-        let forest = Forest::new((0..100_000).map(|call: usize| call.checked_sub(1)).collect());
-        for (call, length, whole) in [(1023, 1024, true), (1024, 1024, false), (2047, 512, false), (99_999, 16, false)]
+    fn shortens_deep_paths() {
+        let forest = Forest::new((0..100_000).map(|node: usize| node.checked_sub(1)).collect());
+        for (node, length, is_complete) in
+            [(1023, 1024, true), (1024, 1024, false), (2047, 512, false), (99_999, 16, false)]
         {
-            let (way, has_root) = way(&forest, call);
-            assert_eq!((way[0], way.len(), has_root), (call, length, whole));
+            let (path, has_root) = path(&forest, node);
+            assert_eq!((path[0], path.len(), has_root), (node, length, is_complete));
         }
-        let all: usize = (0..100_000).map(|call| way(&forest, call).0.len()).sum();
-        assert!(all < 100 * 100_000, "{all}");
+        let total: usize = (0..100_000).map(|node| path(&forest, node).0.len()).sum();
+        assert!(total < 100 * 100_000, "{total}");
     }
 }

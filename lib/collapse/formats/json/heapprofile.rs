@@ -1,11 +1,12 @@
-//! V8's `.heapprofile`: a tree of calls, and how many bytes each allocated.
+//! `.heapprofile` files of V8's sampling heap profiler (`node --heap-prof`, Chrome's developer tools): a call tree.
 //!
 //! ```text
 //! {"head":{"callFrame":{"functionName":"(root)",…},"selfSize":0,"children":[{"callFrame":…,"selfSize":512,…}]}}
 //! ```
+//! The weight is `selfSize`, the bytes that the function itself allocated. The list of samples is left out.
 
 use super::value::{Items, Value};
-use super::{begins, chrome, read};
+use super::{document_matches, read, v8_samples};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::formats::{Format, FormatReader};
@@ -17,7 +18,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     name: "heapprofile",
     description: "V8 sampling heap profile (.heapprofile)",
     has_times: false,
-    recognizes: |head| begins(head, |root| root.path([b"head", b"callFrame"]).is_some()),
+    recognizes: |head| document_matches(head, |root| root.get_path([b"head", b"callFrame"]).is_some()),
     reader: FormatReader::Bytes(|document, sink| read(document, sink, fold)),
 };
 
@@ -25,22 +26,22 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
     document.unit("bytes");
     let options = document.options;
     walk(root.get(b"head"), b"children", sink, |node, path, sink| {
-        path.push(sink.intern(&chrome::function(node, options)));
-        let own = node.get(b"selfSize").and_then(Value::millionths).and_then(whole::positive);
-        // The root's name stands alone.
+        path.push(sink.intern(&v8_samples::function_name(node, options)));
+        let own = node.get(b"selfSize").and_then(Value::as_millionths).and_then(whole::positive);
+        // The name `(root)` is left out unless it is the whole stack.
         let frames = if path.len() > 1 { &path[1..] } else { path };
         whole::add(None, frames, own.unwrap_or_default(), sink)
     })
 }
 
-/// Goes over all nodes of a tree, parents first. What is called pushes the node's frame to its path.
+/// Visits all nodes of a tree, parents first. `enter` pushes the node's frame to the path from the root.
 pub(super) fn walk<'t>(
     root: Option<Value<'t>>,
     children: &[u8],
     sink: &mut Sink,
     mut enter: impl FnMut(Value<'t>, &mut Vec<FrameId>, &mut Sink) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut levels: Vec<Items<'t>> = root.map(Value::alone).into_iter().collect();
+    let mut levels: Vec<Items<'t>> = root.map(Value::once).into_iter().collect();
     let mut path = Vec::new();
     while !levels.is_empty() {
         path.truncate(levels.len() - 1);

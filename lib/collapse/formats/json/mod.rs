@@ -1,7 +1,7 @@
-//! Formats that are JSON, each told by the names that its document has.
+//! JSON formats. Each is recognized by the keys of its document.
 
 pub(super) mod bpftrace;
-mod chrome;
+mod call_stack;
 pub(super) mod cpuprofile;
 pub(super) mod firefox;
 mod forest;
@@ -11,13 +11,13 @@ mod spans;
 pub(super) mod speedscope;
 pub(super) mod stackprof;
 mod tape;
-mod timeline;
 pub(super) mod trace_event;
 pub(super) mod v8_log;
+mod v8_samples;
 mod value;
 mod weights;
 
-use self::tape::{Fault, Tape};
+use self::tape::{SyntaxError, Tape};
 use self::value::Value;
 use crate::Error;
 use crate::bytes::strip_bom;
@@ -25,19 +25,19 @@ use crate::collapse::document::Document;
 use crate::collapse::sink::Sink;
 use crate::collapse::whole;
 
-/// So much of a document's beginning tells its format.
-const TELLING: usize = 256 * 1024;
+/// Number of bytes at the beginning of a document that detection looks at.
+const DETECTION_BYTES: usize = 256 * 1024;
 
-/// Whether the JSON that an input begins with passes a test. It may be cut.
-fn begins(head: &[u8], test: impl FnOnce(Value<'_>) -> bool) -> bool {
+/// Returns true if an input begins with JSON, which may be truncated, that passes a test.
+fn document_matches(head: &[u8], test: impl FnOnce(Value<'_>) -> bool) -> bool {
     let head = strip_bom(head).trim_ascii_start();
     if !matches!(head.first(), Some(b'{' | b'[')) {
         return false;
     }
-    Tape::read(&head[..head.len().min(TELLING)]).is_ok_and(|tape| tape.root().is_some_and(test))
+    Tape::parse(&head[..head.len().min(DETECTION_BYTES)]).is_ok_and(|tape| tape.root().is_some_and(test))
 }
 
-/// Reads the whole document and hands it over.
+/// Reads the whole document and calls `fold` with its root.
 fn read(
     document: &mut Document<'_>,
     sink: &mut Sink,
@@ -45,25 +45,26 @@ fn read(
 ) -> Result<(), Error> {
     let text = whole::read(document)?;
     let tape = parse(&text, document)?;
-    if tape.cut {
+    if tape.is_truncated {
         return Err(document.unreadable("JSON that is cut short"));
     }
     tape.root().map_or(Ok(()), |root| fold(root, document, sink))
 }
 
-/// A document, which may be cut short.
+/// Parses a document, which may be truncated.
 fn parse<'a>(text: &'a [u8], document: &Document<'_>) -> Result<Tape<'a>, Error> {
-    let tape = Tape::read(text).map_err(|fault| no_json(text, fault, document))?;
-    let behind = text[tape.end..].iter().position(|byte| !byte.is_ascii_whitespace());
-    let what = "the document ends before the file does";
-    match behind {
+    let tape = Tape::parse(text).map_err(|error| locate(text, error, document))?;
+    let extra = text[tape.end..].iter().position(|byte| !byte.is_ascii_whitespace());
+    let message = "expected the end of the file";
+    match extra {
         None => Ok(tape),
-        Some(behind) => Err(no_json(text, Fault { at: tape.end + behind, what }, document)),
+        Some(extra) => Err(locate(text, SyntaxError { offset: tape.end + extra, message }, document)),
     }
 }
 
-fn no_json(text: &[u8], Fault { at, what }: Fault, document: &Document<'_>) -> Error {
-    let line = memchr::memchr_iter(b'\n', &text[..at]).count() + 1;
-    let column = at - memchr::memrchr(b'\n', &text[..at]).map_or(0, |end| end + 1) + 1;
-    document.unreadable(format!("no JSON at line {line}, column {column}: {what}"))
+/// Converts a syntax error to one with line and column.
+fn locate(text: &[u8], SyntaxError { offset, message }: SyntaxError, document: &Document<'_>) -> Error {
+    let line = memchr::memchr_iter(b'\n', &text[..offset]).count() + 1;
+    let column = offset - memchr::memrchr(b'\n', &text[..offset]).map_or(0, |end| end + 1) + 1;
+    document.unreadable(format!("malformed JSON at line {line}, column {column}: {message}"))
 }

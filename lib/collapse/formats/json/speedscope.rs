@@ -1,16 +1,20 @@
-//! speedscope's own JSON, which py-spy, rbspy and many others write too: profiles over one table of frames, sampled or
-//! as what opens and closes.
+//! JSON of speedscope, which py-spy, rbspy and many others also write: profiles that share a table of frames. A profile has
+//! samples and their weights, or events that open and close frames.
 //!
 //! ```text
 //! {"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"main"},{"name":"work"}]},
 //!  "profiles":[{"type":"sampled","unit":"milliseconds","samples":[[0,1],[0]],"weights":[20,10],…},
 //!              {"type":"evented","unit":"none","events":[{"type":"O","frame":0,"at":0},{"type":"C","frame":0,"at":9}],…}]}
 //! ```
+//! The weight is the sample's weight, or 1 with `--weight samples`; with events, the time for which a stack is the same. If
+//! profiles have different units, those with the unit of the first count, or with the unit that `--event` names. Of several
+//! profiles, the name is the root frame. Files and lines are left out unless `--srcline` asks for them.
+//! Specification: <https://www.speedscope.app/file-format-schema.json>.
 
-use super::timeline::Timeline;
+use super::call_stack::CallStack;
 use super::value::Value;
-use super::weights::{WEIGHTLESS, Weights};
-use super::{begins, read};
+use super::weights::{INVALID_WEIGHT, WeightList};
+use super::{document_matches, read};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::formats::{Format, FormatReader};
@@ -24,83 +28,88 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     name: "speedscope",
     description: "speedscope JSON (speedscope, py-spy, rbspy)",
     has_times: false,
-    recognizes: |head| begins(head, recognizes),
+    recognizes: |head| document_matches(head, recognizes),
     reader: FormatReader::Bytes(|document, sink| read(document, sink, fold)),
 };
 
 fn recognizes(root: Value<'_>) -> bool {
-    let schema = root.get(b"$schema").and_then(Value::text).unwrap_or_default();
-    schema.starts_with(b"https://www.speedscope.app/") || root.path([b"shared", b"frames"]).is_some()
+    root.get_string(b"$schema").starts_with(b"https://www.speedscope.app/")
+        || root.get_path([b"shared", b"frames"]).is_some()
 }
 
 fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let shared = root.path([b"shared", b"frames"]).into_iter().flat_map(Value::items);
-    let frames: Vec<FrameId> = shared.map(|frame| sink.intern(&name(frame, document))).collect();
-    let profiles: Vec<Value<'_>> = root.get(b"profiles").into_iter().flat_map(Value::items).collect();
-    let unit = |profile: &Value<'_>| profile.get(b"unit").and_then(Value::text).unwrap_or_default().into_owned();
-    let mut units: Vec<String> = Vec::new();
-    for profile in &profiles {
-        let unit = String::from_utf8_lossy(&unit(profile)).into_owned();
-        if !units.contains(&unit) {
-            units.push(unit);
-        }
-    }
-    let known: Vec<&str> = units.iter().map(String::as_str).collect();
-    let Some(wanted) = known.get(document.column(&known, 0)?) else { return Ok(()) };
-    if *wanted != "none" {
-        document.unit(wanted);
-    }
-    let chosen = |profile: &&Value<'_>| unit(profile) == wanted.as_bytes();
-    let left_out = profiles.len() - profiles.iter().filter(chosen).count();
-    if left_out > 0 {
-        let what = "weights of different units do not add up";
-        document.warn(&format!(
-            "{} left out, {what}: {wanted} of {}; --event chooses",
-            plural(left_out as u64, "profile"),
-            known.join(", ")
-        ));
-    }
-    let several = profiles.iter().filter(chosen).count() > 1;
-    for profile in profiles.iter().filter(chosen) {
-        let name = profile.get(b"name").and_then(Value::text).filter(|_| several);
+    let shared = root.get_path([b"shared", b"frames"]).into_iter().flat_map(Value::items);
+    let frames: Vec<FrameId> = shared.map(|frame| sink.intern(&frame_name(frame, document))).collect();
+    let profiles = choose_profiles(root.get_items(b"profiles").collect(), document)?;
+    let has_several = profiles.len() > 1;
+    for profile in profiles {
+        let name = profile.get(b"name").and_then(Value::as_string).filter(|_| has_several);
         let thread = name.map(|name| sink.intern(&name));
         match profile.get(b"events") {
-            Some(events) => evented(*profile, events, &frames, thread, document, sink)?,
-            None => sampled(*profile, &frames, thread, document, sink)?,
+            Some(events) => fold_events(profile, events, &frames, thread, document, sink)?,
+            None => fold_samples(profile, &frames, thread, document, sink)?,
         }
     }
     Ok(())
 }
 
-fn name(frame: Value<'_>, document: &Document<'_>) -> Vec<u8> {
-    let text = |name: &[u8]| frame.get(name).and_then(Value::text).unwrap_or_default();
-    let line = frame.get(b"line").and_then(Value::whole);
-    whole::located(&text(b"name"), &text(b"file"), line, document.options)
+/// Returns the profiles with the chosen unit: weights of different units must not be added.
+fn choose_profiles<'t>(mut profiles: Vec<Value<'t>>, document: &mut Document<'_>) -> Result<Vec<Value<'t>>, Error> {
+    let mut units: Vec<String> = Vec::new();
+    for profile in &profiles {
+        let unit = String::from_utf8_lossy(&profile.get_string(b"unit")).into_owned();
+        if !units.contains(&unit) {
+            units.push(unit);
+        }
+    }
+    let known: Vec<&str> = units.iter().map(String::as_str).collect();
+    let Some(chosen) = known.get(document.column(&known, 0)?) else { return Ok(Vec::new()) };
+    if *chosen != "none" {
+        document.unit(chosen);
+    }
+    let count = profiles.len();
+    profiles.retain(|profile| *profile.get_string(b"unit") == *chosen.as_bytes());
+    if profiles.len() < count {
+        document.warn(&format!(
+            "left out {} whose unit is not {chosen}: the input has {}; --event chooses",
+            plural((count - profiles.len()) as u64, "profile"),
+            known.join(", ")
+        ));
+    }
+    Ok(profiles)
 }
 
-fn frame_of(index: Option<Value<'_>>, frames: &[FrameId], sink: &mut Sink) -> FrameId {
-    let found = index.and_then(Value::index).and_then(|index| frames.get(index));
+fn frame_name(frame: Value<'_>, document: &Document<'_>) -> Vec<u8> {
+    let line = frame.get(b"line").and_then(Value::as_integer);
+    whole::located(&frame.get_string(b"name"), &frame.get_string(b"file"), line, document.options)
+}
+
+/// Returns the frame at an index of the table, or an unknown frame.
+fn find_frame(index: Option<Value<'_>>, frames: &[FrameId], sink: &mut Sink) -> FrameId {
+    let found = index.and_then(Value::as_index).and_then(|index| frames.get(index));
     found.copied().unwrap_or_else(|| sink.intern(markers::UNKNOWN))
 }
 
-fn sampled(
+/// Adds the stacks of a sampled profile.
+fn fold_samples(
     profile: Value<'_>,
     frames: &[FrameId],
     thread: Option<FrameId>,
     document: &mut Document<'_>,
     sink: &mut Sink,
 ) -> Result<(), Error> {
-    let mut weights = Weights::new(profile.get(b"weights").filter(|_| whole::weighs(document.options)));
+    let mut weights = WeightList::new(profile.get(b"weights").filter(|_| whole::weighs(document.options)));
     let mut stack = Vec::new();
-    for sample in profile.get(b"samples").into_iter().flat_map(Value::items) {
+    for sample in profile.get_items(b"samples") {
         stack.clear();
-        stack.extend(sample.items().map(|index| frame_of(Some(index), frames, sink)));
+        stack.extend(sample.items().map(|index| find_frame(Some(index), frames, sink)));
         whole::add(thread, &stack, weights.next(), sink)?;
     }
-    document.amiss(weights.missing, "sample", WEIGHTLESS)
+    document.amiss(weights.invalid, "sample", INVALID_WEIGHT)
 }
 
-fn evented(
+/// Adds the stacks of a profile with events.
+fn fold_events(
     profile: Value<'_>,
     events: Value<'_>,
     frames: &[FrameId],
@@ -108,39 +117,41 @@ fn evented(
     document: &mut Document<'_>,
     sink: &mut Sink,
 ) -> Result<(), Error> {
-    let mut clock = Clock { now: profile.get(b"startValue").and_then(Value::millionths).unwrap_or(0), amiss: 0 };
-    let mut timeline = Timeline::new(thread);
-    timeline.start(clock.now);
+    let start = profile.get(b"startValue").and_then(Value::as_millionths).unwrap_or(0);
+    let mut clock = Clock { now: start, invalid: 0 };
+    let mut stack = CallStack::new(thread);
+    stack.set_start(start);
     let (mut unknown, mut unopened) = (0, 0);
     for event in events.items() {
-        timeline.advance(clock.go_to(event.get(b"at")), sink)?;
-        let frame = frame_of(event.get(b"frame"), frames, sink);
-        match event.get(b"type").and_then(Value::text).as_deref() {
-            Some(b"O") => drop(timeline.begin(frame, None)),
-            Some(b"C") => unopened += u64::from(!timeline.end(Some(frame))),
+        stack.advance(clock.advance(event.get(b"at")), sink)?;
+        let frame = find_frame(event.get(b"frame"), frames, sink);
+        match event.get(b"type").and_then(Value::as_string).as_deref() {
+            Some(b"O") => drop(stack.begin(frame, None)),
+            Some(b"C") => unopened += u64::from(!stack.end(Some(frame))),
             _ => unknown += 1,
         }
     }
     if let Some(end) = profile.get(b"endValue") {
-        timeline.advance(clock.go_to(Some(end)), sink)?;
+        stack.advance(clock.advance(Some(end)), sink)?;
     }
-    document.amiss(unknown, "event", "of no known type left out")?;
-    document.amiss(unopened, "close", "without an open left out")?;
-    document.amiss(clock.amiss, "time", "missing, too large or out of order taken as the one before")
+    document.amiss(unknown, "event", "left out: the type is not O or C")?;
+    document.amiss(unopened, "close event", "left out: no open event before it")?;
+    document.amiss(clock.invalid, "time", "replaced by the one before: missing, too large or out of order")
 }
 
-/// A clock that only goes on.
+/// A clock that never goes back.
 struct Clock {
     now: i128,
-    /// How many times could not be gone to.
-    amiss: u64,
+    /// Number of times that were missing or before the current time.
+    invalid: u64,
 }
 
 impl Clock {
-    fn go_to(&mut self, time: Option<Value<'_>>) -> i128 {
-        match time.and_then(Value::millionths).filter(|time| *time >= self.now) {
+    /// Advances to a time, if it is valid, and returns the current time.
+    fn advance(&mut self, time: Option<Value<'_>>) -> i128 {
+        match time.and_then(Value::as_millionths).filter(|time| *time >= self.now) {
             Some(time) => self.now = time,
-            None => self.amiss += 1,
+            None => self.invalid += 1,
         }
         self.now
     }

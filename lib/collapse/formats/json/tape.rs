@@ -1,41 +1,43 @@
-//! JSON as a tape: one node a value, in the order of the text, eight bytes each.
+//! A JSON parser that produces a tape: one node of eight bytes per value, in the order of the text.
 //!
-//! A document is read without recursion, so that nothing depends on how deep it is nested, and in memory that is bounded
-//! by its length. Texts and numbers stay where they are until they are asked for.
+//! The parser does not recurse, so documents may be nested to any depth, and its memory is bounded by the document's length.
+//! Strings and numbers are parsed only when they are needed.
 
 use super::value::Value;
 
-/// The most values that are taken: a gigabyte of nodes.
-const MOST: usize = 1 << 27;
+/// Maximum number of values: a gigabyte of nodes.
+const MAX_NODES: usize = 1 << 27;
 
-/// A document.
+/// A parsed document.
 #[derive(Debug)]
 pub(super) struct Tape<'a> {
     pub(super) text: &'a [u8],
     pub(super) nodes: Vec<Node>,
-    /// Whether the text ends before the document does.
-    pub(super) cut: bool,
-    /// Whether it ends within something else than an outermost array, which some tools never end.
-    pub(super) torn: bool,
-    /// Where the document ends.
+    /// True if the text ends before the document does.
+    pub(super) is_truncated: bool,
+    /// True if the text ends inside anything but the outermost array, which some tools never close.
+    pub(super) is_truncated_in_value: bool,
+    /// The offset of the document's end in the text.
     pub(super) end: usize,
 }
 
-/// A value: where it begins in the text, and which node stands behind it and all that is in it.
+/// A value of the tape.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
+    /// The offset of the value in the text.
     pub(super) start: u32,
+    /// The index of the node after the value and everything inside it.
     pub(super) next: u32,
 }
 
-/// Why a text is no JSON.
+/// An error in the syntax of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) at: usize,
-    pub(super) what: &'static str,
+pub(super) struct SyntaxError {
+    pub(super) offset: usize,
+    pub(super) message: &'static str,
 }
 
-/// What may come next.
+/// The tokens that may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expected {
     Value,
@@ -47,47 +49,49 @@ enum Expected {
 }
 
 impl<'a> Tape<'a> {
-    /// Reads the first value in a text of less than 4 GB. Where the text ends before the value does, what is there counts,
-    /// and where an array or object ends behind a comma, that is not minded: some tools write for as long as they live.
-    pub(super) fn read(text: &'a [u8]) -> Result<Self, Fault> {
-        let mut reader = Reader { text, at: 0, nodes: Vec::new(), open: Vec::new() };
-        let expected = reader.read()?;
-        let Reader { at, mut nodes, open, .. } = reader;
+    /// Parses the first value of a text of less than 4 GB. If the text ends before the value does, the tape contains the
+    /// values up to there. A comma before the end of an array or object is accepted. Both occur in the output of tools that
+    /// write for as long as they run.
+    pub(super) fn parse(text: &'a [u8]) -> Result<Self, SyntaxError> {
+        let mut parser = Parser { text, offset: 0, nodes: Vec::new(), open: Vec::new() };
+        let expected = parser.run()?;
+        let Parser { offset, mut nodes, open, .. } = parser;
         if !open.is_empty() && matches!(expected, Expected::Colon | Expected::Value) {
-            // A name without a value.
+            // Remove a key without a value.
             nodes.pop();
         }
-        let torn =
-            open.len() > 1 || open.first().is_some_and(|open| text[nodes[*open as usize].start as usize] == b'{');
+        let first_is_object = open.first().is_some_and(|open| text[nodes[*open as usize].start as usize] == b'{');
         let next = nodes.len() as u32;
         for container in &open {
             nodes[*container as usize].next = next;
         }
-        Ok(Self { text, nodes, cut: !open.is_empty(), torn, end: at })
+        let is_truncated_in_value = open.len() > 1 || first_is_object;
+        Ok(Self { text, nodes, is_truncated: !open.is_empty(), is_truncated_in_value, end: offset })
     }
 
-    /// The document's value, if there is any.
+    /// Returns the document's value, or `None` if the text is blank.
     pub(super) fn root(&self) -> Option<Value<'_>> {
         (!self.nodes.is_empty()).then(|| Value::new(self, 0))
     }
 }
 
-struct Reader<'a> {
+struct Parser<'a> {
     text: &'a [u8],
-    at: usize,
+    offset: usize,
     nodes: Vec<Node>,
-    /// The arrays and objects that have not ended.
+    /// The arrays and objects that have not ended, the outermost first.
     open: Vec<u32>,
 }
 
-impl Reader<'_> {
-    /// Reads until the document or the text ends, and says what was expected next.
-    fn read(&mut self) -> Result<Expected, Fault> {
+impl Parser<'_> {
+    /// Parses until the document or the text ends. Returns the token that was expected next.
+    fn run(&mut self) -> Result<Expected, SyntaxError> {
         let mut expected = Expected::Value;
         loop {
-            let blanks = self.text[self.at..].iter().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t'));
-            self.at += blanks.count();
-            let Some(byte) = self.text.get(self.at) else { return Ok(expected) };
+            let blanks =
+                self.text[self.offset..].iter().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t'));
+            self.offset += blanks.count();
+            let Some(byte) = self.text.get(self.offset) else { return Ok(expected) };
             expected = self.step(expected, *byte)?;
             if self.open.is_empty() {
                 return Ok(expected);
@@ -95,49 +99,51 @@ impl Reader<'_> {
         }
     }
 
-    fn step(&mut self, expected: Expected, byte: u8) -> Result<Expected, Fault> {
+    /// Parses the token that begins with `byte`. Returns the token that is expected next.
+    fn step(&mut self, expected: Expected, byte: u8) -> Result<Expected, SyntaxError> {
         use Expected::{Colon, CommaOrEnd, Key, KeyOrEnd, Value, ValueOrEnd};
-        let in_array = self.open.last().is_none_or(|open| self.byte_of(*open) == b'[');
+        let in_array = self.open.last().is_none_or(|open| self.first_byte(*open) == b'[');
         match (expected, byte) {
             (Value | ValueOrEnd, b'{' | b'[') => {
                 self.open.push(self.nodes.len() as u32);
-                self.node()?;
-                self.at += 1;
+                self.push_node()?;
+                self.offset += 1;
                 Ok(if byte == b'{' { KeyOrEnd } else { ValueOrEnd })
             }
             (ValueOrEnd | CommaOrEnd, b']') if in_array => Ok(self.close()),
             (KeyOrEnd | Key | CommaOrEnd, b'}') if !in_array => Ok(self.close()),
             (KeyOrEnd | Key, b'"') => {
-                self.node()?;
-                Ok(if self.skip_text() { Colon } else { KeyOrEnd })
+                self.push_node()?;
+                Ok(if self.skip_string() { Colon } else { KeyOrEnd })
             }
             (Colon, b':') => {
-                self.at += 1;
+                self.offset += 1;
                 Ok(Value)
             }
             (CommaOrEnd, b',') => {
-                self.at += 1;
+                self.offset += 1;
                 Ok(if in_array { ValueOrEnd } else { Key })
             }
             (Value | ValueOrEnd, b'"') => {
-                self.node()?;
-                Ok(if self.skip_text() { CommaOrEnd } else { expected })
+                self.push_node()?;
+                Ok(if self.skip_string() { CommaOrEnd } else { expected })
             }
             (Value | ValueOrEnd, b'-' | b'+' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z') => {
-                self.node()?;
-                Ok(if self.skip_word() { CommaOrEnd } else { expected })
+                self.push_node()?;
+                Ok(if self.skip_scalar() { CommaOrEnd } else { expected })
             }
-            _ => Err(self.fault(match expected {
+            _ => Err(self.error(match expected {
                 Value | ValueOrEnd => "expected a value",
-                Key | KeyOrEnd => "expected a name in quotes",
+                Key | KeyOrEnd => "expected a key in quotes",
                 Colon => "expected a colon",
-                CommaOrEnd => "expected a comma, or the end of an array or object",
+                CommaOrEnd => "expected a comma or the end of an array or object",
             })),
         }
     }
 
+    /// Ends the innermost array or object.
     fn close(&mut self) -> Expected {
-        self.at += 1;
+        self.offset += 1;
         if let Some(open) = self.open.pop() {
             self.nodes[open as usize].next = self.nodes.len() as u32;
         }
@@ -145,86 +151,88 @@ impl Reader<'_> {
     }
 
     /// Adds a value that begins here.
-    fn node(&mut self) -> Result<(), Fault> {
-        if self.nodes.len() == MOST {
-            return Err(self.fault("more values than are taken"));
+    fn push_node(&mut self) -> Result<(), SyntaxError> {
+        if self.nodes.len() == MAX_NODES {
+            return Err(self.error("more than 134217728 values"));
         }
-        self.nodes.push(Node { start: self.at as u32, next: self.nodes.len() as u32 + 1 });
+        self.nodes.push(Node { start: self.offset as u32, next: self.nodes.len() as u32 + 1 });
         Ok(())
     }
 
-    /// Goes behind a number or its like; `false` if it may be cut, and then its node is gone: half a number is none.
-    fn skip_word(&mut self) -> bool {
-        let rest = &self.text[self.at..];
-        self.at += rest.iter().take_while(|byte| is_of_word(**byte)).count();
-        let whole = self.at < self.text.len() || self.open.is_empty();
-        if !whole {
+    /// Skips a number, `true`, `false` or `null`. Returns false if it may be truncated, after removing its node.
+    fn skip_scalar(&mut self) -> bool {
+        let rest = &self.text[self.offset..];
+        self.offset += rest.iter().take_while(|byte| is_scalar_byte(**byte)).count();
+        let is_complete = self.offset < self.text.len() || self.open.is_empty();
+        if !is_complete {
             self.nodes.pop();
         }
-        whole
+        is_complete
     }
 
-    /// Goes behind a text; `false` if it is cut, and then its node is gone.
-    fn skip_text(&mut self) -> bool {
-        self.at += 1;
-        while let Some(found) = memchr::memchr2(b'"', b'\\', &self.text[self.at..]) {
-            self.at += found + 1;
-            if self.text[self.at - 1] == b'"' {
+    /// Skips a string. Returns false if it is truncated, after removing its node.
+    fn skip_string(&mut self) -> bool {
+        self.offset += 1;
+        while let Some(found) = memchr::memchr2(b'"', b'\\', &self.text[self.offset..]) {
+            self.offset += found + 1;
+            if self.text[self.offset - 1] == b'"' {
                 return true;
             }
-            self.at = (self.at + 1).min(self.text.len());
+            self.offset = (self.offset + 1).min(self.text.len());
         }
-        self.at = self.text.len();
+        self.offset = self.text.len();
         self.nodes.pop();
         false
     }
 
-    fn byte_of(&self, node: u32) -> u8 {
+    fn first_byte(&self, node: u32) -> u8 {
         self.text[self.nodes[node as usize].start as usize]
     }
 
-    fn fault(&self, what: &'static str) -> Fault {
-        Fault { at: self.at, what }
+    fn error(&self, message: &'static str) -> SyntaxError {
+        SyntaxError { offset: self.offset, message }
     }
 }
 
-/// Whether a byte may stand in a number, `true`, `false` or `null`.
-pub(super) fn is_of_word(byte: u8) -> bool {
+/// Returns true if a byte can be part of a number, `true`, `false` or `null`.
+pub(super) fn is_scalar_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Fault, Tape};
+    use super::{SyntaxError, Tape};
 
     #[test]
-    fn what_is_cut_keeps_what_is_there() {
+    fn keeps_the_values_of_a_truncated_document() {
         let text = br#"{"a":[{"b":1},{"c":2,"d":"x\"y"}],"e":{"f":"g"}}"#;
-        assert!(!Tape::read(text).unwrap().cut);
+        assert!(!Tape::parse(text).unwrap().is_truncated);
         for end in 1..text.len() {
-            let tape = Tape::read(&text[..end]).unwrap();
-            assert!(tape.cut, "{end}");
+            let tape = Tape::parse(&text[..end]).unwrap();
+            assert!(tape.is_truncated, "{end}");
             let root = tape.root().unwrap();
-            // Every key has a value, and walking over all ends.
+            // Every key has a value, and iterating ends.
             assert!(root.members().all(|(_, value)| value.items().count() < 3), "{end}");
-            let first = root.get(b"a").and_then(|a| a.items().next()?.get(b"b")?.whole());
+            let first = root.get(b"a").and_then(|a| a.items().next()?.get(b"b")?.as_integer());
             assert!(first.is_none_or(|number| number == 1), "{end}");
         }
     }
 
     #[test]
-    fn a_million_levels_are_no_more_than_a_million_bytes() {
+    fn parses_a_million_levels() {
         let deep = b"[".repeat(1_000_000);
-        assert!(Tape::read(&deep).unwrap().cut);
+        assert!(Tape::parse(&deep).unwrap().is_truncated);
         let closed = [deep, b"]".repeat(1_000_000)].concat();
-        assert_eq!(Tape::read(&closed).unwrap().nodes.len(), 1_000_000);
+        assert_eq!(Tape::parse(&closed).unwrap().nodes.len(), 1_000_000);
     }
 
     #[test]
-    fn what_is_no_json_is_said_with_its_place() {
-        for (text, at) in [(&b"{1:2}"[..], 1), (b"[1 2]", 3), (b"[}", 1), (b"{\"a\" 1}", 5), (b"[1}", 2), (b";", 0)] {
-            assert_eq!(Tape::read(text).map(|_| ()).map_err(|Fault { at, .. }| at), Err(at), "{text:?}");
+    fn reports_the_offset_of_a_syntax_error() {
+        for (text, offset) in [(&b"{1:2}"[..], 1), (b"[1 2]", 3), (b"[}", 1), (b"{\"a\" 1}", 5), (b"[1}", 2), (b";", 0)]
+        {
+            let error = Tape::parse(text).map(|_| ()).map_err(|SyntaxError { offset, .. }| offset);
+            assert_eq!(error, Err(offset), "{text:?}");
         }
-        assert!(Tape::read(b"[1,2,]").is_ok() && Tape::read(b"{\"a\":1,}").is_ok() && Tape::read(b"").is_ok());
+        assert!(Tape::parse(b"[1,2,]").is_ok() && Tape::parse(b"{\"a\":1,}").is_ok() && Tape::parse(b"").is_ok());
     }
 }

@@ -1,19 +1,24 @@
-//! Trace events, as Chrome and many others write them: an array, also under `traceEvents`, that may lack its end.
+//! The Trace Event Format of Chrome (`chrome://tracing`), which many other tools write: an array of events, also as the
+//! member `traceEvents` of an object. The array may lack its end.
 //!
 //! ```text
 //! [{"ph":"B","pid":1,"tid":1,"ts":0,"name":"main"},
 //!  {"ph":"X","pid":1,"tid":1,"ts":10,"dur":60,"name":"work"},
 //!  {"ph":"E","pid":1,"tid":1,"ts":100,"name":"main"},
 //! ```
-//! Where Chrome recorded JavaScript's stacks too (`ProfileChunk`), those are folded and not the events.
+//! The weight is the microseconds for which a stack of events is the same on its thread, from begin (`B`), end (`E`) and
+//! complete (`X`) events. If V8's CPU profiler recorded JavaScript stacks (`ProfileChunk`), those are read as in
+//! [`cpuprofile`](super::cpuprofile), and all events are left out. With several threads, the thread is the root frame. All
+//! other types of events are left out.
+//! Specification: <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>.
 
 use std::collections::BTreeMap;
 
-use super::chrome::Samples;
+use super::call_stack::CallStack;
 use super::forest::CYCLIC;
-use super::timeline::Timeline;
+use super::v8_samples::Samples;
 use super::value::{Items, Value};
-use super::{begins, parse};
+use super::{document_matches, parse};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::formats::{Format, FormatReader};
@@ -26,15 +31,16 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     name: "trace-event",
     description: "trace events (Chrome and others), including V8 samples",
     has_times: false,
-    recognizes: |head| begins(head, |root| events(root).is_some_and(|mut events| events.any(is_event))),
+    recognizes: |head| document_matches(head, |root| events(root).is_some_and(|mut events| events.any(is_event))),
     reader: FormatReader::Bytes(read),
 };
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let text = whole::read(document)?;
     let tape = parse(&text, document)?;
-    tape.root().map_or(Ok(()), |root| fold(root, tape.torn, document, sink))?;
-    document.ends(!tape.torn, "what it began with does")
+    let is_truncated = tape.is_truncated_in_value;
+    tape.root().map_or(Ok(()), |root| fold(root, is_truncated, document, sink))?;
+    document.ends(!is_truncated, "the end of its first value")
 }
 
 fn events(root: Value<'_>) -> Option<Items<'_>> {
@@ -45,174 +51,200 @@ fn is_event(event: Value<'_>) -> bool {
     event.get(b"ph").is_some()
 }
 
-/// A process and a thread, as they are written.
-type Id = (Vec<u8>, Vec<u8>);
+/// A process ID and a thread ID, as text.
+type ThreadId = (Vec<u8>, Vec<u8>);
 
+/// The events and profiles of a trace.
 #[derive(Default)]
-struct Threads {
+struct Trace {
     process_names: BTreeMap<Vec<u8>, Vec<u8>>,
-    thread_names: BTreeMap<Id, Vec<u8>>,
-    events: BTreeMap<Id, Vec<Event>>,
-    profiles: BTreeMap<(Vec<u8>, Vec<u8>), (Id, Samples)>,
-    /// How many events do not say when they were.
-    timeless: u64,
+    thread_names: BTreeMap<ThreadId, Vec<u8>>,
+    events: BTreeMap<ThreadId, Vec<Event>>,
+    /// The profiles of V8 and their threads, by process ID and profile ID.
+    profiles: BTreeMap<(Vec<u8>, Vec<u8>), (ThreadId, Samples)>,
+    /// Number of events without a time or a duration.
+    without_time: u64,
 }
 
-/// What begins, ends, or both; without a name if it has none. Times are in millionths of a microsecond.
+/// An event. Times are in millionths of a microsecond.
 #[derive(Clone, Copy)]
 struct Event {
     time: i128,
-    kind: Kind,
+    kind: EventKind,
+    /// The event's name. An end event may lack it.
     frame: Option<FrameId>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum EventKind {
     Begin,
     End,
-    Lasting(i128),
+    /// An event with this duration.
+    Complete(i128),
 }
 
-impl Kind {
+impl EventKind {
     fn duration(self) -> Option<i128> {
         match self {
-            Self::Lasting(duration) => Some(duration),
+            Self::Complete(duration) => Some(duration),
             Self::Begin | Self::End => None,
         }
     }
 }
 
-fn fold(root: Value<'_>, torn: bool, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let mut threads = Threads::default();
-    let mut timeless_before = 0;
+fn fold(root: Value<'_>, is_truncated: bool, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let mut trace = Trace::default();
+    let mut without_time_before = 0;
     for event in events(root).into_iter().flatten() {
-        timeless_before = threads.timeless;
-        threads.take(event, document, sink);
+        without_time_before = trace.without_time;
+        trace.add(event, document, sink);
     }
-    if torn {
-        // The last event lacks what the cut took.
-        threads.timeless = timeless_before;
+    if is_truncated {
+        // The last event may lack its time because it is truncated.
+        trace.without_time = without_time_before;
     }
-    if threads.profiles.is_empty() {
+    if trace.profiles.is_empty() {
         document.unit("microseconds");
-        return threads.fold_events(document, sink);
+        return trace.fold_events(document, sink);
     }
-    let mut profiles = std::mem::take(&mut threads.profiles);
+    let mut profiles = std::mem::take(&mut trace.profiles);
     let unit = if whole::weighs(document.options) { "microseconds" } else { "samples" };
     document.unit(&format!("{unit}, of V8's samples and not of the events"));
-    let several = profiles.len() > 1;
+    let has_several = profiles.len() > 1;
     if profiles.values().any(|(_, samples)| samples.is_cyclic()) {
         document.damaged(CYCLIC, false)?;
     }
     for (id, samples) in profiles.values_mut() {
-        let thread = threads.frame(id, several, document, sink);
+        let thread = trace.thread_frame(id, has_several, document, sink);
         samples.fold(thread, document.options, sink)?;
     }
     Ok(())
 }
 
-fn label(event: Value<'_>, name: &[u8]) -> Vec<u8> {
-    event.get(name).and_then(Value::label).unwrap_or_default().into_owned()
+fn get_label(event: Value<'_>, key: &[u8]) -> Vec<u8> {
+    event.get(key).and_then(Value::as_label).unwrap_or_default().into_owned()
 }
 
-impl Threads {
-    fn take(&mut self, event: Value<'_>, document: &Document<'_>, sink: &mut Sink) {
-        let phase = event.get(b"ph").and_then(Value::text).unwrap_or_default();
-        let id = || (label(event, b"pid"), label(event, b"tid"));
-        let number = |name: &[u8]| event.get(name).and_then(Value::millionths);
-        let kind = match &phase[..] {
-            b"B" => Kind::Begin,
-            b"E" => Kind::End,
-            b"X" => match number(b"dur").or_else(|| number(b"tdur")).filter(|duration| *duration >= 0) {
-                Some(duration) => Kind::Lasting(duration),
-                None => return self.timeless += 1,
+fn thread_id(event: Value<'_>) -> ThreadId {
+    (get_label(event, b"pid"), get_label(event, b"tid"))
+}
+
+fn get_time(event: Value<'_>, key: &[u8]) -> Option<i128> {
+    event.get(key).and_then(Value::as_millionths)
+}
+
+impl Trace {
+    /// Adds an event.
+    fn add(&mut self, event: Value<'_>, document: &Document<'_>, sink: &mut Sink) {
+        let duration = || get_time(event, b"dur").or_else(|| get_time(event, b"tdur"));
+        let kind = match &event.get_string(b"ph")[..] {
+            b"B" => EventKind::Begin,
+            b"E" => EventKind::End,
+            b"X" => match duration().filter(|duration| *duration >= 0) {
+                Some(duration) => EventKind::Complete(duration),
+                None => return self.without_time += 1,
             },
-            b"M" => return self.name(event, id()),
-            _ => return self.profile(event, id(), document, sink),
+            b"M" => return self.add_name(event),
+            _ => return self.add_profile(event, document, sink),
         };
-        let Some(time) = number(b"ts") else { return self.timeless += 1 };
-        let name = event.get(b"name").and_then(Value::text);
+        let Some(time) = get_time(event, b"ts") else { return self.without_time += 1 };
+        let name = event.get(b"name").and_then(Value::as_string);
         let frame = match name {
             Some(name) => Some(sink.intern(&name)),
-            None if kind == Kind::End => None,
+            None if kind == EventKind::End => None,
             None => Some(sink.intern(b"(unnamed)")),
         };
-        self.events.entry(id()).or_default().push(Event { time, kind, frame });
+        self.events.entry(thread_id(event)).or_default().push(Event { time, kind, frame });
     }
 
-    fn name(&mut self, event: Value<'_>, id: Id) {
-        let name = event.path([b"args", b"name"]).and_then(Value::text).unwrap_or_default().into_owned();
-        match event.get(b"name").and_then(Value::text).as_deref() {
+    /// Adds the name of a process or thread from a metadata event.
+    fn add_name(&mut self, event: Value<'_>) {
+        let id = thread_id(event);
+        let name = event.get_path([b"args", b"name"]).and_then(Value::as_string).unwrap_or_default().into_owned();
+        match event.get(b"name").and_then(Value::as_string).as_deref() {
             Some(b"process_name") => drop(self.process_names.insert(id.0, name)),
             Some(b"thread_name") => drop(self.thread_names.insert(id, name)),
             _ => {}
         }
     }
 
-    /// Takes a profile, or a piece of one.
-    fn profile(&mut self, event: Value<'_>, id: Id, document: &Document<'_>, sink: &mut Sink) {
-        let name = event.get(b"name").and_then(Value::text).unwrap_or_default();
-        let Some(data) = event.path([b"args", b"data"]) else { return };
+    /// Adds a profile of V8, or a chunk of one, if the event has one.
+    fn add_profile(&mut self, event: Value<'_>, document: &Document<'_>, sink: &mut Sink) {
+        let name = event.get_string(b"name");
+        let Some(data) = event.get_path([b"args", b"data"]) else { return };
         if !matches!(&name[..], b"Profile" | b"ProfileChunk" | b"CpuProfile") {
             return;
         }
-        let key = (id.0.clone(), label(event, b"id"));
+        let id = thread_id(event);
+        let key = (id.0.clone(), get_label(event, b"id"));
         let (thread, samples) = self.profiles.entry(key).or_insert_with(|| (id.clone(), Samples::default()));
         if &name[..] == b"Profile" {
             *thread = id;
         }
         let profile = data.get(b"cpuProfile");
-        let number = |name: &[u8]| data.get(name).or_else(|| profile?.get(name)).and_then(Value::millionths);
-        samples.start = samples.start.or_else(|| number(b"startTime"));
-        samples.end = number(b"endTime").or(samples.end);
+        let find_time = |key: &[u8]| data.get(key).or_else(|| profile?.get(key)).and_then(Value::as_millionths);
+        samples.start = samples.start.or_else(|| find_time(b"startTime"));
+        samples.end = find_time(b"endTime").or(samples.end);
         if let Some(profile) = profile {
             samples.add_nodes(profile, document.options, sink);
             let deltas = data.get(b"timeDeltas").or_else(|| profile.get(b"timeDeltas"));
-            samples.add_after(profile.get(b"samples"), deltas);
+            samples.add_with_deltas(profile.get_items(b"samples"), deltas.into_iter().flat_map(Value::items));
         }
     }
 
-    /// A thread's frame, where there are several threads or ids are asked for.
-    fn frame(&self, id: &Id, several: bool, document: &Document<'_>, sink: &mut Sink) -> Option<FrameId> {
+    /// Returns the root frame of a thread, if there are several threads or `--pid` or `--tid` asks for it.
+    fn thread_frame(
+        &self,
+        id: &ThreadId,
+        has_several: bool,
+        document: &Document<'_>,
+        sink: &mut Sink,
+    ) -> Option<FrameId> {
         let name = self.thread_names.get(id).or_else(|| self.process_names.get(&id.0)).filter(|name| !name.is_empty());
-        let wanted = several || document.options.pid || document.options.tid;
+        let is_wanted = has_several || document.options.pid || document.options.tid;
         let name = name.map_or(&b""[..], |name| name);
-        wanted.then(|| sink.intern(&whole::thread(name, &id.0, &id.1, document.options)))
+        is_wanted.then(|| sink.intern(&whole::thread(name, &id.0, &id.1, document.options)))
     }
 
+    /// Adds the stacks of begin, end and complete events.
     fn fold_events(mut self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-        let events = std::mem::take(&mut self.events);
-        let several = events.len() > 1;
-        let (mut ends, mut too_many) = (0, 0);
-        for (id, mut events) in events {
-            events.sort_by_key(|event| event.time);
-            // What lasts is often written when it ends: of what begins at once, what lasts longest is outside.
-            let at_once =
-                |a: &Event, b: &Event| a.time == b.time && a.kind.duration().is_some() && b.kind.duration().is_some();
-            for events in events.chunk_by_mut(at_once) {
-                events.sort_by_key(|event| std::cmp::Reverse(event.kind.duration()));
-            }
-            let mut timeline = Timeline::new(self.frame(&id, several, document, sink));
-            timeline.start(events.first().map_or(0, |event| event.time));
+        let threads = std::mem::take(&mut self.events);
+        let has_several = threads.len() > 1;
+        let (mut unmatched_ends, mut too_deep) = (0, 0);
+        for (id, mut events) in threads {
+            sort_events(&mut events);
+            let mut stack = CallStack::new(self.thread_frame(&id, has_several, document, sink));
+            stack.set_start(events.first().map_or(0, |event| event.time));
             for Event { time, kind, frame } in &events {
-                timeline.advance(*time, sink)?;
+                stack.advance(*time, sink)?;
                 match (kind, frame) {
-                    (Kind::End, frame) => ends += u64::from(!timeline.end(*frame)),
+                    (EventKind::End, frame) => unmatched_ends += u64::from(!stack.end(*frame)),
                     (_, None) => {}
                     (kind, Some(frame)) => {
                         let end = kind.duration().map(|duration| time.saturating_add(duration));
-                        too_many += u64::from(!timeline.begin(*frame, end));
+                        too_deep += u64::from(!stack.begin(*frame, end));
                     }
                 }
             }
-            if let Some(end) = timeline.last_end() {
-                timeline.advance(end, sink)?;
+            if let Some(end) = stack.last_end() {
+                stack.advance(end, sink)?;
             }
         }
-        if ends > 0 {
-            document.warn(&format!("{} without a beginning left out", plural(ends, "end")));
+        if unmatched_ends > 0 {
+            document.warn(&format!("left out {} without a begin event", plural(unmatched_ends, "end event")));
         }
-        document.amiss(too_many, "event", "inside too many others left out")?;
-        document.amiss(self.timeless, "event", "without a time or a duration left out")
+        document.amiss(too_deep, "event", "left out: inside too many other events")?;
+        document.amiss(self.without_time, "event", "left out: without a time or a duration")
+    }
+}
+
+/// Sorts events by time. Complete events are often written when they end, so of those that begin at the same time, the
+/// longest comes first: it contains the others.
+fn sort_events(events: &mut [Event]) {
+    events.sort_by_key(|event| event.time);
+    let contain_each_other =
+        |a: &Event, b: &Event| a.time == b.time && a.kind.duration().is_some() && b.kind.duration().is_some();
+    for events in events.chunk_by_mut(contain_each_other) {
+        events.sort_by_key(|event| std::cmp::Reverse(event.kind.duration()));
     }
 }

@@ -1,8 +1,15 @@
-//! V8's log of ticks, made readable by `node --prof-process --preprocess`: a table of code, and of each tick which code
-//! was on the stack, leaf first, each with its offset.
+//! Tick logs of V8, preprocessed by `node --prof-process --preprocess isolate-….log`: a table of code, and the stacks of
+//! ticks.
+//!
+//! ```text
+//! {"code":[{"name":"hot /srv/a.js:1:13","type":"JS",…},…],
+//!  "ticks":[{"tm":300000,"vm":0,"s":[0,120,-1,4198400]},…],…}
+//! ```
+//! `s` alternates between an index in the table, leaf first, and an offset. Each tick has weight 1. Source positions, times
+//! and VM states are left out.
 
 use super::value::Value;
-use super::{begins, read};
+use super::{document_matches, read};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::formats::{Format, FormatReader};
@@ -15,7 +22,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     name: "v8-log",
     description: "V8 tick log, from node --prof-process --preprocess",
     has_times: false,
-    recognizes: |head| begins(head, recognizes),
+    recognizes: |head| document_matches(head, recognizes),
     reader: FormatReader::Bytes(|document, sink| read(document, sink, fold)),
 };
 
@@ -26,16 +33,14 @@ fn recognizes(root: Value<'_>) -> bool {
 
 fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.unit("ticks");
-    let codes = root.get(b"code").into_iter().flat_map(Value::items);
-    let codes: Vec<FrameId> = codes.map(|code| sink.intern(&name(code))).collect();
+    let codes: Vec<FrameId> = root.get_items(b"code").map(|code| sink.intern(&code_name(code))).collect();
     let unknown = sink.intern(markers::UNKNOWN);
     let mut stack = Vec::new();
-    for tick in root.get(b"ticks").into_iter().flat_map(Value::items) {
+    for tick in root.get_items(b"ticks") {
         stack.clear();
-        // Every other number is an offset.
-        for code in tick.get(b"s").into_iter().flat_map(Value::items).step_by(2) {
-            // No code: an address that nothing is known of.
-            stack.push(code.index().and_then(|code| codes.get(code)).copied().unwrap_or(unknown));
+        for code in tick.get_items(b"s").step_by(2) {
+            // An index of -1 is an unknown address.
+            stack.push(code.as_index().and_then(|code| codes.get(code)).copied().unwrap_or(unknown));
         }
         stack.reverse();
         whole::add(None, &stack, Weight::ONE, sink)?;
@@ -43,10 +48,10 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
     Ok(())
 }
 
-/// The name without the place that stands behind a JavaScript function's.
-fn name(code: Value<'_>) -> Vec<u8> {
-    let name = code.get(b"name").and_then(Value::text).unwrap_or_default();
-    let is_script = code.get(b"type").and_then(Value::text).as_deref() == Some(b"JS");
+/// Returns the name of code, without the source position of a JavaScript function.
+fn code_name(code: Value<'_>) -> Vec<u8> {
+    let name = code.get_string(b"name");
+    let is_script = *code.get_string(b"type") == *b"JS";
     match memchr::memchr(b' ', &name).filter(|_| is_script) {
         Some(0) => b"(anonymous)".to_vec(),
         Some(end) => name[..end].to_vec(),

@@ -1,10 +1,11 @@
-//! A value of a JSON document.
+//! Values of a JSON document.
 
 use std::borrow::Cow;
 
-use super::tape::{Tape, is_of_word};
+use super::tape::{Tape, is_scalar_byte};
+use crate::profile::Weight;
 
-/// A value, wherever it stands. What is asked of a value of another kind is not there.
+/// A value. Methods for another type of value than it has return `None` or no items.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Value<'t> {
     tape: &'t Tape<'t>,
@@ -16,110 +17,125 @@ impl<'t> Value<'t> {
         Self { tape, node }
     }
 
+    /// Returns the document from this value on.
     fn raw(self) -> &'t [u8] {
         &self.tape.text[self.tape.nodes[self.node as usize].start as usize..]
     }
 
-    fn kind(self) -> u8 {
+    /// Returns the first byte, which determines the value's type.
+    fn first_byte(self) -> u8 {
         self.raw()[0]
     }
 
     pub(super) fn is_object(self) -> bool {
-        self.kind() == b'{'
+        self.first_byte() == b'{'
     }
 
     pub(super) fn is_array(self) -> bool {
-        self.kind() == b'['
+        self.first_byte() == b'['
     }
 
-    /// The values in an array.
+    /// Returns the values of an array.
     pub(super) fn items(self) -> Items<'t> {
         let next = self.tape.nodes[self.node as usize].next;
-        Items { tape: self.tape, node: self.node + 1, end: if self.kind() == b'[' { next } else { 0 } }
+        Items { tape: self.tape, node: self.node + 1, end: if self.first_byte() == b'[' { next } else { 0 } }
     }
 
-    /// Itself, as if it stood alone in an array.
-    pub(super) fn alone(self) -> Items<'t> {
+    /// Returns an iterator over this value alone.
+    pub(super) fn once(self) -> Items<'t> {
         Items { tape: self.tape, node: self.node, end: self.tape.nodes[self.node as usize].next }
     }
 
-    /// The names and values in an object.
+    /// Returns the keys and values of an object.
     pub(super) fn members(self) -> impl Iterator<Item = (Cow<'t, [u8]>, Value<'t>)> {
-        self.fields().map(|(key, value)| (unescaped(key.quoted()), value))
+        self.raw_members().map(|(key, value)| (unescape(key.quoted()), value))
     }
 
-    fn fields(self) -> impl Iterator<Item = (Value<'t>, Value<'t>)> {
+    /// Returns the keys and values of an object; the keys are strings.
+    fn raw_members(self) -> impl Iterator<Item = (Value<'t>, Value<'t>)> {
         let next = self.tape.nodes[self.node as usize].next;
-        let mut all = Items { tape: self.tape, node: self.node + 1, end: if self.kind() == b'{' { next } else { 0 } };
+        let mut all =
+            Items { tape: self.tape, node: self.node + 1, end: if self.first_byte() == b'{' { next } else { 0 } };
         std::iter::from_fn(move || Some((all.next()?, all.next()?)))
     }
 
-    /// What an object has under a name; the first of several.
-    pub(super) fn get(self, name: &[u8]) -> Option<Value<'t>> {
-        self.fields().find(|(key, _)| key.quoted() == name).map(|(_, value)| value)
+    /// Returns the value of the first member of an object with this key.
+    pub(super) fn get(self, key: &[u8]) -> Option<Value<'t>> {
+        self.raw_members().find(|(other, _)| other.quoted() == key).map(|(_, value)| value)
     }
 
-    /// What an object has under a name within what it has under another, and so on.
-    pub(super) fn path<const N: usize>(self, names: [&[u8]; N]) -> Option<Value<'t>> {
-        names.iter().try_fold(self, |value, name| value.get(name))
+    /// Returns the value in nested objects under these keys.
+    pub(super) fn get_path<const N: usize>(self, keys: [&[u8]; N]) -> Option<Value<'t>> {
+        keys.iter().try_fold(self, |value, key| value.get(key))
     }
 
-    /// The text between the quotes, as it stands there.
+    /// Returns the items of the array under this key; none if it is missing.
+    pub(super) fn get_items(self, key: &[u8]) -> impl Iterator<Item = Value<'t>> + use<'t> {
+        self.get(key).into_iter().flat_map(Value::items)
+    }
+
+    /// Returns the string under this key, or an empty one.
+    pub(super) fn get_string(self, key: &[u8]) -> Cow<'t, [u8]> {
+        self.get(key).and_then(Value::as_string).unwrap_or_default()
+    }
+
+    /// Returns the text between the quotes of a string, with its escapes.
     fn quoted(self) -> &'t [u8] {
         let text = &self.raw()[1..];
-        let mut at = 0;
-        while let Some(found) = memchr::memchr2(b'"', b'\\', text.get(at..).unwrap_or_default()) {
-            if text[at + found] == b'"' {
-                return &text[..at + found];
+        let mut offset = 0;
+        while let Some(found) = memchr::memchr2(b'"', b'\\', text.get(offset..).unwrap_or_default()) {
+            if text[offset + found] == b'"' {
+                return &text[..offset + found];
             }
-            at += found + 2;
+            offset += found + 2;
         }
         b""
     }
 
-    /// A text.
-    pub(super) fn text(self) -> Option<Cow<'t, [u8]>> {
-        (self.kind() == b'"').then(|| unescaped(self.quoted()))
+    /// Returns a string without its escapes.
+    pub(super) fn as_string(self) -> Option<Cow<'t, [u8]>> {
+        (self.first_byte() == b'"').then(|| unescape(self.quoted()))
     }
 
-    /// A text, or a number as it is written: ids are this in one tool and that in the other.
-    pub(super) fn label(self) -> Option<Cow<'t, [u8]>> {
-        self.text().or_else(|| self.number().map(Cow::Borrowed))
+    /// Returns a string, or the text of a number: some tools write IDs as strings, others as numbers.
+    pub(super) fn as_label(self) -> Option<Cow<'t, [u8]>> {
+        self.as_string().or_else(|| self.number().map(Cow::Borrowed))
     }
 
+    /// Returns the text of a number.
     fn number(self) -> Option<&'t [u8]> {
-        let length = self.raw().iter().take_while(|byte| is_of_word(**byte)).count();
-        Some(&self.raw()[..length]).filter(|_| matches!(self.kind(), b'-' | b'0'..=b'9'))
+        let length = self.raw().iter().take_while(|byte| is_scalar_byte(**byte)).count();
+        Some(&self.raw()[..length]).filter(|_| matches!(self.first_byte(), b'-' | b'0'..=b'9'))
     }
 
-    /// A whole number.
-    pub(super) fn whole(self) -> Option<i64> {
+    /// Returns a number, truncated to an integer.
+    pub(super) fn as_integer(self) -> Option<i64> {
         let number = std::str::from_utf8(self.number()?).ok()?;
         number.parse().ok().or_else(|| number.parse::<f64>().ok().map(|number| number as i64))
     }
 
-    /// A place in a table.
-    pub(super) fn index(self) -> Option<usize> {
-        usize::try_from(self.whole()?).ok()
+    /// Returns a number that is an index in a table.
+    pub(super) fn as_index(self) -> Option<usize> {
+        usize::try_from(self.as_integer()?).ok()
     }
 
-    /// A number in millionths, or a text that holds one.
-    pub(super) fn millionths(self) -> Option<i128> {
-        let text = self.label()?;
-        let (negative, digits) = text.strip_prefix(b"-").map_or((false, &text[..]), |digits| (true, digits));
-        let size = match crate::profile::Weight::parse(digits) {
+    /// Returns a number in millionths, or the number that a string contains.
+    pub(super) fn as_millionths(self) -> Option<i128> {
+        let text = self.as_label()?;
+        let (is_negative, digits) = text.strip_prefix(b"-").map_or((false, &text[..]), |digits| (true, digits));
+        let magnitude = match Weight::parse(digits) {
             Some(weight) => i128::try_from(weight.millionths()).ok()?,
-            // With an exponent; up to where a sum could not be held.
+            // The number has an exponent. The limit keeps sums from overflowing.
             None => {
                 let number = std::str::from_utf8(digits).ok()?.parse::<f64>().ok()?;
                 Some(number * 1e6).filter(|number| number.abs() < 1e30)?.round() as i128
             }
         };
-        Some(if negative { -size } else { size })
+        Some(if is_negative { -magnitude } else { magnitude })
     }
 }
 
-/// See [`Value::items`].
+/// An iterator over the values of an array.
 #[derive(Clone, Debug)]
 pub(super) struct Items<'t> {
     tape: &'t Tape<'t>,
@@ -140,13 +156,13 @@ impl<'t> Iterator for Items<'t> {
     }
 }
 
-/// A text without its escapes. What no escape stands for is the replacement character.
-fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
+/// Replaces the escapes of a string. An invalid Unicode escape becomes the replacement character.
+fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
     let Some(first) = memchr::memchr(b'\\', text) else { return Cow::Borrowed(text) };
     let mut plain = text[..first].to_vec();
     let mut rest = &text[first..];
-    while let [b'\\', escape, behind @ ..] = rest {
-        rest = behind;
+    while let [b'\\', escape, after @ ..] = rest {
+        rest = after;
         match escape {
             b'b' => plain.push(8),
             b'f' => plain.push(12),
@@ -154,7 +170,7 @@ fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
             b'r' => plain.push(b'\r'),
             b't' => plain.push(b'\t'),
             b'u' => {
-                let character = unicode(&mut rest).unwrap_or(char::REPLACEMENT_CHARACTER);
+                let character = parse_unicode_escape(&mut rest).unwrap_or(char::REPLACEMENT_CHARACTER);
                 plain.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
             }
             other => plain.push(*other),
@@ -166,22 +182,23 @@ fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(plain)
 }
 
-/// Takes four hexadecimal digits, and four more where they are half a character.
-fn unicode(rest: &mut &[u8]) -> Option<char> {
-    let high = hex(rest)?;
+/// Parses the digits of a `\u` escape, and the escape after it if both are a surrogate pair. Advances `rest`.
+fn parse_unicode_escape(rest: &mut &[u8]) -> Option<char> {
+    let high = parse_four_digits(rest)?;
     if !(0xd800..0xdc00).contains(&high) {
         return char::from_u32(high);
     }
-    let mut behind = rest.strip_prefix(b"\\u")?;
-    let low = hex(&mut behind).filter(|low| (0xdc00..0xe000).contains(low))?;
-    *rest = behind;
+    let mut after = rest.strip_prefix(b"\\u")?;
+    let low = parse_four_digits(&mut after).filter(|low| (0xdc00..0xe000).contains(low))?;
+    *rest = after;
     char::from_u32(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00))
 }
 
-fn hex(rest: &mut &[u8]) -> Option<u32> {
-    let (digits, behind) = rest.split_at_checked(4)?;
+/// Parses four hexadecimal digits. Advances `rest`.
+fn parse_four_digits(rest: &mut &[u8]) -> Option<u32> {
+    let (digits, after) = rest.split_at_checked(4)?;
     let digits = digits.iter().all(u8::is_ascii_hexdigit).then_some(digits)?;
-    *rest = behind;
+    *rest = after;
     u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
@@ -189,19 +206,19 @@ fn hex(rest: &mut &[u8]) -> Option<u32> {
 mod tests {
     use super::super::tape::Tape;
 
-    fn text(json: &str) -> String {
-        let tape = Tape::read(json.as_bytes()).unwrap();
-        String::from_utf8(tape.root().unwrap().text().unwrap().into_owned()).unwrap()
+    fn parse_string(json: &str) -> String {
+        let tape = Tape::parse(json.as_bytes()).unwrap();
+        String::from_utf8(tape.root().unwrap().as_string().unwrap().into_owned()).unwrap()
     }
 
     #[test]
-    fn escapes_are_what_they_stand_for() {
-        assert_eq!(text(r#""a\"b\\c\/\n\u00e9\ud83d\ude00""#), "a\"b\\c/\né😀");
-        assert_eq!(text(r#""\ud83dx\u12""#), "\u{fffd}x\u{fffd}12");
+    fn replaces_escapes() {
+        assert_eq!(parse_string(r#""a\"b\\c\/\n\u00e9\ud83d\ude00""#), "a\"b\\c/\né😀");
+        assert_eq!(parse_string(r#""\ud83dx\u12""#), "\u{fffd}x\u{fffd}12");
     }
 
     #[test]
-    fn numbers_are_exact() {
+    fn parses_numbers_exactly() {
         for (json, millionths) in [
             ("12", Some(12_000_000)),
             ("-0.5", Some(-500_000)),
@@ -212,8 +229,8 @@ mod tests {
             ("true", None),
             ("[]", None),
         ] {
-            let tape = Tape::read(json.as_bytes()).unwrap();
-            assert_eq!(tape.root().unwrap().millionths(), millionths, "{json}");
+            let tape = Tape::parse(json.as_bytes()).unwrap();
+            assert_eq!(tape.root().unwrap().as_millionths(), millionths, "{json}");
         }
     }
 }

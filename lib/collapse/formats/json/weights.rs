@@ -1,29 +1,29 @@
-//! What samples weigh, in a list beside theirs.
+//! The weights of samples, in a list parallel to the list of samples.
 
 use super::value::{Items, Value};
 use crate::collapse::whole;
 use crate::profile::Weight;
 
-/// What is said of samples of which that cannot be told.
-pub(super) const WEIGHTLESS: &str = "whose weight is missing, negative or too large left out";
+/// The warning about samples with an invalid weight.
+pub(super) const INVALID_WEIGHT: &str = "left out: the weight is missing, negative or too large";
 
-/// Weights in the order of the samples; 1 each if there is no list.
-pub(super) struct Weights<'t> {
+/// Weights in the order of the samples. Without a list, each is 1.
+pub(super) struct WeightList<'t> {
     list: Option<Items<'t>>,
-    /// How many samples had none, or one that cannot be.
-    pub(super) missing: u64,
+    /// Number of samples whose weight is missing or invalid.
+    pub(super) invalid: u64,
 }
 
-impl<'t> Weights<'t> {
+impl<'t> WeightList<'t> {
     pub(super) fn new(list: Option<Value<'t>>) -> Self {
-        Self { list: list.filter(|list| list.is_array()).map(Value::items), missing: 0 }
+        Self { list: list.filter(|list| list.is_array()).map(Value::items), invalid: 0 }
     }
 
-    /// The next sample's.
+    /// Returns the weight of the next sample, or zero if it is invalid.
     pub(super) fn next(&mut self) -> Weight {
         let Some(list) = &mut self.list else { return Weight::ONE };
-        let weight = list.next().and_then(Value::millionths).and_then(whole::positive);
-        self.missing += u64::from(weight.is_none());
+        let weight = list.next().and_then(Value::as_millionths).and_then(whole::positive);
+        self.invalid += u64::from(weight.is_none());
         weight.unwrap_or_default()
     }
 }

@@ -1,4 +1,5 @@
-//! V8's sampled stacks: a tree of calls, and at what time which of its nodes ran.
+//! Samples of V8's CPU profiler, as `.cpuprofile` files and Chrome's traces contain them: a call tree, and for each sample
+//! its time and its node.
 
 use std::cell::OnceCell;
 
@@ -13,10 +14,10 @@ use crate::markers::UNSAMPLED;
 use crate::profile::{FrameId, Weight};
 
 const ROOT: &[u8] = b"(root)";
-/// What the collector interrupted is the sample before.
-const COLLECTOR: &[u8] = b"(garbage collector)";
+/// The garbage collector, which interrupts the stack of the sample before it.
+const GARBAGE_COLLECTOR: &[u8] = b"(garbage collector)";
 
-/// A node of a tree of calls.
+/// A node of the call tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     id: i64,
@@ -27,38 +28,41 @@ pub(super) struct Node {
 #[derive(Clone, Copy, Debug)]
 enum Frame {
     Root(FrameId),
-    Collector(FrameId),
+    GarbageCollector(FrameId),
     Function(FrameId),
 }
 
 impl Node {
     pub(super) fn id(node: Value<'_>) -> Option<i64> {
-        node.get(b"id")?.whole()
+        node.get(b"id")?.as_integer()
     }
 }
 
-/// The name of a function, which stands under `callFrame`, or in older documents beside it.
-pub(super) fn function(node: Value<'_>, options: &Options) -> Vec<u8> {
+/// Returns the name of a node's function. It is a member of `callFrame`, or in older documents of the node.
+pub(super) fn function_name(node: Value<'_>, options: &Options) -> Vec<u8> {
     let call = node.get(b"callFrame").unwrap_or(node);
-    let text = |name: &[u8]| call.get(name).and_then(Value::text).unwrap_or_default();
-    let name = text(b"functionName");
+    let name = call.get_string(b"functionName");
     let name = if name.is_empty() { &b"(anonymous)"[..] } else { &name };
     // V8 counts lines from 0.
-    let line = call.get(b"lineNumber").and_then(Value::whole).map(|line| line.saturating_add(1));
-    whole::located(name, &text(b"url"), line, options)
+    let line = call.get(b"lineNumber").and_then(Value::as_integer).map(|line| line.saturating_add(1));
+    whole::located(name, &call.get_string(b"url"), line, options)
 }
 
-/// A tree and its samples. Times are in millionths of a microsecond.
+/// A call tree and its samples. Times are in millionths of a microsecond.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     pub(super) start: Option<i128>,
     pub(super) end: Option<i128>,
     nodes: Vec<Node>,
-    /// Where each stands, by its id.
-    places: FxHashMap<i64, usize>,
+    /// The index of each node in `nodes`, by its ID.
+    node_indices: FxHashMap<i64, usize>,
+    /// The parents of nodes, once all nodes are known.
     forest: OnceCell<Forest>,
+    /// The parent's ID of nodes that their parent names as its children.
     parents: FxHashMap<i64, i64>,
+    /// The time and the node's ID of each sample.
     samples: Vec<(i128, i64)>,
+    /// The time of the last sample.
     now: Option<i128>,
 }
 
@@ -67,83 +71,87 @@ impl Samples {
         self.samples.is_empty()
     }
 
-    /// Adds the nodes of a document or of a piece of one; each names its parent or its children.
-    pub(super) fn add_nodes(&mut self, document: Value<'_>, options: &Options, sink: &mut Sink) {
-        for node in document.get(b"nodes").into_iter().flat_map(Value::items) {
+    /// Adds the nodes of a profile or of a chunk of one. Each node names its parent or its children.
+    pub(super) fn add_nodes(&mut self, profile: Value<'_>, options: &Options, sink: &mut Sink) {
+        for node in profile.get_items(b"nodes") {
             let Some(id) = Node::id(node) else { continue };
-            let children = node.get(b"children").into_iter().flat_map(Value::items).filter_map(Value::whole);
+            let children = node.get_items(b"children").filter_map(Value::as_integer);
             self.parents.extend(children.map(|child| (child, id)));
-            self.add_node(node, node.get(b"parent").and_then(Value::whole), options, sink);
+            self.add_node(node, node.get(b"parent").and_then(Value::as_integer), options, sink);
         }
     }
 
-    /// Adds a tree whose nodes hold their children.
+    /// Adds a tree whose nodes contain their children.
     pub(super) fn add_tree(&mut self, head: Value<'_>, options: &Options, sink: &mut Sink) {
-        let mut waiting = vec![(head, None)];
-        while let Some((node, parent)) = waiting.pop() {
+        let mut pending = vec![(head, None)];
+        while let Some((node, parent)) = pending.pop() {
             self.add_node(node, parent, options, sink);
-            let children = node.get(b"children").into_iter().flat_map(Value::items);
-            waiting.extend(children.map(|child| (child, Node::id(node))));
+            pending.extend(node.get_items(b"children").map(|child| (child, Node::id(node))));
         }
     }
 
     fn add_node(&mut self, node: Value<'_>, parent: Option<i64>, options: &Options, sink: &mut Sink) {
         let Some(id) = Node::id(node) else { return };
-        let name = function(node, options);
+        let name = function_name(node, options);
         let frame = match &name[..] {
             ROOT => Frame::Root(sink.intern(&name)),
-            COLLECTOR => Frame::Collector(sink.intern(&name)),
+            GARBAGE_COLLECTOR => Frame::GarbageCollector(sink.intern(&name)),
             _ => Frame::Function(sink.intern(&name)),
         };
         let node = Node { id, frame, parent };
-        let place = *self.places.entry(id).or_insert(self.nodes.len());
-        match self.nodes.get_mut(place) {
+        let index = *self.node_indices.entry(id).or_insert(self.nodes.len());
+        match self.nodes.get_mut(index) {
             Some(known) => *known = node,
             None => self.nodes.push(node),
         }
     }
 
-    /// Whether some node is its own caller, by however many others.
+    /// Returns true if a node is its own ancestor.
     pub(super) fn is_cyclic(&self) -> bool {
         self.forest().is_cyclic()
     }
 
-    /// The nodes' callers; there must be no more nodes to come.
+    /// Returns the nodes' parents. All nodes must have been added.
     fn forest(&self) -> &Forest {
-        let caller = |node: &Node| match node.frame {
+        self.forest.get_or_init(|| Forest::new(self.nodes.iter().map(|node| self.parent_index(node)).collect()))
+    }
+
+    fn parent_index(&self, node: &Node) -> Option<usize> {
+        let parent = match node.frame {
             Frame::Root(_) => None,
             _ => node.parent.or_else(|| self.parents.get(&node.id).copied()),
         };
-        let place = |node: &Node| self.places.get(&caller(node)?).copied();
-        self.forest.get_or_init(|| Forest::new(self.nodes.iter().map(place).collect()))
+        self.node_indices.get(&parent?).copied()
     }
 
-    /// Adds samples, each so long after the one before.
-    pub(super) fn add_after(&mut self, nodes: Option<Value<'_>>, deltas: Option<Value<'_>>) {
-        let mut deltas = deltas.into_iter().flat_map(Value::items);
-        for node in nodes.into_iter().flat_map(Value::items) {
-            let delta = deltas.next().and_then(Value::millionths).unwrap_or(0);
+    /// Adds samples, each with the time since the one before it.
+    pub(super) fn add_with_deltas<'t>(
+        &mut self,
+        nodes: impl Iterator<Item = Value<'t>>,
+        mut deltas: impl Iterator<Item = Value<'t>>,
+    ) {
+        for node in nodes {
+            let delta = deltas.next().and_then(Value::as_millionths).unwrap_or(0);
             let now = self.now.or(self.start).unwrap_or(0).saturating_add(delta);
             self.now = Some(now);
-            self.samples.push((now, node.whole().unwrap_or(-1)));
+            self.samples.push((now, node.as_integer().unwrap_or(-1)));
         }
-        // One more tells how long the last sample lasted.
-        if let (Some(now), Some(delta), None) = (self.now, deltas.next().and_then(Value::millionths), self.end) {
+        // One more delta is the duration of the last sample.
+        if let (Some(now), Some(delta), None) = (self.now, deltas.next().and_then(Value::as_millionths), self.end) {
             self.end = Some(now.saturating_add(delta));
         }
     }
 
     /// Adds samples with their times.
-    pub(super) fn add_at(&mut self, nodes: Option<Value<'_>>, times: Value<'_>) {
+    pub(super) fn add_with_times<'t>(&mut self, nodes: impl Iterator<Item = Value<'t>>, times: Value<'t>) {
         let mut times = times.items();
-        let nodes = nodes.into_iter().flat_map(Value::items);
         for (node, time) in nodes.zip(times.by_ref()) {
-            self.samples.extend(time.millionths().zip(node.whole()));
+            self.samples.extend(time.as_millionths().zip(node.as_integer()));
         }
-        self.end = times.next().and_then(Value::millionths);
+        self.end = times.next().and_then(Value::as_millionths);
     }
 
-    /// Adds the samples' stacks. Each lasts until the next one, and the last to the profile's end.
+    /// Adds the samples' stacks. Each sample lasts until the next one, and the last one until the end of the profile.
     pub(super) fn fold(&mut self, thread: Option<FrameId>, options: &Options, sink: &mut Sink) -> Result<(), Error> {
         let weighs = whole::weighs(options);
         self.samples.sort_by_key(|(time, _)| *time);
@@ -155,8 +163,8 @@ impl Samples {
         for (index, (time, id)) in self.samples.iter().enumerate() {
             let end = self.samples.get(index + 1).map(|(next, _)| *next).or(self.end).unwrap_or(*time);
             if last != Some(*id) {
-                match self.places.get(id).map(|place| self.nodes[*place].frame) {
-                    Some(Frame::Collector(collector)) => {
+                match self.node_indices.get(id).map(|index| self.nodes[*index].frame) {
+                    Some(Frame::GarbageCollector(collector)) => {
                         stack.clone_from(&interrupted);
                         stack.push(collector);
                     }
@@ -167,13 +175,13 @@ impl Samples {
                 }
                 last = Some(*id);
             }
-            let lasts = if weighs { whole::positive(end.saturating_sub(*time)) } else { Some(Weight::ONE) };
-            whole::add_part(thread, has_root, &stack, lasts.unwrap_or_default(), sink)?;
+            let weight = if weighs { whole::positive(end.saturating_sub(*time)) } else { Some(Weight::ONE) };
+            whole::add_part(thread, has_root, &stack, weight.unwrap_or_default(), sink)?;
         }
         Ok(())
     }
 
-    /// Adds what nodes were hit, where there are no samples.
+    /// Adds the stacks of nodes with their number of hits, for profiles without samples.
     pub(super) fn fold_hits(&self, hits: impl Iterator<Item = (i64, i128)>, sink: &mut Sink) -> Result<(), Error> {
         let mut stack = Vec::new();
         for (id, hits) in hits {
@@ -183,12 +191,12 @@ impl Samples {
         Ok(())
     }
 
-    /// The frames of a node, root first, and whether the root is among them.
+    /// Replaces `stack` by the frames of a node, root first. Returns false if its root is cut off.
     fn path(&self, id: i64, stack: &mut Vec<FrameId>) -> bool {
         stack.clear();
-        let Some(place) = self.places.get(&id) else { return true };
-        let has_root = self.forest().ascend(*place, |node| match self.nodes[node].frame {
-            Frame::Function(frame) | Frame::Collector(frame) => stack.push(frame),
+        let Some(index) = self.node_indices.get(&id) else { return true };
+        let has_root = self.forest().ascend(*index, |node| match self.nodes[node].frame {
+            Frame::Function(frame) | Frame::GarbageCollector(frame) => stack.push(frame),
             Frame::Root(frame) if stack.is_empty() => stack.push(frame),
             Frame::Root(_) => {}
         });
