@@ -1,5 +1,5 @@
-//! `profile`, `offcputime`, `offwaketime` and `wakeuptime` of bcc and libbpf-tools, without `-f`: kernel frames, then user
-//! frames, both leaf first, then the thread, then the value.
+//! `profile`, `offcputime`, `offwaketime` and `wakeuptime` of bcc and libbpf-tools, without `-f`: kernel frames, then
+//! user frames, both leaf first, then the thread, then the value.
 //!
 //! ```text
 //!     finish_task_switch
@@ -11,8 +11,8 @@
 //!         1013
 //! ```
 //! The value is the weight: samples, or microseconds. The thread is the root frame, with its process ID if `--pid` or
-//! `--tid` asks for it. A separator between kernel and user frames becomes a frame, as in the folded output of these tools:
-//! their `--` here is `-` there. Headings are left out.
+//! `--tid` asks for it. A separator between kernel and user frames becomes a frame, as in the folded output of these
+//! tools: their `--` here is `-` there. Headings are left out.
 
 use super::{Format, FormatReader};
 use crate::Error;

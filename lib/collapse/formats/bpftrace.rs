@@ -9,9 +9,9 @@
 //!     main+4
 //! , cat, 4242]: 9
 //! ```
-//! The value is the weight; of a `stats()` value, the total. All other keys together become the root frame. A kernel stack
-//! goes on top of the user stack, whichever comes first. Each map is an event: the first counts, unless `--event @NAME` names
-//! another. Maps without stacks and histograms are left out.
+//! The value is the weight; of a `stats()` value, the total. All other keys together become the root frame. A kernel
+//! stack goes on top of the user stack, whichever comes first. Each map is an event: the first counts, unless
+//! `--event @NAME` names another. Maps without stacks and histograms are left out.
 
 use super::{Format, FormatReader};
 use crate::Error;

@@ -1,5 +1,5 @@
-//! The Callgrind format: `valgrind --tool=callgrind` (file `callgrind.out.PID`), Xdebug's profiler, and other tools that
-//! write for KCachegrind.
+//! The Callgrind format: `valgrind --tool=callgrind` (file `callgrind.out.PID`), Xdebug's profiler, and other tools
+//! that write for KCachegrind.
 //!
 //! ```text
 //! events: Ir
@@ -9,12 +9,12 @@
 //! calls=3 51
 //! 16 1200
 //! ```
-//! A function's lines are a position and its own costs. After `calls=`, the next line is the inclusive cost of calls to the
-//! function that `cfn=` names. This is a call graph without stacks: a function's own cost is distributed among its callers
-//! in proportion to the cost of their calls, as all readers of this format do.
+//! A function's lines are a position and its own costs. After `calls=`, the next line is the inclusive cost of calls to
+//! the function that `cfn=` names. This is a call graph without stacks: a function's own cost is distributed among its
+//! callers in proportion to the cost of their calls, as all readers of this format do.
 //!
-//! The weight is the cost that `--event` names, by default the first one. Numbers of calls and jumps are left out, and files
-//! unless `--srcline` asks for them. Specification: <https://valgrind.org/docs/manual/cl-format.html>.
+//! The weight is the cost that `--event` names, by default the first one. Numbers of calls and jumps are left out, and
+//! files unless `--srcline` asks for them. Specification: <https://valgrind.org/docs/manual/cl-format.html>.
 
 use std::collections::HashMap;
 

@@ -5,8 +5,8 @@
 //!               app`main+0x4
 //!                12
 //! ```
-//! The count is the weight. What else the aggregation is keyed by precedes the stack and becomes the root frame. Offsets and
-//! the lines of probes that fire are left out.
+//! The count is the weight. Other keys of the aggregation precede the stack and become the root frame. Offsets and the
+//! lines of probes that fire are left out.
 
 use super::{Format, FormatReader};
 use crate::Error;

@@ -6,8 +6,8 @@
 //! #0  0x00007f1000000010 poll
 //! #1  0x0000000000400512 main
 //! ```
-//! Each stack has weight 1. Addresses, modules (`-m`) and source lines (`-s`) are left out. With `--tid` and `--pid`, the
-//! thread's and the process's number become the root frames.
+//! Each stack has weight 1. Addresses, modules (`-m`) and source lines (`-s`) are left out. With `--tid` and `--pid`,
+//! the thread's and the process's number become the root frames.
 
 use super::{Format, FormatReader};
 use crate::Error;
@@ -40,8 +40,8 @@ fn parse_pid(line: &[u8]) -> Option<&[u8]> {
     text::split_once(line.strip_prefix(b"PID ")?, " - ").map(|(pid, _)| pid)
 }
 
-/// Returns the text after the address of `#0  0x00007f1000000010 poll`. `- 1`, which marks return addresses with `-a`, is
-/// left out.
+/// Returns the text after the address of `#0  0x00007f1000000010 poll`. `- 1`, which marks return addresses with `-a`,
+/// is left out.
 fn parse_frame(line: &[u8]) -> Option<&[u8]> {
     let (number, rest) = text::split_word(line.strip_prefix(b"#")?);
     text::number(number)?;
@@ -81,7 +81,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
 }
 
-/// Returns true for messages of eu-stack itself: frames that it cannot read, stacks that it truncated, and source lines.
+/// Returns true for messages of eu-stack itself: frames that it cannot read, stacks that it truncated, and source
+/// lines.
 fn is_note(line: &[u8]) -> bool {
     line.starts_with(b"eu-stack: ") || line.starts_with(b"/")
 }

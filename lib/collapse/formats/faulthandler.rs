@@ -5,7 +5,8 @@
 //!   File "app.py", line 12 in work
 //!   File "app.py", line 30 in main
 //! ```
-//! Each stack has weight 1. A frame is named `FILE:LINE:FUNCTION`. Everything else, such as the fatal error, is left out.
+//! Each stack has weight 1. A frame is named `FILE:LINE:FUNCTION`. Everything else, such as the fatal error, is left
+//! out.
 
 use bstr::ByteSlice as _;
 

@@ -5,8 +5,8 @@
 //! app;main;write 3
 //! ```
 //! The `stackcollapse` scripts write it, and async-profiler, py-spy, rbspy and bcc's tools with `-f`. `fg-diff` and
-//! `difffolded.pl` write two weights per line. Austin writes `TIME,IDLE,MEMORY` with its `-f` option: the time is the weight,
-//! and the rest is left out.
+//! `difffolded.pl` write two weights per line. Austin writes `TIME,IDLE,MEMORY` with its `-f` option: the time is the
+//! weight, and the rest is left out.
 
 use super::{bpftrace, goroutines};
 use crate::Error;
@@ -29,8 +29,8 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 /// Number of lines at the beginning of an input that detection looks at.
 const DETECTION_LINES: usize = 64;
 
-/// Returns true if the first line, or more than half of the first lines, are a stack and a weight. Lines of ordinary text
-/// often end in a number too, so either two thirds of the lines must be like that, or the text must contain a `;`.
+/// Returns true if the first line, or more than half of the first lines, are a stack and a weight. Lines of ordinary
+/// text often end in a number too, so either two thirds of the lines must be like that, or the text must contain a `;`.
 fn recognizes(head: &[u8]) -> bool {
     let matches = match_first_lines(head);
     let matching = matches.iter().filter(|is_match| **is_match).count();
@@ -38,8 +38,8 @@ fn recognizes(head: &[u8]) -> bool {
     most_match && (matching * 3 >= matches.len() * 2 || memchr::memchr(b';', head).is_some())
 }
 
-/// Returns true if all of the first lines are a stack and a weight, and none is a line of another format that looks like
-/// one.
+/// Returns true if all of the first lines are a stack and a weight, and none is a line of another format that looks
+/// like one.
 pub(in crate::collapse) fn is_certain(head: &[u8]) -> bool {
     let matches = match_first_lines(head);
     !matches.is_empty()

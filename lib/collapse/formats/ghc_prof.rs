@@ -1,5 +1,5 @@
-//! Time and allocation profiles of GHC (`PROGRAM +RTS -p` or `-P`, file `PROGRAM.prof`): a tree of cost centres, root first,
-//! indented by one space per level.
+//! Time and allocation profiles of GHC (`PROGRAM +RTS -p` or `-P`, file `PROGRAM.prof`): a tree of cost centres, root
+//! first, indented by one space per level.
 //!
 //! ```text
 //! COST CENTRE MODULE SRC          no. entries  %time %alloc   %time %alloc  ticks     bytes
@@ -7,9 +7,9 @@
 //! MAIN        MAIN   <built-in>   337       0    0.0    0.0   100.0  100.0      0       728
 //!  main       Main   app.hs:9:1   338       1   40.0   90.0   100.0  100.0      8    535000
 //! ```
-//! The weight is a cost centre's individual `%time` in tenths of a percent. `--event` can name `alloc`, or with `-P` the
-//! exact `ticks` and `bytes`. Frames are named `MODULE.COST-CENTRE`. Inherited values, entries and source positions are
-//! left out.
+//! The weight is a cost centre's individual `%time` in tenths of a percent. `--event` can name `alloc`, or with `-P`
+//! the exact `ticks` and `bytes`. Frames are named `MODULE.COST-CENTRE`. Inherited values, entries and source positions
+//! are left out.
 
 use bstr::ByteSlice as _;
 
@@ -83,8 +83,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.ends_with_a_line()
 }
 
-/// Returns a cost centre's depth, its name with its module, and its own weight. The numbers are counted from the end of the
-/// line, since a name may be wider than its column.
+/// Returns a cost centre's depth, its name with its module, and its own weight. The numbers are counted from the end of
+/// the line, since a name may be wider than its column.
 fn parse_node(line: &[u8], count: usize, column: usize) -> Option<(usize, Vec<u8>, Weight)> {
     let words: Vec<&[u8]> = text::words(line).collect();
     let numbers = words.get(words.len().checked_sub(count).filter(|first| *first >= 2)?..)?;

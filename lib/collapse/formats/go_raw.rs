@@ -1,5 +1,5 @@
-//! `go tool pprof -raw`: samples as values and location IDs, leaf first; then the locations with their functions, innermost
-//! first; then the mappings.
+//! `go tool pprof -raw`: samples as values and location IDs, leaf first; then the locations with their functions,
+//! innermost first; then the mappings.
 //!
 //! ```text
 //! PeriodType: cpu nanoseconds
@@ -13,8 +13,8 @@
 //! Mappings
 //! 1: 0x400000/0x4c9000/0x0 /bin/app
 //! ```
-//! The weight is the value that `--event` names, else the default one (`[dflt]`), else the last one. A location without a
-//! function is named by its file, with `--addrs` also by its address. Labels, files and lines are left out.
+//! The weight is the value that `--event` names, else the default one (`[dflt]`), else the last one. A location without
+//! a function is named by its file, with `--addrs` also by its address. Labels, files and lines are left out.
 
 use std::collections::HashMap;
 
@@ -157,8 +157,8 @@ impl RawProfile {
         *self.location_numbers.entry(id).or_insert(next)
     }
 
-    /// Adds the location of `1: 0x4a1 M=1 main.hash /src/main.go:10:0 s=8`. On a line that has only a function, the last
-    /// location's function is inlined into it.
+    /// Adds the location of `1: 0x4a1 M=1 main.hash /src/main.go:10:0 s=8`. On a line that has only a function, the
+    /// last location's function is inlined into it.
     fn parse_location(&mut self, line: &[u8], last: &mut Option<u32>) -> bool {
         let trimmed = line.trim_ascii();
         let numbered = text::split_once(trimmed, ": ").and_then(|(id, rest)| Some((text::number(id)?, rest)));

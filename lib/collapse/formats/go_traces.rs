@@ -5,8 +5,8 @@
 //!      140ms   main.hash
 //!              main.main
 //! ```
-//! The value is the weight, rounded as pprof prints it: times in milliseconds, sizes in bytes, or counts. Labels are left
-//! out.
+//! The value is the weight, rounded as pprof prints it: times in milliseconds, sizes in bytes, or counts. Labels are
+//! left out.
 
 use super::{Format, FormatReader};
 use crate::Error;

@@ -8,8 +8,8 @@
 //! created by main.main
 //!         /src/main.go:15 +0x278
 //! ```
-//! Each goroutine has weight 1; with `debug=1`, a stack weighs the number of goroutines that share it. States, arguments,
-//! labels and the `created by` line are left out.
+//! Each goroutine has weight 1; with `debug=1`, a stack weighs the number of goroutines that share it. States,
+//! arguments, labels and the `created by` line are left out.
 
 use bstr::ByteSlice as _;
 

@@ -1,12 +1,13 @@
-//! Call trees of Instruments (macOS), copied with "Deep Copy": tab-separated, root first, indented by one space per level.
+//! Call trees of Instruments (macOS), copied with "Deep Copy": tab-separated, root first, indented by one space per
+//! level.
 //!
 //! ```text
 //! Weight          Self Weight             Symbol Name
 //! 10.00 s  100.0% 0 s                     main (42)
 //! 7.00 s   70.0%  7.00 s                   work
 //! ```
-//! The weight is the self weight, in the base unit of its kind: times in milliseconds, sizes in bytes, and cycles. Inclusive
-//! weights are left out.
+//! The weight is the self weight, in the base unit of its kind: times in milliseconds, sizes in bytes, and cycles.
+//! Inclusive weights are left out.
 
 use bstr::ByteSlice as _;
 

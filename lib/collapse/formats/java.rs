@@ -13,7 +13,8 @@ pub(super) fn parse_frame<'a>(line: &'a [u8], options: &Options) -> Option<&'a [
     (!plain.is_empty()).then_some(plain)
 }
 
-/// Returns the function of a frame with its module. Some loggers append the archive that contains it: ` ~[app.jar:1.0]`.
+/// Returns the function of a frame with its module. Some loggers append the archive that contains it:
+/// ` ~[app.jar:1.0]`.
 pub(super) fn parse_call(line: &[u8]) -> Option<&[u8]> {
     let call = line.trim_ascii().strip_prefix(b"at ")?;
     let archive = &call[memchr::memrchr(b')', call)? + 1..];

@@ -5,8 +5,8 @@
 //! 4XESTACKTRACE                at com/acme/A.run(A.java:3)
 //! 4XESTACKTRACE                at java/lang/Thread.run(Thread.java:1)
 //! ```
-//! Each thread that has Java frames has weight 1, and its name as its root frame. All other sections, files and lines are
-//! left out.
+//! Each thread that has Java frames has weight 1, and its name as its root frame. All other sections, files and lines
+//! are left out.
 
 use bstr::ByteSlice as _;
 

@@ -1,5 +1,5 @@
-//! Java thread dumps (`jstack`, `jcmd Thread.print`, `jcmd Thread.dump_to_file`, `kill -3`): a snapshot of a JVM, one stack
-//! per thread, leaf first.
+//! Java thread dumps (`jstack`, `jcmd Thread.print`, `jcmd Thread.dump_to_file`, `kill -3`): a snapshot of a JVM, one
+//! stack per thread, leaf first.
 //!
 //! ```text
 //! "worker-3" #21 prio=5 os_prio=0 tid=0x1 nid=0x2 runnable [0x3]
@@ -54,8 +54,8 @@ fn recognizes(head: &[u8]) -> bool {
     })
 }
 
-/// Returns the thread's name and its state, if it has one, of `#21 "worker-3" RUNNABLE …`, as `jcmd Thread.dump_to_file`
-/// writes it.
+/// Returns the thread's name and its state, if it has one, of `#21 "worker-3" RUNNABLE …`, as
+/// `jcmd Thread.dump_to_file` writes it.
 fn parse_file_thread(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let (number, rest) = text::split_once(line.strip_prefix(b"#")?, " \"")?;
     let (name, rest) = rest.rsplit_once_str("\"").filter(|_| text::number(number).is_some())?;

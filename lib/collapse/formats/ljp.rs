@@ -1,5 +1,5 @@
-//! Output of the JVM agent lightweight-java-profiler: for each stack its count, its number of frames, and the frames, leaf
-//! first.
+//! Output of the JVM agent lightweight-java-profiler: for each stack its count, its number of frames, and the frames,
+//! leaf first.
 //!
 //! ```text
 //! 42 3  hash(H.java:10)

@@ -89,7 +89,8 @@ pub(super) enum FormatReader {
 /// A function that reads a document from its beginning to its end and adds its samples to the sink.
 pub(super) type ReadDocument = fn(&mut Document<'_>, &mut Sink) -> Result<(), Error>;
 
-/// All formats, in the order in which they are tried. Folded stacks come last because lines of many formats look like one.
+/// All formats, in the order in which they are tried. Folded stacks come last because lines of many formats look like
+/// one.
 pub(super) static FORMATS: [&Format; 42] = [
     &perf_data::FORMAT,
     &perf_script::FORMAT,

@@ -1,9 +1,9 @@
 //! `perf.data` files: binary recordings of `perf record` and other tools that use its format.
 //!
-//! Stacks in such a file are addresses; they are unwound and symbolized here. Weights, root frames, names of frames and the
-//! options that select samples are as in `perf script` text. The weight is the event's period, or 1 with `--weight samples`.
-//! Records without samples, such as those of context switches, are left out.
-//! Specification: `tools/perf/Documentation/perf.data-file-format.txt` in the kernel's sources.
+//! Stacks in such a file are addresses; they are unwound and symbolized here. Weights, root frames, names of frames and
+//! the options that select samples are as in `perf script` text. The weight is the event's period, or 1 with
+//! `--weight samples`. Records without samples, such as those of context switches, are left out. Specification:
+//! `tools/perf/Documentation/perf.data-file-format.txt` in the kernel's sources.
 
 mod names;
 mod samples;

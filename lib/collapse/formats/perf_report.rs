@@ -1,5 +1,5 @@
-//! `perf report --stdio --no-children -g folded`: for each function its percentage, then its stacks with their percentages,
-//! or with `-g folded,count` or `-g folded,period` with their numbers of samples or their periods.
+//! `perf report --stdio --no-children -g folded`: for each function its percentage, then its stacks with their
+//! percentages, or with `-g folded,count` or `-g folded,period` with their numbers of samples or their periods.
 //!
 //! ```text
 //! # Samples: 192  of event 'cycles'
@@ -9,9 +9,10 @@
 //! 74.87% hash;main;_start
 //! 23.83% hash;_start
 //! ```
-//! The weight is the percentage or the number of a stack. perf leaves out stacks below `--percent-limit`: what they miss of
-//! their function's percentage is added as a stack of that function alone. The command, if there is such a column, is the
-//! root frame. Of several events, the first counts unless `--event` names another. All other columns are left out.
+//! The weight is the percentage or the number of a stack. perf leaves out stacks below `--percent-limit`: what they
+//! miss of their function's percentage is added as a stack of that function alone. The command, if there is such a
+//! column, is the root frame. Of several events, the first counts unless `--event` names another. All other columns are
+//! left out.
 //!
 //! All sums are in millionths, as in [`Weight`].
 
@@ -165,7 +166,8 @@ impl Section {
         Ok(())
     }
 
-    /// Returns true if stacks are printed root first (`-g caller`): more of them end in their function than begin with it.
+    /// Returns true if stacks are printed root first (`-g caller`): more of them end in their function than begin with
+    /// it.
     fn is_root_first(&self) -> bool {
         let (mut first, mut last) = (0, 0);
         for entry in &self.entries {
@@ -177,8 +179,8 @@ impl Section {
         last > first
     }
 
-    /// Returns for each entry the weight that none of its listed stacks has, because perf left out small stacks. If perf
-    /// states the total, these weights add up to what is missing from it.
+    /// Returns for each entry the weight that none of its listed stacks has, because perf left out small stacks. If
+    /// perf states the total, these weights add up to what is missing from it.
     fn unlisted(&self, total: Option<Total>) -> Result<Vec<u128>, Error> {
         let unlisted = self.entries.iter().map(|entry| entry.unlisted(total.map(|total| total.weight)));
         let mut unlisted = unlisted.collect::<Option<Vec<u128>>>().ok_or(Error::Overflow)?;
@@ -197,9 +199,9 @@ impl Section {
 
     /// Returns the weight of the whole event if stacks have numbers, or `None` if they have percentages.
     ///
-    /// perf does not say whether the numbers are samples or periods. They are samples if they fit into the stated number of
-    /// samples, else periods if they fit into the stated sum of periods; else the total is extrapolated from the entries
-    /// that have numbers.
+    /// perf does not say whether the numbers are samples or periods. They are samples if they fit into the stated
+    /// number of samples, else periods if they fit into the stated sum of periods; else the total is extrapolated from
+    /// the entries that have numbers.
     fn total(&self) -> Result<Option<Total>, Error> {
         let (mut numbers, mut percents) = (0u128, 0u128);
         for entry in self.entries.iter().filter(|entry| entry.stacks.iter().any(|stack| !stack.is_percent)) {
@@ -258,8 +260,8 @@ impl Entry {
         checked_sum(self.stacks.iter().map(|stack| Some(stack.weight.millionths())))
     }
 
-    /// Returns the part of the entry's weight that the listed stacks do not have, or zero if rounding explains it. `total`
-    /// is the weight of the event; without it, all weights are percentages.
+    /// Returns the part of the entry's weight that the listed stacks do not have, or zero if rounding explains it.
+    /// `total` is the weight of the event; without it, all weights are percentages.
     fn unlisted(&self, total: Option<Weight>) -> Option<u128> {
         let (listed, percent) = (self.listed()?, self.percent.millionths());
         let Some(total) = total else {
@@ -272,8 +274,8 @@ impl Entry {
     }
 
     /// Adds the function alone with the unlisted weight, and the listed stacks. If stacks have numbers, those are their
-    /// weights; if they have percentages, the rest of the entry's percentage is distributed among them in proportion, so
-    /// that rounding errors do not add up.
+    /// weights; if they have percentages, the rest of the entry's percentage is distributed among them in proportion,
+    /// so that rounding errors do not add up.
     fn add(
         &self,
         has_numbers: bool,

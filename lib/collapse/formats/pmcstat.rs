@@ -7,8 +7,9 @@
 //! 100.0%  [30]       memcpy @ /lib/libc.so.7
 //!  66.67%  [20]        copy_all @ /bin/app
 //! ```
-//! The number in brackets counts the samples of a function with all its callers, so a stack weighs what is left of it
-//! without them. Of several events, the first counts unless `--event` names another. Percentages and modules are left out.
+//! The number in brackets counts the samples of a function with all its callers. So a stack weighs the number minus those
+//! of the callers. Of several events, the first counts unless `--event` names another. Percentages and modules are left
+//! out.
 
 use super::{Format, FormatReader};
 use crate::Error;

@@ -1,9 +1,10 @@
-//! pprof profiles: protobuf, often in gzip, as Go's `runtime/pprof`, gperftools' `pprof -proto` and many others write them.
+//! pprof profiles: protobuf, often in gzip, as Go's `runtime/pprof`, gperftools' `pprof -proto` and many others write
+//! them.
 //!
-//! The weight is the value that `--event` names, else the profile's default one. `--label KEY` makes a sample's labels its
-//! root frame. Negative values, which `pprof -diff_base` writes, make the profile a differential one. Addresses are left
-//! out unless `--addrs` asks for them, files and lines unless `--srcline` does.
-//! Specification: <https://github.com/google/pprof/blob/main/proto/profile.proto>.
+//! The weight is the value that `--event` names, else the profile's default one. `--label KEY` makes a sample's labels
+//! its root frame. Negative values, which `pprof -diff_base` writes, make the profile a differential one. Addresses are
+//! left out unless `--addrs` asks for them, files and lines unless `--srcline` does. Specification:
+//! <https://github.com/google/pprof/blob/main/proto/profile.proto>.
 
 use rustc_hash::FxHashMap;
 

@@ -6,7 +6,8 @@
 //!     + 10 start  (in libdyld.dylib) + 1  [0x7fff]
 //!     +   7 work  (in app) + 20  [0x1000]
 //! ```
-//! The number counts the samples of a function with all its callees, so a stack weighs what is left of it without them.
+//! The number counts the samples of a function and all its callees. So a stack weighs the number minus those of the
+//! callees.
 //! Frames are named ``module`function``. Offsets, addresses, and everything after the tree are left out.
 
 use super::{Format, FormatReader};

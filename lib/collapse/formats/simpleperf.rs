@@ -10,8 +10,8 @@
 //!     symbol: main
 //! ```
 //! The weight is `event_count`, or 1 with `--weight samples`. The thread's name is the root frame, with its numbers if
-//! `--pid` or `--tid` asks for them. Of several events, the first counts unless `--event` names another. `lost_count` adds
-//! to the lost samples. A frame without a symbol is named by its file. Times and addresses are left out.
+//! `--pid` or `--tid` asks for them. Of several events, the first counts unless `--event` names another. `lost_count`
+//! adds to the lost samples. A frame without a symbol is named by its file. Times and addresses are left out.
 
 use super::{Format, FormatReader};
 use crate::Error;

@@ -1,12 +1,13 @@
-//! Backtraces that SystemTap scripts print with `print_backtrace()`, `print_ubacktrace()` or `print_stack()`: frames, leaf
-//! first, then the count on a line of its own.
+//! Backtraces that SystemTap scripts print with `print_backtrace()`, `print_ubacktrace()` or `print_stack()`: frames,
+//! leaf first, then the count on a line of its own.
 //!
 //! ```text
 //!  0xffffffff8155ab24 : __brk+0x4/0x1b0 [kernel]
 //!  0x400512 : main+0x22/0x90 [/bin/app]
 //!         17
 //! ```
-//! The count is the weight. Addresses, offsets and modules are left out; a frame without a symbol is named by its module.
+//! The count is the weight. Addresses, offsets and modules are left out; a frame without a symbol is named by its
+//! module.
 
 use super::{Format, FormatReader};
 use crate::Error;

@@ -1,5 +1,5 @@
-//! Logs of V8 (`node --prof`, file `isolate-….log`): code as it is created and moved, and ticks with the addresses of their
-//! stacks, leaf first.
+//! Logs of V8 (`node --prof`, file `isolate-….log`): code as it is created and moved, and ticks with the addresses of
+//! their stacks, leaf first.
 //!
 //! ```text
 //! v8-version,11,3,244,8,-node.38,0
@@ -7,8 +7,8 @@
 //! code-creation,JS,11,214417,0x5b80,336,hot /srv/a.js:1:13,0x13b2,^
 //! tick,0x5ba0,300000,0,0x0,0,0x5bf0,+0x20
 //! ```
-//! Each tick has weight 1. Native code has no symbols in the log, so its frames are named by its file. Times, VM states and
-//! all other records are left out.
+//! Each tick has weight 1. Native code has no symbols in the log, so its frames are named by its file. Times, VM states
+//! and all other records are left out.
 
 use std::collections::BTreeMap;
 
@@ -119,8 +119,8 @@ impl Memory {
         Some(())
     }
 
-    /// Returns the stack, leaf first, of `PC,TIME,EXTERNAL,TOP,STATE,FRAME,…`. A frame is an address, or with a sign its
-    /// distance from the frame before it.
+    /// Returns the stack, leaf first, of `PC,TIME,EXTERNAL,TOP,STATE,FRAME,…`. A frame is an address, or with a sign
+    /// its distance from the frame before it.
     fn parse_tick(&self, fields: &[&[u8]], sink: &mut Sink) -> Option<Stack> {
         let (&[pc, _, external, top, _], frames) = fields.split_first_chunk::<5>()?;
         let (pc, top) = (parse_address(pc)?, parse_address(top)?);

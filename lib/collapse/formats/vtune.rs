@@ -1,5 +1,5 @@
-//! Stack reports of Intel VTune as CSV (`vtune -report top-down -format csv -csv-delimiter comma`): a tree, root first, each
-//! function indented by one space per level.
+//! Stack reports of Intel VTune as CSV (`vtune -report top-down -format csv -csv-delimiter comma`): a tree, root first,
+//! each function indented by one space per level.
 //!
 //! ```text
 //! Function Stack,CPU Time:Self,Module
@@ -7,8 +7,8 @@
 //!  main,0.010,app.exe
 //!   "f(int, int)",1.25,app.exe
 //! ```
-//! The weight is the value in a `:Self` column: the first one, or `Allocations`, or the one that `--event` names. Times are
-//! in seconds and become milliseconds. Frames are named ``module`function``. All other columns are left out.
+//! The weight is the value in a `:Self` column: the first one, or `Allocations`, or the one that `--event` names. Times
+//! are in seconds and become milliseconds. Frames are named ``module`function``. All other columns are left out.
 
 use bstr::ByteSlice as _;
 

@@ -7,8 +7,8 @@
 //!        1: poll   (at /src/a.nim:3)
 //!        2: main
 //! ```
-//! The number of samples is the weight. The table of functions before the stacks is left out; source lines are too, unless
-//! `--srcline` asks for them.
+//! The number of samples is the weight. The table of functions before the stacks is left out; source lines are too,
+//! unless `--srcline` asks for them.
 
 use super::{Format, FormatReader};
 use crate::Error;

@@ -1,13 +1,13 @@
-//! Samples of Instruments (macOS), as `xctrace export --xpath …` writes them: XML in which each value has an `id` where it
-//! first occurs, and later occurrences refer to it.
+//! Samples of Instruments (macOS), as `xctrace export --xpath …` writes them: XML in which each value has an `id` where
+//! it first occurs, and later occurrences refer to it.
 //!
 //! ```text
 //! <trace-query-result><node …><row><thread id="2" fmt="main …"/><weight id="9" fmt="1.00 ms">1000000</weight>
 //! <backtrace id="10"><frame id="11" name="leaf"/><frame id="12" name="main"/></backtrace></row>
 //! <row><thread ref="2"/><weight ref="9"/><backtrace ref="10"/></row></node></trace-query-result>
 //! ```
-//! The weight is the row's `weight` in nanoseconds or its `cycle-weight` in cycles, or 1 with `--weight samples`. The thread
-//! becomes the root frame if `--pid` or `--tid` asks for it. All other columns are left out.
+//! The weight is the row's `weight` in nanoseconds or its `cycle-weight` in cycles, or 1 with `--weight samples`. The
+//! thread becomes the root frame if `--pid` or `--tid` asks for it. All other columns are left out.
 //!
 //! The document is read as a stream. Entity definitions are ignored, so no entity can expand.
 
@@ -71,8 +71,8 @@ enum ParseError {
     Handler(Error),
 }
 
-/// Calls `handle` with each event of the document. Fails at a tag or text of more than [`MAX_TOKEN_BYTES`], since the parser
-/// would read all of it into memory.
+/// Calls `handle` with each event of the document. Fails at a tag or text of more than [`MAX_TOKEN_BYTES`], since the
+/// parser would read all of it into memory.
 fn parse(input: impl Read, mut handle: impl FnMut(Event<'_>) -> Result<(), Error>) -> Result<(), ParseError> {
     let mut reader = Reader::from_reader(BufReader::new(LimitedReader { input, remaining: MAX_TOKEN_BYTES }));
     reader.config_mut().check_end_names = false;

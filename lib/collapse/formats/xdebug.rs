@@ -66,7 +66,8 @@ impl Trace {
     /// Adds the time since the last line, then enters or leaves a function. Returns false if the line is malformed.
     fn add_line(&mut self, line: &[u8], calls: bool, sink: &mut Sink) -> Result<bool, Error> {
         let fields: Vec<&[u8]> = line.split_str("\t").collect();
-        // The last line of a trace has only a time and memory; lines of return values (R) and assignments (A) have no time.
+        // The last line of a trace has only a time and memory; lines of return values (R) and assignments (A) have no
+        // time.
         let kind = fields.get(2).copied().unwrap_or_default();
         if line.is_empty() || kind == b"R" || kind == b"A" {
             return Ok(true);

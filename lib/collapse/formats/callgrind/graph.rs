@@ -104,8 +104,8 @@ impl Graph {
         callees
     }
 
-    /// Returns for each function its strongly connected component, named by one of the component's functions (Kosaraju's
-    /// algorithm, without recursion).
+    /// Returns for each function its strongly connected component, named by one of the component's functions
+    /// (Kosaraju's algorithm, without recursion).
     fn components(&self) -> Vec<usize> {
         let mut components = vec![usize::MAX; self.functions.len()];
         for start in post_order(&self.callees()).into_iter().rev() {
@@ -120,8 +120,8 @@ impl Graph {
         components
     }
 
-    /// Returns for each function its caller on the heaviest path from a root, or `None` if it is a root. A path is as heavy
-    /// as its cheapest call. Of functions that are called only by each other, the heaviest is the root.
+    /// Returns for each function its caller on the heaviest path from a root, or `None` if it is a root. A path is as
+    /// heavy as its cheapest call. Of functions that are called only by each other, the heaviest is the root.
     pub(super) fn heaviest_callers(&self, callers: &[Callers]) -> Vec<Option<u32>> {
         let mut callees: Vec<Vec<(u32, u128)>> = vec![Vec::new(); callers.len()];
         let mut starts = Vec::new();

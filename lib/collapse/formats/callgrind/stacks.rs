@@ -1,8 +1,8 @@
 //! Estimates stacks from a call graph.
 //!
 //! A function's own cost is distributed among its callers in proportion to the cost of their calls; a caller's part is
-//! distributed among its own callers, and so on up to a root. A stack never contains a function twice, so cycles end. The
-//! stacks whose leaf is a function weigh exactly the function's own cost.
+//! distributed among its own callers, and so on up to a root. A stack never contains a function twice, so cycles end.
+//! The stacks whose leaf is a function weigh exactly the function's own cost.
 //!
 //! A small graph may have more paths than fit in memory. So the heaviest parts are distributed first, and after
 //! [`MAX_DISTRIBUTED_FRAMES`] every part goes to a root along a single path, that of the heaviest calls.

@@ -3,8 +3,8 @@
 //! ```text
 //! {"type": "map", "data": {"@": {"\n    read+12\n    main+3\n,bash": 5}}}
 //! ```
-//! The parts of a key are separated by commas; its stacks are indented lines, leaf first. Weights, root frames and events are
-//! as in the [text format](crate::collapse::formats::bpftrace).
+//! The parts of a key are separated by commas; its stacks are indented lines, leaf first. Weights, root frames and
+//! events are as in the [text format](crate::collapse::formats::bpftrace).
 
 use super::document_matches;
 use super::tape::Tape;

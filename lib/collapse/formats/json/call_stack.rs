@@ -5,8 +5,8 @@ use crate::collapse::sink::Sink;
 use crate::collapse::whole;
 use crate::profile::FrameId;
 
-/// Maximum number of open calls whose end is known, and of open calls that are searched for the one that ends. Without these
-/// limits, the run time could grow with the square of the input's size.
+/// Maximum number of open calls whose end is known, and of open calls that are searched for the one that ends. Without
+/// these limits, the run time could grow with the square of the input's size.
 const MAX_OPEN: usize = 4 * whole::DEEPEST;
 
 /// The open calls of a thread, the outermost first. Times are in millionths of the input's unit.
@@ -35,7 +35,8 @@ impl CallStack {
         Self { thread, ..Self::default() }
     }
 
-    /// Advances to a later time, and ends the calls whose known end has come. A time before the current one has no effect.
+    /// Advances to a later time, and ends the calls whose known end has come. A time before the current one has no
+    /// effect.
     pub(super) fn advance(&mut self, time: i128, sink: &mut Sink) -> Result<(), Error> {
         while let Some(end) = self.next_end.filter(|end| *end <= time) {
             self.add_until(end, sink)?;
@@ -56,8 +57,8 @@ impl CallStack {
         Ok(())
     }
 
-    /// Begins a call now. `end` is its end, if it is known. Returns false, and leaves the call out, if its end is known and
-    /// too many calls are open; a call without an end is needed by the event that ends it.
+    /// Begins a call now. `end` is its end, if it is known. Returns false, and leaves the call out, if its end is known
+    /// and too many calls are open; a call without an end is needed by the event that ends it.
     pub(super) fn begin(&mut self, frame: FrameId, end: Option<i128>) -> bool {
         if self.calls.len() >= MAX_OPEN && end.is_some() {
             return false;

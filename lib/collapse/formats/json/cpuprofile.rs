@@ -1,13 +1,13 @@
-//! `.cpuprofile` files of V8's sampling CPU profiler (`node --cpu-prof`, Chrome's developer tools): a call tree, and for each
-//! sample its node and the time since the sample before it.
+//! `.cpuprofile` files of V8's sampling CPU profiler (`node --cpu-prof`, Chrome's developer tools): a call tree, and
+//! for each sample its node and the time since the sample before it.
 //!
 //! ```text
 //! {"nodes":[{"id":1,"callFrame":{"functionName":"(root)",…},"children":[2]}, …],
 //!  "startTime":0,"endTime":3000,"samples":[2,2],"timeDeltas":[0,1000]}
 //! ```
-//! Older files have a tree under `head`, and `timestamps`. Each sample weighs the microseconds until the next one, or 1 with
-//! `--weight samples`; without samples, nodes weigh their `hitCount`. Files and lines are left out unless `--srcline` asks
-//! for them.
+//! Older files have a tree under `head`, and `timestamps`. Each sample weighs the microseconds until the next one, or 1
+//! with `--weight samples`; without samples, nodes weigh their `hitCount`. Files and lines are left out unless
+//! `--srcline` asks for them.
 
 use super::forest::CYCLIC;
 use super::v8_samples::{Node, Samples};

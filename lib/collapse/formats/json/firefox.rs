@@ -1,14 +1,15 @@
-//! JSON of the Firefox profiler, which samply also writes: tables of samples, stacks, frames, functions and strings, for each
-//! thread or shared by all.
+//! JSON of the Firefox profiler, which samply also writes: tables of samples, stacks, frames, functions and strings,
+//! for each thread or shared by all.
 //!
 //! ```text
-//! {"meta":{"interval":1,…},"libs":[…],"threads":[{"name":"main","pid":"7","tid":8,"samples":{"stack":[1,1],"weight":null},
+//! {"meta":{"interval":1,…},"libs":[…],"threads":[{"name":"main","pid":"7","tid":8,
+//!   "samples":{"stack":[1,1],"weight":null},
 //!   "stackTable":{"prefix":[null,0],"frame":[0,1]},"frameTable":{"func":[0,1]},"funcTable":{"name":[0,1]},
 //!   "stringArray":["main","work"]}]}
 //! ```
-//! As the profiler saves a profile, a table has columns, as above; as Firefox records it, a table has rows and a `schema`.
-//! The weight is the sample's `weight` or 1. The thread is the root frame. Threads whose samples have another unit than the
-//! first, and markers, are left out; files and lines too, unless `--srcline` asks for them.
+//! As the profiler saves a profile, a table has columns, as above; as Firefox records it, a table has rows and a
+//! `schema`. The weight is the sample's `weight` or 1. The thread is the root frame. Threads whose samples have another
+//! unit than the first, and markers, are left out; files and lines too, unless `--srcline` asks for them.
 
 use std::borrow::Cow;
 

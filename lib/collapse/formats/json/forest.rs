@@ -48,7 +48,8 @@ impl Forest {
         self.is_cyclic
     }
 
-    /// Visits a node and its ancestors. Returns false if it stops before the root, as it does in a deep or cyclic stack.
+    /// Visits a node and its ancestors. Returns false if it stops before the root, as it does in a deep or cyclic
+    /// stack.
     pub(super) fn ascend(&self, node: usize, mut visit: impl FnMut(usize)) -> bool {
         let depth = self.depths.get(node).copied().unwrap_or(0);
         let mut next = Some(node);

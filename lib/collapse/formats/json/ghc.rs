@@ -4,8 +4,8 @@
 //! {"program":"app",…,"cost_centres":[{"id":1,"label":"MAIN","module":"MAIN",…},…],
 //!  "profile":{"id":1,"ticks":0,"alloc":728,"children":[{"id":2,"ticks":8,"alloc":535000,…}]}}
 //! ```
-//! The weight is a cost centre's own `ticks`, or with `--event bytes` its `alloc`. Frames are named `MODULE.LABEL`. Entries
-//! are left out, and source positions unless `--srcline` asks for them.
+//! The weight is a cost centre's own `ticks`, or with `--event bytes` its `alloc`. Frames are named `MODULE.LABEL`.
+//! Entries are left out, and source positions unless `--srcline` asks for them.
 
 use rustc_hash::FxHashMap;
 

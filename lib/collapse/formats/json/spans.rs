@@ -1,6 +1,6 @@
 //! Spans (`--span`): a JSON object per line, such as
-//! `{"name": "GET /", "trace_id": "7f", "tid": 12, "start": 1000, "end": 2000}`. Times are in nanoseconds on the clock of the
-//! samples, as numbers or strings. All other members are ignored.
+//! `{"name": "GET /", "trace_id": "7f", "tid": 12, "start": 1000, "end": 2000}`. Times are in nanoseconds on the clock
+//! of the samples, as numbers or strings. All other members are ignored.
 
 use std::path::Path;
 

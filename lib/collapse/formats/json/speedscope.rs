@@ -1,15 +1,15 @@
-//! JSON of speedscope, which py-spy, rbspy and many others also write: profiles that share a table of frames. A profile has
-//! samples and their weights, or events that open and close frames.
+//! JSON of speedscope, which py-spy, rbspy and many others also write: profiles that share a table of frames. A profile
+//! has samples and their weights, or events that open and close frames.
 //!
 //! ```text
 //! {"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"main"},{"name":"work"}]},
 //!  "profiles":[{"type":"sampled","unit":"milliseconds","samples":[[0,1],[0]],"weights":[20,10],…},
 //!              {"type":"evented","unit":"none","events":[{"type":"O","frame":0,"at":0},{"type":"C","frame":0,"at":9}],…}]}
 //! ```
-//! The weight is the sample's weight, or 1 with `--weight samples`; with events, the time for which a stack is the same. If
-//! profiles have different units, those with the unit of the first count, or with the unit that `--event` names. Of several
-//! profiles, the name is the root frame. Files and lines are left out unless `--srcline` asks for them.
-//! Specification: <https://www.speedscope.app/file-format-schema.json>.
+//! The weight is the sample's weight, or 1 with `--weight samples`; with events, the time for which a stack is the
+//! same. If profiles have different units, those with the unit of the first count, or with the unit that `--event`
+//! names. Of several profiles, the name is the root frame. Files and lines are left out unless `--srcline` asks for
+//! them. Specification: <https://www.speedscope.app/file-format-schema.json>.
 
 use super::call_stack::CallStack;
 use super::value::Value;

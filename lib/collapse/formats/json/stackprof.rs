@@ -5,9 +5,9 @@
 //!  "raw":[2,7,8,2,1,7,1],"raw_timestamp_deltas":[1000,1010,990]}
 //! ```
 //! `raw` has for each run of equal samples the number of frames, the frames, root first, and the number of samples;
-//! `raw_timestamp_deltas` has the duration of each sample. The weight is the duration in microseconds in the modes `wall` and
-//! `cpu`, else, or with `--weight samples`, the number of samples. Files and lines are left out unless `--srcline` asks for
-//! them.
+//! `raw_timestamp_deltas` has the duration of each sample. The weight is the duration in microseconds in the modes
+//! `wall` and `cpu`, else, or with `--weight samples`, the number of samples. Files and lines are left out unless
+//! `--srcline` asks for them.
 
 use rustc_hash::FxHashMap;
 

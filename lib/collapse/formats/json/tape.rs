@@ -1,7 +1,7 @@
 //! A JSON parser that produces a tape: one node of eight bytes per value, in the order of the text.
 //!
-//! The parser does not recurse, so documents may be nested to any depth, and its memory is bounded by the document's length.
-//! Strings and numbers are parsed only when they are needed.
+//! The parser does not recurse, so documents may be nested to any depth, and its memory is bounded by the document's
+//! length. Strings and numbers are parsed only when they are needed.
 
 use super::value::Value;
 
@@ -49,9 +49,9 @@ enum Expected {
 }
 
 impl<'a> Tape<'a> {
-    /// Parses the first value of a text of less than 4 GB. If the text ends before the value does, the tape contains the
-    /// values up to there. A comma before the end of an array or object is accepted. Both occur in the output of tools that
-    /// write for as long as they run.
+    /// Parses the first value of a text of less than 4 GB. If the text ends before the value does, the tape contains
+    /// the values up to there. A comma before the end of an array or object is accepted. Both occur in the output of
+    /// tools that write for as long as they run.
     pub(super) fn parse(text: &'a [u8]) -> Result<Self, SyntaxError> {
         let mut parser = Parser { text, offset: 0, nodes: Vec::new(), open: Vec::new() };
         let expected = parser.run()?;

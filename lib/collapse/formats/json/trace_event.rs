@@ -6,11 +6,11 @@
 //!  {"ph":"X","pid":1,"tid":1,"ts":10,"dur":60,"name":"work"},
 //!  {"ph":"E","pid":1,"tid":1,"ts":100,"name":"main"},
 //! ```
-//! The weight is the microseconds for which a stack of events is the same on its thread, from begin (`B`), end (`E`) and
-//! complete (`X`) events. If V8's CPU profiler recorded JavaScript stacks (`ProfileChunk`), those are read as in
-//! [`cpuprofile`](super::cpuprofile), and all events are left out. With several threads, the thread is the root frame. All
-//! other types of events are left out.
-//! Specification: <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>.
+//! The weight is the microseconds for which a stack of events is the same on its thread, from begin (`B`), end (`E`)
+//! and complete (`X`) events. If V8's CPU profiler recorded JavaScript stacks (`ProfileChunk`), those are read as in
+//! [`cpuprofile`](super::cpuprofile), and all events are left out. With several threads, the thread is the root frame.
+//! All other types of events are left out. Specification:
+//! <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>.
 
 use std::collections::BTreeMap;
 

@@ -1,12 +1,12 @@
-//! Tick logs of V8, preprocessed by `node --prof-process --preprocess isolate-….log`: a table of code, and the stacks of
-//! ticks.
+//! Tick logs of V8, preprocessed by `node --prof-process --preprocess isolate-….log`: a table of code, and the stacks
+//! of ticks.
 //!
 //! ```text
 //! {"code":[{"name":"hot /srv/a.js:1:13","type":"JS",…},…],
 //!  "ticks":[{"tm":300000,"vm":0,"s":[0,120,-1,4198400]},…],…}
 //! ```
-//! `s` alternates between an index in the table, leaf first, and an offset. Each tick has weight 1. Source positions, times
-//! and VM states are left out.
+//! `s` alternates between an index in the table, leaf first, and an offset. Each tick has weight 1. Source positions,
+//! times and VM states are left out.
 
 use super::value::Value;
 use super::{document_matches, read};

@@ -1,5 +1,5 @@
-//! Samples of V8's CPU profiler, as `.cpuprofile` files and Chrome's traces contain them: a call tree, and for each sample
-//! its time and its node.
+//! Samples of V8's CPU profiler, as `.cpuprofile` files and Chrome's traces contain them: a call tree, and for each
+//! sample its time and its node.
 
 use std::cell::OnceCell;
 

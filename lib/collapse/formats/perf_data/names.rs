@@ -72,8 +72,8 @@ fn is_kallsyms_line(line: &[u8]) -> bool {
     address.len() >= 8 && address.iter().all(u8::is_ascii_hexdigit) && kind.len() == 1 && words.next().is_some()
 }
 
-/// Returns the source of kernel symbols: the file that `--kallsyms` names, else the running kernel if the recording is from
-/// it, else `perf`'s cache of build IDs.
+/// Returns the source of kernel symbols: the file that `--kallsyms` names, else the running kernel if the recording is
+/// from it, else `perf`'s cache of build IDs.
 fn find_kernel_symbols(
     recording: &mut Recording,
     machine: &Machine,
@@ -143,7 +143,8 @@ struct FrameNames<'a> {
     naming: Naming,
     symbols: &'a LocationFrames,
     recording: &'a Recording,
-    /// The named frames by [`cache_key`](Self::cache_key), for threads that do not run Java (0) and threads that do (1).
+    /// The named frames by [`cache_key`](Self::cache_key), for threads that do not run Java (0) and threads that do
+    /// (1).
     cache: [Vec<Option<CachedFrames>>; 2],
     /// True if frames contain their address, so that each location has its own names.
     by_location: bool,

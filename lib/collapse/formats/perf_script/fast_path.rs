@@ -7,8 +7,8 @@ use crate::markers::UNKNOWN;
 /// Number of bytes that are compared at once.
 const WINDOW: usize = 32;
 
-/// Parses the line at the beginning of a text. Returns its symbol, empty for `[unknown]`, and the text after the line; or
-/// `None` if the line has another form or is too close to the end of the text.
+/// Parses the line at the beginning of a text. Returns its symbol, empty for `[unknown]`, and the text after the line;
+/// or `None` if the line has another form or is too close to the end of the text.
 #[inline]
 pub(super) fn parse_symbol(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let named = after_columns(text)?;

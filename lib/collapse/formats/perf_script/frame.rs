@@ -45,8 +45,8 @@ pub(in crate::collapse) fn is_indented_frame(text: &[u8]) -> bool {
     matches!(text.first(), Some(b' ' | b'\t')) && is_frame(text)
 }
 
-/// Returns true if a line in a sample annotates the frame before it: its source line, branches, registers or instructions.
-/// Such lines are left out.
+/// Returns true if a line in a sample annotates the frame before it: its source line, branches, registers or
+/// instructions. Such lines are left out.
 pub(in crate::collapse) fn is_annotation(line: &[u8]) -> bool {
     let text = without_inlined(line.trim_ascii());
     matches!(line.first(), Some(b' ' | b'\t'))
@@ -76,7 +76,8 @@ fn is_machine_state(text: &[u8]) -> bool {
     [&b"ABI:"[..], b"insn:", b"ilen:"].iter().any(|prefix| text.starts_with(prefix))
 }
 
-/// Returns the `FILE:LINE` of a line that follows a frame. perf prints `??:0`, or a module and an address, if it is unknown.
+/// Returns the `FILE:LINE` of a line that follows a frame. perf prints `??:0`, or a module and an address, if it is
+/// unknown.
 pub(in crate::collapse) fn parse_source(line: &[u8]) -> Option<&[u8]> {
     let text = without_inlined(line.strip_prefix(b"  ")?.trim_ascii());
     let (file, number) = text.split_at(memchr::memrchr(b':', text)?);

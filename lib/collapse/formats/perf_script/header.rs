@@ -1,7 +1,7 @@
 //! Parses the first line of a sample: `COMM PID/TID [CPU] TIME: PERIOD EVENT: …`. Most of these fields may be missing.
 //!
-//! A thread's name may contain blanks, digits, slashes and colons. So the line is parsed from its time outwards: backwards
-//! before it, forwards after it.
+//! A thread's name may contain blanks, digits, slashes and colons. So the line is parsed from its time outwards:
+//! backwards before it, forwards after it.
 
 /// A line that begins a sample or is a record.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! `perf script` text (Linux): for each sample a line with its thread and event, then the stack, leaf first, then a blank
-//! line.
+//! `perf script` text (Linux): for each sample a line with its thread and event, then the stack, leaf first, then a
+//! blank line.
 //!
 //! ```text
 //! V8 WorkerThread 24636/25607 [000] 94564.109216:     100 cycles:u:
@@ -7,12 +7,12 @@
 //!               401136 main+0x10 (/srv/app)
 //! ```
 //!
-//! The weight is the period (here 100), or 1 if none is printed or with `--weight samples`. The thread's name is the root
-//! frame. Of several events, the first counts unless `--event` names another. Addresses, offsets, modules and annotations of
-//! frames are left out unless options ask for them.
+//! The weight is the period (here 100), or 1 if none is printed or with `--weight samples`. The thread's name is the
+//! root frame. Of several events, the first counts unless `--event` names another. Addresses, offsets, modules and
+//! annotations of frames are left out unless options ask for them.
 //!
-//! The columns vary with perf's `-F`, and names of threads, symbols and paths may contain anything. So no field is found by
-//! its position alone, and a line that looks like a frame or a sample is never dropped without a message.
+//! The columns vary with perf's `-F`, and names of threads, symbols and paths may contain anything. So no field is
+//! found by its position alone, and a line that looks like a frame or a sample is never dropped without a message.
 
 mod fast_path;
 pub(super) mod frame;
@@ -194,8 +194,8 @@ impl PerfScript {
         Self { symbols, selection, spans, roots: ByteMap::default(), key: vec![], stack: vec![], lost: 0 }
     }
 
-    /// Pushes the frames of lines that the fast path has parsed. The symbols are looked up in a row, so that their cache
-    /// misses overlap.
+    /// Pushes the frames of lines that the fast path has parsed. The symbols are looked up in a row, so that their
+    /// cache misses overlap.
     #[inline]
     fn push_keys(&mut self, keys: &mut Vec<Key<'_>>, state: &mut State<'_>, sink: &mut Sink) {
         let State::Sample(sample) = state else { return };
@@ -299,8 +299,8 @@ impl PerfScript {
         sample.has_root = self.symbols.push(frame, sample.root.is_java, &mut self.stack, sink);
     }
 
-    /// Adds the current sample, if there is one. A sample without frames gets the frame in its first line, if there is one;
-    /// else its thread alone is its stack.
+    /// Adds the current sample, if there is one. A sample without frames gets the frame in its first line, if there is
+    /// one; else its thread alone is its stack.
     fn finish_sample(&mut self, state: &mut State<'_>, sink: &mut Sink) -> Result<(), Error> {
         let State::Sample(mut sample) = std::mem::replace(state, State::Outside) else { return Ok(()) };
         if self.stack.is_empty()

@@ -1,4 +1,5 @@
-//! Names frames: by the simplified symbol, with suffixes for kernel and JIT code, or by the module if there is no symbol.
+//! Names frames: by the simplified symbol, with suffixes for kernel and JIT code, or by the module if there is no
+//! symbol.
 
 use std::borrow::Cow;
 
@@ -121,7 +122,8 @@ fn with_source<'a>(name: Cow<'a, [u8]>, frame: &Frame<'_>) -> Cow<'a, [u8]> {
 const NOT_KERNEL: [&[u8]; 10] =
     [b"unknown", b"vdso", b"vvar", b"vsyscall", b"heap", b"stack", b"anon", b"uprobes", b"JIT", b"aio"];
 
-/// Returns true if a module is the kernel or one of its modules: `[kernel.kallsyms]`, `[xfs]`, `xfs.ko.xz`, `vmlinux-6.1`.
+/// Returns true if a module is the kernel or one of its modules: `[kernel.kallsyms]`, `[xfs]`, `xfs.ko.xz`,
+/// `vmlinux-6.1`.
 fn is_kernel(module: &[u8]) -> bool {
     if let Some(inside) = module.strip_prefix(b"[") {
         let word = inside.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(inside.len());

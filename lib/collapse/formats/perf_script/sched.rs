@@ -7,8 +7,8 @@
 //!                   401136 main+0x10 (/srv/app)
 //! ```
 //! A stack at which a thread is switched out weighs the microseconds until the thread runs again, or the delay that a
-//! `sched:sched_stat_*` event states. Its leaf is `[off-cpu]`, or `[runnable]` if the thread was preempted. The idle thread
-//! and threads that exit are left out.
+//! `sched:sched_stat_*` event states. Its leaf is `[off-cpu]`, or `[runnable]` if the thread was preempted. The idle
+//! thread and threads that exit are left out.
 //!
 //! The same text is also a profile of switches, so this format is never detected: `--format perf-sched` selects it.
 
@@ -161,8 +161,8 @@ impl OffCpuThreads {
         }
     }
 
-    /// Adds the threads that are still off the CPU, with the time until the last switch; unless more than half of all ends
-    /// were not recorded, so that they may have run.
+    /// Adds the threads that are still off the CPU, with the time until the last switch; unless more than half of all
+    /// ends were not recorded, so that they may have run.
     fn finish(self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         if self.unended > 0 {
             let (unended, all) = (self.unended, self.ended.saturating_add(self.unended));

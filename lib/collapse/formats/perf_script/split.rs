@@ -34,8 +34,8 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// Returns the offset after the last sample that is certainly complete: after the last blank line that no frame follows, or
-/// before the last line that begins a sample.
+/// Returns the offset after the last sample that is certainly complete: after the last blank line that no frame
+/// follows, or before the last line that begins a sample.
 pub(super) fn last_sample_end(text: &[u8]) -> Option<usize> {
     let mut end = memchr::memrchr(b'\n', text)? + 1;
     // The complete line after the current one, to check whether it is a frame.
