@@ -23,7 +23,7 @@ const SCRIPTS: [&str; 9] = [
     include_str!("viewer/search.js"),
     include_str!("viewer/actions.js"),
     include_str!("viewer/listen.js"),
-    include_str!("viewer/sight.js"),
+    include_str!("viewer/viewport.js"),
     include_str!("viewer/viewer.js"),
 ];
 
@@ -267,22 +267,37 @@ fn write_data(class: &str, bytes: &[u8], out: &mut dyn Write) -> io::Result<()> 
     Ok(())
 }
 
-/// Writes the scripts of the viewer, then `last`, as one script element.
+/// Writes the scripts of the viewer, then `last`, as one script element. Comments are left out: they are a quarter of the
+/// scripts.
 fn write_scripts(last: &[&str], out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"<script><![CDATA[\n(() => {\n\"use strict\";\n")?;
-    for script in SCRIPTS.iter().chain(last) {
-        out.write_all(script.as_bytes())?;
+    for line in SCRIPTS.iter().chain(last).flat_map(|script| script.lines()).filter(|line| !is_comment(line)) {
+        out.write_all(line.as_bytes())?;
+        out.write_all(b"\n")?;
     }
     out.write_all(b"})();\n]]></script>\n")
 }
 
+/// Returns true if a line of a script is empty or only a comment. No other line of the scripts starts with an asterisk.
+fn is_comment(line: &str) -> bool {
+    let line = line.trim_start();
+    line.is_empty() || ["//", "/**", "*"].iter().any(|start| line.starts_with(start))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{SCRIPTS, STYLE};
+    use super::{SCRIPTS, STYLE, is_comment};
 
     #[test]
     fn scripts_and_style_need_no_escapes_in_xml() {
         assert!(SCRIPTS.iter().all(|script| !script.contains("]]>")));
         assert!(!STYLE.contains(['<', '&']));
+    }
+
+    #[test]
+    fn leaves_out_comments_of_scripts_but_no_code() {
+        let script = "// a\n/** b */\nconst c = /** @type {D} */ (e); // f\n\n    /**\n     * g\n     */\n    h();\n";
+        let code: Vec<_> = script.lines().filter(|line| !is_comment(line)).collect();
+        assert_eq!(code, ["const c = /** @type {D} */ (e); // f", "    h();"]);
     }
 }

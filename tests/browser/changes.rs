@@ -67,7 +67,7 @@ fn a_function_stands_between_its_callers_and_what_it_calls() {
         equal(title(frame("b")), "b (5 samples, 31.25%)", "a caller");
         check(top(frame("x")) < top(frame("f")) && top(frame("b")) > top(frame("f")), "callers beneath it");
         equal(rect(frame("a")).left, rect(frame("f")).left, "callers begin where it does");
-        check(frame("f").matches(".turn"), "it stands out");
+        check(frame("f").matches(".pivot"), "it stands out");
         equal(all("main").length, 3, "each caller's own caller");
         check(top(frame("main")) >= top(frame("b")), "further down");
         check(!frame("z") && !frame("all"), "nothing else");
@@ -195,7 +195,7 @@ fn the_sheet_lists_and_does_everything() {
         r##"
         let copied = "";
         Object.defineProperty(navigator, "clipboard", { value: { writeText: async text => { copied = text; } } });
-        const rows = () => [...svg.querySelectorAll(".sheet button")];
+        const rows = () => [...svg.querySelectorAll(".menu button")];
         key("?");
         check(rows().length > 5, "without a frame");
         check(!rows().some(row => row.textContent.includes("{}")), "no gaps");
@@ -314,13 +314,13 @@ fn a_link_to_what_is_not_there_any_more_says_so() {
         &[],
         "#zoom=1a2b.3c4d",
         r##"
-        equal(text("changes"), "The link leads to a frame that is not in this picture", "a frame");
+        equal(text("changes"), "The link leads to a frame that is not in this graph", "a frame");
         click(frame("main"));
         equal(text("changes"), "", "until something is done");
         for (const kind of ["callers", "callees", "between", "only"]) {
             location.hash = `#${kind}=gone&search=read`;
             await until(() => text("matched") && text("changes"), kind);
-            equal(text("changes"), "The link leads to a frame that is not in this picture", kind);
+            equal(text("changes"), "The link leads to a frame that is not in this graph", kind);
             check(frame("idle") && frame("main"), "and all is shown");
             location.hash = "#sort=weight";
             await until(() => text("changes") === "by weight", "another link");

@@ -55,7 +55,7 @@ const MEASURE: &str = r##"
     readable(style(svg.querySelector("input")).color, style(svg.querySelector("input")).backgroundColor, "a wrong pattern");
     key("Escape", {}, svg.querySelector("input"));
     click(byId("menu"));
-    const sheet = svg.querySelector(".sheet"), [first, second] = sheet.querySelectorAll("button");
+    const sheet = svg.querySelector(".menu"), [first, second] = sheet.querySelectorAll("button");
     readable(style(second).color, style(sheet).backgroundColor, "the sheet");
     first.focus();
     readable(style(first).color, style(first).backgroundColor, "its chosen row");

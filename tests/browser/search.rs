@@ -39,13 +39,13 @@ fn an_invalid_pattern_is_told_and_breaks_nothing() {
         &[],
         "#search=ba%5B",
         r##"
-        equal(text("matched"), "Not a pattern: Unterminated character class", "told without what was typed");
+        equal(text("matched"), "Invalid pattern: Unterminated character class", "told without what was typed");
         click(frame("parse"));
         equal(width("parse"), width("all"), "zoom still works");
         type("scan");
         equal(text("matched"), "Matched in the view: 40.00% · 1 frame (1 in all)", "and so does search");
         type("*");
-        check(text("matched").startsWith("Not a pattern"), "told again");
+        check(text("matched").startsWith("Invalid pattern"), "told again");
         equal(svg.querySelectorAll(".match").length, 0, "nothing matches it");
     "##,
     );
@@ -61,7 +61,7 @@ fn matches_are_gone_through_one_by_one() {
         key("/");
         type("read");
         equal(text("matched"), "Matched: 30.00% · 3 frames", "all");
-        const at = () => groups().findIndex(group => group.matches(".at"));
+        const at = () => groups().findIndex(group => group.matches(".current"));
         key("Enter");
         equal(text("matched"), "Matched: 30.00% · 1 of 3 frames", "the first");
         const first = at();
@@ -105,15 +105,15 @@ fn matches_too_narrow_to_draw_are_counted_and_led_to() {
         check(!frame("narrow00"), "which are not all drawn");
         key("Enter");
         equal(text("matched"), "Matched in the view: 100.00% · 50 frames (1 of 51 in all)", "the first, and where it is");
-        check(width("narrow00") >= 20 && frame("narrow00").matches(".at"), "it can be seen");
+        check(width("narrow00") >= 20 && frame("narrow00").matches(".current"), "it can be seen");
         equal(width("many"), width("all"), "in the view nearest to the whole in which it can");
         key("Enter");
-        check(frame("narrow01").matches(".at"), "the next in the same view");
+        check(frame("narrow01").matches(".current"), "the next in the same view");
         const link = location.hash;
         key("Enter", { shiftKey: true });
         key("Enter", { shiftKey: true });
         equal(text("matched"), "Matched: 99.80% · 51 of 51 frames", "round");
-        check(frame("wide")?.matches(".at"), "outside of the view");
+        check(frame("wide")?.matches(".current"), "outside of the view");
         location.hash = link;
         await until(() => frame("narrow01"), "the link");
         frame("many").focus();
@@ -134,7 +134,7 @@ fn matches_are_gone_through_from_the_left_by_weight_and_in_a_sandwich() {
         key("s");
         key("/");
         type("^x$");
-        const seen = [1, 2, 3].map(() => (key("Enter"), title(svg.querySelector("#frames .at"))));
+        const seen = [1, 2, 3].map(() => (key("Enter"), title(svg.querySelector("#frames .current"))));
         equal(seen.join(), "x (5 samples, 45.45%),x (2 samples, 18.18%),x (1 samples, 9.09%)", "as drawn");
         key("Escape");
         frame("f").focus();
@@ -143,9 +143,9 @@ fn matches_are_gone_through_from_the_left_by_weight_and_in_a_sandwich() {
         type("x|^b$");
         equal(text("matched"), "Matched: 66.67% of callees, 55.56% of callers · 2 frames", "each half by itself");
         key("Enter");
-        check(frame("x").matches(".at"), "what it calls");
+        check(frame("x").matches(".current"), "what it calls");
         key("Enter");
-        check(frame("b").matches(".at"), "then who calls it");
+        check(frame("b").matches(".current"), "then who calls it");
     "##,
     );
 }

@@ -108,7 +108,7 @@ fn a_finger_zooms_by_a_tap_and_asks_by_resting() {
         click(frame("write").querySelector("rect"));
         equal(width("write"), before, "resting does not zoom");
         click(byId("menu"));
-        check(svg.querySelector(".sheet").textContent.includes("copy the name of write"), "it is chosen");
+        check(svg.querySelector(".menu").textContent.includes("copy the name of write"), "it is chosen");
         key("Escape");
         touch("pointerdown", "parse");
         touch("pointercancel", "parse");
@@ -211,7 +211,7 @@ fn it_can_be_read_aloud() {
         check(byId("menu").getAttribute("tabindex") === "0", "buttons are stops of the Tab key");
         byId("menu").focus();
         key("Enter");
-        check(svg.querySelector(".sheet[role=dialog][aria-label]"), "a button by key, and a dialog with a name");
+        check(svg.querySelector(".menu[role=dialog][aria-label]"), "a button by key, and a dialog with a name");
         key("Escape");
         check(svg.querySelector("input").getAttribute("aria-label"), "the search field's name");
     "##,
@@ -327,7 +327,7 @@ fn labels_are_cut_as_in_the_still_picture() {
     let test = format!(
         "{}\nfor (const line of `{cases}`.trimEnd().split('\\n')) {{
             const [name, room, expected] = line.split('\\t');
-            const cut = label(name, text => [...text].length <= Number(room));
+            const cut = fitLabel(name, text => [...text].length <= Number(room));
             equal(cut.length > 2 || cut === name ? cut : '', expected, `${{name}} in ${{room}}`);
         }}",
         include_str!("../../lib/svg/viewer/label.js")

@@ -1,31 +1,42 @@
-// The command of fg-collapse that takes the samples which are shown, by what the map's element tells of how they were
-// chosen. Undefined if no options tell them apart from others.
+// Writes the fg-collapse command that selects the same samples.
 
-function commandOf({ dataset }, { samples, part, thread, weighs }) {
+/**
+ * Returns the command that selects the samples that are shown. The element of the map says how they were filtered before.
+ * Returns undefined if no options select the thread.
+ *
+ * @param {HTMLElement} element
+ * @param {{ samples: Samples, selection: TimeSelection, thread: number | undefined, weight: string }} shown
+ */
+function formatCommand({ dataset }, { samples, selection, thread, weight }) {
+    /** @param {string} name */
     const words = name => (dataset[name] ? dataset[name].split("\n") : []);
     const [first, last] = [samples.times[0], samples.times[samples.count - 1]], [low, high] = words("offset").map(Number);
     const isBounded = words("bounded").length > 0;
-    const { time, offset } = partTexts({
-        from: isBounded ? Math.max(part.from, first) : part.from,
-        to: isBounded ? Math.min(part.to, last + 1) : part.to,
-        low: Math.max(part.low, low),
-        high: Math.min(part.high, high),
+    const { time, offset } = formatSelection({
+        from: isBounded ? Math.max(selection.from, first) : selection.from,
+        to: isBounded ? Math.min(selection.to, last + 1) : selection.to,
+        low: Math.max(selection.low, low),
+        high: Math.min(selection.high, high),
     }, samples.base);
-    let chosen = [...words("comms"), ...words("pids"), ...words("tids")];
+    let threads = [...words("comms"), ...words("pids"), ...words("tids")];
     if (thread !== undefined) {
         const [, comm = "", pid, tid] = samples.names[thread].match(/^(?:(.*) )?(?:(\d+)\/)?(\d+)$/s) ?? [];
         if (tid === undefined) return undefined;
-        // What stands for a byte that cannot be shown is no name.
-        const isName = !/\\u\{|\ufffd/.test(comm);
-        // What begins with a dash would be an option.
+        // A name with a replacement for a byte that cannot be shown is not the real name.
+        const isExact = !/\\u\{|\ufffd/.test(comm);
+        // A word with a leading dash would be an option.
         const named = comm.startsWith("-") ? [`--comm=${comm}`] : ["--comm", comm];
-        chosen = [...(isName ? named : words("comms")), ...(pid ? ["-p", pid] : words("pids")), "-t", tid];
+        threads = [...(isExact ? named : words("comms")), ...(pid ? ["-p", pid] : words("pids")), "-t", tid];
     }
-    const options = [...(time ? ["--time", time] : []), ...(offset ? ["--offset", offset] : []), ...words("always"), ...chosen];
-    return ["fg-collapse", "--weight", weighs, ...options].map(quoted).join(" ");
+    const options = [...(time ? ["--time", time] : []), ...(offset ? ["--offset", offset] : []), ...words("always"), ...threads];
+    return ["fg-collapse", "--weight", weight, ...options].map(quoteWord).join(" ");
 }
 
-// A word as shells take it to the letter.
-function quoted(word) {
+/**
+ * Quotes a word for the shell if it needs it.
+ *
+ * @param {string} word
+ */
+function quoteWord(word) {
     return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,194 +1,248 @@
-// What the reader does with the map: selects parts of it, whose flame graph then stands beneath.
+// Selects parts of the map and shows their flame graph below it.
+
+/** The steps of the arrow keys. @type {Record<string, Cell>} */
+const ARROW_STEPS = {
+    ArrowLeft: { second: -1, row: 0 }, ArrowRight: { second: 1, row: 0 }, ArrowUp: { second: 0, row: 1 }, ArrowDown: { second: 0, row: -1 },
+};
 
 class Page {
+    /**
+     * @param {GraphElement} root
+     * @param {Profile} profile
+     * @param {Uint32Array} leaves the last node of each stack
+     * @param {Samples} samples
+     */
     constructor(root, profile, leaves, samples) {
-        Object.assign(this, { root, profile, leaves, samples, parts: [undefined, undefined], cursor: { second: 0, row: 0 } });
-        const [place] = document.getElementsByClassName("heatmap");
-        this.place = place;
-        this.map = new HeatMap(place, samples);
-        this.numbers = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
-        this.texts = document.getElementById("selections");
-        this.hover = document.getElementById("cell");
-        this.threads = document.getElementById("thread");
-        this.fillThreads();
+        this.root = root;
+        this.profile = profile;
+        this.leaves = leaves;
+        this.samples = samples;
+        /** @type {(TimeSelection | undefined)[]} The selection, and the one that it is compared with. */
+        this.selections = [undefined, undefined];
+        /** @type {Cell} */
+        this.cursor = { second: 0, row: 0 };
+        /** @type {Cell | undefined} The cell in which a selection that is not complete started. */
+        this.anchor = undefined;
+        /** @type {number | undefined} The thread that the map shows. */
+        this.shownThread = undefined;
+        /** @type {Viewer | undefined} */
+        this.viewer = undefined;
+        this.container = /** @type {HTMLElement} */ (document.querySelector(".heatmap"));
+        this.map = new HeatMap(this.container, samples);
+        this.countFormat = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+        this.summary = getElement("selections");
+        this.cellText = getElement("cell");
+        this.threadList = /** @type {HTMLSelectElement} */ (getElement("thread"));
+        this.fillThreadList();
         this.listen();
-        this.map.fit();
-        this.map.count();
-        this.follow();
+        this.map.resize();
+        this.map.showThread();
+        this.applyLink();
         document.body.classList.add("ready");
     }
 
-    fillThreads() {
+    fillThreadList() {
         const counts = new Uint32Array(this.samples.names.length);
         for (const thread of this.samples.threads) counts[thread]++;
-        const option = (value, text) => html("option", { value }, text);
-        const options = this.samples.names.map((name, at) => option(name, `${name} (${this.numbers.format(counts[at])})`));
-        this.threads.replaceChildren(option("", `all ${options.length} threads`), ...options);
+        const options = this.samples.names.map((name, index) =>
+            createHtml("option", { value: name }, `${name} (${this.countFormat.format(counts[index])})`));
+        this.threadList.replaceChildren(createHtml("option", { value: "" }, `all ${options.length} threads`), ...options);
     }
 
     listen() {
-        const { map, place } = this, { sheet } = map;
-        sheet.addEventListener("pointerdown", event => {
+        const { map, container } = this, { area } = map;
+        area.addEventListener("pointerdown", event => {
             if (event.button !== 0) return;
             event.preventDefault();
-            place.focus({ preventScroll: true });
-            this.begin(map.cellAt(event));
+            container.focus({ preventScroll: true });
+            this.startSelection(map.cellAt(event));
         });
-        // A drag may leave the map, and goes on.
+        // A drag continues outside of the map.
         window.addEventListener("pointermove", event => {
-            if (this.anchor || sheet.contains(event.target)) this.goTo(map.cellAt(event));
+            if (this.anchor || (event.target instanceof Node && area.contains(event.target))) this.moveCursor(map.cellAt(event));
         });
-        window.addEventListener("pointerup", event => this.anchor && this.end(event.shiftKey));
-        window.addEventListener("pointercancel", () => this.give());
-        place.addEventListener("keydown", event => this.key(event));
-        this.threads.addEventListener("change", () => {
-            this.remember();
-            this.follow();
+        window.addEventListener("pointerup", event => this.endSelection(event.shiftKey));
+        window.addEventListener("pointercancel", () => this.cancelSelection());
+        container.addEventListener("keydown", event => this.handleKey(event));
+        this.threadList.addEventListener("change", () => {
+            this.updateLink();
+            this.applyLink();
         });
-        window.addEventListener("hashchange", () => this.follow());
+        window.addEventListener("hashchange", () => this.applyLink());
         window.addEventListener("resize", () => {
-            map.fit();
-            this.mark();
+            map.resize();
+            this.drawOutlines();
         });
     }
 
     get isRectangle() {
-        return document.getElementById("rectangle").checked;
+        return /** @type {HTMLInputElement} */ (getElement("rectangle")).checked;
     }
 
-    key(event) {
+    /** @param {KeyboardEvent} event */
+    handleKey(event) {
         if (event.ctrlKey || event.metaKey || event.altKey) return;
-        const { second, row } = this.cursor, { seconds, rows } = this.map;
-        const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+        const { cursor: { second, row }, map: { seconds, rows } } = this, step = ARROW_STEPS[event.key];
         if (step) {
-            const within = (value, count) => Math.max(0, Math.min(count - 1, value));
-            this.goTo({ second: within(second + step[0], seconds), row: within(row + step[1], rows) });
+            this.moveCursor({ second: clamp(second + step.second, seconds), row: clamp(row + step.row, rows) });
         } else if (event.key === "Enter" || event.key === " ") {
-            if (this.anchor) this.end(event.shiftKey); else this.begin(this.cursor);
+            if (this.anchor) this.endSelection(event.shiftKey); else this.startSelection(this.cursor);
         } else if (event.key === "Escape") {
-            if (this.anchor) this.give(); else this.select(undefined, undefined);
+            if (this.anchor) this.cancelSelection(); else this.select(undefined, undefined);
         } else return;
         event.preventDefault();
     }
 
-    begin(cell) {
+    /** @param {Cell} cell */
+    startSelection(cell) {
         this.anchor = cell;
-        this.goTo(cell);
+        this.moveCursor(cell);
     }
 
-    // Leaves what was begun.
-    give() {
+    cancelSelection() {
         this.anchor = undefined;
-        this.mark();
+        this.drawOutlines();
     }
 
-    goTo(cell) {
+    /** @param {Cell} cell */
+    moveCursor(cell) {
         this.cursor = cell;
-        const { base, rows } = this.samples, { second, row } = cell, weight = this.numbers.format(this.map.cell(cell));
+        const { base, rows } = this.samples, { second, row } = cell, weight = this.countFormat.format(this.map.weight(cell));
         const [low, high] = [rowStart(row, rows), rowStart(row + 1, rows)].map(time => (time / 1e6).toFixed(rows > 100 ? 1 : 0));
-        this.hover.textContent = `second ${second} (${base + second} on the clock), ${low} to ${high} ms: ${weight} ${this.unit}`;
-        this.mark();
+        this.cellText.textContent = `second ${second} (${base + second} on the clock), ${low} to ${high} ms: ${weight} ${this.unit}`;
+        this.drawOutlines();
     }
 
-    // What is being selected; with Shift it is what the first selection is compared with.
-    end(isSecond) {
-        const part = partBetween(this.anchor, this.cursor, this.samples.rows, this.isRectangle);
+    /** Returns the selection that is not complete yet. */
+    currentSelection() {
+        return this.anchor && selectBetween(this.anchor, this.cursor, this.samples.rows, this.isRectangle);
+    }
+
+    /** @param {boolean} isSecond true to compare the first selection with this one */
+    endSelection(isSecond) {
+        const selection = this.currentSelection(), [first] = this.selections;
+        if (!selection) return;
         this.anchor = undefined;
-        if (isSecond && this.parts[0]) this.select(this.parts[0], part); else this.select(part, undefined);
+        if (isSecond && first) this.select(first, selection); else this.select(selection, undefined);
     }
 
+    /**
+     * @param {TimeSelection | undefined} first
+     * @param {TimeSelection | undefined} second
+     */
     select(first, second) {
-        this.parts = [first, second];
-        this.remember();
+        this.selections = [first, second];
+        this.updateLink();
         this.show();
     }
 
-    mark() {
-        const begun = this.anchor && partBetween(this.anchor, this.cursor, this.samples.rows, this.isRectangle);
-        this.map.mark(begun ?? this.parts[0], begun ? undefined : this.parts[1], this.cursor);
+    drawOutlines() {
+        const current = this.currentSelection(), [first, second] = this.selections;
+        this.map.drawOutlines(current ?? first, current ? undefined : second, this.cursor);
     }
 
     get unit() {
         return this.root.dataset.countName;
     }
 
+    /** The index of the selected thread; undefined for all threads. */
     get thread() {
-        const number = this.samples.names.indexOf(this.threads.value);
-        return number < 0 ? undefined : number;
+        const index = this.samples.names.indexOf(this.threadList.value);
+        return index < 0 ? undefined : index;
     }
 
-    sum(part) {
-        return sumOf(this.samples, part ?? EVERYTHING, this.thread, this.leaves, this.profile.tree.parent.length);
-    }
-
-    // The flame graph of what is selected; of two parts, how the second differs from the first, scaled to its weight.
+    /** Shows the flame graph of the selection. For two, shows how the second differs from the first, scaled to its weight. */
     show() {
-        const [first, second] = this.parts, sums = second ? [this.sum(first), this.sum(second)] : [this.sum(first)];
-        const { parent, name, end } = this.profile.tree, after = sums[sums.length - 1];
+        const [first, second] = this.selections, { parent, name, end } = this.profile.tree;
+        const [before, after = before] = (second ? [first, second] : [first]).map(selection =>
+            sumSamples(this.samples, selection ?? EVERYTHING, this.thread, this.leaves, parent.length));
+        /** @type {Tree} */
         const tree = { parent, name, end, own: after.own, total: new Float64Array(parent.length) };
+        let largestDelta = 0;
         if (second) {
-            const scale = sums[0].weight > 0 ? after.weight / sums[0].weight : 0;
-            Object.assign(tree, { ownBefore: sums[0].own.map(weight => weight * scale), totalBefore: new Float64Array(parent.length) });
+            const scale = before.weight > 0 ? after.weight / before.weight : 0, totalBefore = new Float64Array(parent.length);
+            sumTotals(Object.assign(tree, { ownBefore: before.own.map(weight => weight * scale), totalBefore }));
+            largestDelta = tree.total.subarray(1).reduce((max, total, index) => Math.max(max, Math.abs(total - totalBefore[index + 1])), 0);
+        } else {
+            sumTotals(tree);
         }
-        addUp(tree);
-        const difference = (most, total, node) => Math.max(most, node > 0 ? Math.abs(total - tree.totalBefore[node]) : 0);
-        const largestDelta = second ? tree.total.reduce(difference, 0) : 0;
-        this.mark();
-        this.tell(sums);
+        this.drawOutlines();
+        this.describe(second ? [before, after] : [after]);
         const profile = { ...this.profile, tree, differential: Boolean(second), whole: tree.total[0], largestDelta };
-        if (this.viewer) this.viewer.take(profile); else this.viewer = new Viewer(this.root, profile);
+        if (this.viewer) this.viewer.setProfile(profile); else this.viewer = new Viewer(this.root, profile);
     }
 
-    // Says what is selected, and the command that selects it.
-    tell(sums) {
-        const [first, second] = this.parts, weighs = this.unit === "samples" ? "samples" : "period";
+    /**
+     * Describes the selections, each with the command that selects the same samples.
+     *
+     * @param {Sums[]} sums
+     */
+    describe(sums) {
+        const [first, second] = this.selections;
         const heading = second ? "From the first selection to the second: red grew, blue shrank" : first ? "The selection" : "All samples";
-        this.root.querySelector("#title").textContent = heading;
-        const lines = sums.map(({ count, weight }, at) => {
-            const { samples, thread } = this, part = this.parts[at] ?? EVERYTHING;
-            const cut = count > 0 ? commandOf(this.place, { samples, part, thread, weighs }) : undefined;
-            const told = `${this.numbers.format(count)} samples${this.unit === "samples" ? "" : `, ${this.numbers.format(weight)} ${this.unit}`}`;
-            const swatch = html("span", { class: first ? ["first", "second"][at] : "" });
-            const shown = cut === undefined ? [told] : [`${told} · `, html("code", {}, cut)];
-            return html("p", { "data-count": count, "data-weight": weight }, swatch, ...shown);
-        });
-        const button = (text, action) => {
-            const made = html("button", { type: "button" }, text);
-            made.addEventListener("click", action);
-            return made;
-        };
-        if (first) lines[0].append(" ", button("Clear", () => this.select(undefined, undefined)));
-        if (second) lines[1].append(" ", button("Swap", () => this.select(second, first)));
-        if (this.samples.lost > 0) lines.push(html("p", {}, `${this.numbers.format(this.samples.lost)} samples were lost while recording.`));
-        this.texts.replaceChildren(...lines);
+        const title = this.root.querySelector("#title");
+        if (title) title.textContent = heading;
+        const lines = sums.map((sum, index) => this.describeSums(sum, index));
+        if (first) lines[0].append(" ", createButton("Clear", () => this.select(undefined, undefined)));
+        if (second) lines[1].append(" ", createButton("Swap", () => this.select(second, first)));
+        const { lost } = this.samples;
+        if (lost > 0) lines.push(createHtml("p", {}, `${this.countFormat.format(lost)} samples were lost while recording.`));
+        this.summary.replaceChildren(...lines);
     }
 
-    // Writes the selection into the address's fragment, as the options of fg-collapse have it.
-    remember() {
+    /**
+     * @param {Sums} sums
+     * @param {number} index index of the selection
+     */
+    describeSums({ count, weight }, index) {
+        const { samples, thread, unit, countFormat } = this, isCount = unit === "samples";
+        const shown = { samples, selection: this.selections[index] ?? EVERYTHING, thread, weight: isCount ? "samples" : "period" };
+        const command = count > 0 ? formatCommand(this.container, shown) : undefined;
+        const numbers = `${countFormat.format(count)} samples${isCount ? "" : `, ${countFormat.format(weight)} ${unit}`}`;
+        const swatch = createHtml("span", { class: this.selections[0] ? ["first", "second"][index] : "" });
+        const content = command === undefined ? [numbers] : [`${numbers} · `, createHtml("code", {}, command)];
+        return createHtml("p", { "data-count": count, "data-weight": weight }, swatch, ...content);
+    }
+
+    /** Writes the selections to the fragment of the address, in the form of the options of fg-collapse. */
+    updateLink() {
         const link = new URLSearchParams(location.hash.slice(1));
+        /** @type {(name: string, value: string) => void} */
         const set = (name, value) => (value ? link.set(name, value) : link.delete(name));
-        for (const [at, suffix] of ["", "2"].entries()) {
-            const { time, offset } = this.parts[at] ? partTexts(this.parts[at], this.samples.base) : {};
+        for (const [index, suffix] of ["", "2"].entries()) {
+            const selection = this.selections[index];
+            const { time, offset } = selection ? formatSelection(selection, this.samples.base) : { time: "", offset: "" };
             set(`time${suffix}`, time);
             set(`offset${suffix}`, offset);
         }
-        set("thread", this.threads.value);
-        if (String(link) === location.hash.slice(1)) return;
-        try {
-            history.pushState(null, "", `#${link}`);
-        } catch {
-            // Some embeddings forbid it; the page works all the same.
-        }
+        set("thread", this.threadList.value);
+        setFragment(link, true);
     }
 
-    // Goes where the address's fragment says.
-    follow() {
-        const link = new URLSearchParams(location.hash.slice(1)), value = name => link.get(name) ?? "";
-        this.parts = ["", "2"].map(suffix => readPart(value(`time${suffix}`), value(`offset${suffix}`), this.samples.base));
-        if (!this.parts[0]) this.parts[1] = undefined;
-        this.threads.value = this.samples.names.includes(value("thread")) ? value("thread") : "";
-        if (this.thread !== this.counted) this.map.count(this.thread);
-        this.counted = this.thread;
+    /** Restores the selections in the fragment of the address. */
+    applyLink() {
+        const link = new URLSearchParams(location.hash.slice(1)), thread = link.get("thread") ?? "";
+        this.selections = ["", "2"].map(suffix =>
+            parseSelection(link.get(`time${suffix}`) ?? "", link.get(`offset${suffix}`) ?? "", this.samples.base));
+        if (!this.selections[0]) this.selections[1] = undefined;
+        this.threadList.value = this.samples.names.includes(thread) ? thread : "";
+        if (this.thread !== this.shownThread) this.map.showThread(this.thread);
+        this.shownThread = this.thread;
         this.show();
     }
+}
+
+/** @param {string} id */
+function getElement(id) {
+    return /** @type {HTMLElement} */ (document.getElementById(id));
+}
+
+/**
+ * @param {string} text
+ * @param {() => void} action
+ */
+function createButton(text, action) {
+    const button = createHtml("button", { type: "button" }, text);
+    button.addEventListener("click", action);
+    return button;
 }

@@ -1,33 +1,49 @@
-// The samples that the file carries, in the order of their times, and sums of those that are selected.
+// Reads the samples that the file contains, and sums those that are selected.
 
+// Nanoseconds.
 const SECOND = 1e9;
 
-// Times are in nanoseconds from the first sample's second, which is `base` on the recording's clock.
+/** @type {TimeSelection} */
+const EVERYTHING = { from: -Infinity, to: Infinity, low: 0, high: SECOND };
+
+/**
+ * Reads the samples.
+ *
+ * @param {GraphElement} root
+ * @returns {Promise<Samples>}
+ */
 async function readSamples(root) {
-    const bytes = await unpack(root, "samples"), numbers = new Numbers(bytes);
-    const [base, unit, rows, lost, count, threadCount, isWeighted] = Array.from({ length: 7 }, () => numbers.next());
+    const bytes = await unpack(root, "samples"), reader = new Leb128Reader(bytes);
+    const [base, unit, rows, lost, count, threadCount, isWeighted] = Array.from({ length: 7 }, () => reader.next());
     const times = new Float64Array(count);
-    for (let at = 0, time = 0; at < count; at++) times[at] = time += numbers.next() * unit;
-    const column = array => {
-        for (let at = 0; at < count; at++) array[at] = numbers.next();
-        return array;
-    };
-    const stacks = column(new Uint32Array(count)), threads = column(new Uint32Array(count));
-    const weights = isWeighted ? column(new Float64Array(count)) : new Float64Array(count).fill(1);
-    const names = new TextDecoder().decode(bytes.subarray(numbers.at)).split("\n").slice(0, threadCount);
+    for (let index = 0, time = 0; index < count; index++) times[index] = time += reader.next() * unit;
+    const stacks = Uint32Array.from({ length: count }, () => reader.next());
+    const threads = Uint32Array.from({ length: count }, () => reader.next());
+    const weights = Float64Array.from({ length: count }, () => (isWeighted ? reader.next() : 1));
+    const names = new TextDecoder().decode(bytes.subarray(reader.offset)).split("\n").slice(0, threadCount);
     return { base, rows, lost, count, times, stacks, threads, weights, names };
 }
 
-// A part of the time: from `from` up to, but not including, `to`, and of every second from `low` up to `high`.
-const EVERYTHING = { from: -Infinity, to: Infinity, low: 0, high: SECOND };
-
-// Where a row begins within the second. No sample falls between this and the row.
+/**
+ * Returns the start of a row in its second. No sample lies between the exact start and this.
+ *
+ * @param {number} row
+ * @param {number} rows
+ */
 function rowStart(row, rows) {
     return Math.ceil(row * SECOND / rows);
 }
 
-// What lies between two cells: a span of time, or of the seconds between them a part.
-function partBetween(a, b, rows, isRectangle) {
+/**
+ * Returns the selection between two cells: the same rows of several seconds, or all the time from one to the other.
+ *
+ * @param {Cell} a
+ * @param {Cell} b
+ * @param {number} rows
+ * @param {boolean} isRectangle
+ * @returns {TimeSelection}
+ */
+function selectBetween(a, b, rows, isRectangle) {
     const [low, high] = [rowStart(Math.min(a.row, b.row), rows), rowStart(Math.max(a.row, b.row) + 1, rows)];
     const [first, last] = [Math.min(a.second, b.second), Math.max(a.second, b.second)];
     if (isRectangle) return { from: first * SECOND, to: (last + 1) * SECOND, low, high };
@@ -36,22 +52,37 @@ function partBetween(a, b, rows, isRectangle) {
     return { from, to, low: 0, high: SECOND };
 }
 
-// What each node weighs in the samples of a part; `thread` is the number of one, or undefined for all.
-function sumOf(samples, part, thread, leaves, nodeCount) {
-    const { count, times, stacks, threads, weights } = samples, { from, to, low, high } = part;
+/**
+ * Sums the samples of a selection by node.
+ *
+ * @param {Samples} samples
+ * @param {TimeSelection} selection
+ * @param {number | undefined} thread index of a thread, or undefined for all
+ * @param {Uint32Array} leaves the last node of each stack
+ * @param {number} nodeCount
+ * @returns {Sums}
+ */
+function sumSamples(samples, selection, thread, leaves, nodeCount) {
+    const { count, times, stacks, threads, weights } = samples, { from, to, low, high } = selection;
     const own = new Float64Array(nodeCount);
     let selected = 0, weight = 0;
-    for (let at = firstAtOrAfter(times, from); at < count && times[at] < to; at++) {
-        const offset = times[at] - Math.floor(times[at] / SECOND) * SECOND;
-        if (offset < low || offset >= high || (thread !== undefined && threads[at] !== thread)) continue;
-        own[leaves[stacks[at]]] += weights[at];
-        weight += weights[at];
+    for (let index = firstIndexFrom(times, from); index < count && times[index] < to; index++) {
+        const offset = times[index] - Math.floor(times[index] / SECOND) * SECOND;
+        if (offset < low || offset >= high || (thread !== undefined && threads[index] !== thread)) continue;
+        own[leaves[stacks[index]]] += weights[index];
+        weight += weights[index];
         selected++;
     }
     return { own, count: selected, weight };
 }
 
-function firstAtOrAfter(times, time) {
+/**
+ * Returns the index of the first sample that was not taken before a time.
+ *
+ * @param {Float64Array} times
+ * @param {number} time
+ */
+function firstIndexFrom(times, time) {
     let low = 0, high = times.length;
     while (low < high) {
         const middle = (low + high) >> 1;
@@ -60,41 +91,72 @@ function firstAtOrAfter(times, time) {
     return low;
 }
 
-// What each cell weighs: second after second, in each from its first row to its last.
-function cellsOf({ count, times, threads, weights, rows }, seconds, thread) {
+/**
+ * Sums the samples by cell: second by second, each from its first row to its last.
+ *
+ * @param {Samples} samples
+ * @param {number} seconds
+ * @param {number | undefined} thread index of a thread, or undefined for all
+ */
+function sumCells({ count, times, threads, weights, rows }, seconds, thread) {
     const cells = new Float64Array(seconds * rows);
-    for (let at = 0; at < count; at++) {
-        if (thread !== undefined && threads[at] !== thread) continue;
-        const second = Math.floor(times[at] / SECOND);
-        cells[second * rows + Math.floor((times[at] - second * SECOND) * rows / SECOND)] += weights[at];
+    for (let index = 0; index < count; index++) {
+        if (thread !== undefined && threads[index] !== thread) continue;
+        const second = Math.floor(times[index] / SECOND);
+        cells[second * rows + Math.floor((times[index] - second * SECOND) * rows / SECOND)] += weights[index];
     }
     return cells;
 }
 
-// Seconds with a fraction, exact.
-function secondsText(nanoseconds, base = 0) {
+/**
+ * Formats nanoseconds as seconds, exactly.
+ *
+ * @param {number} nanoseconds
+ * @param {number} [base] seconds to add
+ */
+function formatSeconds(nanoseconds, base = 0) {
     const whole = Math.floor(nanoseconds / SECOND);
     const fraction = String(nanoseconds - whole * SECOND).padStart(9, "0").replace(/0+$/, "");
     return `${base + whole}${fraction && "."}${fraction}`;
 }
 
-function readSeconds(text, base = 0) {
+/**
+ * Parses seconds into nanoseconds. Returns NaN if the text is invalid.
+ *
+ * @param {string} text
+ * @param {number} base seconds to subtract
+ */
+function parseSeconds(text, base) {
     const [, whole, fraction = ""] = text.match(/^(\d+)(?:\.(\d{1,9}))?$/) ?? [];
     return whole === undefined ? NaN : (Number(whole) - base) * SECOND + Number(fraction.padEnd(9, "0"));
 }
 
-// The part that `--time` and `--offset` of fg-collapse select when they are given these; undefined if they are none.
-function readPart(time, offset, base) {
-    const ends = (text, base) => text.split(",").map(end => readSeconds(end, base));
+/**
+ * Parses a selection from the values of fg-collapse's `--time` and `--offset`. Returns undefined if they are invalid or
+ * both empty.
+ *
+ * @param {string} time
+ * @param {string} offset
+ * @param {number} base
+ * @returns {TimeSelection | undefined}
+ */
+function parseSelection(time, offset, base) {
     if (!time && !offset) return undefined;
-    const [from, to] = time ? ends(time, base) : [-Infinity, Infinity], [low, high] = offset ? ends(offset, 0) : [0, SECOND];
+    const [from, to] = time ? time.split(",").map(text => parseSeconds(text, base)) : [-Infinity, Infinity];
+    const [low, high] = offset ? offset.split(",").map(text => parseSeconds(text, 0)) : [0, SECOND];
     return from < to && low < high ? { from, to, low, high } : undefined;
 }
 
-function partTexts({ from, to, low, high }, base) {
-    const isSpan = low === 0 && high === SECOND, isAlways = from === -Infinity;
+/**
+ * Formats a selection as values of fg-collapse's `--time` and `--offset`, empty if they select everything.
+ *
+ * @param {TimeSelection} selection
+ * @param {number} base
+ */
+function formatSelection({ from, to, low, high }, base) {
+    const hasAllOffsets = low === 0 && high === SECOND, hasAllTimes = from === -Infinity;
     return {
-        time: isAlways ? "" : `${secondsText(from, base)},${secondsText(to, base)}`,
-        offset: isSpan ? "" : `${secondsText(low)},${secondsText(high)}`,
+        time: hasAllTimes ? "" : `${formatSeconds(from, base)},${formatSeconds(to, base)}`,
+        offset: hasAllOffsets ? "" : `${formatSeconds(low)},${formatSeconds(high)}`,
     };
 }

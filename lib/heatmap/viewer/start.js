@@ -1,9 +1,11 @@
-// The script stands in the graph that it is for.
+// Starts the page of the graph that contains the script.
 
-const root = document.currentScript.closest("svg.flame-graph"), leaves = [];
-Promise.all([readProfile(root, leaves), readSamples(root)])
-    .then(([profile, samples]) => new Page(root, profile, Uint32Array.from(leaves), samples))
+const graph = /** @type {GraphElement} */ (document.currentScript?.closest("svg.flame-graph"));
+/** @type {number[]} */
+const leaves = [];
+Promise.all([readProfile(graph, leaves), readSamples(graph)])
+    .then(([profile, samples]) => new Page(graph, profile, Uint32Array.from(leaves), samples))
     .catch(error => {
-        root.classList.remove("scripted");
-        document.getElementById("cell").textContent = `Not interactive: ${error.message}`;
+        graph.classList.remove("scripted");
+        getElement("cell").textContent = `Not interactive: ${error.message}`;
     });

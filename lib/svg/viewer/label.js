@@ -1,23 +1,45 @@
-// What of a name fits: all of it, else its last parts (the function rather than its namespaces) with ".." before them,
-// else the beginning of its last part. What is in a type comes before the namespaces that the type is in.
+// Cuts labels of frames to fit, so that the most informative part remains. `lib/svg/label.rs` follows the same rules.
 
-function label(name, fits) {
+// Generic types that say less than their first type argument.
+const WRAPPERS = ["GenFuture", "Pin", "Box", "AssertUnwindSafe", "Instrumented"];
+
+// The number of times that a type is unwrapped. Deeper nesting does not help, and a name can be a megabyte of brackets.
+const MAX_NESTING = 4;
+
+/**
+ * Returns as much of a name as fits. If the whole name does not fit, its last parts remain, with `..` before them: the
+ * function rather than its namespaces. Type arguments are preferred to the namespaces of their type. If the last part does
+ * not fit, its beginning remains.
+ *
+ * @param {string} name
+ * @param {Predicate} fits
+ */
+function fitLabel(name, fits) {
     if (fits(name)) return name;
-    const { text, inner, at } = short(name), starts = parts(text);
-    const tail = (start, inner) => (start > 0 ? ".." : "") + (inner ? `${text.slice(start, at)}<${inner}>${text.slice(at)}` : text.slice(start));
-    const longest = (last, inner) => {
-        let fitting = "";
-        for (let part = last; part >= 0 && fits(tail(starts[part], inner)); part--) fitting = tail(starts[part], inner);
-        return fitting;
+    const { text, inner, offset } = simplifyName(name), starts = findParts(text), last = starts.length - 1;
+    /** @type {(start: number, inner?: string) => string} */
+    const tail = (start, inner) => {
+        const rest = inner ? `${text.slice(start, offset)}<${inner}>${text.slice(offset)}` : text.slice(start);
+        return (start > 0 ? ".." : "") + rest;
     };
-    const last = starts.length - 1, type = starts.findLastIndex(start => start < at);
-    const detailed = inner && longest(type, inner);
-    const cut = inner && !detailed ? head(inner, cut => fits(tail(starts[type], cut))) : "";
-    return detailed || (cut.length > 8 ? tail(starts[type], cut) : longest(last) || head(text.slice(starts[last]), fits));
+    /** @type {(last: number, inner?: string) => string} */
+    const longestTail = (last, inner) => {
+        let longest = "";
+        for (let part = last; part >= 0 && fits(tail(starts[part], inner)); part--) longest = tail(starts[part], inner);
+        return longest;
+    };
+    const type = starts.findLastIndex(start => start < offset), detailed = inner && longestTail(type, inner);
+    const cut = inner && !detailed ? truncateRight(inner, cut => fits(tail(starts[type], cut))) : "";
+    return detailed || (cut.length > 8 ? tail(starts[type], cut) : longestTail(last) || truncateRight(text.slice(starts[last]), fits));
 }
 
-// The beginning of a name, as much of it as fits.
-function head(name, fits) {
+/**
+ * Returns the beginning of a name that fits, with `..` after it if something is missing.
+ *
+ * @param {string} name
+ * @param {Predicate} fits
+ */
+function truncateRight(name, fits) {
     if (fits(name)) return name;
     const characters = [...name];
     let low = 0, high = characters.length;
@@ -28,111 +50,134 @@ function head(name, fits) {
     return low > 0 ? characters.slice(0, low).join("") + ".." : "";
 }
 
-// Types that tell nothing but what is in them.
-const WRAPPERS = ["GenFuture", "Pin", "Box", "AssertUnwindSafe", "Instrumented"];
-
-// A name without what is told least by: a Rust name's hash, the trait in `<Type as Trait>::method`, the type parameters
-// of all but its last part. What is in a wrapper stands for it, and a closure in one for its only method, too. Of a
-// trait's method also what was in the type, if that tells anything, and where.
-function short(name) {
+/**
+ * Returns a name without its least informative parts: the hash of a Rust name, the trait in `<Type as Trait>::method`, and
+ * the type arguments of all parts but the last. Wrapper types are replaced with what they contain. For a method of a trait,
+ * `inner` has the arguments of the type if they say anything, and `offset` says where they belong in `text`.
+ *
+ * @param {string} name
+ */
+function simplifyName(name) {
     name = name.replace(/::h[0-9a-f]{16}$/i, "");
-    const whole = name;
-    // Types within types: a few are enough, and a name may be a megabyte of brackets.
-    for (let times = 0; times < 4; times++) name = withoutTrait(name);
-    const starts = parts(name), last = starts.length - 1;
-    let text = "", inner = "", at = 0;
-    starts.slice(0, last).forEach((start, number) => {
-        const [, part, separator] = name.slice(start, starts[number + 1]).match(/^(.*?)([:/. ]*)$/s);
-        const parameters = part.startsWith("operator") ? -1 : part.indexOf("<");
-        text += parameters > 0 ? part.slice(0, parameters) : part;
-        if (parameters > 0 && number === last - 1 && name !== whole) [inner, at] = [part.slice(parameters + 1, -1), text.length];
+    const original = name;
+    for (let depth = 0; depth < MAX_NESTING; depth++) name = removeTrait(name);
+    const starts = findParts(name), last = starts.length - 1;
+    let text = "", inner = "", offset = 0;
+    starts.slice(0, last).forEach((start, index) => {
+        const [, part = "", separator = ""] = name.slice(start, starts[index + 1]).match(/^(.*?)([:/. ]*)$/s) ?? [];
+        const bracket = part.startsWith("operator") ? -1 : part.indexOf("<");
+        text += bracket > 0 ? part.slice(0, bracket) : part;
+        if (bracket > 0 && index === last - 1 && name !== original) [inner, offset] = [part.slice(bracket + 1, -1), text.length];
         text += separator;
     });
-    return { text: text + name.slice(starts[last]), inner: inner.includes("::") ? plain(inner) : "", at };
+    return { text: text + name.slice(starts[last]), inner: inner.includes("::") ? simplifyTypes(inner) : "", offset };
 }
 
-// Types without the paths of the standard library, and of `dyn Trait<A> + B` only the trait. Where some have a path then,
-// those that have none tell nothing.
-function plain(types) {
+/**
+ * Removes the paths of the standard library from types, and all but the trait from `dyn Trait<A> + B`. If some types still
+ * have a path, those without one become `_`.
+ *
+ * @param {string} types
+ */
+function simplifyTypes(types) {
     types = types.replace(/\b(core|alloc|std)::(\w+::)*(?=\w)/g, "");
-    let text = "", at = 0;
-    for (let found = types.indexOf("dyn "); found >= 0; found = types.indexOf("dyn ", at)) {
+    let text = "", offset = 0;
+    for (let found = types.indexOf("dyn "); found >= 0; found = types.indexOf("dyn ", offset)) {
         let end = found + 4;
         while (end < types.length && /[\w:]/.test(types[end])) end++;
-        text += types.slice(at, end);
-        at = endOfArgument(types, end);
+        text += types.slice(offset, end);
+        offset = findArgumentEnd(types, end);
     }
-    const all = argumentsOf(text + types.slice(at)), tells = type => type.includes("::");
-    return all.map(type => (tells(type) || !all.some(tells) ? type : "_")).join(", ");
+    const args = splitArguments(text + types.slice(offset)), isAnyQualified = args.some(type => type.includes("::"));
+    return args.map(type => (isAnyQualified && !type.includes("::") ? "_" : type)).join(", ");
 }
 
-// Types that are set apart by commas.
-function argumentsOf(types) {
-    const all = [];
-    for (let at = 0; at < types.length;) {
-        const end = endOfArgument(types, at);
-        all.push(types.slice(at, end).trim());
-        at = end + 1;
+/** @param {string} types types separated by commas */
+function splitArguments(types) {
+    const args = [];
+    for (let offset = 0; offset < types.length;) {
+        const end = findArgumentEnd(types, offset);
+        args.push(types.slice(offset, end).trim());
+        offset = end + 1;
     }
-    return all;
+    return args;
 }
 
-// Where a type ends: at a comma or bracket that is not within it.
-function endOfArgument(types, at) {
-    for (let depth = 0; at < types.length; at++) {
-        if (types[at] === ">" && types[at - 1] === "-") continue;
-        if (depth === 0 && ">)],".includes(types[at])) break;
-        if ("<([".includes(types[at])) depth++;
-        if (">)]".includes(types[at])) depth--;
+/**
+ * Returns the end of a type: the next comma or closing bracket that is not part of it.
+ *
+ * @param {string} types
+ * @param {number} offset
+ */
+function findArgumentEnd(types, offset) {
+    for (let depth = 0; offset < types.length; offset++) {
+        if (types[offset] === ">" && types[offset - 1] === "-") continue;
+        if (depth === 0 && ">)],".includes(types[offset])) break;
+        if ("<([".includes(types[offset])) depth++;
+        if (">)]".includes(types[offset])) depth--;
     }
-    return at;
+    return offset;
 }
 
-// `<Type as Trait>::method` as `Type::method`.
-function withoutTrait(name) {
+/**
+ * Turns `<Type as Trait>::method` into `Type::method`.
+ *
+ * @param {string} name
+ */
+function removeTrait(name) {
     if (name[0] !== "<") return name;
-    for (let at = 1, depth = 1, type = -1; at < name.length; at++) {
-        const character = name[at];
-        if (character === " " && depth === 1 && type < 0 && name.startsWith(" as ", at)) type = at;
+    for (let offset = 1, depth = 1, typeEnd = -1; offset < name.length; offset++) {
+        const character = name[offset];
+        if (character === " " && depth === 1 && typeEnd < 0 && name.startsWith(" as ", offset)) typeEnd = offset;
         if ("<([".includes(character)) depth++;
-        if (")]".includes(character) || (character === ">" && name[at - 1] !== "-")) depth--;
+        if (")]".includes(character) || (character === ">" && name[offset - 1] !== "-")) depth--;
         if (depth > 0) continue;
-        const of = name.slice(1, type < 0 ? at : type), inner = inside(of), rest = name.slice(at + 1);
-        return inner !== of && inner.endsWith("}") && !rest.includes("{") ? inner : inner + rest;
+        const outer = name.slice(1, typeEnd < 0 ? offset : typeEnd), inner = unwrapType(outer), rest = name.slice(offset + 1);
+        // The only method of a wrapped closure says nothing.
+        return inner !== outer && inner.endsWith("}") && !rest.includes("{") ? inner : inner + rest;
     }
     return name;
 }
 
-// What is in a wrapper such as `Pin<&mut T, A>`, by its full name; otherwise the type itself.
-function inside(type) {
-    for (let times = 0; times < 4; times++) {
-        const open = type.indexOf("<"), wrapper = type.slice(0, Math.max(open, 0)).split(":").at(-1);
+/**
+ * Returns the qualified type in a wrapper such as `Pin<&mut T, A>`, or the type itself.
+ *
+ * @param {string} type
+ */
+function unwrapType(type) {
+    for (let depth = 0; depth < MAX_NESTING; depth++) {
+        const open = type.indexOf("<"), wrapper = type.slice(0, Math.max(open, 0)).split(":").at(-1) ?? "";
         if (!type.endsWith(">") || !WRAPPERS.includes(wrapper)) return type;
-        const first = type.slice(open + 1, endOfArgument(type, open + 1)).replace(/^&*(mut )*/, "");
+        const first = type.slice(open + 1, findArgumentEnd(type, open + 1)).replace(/^&*(mut )*/, "");
         if (!first.includes("::") || first.startsWith("dyn ")) return type;
         type = first;
     }
     return type;
 }
 
-// Where the parts of a qualified name begin, outside of all brackets. A closure belongs to the part before it, and a C++
-// lambda's operator to the lambda.
-function parts(name) {
-    const dots = !name.includes("::") && !name.includes("/") && name.split(".").length > 2 && /(^|\.)[A-Z]/.test(name);
+/**
+ * Returns the offsets of the parts of a qualified name, outside of all brackets. A closure belongs to the part before it,
+ * and the call operator of a C++ lambda to the lambda.
+ *
+ * @param {string} name
+ */
+function findParts(name) {
+    const hasDottedPath = !name.includes("::") && !name.includes("/") && name.split(".").length > 2 && /(^|\.)[A-Z]/.test(name);
     const starts = [0], lastDot = name.lastIndexOf(".");
     let depth = 0;
-    for (let at = 0; at < name.length; at++) {
-        const character = name[at], next = name[at + 1];
-        if (!"<>".includes(character) || !/(operator<?|-)$/.test(name.slice(Math.max(0, at - 9), at))) {
+    for (let offset = 0; offset < name.length; offset++) {
+        const character = name[offset], next = name[offset + 1];
+        if (!"<>".includes(character) || !/(operator<?|-)$/.test(name.slice(Math.max(0, offset - 9), offset))) {
             if ("<([{".includes(character)) depth++;
             if (">)]}".includes(character) && depth > 0) depth--;
-        } else if (character === "<" && name[at - 1] === "-") depth++;
-        const afterColon = name[at - 1] === ":";
-        // A type that is returned, as in `int Counter.next`.
-        const isType = character === " " && at < lastDot && !name.endsWith("operator", at) && !"[(".includes(next);
-        const ends = character === "/" || (character === ":" && afterColon) || (character === "." && (dots || afterColon)) || isType;
-        const isOfLambda = name.startsWith("}::operator()", at - 2);
-        if (depth === 0 && ends && !isOfLambda && next !== undefined && next !== "{" && next !== ":") starts.push(at + 1);
+        } else if (character === "<" && name[offset - 1] === "-") depth++;
+        const isAfterColon = name[offset - 1] === ":";
+        // The space after a return type, as in `int Counter.next`.
+        const isAfterType = character === " " && offset < lastDot && !name.endsWith("operator", offset) && !"[(".includes(next);
+        const isColon = character === ":" && isAfterColon, isDot = character === "." && (hasDottedPath || isAfterColon);
+        const isSeparator = character === "/" || isColon || isDot || isAfterType;
+        const isCallOperator = name.startsWith("}::operator()", offset - 2);
+        if (depth === 0 && isSeparator && !isCallOperator && next !== undefined && next !== "{" && next !== ":") starts.push(offset + 1);
     }
     return starts;
 }

@@ -1,74 +1,105 @@
-// What the reader does with mouse, finger and keys.
+// Handles events of the mouse, the keyboard, touch screens and the window.
 
-// How long a finger rests on a frame to choose it, in milliseconds.
-const REST = 500;
+// The time after which a finger on a frame selects it, in milliseconds.
+const LONG_PRESS = 500;
 
+/** @param {Viewer} viewer */
 function listen(viewer) {
     const { picture: { frames }, root, texts } = viewer;
-    frames.setAttribute("role", "tree");
-    frames.setAttribute("aria-label", texts.title.textContent);
-    listenToPointer(viewer, frames, event => viewer.picture.groups.get(event.target.closest?.("#frames > *")));
-    root.addEventListener("keydown", event => takeKey(viewer, event));
-    window.addEventListener("keydown", event => takeKeyFromPage(viewer, event));
+    setAttributes(frames, { role: "tree", "aria-label": texts.title.textContent });
+    listenToPointer(viewer, frames);
+    root.addEventListener("keydown", event => handleKey(viewer, event));
+    window.addEventListener("keydown", event => handlePageKey(viewer, event));
     window.addEventListener("hashchange", () => {
-        viewer.follow();
-        viewer.sight.showBase();
+        viewer.applyLink();
+        viewer.viewport.showBase();
     });
-    window.addEventListener("scroll", () => viewer.sight.stick(), { passive: true });
-    window.addEventListener("resize", () => viewer.sight.refit());
-    for (const [event, isPrinted] of [["beforeprint", true], ["afterprint", false]]) {
-        window.addEventListener(event, () => {
-            viewer.sight.isPrinted = isPrinted;
-            viewer.sight.stick();
-        });
-    }
-    new ResizeObserver(() => viewer.sight.refit()).observe(root);
+    window.addEventListener("scroll", () => viewer.viewport.placeControls(), { passive: true });
+    window.addEventListener("resize", () => viewer.viewport.handleResize());
+    window.addEventListener("beforeprint", () => viewer.viewport.setPrinting(true));
+    window.addEventListener("afterprint", () => viewer.viewport.setPrinting(false));
+    new ResizeObserver(() => viewer.viewport.handleResize()).observe(root);
 }
 
-// A click or a tap zooms. A finger that rests tells about a frame, as pointing does.
-function listenToPointer(viewer, frames, box) {
-    let waiting, rested = false;
+/**
+ * Zooms on a click or tap, and describes the frame under the mouse or after a long press.
+ *
+ * @param {Viewer} viewer
+ * @param {SVGElement} frames
+ */
+function listenToPointer(viewer, frames) {
+    /** @type {number | undefined} */
+    let timer;
+    let wasLongPress = false;
     frames.addEventListener("click", event => {
-        const isLink = event.target.closest?.("a") && !event.ctrlKey && !event.metaKey;
-        if (!box(event) || (isLink && !rested)) return;
+        const box = findEventBox(viewer, event);
+        const isLink = findAncestor(event, "a") && !event.ctrlKey && !event.metaKey;
+        if (!box || (isLink && !wasLongPress)) return;
         event.preventDefault();
-        if (!rested) viewer.open(box(event));
+        if (!wasLongPress) viewer.zoomToBox(box);
     });
     frames.addEventListener("pointerdown", event => {
-        const chosen = box(event);
-        rested = false;
-        clearTimeout(waiting);
-        if (event.pointerType !== "touch" || !chosen) return;
-        waiting = setTimeout(() => {
-            rested = true;
-            viewer.describe(chosen);
-            if (!chosen.folded) chosen.group.focus({ preventScroll: true });
-        }, REST);
+        const box = findEventBox(viewer, event);
+        wasLongPress = false;
+        clearTimeout(timer);
+        if (event.pointerType !== "touch" || !box) return;
+        timer = setTimeout(() => {
+            wasLongPress = true;
+            viewer.describe(box);
+            if (!box.folded) box.group.focus({ preventScroll: true });
+        }, LONG_PRESS);
     });
-    for (const end of ["pointerup", "pointercancel"]) frames.addEventListener(end, () => clearTimeout(waiting));
-    frames.addEventListener("contextmenu", event => rested && event.preventDefault());
-    frames.addEventListener("mouseover", event => viewer.describe(box(event)));
+    for (const name of ["pointerup", "pointercancel"]) frames.addEventListener(name, () => clearTimeout(timer));
+    frames.addEventListener("contextmenu", event => wasLongPress && event.preventDefault());
+    frames.addEventListener("mouseover", event => viewer.describe(findEventBox(viewer, event)));
     frames.addEventListener("mouseleave", () => viewer.describe(viewer.current));
-    frames.addEventListener("focusin", event => viewer.describe(viewer.current = box(event)));
+    frames.addEventListener("focusin", event => viewer.describe(viewer.current = findEventBox(viewer, event)));
 }
 
-function takeKey(viewer, event) {
+/**
+ * @param {Event} event
+ * @param {string} selector
+ */
+function findAncestor(event, selector) {
+    return event.target instanceof Element ? event.target.closest(selector) : null;
+}
+
+/**
+ * Returns the box that an event happened in.
+ *
+ * @param {Viewer} viewer
+ * @param {Event} event
+ */
+function findEventBox(viewer, event) {
+    const group = findAncestor(event, "#frames > *");
+    return group ? viewer.picture.boxes.get(group) : undefined;
+}
+
+/**
+ * @param {Viewer} viewer
+ * @param {KeyboardEvent} event
+ */
+function handleKey(viewer, event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (viewer.sheet.contains(event.target) && event.key !== "Escape" && event.key !== "?") return;
+    const isInMenu = event.target instanceof Node && viewer.menu.contains(event.target);
+    if (isInMenu && event.key !== "Escape" && event.key !== "?") return;
     const action = ACTIONS.find(action => action.keys.includes(event.key));
     const box = viewer.current ?? (event.key.startsWith("Arrow") ? viewer.baseBox() : undefined);
-    if (!action || (action.frame && !box)) return;
-    event.preventDefault();
-    action.run(viewer, box, event.key);
+    if (action && runAction(action, viewer, box, event.key)) event.preventDefault();
 }
 
-// Ctrl-F opens the search of the graph that has the focus, or of the first one; there, the browser's own. Other keys
-// without any focus are the first graph's, too, where the page is nothing but the graph.
-function takeKeyFromPage(viewer, event) {
-    const { root, order, search } = viewer, focused = document.activeElement?.closest?.("svg.flame-graph");
+/**
+ * Handles a key that was pressed anywhere on the page. Ctrl-F opens the search of the graph with the focus, or of the first
+ * one; pressed again, it is the browser's own. If nothing has the focus and the page is only a graph, other keys are for it.
+ *
+ * @param {Viewer} viewer
+ * @param {KeyboardEvent} event
+ */
+function handlePageKey(viewer, event) {
+    const { root, order, search } = viewer, focused = document.activeElement?.closest("svg.flame-graph");
     if (event.defaultPrevented || (focused ? focused !== root : order !== 0)) return;
-    if (!focused && document.documentElement === root && !isFind(event)) takeKey(viewer, event);
-    if (!isFind(event) || document.activeElement === search.input) return;
+    if (!focused && viewer.viewport.isStandalone && !isFindKey(event)) handleKey(viewer, event);
+    if (!isFindKey(event) || document.activeElement === search.input) return;
     event.preventDefault();
     viewer.openSearch();
 }

@@ -1,116 +1,169 @@
-// The profile that the file carries: a tree of frames in arrays, a caller before what it calls.
+// Reads the profile that the file contains into a tree of frames.
 
 const STATE = 1, DARK = 2;
 
-// The bytes of a packed text: base64, then deflate. No step waits for anything but the one before, so that all is done
-// before the browser goes on with the rest of the file.
+/**
+ * Decodes data that is compressed with deflate and written as base64. Each step waits only for the one before it, so
+ * that the browser does not continue with the rest of the file in between.
+ *
+ * @param {Element} root
+ * @param {string} kind class of the elements with the data
+ */
 async function unpack(root, kind) {
-    const chunks = [...root.querySelectorAll(`:scope > metadata.${kind}`)].map(chunk => bytesOf(atob(chunk.textContent)));
-    const packed = new ReadableStream({ pull: stream => (chunks.length > 0 ? stream.enqueue(chunks.shift()) : stream.close()) });
-    const reader = packed.pipeThrough(new DecompressionStream("deflate-raw")).getReader(), pieces = [];
+    const chunks = [...root.querySelectorAll(`:scope > metadata.${kind}`)].map(chunk => toBytes(atob(chunk.textContent)));
+    const packed = new ReadableStream({
+        pull(stream) {
+            const chunk = chunks.shift();
+            if (chunk) stream.enqueue(chunk); else stream.close();
+        },
+    });
+    /** @type {Uint8Array[]} */
+    const pieces = [];
+    const reader = packed.pipeThrough(new DecompressionStream("deflate-raw")).getReader();
     for (let piece = await reader.read(); !piece.done; piece = await reader.read()) pieces.push(piece.value);
     const bytes = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
-    let at = 0;
+    let offset = 0;
     for (const piece of pieces) {
-        bytes.set(piece, at);
-        at += piece.length;
+        bytes.set(piece, offset);
+        offset += piece.length;
     }
     return bytes;
 }
 
-function bytesOf(text) {
+/** @param {string} text text whose characters are bytes */
+function toBytes(text) {
     const bytes = new Uint8Array(text.length);
-    for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+    for (let index = 0; index < text.length; index++) bytes[index] = text.charCodeAt(index);
     return bytes;
 }
 
-// The profile, with what its whole width stands for and its largest difference. `leaves`, if given, gets the node of each
-// stack.
+/**
+ * Reads the profile.
+ *
+ * @param {GraphElement} root
+ * @param {number[]} [leaves] gets the last node of each stack
+ * @returns {Promise<Profile>}
+ */
 async function readProfile(root, leaves) {
     const [stacks, names] = await Promise.all([unpack(root, "stacks"), unpack(root, "names")]);
     const { whole, largestDelta } = root.dataset, differential = largestDelta !== undefined;
     const tree = readStacks(stacks, Number(root.dataset.frames) + 1, differential, leaves);
-    const numbers = { whole: Number(whole), largestDelta: Number(largestDelta) };
-    return { tree, differential, ...numbers, elements: takeElements(root), ...readNames(names, Number(root.dataset.names)) };
+    const scale = { whole: Number(whole), largestDelta: Number(largestDelta) };
+    return { tree, differential, ...scale, elements: removeNameElements(root), ...readNames(names, Number(root.dataset.names)) };
 }
 
-// The elements of the names that have attributes of their own.
-function takeElements(root) {
-    const given = root.querySelector(":scope > metadata.elements");
-    given?.remove();
-    return new Map([...given?.children ?? []].map(element => [Number(element.dataset.name), element]));
+/**
+ * Removes the elements of names with attributes of their own from the document and returns them.
+ *
+ * @param {GraphElement} root
+ */
+function removeNameElements(root) {
+    const container = root.querySelector(":scope > metadata.elements");
+    container?.remove();
+    const elements = /** @type {HTMLElement[]} */ ([...container?.children ?? []]);
+    return new Map(elements.map(element => [Number(element.dataset.name), element]));
 }
 
-// Four bytes a name for its colour and traits; then the names, a line each.
+/**
+ * Reads the names: first four bytes for each name's colour and traits, then the names, one per line.
+ *
+ * @param {Uint8Array} bytes
+ * @param {number} count
+ */
 function readNames(bytes, count) {
     const names = new TextDecoder().decode(bytes.subarray(4 * count)).split("\n");
     names.pop();
     return { names, looks: bytes.subarray(0, 4 * count) };
 }
 
-// Reads LEB128, one number after the other.
-class Numbers {
+/** Reads consecutive LEB128 numbers. */
+class Leb128Reader {
+    /** @param {Uint8Array} bytes */
     constructor(bytes) {
-        Object.assign(this, { bytes, at: 0 });
+        this.bytes = bytes;
+        this.offset = 0;
     }
 
     next() {
         let value = 0, scale = 1, byte;
         do {
-            byte = this.bytes[this.at++];
+            byte = this.bytes[this.offset++];
             value += (byte & 127) * scale;
             scale *= 128;
         } while (byte > 127);
         return value;
     }
+
+    /** Reads a weight: a whole number shifted left by one bit, or, if the lowest bit is set, millionths. */
+    nextWeight() {
+        const isFraction = this.bytes[this.offset] & 1, value = this.next();
+        return isFraction ? (value - 1) / 2e6 : value / 2;
+    }
 }
 
-// The tree of the packed stacks. Node 0 is the root, which stands for everything and has no name.
+/**
+ * Builds the tree of the packed stacks. Node 0 is the root, which has no name.
+ *
+ * @param {Uint8Array} bytes
+ * @param {number} count number of nodes
+ * @param {boolean} differential
+ * @param {number[]} [leaves]
+ */
 function readStacks(bytes, count, differential, leaves) {
-    const tree = newTree(count, differential), numbers = new Numbers(bytes);
-    const path = [0], number = () => numbers.next();
+    const tree = newTree(count, differential), reader = new Leb128Reader(bytes), path = [0];
     let node = 1;
-    function weight() {
-        const fraction = bytes[numbers.at] & 1, value = number();
-        return fraction ? (value - 1) / 2e6 : value / 2;
-    }
-    while (numbers.at < bytes.length) {
-        for (let gone = number(); gone > 0; gone--) tree.end[path.pop()] = node;
-        for (let come = number(); come > 0; come--) {
+    while (reader.offset < bytes.length) {
+        for (let removed = reader.next(); removed > 0; removed--) tree.end[path.pop() ?? 0] = node;
+        for (let added = reader.next(); added > 0; added--) {
             tree.parent[node] = path[path.length - 1];
-            tree.name[node] = number();
+            tree.name[node] = reader.next();
             path.push(node++);
         }
         const leaf = path[path.length - 1];
         leaves?.push(leaf);
-        if (differential) tree.ownBefore[leaf] += weight();
-        tree.own[leaf] += weight();
+        if (tree.ownBefore) tree.ownBefore[leaf] += reader.nextWeight();
+        tree.own[leaf] += reader.nextWeight();
     }
-    while (path.length > 0) tree.end[path.pop()] = node;
-    return addUp(tree);
+    for (const open of path) tree.end[open] = node;
+    return sumTotals(tree);
 }
 
+/**
+ * Returns a tree without weights.
+ *
+ * @param {number} count number of nodes
+ * @param {boolean} differential
+ * @returns {Tree}
+ */
 function newTree(count, differential) {
-    const tree = {
+    return {
         parent: new Uint32Array(count),
         name: new Uint32Array(count),
-        // The first node behind all that is called from here.
         end: new Uint32Array(count),
         own: new Float64Array(count),
         total: new Float64Array(count),
+        ...(differential && { ownBefore: new Float64Array(count), totalBefore: new Float64Array(count) }),
     };
-    if (differential) {
-        tree.ownBefore = new Float64Array(count);
-        tree.totalBefore = new Float64Array(count);
-    }
+}
+
+/**
+ * Computes the totals of a tree from the weights of its nodes.
+ *
+ * @param {Tree} tree
+ */
+function sumTotals(tree) {
+    const { parent, own, total, ownBefore, totalBefore } = tree;
+    sumColumn(parent, own, total);
+    if (ownBefore && totalBefore) sumColumn(parent, ownBefore, totalBefore);
     return tree;
 }
 
-function addUp(tree) {
-    const pairs = tree.ownBefore ? [["own", "total"], ["ownBefore", "totalBefore"]] : [["own", "total"]];
-    for (const [own, total] of pairs) {
-        tree[total].set(tree[own]);
-        for (let node = tree.parent.length - 1; node > 0; node--) tree[total][tree.parent[node]] += tree[total][node];
-    }
-    return tree;
+/**
+ * @param {Uint32Array} parent
+ * @param {Float64Array} own
+ * @param {Float64Array} total
+ */
+function sumColumn(parent, own, total) {
+    total.set(own);
+    for (let node = parent.length - 1; node > 0; node--) total[parent[node]] += total[node];
 }

@@ -1,117 +1,146 @@
-// Looking for frames by a regular expression.
+// Searches for frames by a regular expression.
 
 class Search {
+    /** @param {Viewer} viewer */
     constructor(viewer) {
-        Object.assign(this, { viewer, pattern: "", fault: "", at: 0 });
-        this.input = html("input", { type: "text", placeholder: "regular expression", spellcheck: "false",
+        this.viewer = viewer;
+        this.pattern = "";
+        /** Why the pattern is invalid, or empty. */
+        this.error = "";
+        /** The position of the current match among all matches, from 1; 0 if there is none. */
+        this.position = 0;
+        /** @type {{ tree: Tree, names: Uint8Array | null, byWeight: boolean, nodes: number[] } | undefined} */
+        this.cache = undefined;
+        this.input = createHtml("input", { type: "text", placeholder: "regular expression", spellcheck: "false",
             "aria-label": "Search frames by regular expression" });
-        this.place = element("foreignObject", { width: 200, height: 24, class: "hide" }, this.input);
-        this.input.addEventListener("input", () => this.set(this.input.value));
-        this.input.addEventListener("keydown", event => this.key(event));
+        this.container = createSvg("foreignObject", { width: 200, height: 24, class: "hide" }, this.input);
+        this.input.addEventListener("input", () => this.setPattern(this.input.value));
+        this.input.addEventListener("keydown", event => this.handleKey(event));
     }
 
-    key(event) {
-        if (isFind(event)) return;
+    /** @param {KeyboardEvent} event */
+    handleKey(event) {
+        if (isFindKey(event)) return;
         event.stopPropagation();
         if (event.key === "Escape") this.close();
-        if (event.key === "Enter") this.viewer.step(event.shiftKey ? -1 : 1);
+        if (event.key === "Enter") this.viewer.goToMatch(event.shiftKey ? -1 : 1);
     }
 
     get isOpen() {
-        return !this.place.classList.contains("hide");
+        return !this.container.classList.contains("hide");
     }
 
     open() {
-        this.place.classList.remove("hide");
+        this.container.classList.remove("hide");
         this.viewer.texts.search.classList.add("hide");
     }
 
     close() {
-        this.place.classList.add("hide");
+        this.container.classList.add("hide");
         this.viewer.texts.search.classList.remove("hide");
         this.input.value = "";
-        this.set("");
-        this.viewer.focus(this.viewer.picture.base);
+        this.setPattern("");
+        this.viewer.focusNode(this.viewer.picture.base);
     }
 
-    // Looks for a pattern.
-    set(pattern) {
+    /** @param {string} pattern */
+    setPattern(pattern) {
         this.compile(pattern);
         this.viewer.draw();
-        this.viewer.remember(false);
+        this.viewer.updateLink(false);
     }
 
-    // Finds the names that match. A pattern that is not valid is told, and finds nothing.
+    /**
+     * Finds the names that match a pattern. An invalid pattern sets `error` and matches nothing.
+     *
+     * @param {string} pattern
+     */
     compile(pattern) {
         const { picture } = this.viewer;
-        let expression = null;
-        this.fault = "";
-        try {
-            if (pattern) expression = new RegExp(pattern, "i");
-        } catch (error) {
-            // Browsers put the pattern before the reason.
-            this.fault = error.message.slice(error.message.lastIndexOf(": ") + 1).trim();
-        }
-        this.input.setCustomValidity(this.fault);
+        this.error = "";
         this.pattern = pattern;
-        this.at = 0;
-        picture.matches = expression && Uint8Array.from(picture.profile.names, name => expression.test(name));
+        this.position = 0;
+        picture.matches = null;
+        try {
+            const expression = new RegExp(pattern, "i");
+            if (pattern) picture.matches = Uint8Array.from(picture.profile.names, name => Number(expression.test(name)));
+        } catch (error) {
+            // Browsers write the pattern before the reason.
+            const message = String(/** @type {Error} */ (error).message);
+            this.error = message.slice(message.lastIndexOf(": ") + 1).trim();
+        }
+        this.input.setCustomValidity(this.error);
     }
 
-    // The nodes that are looked through, from and up to: those of the view; of a sandwich without zoom both halves.
-    spans() {
+    /**
+     * Returns the first and the end node of each range to search: the view, or both halves of a sandwich without zoom.
+     *
+     * @returns {[number, number][]}
+     */
+    ranges() {
         const { tree, view } = this.viewer.picture, { lower, end, parent } = tree;
         return view === 0 && lower ? [[1, lower], [lower, parent.length]] : [[Math.max(view, 1), end[view]]];
     }
 
-    // How many frames of a span match, drawn or not, and how much they weigh; what stands on a match weighs with it.
-    count([first, last]) {
+    /**
+     * Returns the number of matching frames in a range, drawn or not, and the weight of the stacks through them.
+     *
+     * @param {[number, number]} range
+     */
+    countMatches([first, end]) {
         const { tree, matches } = this.viewer.picture;
         let frames = 0, weight = 0;
-        for (let node = first, within = first; node < last; node++) {
-            if (!matches[tree.name[node]] || tree.total[node] <= 0) continue;
+        for (let node = first, countedEnd = first; node < end; node++) {
+            if (!matches?.[tree.name[node]] || tree.total[node] <= 0) continue;
             frames++;
-            if (node < within) continue;
+            if (node < countedEnd) continue;
             weight += tree.total[node];
-            within = tree.end[node];
+            countedEnd = tree.end[node];
         }
         return { frames, weight };
     }
 
-    // All frames that match, drawn or not, from the left, a caller before what it calls.
-    found() {
-        const { picture } = this.viewer, { tree, matches, byWeight } = picture;
-        const known = this.list, now = [tree, matches, byWeight];
-        if (known && now.every((part, at) => part === known.of[at])) return known.nodes;
-        const nodes = picture.inOrder().filter(node => matches?.[tree.name[node]]);
-        this.list = { of: now, nodes };
+    /** Returns all matching nodes, drawn or not, from left to right, a caller before its callees. */
+    matchingNodes() {
+        const { picture } = this.viewer, { tree, matches: names, byWeight } = picture, { cache } = this;
+        if (cache && cache.tree === tree && cache.names === names && cache.byWeight === byWeight) return cache.nodes;
+        const nodes = picture.nodesInOrder().filter(node => names?.[tree.name[node]]);
+        this.cache = { tree, names, byWeight, nodes };
         return nodes;
     }
 
-    // The next match, or the one before. The first one is the first of the view, if there is one.
-    step(by) {
-        const found = this.found(), [[first, last]] = this.spans();
-        if (found.length === 0) return undefined;
-        const isInView = node => node >= first && node < last;
-        if (this.at > 0) this.at = (this.at - 1 + by + found.length) % found.length + 1;
-        else this.at = 1 + Math.max(0, by > 0 ? found.findIndex(isInView) : found.findLastIndex(isInView));
-        return found[this.at - 1];
+    /**
+     * Advances to the next or previous match and returns its node. The first match is the first one in the view, if any.
+     *
+     * @param {number} step 1 or -1
+     */
+    advance(step) {
+        const nodes = this.matchingNodes(), [[first, end]] = this.ranges();
+        if (nodes.length === 0) return undefined;
+        /** @param {number} node */
+        const isInView = node => node >= first && node < end;
+        if (this.position > 0) this.position = (this.position - 1 + step + nodes.length) % nodes.length + 1;
+        else this.position = 1 + Math.max(0, step > 0 ? nodes.findIndex(isInView) : nodes.findLastIndex(isInView));
+        return nodes[this.position - 1];
     }
 
-    // What is to be told of it: all of the view.
-    report() {
+    /** Returns the number and weight of the matches in the view as a text. */
+    summary() {
         const { picture } = this.viewer, { view } = picture;
-        if (this.fault) return `Not a pattern: ${this.fault}`;
+        if (this.error) return `Invalid pattern: ${this.error}`;
         if (!picture.matches) return " ";
-        const counts = this.spans().map(span => this.count(span)), [here, callers] = counts;
-        const frames = counts.reduce((sum, { frames }) => sum + frames, 0), at = this.at > 0 ? `${this.at} of ` : "";
-        const told = count => `${picture.counts.format(count)} ${count === 1 ? "frame" : "frames"}`;
-        const share = ({ weight }) => picture.percent(weight, picture.weight(view));
-        if (view !== 0) return `Matched in the view: ${share(here)} · ${told(frames)} (${at}${picture.counts.format(this.found().length)} in all)`;
-        return `Matched: ${share(here)}${callers ? ` of callees, ${share(callers)} of callers` : ""} · ${at}${told(frames)}`;
+        const counts = this.ranges().map(range => this.countMatches(range)), [{ weight }, callers] = counts;
+        const count = counts.reduce((sum, { frames }) => sum + frames, 0), position = this.position > 0 ? `${this.position} of ` : "";
+        const frames = `${picture.countFormat.format(count)} ${count === 1 ? "frame" : "frames"}`;
+        const share = picture.formatPercent(weight, picture.weight(view));
+        const all = picture.countFormat.format(this.matchingNodes().length);
+        if (view !== 0) return `Matched in the view: ${share} · ${frames} (${position}${all} in all)`;
+        const ofCallers = callers && picture.formatPercent(callers.weight, picture.weight(view));
+        return `Matched: ${share}${ofCallers ? ` of callees, ${ofCallers} of callers` : ""} · ${position}${frames}`;
     }
 }
 
-function isFind(event) {
+/** @param {KeyboardEvent} event */
+function isFindKey(event) {
     return event.key === "F3" || ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "f");
 }

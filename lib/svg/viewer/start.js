@@ -1,7 +1,8 @@
-// The script stands in the graph that it is for.
+// Starts the viewer of the graph that contains the script.
 
-const root = document.currentScript.closest("svg.flame-graph");
-readProfile(root).then(profile => new Viewer(root, profile).sight.showBase()).catch(error => {
+const root = /** @type {GraphElement} */ (document.currentScript?.closest("svg.flame-graph"));
+readProfile(root).then(profile => new Viewer(root, profile).viewport.showBase()).catch(error => {
     root.classList.remove("scripted");
-    root.querySelector("#details").textContent = `Not interactive: ${error.message}`;
+    const details = root.querySelector("#details");
+    if (details) details.textContent = `Not interactive: ${error.message}`;
 });

@@ -1,69 +1,99 @@
-// Other trees made of the profile's: without some frames, with recursion merged, of a function's callers or callees or both.
+// Derives other trees from the profile's tree: without some frames, with merged recursion, callers or callees of a function.
 
-// Only the stacks through frames of these names, or only those that are not.
-function sift(tree, wanted, keep) {
-    const count = tree.parent.length, sifted = newTree(count, Boolean(tree.ownBefore));
-    Object.assign(sifted, { parent: tree.parent, name: tree.name, end: tree.end });
-    for (let node = 0, within = 0; node < count; node++) {
-        if (node > 0 && wanted.has(tree.name[node])) within = Math.max(within, tree.end[node]);
-        if (node < within !== keep) continue;
-        sifted.own[node] = tree.own[node];
-        if (tree.ownBefore) sifted.ownBefore[node] = tree.ownBefore[node];
+/**
+ * Keeps only the stacks through frames of these names, or only the other stacks.
+ *
+ * @param {Tree} tree
+ * @param {Set<number>} wanted indexes of names
+ * @param {boolean} keep
+ */
+function filterStacks(tree, wanted, keep) {
+    const { parent, name, end } = tree, count = parent.length;
+    const filtered = { ...newTree(count, Boolean(tree.ownBefore)), parent, name, end };
+    for (let node = 0, matchEnd = 0; node < count; node++) {
+        if (node > 0 && wanted.has(name[node])) matchEnd = Math.max(matchEnd, end[node]);
+        if (node < matchEnd !== keep) continue;
+        filtered.own[node] = tree.own[node];
+        if (filtered.ownBefore && tree.ownBefore) filtered.ownBefore[node] = tree.ownBefore[node];
     }
-    return addUp(sifted);
+    return sumTotals(filtered);
 }
 
-// A frame that stands on its stack already goes back to where it stood first.
+/**
+ * Merges each frame with its first caller of the same name.
+ *
+ * @param {Tree} tree
+ * @param {string[]} names
+ */
 function mergeRecursion(tree, names) {
-    const grower = new Grower(Boolean(tree.ownBefore)), places = new Uint32Array(tree.parent.length);
-    for (let node = 1; node < places.length; node++) {
-        const caller = places[tree.parent[node]], name = tree.name[node];
-        let place = caller;
-        while (place !== 0 && grower.name[place] !== name) place = grower.parent[place];
-        places[node] = place !== 0 ? place : grower.child(caller, name);
+    const builder = new TreeBuilder(tree), merged = new Uint32Array(tree.parent.length);
+    for (let node = 1; node < merged.length; node++) {
+        const caller = merged[tree.parent[node]], name = tree.name[node];
+        let target = caller;
+        while (target !== 0 && builder.name[target] !== name) target = builder.parent[target];
+        merged[node] = target !== 0 ? target : builder.getChild(caller, name);
     }
-    for (let node = 0; node < places.length; node++) grower.add(places[node], tree, "own", node);
-    return grower.finish(names);
+    for (let node = 0; node < merged.length; node++) builder.addOwn(merged[node], node);
+    return builder.build(names);
 }
 
-// A function, and on it those who call it. A recursive function counts once. Several names may look the same: they are one.
-function callersOf(tree, wanted, names) {
-    const grower = new Grower(Boolean(tree.ownBefore)), [itself] = wanted;
+/**
+ * Returns a tree of a function with its callers on it. Recursive calls count once. Several names can look the same and
+ * then are one function.
+ *
+ * @param {Tree} tree
+ * @param {Set<number>} wanted indexes of the function's names
+ * @param {string[]} names
+ */
+function buildCallerTree(tree, wanted, names) {
+    const builder = new TreeBuilder(tree), [itself] = wanted;
     for (let node = 1; node < tree.parent.length; node++) {
         if (!wanted.has(tree.name[node])) continue;
-        let place = grower.child(0, itself);
-        for (let caller = tree.parent[node]; caller !== 0; caller = tree.parent[caller]) place = grower.child(place, tree.name[caller]);
-        grower.add(place, tree, "total", node);
+        let target = builder.getChild(0, itself);
+        for (let caller = tree.parent[node]; caller !== 0; caller = tree.parent[caller]) {
+            target = builder.getChild(target, tree.name[caller]);
+        }
+        builder.addTotal(target, node);
         node = tree.end[node] - 1;
     }
-    return grower.finish(names);
+    return builder.build(names);
 }
 
-// A function, wherever it was called from, and on it what it calls. A recursive function counts once.
-function calleesOf(tree, wanted, names) {
-    const grower = new Grower(Boolean(tree.ownBefore)), places = new Map(), [itself] = wanted;
+/**
+ * Returns a tree of a function with its callees, merged over all its callers. Recursive calls count once.
+ *
+ * @param {Tree} tree
+ * @param {Set<number>} wanted indexes of the function's names
+ * @param {string[]} names
+ */
+function buildCalleeTree(tree, wanted, names) {
+    const builder = new TreeBuilder(tree), targets = new Uint32Array(tree.parent.length), [itself] = wanted;
     for (let node = 1; node < tree.parent.length; node++) {
         if (!wanted.has(tree.name[node])) continue;
         for (const end = tree.end[node], top = node; node < end; node++) {
-            const place = node === top ? grower.child(0, itself) : grower.child(places.get(tree.parent[node]), tree.name[node]);
-            places.set(node, place);
-            grower.add(place, tree, "own", node);
+            targets[node] = node === top ? builder.getChild(0, itself) : builder.getChild(targets[tree.parent[node]], tree.name[node]);
+            builder.addOwn(targets[node], node);
         }
         node--;
     }
-    return grower.finish(names);
+    return builder.build(names);
 }
 
-// A function between those who call it and what it calls: the tree of these, and behind it the nodes of the callers, the
-// first of which are at `lower`.
-function sandwichOf(tree, wanted, names) {
-    const callees = calleesOf(tree, wanted, names), callers = callersOf(tree, wanted, names);
+/**
+ * Returns a sandwich: the tree of a function's callees, followed by the nodes of its callers from `lower` on.
+ *
+ * @param {Tree} tree
+ * @param {Set<number>} wanted indexes of the function's names
+ * @param {string[]} names
+ */
+function buildSandwich(tree, wanted, names) {
+    const callees = buildCalleeTree(tree, wanted, names), callers = buildCallerTree(tree, wanted, names);
     const lower = callees.parent.length;
     if (lower < 2) return callees;
     const both = newTree(lower + callers.parent.length - 2, Boolean(tree.ownBefore));
-    for (const kind in both) {
-        both[kind].set(callees[kind]);
-        both[kind].set(callers[kind].subarray(2), lower);
+    for (const column of /** @type {TreeColumn[]} */ (Object.keys(both))) {
+        both[column]?.set(callees[column] ?? []);
+        both[column]?.set(callers[column]?.subarray(2) ?? [], lower);
     }
     // Nodes 0 and 1, the root and the function, are the same in both.
     for (let node = lower; node < both.parent.length; node++) {
@@ -73,13 +103,26 @@ function sandwichOf(tree, wanted, names) {
     return { ...both, lower };
 }
 
-// Grows a tree whose nodes come in any order.
-class Grower {
-    constructor(differential) {
-        Object.assign(this, { differential, parent: [0], name: [0], own: [0], ownBefore: [0], children: [new Map()] });
+/** Builds a tree from nodes that are added in any order, with weights of the nodes of another tree. */
+class TreeBuilder {
+    /** @param {Tree} source */
+    constructor(source) {
+        this.source = source;
+        this.parent = [0];
+        this.name = [0];
+        this.own = [0];
+        this.ownBefore = [0];
+        /** @type {Map<number, number>[]} */
+        this.children = [new Map()];
     }
 
-    child(node, name) {
+    /**
+     * Returns the child with a name; adds it if there is none.
+     *
+     * @param {number} node
+     * @param {number} name
+     */
+    getChild(node, name) {
         let child = this.children[node].get(name);
         if (child === undefined) {
             child = this.parent.length;
@@ -93,27 +136,46 @@ class Grower {
         return child;
     }
 
-    add(place, tree, kind, node) {
-        this.own[place] += tree[kind][node];
-        if (this.differential) this.ownBefore[place] += tree[`${kind}Before`][node];
+    /**
+     * @param {number} target
+     * @param {number} node node of the source
+     */
+    addOwn(target, node) {
+        this.own[target] += this.source.own[node];
+        this.ownBefore[target] += this.source.ownBefore?.[node] ?? 0;
     }
 
-    // The tree with its nodes in order, siblings by name.
-    finish(names) {
-        const tree = newTree(this.parent.length, this.differential);
-        const waiting = [[0, 0]], open = [];
-        for (let node = 0; waiting.length > 0; node++) {
-            const [old, parent] = waiting.pop();
-            while (open.length > 0 && open[open.length - 1] !== parent) tree.end[open.pop()] = node;
+    /**
+     * @param {number} target
+     * @param {number} node node of the source
+     */
+    addTotal(target, node) {
+        this.own[target] += this.source.total[node];
+        this.ownBefore[target] += this.source.totalBefore?.[node] ?? 0;
+    }
+
+    /**
+     * Returns the tree with its nodes in order, siblings sorted by name.
+     *
+     * @param {string[]} names
+     */
+    build(names) {
+        const tree = newTree(this.parent.length, Boolean(this.source.ownBefore));
+        const pending = [[0, 0]];
+        /** @type {number[]} */
+        const open = [];
+        for (let node = 0, next = pending.pop(); next; node++, next = pending.pop()) {
+            const [old, parent] = next;
+            for (; open.length > 0 && open[open.length - 1] !== parent; open.pop()) tree.end[open[open.length - 1]] = node;
             open.push(node);
             tree.parent[node] = parent;
             tree.name[node] = this.name[old];
             tree.own[node] = this.own[old];
-            if (this.differential) tree.ownBefore[node] = this.ownBefore[old];
+            if (tree.ownBefore) tree.ownBefore[node] = this.ownBefore[old];
             const children = [...this.children[old]].sort(([a], [b]) => (names[a] === names[b] ? b - a : names[a] < names[b] ? 1 : -1));
-            for (const [, child] of children) waiting.push([child, node]);
+            for (const [, child] of children) pending.push([child, node]);
         }
         for (const node of open) tree.end[node] = tree.parent.length;
-        return addUp(tree);
+        return sumTotals(tree);
     }
 }
