@@ -11,7 +11,7 @@ const PROGRAMS: [(&str, &[&str]); 8] = [
     ("busy", &["busy.c"]),
     ("faults", &["faults.c"]),
     ("memory", &["memory.c"]),
-    ("requests", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "requests.c", "-pthread"]),
+    ("requests", &["-fno-optimize-sibling-calls", "-fno-ipa-icf", "-fno-ipa-cp", "requests.c", "-pthread"]),
     ("sizes", &["-fno-optimize-sibling-calls", "sizes.c"]),
     ("threads", &["-DNO_MAIN", "threads.c", "busy.c", "-pthread"]),
     ("unwound", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls", "unwound.c"]),
