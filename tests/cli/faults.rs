@@ -26,9 +26,9 @@ fn reports_truncated_inputs() {
         (
             "{\"traceEvents\":[{\"ph\":\"X\",\"ts\":0,\"dur\":3,\"name\":\"f\"},{\"ph\":\"X\",\"t",
             "f 3\n",
-            "what it began",
+            "the end of its first value",
         ),
-        ("[{\"ph\":\"X\",\"ts\":0,\"dur\":3,\"name\":\"f\"},{\"ph\":\"X\",\"t", "f 3\n", "what it began"),
+        ("[{\"ph\":\"X\",\"ts\":0,\"dur\":3,\"name\":\"f\"},{\"ph\":\"X\",\"t", "f 3\n", "the end of its first value"),
         ("Call graph:\n    2 a  (in b)\n", "b`a 2\n", "its tree"),
         ("TRACE START [x]\n1\t1\t0\t0.1\t1\tf\n1\t1\t1\t0.2\n", "f 100000\n", "TRACE END"),
         ("2 1 f(A.java:1)\n", "f 2\n", "its total"),
