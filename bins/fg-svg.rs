@@ -21,8 +21,8 @@ mod manual;
 /// Ctrl-F to search, and `?` to list all keys: see VIEWER in fg-svg(1). The file contains the whole profile, so that
 /// zooming in reveals frames that were too narrow to draw.
 ///
-/// A differential profile from fg-diff(1) is drawn with the widths of the weights after: red frames grew, blue frames
-/// shrank.
+/// A differential profile from fg-diff(1) is drawn as wide as its weights after. Frames that grew are red, and frames
+/// that shrank are blue.
 #[derive(clap::Parser)]
 #[command(name = "fg-svg", infer_long_args = true)]
 struct Args {

@@ -204,8 +204,8 @@ pub struct StackArgs {
     /// fg-record unwinds the copy with the program's unwind information. It reads what lies deeper from the thread's
     /// memory while the thread runs. BYTES is 16384 by default, and 8192 with --off-cpu and --wall.
     ///
-    /// `fp` follows frame pointers in the kernel. It is cheaper, but code without frame pointers cuts stacks short, and
-    /// nothing can detect that.
+    /// `fp` follows frame pointers in the kernel. It is cheaper, but code without frame pointers cuts stacks short,
+    /// which cannot be detected.
     ///
     /// `lbr` uses the CPU's own records of calls that have not returned, where it keeps them: 8 to 32 calls, found
     /// without reading the program's memory.
