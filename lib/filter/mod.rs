@@ -56,15 +56,18 @@ pub struct Filtered {
 impl Filter {
     /// Returns the patterns in use, each with the name of its verb.
     pub fn matchers(&self) -> impl Iterator<Item = (&'static str, &FrameMatcher)> {
-        let (select, reshape) = (&self.select, &self.reshape);
+        // Every field is named, so that the compiler reports a new verb that is missing here.
+        let Select { comm, focus, ignore } = &self.select;
+        let Reshape { hide, show, show_from, prune_from, drop_unknown: _, no_delimiters: _, recursion: _ } =
+            &self.reshape;
         let all = [
-            ("comm", &select.comm),
-            ("focus", &select.focus),
-            ("ignore", &select.ignore),
-            ("hide", &reshape.hide),
-            ("show", &reshape.show),
-            ("show-from", &reshape.show_from),
-            ("prune-from", &reshape.prune_from),
+            ("comm", comm),
+            ("focus", focus),
+            ("ignore", ignore),
+            ("hide", hide),
+            ("show", show),
+            ("show-from", show_from),
+            ("prune-from", prune_from),
         ];
         all.into_iter().filter_map(|(verb, matcher)| Some((verb, matcher.as_ref()?)))
     }

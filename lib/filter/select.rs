@@ -14,7 +14,9 @@ pub struct Select {
     pub ignore: Option<FrameMatcher>,
 }
 
-/// The state of the rules after some frames of a stack, from the root on.
+/// The state of the rules after the first frames of a stack, from the root on.
+///
+/// Stacks with the same first frames share it. A rule about the leaf must therefore be decided anew by each frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Selection {
     comm_matches: bool,

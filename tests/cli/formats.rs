@@ -21,7 +21,7 @@ const fn example(
     Example { file, format, readings }
 }
 
-const EXAMPLES: [Example; 46] = [
+const EXAMPLES: &[Example] = &[
     example("async-profiler.txt", "folded", &[(&[], "120007")]),
     example("austin.txt", "folded", &[(&[], "1250")]),
     example("bcc.txt", "bcc", &[(&[], "1040"), (&["--pid"], "1040")]),
@@ -114,8 +114,8 @@ pub fn total(folded: &str) -> u128 {
 #[test]
 fn detects_every_format_and_folds_its_total() {
     let readings =
-        |example: Example| example.readings.iter().map(move |reading| (example.file, example.format, *reading));
-    for (file, format, (options, stated)) in EXAMPLES.into_iter().flat_map(readings) {
+        |example: &'static Example| example.readings.iter().map(move |reading| (example.file, example.format, *reading));
+    for (file, format, (options, stated)) in EXAMPLES.iter().flat_map(readings) {
         let path = folder().join(file);
         let folded = run("fg-collapse", options.iter().map(AsRef::as_ref).chain([path.as_os_str()]), b"").ok();
         let name = [file.split('.').next().unwrap(), &options.concat()].concat().replace("--", ".").replace('=', "-");
@@ -150,7 +150,7 @@ fn every_format_has_an_example() {
 const ELSEWHERE: [&&str; 0] = [];
 
 /// Malformed inputs: format, text, number of the malformed line, part of the message, and the folded output of the rest.
-const MALFORMED: [(&str, &str, u64, &str, &str); 27] = [
+const MALFORMED: &[(&str, &str, u64, &str, &str)] = &[
     ("bcc", "    f\n    -    a (1)\n        3\n\n        4\n", 5, "expected a thread", "a;f 3\n"),
     ("bpftrace", "@[\n    f\n]: 3\n@[\n    g\n@[\n    h\n]: 1\n", 6, "before the last one has ended", "f 3\nh 1\n"),
     ("callgrind", "events: Ir\nfn=main\n1 5\n1 x\n", 4, "a position and costs", "main 5\n"),
@@ -212,7 +212,7 @@ const MALFORMED: [(&str, &str, u64, &str, &str); 27] = [
 
 #[test]
 fn reports_malformed_lines_and_folds_the_rest() {
-    for (format, text, line, expected, folded) in MALFORMED {
+    for &(format, text, line, expected, folded) in MALFORMED {
         let outcome = run("fg-collapse", ["--format", format], text.as_bytes());
         assert_eq!(outcome.text(), folded, "{format}: {outcome:?}");
         if line > 0 {

@@ -1,7 +1,8 @@
 //! The input formats: one module each, and the table of all of them.
 //!
 //! A module declares a `FORMAT`: its name and description for `--list-formats`, a function that recognizes it by the
-//! first bytes of an input, and its reader. To add a format, write its module and add it to [`FORMATS`].
+//! first bytes of an input, and its reader. To add a format, write its module and add it to [`FORMATS`]; CONTRIBUTING.md
+//! names the other files to change.
 
 mod bcc;
 mod bpftrace;
@@ -54,7 +55,8 @@ pub struct Format {
     /// True if the reader gets a time, a thread and a CPU with each sample, so that `--time`, `--comm`, `--span` and
     /// their like apply.
     pub(super) has_times: bool,
-    /// Returns true if an input that begins with these bytes (its first 256 KiB, or all of it) has this format.
+    /// Returns true if an input that begins with these bytes has this format. They are its first 128 KiB and at least
+    /// its first line, or all of it. No other format may recognize the same input.
     pub(super) recognizes: fn(&[u8]) -> bool,
     pub(super) reader: FormatReader,
 }
@@ -90,8 +92,8 @@ pub(super) enum FormatReader {
 pub(super) type ReadDocument = fn(&mut Document<'_>, &mut Sink) -> Result<(), Error>;
 
 /// All formats, in the order in which they are tried. Folded stacks come last because lines of many formats look like
-/// one.
-pub(super) static FORMATS: [&Format; 42] = [
+/// one. Text whose first lines are all folded stacks is recognized before any of these is tried (`folded::is_certain`).
+pub(super) static FORMATS: &[&Format] = &[
     &perf_data::FORMAT,
     &perf_script::FORMAT,
     &pprof::FORMAT,
@@ -138,7 +140,7 @@ pub(super) static FORMATS: [&Format; 42] = [
 
 /// Returns all formats, sorted by name.
 pub fn formats() -> impl Iterator<Item = &'static Format> {
-    let mut formats = FORMATS;
+    let mut formats = FORMATS.to_vec();
     formats.sort_by_key(|format| format.name);
     formats.into_iter()
 }
