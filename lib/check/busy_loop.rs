@@ -12,13 +12,13 @@ use crate::profile::{FrameId, Frames, Weight, Weights};
 enum Role {
     /// The asynchronous runtime, or tracing.
     Runtime,
-    /// Code that all of them call: kernel, C library, allocator.
-    Plumbing,
-    /// Any other function.
+    /// Code that runtimes and applications both call: kernel, C library, allocator.
+    System,
+    /// Any other function, which does the work of the application.
     Work,
 }
 
-/// Sums up stacks within a runtime, and those of them without work.
+/// Sums up the weight of stacks in a runtime, and of those among them in which the runtime calls no work.
 pub(super) struct BusyLoopDetector<'a> {
     categories: &'a Categories,
     roles: Vec<Role>,
@@ -39,15 +39,15 @@ impl<'a> BusyLoopDetector<'a> {
             let name = frames.name(FrameId::from_index(index as u32));
             self.roles.push(match self.categories.categorize(name) {
                 "async" | "tracing" => Role::Runtime,
-                "libc" | "allocator" | "unknown" | "blocked" => Role::Plumbing,
-                kernel if kernel.starts_with("kernel") => Role::Plumbing,
+                "libc" | "allocator" | "unknown" | "blocked" => Role::System,
+                kernel if kernel.starts_with("kernel") => Role::System,
                 _ => Role::Work,
             });
         }
-        let role = |frame: &FrameId| self.roles[frame.index()];
         add(&mut self.total, weight)?;
-        let Some(innermost) = stack.iter().rposition(|frame| role(frame) == Role::Runtime) else { return Ok(()) };
-        let is_idle = stack[innermost..].iter().all(|frame| role(frame) != Role::Work);
+        let innermost = stack.iter().rposition(|frame| self.roles[frame.index()] == Role::Runtime);
+        let Some(innermost) = innermost else { return Ok(()) };
+        let is_idle = stack[innermost..].iter().all(|frame| self.roles[frame.index()] != Role::Work);
         add(&mut self.in_runtime, weight)?;
         if is_idle {
             add(&mut self.idle, weight)?;
@@ -58,22 +58,26 @@ impl<'a> BusyLoopDetector<'a> {
         Ok(())
     }
 
-    /// Returns the finding: the rule fails if the runtime has most of the weight and does no work in more than the
-    /// limit.
+    /// Returns the finding: the share of the weight in a runtime that does no work. The rule fails if this share
+    /// exceeds the limit and more than half of the total weight is in a runtime.
     pub(super) fn finding(&self, number: usize, rule: &Rule, frames: &Frames) -> Finding {
         let dominates = self.in_runtime.as_f64() * 2.0 > self.total.as_f64();
         let percent =
             if self.in_runtime.is_zero() { 0.0 } else { 100.0 * self.idle.as_f64() / self.in_runtime.as_f64() };
-        let text = |stack: &[FrameId]| stack.iter().map(|frame| frames.name(*frame)).collect::<Vec<_>>().join(&b';');
         Finding {
             rule: number,
             subject: Vec::new(),
             percent,
             weights: Weights::plain(self.idle),
             verdict: if dominates && percent > rule.limit { Verdict::Failed } else { Verdict::Passed },
-            worst: self.worst.as_ref().map(|(stack, weight)| (text(stack), Weights::plain(*weight))),
+            worst: self.worst.as_ref().map(|(stack, weight)| (join_names(stack, frames), Weights::plain(*weight))),
         }
     }
+}
+
+/// Returns a stack as folded text, without its weight.
+fn join_names(stack: &[FrameId], frames: &Frames) -> Vec<u8> {
+    stack.iter().map(|frame| frames.name(*frame)).collect::<Vec<_>>().join(&b';')
 }
 
 /// Adds a weight to a sum.

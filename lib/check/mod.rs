@@ -37,7 +37,7 @@ pub enum Verdict {
     Failed,
 }
 
-/// Value of a rule, for all functions that match or for one.
+/// The value that a rule found, for all functions that match or for one of them.
 #[derive(Debug)]
 pub struct Finding {
     /// Index of the rule.
@@ -119,7 +119,7 @@ struct Accumulator<'a> {
     self_weights: Vec<Weights>,
     /// For each rule and frame, true if the rule applies to the frame.
     matches: Vec<Vec<bool>>,
-    /// Number of stacks so far.
+    /// Number of stacks that were added.
     stacks: u64,
     /// For each frame, the number of the last stack that contains it.
     last_stack: Vec<u64>,

@@ -45,10 +45,6 @@ fn describe(finding: &Finding, rule: &Rule) -> String {
         return format!("{subject}: matches no frame, limit {}%", rule.limit);
     }
     let growth = rule.measure.is_growth();
-    let weights = |weights: Weights| match growth {
-        true => format!("{} -> {}", weights.before, weights.after),
-        false => weights.after.to_string(),
-    };
     let sign = if growth && finding.percent >= 0.0 { "+" } else { "" };
     let of = match rule.measure {
         Measure::BusyLoop => " of the runtime",
@@ -59,17 +55,22 @@ fn describe(finding: &Finding, rule: &Rule) -> String {
     let mut text = format!(
         "{subject}: {sign}{:.2}%{of} ({}), {against} {}%",
         finding.percent,
-        weights(finding.weights),
+        format_weights(finding.weights, growth),
         rule.limit
     );
     if let Some((stack, worst)) = &finding.worst {
         let stack = printable(&String::from_utf8_lossy(stack));
-        text.push_str(&format!("; most in {stack} ({})", weights(*worst)));
+        text.push_str(&format!("; most in {stack} ({})", format_weights(*worst, growth)));
     }
     if finding.verdict == Verdict::WithinNoise {
         text.push_str(", exceeded, but within noise");
     }
     text
+}
+
+/// Formats the weight, or the weights before and after if `both` is true.
+fn format_weights(weights: Weights, both: bool) -> String {
+    if both { format!("{} -> {}", weights.before, weights.after) } else { weights.after.to_string() }
 }
 
 /// Formats all rules as test cases of a JUnit suite: failed ones as failures; other remarks as output of the test case.
@@ -101,10 +102,14 @@ enum Element {
     Output(String),
 }
 
+/// Returns the number of cases with an element that matches.
+fn count_cases(cases: &[(String, Vec<Element>)], is_match: fn(&Element) -> bool) -> usize {
+    cases.iter().filter(|(_, elements)| elements.iter().any(is_match)).count()
+}
+
 fn format_suite(cases: &[(String, Vec<Element>)]) -> Vec<u8> {
-    let count = |is: fn(&Element) -> bool| cases.iter().filter(|(_, elements)| elements.iter().any(is)).count();
-    let failures = count(|element| matches!(element, Element::Failure(_)));
-    let errors = count(|element| matches!(element, Element::Error(_)));
+    let failures = count_cases(cases, |element| matches!(element, Element::Failure(_)));
+    let errors = count_cases(cases, |element| matches!(element, Element::Error(_)));
     let tests = cases.len();
     let mut xml = b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_vec();
     let head = format!("<testsuite name=\"fg-check\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\">\n");

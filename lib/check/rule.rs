@@ -21,7 +21,7 @@ pub enum Measure {
     Growth,
     /// Growth of the weight of stacks with a frame that matches; without a pattern, of each function.
     InclusiveGrowth,
-    /// Lost samples.
+    /// Samples that the kernel or the recorder dropped.
     Lost,
     /// Stacks that were cut before the root.
     Truncated,
@@ -58,7 +58,7 @@ impl Measure {
         matches!(self, Self::Growth | Self::InclusiveGrowth)
     }
 
-    /// Returns the weight by which the stack that contributes most is found.
+    /// Returns the function that computes what a stack contributes to the measure, from the stack's weights.
     pub(super) fn contribution(self) -> fn(Weights) -> Weight {
         match self.is_growth() {
             true => |weights| weights.after.saturating_sub(weights.before),
@@ -79,7 +79,7 @@ impl Measure {
 /// A limit on a measure.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// Limited quantity.
+    /// Quantity that the rule limits.
     pub measure: Measure,
     /// Source text of the pattern, or a category.
     pub text: Option<String>,
@@ -129,20 +129,20 @@ impl Rule {
         let rules = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
         rules
             .map(|(line, number)| {
-                let malformed = |what: String| Error::Malformed { name: source.to_owned(), line: number, what };
-                let (name, value) = line.split_once([' ', '\t']).unwrap_or((line, ""));
-                let known = NAMES.iter().find(|(known, _)| *known == name);
-                let names = || NAMES.map(|(name, _)| name).join(", ");
-                let (_, measure) = known.ok_or_else(|| malformed(format!("expected one of {}", names())))?;
-                // The value is optional here as on the command line.
-                let value = if *measure == Measure::BusyLoop && value.trim().is_empty() {
-                    DEFAULT_BUSY_LOOP_LIMIT
-                } else {
-                    value
-                };
-                Self::parse(*measure, value.trim()).map_err(malformed)
+                Self::parse_line(line).map_err(|what| Error::Malformed { name: source.to_owned(), line: number, what })
             })
             .collect()
+    }
+
+    /// Parses a line of a file of rules. The error says what is wrong.
+    fn parse_line(line: &str) -> Result<Self, String> {
+        let (name, value) = line.split_once([' ', '\t']).unwrap_or((line, ""));
+        let known = NAMES.iter().find(|(known, _)| *known == name);
+        let (_, measure) =
+            known.ok_or_else(|| format!("expected one of {}", NAMES.map(|(name, _)| name).join(", ")))?;
+        // The value is optional here as on the command line.
+        let is_default = *measure == Measure::BusyLoop && value.trim().is_empty();
+        Self::parse(*measure, if is_default { DEFAULT_BUSY_LOOP_LIMIT } else { value.trim() })
     }
 
     /// Returns the pattern or category, for reports.

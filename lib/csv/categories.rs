@@ -7,7 +7,7 @@ use regex::bytes::{Regex, RegexSet};
 use crate::Error;
 use crate::error::regex_error_text;
 
-/// Default rules.
+/// The rules that apply if no file is given.
 pub const DEFAULT: &str = include_str!("categories.txt");
 
 /// Category of functions that no rule matches.
@@ -33,12 +33,8 @@ impl Categories {
             if rule.is_empty() || rule.starts_with('#') {
                 continue;
             }
-            let malformed = |what: String| Error::Malformed { name: source.to_owned(), line: number, what };
-            let (name, pattern) = rule
-                .split_once([' ', '\t'])
-                .ok_or_else(|| malformed("expected a category and a regular expression".to_owned()))?;
-            let pattern = pattern.trim_start();
-            Regex::new(pattern).map_err(|error| malformed(regex_error_text(&error)))?;
+            let (name, pattern) =
+                parse_rule(rule).map_err(|what| Error::Malformed { name: source.to_owned(), line: number, what })?;
             names.push(name.to_owned());
             patterns.push(pattern.to_owned());
         }
@@ -60,15 +56,24 @@ impl Categories {
 
     /// Returns the names of all categories, each once, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        let first = |number: usize| !self.names[..number].contains(&self.names[number]);
-        let names = (0..self.names.len()).filter(move |number| first(*number));
-        names.map(|number| &self.names[number][..]).chain([OTHER])
+        let names = self.names.iter().enumerate();
+        let first = names.filter(|(number, name)| !self.names[..*number].contains(name));
+        first.map(|(_, name)| &name[..]).chain([OTHER])
     }
 
     /// Returns the category of a function.
     pub fn categorize(&self, function: &[u8]) -> &str {
         self.patterns.matches(function).iter().next().map_or(OTHER, |first| &self.names[first])
     }
+}
+
+/// Splits a rule into its category and its regular expression. The error says what is wrong.
+fn parse_rule(rule: &str) -> Result<(&str, &str), String> {
+    let parts = rule.split_once([' ', '\t']);
+    let (name, pattern) = parts.ok_or_else(|| "expected a category and a regular expression".to_owned())?;
+    let pattern = pattern.trim_start();
+    Regex::new(pattern).map_err(|error| regex_error_text(&error))?;
+    Ok((name, pattern))
 }
 
 #[cfg(test)]

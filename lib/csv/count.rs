@@ -26,7 +26,7 @@ pub enum GroupBy {
     Function,
     /// Each root frame, in most profiles the command name.
     Comm,
-    /// Each stack.
+    /// Each distinct stack.
     Stack,
     /// Each pair of caller and callee.
     Edge,
@@ -48,7 +48,7 @@ pub struct Counts {
     pub frames: Frames,
     /// True if each stack has two weights.
     pub differential: bool,
-    /// Total weight.
+    /// Total weight of the profile.
     pub total: Weights,
     /// Kind of the weights after.
     pub weight_kind: WeightKind,
@@ -222,11 +222,12 @@ impl Counter for Functions {
 
     fn rows(&mut self) -> Result<Vec<Row>, Error> {
         self.pop_to(0)?;
-        let row = |(index, function): (u32, &Function)| Row {
-            frames: vec![FrameId::from_index(index)],
+        let functions = (0..).map(FrameId::from_index).zip(&self.functions);
+        let rows = functions.map(|(frame, function)| Row {
+            frames: vec![frame],
             weights: vec![function.self_weights, function.inclusive],
-        };
-        Ok((0..).zip(&self.functions).map(row).collect())
+        });
+        Ok(rows.collect())
     }
 }
 
@@ -241,11 +242,8 @@ impl Counter for Commands {
     }
 
     fn rows(&mut self) -> Result<Vec<Row>, Error> {
-        let row = |(index, weights): (u32, &Weights)| Row {
-            frames: vec![FrameId::from_index(index)],
-            weights: vec![*weights],
-        };
-        Ok((0..).zip(&self.0).map(row).collect())
+        let commands = (0..).map(FrameId::from_index).zip(&self.0);
+        Ok(commands.map(|(comm, weights)| Row { frames: vec![comm], weights: vec![*weights] }).collect())
     }
 }
 
@@ -267,11 +265,11 @@ impl Counter for Stacks {
     }
 
     fn rows(&mut self) -> Result<Vec<Row>, Error> {
-        let row = |(number, weights): (u32, &Weights)| Row {
+        let rows = (0..).zip(&self.weights).map(|(number, weights)| Row {
             frames: self.stacks.get(number).iter().map(|id| FrameId::from_index(*id)).collect(),
             weights: vec![*weights],
-        };
-        Ok((0..).zip(&self.weights).map(row).collect())
+        });
+        Ok(rows.collect())
     }
 }
 

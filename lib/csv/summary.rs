@@ -31,7 +31,7 @@ pub fn summary<'a>(
         sums.sort_unstable_by_key(|(name, sum)| (Reverse(sum.difference()), *name));
         let test = counts.significance_test();
         let p_values = test.map(|test| test.adjusted_p_values(sums.iter().map(|(_, sum)| *sum)));
-        let cells = |(row, (name, sum)): (usize, (&'a str, Weights))| {
+        let rows = sums.into_iter().enumerate().map(|(row, (name, sum))| {
             vec![
                 Cell::Category(name),
                 Cell::Number(sum.before.to_string()),
@@ -39,20 +39,18 @@ pub fn summary<'a>(
                 Cell::Number(format_delta(sum)),
                 p_values.as_ref().map_or(Cell::Empty, |p_values| format_p_value(p_values[row])),
             ]
-        };
-        return Ok((
-            vec!["category", "self_before", "self_after", "self_delta", "self_chance"],
-            sums.into_iter().enumerate().map(cells).collect(),
-        ));
+        });
+        let header = vec!["category", "self_before", "self_after", "self_delta", "self_chance"];
+        return Ok((header, rows.collect()));
     }
     sums.sort_unstable_by_key(|(name, sum)| (Reverse(sum.after), *name));
     let total = counts.total.after;
-    let cells = |(name, sum): (&'a str, Weights)| {
+    let rows = sums.into_iter().map(|(name, sum)| {
         vec![
             Cell::Category(name),
             Cell::Number(sum.after.to_string()),
             Cell::Number(format_percent(sum.after, total, 2)),
         ]
-    };
-    Ok((vec!["category", "self_samples", "self_pct"], sums.into_iter().map(cells).collect()))
+    });
+    Ok((vec!["category", "self_samples", "self_pct"], rows.collect()))
 }

@@ -29,13 +29,13 @@ pub enum Column {
 /// The value of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell<'a> {
-    /// A name.
+    /// The name of a frame, or a stack.
     Text(Vec<u8>),
-    /// A category.
+    /// The category of a function.
     Category(&'a str),
     /// A number, formatted.
     Number(String),
-    /// No value.
+    /// Nothing: the value is not known.
     Empty,
 }
 
@@ -102,11 +102,10 @@ impl<'a> Table<'a> {
 
     fn cell(&self, row: usize, column: Column) -> Cell<'_> {
         let counted = &self.rows[row];
-        let number = |weight: Weight| Cell::Number(weight.to_string());
         match column {
             Column::Name(part) => Cell::Text(self.name(counted, part)),
-            Column::After(which) => number(counted.weights[which].after),
-            Column::Before(which) => number(counted.weights[which].before),
+            Column::After(which) => Cell::Number(counted.weights[which].after.to_string()),
+            Column::Before(which) => Cell::Number(counted.weights[which].before.to_string()),
             Column::Delta(which) => Cell::Number(format_delta(counted.weights[which])),
             Column::Percent(which) => {
                 Cell::Number(format_percent(counted.weights[which].after, self.counts.total.after, 4))
@@ -133,11 +132,13 @@ impl<'a> Table<'a> {
 
     fn sort_by(&mut self, columns: &[Column]) {
         let ranks = self.counts.frames.ranks();
-        let key = |row: &Row| row.frames.iter().map(|frame| ranks[frame.index()]).collect::<Vec<_>>();
+        // The ranks of the frames of each row.
+        let keys: Vec<Vec<u32>> =
+            self.rows.iter().map(|row| row.frames.iter().map(|frame| ranks[frame.index()]).collect()).collect();
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
         order.sort_by(|a, b| {
             let compared = columns.iter().map(|column| self.compare(*a, *b, *column)).find(|order| order.is_ne());
-            compared.unwrap_or_else(|| key(&self.rows[*a]).cmp(&key(&self.rows[*b])))
+            compared.unwrap_or_else(|| keys[*a].cmp(&keys[*b]))
         });
         self.rows = order.iter().map(|row| self.rows[*row].clone()).collect();
         for values in &mut self.p_values {

@@ -123,15 +123,16 @@ fn write_aligned<'a>(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let rows: Vec<Vec<Cell<'a>>> = rows.collect();
-    let is_name = |column: &usize| rows.first().is_some_and(|row| row[*column].is_name());
-    let (names, numbers): (Vec<usize>, Vec<usize>) = (0..header.len()).partition(is_name);
+    let (names, numbers): (Vec<usize>, Vec<usize>) =
+        (0..header.len()).partition(|column| rows.first().is_some_and(|row| row[*column].is_name()));
+    let first_name = numbers.len();
     // The category comes before the function because it is shorter.
     let columns: Vec<usize> = numbers.into_iter().chain(names.into_iter().rev()).collect();
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].bytes().chars().count());
-        cells.chain([header[column].len()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = columns.iter().map(|column| width(*column)).collect();
+    let widths = columns.iter().map(|column| {
+        let cells = rows.iter().map(|row| row[*column].bytes().chars().count());
+        cells.chain([header[*column].len()]).max().unwrap_or(0)
+    });
+    let widths: Vec<usize> = widths.collect();
     let last = columns.len().saturating_sub(1);
     let header = header.iter().map(|name| Cell::Text(name.as_bytes().to_vec())).collect();
     for row in [header].iter().chain(&rows) {
@@ -139,7 +140,7 @@ fn write_aligned<'a>(
             let text = row[*column].bytes().to_str_lossy();
             match position {
                 _ if position == last => writeln!(out, "{text}")?,
-                _ if is_name(column) => write!(out, "{text:width$}  ")?,
+                _ if position >= first_name => write!(out, "{text:width$}  ")?,
                 _ => write!(out, "{text:>width$}  ")?,
             }
         }
