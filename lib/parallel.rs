@@ -23,8 +23,10 @@ pub(crate) fn map<I: Send, T: Send>(
     let items: Vec<I> = items.into_iter().collect();
     let threads = threads.min(items.len());
     let queue = Mutex::new(items.into_iter().enumerate());
-    let next = || lock(&queue).next();
-    let run = || std::iter::from_fn(next).map(|(index, item)| (index, work(item))).collect::<Vec<_>>();
+    let run = || {
+        let items = std::iter::from_fn(|| lock(&queue).next());
+        items.map(|(index, item)| (index, work(item))).collect::<Vec<_>>()
+    };
     let mut results = std::thread::scope(|scope| {
         let others: Vec<_> = (1..threads).map_while(|_| Builder::new().spawn_scoped(scope, run).ok()).collect();
         let mut results = run();

@@ -38,7 +38,7 @@ impl FrameMatcher {
         })
     }
 
-    /// True if any frame has matched so far.
+    /// True if a frame has matched.
     pub fn has_matched(&self) -> bool {
         self.results.contains(&Some(true))
     }

@@ -21,7 +21,7 @@ pub struct Names {
     pub strip_suffix: bool,
     /// Level of shortening: 1 removes what compilers append, 2 also arguments, 3 also packages.
     pub shorten: u8,
-    /// Replacements.
+    /// Replacements, applied in order.
     pub renames: Vec<Rename>,
     /// Replace thread numbers in the root frame by `*`.
     pub merge_threads: bool,

@@ -48,8 +48,8 @@ fn referenced_groups(text: &str) -> impl Iterator<Item = &str> {
     parts.filter_map(|part| match part.strip_prefix('{') {
         Some(braced) => braced.split_once('}').map(|(group, _)| group),
         None => {
-            let is_other = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
-            Some(&part[..part.find(is_other).unwrap_or(part.len())]).filter(|group| !group.is_empty())
+            let end = part.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+            Some(&part[..end.unwrap_or(part.len())]).filter(|group| !group.is_empty())
         }
     })
 }

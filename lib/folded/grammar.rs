@@ -15,9 +15,9 @@ pub struct Line<'a> {
 /// The number of weights per line, which is the same for all lines of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
-    /// `stack WEIGHT`.
+    /// One weight: `stack WEIGHT`.
     Plain,
-    /// `stack BEFORE AFTER`.
+    /// Two weights: `stack BEFORE AFTER`.
     Differential,
 }
 
@@ -62,7 +62,7 @@ pub fn parse_line(line: &[u8], kind: LineKind) -> Option<Line<'_>> {
     fast.or_else(|| parse_any_line(line, kind))
 }
 
-/// Parses any line.
+/// Parses a line of any form, with blanks and fractions.
 fn parse_any_line(line: &[u8], kind: LineKind) -> Option<Line<'_>> {
     let (stack, after) = split_weight(line)?;
     let (stack, before) = match kind {

@@ -160,9 +160,11 @@ mod tests {
     use crate::input::Blocks;
 
     fn merged(texts: &[String]) -> String {
-        let cursor = |text: &String| Box::new(std::io::Cursor::new(text.as_bytes().to_vec()));
-        let blocks = |text| Blocks::new("t".to_owned(), cursor(text)).unwrap();
-        let inputs = texts.iter().map(|text| SortedReader::new(blocks(text))).collect();
+        let inputs = texts.iter().map(|text| {
+            let reader = std::io::Cursor::new(text.as_bytes().to_vec());
+            SortedReader::new(Blocks::new("t".to_owned(), Box::new(reader)).unwrap())
+        });
+        let inputs = inputs.collect();
         let mut out = Vec::new();
         super::merge_sorted(inputs, |_, input| input.next_stack(), Ok, None, "out", &mut out).unwrap();
         String::from_utf8(out).unwrap()

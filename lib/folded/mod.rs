@@ -24,4 +24,5 @@ pub use parallel_read::read_parallel;
 pub use read::{NO_STACK, StackSink, read_all, read_into, read_profile, read_profiles};
 pub use sort_file::{SortedFile, sort_files};
 pub use sortedness::{SortedSummary, check_sorted};
+pub(crate) use stack_order::shares_frame;
 pub use write::write;

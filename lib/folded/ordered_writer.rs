@@ -88,8 +88,8 @@ impl PartWriter<'_, '_> {
 
     /// Waits until the parts before this one are written.
     fn wait(&self) -> io::Result<()> {
-        let is_early = |current: &mut Option<usize>| current.is_some_and(|current| current < self.number);
-        let current = self.output.changed.wait_while(lock(&self.output.current), is_early);
+        let current = lock(&self.output.current);
+        let current = self.output.changed.wait_while(current, |current| current.is_some_and(|it| it < self.number));
         current.unwrap_or_else(PoisonError::into_inner).map(|_| ()).ok_or(io::ErrorKind::Other.into())
     }
 
@@ -135,30 +135,35 @@ mod tests {
     use super::{MAX_BUFFERED, OrderedWriter, PartWriter};
     use crate::Error;
 
+    /// Writes the part with a number: as many pieces as its number, then an error if it is to fail.
+    fn write_pieces(number: usize, failing: Option<usize>, part: &mut PartWriter) -> Result<(), Error> {
+        let piece = vec![b'a' + number as u8; MAX_BUFFERED / 3 + 1];
+        (0..number).for_each(|_| drop(part.write_all(&piece)));
+        if Some(number) == failing { Err(Error::Overflow) } else { Ok(()) }
+    }
+
     /// Writes nine parts on three threads, of which one may fail; returns the output and whether the failure was reported.
     fn written(failing: Option<usize>) -> (Vec<u8>, bool) {
         let (mut out, next) = (Vec::new(), AtomicUsize::new(0));
         let output = OrderedWriter::new("out", &mut out);
-        let write = |number: usize, part: &mut PartWriter| {
-            let piece = vec![b'a' + number as u8; MAX_BUFFERED / 3 + 1];
-            (0..number).for_each(|_| drop(part.write_all(&piece)));
-            if Some(number) == failing { Err(Error::Overflow) } else { Ok(()) }
-        };
-        let work = || {
-            let mut writer = output.part_writer();
-            let mut numbers =
-                std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|next| *next < 9));
-            numbers.try_for_each(|number| writer.write_part(number, |part| write(number, part)))
-        };
-        std::thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(work))));
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let mut writer = output.part_writer();
+                    let mut numbers =
+                        std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|next| *next < 9));
+                    numbers.try_for_each(|number| writer.write_part(number, |part| write_pieces(number, failing, part)))
+                });
+            }
+        });
         let failed = output.finish().is_err_and(|error| matches!(error, Error::Overflow));
         (out, failed)
     }
 
     #[test]
     fn writes_parts_in_order_whatever_their_size() {
-        let part = |number: u8| vec![b'a' + number; usize::from(number) * (MAX_BUFFERED / 3 + 1)];
-        assert!(written(None) == ((0..9).flat_map(part).collect(), false));
+        let parts = (0..9).flat_map(|number| vec![b'a' + number; usize::from(number) * (MAX_BUFFERED / 3 + 1)]);
+        assert!(written(None) == (parts.collect(), false));
     }
 
     #[test]

@@ -14,10 +14,10 @@ pub(super) fn map_files<T: Send>(sources: &[Source], work: impl Fn(&Source) -> O
         return None;
     }
     let has_failed = AtomicBool::new(false);
-    let work_unless_failed = |source| {
+    let results = parallel::map(sources, cores(), |source| {
         let result = if has_failed.load(Ordering::Relaxed) { None } else { work(source) };
         has_failed.fetch_or(result.is_none(), Ordering::Relaxed);
         result
-    };
-    parallel::map(sources, cores(), work_unless_failed).into_iter().collect()
+    });
+    results.into_iter().collect()
 }

@@ -1,4 +1,4 @@
-//! Merges sorted files in parallel: each thread merges the stacks of one range, from one stack to another.
+//! Merges sorted files in parallel. The sorted order is cut into ranges, and each thread merges one range of all files.
 
 use std::cmp::Ordering;
 use std::io::{BufRead as _, BufReader, Write};
@@ -13,7 +13,7 @@ use crate::Error;
 use crate::input::FileRange;
 use crate::parallel::{self, lock};
 
-/// Size in bytes of a range's part of the longest remaining file.
+/// Number of bytes that a range takes from the file that has the most left.
 const RANGE_SIZE: u64 = 2 << 20;
 
 /// Number of bytes read at once while a stack is searched.
@@ -36,18 +36,16 @@ pub fn merge_parallel(
 fn merge_ranges(ranges: Ranges, threads: usize, name: &str, out: &mut (dyn Write + Send)) -> Result<(), Error> {
     let (kind, ranges) = (ranges.kind, Mutex::new(ranges));
     let output = OrderedWriter::new(name, out);
-    let merge_all = || {
+    parallel::map(0..threads, threads, |_| {
         let mut writer = output.part_writer();
         loop {
             let range = lock(&ranges).next();
             let Some((number, parts)) = output.record_failure(range)? else { return Some(()) };
-            let new_reader = |part: FileRange| SortedReader::with_kind(part.into_blocks(), kind);
-            let readers = parts.into_iter().map(new_reader).collect();
+            let readers = parts.into_iter().map(|part| SortedReader::with_kind(part.into_blocks(), kind)).collect();
             writer
                 .write_part(number, |out| merge_sorted(readers, |_, input| input.next_stack(), Ok, None, name, out))?;
         }
-    };
-    parallel::map(0..threads, threads, |_| merge_all());
+    });
     output.finish()
 }
 
@@ -66,11 +64,11 @@ impl Ranges {
         let longest = self.files.iter().max_by_key(|file| file.end - file.start);
         let Some(longest) = longest.filter(|file| file.start < file.end) else { return Ok(None) };
         let last = stacks_from(longest, longest.start + self.range_size, self.kind).next().transpose()?;
-        let find_end = |file: &FileRange| match &last {
+        let ends = self.files.iter().map(|file| match &last {
             Some((_, stack)) => offset_after(file, stack, self.range_size, self.kind),
             None => Ok(file.end),
-        };
-        let mut ends = self.files.iter().map(find_end).collect::<Result<Vec<_>, _>>()?;
+        });
+        let mut ends = ends.collect::<Result<Vec<_>, _>>()?;
         if self.files.iter().zip(&ends).all(|(file, end)| file.start == *end) {
             // A file is no longer sorted; merging all of it reports that.
             ends = self.files.iter().map(|file| file.end).collect();
@@ -83,13 +81,12 @@ impl Ranges {
 
 /// Returns the offset of the first line whose stack comes after this one, by binary search.
 fn offset_after(file: &FileRange, stack: &[u8], range_size: u64, kind: LineKind) -> Result<u64, Error> {
-    let is_after = |other: &[u8]| compare_stacks(other, stack, common_prefix(other, stack)) == Ordering::Greater;
     let (mut low, mut high, mut found) = (file.start, file.end, file.end);
     while high - low > PROBE_SIZE {
         // Most files are alike, so the line is probably within a range's length.
         let middle = low + range_size.min((high - low) / 2);
         match stacks_from(file, middle, kind).next().transpose()?.filter(|(offset, _)| *offset < high) {
-            Some((offset, other)) if !is_after(&other) => low = offset + 1,
+            Some((offset, other)) if !is_after(&other, stack) => low = offset + 1,
             other => {
                 found = other.map_or(found, |(offset, _)| offset);
                 high = middle;
@@ -101,11 +98,16 @@ fn offset_after(file: &FileRange, stack: &[u8], range_size: u64, kind: LineKind)
         if offset >= high {
             break;
         }
-        if is_after(&other) {
+        if is_after(&other, stack) {
             return Ok(offset);
         }
     }
     Ok(found)
+}
+
+/// True if `stack` comes after `other` in sorted order.
+fn is_after(stack: &[u8], other: &[u8]) -> bool {
+    compare_stacks(stack, other, common_prefix(stack, other)) == Ordering::Greater
 }
 
 /// Returns the stacks of the lines that start at this offset or later, with the offsets of these lines.
@@ -146,15 +148,25 @@ mod tests {
     /// Merges files with these texts on three threads.
     fn merged(texts: &[String], range_size: u64) -> String {
         let folder = tempfile::tempdir().unwrap();
-        let file = |(number, text): (usize, &String)| {
+        let files = texts.iter().enumerate().map(|(number, text)| {
             let path = folder.path().join(number.to_string());
             std::fs::write(&path, text).unwrap();
             FileRange::open(&Source::File(path)).unwrap().unwrap()
-        };
-        let files = texts.iter().enumerate().map(file).collect();
+        });
+        let files = files.collect();
         let mut out = Vec::new();
         merge_ranges(Ranges { files, kind: LineKind::Plain, range_size, next_number: 0 }, 3, "out", &mut out).unwrap();
         String::from_utf8(out).unwrap()
+    }
+
+    /// Returns one of the stacks of the test, whose last frame has `width` letters.
+    fn stack(number: usize, width: usize) -> String {
+        let prefix = ["", "\u{feff}", "a;", "a.cold;"][number % 4];
+        format!("{prefix}main;f{};{:x>width$}", number / 4, "x")
+    }
+
+    fn split(stack: &str) -> Vec<String> {
+        stack.split(';').map(str::to_owned).collect()
     }
 
     proptest! {
@@ -165,18 +177,13 @@ mod tests {
             range_size in 1..200u64,
             width in 0..200usize,
         ) {
-            let stack = |number: usize| {
-                let prefix = ["", "\u{feff}", "a;", "a.cold;"][number % 4];
-                format!("{prefix}main;f{};{:x>width$}", number / 4, "x")
-            };
-            let key = |stack: &str| stack.split(';').map(str::to_owned).collect::<Vec<_>>();
             let mut sums = BTreeMap::<Vec<String>, u64>::new();
             let mut texts = Vec::new();
             for mut lines in inputs {
-                lines.sort_by_key(|(number, ..)| key(&stack(*number)));
+                lines.sort_by_key(|(number, ..)| split(&stack(*number, width)));
                 let text = lines.iter().map(|(number, weight, blank)| {
-                    let stack = stack(*number);
-                    *sums.entry(key(&stack)).or_default() += weight;
+                    let stack = stack(*number, width);
+                    *sums.entry(split(&stack)).or_default() += weight;
                     format!("{stack} {weight}\n{}", "\n".repeat(*blank))
                 });
                 let text: String = text.collect();

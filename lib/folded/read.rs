@@ -2,7 +2,7 @@
 
 use super::grammar::{Line, LineKind, describe_error, parse_line, trim_blanks};
 use super::parallel_files::map_files;
-use super::stack_order::common_prefix;
+use super::stack_order::{common_prefix, shares_frame};
 use crate::Error;
 use crate::bytes::strip_bom;
 use crate::diagnostics::Diagnostics;
@@ -86,11 +86,11 @@ pub fn read_profiles(sources: &[Source], diagnostics: &mut Diagnostics) -> Resul
     if let Some(profiles) = map_files(sources, read_flawless) {
         return Ok(profiles);
     }
-    let read_one = |source| {
+    let profiles = sources.iter().map(|source| {
         let profile = read_profile(std::slice::from_ref(source), diagnostics)?;
         if diagnostics.has_failed() { Err(Error::AlreadyReported) } else { Ok(profile) }
-    };
-    sources.iter().map(read_one).collect()
+    });
+    profiles.collect()
 }
 
 /// Reads a source; `None` if there is anything to report.
@@ -244,10 +244,7 @@ impl<'a> StackParser<'a> {
 
     /// Replaces the last stack by one that shares its first `shared_bytes`; returns how many frames both share.
     fn set_stack(&mut self, text: &[u8], shared_bytes: usize) -> usize {
-        let is_shared = |end: usize| {
-            end < shared_bytes || (end == shared_bytes && matches!(text.get(shared_bytes), None | Some(b';')))
-        };
-        while self.ends.last().is_some_and(|end| !is_shared(*end)) {
+        while self.ends.last().is_some_and(|end| !shares_frame(*end, text, shared_bytes)) {
             self.ends.pop();
         }
         let shared = self.ends.len();

@@ -44,12 +44,12 @@ fn sort_file(source: &Source) -> Option<SortedFile> {
         total.add(part.profile.total()).ok()?;
         is_whole &= !part.has_fractions;
     }
-    let to_text = |mut part: Part| {
+    let threads = parts.len();
+    let texts = parallel::map(parts, threads, |mut part| {
         part.profile.presort(1);
         Blocks::new(source.name(), Box::new(SortedText::new(part.profile)?)).ok()
-    };
-    let threads = parts.len();
-    let texts = parallel::map(parts, threads, to_text).into_iter().collect::<Option<_>>()?;
+    });
+    let texts = texts.into_iter().collect::<Option<_>>()?;
     Some(SortedFile { total, is_whole, texts })
 }
 

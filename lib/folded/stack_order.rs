@@ -39,6 +39,13 @@ pub(super) fn compare_stacks(a: &[u8], b: &[u8], shared: usize) -> Ordering {
     rank(a, shared).cmp(&rank(b, shared))
 }
 
+/// True if the frame that ends at byte `end` in a stack is also a frame of `next`, which shares the first `shared` bytes
+/// with that stack.
+#[inline]
+pub(crate) fn shares_frame(end: usize, next: &[u8], shared: usize) -> bool {
+    end < shared || (end == shared && next.get(end).is_none_or(|byte| *byte == b';'))
+}
+
 /// Returns the rank of the byte at an index: the end of the stack is lowest, then the end of a frame, then other bytes.
 #[inline]
 fn rank(stack: &[u8], index: usize) -> u16 {
@@ -68,13 +75,30 @@ pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
 /// Returns the index of the first difference of two chunks that are not equal. No branch: its position is unpredictable.
 #[inline]
 fn first_difference(a: &[u8; 32], b: &[u8; 32]) -> usize {
-    let difference = |word: usize| {
-        let load = |chunk: &[u8; 32]| u64::from_le_bytes(chunk.as_chunks().0[word]);
-        (load(a) ^ load(b), word * 8)
-    };
-    let first = |one: (u64, usize), other| if one.0 != 0 { one } else { other };
-    let (bits, index) = first(first(difference(0), difference(1)), first(difference(2), difference(3)));
-    index + bits.trailing_zeros() as usize / 8
+    let low = first_differing(differing_word(a, b, 0), differing_word(a, b, 1));
+    let high = first_differing(differing_word(a, b, 2), differing_word(a, b, 3));
+    let first = first_differing(low, high);
+    first.index + first.bits.trailing_zeros() as usize / 8
+}
+
+/// The bits in which two chunks differ in one of their words.
+#[derive(Clone, Copy)]
+struct WordDifference {
+    bits: u64,
+    /// The index of the word's first byte in the chunk.
+    index: usize,
+}
+
+#[inline]
+fn differing_word(a: &[u8; 32], b: &[u8; 32], word: usize) -> WordDifference {
+    let (a, b) = (a.as_chunks().0[word], b.as_chunks().0[word]);
+    WordDifference { bits: u64::from_le_bytes(a) ^ u64::from_le_bytes(b), index: word * 8 }
+}
+
+/// Returns `first` if its words differ, otherwise `second`.
+#[inline]
+fn first_differing(first: WordDifference, second: WordDifference) -> WordDifference {
+    if first.bits != 0 { first } else { second }
 }
 
 #[cfg(test)]

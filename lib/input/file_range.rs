@@ -31,11 +31,10 @@ impl FileRange {
     /// [`Error::Read`].
     pub fn open(source: &Source) -> Result<Option<Self>, Error> {
         let Some(file) = source.regular_file() else { return Ok(None) };
-        let read_error = |error| Error::read(source.name(), error);
-        let end = file.metadata().map_err(read_error)?.len();
+        let end = file.metadata().map_err(|error| Error::read(source.name(), error))?.len();
         let range = Self { name: source.name(), file: Arc::new(Mutex::new(file)), start: 0, end };
         let mut first = Vec::with_capacity(4);
-        range.clone().take(4).read_to_end(&mut first).map_err(read_error)?;
+        range.clone().take(4).read_to_end(&mut first).map_err(|error| Error::read(source.name(), error))?;
         let has_bom = first.starts_with(BOM) || utf16::has_bom(&first);
         let is_plain = !has_bom && !compressed::is_compressed(&first);
         Ok(is_plain.then_some(range))

@@ -19,7 +19,7 @@ type Fill<T, E> = Box<dyn FnMut(&mut T) -> Result<bool, E> + Send>;
 pub(crate) enum ReadAhead<T, E> {
     Thread {
         filled: Receiver<Result<T, E>>,
-        /// Consumed pieces, whose memory the thread uses again.
+        /// Returns consumed pieces to the thread, which uses their memory again.
         emptied: SyncSender<T>,
     },
     /// The system gave no thread, so the consumer fills the pieces itself.

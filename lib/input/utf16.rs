@@ -83,11 +83,10 @@ mod tests {
     fn decodes_both_byte_orders_and_split_surrogates() {
         let text = format!("{}\u{1f525}end 1\n", "x".repeat(super::READ_SIZE / 2 - 1));
         let units: Vec<u16> = text.encode_utf16().collect();
-        let bytes = |order: fn(u16) -> [u8; 2]| -> Vec<u8> {
-            [0xfeff].iter().chain(&units).flat_map(|unit| order(*unit)).collect()
-        };
-        assert_eq!(decoded(bytes(u16::to_le_bytes)), text);
-        assert_eq!(decoded(bytes(u16::to_be_bytes)), text);
+        for to_bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+            let bytes = [0xfeff].iter().chain(&units).flat_map(|unit| to_bytes(*unit));
+            assert_eq!(decoded(bytes.collect()), text);
+        }
         assert_eq!(decoded(b"\xff\xfea\0\0\xd8b\0c".to_vec()), "a\u{fffd}b\u{fffd}");
         assert_eq!((decoded(b"f".to_vec()), decoded(vec![])), ("f".to_owned(), String::new()));
     }

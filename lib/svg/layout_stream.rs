@@ -5,7 +5,7 @@ use super::options::Options;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::folded::sorted_reader::{LineStatus, SortedReader};
-use crate::folded::{self, LineKind, StackSink};
+use crate::folded::{self, LineKind, StackSink, shares_frame};
 use crate::input::Source;
 use crate::profile::{FrameId, Frames, Weights};
 
@@ -69,8 +69,7 @@ pub(super) fn draw_in_time_order(
 /// Updates the ends of the previous stack's frames to those of `stack`. The first `same` bytes of both stacks are equal.
 /// Returns the number of frames that both share.
 fn update_frame_ends(ends: &mut Vec<usize>, stack: &[u8], same: usize) -> usize {
-    let is_shared = |end: usize| end < same || (end == same && stack.get(end).is_none_or(|byte| *byte == b';'));
-    while ends.last().is_some_and(|end| !is_shared(*end)) {
+    while ends.last().is_some_and(|end| !shares_frame(*end, stack, same)) {
         ends.pop();
     }
     let shared = ends.len();
@@ -83,8 +82,10 @@ fn update_frame_ends(ends: &mut Vec<usize>, stack: &[u8], same: usize) -> usize 
 
 /// Returns the frames of a stack from index `first` on.
 fn frames_from<'a>(first: usize, stack: &'a [u8], ends: &'a [usize]) -> impl Iterator<Item = &'a [u8]> + Clone {
-    let start = |frame: usize| if frame == 0 { 0 } else { ends[frame - 1] + 1 };
-    (first..ends.len()).map(move |frame| &stack[start(frame)..ends[frame]])
+    (first..ends.len()).map(move |frame| {
+        let start = if frame == 0 { 0 } else { ends[frame - 1] + 1 };
+        &stack[start..ends[frame]]
+    })
 }
 
 /// A flame chart as it is read.
@@ -115,8 +116,9 @@ impl StackSink for FlameChart<'_> {
 
     fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
         let names = &self.frames;
-        let first_different = |stack: &[FrameId]| stack.get(shared).map(|frame| names.name(*frame).to_vec());
-        self.is_sorted_by_name &= first_different(&self.last) <= first_different(stack);
+        // The first frames in which the stacks differ. `None`, the end of a stack, is less than any name.
+        let (last, next) = (self.last.get(shared), stack.get(shared));
+        self.is_sorted_by_name &= last.map(|frame| names.name(*frame)) <= next.map(|frame| names.name(*frame));
         self.last.clear();
         self.last.extend_from_slice(stack);
         self.builder.add_names(shared, stack[shared..].iter().map(|frame| names.name(*frame)), weights)
