@@ -18,7 +18,7 @@ pub struct Pprof<'a> {
     period_types: u32,
     /// Indices of file names, by mapping id.
     mappings: FxHashMap<u64, u64>,
-    /// By function id.
+    /// The names of functions, by function id.
     functions: FxHashMap<u64, FunctionNames>,
 }
 
@@ -46,7 +46,7 @@ pub struct Location<'a> {
 /// A function and one of its source lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Function<'a> {
-    /// The name.
+    /// The name of the function.
     pub name: &'a [u8],
     /// The source file; empty if unknown.
     pub file: &'a [u8],

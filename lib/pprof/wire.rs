@@ -5,7 +5,7 @@
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value<'a> {
-    /// A varint.
+    /// A number, stored as a varint.
     Number(u64),
     /// A string, a message, or packed numbers.
     Bytes(&'a [u8]),

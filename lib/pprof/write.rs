@@ -72,9 +72,9 @@ fn write(profile: &Profile, metadata: &Metadata<'_>, out: &mut impl Write) -> io
 
 /// The ids of locations and functions, from 1. Each frame has one location and one function.
 struct LocationIds {
-    /// Zero for frames without an id.
+    /// The id of each frame; zero for frames without an id.
     by_frame: Vec<u64>,
-    /// In the order of their ids.
+    /// The frames that have an id, in the order of their ids.
     frames: Vec<FrameId>,
 }
 

@@ -127,9 +127,12 @@ fn sanitize_byte(byte: u8) -> u8 {
     }
 }
 
+fn is_blank(byte: &u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
 /// Returns the name to use for a leaf, if it differs: see [`Frames::as_leaf`].
 fn leaf_name(name: &[u8]) -> Option<Vec<u8>> {
-    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let length = name.iter().rposition(|byte| !is_blank(byte)).map_or(0, |last| last + 1);
     let mut renamed = name[..length].to_vec();
     if let Some(blank) = renamed.iter().rposition(is_blank)

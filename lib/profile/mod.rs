@@ -59,7 +59,7 @@ pub struct SortedStack<'a> {
     pub number: u32,
     /// Its frames, root first.
     pub frames: &'a [FrameId],
-    /// Its weights.
+    /// The weights of the stack.
     pub weights: Weights,
 }
 

@@ -45,17 +45,32 @@ pub fn sorted_order(stacks: &Stacks, ranks: &[u32], threads: usize) -> Vec<u32> 
     order
 }
 
-/// The sorter of one thread, with its buffers of keys.
-struct Sorter<'a> {
+/// Stacks, and the rank of each of their frames.
+#[derive(Clone, Copy)]
+struct RankedStacks<'a> {
     stacks: &'a Stacks,
     ranks: &'a [u32],
+}
+
+impl RankedStacks<'_> {
+    /// Returns 1 plus the rank of the frame at this depth of a stack. After the last frame it is 0, because a stack comes
+    /// before its extensions.
+    #[inline]
+    fn rank(self, number: u32, depth: usize) -> u32 {
+        self.stacks.get(number).get(depth).map_or(0, |id| self.ranks[*id as usize] + 1)
+    }
+}
+
+/// The sorter of one thread, with its buffers of keys.
+struct Sorter<'a> {
+    ranked: RankedStacks<'a>,
     single_keys: Vec<(u32, u32)>,
     paired_keys: Vec<(u64, u32)>,
 }
 
 impl<'a> Sorter<'a> {
     fn new(stacks: &'a Stacks, ranks: &'a [u32]) -> Self {
-        Self { stacks, ranks, single_keys: Vec::new(), paired_keys: Vec::new() }
+        Self { ranked: RankedStacks { stacks, ranks }, single_keys: Vec::new(), paired_keys: Vec::new() }
     }
 
     /// Sorts groups completely. They are in the part of the order that starts at `offset`.
@@ -67,25 +82,21 @@ impl<'a> Sorter<'a> {
 
     /// Sorts the stacks of a group by their next frame or two, and appends the groups in which these are equal.
     fn split(&mut self, order: &mut [u32], group: &Group, groups: &mut Vec<Group>) {
-        let (stacks, ranks, depth) = (self.stacks, self.ranks, group.depth);
-        // 0 after the last frame: a stack comes before its extensions.
-        let rank = |number: u32, depth: usize| stacks.get(number).get(depth).map_or(0, |id| ranks[*id as usize] + 1);
+        let (ranked, depth) = (self.ranked, group.depth);
         if order.len() > MAX_PAIRED {
             self.single_keys.clear();
-            self.single_keys.extend(order.iter().map(|number| (rank(*number, depth), *number)));
+            self.single_keys.extend(order.iter().map(|number| (ranked.rank(*number, depth), *number)));
             self.single_keys.sort_unstable();
-            let next_depth = |key| (key != 0).then_some(depth + 1);
-            apply_order(order, group.start, &self.single_keys, next_depth, groups);
+            apply_order(order, group.start, &self.single_keys, |key| (key != 0).then_some(depth + 1), groups);
             self.single_keys = Vec::new();
         } else {
             self.paired_keys.clear();
             self.paired_keys.extend(order.iter().map(|number| {
-                let pair = (u64::from(rank(*number, depth)) << 32) | u64::from(rank(*number, depth + 1));
+                let pair = (u64::from(ranked.rank(*number, depth)) << 32) | u64::from(ranked.rank(*number, depth + 1));
                 (pair, *number)
             }));
             self.paired_keys.sort_unstable();
-            let next_depth = |key| (key as u32 != 0).then_some(depth + 2);
-            apply_order(order, group.start, &self.paired_keys, next_depth, groups);
+            apply_order(order, group.start, &self.paired_keys, |key| (key as u32 != 0).then_some(depth + 2), groups);
         }
     }
 }
@@ -126,9 +137,10 @@ mod tests {
             for stack in &stacks {
                 interned.intern(stack);
             }
-            let ranked = |number: &u32| interned.get(*number).iter().map(|id| ranks[*id as usize]).collect::<Vec<u32>>();
             let mut expected: Vec<u32> = (0..interned.len() as u32).collect();
-            expected.sort_by_key(ranked);
+            expected.sort_by_key(|number| {
+                interned.get(*number).iter().map(|id| ranks[*id as usize]).collect::<Vec<u32>>()
+            });
             prop_assert_eq!(super::sorted_order(&interned, &ranks, 1), expected);
         }
     }

@@ -18,7 +18,7 @@ pub struct Stacks {
     ids: Vec<u32>,
     /// Offset of each stack in `ids`.
     starts: Vec<u32>,
-    /// Finds those offsets.
+    /// Finds the offset of a stack by its hash.
     index: HashIndex,
 }
 
@@ -59,8 +59,9 @@ impl Stacks {
 
     /// Like [`intern`](Self::intern), with the result of [`hash_ids`].
     pub(crate) fn intern_hashed(&mut self, hash: u32, stack: &[u32]) -> u32 {
-        let items = || self.starts.iter().map(|start| (hash_ids(stack_at(&self.ids, *start)), *start));
-        self.index.reserve(self.starts.len() + 1, items);
+        self.index.reserve(self.starts.len() + 1, || {
+            self.starts.iter().map(|start| (hash_ids(stack_at(&self.ids, *start)), *start))
+        });
         if let Some(start) = self.index.find(hash, |start| stack_at(&self.ids, start) == stack) {
             return self.ids[start as usize];
         }
@@ -106,10 +107,13 @@ pub(crate) fn hash_ids(stack: &[u32]) -> u32 {
 mod tests {
     use super::Stacks;
 
+    fn stack(number: u32) -> [u32; 3] {
+        [number % 7, number, number / 3]
+    }
+
     #[test]
     fn numbers_are_stable_when_the_index_is_rebuilt() {
         let mut stacks = Stacks::default();
-        let stack = |number: u32| [number % 7, number, number / 3];
         for number in 0..10_000 {
             assert_eq!(stacks.intern(&stack(number)), number);
             if number % 1000 == 0 {

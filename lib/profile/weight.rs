@@ -17,7 +17,7 @@ pub struct Weight(u128);
 impl Weight {
     /// Zero.
     pub const ZERO: Self = Self(0);
-    /// One sample.
+    /// One unit: the weight of a sample that is counted.
     pub const ONE: Self = Self(SCALE);
 
     /// Creates a weight of a whole number of units.
@@ -157,12 +157,12 @@ impl Weights {
         Self { before: Weight::ZERO, after: weight }
     }
 
-    /// True if both are whole numbers.
+    /// True if both weights are whole numbers.
     pub fn are_whole(self) -> bool {
         self.before.is_whole() && self.after.is_whole()
     }
 
-    /// Returns the absolute difference of both.
+    /// Returns the absolute difference of the two weights.
     pub fn difference(self) -> Weight {
         self.after.saturating_sub(self.before).max(self.before.saturating_sub(self.after))
     }

@@ -21,7 +21,6 @@ pub fn regularized(x: f64, a: f64, b: f64) -> f64 {
 
 /// Evaluates the continued fraction by Lentz's method (Numerical Recipes, section 6.4).
 fn fraction(x: f64, a: f64, b: f64) -> f64 {
-    let away_from_zero = |value: f64| if value.abs() < 1e-300 { 1e-300 } else { value };
     let mut c = 1.0;
     let mut d = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0));
     let mut result = d;
@@ -39,6 +38,11 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
         }
     }
     result
+}
+
+/// Returns the value, or a tiny number instead of zero, by which can be divided.
+fn away_from_zero(value: f64) -> f64 {
+    if value.abs() < 1e-300 { 1e-300 } else { value }
 }
 
 /// Returns the logarithm of the gamma function of a positive number, by Stirling's series after shifting it beyond 10.

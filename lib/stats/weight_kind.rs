@@ -4,7 +4,8 @@ use super::significance::Runs;
 use crate::markers::is_thread_state;
 use crate::profile::{Frames, Weight};
 
-/// Number of weights, and smallest weight in units of their common divisor, from which on weights may not be counts.
+/// Weights may be durations if there are at least this many, and each is at least this multiple of their common
+/// divisor. Otherwise they are counts.
 const ENOUGH: u128 = 20;
 
 /// Kind of a profile's weights.
@@ -45,7 +46,7 @@ impl WeightKind {
     }
 }
 
-/// Greatest common divisor of weights: if they are counts, the weight of one sample.
+/// The greatest common divisor of weights. If the weights are counts, it is the weight of one sample.
 #[derive(Clone, Copy, Debug)]
 pub struct CommonDivisor {
     divisor: u128,
@@ -70,14 +71,15 @@ impl CommonDivisor {
         }
     }
 
-    /// Adds the weights that another one has seen.
+    /// Adds the weights that were added to another divisor.
     pub fn merge(&mut self, other: Self) {
         self.divisor = common_divisor(self.divisor, other.divisor);
         self.smallest = self.smallest.min(other.smallest);
         self.count += other.count;
     }
 
-    /// Returns the kind of the weights; `frames` are those of their stacks.
+    /// Returns the kind of the weights that were added. `frames` has the frames of their stacks: thread states among
+    /// them show that the weights are durations.
     pub fn kind(&self, frames: &Frames) -> WeightKind {
         let divisor = self.divisor.max(1);
         let sample = Weight::from_millionths(divisor);
@@ -90,7 +92,8 @@ impl CommonDivisor {
         }
     }
 
-    /// Like [`kind`](Self::kind), but with too few weights for a divisor, one sample weighs 1.
+    /// Like [`kind`](Self::kind), but assumes that a sample weighs 1 if there are too few weights to tell by their
+    /// divisor.
     pub fn kind_or_one(&self, frames: &Frames) -> WeightKind {
         match self.kind(frames) {
             WeightKind::Counts(_) if self.count < ENOUGH => WeightKind::Counts(Weight::ONE),

@@ -95,8 +95,8 @@ fn to_gnu_style(mut name: String) -> String {
         let mut from = 0;
         while let Some(start) = name[from..].find(literal_type).map(|offset| from + offset) {
             from = start + literal_type.len();
-            let is_digit = |byte: &u8| *byte == b'-' || byte.is_ascii_digit();
-            let digits = name.as_bytes()[from..].iter().take_while(|byte| is_digit(byte)).count();
+            let number = name.bytes().skip(from).take_while(|byte| *byte == b'-' || byte.is_ascii_digit());
+            let digits = number.count();
             if digits > 0 {
                 name.insert_str(from + digits, suffix);
                 name.replace_range(start..from, "");

@@ -18,7 +18,7 @@ static COMPILER_SUFFIXES: LazyLock<Regex> = LazyLock::new(|| {
     .expect("a valid pattern")
 });
 
-/// Java lambdas, with the numbers that differ from run to run.
+/// Matches the name of a Java lambda with the numbers that differ from run to run.
 static JAVA_LAMBDA: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?-u)\$\$Lambda[$0-9]*(/(0x)?[0-9a-f]+)?").expect("a valid pattern"));
 
@@ -139,8 +139,7 @@ fn remove_packages(name: &[u8]) -> Vec<u8> {
         _ => name,
     };
     let mut out = Vec::with_capacity(last_segment.len());
-    let is_path = |byte: &u8| is_word(*byte) || matches!(byte, b':' | b'.' | b'{' | b'}' | b'#');
-    for piece in last_segment.chunk_by(|a, b| is_path(a) == is_path(b)) {
+    for piece in last_segment.chunk_by(|a, b| is_in_path(*a) == is_in_path(*b)) {
         let separator: &[u8] = if memchr::memmem::find(piece, b"::").is_some() { b"::" } else { b"." };
         // A piece that starts with a separator continues the path before a bracket.
         let is_continuation = !out.is_empty() && piece.starts_with(separator);
@@ -148,6 +147,11 @@ fn remove_packages(name: &[u8]) -> Vec<u8> {
         out.extend_from_slice(&piece[start..]);
     }
     out
+}
+
+/// True if a byte may be part of a path of names, such as `a::{closure#0}::b` or `a.b`.
+fn is_in_path(byte: u8) -> bool {
+    is_word(byte) || matches!(byte, b':' | b'.' | b'{' | b'}' | b'#')
 }
 
 /// Returns the position of the last two names of a path.
