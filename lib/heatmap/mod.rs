@@ -31,7 +31,7 @@ const SECOND: u64 = 1_000_000_000;
 /// Options of a heatmap.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The heading.
+    /// The heading of the page.
     pub title: String,
     /// Number of rows into which the map divides a second.
     pub rows: u32,
@@ -55,10 +55,11 @@ pub fn write(timeline: &Timeline, options: &Options, name: &str, out: &mut dyn W
 }
 
 fn check_drawable(timeline: &Timeline) -> Result<(), Error> {
-    let seconds = || timeline.samples.iter().map(|sample| sample.time / SECOND);
-    let (Some(first), Some(last)) = (seconds().min(), seconds().max()) else {
+    let times = timeline.samples.iter().map(|sample| sample.time);
+    let (Some(first), Some(last)) = (times.clone().min(), times.max()) else {
         return Err(Error::Invalid("no samples to draw".to_owned()));
     };
+    let (first, last) = (first / SECOND, last / SECOND);
     if last - first >= MAX_SECONDS {
         let span = last - first;
         let what =

@@ -12,9 +12,21 @@ use std::convert::Infallible;
 use std::io;
 
 use super::SECOND;
-use crate::collapse::{TimedSample, Timeline};
+use crate::collapse::Timeline;
 use crate::profile::Weight;
 use crate::svg::{compress, push_number, visible};
+
+/// A sample as it is written. Samples are ordered by all fields, so that the page does not depend on which thread read
+/// which samples.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct PackedSample {
+    time: u64,
+    /// The index of the stack among those of the graph.
+    stack: u32,
+    /// The index of the thread among the names of threads.
+    thread: u32,
+    weight: Weight,
+}
 
 /// Packs the samples of a timeline. `rows` is the number of rows into which the map divides a second.
 ///
@@ -22,10 +34,14 @@ use crate::svg::{compress, push_number, visible};
 /// Fails only if memory is exhausted.
 pub(super) fn pack(timeline: &Timeline, rows: u32) -> io::Result<Vec<u8>> {
     let (stacks, (names, threads)) = (stack_ranks(timeline), thread_ranks(timeline));
-    let ranks = |sample: &TimedSample| (stacks[sample.stack as usize], threads[sample.thread.index()]);
-    let mut samples = timeline.samples.clone();
-    // The key has all fields, so that the page does not depend on which thread read which samples.
-    samples.sort_unstable_by_key(|sample| (sample.time, ranks(sample), sample.weight));
+    let samples = timeline.samples.iter().map(|sample| PackedSample {
+        time: sample.time,
+        stack: stacks[sample.stack as usize],
+        thread: threads[sample.thread.index()],
+        weight: sample.weight,
+    });
+    let mut samples: Vec<PackedSample> = samples.collect();
+    samples.sort_unstable();
     let first_second = samples.first().map_or(0, |sample| sample.time / SECOND);
     let unit = if samples.iter().all(|sample| sample.time % 1000 == 0) { 1000 } else { 1 };
     let is_weighted = samples.iter().any(|sample| sample.weight != Weight::ONE);
@@ -38,8 +54,8 @@ pub(super) fn pack(timeline: &Timeline, rows: u32) -> io::Result<Vec<u8>> {
         push_number(((sample.time - last) / unit).into(), &mut bytes);
         last = sample.time;
     }
-    samples.iter().for_each(|sample| push_number(ranks(sample).0.into(), &mut bytes));
-    samples.iter().for_each(|sample| push_number(ranks(sample).1.into(), &mut bytes));
+    samples.iter().for_each(|sample| push_number(sample.stack.into(), &mut bytes));
+    samples.iter().for_each(|sample| push_number(sample.thread.into(), &mut bytes));
     for sample in samples.iter().filter(|_| is_weighted) {
         push_number(sample.weight.millionths() / Weight::ONE.millionths(), &mut bytes);
     }

@@ -26,7 +26,7 @@ impl Colour {
         0.2126 * linear(self.0) + 0.7152 * linear(self.1) + 0.0722 * linear(self.2)
     }
 
-    /// Appends `#rrggbb`.
+    /// Appends the colour as `#rrggbb`.
     pub fn write_to(self, out: &mut Vec<u8>) {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         out.push(b'#');
@@ -102,7 +102,8 @@ pub enum Palette {
     Wakeup,
     /// Wakers aqua, others blue.
     Chain,
-    /// Functions red. Markers keep their fixed colours, so blocked time (blue) and runnable time (yellow) stand out.
+    /// Functions red. Markers keep their fixed colours, so blocked time (blue) and runnable time (yellow) are easy to
+    /// see.
     States,
 }
 
@@ -120,7 +121,7 @@ pub enum Ramp {
     Hot,
     /// Green to blue.
     Mem,
-    /// Greyish blue.
+    /// Shades of greyish blue.
     Io,
     /// Shades of red.
     Red,
@@ -141,20 +142,24 @@ pub enum Ramp {
 impl Ramp {
     /// Returns the colour at a position, which is three numbers of at least 0 and less than 1.
     pub fn colour(self, [a, b, c]: [f64; 3]) -> Colour {
-        let from = |base: u8, span: u8, position: f64| base + (f64::from(span) * position) as u8;
         match self {
-            Self::Hot => Colour(from(205, 50, c), from(0, 230, a), from(0, 55, b)),
-            Self::Mem => Colour(0, from(190, 50, b), from(0, 210, a)),
-            Self::Io => Colour(from(80, 60, a), from(80, 60, a), from(190, 55, b)),
-            Self::Red => Colour(from(200, 55, a), from(50, 80, a), from(50, 80, a)),
-            Self::Green => Colour(from(50, 60, a), from(200, 55, a), from(50, 60, a)),
-            Self::Blue => Colour(from(80, 60, a), from(80, 60, a), from(205, 50, a)),
-            Self::Yellow => Colour(from(175, 55, a), from(175, 55, a), from(50, 20, a)),
-            Self::Purple => Colour(from(190, 65, a), from(80, 60, a), from(190, 65, a)),
-            Self::Aqua => Colour(from(50, 60, a), from(165, 55, a), from(165, 55, a)),
-            Self::Orange => Colour(from(190, 65, a), from(90, 65, a), 0),
+            Self::Hot => Colour(channel(205, 50, c), channel(0, 230, a), channel(0, 55, b)),
+            Self::Mem => Colour(0, channel(190, 50, b), channel(0, 210, a)),
+            Self::Io => Colour(channel(80, 60, a), channel(80, 60, a), channel(190, 55, b)),
+            Self::Red => Colour(channel(200, 55, a), channel(50, 80, a), channel(50, 80, a)),
+            Self::Green => Colour(channel(50, 60, a), channel(200, 55, a), channel(50, 60, a)),
+            Self::Blue => Colour(channel(80, 60, a), channel(80, 60, a), channel(205, 50, a)),
+            Self::Yellow => Colour(channel(175, 55, a), channel(175, 55, a), channel(50, 20, a)),
+            Self::Purple => Colour(channel(190, 65, a), channel(80, 60, a), channel(190, 65, a)),
+            Self::Aqua => Colour(channel(50, 60, a), channel(165, 55, a), channel(165, 55, a)),
+            Self::Orange => Colour(channel(190, 65, a), channel(90, 65, a), 0),
         }
     }
+}
+
+/// Returns the channel at a position of a ramp whose values start at `base`.
+fn channel(base: u8, span: u8, position: f64) -> u8 {
+    base + (f64::from(span) * position) as u8
 }
 
 /// The rules that choose a frame's colour.
@@ -199,11 +204,10 @@ pub fn diffusion(share: f64) -> Colour {
 /// Returns the colour of a frame in a differential graph. `change` is the frame's difference divided by the largest
 /// difference: -1 is blue, 0 almost white, 1 red.
 pub fn differential(change: f64) -> Colour {
-    let fade = |from: f64, to: f64| (from + (to - from) * change.abs().min(1.0)).round() as u8;
-    match change >= 0.0 {
-        true => Colour(fade(245.0, 235.0), fade(245.0, 60.0), fade(245.0, 50.0)),
-        false => Colour(fade(245.0, 80.0), fade(245.0, 130.0), fade(245.0, 250.0)),
-    }
+    let strongest = if change >= 0.0 { [235.0, 60.0, 50.0] } else { [80.0, 130.0, 250.0] };
+    let [red, green, blue] =
+        strongest.map(|channel: f64| (245.0 + (channel - 245.0) * change.abs().min(1.0)).round() as u8);
+    Colour(red, green, blue)
 }
 
 /// Removes the suffix that marks the kind of code (`_[k]`, `_[j]`, `_[i]`, `_[w]`). Unlike [`markers::strip_suffix`], it
@@ -223,7 +227,7 @@ pub const MARKER_COLOURS: [(&[u8], Colour); 6] = [
     (markers::UNKNOWN, Colour(189, 189, 189)),
 ];
 
-/// Number of [`MARKER_COLOURS`], from the first on, that end stacks of time that was not seen on a CPU.
+/// Number of the first entries of [`MARKER_COLOURS`] that are leaves of time in which no sample was taken on a CPU.
 pub const OFF_CPU_COUNT: usize = 4;
 
 /// Returns the colour of a marker, or of the separators `--` and `-`, which no palette changes.
@@ -312,17 +316,19 @@ mod tests {
             use Ramp::*;
             [Hot, Mem, Io, Red, Green, Blue, Yellow, Purple, Aqua, Orange]
         };
-        let steps = || (0..=20).map(|step| f64::from(step) / 20.0);
-        let positions = steps().flat_map(|a| steps().flat_map(move |b| steps().map(move |c| [a, b, c])));
+        let steps: [f64; 21] = std::array::from_fn(|step| step as f64 / 20.0);
+        let positions = steps.iter().flat_map(|a| steps.iter().flat_map(|b| steps.map(|c| [*a, *b, c])));
         let ramps = positions.flat_map(|position| RAMPS.map(|ramp| ramp.colour(position)));
-        let shares = steps().flat_map(|share| [diffusion(share), differential(share), differential(-share)]);
+        let shares = steps.iter().flat_map(|share| [diffusion(*share), differential(*share), differential(-share)]);
         let fixed =
             [&b"-"[..], b"--"].into_iter().filter_map(fixed_colour).chain(MARKER_COLOURS.map(|(_, colour)| colour));
         for colour in ramps.chain(shares).chain(fixed) {
             assert!(contrast(colour) >= 4.5, "{colour}: {:.2}", contrast(colour));
             // The callers of a zoomed frame are pale, with black labels.
-            let pale = |channel: u8| ((f64::from(channel) + 2.0 * 238.0) / 3.0).round() as u8;
-            let pale = Colour(pale(colour.0), pale(colour.1), pale(colour.2));
+            let Colour(red, green, blue) = colour;
+            let [red, green, blue] =
+                [red, green, blue].map(|channel| ((f64::from(channel) + 2.0 * 238.0) / 3.0).round() as u8);
+            let pale = Colour(red, green, blue);
             assert!(pale.is_light() && contrast(pale) >= 4.5, "{pale}");
         }
     }

@@ -26,12 +26,11 @@ impl Drawing {
     /// [`Error::Overflow`].
     pub fn from_profile(profile: &Profile, options: &Options) -> Result<Self, Error> {
         let mut builder = DrawingBuilder::new(options, profile.is_differential());
-        let name = |id| profile.frames.name(FrameId::from_index(id));
         let mut new_ids = Vec::new();
         profile.for_each_sorted(|stack| {
             new_ids.clear();
             new_ids.extend(stack.frames[stack.shared..].iter().map(|frame| frame.index() as u32));
-            builder.add_ids(stack.shared, &new_ids, name, stack.weights)
+            builder.add_ids(stack.shared, &new_ids, |id| profile.frames.name(FrameId::from_index(id)), stack.weights)
         })?;
         builder.finish(options)
     }
@@ -109,7 +108,7 @@ impl DrawingBuilder {
         self.layout.add(shared, new, weights)
     }
 
-    /// Returns the number of stacks added so far.
+    /// Returns the number of stacks that were added.
     pub(super) fn stack_count(&self) -> u64 {
         self.stack_count
     }

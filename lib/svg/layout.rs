@@ -1,9 +1,9 @@
 //! Computes the position of each frame, in weights rather than pixels.
 //!
 //! Stacks come in the toolkit's order, and each is given by the frames that the previous stack does not have. Equal
-//! prefixes are then adjacent, and a frame is complete as soon as a stack comes without it. Frames too narrow to draw are
-//! dropped at once, compared with the total so far, which is a lower bound of the final total. So memory grows only with
-//! the deepest stack and the drawn frames.
+//! prefixes are then adjacent, and a frame is complete as soon as a stack comes without it. A complete frame that is
+//! too narrow to draw is dropped at once. Its width is judged by the weight added up to then, a lower bound of the
+//! total. Memory therefore grows only with the deepest stack and the drawn frames.
 
 use super::colour::MARKER_COLOURS;
 use crate::Error;
@@ -73,7 +73,7 @@ impl Layout {
     }
 }
 
-/// The markers in a stack: bit N stands for entry N of [`MARKER_COLOURS`].
+/// The markers in a stack. Bit N is set for entry N of [`MARKER_COLOURS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct MarkerSet {
     /// The markers anywhere in the stack.
@@ -112,7 +112,7 @@ pub struct LayoutBuilder {
     path: Vec<u8>,
     open: Vec<OpenFrame>,
     layout: Layout,
-    /// The least weight of a drawn frame, as far as the total is known.
+    /// The least weight of a drawn frame, computed from the weight that was added.
     min_weight: Weight,
     /// Number of kept frames at which [`compact`](Self::compact) is due.
     compact_at: usize,
@@ -166,7 +166,7 @@ impl LayoutBuilder {
         leaf.total.add(weights)
     }
 
-    /// Computes the least weight of a drawn frame from the total so far.
+    /// Computes the least weight of a drawn frame from the weight that was added.
     fn update_min_weight(&mut self) {
         let whole = self.layout.total.after.max(self.min_whole);
         // Slightly less, so that rounding does not drop a frame that is exactly wide enough.
@@ -206,7 +206,7 @@ impl LayoutBuilder {
         }
     }
 
-    /// Drops the kept frames that are too narrow for the total so far.
+    /// Drops the kept frames that have become too narrow as the total grew.
     fn compact(&mut self) {
         self.update_min_weight();
         self.layout.frames.retain(|frame| frame.total.after >= self.min_weight);

@@ -74,7 +74,7 @@ struct PartCursor {
     chunk: Chunk,
     /// Index of the next stack in `chunk`.
     next: usize,
-    /// Where the current stack is in `chunk.ranks`.
+    /// The range of the current stack in `chunk.ranks`.
     range: Range<usize>,
     weights: Weights,
 }

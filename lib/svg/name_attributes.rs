@@ -68,8 +68,7 @@ impl FrameElement {
                 Some(quote) => after[1..].split_once(quote).unwrap_or((&after[1..], "")),
                 None => after.split_once(' ').unwrap_or((after, "")),
             };
-            let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-            if !key.bytes().all(is_name) || !key.starts_with(|first: char| first.is_ascii_alphabetic()) {
+            if !is_attribute_name(key) {
                 return Err(EXPECTED_FIELDS);
             }
             if key.eq_ignore_ascii_case("href") && !is_safe_link(value) {
@@ -89,6 +88,12 @@ impl FrameElement {
 const EXPECTED_FIELDS: &str =
     "expected NAME, then after tabs title=, href=, target=, id=, class=, g_extra= or a_extra=";
 const UNSAFE_LINK: &str = "unsafe link: expected http:, https:, file:, mailto: or a relative address";
+
+/// True for a name of ASCII letters, digits, `-` and `_` that starts with a letter.
+fn is_attribute_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+}
 
 /// True if following a link to `address` loads a page. Other schemes, such as `javascript:`, can run code.
 fn is_safe_link(address: &str) -> bool {

@@ -42,7 +42,7 @@ pub struct PackedProfile {
     pub elements: Vec<u8>,
 }
 
-/// Packs stacks that come in order.
+/// Packs stacks that are added in drawing order.
 pub struct ProfilePacker {
     /// Buffered, because the encoder clears a whole buffer for each write.
     out: BufWriter<DeflateEncoder<Vec<u8>>>,

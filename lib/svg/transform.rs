@@ -42,8 +42,9 @@ fn reverse(profile: &Profile) -> Result<Profile, Error> {
 /// Keeps only stacks with one of the frames `bases`, from the first such frame on.
 fn cut_to_base(profile: &Profile, bases: &[String]) -> Result<Profile, Error> {
     map_stacks(profile, |names, frames, weights| {
-        let is_base = |frame: &FrameId| bases.iter().any(|base| base.as_bytes() == names.name(*frame));
-        frames.iter().position(is_base).map(|base| (frames[base..].to_vec(), weights))
+        let mut names = frames.iter().map(|frame| names.name(*frame));
+        let base = names.position(|name| bases.iter().any(|base| base.as_bytes() == name))?;
+        Some((frames[base..].to_vec(), weights))
     })
 }
 
