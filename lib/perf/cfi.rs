@@ -21,7 +21,7 @@ pub(super) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 /// The bytes of a section.
 #[derive(Clone, Debug)]
 pub enum Section {
-    /// A part of the mapped file.
+    /// A range of the mapped file.
     Part(Bytes, Range<usize>),
     /// Bytes that were decompressed or read from elsewhere.
     Owned(Arc<[u8]>),
@@ -66,7 +66,7 @@ pub struct CfiEntry {
 }
 
 impl CfiEntry {
-    /// True for the frame to which a signal handler returns. The kernel put it there, nobody called it.
+    /// True for the frame to which a signal handler returns. The kernel created this frame; no function called it.
     pub fn is_signal(&self) -> bool {
         self.is_signal
     }
@@ -105,8 +105,8 @@ impl CfiTable {
             if !is_wanted && !may_be_unsupported(&section[range.clone()], cie) {
                 continue;
             }
-            let known_cie = |_: &EhFrame<_>, _: &BaseAddresses, _| Ok(CommonInformationEntry::clone(cie));
-            let Ok(fde) = eh_frame.fde_from_offset(&bases, range.start.into(), known_cie) else { continue };
+            let fde = eh_frame.fde_from_offset(&bases, range.start.into(), |_: &EhFrame<_>, _, _| Ok(cie.clone()));
+            let Ok(fde) = fde else { continue };
             if is_wanted || followed.is_some_and(|followed| is_unsupported(&eh_frame, &bases, &fde, followed)) {
                 let (start, end) = (fde.initial_address(), fde.end_address());
                 entries.push(CfiEntry { start, end, offset: range.start, is_signal });

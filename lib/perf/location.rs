@@ -2,7 +2,7 @@
 
 use super::objects::object::ObjectId;
 
-/// A location in the code of an object: what a symbol is looked up for.
+/// A location in the code of an object, for which a symbol is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
     /// The object that the code belongs to.

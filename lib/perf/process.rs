@@ -109,10 +109,9 @@ impl Process {
         }
         let ended = self.retired.partition_point(|mapping| mapping.until <= time);
         let mut candidates = self.retired[ended..].iter().rev().take(MAX_RETIRED_SEARCHED);
-        let covers = |mapping: &&Timed<Mapping>| {
-            (mapping.value.start..mapping.value.end).contains(&address) && mapping.is_valid_at(time)
-        };
-        candidates.find(covers).map(|mapping| mapping.value)
+        let found = candidates
+            .find(|mapping| (mapping.value.start..mapping.value.end).contains(&address) && mapping.is_valid_at(time));
+        found.map(|mapping| mapping.value)
     }
 }
 
@@ -162,7 +161,7 @@ impl Processes {
         comms.push(Timed::since(time, comm));
     }
 
-    /// Returns a process whose mappings are about to change.
+    /// Returns a process whose mappings are about to change, with a new version.
     fn begin_version(&mut self, pid: u32, time: u64) -> &mut Process {
         self.last_version = self.last_version.checked_add(1).expect("fewer than 2^32 changes");
         let process = self.processes.entry(pid).or_default();
@@ -248,15 +247,14 @@ impl Processes {
         self.comms.values_mut().flatten().for_each(|comm| comm.value = new_id(comm.value));
     }
 
-    /// Takes out the threads that exited before `time` and do not run any more.
+    /// Removes and returns the threads that exited before `time` and do not run any more.
     ///
     /// The kernel reports an exit before it unmaps the memory of the thread, which takes a while and may be sampled.
     pub fn take_exited_before(&mut self, time: u64, is_running: impl Fn(u32) -> bool) -> Vec<ThreadExit> {
-        let has_ended = |exit: &mut ThreadExit| exit.time < time && !is_running(exit.tid);
-        self.exits.extract_if(.., has_ended).collect()
+        self.exits.extract_if(.., |exit| exit.time < time && !is_running(exit.tid)).collect()
     }
 
-    /// Forgets what only samples before `time`, or samples of the `exited` threads, would need.
+    /// Drops the mappings and names that only samples before `time`, or samples of the `exited` threads, can refer to.
     pub fn forget_before(&mut self, time: u64, exited: Vec<ThreadExit>) {
         for ThreadExit { time: exit, pid, tid } in exited {
             // The thread ID may belong to another thread by now.
@@ -350,8 +348,8 @@ mod tests {
         let mut processes = Processes::default();
         (0..100_000).for_each(|n| processes.map(5, mapping(n * 16, n * 16 + 16, 7), 10));
         (100..300).for_each(|pid| processes.fork((pid, pid), (5, 5), 20));
-        let mappings = |processes: &Processes| processes.processes.values().map(|it| it.current.len()).sum::<usize>();
-        assert!((2_000_000..5_000_000).contains(&mappings(&processes)), "{}", mappings(&processes));
+        let mappings: usize = processes.processes.values().map(|process| process.current.len()).sum();
+        assert!((2_000_000..5_000_000).contains(&mappings), "{mappings}");
         (100..300).for_each(|pid| processes.exit(pid, pid, 30));
         (100..300).for_each(|pid| processes.set_comm(pid, 1, 20));
         let exited = processes.take_exited_before(40, |_| false);

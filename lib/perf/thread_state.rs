@@ -48,17 +48,17 @@ impl ThreadState {
         }
     }
 
-    /// Returns a number below 8.
+    /// Returns the state as a number below 8.
     pub(super) fn to_number(self) -> u32 {
         self as u32
     }
 
-    /// Returns the state of a number.
+    /// Returns the state that [`to_number`](Self::to_number) turned into a number.
     pub(super) fn from_number(number: u32) -> Self {
         Self::ALL.get(number as usize).copied().unwrap_or_default()
     }
 
-    /// Returns the same state for a stack that no sample has.
+    /// Returns the state for time in this state of which no sample was taken.
     #[must_use]
     pub fn unsampled(self) -> Self {
         match self {

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::perf::event::{Layout, sample_type as bit};
 
-/// An event: what the profile needs of its `perf_event_attr`.
+/// An event: the fields of its `perf_event_attr` that a profile needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attr {
     /// The layout of its records.
@@ -54,6 +54,12 @@ fn time_offset(Layout { sample_type, sample_id_all, .. }: Layout) -> FieldOffset
     FieldOffset { in_sample: Some(in_sample), in_other: sample_id_all.then_some(in_other) }
 }
 
+/// Returns the 8-byte field at an offset; 0 if the attributes are of a version that does not have it.
+fn word(attr: &[u8], offset: usize) -> u64 {
+    let bytes = attr.get(offset..offset + 8).and_then(|bytes| bytes.try_into().ok());
+    bytes.map_or(0, u64::from_le_bytes)
+}
+
 /// The size of the first version of `perf_event_attr`. Later versions are longer.
 const FIRST_VERSION: usize = 64;
 /// The default of `kernel.perf_event_max_stack`.
@@ -65,25 +71,20 @@ impl Attr {
         if !(FIRST_VERSION..=bytes.len()).contains(&Self::size(bytes)?) {
             return None;
         }
-        // Fields that a shorter version does not have are 0.
-        let word = |offset: usize| {
-            let bytes = bytes.get(offset..offset + 8).and_then(|bytes| bytes.try_into().ok());
-            bytes.map_or(0, u64::from_le_bytes)
-        };
-        let (kind, config, flags) = (word(0) as u32, word(8), word(40));
+        let (kind, config, flags) = (word(bytes, 0) as u32, word(bytes, 8), word(bytes, 40));
         let layout = Layout {
-            sample_type: word(24),
-            user_registers: word(80),
-            read_format: word(32),
-            branch_sample_type: word(72),
+            sample_type: word(bytes, 24),
+            user_registers: word(bytes, 80),
+            read_format: word(bytes, 32),
+            branch_sample_type: word(bytes, 72),
             sample_id_all: flags & (1 << 18) != 0,
         };
-        let max_stack = match (word(104) >> 32) as u16 {
+        let max_stack = match (word(bytes, 104) >> 32) as u16 {
             0 => DEFAULT_MAX_STACK,
             max_stack => max_stack,
         };
         let is_by_frequency = flags & (1 << 10) != 0;
-        let period = if is_by_frequency { 1 } else { word(16).max(1) };
+        let period = if is_by_frequency { 1 } else { word(bytes, 16).max(1) };
         let name = default_name(kind, config, flags).into_bytes();
         Some(Self { layout, max_stack: max_stack.into(), period, name, time_offset: time_offset(layout) })
     }
@@ -251,13 +252,21 @@ mod tests {
         Attr::parse(&bytes).unwrap()
     }
 
+    /// Returns a record of these words, of which the first is the header.
+    fn record(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
     #[test]
     fn gives_an_unnamed_event_the_name_that_perf_uses() {
-        let name = |kind, config, flags| String::from_utf8(attr(kind, config, 0, flags).name).unwrap();
-        assert_eq!(name(0, 0, 1 << 5), "cycles:u");
-        assert_eq!(name(1, 2, 0), "page-faults");
-        assert_eq!(name(2, 300, 0), "tracepoint-300");
-        assert_eq!(name(4, 0x1c2, 1 << 4), "raw-4-0x1c2:k");
+        for (kind, config, flags, name) in [
+            (0, 0, 1 << 5, "cycles:u"),
+            (1, 2, 0, "page-faults"),
+            (2, 300, 0, "tracepoint-300"),
+            (4, 0x1c2, 1 << 4, "raw-4-0x1c2:k"),
+        ] {
+            assert_eq!(attr(kind, config, 0, flags).name, name.as_bytes());
+        }
     }
 
     #[test]
@@ -266,12 +275,9 @@ mod tests {
         let mut attrs = Attrs::default();
         attrs.push(attr(0, 0, kind, 1 << 18), [5].into_iter());
         attrs.push(attr(0, 1, kind, 1 << 18), [6, 7].into_iter());
-        let record = |head: u64, words: &[u64]| -> Vec<u8> {
-            [&[head], words].concat().iter().flat_map(|word| word.to_le_bytes()).collect()
-        };
-        let sample = record(9, &[0x4000, 1, 99, 7, 0]);
+        let sample = record(&[9, 0x4000, 1, 99, 7, 0]);
         assert_eq!((attrs.index_of_record(&sample), attrs.time_of(&sample)), (1, 99));
-        let exit = record(4, &[1, 1, 50, 1, 99, 5, 0]);
+        let exit = record(&[4, 1, 1, 50, 1, 99, 5, 0]);
         assert_eq!((attrs.index_of_record(&exit), attrs.time_of(&exit)), (0, 99));
         assert_eq!((attrs.index_of_record(&exit[..9]), attrs.time_of(&exit[..9])), (0, 0));
     }

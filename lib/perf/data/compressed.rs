@@ -18,7 +18,7 @@ const BLOCK_HEADER: usize = 3;
 const CHECKSUM: usize = 4;
 /// The largest window that is accepted. The decoder needs that much memory; the best compression of perf uses less.
 const MAX_WINDOW: u64 = 128 << 20;
-/// An empty raw block that is the last of its frame, and a checksum in case one is due.
+/// An empty raw block that is the last of its frame, and a checksum, which is used if the frame has one.
 const LAST_BLOCK: [u8; BLOCK_HEADER + CHECKSUM] = [1, 0, 0, 0, 0, 0, 0];
 
 /// A decompressor of records.
@@ -81,7 +81,7 @@ impl Decompressor {
         Ok(())
     }
 
-    /// Notes the end of a round, which is emitted when all records before it are.
+    /// Adds the end of a round. It is emitted after all records before it.
     pub(super) fn end_round(&mut self, emit: Emit<'_>) -> Result<(), ReadError> {
         let window = self.frame.map_or(0, |frame| frame.window);
         self.rounds.push_back(self.produced + window);

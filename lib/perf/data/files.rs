@@ -30,11 +30,11 @@ pub struct FileSearch {
     build_ids: FxHashMap<Vec<u8>, Vec<u8>>,
 }
 
-/// The reason for a file that does not exist.
+/// The reason that is given for a file that does not exist.
 pub(in crate::perf) const NOT_FOUND: &str = "not found";
-/// The reason for a file that is not looked for: what has its name now is another file.
+/// The reason that is given for a file that is not looked for, because its name now belongs to another file.
 const REMOVED: &str = "it was removed before it was recorded";
-/// The reason for a file that is not used.
+/// The reason that is given for a file with another build ID.
 const OTHER_BUILD: &str = "another build of it ran";
 
 impl FileSearch {

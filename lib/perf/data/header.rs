@@ -51,7 +51,7 @@ pub(super) struct DataSection {
 const FILE_HEADER: usize = 104;
 /// The size of the header of pipe output, with which a file's header starts.
 pub(super) const PIPE_HEADER: usize = 16;
-/// No section but that of the records is longer.
+/// The largest section that is accepted, in bytes, apart from that of the records.
 const MAX_SECTION: u64 = 16 << 20;
 
 /// The features that are read: `HEADER_BUILD_ID`, `HEADER_OSRELEASE`, `HEADER_ARCH` and `HEADER_EVENT_DESC`.
@@ -62,7 +62,7 @@ const EVENT_NAMES: u64 = 12;
 /// Number of features that the header has a bit for.
 const FEATURES: u64 = 256;
 
-/// True if what starts with these bytes was written to a pipe, false if it was written to a file.
+/// True if a recording that starts with these bytes was written to a pipe, false if it was written to a file.
 ///
 /// # Errors
 /// [`ReadError::Corrupt`] if it is neither.
@@ -82,12 +82,12 @@ impl Header {
     pub(super) fn read(file: &mut (impl Read + Seek)) -> Result<(Self, DataSection), ReadError> {
         let bytes = read_section(file, 0, FILE_HEADER as u64)?;
         let mut fields = Fields::new(&bytes);
-        let mut word = || fields.u64().ok_or_else(|| ReadError::Corrupt("its header is cut short".to_owned()));
-        let (_magic, _size, entry_size) = (word()?, word()?, word()?);
-        let (attrs_offset, attrs_size) = (word()?, word()?);
-        let data = DataSection { offset: word()?, size: word()? };
-        let _event_types = (word()?, word()?);
-        let features = [word()?, word()?, word()?, word()?];
+        let (_magic, _size, entry_size) = (read_word(&mut fields)?, read_word(&mut fields)?, read_word(&mut fields)?);
+        let (attrs_offset, attrs_size) = (read_word(&mut fields)?, read_word(&mut fields)?);
+        let data = DataSection { offset: read_word(&mut fields)?, size: read_word(&mut fields)? };
+        let _event_types = (read_word(&mut fields)?, read_word(&mut fields)?);
+        let features =
+            [read_word(&mut fields)?, read_word(&mut fields)?, read_word(&mut fields)?, read_word(&mut fields)?];
         let mut header = Self::default();
         let attrs = read_section(file, attrs_offset, attrs_size)?;
         let entry_size = usize::try_from(entry_size).unwrap_or(usize::MAX);
@@ -143,7 +143,7 @@ impl Header {
         Some(())
     }
 
-    /// Adds what a feature section says, or the record that pipe output has in its place.
+    /// Adds the content of a feature section, or of the record that pipe output has instead.
     pub(super) fn add_feature(&mut self, feature: u64, bytes: &[u8]) {
         let mut fields = Fields::new(bytes);
         match feature {
@@ -190,6 +190,11 @@ impl Header {
         self.build_ids.push(BuildId { in_kernel, path, id: id[..length].to_vec() });
         Some(())
     }
+}
+
+/// Reads the next 8 bytes of the header of a file.
+fn read_word(fields: &mut Fields<'_>) -> Result<u64, ReadError> {
+    fields.u64().ok_or_else(|| ReadError::Corrupt("its header is cut short".to_owned()))
 }
 
 /// Parses a string that follows its length.

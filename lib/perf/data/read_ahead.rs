@@ -6,10 +6,10 @@ use super::record_reader::{RECORD_HEADER, record_size};
 
 /// Number of bytes of records that are handed over at once.
 const BATCH: usize = 512 << 10;
-/// Maximum number of batches that wait.
+/// Maximum number of full batches that wait for the receiver.
 const MAX_WAITING: usize = 4;
 
-/// The end into which records are written.
+/// The sending end of a channel for records.
 pub(super) struct RecordSender {
     batch: Vec<u8>,
     full: SyncSender<Vec<u8>>,
@@ -18,7 +18,7 @@ pub(super) struct RecordSender {
     pub(super) is_closed: bool,
 }
 
-/// The end from which records are read.
+/// The receiving end of a channel for records.
 pub(super) struct RecordReceiver {
     full: Receiver<Vec<u8>>,
     emptied: Sender<Vec<u8>>,
@@ -53,7 +53,7 @@ impl RecordSender {
 }
 
 impl RecordReceiver {
-    /// Passes all records to `handle` as they come, until it fails.
+    /// Passes all records to `handle` as they come, until `handle` fails.
     pub(super) fn for_each<E>(self, mut handle: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         for batch in &self.full {
             let mut rest = &batch[..];

@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Adds what a record says that takes the place of a part of a file's header.
+/// Adds the content of a record that pipe output has instead of a part of the file's header.
 fn update_header(header: &mut Header, record: &[u8]) -> Result<(), ReadError> {
     let bytes = &record[RECORD_HEADER..];
     let mut body = Fields::new(bytes);
@@ -214,7 +214,7 @@ impl Sorter {
         pushed
     }
 
-    /// Adds what was decompressed: a record, or the end of a round.
+    /// Adds a decompressed record, or the end of a round.
     fn push_decompressed(
         &mut self,
         inner: Option<&[u8]>,

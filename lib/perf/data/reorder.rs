@@ -16,7 +16,7 @@ pub(super) struct ReorderBuffer {
     bytes: Vec<u8>,
     /// The time of each record and its offset in `bytes`.
     records: Vec<(u64, usize)>,
-    /// Memory for the records that stay.
+    /// A buffer to which the remaining records are moved.
     spare: Vec<u8>,
     /// The time of the newest record.
     newest: u64,

@@ -32,7 +32,8 @@ impl<'a> Callchain<'a> {
         Self(bytes)
     }
 
-    /// Writes a callchain into `bytes` as the kernel would, from addresses that came another way.
+    /// Writes a callchain into `bytes` as the kernel would, from addresses that were recorded by other means than a
+    /// sample.
     pub fn write(kernel: &[u64], user: &[u64], bytes: &'a mut Vec<u8>) -> Self {
         bytes.clear();
         for (context, addresses) in [(CONTEXT_KERNEL, kernel), (CONTEXT_USER, user)] {

@@ -1,6 +1,6 @@
 //! Reads the fields of a record.
 
-/// The rest of some bytes that contain little-endian fields one after the other.
+/// A reader of consecutive little-endian fields: the bytes that are left to read.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a>(&'a [u8]);
 

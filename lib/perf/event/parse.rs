@@ -127,10 +127,12 @@ fn parse_sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<
 
 /// Skips the values of the counters, whose format is that of `read(2)`.
 fn skip_values(body: &mut Fields<'_>, format: u64) -> Option<()> {
-    let has = |bit: u32| usize::from(format & (1 << bit) != 0);
-    let (times, each, group) = (has(0) + has(1), 1 + has(2) + has(4), has(3) == 1);
-    let values = if group { usize::try_from(body.u64()?).ok()? } else { 1 };
-    body.take(values.checked_mul(each)?.checked_add(times)?.checked_mul(8)?)?;
+    // PERF_FORMAT_TOTAL_TIME_ENABLED and _RUNNING precede the values; each value may have _ID and _LOST.
+    let times = (format & 0b11).count_ones() as usize;
+    let words = 1 + (format & 0b1_0100).count_ones() as usize;
+    let is_group = format & 0b1000 != 0;
+    let values = if is_group { usize::try_from(body.u64()?).ok()? } else { 1 };
+    body.take(values.checked_mul(words)?.checked_add(times)?.checked_mul(8)?)?;
     Some(())
 }
 
@@ -138,14 +140,14 @@ fn skip_values(body: &mut Fields<'_>, format: u64) -> Option<()> {
 ///
 /// Only records of calls that have not returned are returned.
 fn parse_branches<'a>(body: &mut Fields<'a>, kind: u64) -> Option<Branches<'a>> {
-    let has = |bit: u64| kind & bit != 0;
     let count = usize::try_from(body.u64()?).ok()?;
-    if has(branch_type::HW_INDEX) {
+    if kind & branch_type::HW_INDEX != 0 {
         body.u64()?;
     }
-    let words = if has(branch_type::COUNTERS) { 4 } else { 3 };
+    let words = if kind & branch_type::COUNTERS != 0 { 4 } else { 3 };
     let bytes = body.take(count.checked_mul(words)?.checked_mul(8)?)?;
-    Some(if has(branch_type::CALL_STACK) { Branches::new(bytes, words) } else { Branches::default() })
+    let is_call_stack = kind & branch_type::CALL_STACK != 0;
+    Some(if is_call_stack { Branches::new(bytes, words) } else { Branches::default() })
 }
 
 /// The value of `PERF_SAMPLE_REGS_ABI_64`.

@@ -82,7 +82,7 @@ fn write_header(
     writeln!(out, "{event}: ")
 }
 
-/// Writes the frame of a stack that was cut before its root.
+/// Writes the `[truncated]` frame of a stack that was cut before its root.
 fn write_truncated(out: &mut dyn Write) -> io::Result<()> {
     write!(out, "\t{:16x} ", 0)?;
     out.write_all(&[markers::TRUNCATED, b" (", markers::UNKNOWN, b")\n"].concat())

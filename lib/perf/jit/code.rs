@@ -108,8 +108,8 @@ impl JitCode {
         self.by_process.get(&pid)?.jitdump.as_ref()
     }
 
-    /// Returns the frames of locations in a process's code, which are in ascending order of their addresses, and
-    /// warnings.
+    /// Returns the frames of `locations` in the code that a process generated, and warnings. The locations must be in
+    /// ascending order of address.
     pub fn find_frames(&self, pid: u32, locations: &[Location], with_source: bool) -> (AddressFrames, Vec<String>) {
         let mut warnings = Vec::new();
         let text = self.read_perf_map(pid, &mut warnings);

@@ -42,7 +42,7 @@ pub struct Function {
     pub size: u64,
     /// The time at which the code was written to its address; 0 if times are of another clock.
     pub loaded_at: u64,
-    /// The name.
+    /// The name of the function.
     pub name: Arc<[u8]>,
     lines: Arc<SourceLines>,
     cfi: Option<Arc<CfiTable>>,
@@ -75,7 +75,7 @@ pub struct JitDump {
     has_header: bool,
     /// True if the times in the file are not comparable with those of samples.
     has_other_clock: bool,
-    /// By start and, if that is the same, by their order in the file.
+    /// The functions by start, and functions with the same start by their order in the file.
     functions: BTreeMap<(u64, u64), Function>,
     /// Keys of `functions` by the index that the compiler gave to each function.
     by_code_index: FxHashMap<u64, (u64, u64)>,
@@ -288,14 +288,25 @@ mod tests {
         assert_eq!(name_at(&dump, 0x1000, 99), "f");
     }
 
+    /// Returns a line of a `JIT_CODE_DEBUG_INFO` record.
+    fn line_entry(address: u64, line: u64, file: &[u8]) -> Vec<u8> {
+        [&words(&[address, line])[..], file, &[0]].concat()
+    }
+
+    /// Returns an entry of `.eh_frame`, which begins with its length.
+    fn eh_frame_entry(content: &[u8]) -> Vec<u8> {
+        [&(content.len() as u32).to_le_bytes()[..], content].concat()
+    }
+
     #[test]
     fn adds_lines_to_the_next_function() {
         for shift in [0, 0x40] {
-            let entry = |address: u64, line: u32, file: &[u8]| {
-                [&words(&[address + shift, u64::from(line)])[..], file, &[0]].concat()
-            };
-            let lines =
-                [words(&[0x1000, 2]), entry(0x1000, 3, b"/src/a.js"), entry(0x1010, 4, &[0xff]), words(&[0x1000, 1])];
+            let lines = [
+                words(&[0x1000, 2]),
+                line_entry(0x1000 + shift, 3, b"/src/a.js"),
+                line_entry(0x1010 + shift, 4, &[0xff]),
+                words(&[0x1000, 1]),
+            ];
             let all = [
                 header(),
                 record(CODE_DEBUG_INFO, 9, &lines[..3].concat()),
@@ -303,10 +314,9 @@ mod tests {
                 record(CODE_LOAD, 11, &load_body(0x2000, 0x20, 2, "g")),
             ];
             let dump = read_jitdump(&all.concat());
-            let source = |address| dump.find(address, 99).unwrap().source(address).map(<[u8]>::to_vec);
-            assert_eq!(source(0x100f).unwrap(), b"a.js:3");
-            assert_eq!(source(0x1010).unwrap(), b"a.js:4");
-            assert_eq!(source(0x2000), None);
+            for (address, source) in [(0x100f, Some(&b"a.js:3"[..])), (0x1010, Some(b"a.js:4")), (0x2000, None)] {
+                assert_eq!(dump.find(address, 99).unwrap().source(address), source);
+            }
         }
     }
 
@@ -314,11 +324,12 @@ mod tests {
     /// write it.
     #[test]
     fn ignores_eh_frame_hdr_after_eh_frame() {
-        let entry = |words: &[u8]| [&(words.len() as u32).to_le_bytes()[..], words].concat();
-        let cie = entry(&[0, 0, 0, 0, 1, b'z', b'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0, 0, 0, 0, 0]);
+        let cie = eh_frame_entry(&[
+            0, 0, 0, 0, 1, b'z', b'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0, 0, 0, 0, 0,
+        ]);
         let cie_offset = (cie.len() as u32 + 4).to_le_bytes();
         let start = (-(cie.len() as i32 + 8 + 32)).to_le_bytes();
-        let fde = entry(&[&cie_offset[..], &start, &32u32.to_le_bytes(), &[0, 0, 0, 0]].concat());
+        let fde = eh_frame_entry(&[&cie_offset[..], &start, &32u32.to_le_bytes(), &[0, 0, 0, 0]].concat());
         let eh_frame = [cie, fde, vec![0; 4]].concat();
         let eh_frame_hdr = [0xee; 20];
         let sizes = words(&[(eh_frame.len() + eh_frame_hdr.len()) as u64, eh_frame_hdr.len() as u64, 0]);

@@ -22,7 +22,7 @@ struct SourceLine {
 impl SourceLines {
     /// Parses the body of a `JIT_CODE_DEBUG_INFO` record. The positions are addresses.
     pub(super) fn parse(body: &[u8]) -> Option<Self> {
-        /// Stands for the file name of the previous entry.
+        /// The file name that means the file of the previous entry.
         const SAME_FILE: &[u8] = &[0xff];
         let mut entries = body.get(16..)?;
         let mut lines = Vec::new();

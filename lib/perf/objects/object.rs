@@ -28,7 +28,7 @@ pub enum Object {
     Kernel,
     /// Machine code that a process generated. Its addresses are those of the process.
     Jit {
-        /// The process.
+        /// The ID of the process.
         pid: u32,
         /// True if the code is in a known anonymous mapping.
         is_mapped: bool,
@@ -39,7 +39,7 @@ pub enum Object {
     Missing {
         /// The path as the process saw it.
         path: Vec<u8>,
-        /// The reason.
+        /// The reason why it could not be read.
         reason: String,
     },
 }
@@ -188,9 +188,12 @@ mod tests {
 
     #[test]
     fn names_code_without_a_symbol_by_its_file() {
-        let missing = |path: &[u8]| Object::Missing { path: path.to_vec(), reason: String::new() };
-        assert_eq!(missing(b"/usr/lib/libc.so.6").frame_without_symbol(), b"[libc.so.6]");
-        assert_eq!(missing(b"/memfd:runc (deleted)").frame_without_symbol(), b"[memfd:runc (deleted)]");
+        for (path, frame) in
+            [("/usr/lib/libc.so.6", "[libc.so.6]"), ("/memfd:runc (deleted)", "[memfd:runc (deleted)]")]
+        {
+            let missing = Object::Missing { path: path.into(), reason: String::new() };
+            assert_eq!(missing.frame_without_symbol(), frame.as_bytes());
+        }
         assert_eq!(Object::Kernel.frame_without_symbol(), b"[kernel.kallsyms]");
         assert_eq!(Object::Unknown.frame_without_symbol(), b"[unknown]");
         assert_eq!(Object::Jit { pid: 1, is_mapped: true }.frame_without_symbol(), b"[anon]");

@@ -1,8 +1,8 @@
-//! The counts of a recording beside its stacks.
+//! Counts of a recording: samples, losses, truncated stacks and other problems.
 
 use crate::perf::stop_reason::StopReason;
 
-/// Counts of what a recording has seen.
+/// Counts of samples, losses and other problems of a recording.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     /// Number of samples in the recording.

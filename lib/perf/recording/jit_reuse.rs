@@ -1,4 +1,4 @@
-//! Gives samples in JIT code the location that the code had at their time.
+//! Assigns samples in JIT code to the function that was at their address at their time.
 //!
 //! A JIT compiler may have reused an address for another function since. What the jitdump says is known only at the end.
 

@@ -121,9 +121,9 @@ struct CacheEntry {
     location: u32,
 }
 
-/// Number of entries, which take 1 MiB. A power of two.
+/// Number of entries of the cache, a power of two. They take 1 MiB.
 const CACHE_SIZE: usize = 1 << 16;
-/// The kernel is the same for all processes.
+/// The version for kernel addresses, which mean the same in all processes.
 const KERNEL_VERSION: u32 = u32::MAX;
 
 impl Default for LocationCache {
@@ -151,7 +151,7 @@ impl CacheEntry {
 }
 
 impl LocationCache {
-    /// Returns the location at an address of a process whose mappings have a version.
+    /// Returns the location at an address, if it is cached for this version of the process's mappings.
     #[inline]
     pub(super) fn get(&self, address: Address, version: Option<u32>) -> Option<u32> {
         let wanted = CacheEntry::new(address, version, 0)?;
@@ -159,7 +159,7 @@ impl LocationCache {
         (entry.address == wanted.address && entry.version == wanted.version).then_some(entry.location)
     }
 
-    /// Adds the location at an address. It replaces another.
+    /// Caches the location at an address. It replaces the entry that was in its place.
     #[inline]
     pub(super) fn put(&mut self, address: Address, version: Option<u32>, location: u32) {
         if let Some(entry) = CacheEntry::new(address, version, location) {
@@ -174,13 +174,14 @@ mod tests {
     use crate::perf::location::Location;
     use crate::perf::objects::object::ObjectId;
 
+    fn location(n: u64) -> Location {
+        let (ip, loaded_at) = (if n.is_multiple_of(7) { n } else { 0 }, u64::from(n.is_multiple_of(11)));
+        Location { object: ObjectId((n % 3) as u32), address: n / 3 * 8, ip, loaded_at }
+    }
+
     #[test]
     fn gives_each_location_one_id() {
         let mut locations = Locations::default();
-        let location = |n: u64| {
-            let (ip, loaded_at) = (if n.is_multiple_of(7) { n } else { 0 }, u64::from(n.is_multiple_of(11)));
-            Location { object: ObjectId((n % 3) as u32), address: n / 3 * 8, ip, loaded_at }
-        };
         for _ in 0..2 {
             for n in 0..5000 {
                 assert_eq!(u64::from(locations.intern(location(n))), n);

@@ -24,7 +24,7 @@ use super::unwind::{Memory, Unwinder};
 use crate::markers;
 use crate::profile::{FrameId, Frames, Stacks};
 
-/// Stands for all CPUs. No CPU has this number.
+/// The key of all CPUs together. No CPU has this number.
 const ANY_CPU: u32 = u32::MAX;
 
 /// The process ID of mappings of the kernel.
@@ -60,12 +60,12 @@ pub struct Recording {
     pub(super) tallies: Vec<Tally>,
     /// The samples that are kept: all if the options say so, else those of processes with a jitdump.
     pub sample_records: Vec<SampleRecord>,
-    /// The counts beside the stacks.
+    /// The counts of lost, skipped and truncated samples, and of other problems.
     pub counts: Counts,
     /// Number of samples that the kernel dropped, by event.
     pub(super) lost: Vec<u64>,
     pub(super) pending: PendingSamples,
-    /// Memory for the IDs of a stack.
+    /// A buffer for the IDs of a stack; reused to save allocations.
     pub(super) scratch: Vec<u32>,
     pub(super) location_cache: LocationCache,
 }
@@ -190,16 +190,16 @@ impl Recording {
         }
     }
 
-    /// Takes out the threads that exited before `time` and do not run any more.
+    /// Removes and returns the threads that exited before `time` and do not run any more.
     ///
     /// The thread that exited last on a CPU stays: samples without a thread ID may still belong to it.
     pub fn take_exited_before(&mut self, time: u64, is_running: impl Fn(u32) -> bool) -> Vec<ThreadExit> {
         let last_exits = &self.last_exits;
-        let is_last = |tid| last_exits.values().any(|(_, last)| *last == tid);
-        self.processes.take_exited_before(time, |tid| is_last(tid) || is_running(tid))
+        self.processes
+            .take_exited_before(time, |tid| last_exits.values().any(|(_, last)| *last == tid) || is_running(tid))
     }
 
-    /// Forgets what only samples before `time`, or samples of the `exited` threads, would need.
+    /// Drops the mappings and names that only samples before `time`, or samples of the `exited` threads, can refer to.
     pub fn forget_before(&mut self, time: u64, exited: Vec<ThreadExit>) {
         self.processes.forget_before(time, exited);
     }

@@ -1,4 +1,5 @@
-//! Splits a long recording into parts. Each part is complete, and the next forgets what only past parts needed.
+//! Splits a long recording into parts. Each part is complete, and the rest of the recording drops what only past parts
+//! needed.
 
 use rustc_hash::FxHashSet;
 
@@ -10,7 +11,8 @@ use crate::perf::unwind::Unwinder;
 use crate::profile::{FrameId, Frames};
 
 impl Recording {
-    /// Returns all that was recorded until now. The recording goes on with nothing but what is mapped and named now.
+    /// Returns everything that was recorded until now. The recording goes on without samples, with the current mappings
+    /// and thread names.
     pub fn rotate(&mut self) -> Self {
         self.finish();
         let part = Self {
@@ -109,6 +111,16 @@ mod tests {
         recording.forget_before(time, exited);
     }
 
+    fn names(recording: &Recording) -> Vec<&[u8]> {
+        recording.comms.iter().map(|(_, name)| name).collect()
+    }
+
+    /// Returns the paths of all files that were mapped.
+    fn paths(recording: &Recording) -> Vec<&[u8]> {
+        let files = recording.objects.iter().filter(|(_, object)| matches!(object, Object::Missing { .. }));
+        files.map(|(_, object)| object.path()).collect()
+    }
+
     #[test]
     fn a_part_is_complete_and_the_next_starts_with_running_processes() {
         let mut recording = recording();
@@ -118,13 +130,8 @@ mod tests {
         forget_before(&mut recording, 40);
         let part = recording.rotate();
         assert_eq!((part.counts.samples, recording.counts.samples), (2, 0));
-        let names = |recording: &Recording| recording.comms.iter().map(|(_, name)| name.to_vec()).collect::<Vec<_>>();
         assert_eq!(names(&part), [&b"/none/stays"[..], b"/none/goes"]);
         assert_eq!(names(&recording), [b"/none/stays"]);
-        let paths = |recording: &Recording| {
-            let files = recording.objects.iter().filter(|(_, object)| matches!(object, Object::Missing { .. }));
-            files.map(|(_, object)| object.path().to_vec()).collect::<Vec<_>>()
-        };
         assert_eq!(paths(&part), [&b"/none/stays"[..], b"/none/goes"]);
         assert_eq!(paths(&recording), [b"/none/stays"]);
         let stack = part.stack(1);

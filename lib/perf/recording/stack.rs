@@ -15,7 +15,7 @@ use crate::profile::stacks::{Candidate, hash_ids};
 /// Number of a stack's IDs that come before its locations: the ID of the thread's name, then [`StackInfo`].
 pub(super) const STACK_HEADER: usize = 2;
 
-/// The second ID of a stack: what is known beside its locations.
+/// The second ID of a stack. Its bits are the event, the thread's state, and whether the stack was cut.
 #[derive(Clone, Copy)]
 struct StackInfo(u32);
 
@@ -66,16 +66,16 @@ pub struct Stack<'a> {
     pub locations: &'a [u32],
 }
 
-/// Number of samples that are added together. A look-up waits for memory, and several wait at the same time.
+/// Number of samples that are added together, so that the cache misses of their look-ups overlap.
 const PENDING_SAMPLES: usize = 64;
 
-/// Samples that are to be added.
+/// Samples whose stacks are collected but not yet looked up and added.
 #[derive(Debug, Default)]
 pub(in crate::perf) struct PendingSamples {
     /// The IDs of their stacks, one after the other.
     ids: Vec<u32>,
     samples: Vec<PendingSample>,
-    /// Memory for the look-ups.
+    /// A buffer for the results of the look-ups.
     candidates: Vec<Option<Candidate>>,
 }
 
@@ -88,7 +88,7 @@ struct PendingSample {
 }
 
 impl Recording {
-    /// Adds a sample later, together with others.
+    /// Queues a sample, to be added together with others.
     pub(super) fn queue_sample(&mut self, stamp: Stamp, sample: &Sample<'_>) {
         let comm = self.root_comm(stamp);
         let stack = self.collect_stack(comm, stamp, sample);
@@ -124,9 +124,9 @@ impl Recording {
         self.intern_stack_of_comm(comm, stamp, sample)
     }
 
-    /// Returns the IDs of the stack of a thread that leaves its CPU: of the whole stack, and of its certain part.
+    /// Returns two IDs for a thread that leaves its CPU: that of its whole stack, and that of the part that was copied.
     ///
-    /// If the thread came back before its live stack was read, only the certain part may be charged: what was copied.
+    /// If the thread ran again before its live stack was read, weight may be added to the copied part only.
     pub fn intern_switch_out(&mut self, stamp: Stamp, sample: &Sample<'_>) -> (u32, u32) {
         self.unwinder.is_switch_out = true;
         let stack = self.intern_stack(stamp, sample);
@@ -176,7 +176,7 @@ impl Recording {
         self.stacks.intern(&[comm, 0])
     }
 
-    /// Charges a stack in a state with a number of blocks or samples and their time in nanoseconds.
+    /// Adds a number of samples or blocks, and their time in nanoseconds, to a stack in a thread state.
     pub fn charge(&mut self, stack: u32, state: ThreadState, (count, nanoseconds): (u64, u64)) {
         let mut ids = std::mem::take(&mut self.scratch);
         ids.clear();
@@ -259,7 +259,7 @@ impl Recording {
         stop
     }
 
-    /// Returns the stamp with the thread that it is about.
+    /// Returns the stamp with the IDs of the thread that it belongs to.
     ///
     /// A thread that is being torn down has no ID any more. It is the one that exited last on its CPU, or if none has, the
     /// one that exited last on any.

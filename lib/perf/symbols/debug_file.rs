@@ -103,7 +103,7 @@ impl<'a> DebugFileSearch<'a> {
         candidates.into_iter().filter_map(|candidate| self.open(&candidate))
     }
 
-    /// Opens `/usr/lib/debug/.build-id/ab/cdef….debug`.
+    /// Opens the installed debug file of a build ID, `/usr/lib/debug/.build-id/ab/cdef….debug`.
     fn find_by_build_id(&self, build_id: &[u8]) -> Option<DebugFile> {
         let (first, rest) = build_id.split_first()?;
         let path = PathBuf::from(format!("{DEBUG_ROOT}/.build-id/{first:02x}/{}.debug", format_hex(rest)));

@@ -116,13 +116,16 @@ fn parse<'a>(found: DebugFile, search: &'a DebugFileSearch<'_>) -> Option<object
 }
 
 fn load_package<'a>(package: &object::File<'a>, search: &'a DebugFileSearch<'_>) -> Option<DwarfPackage<Reader<'a>>> {
-    let load = |id: gimli::SectionId| {
-        Ok::<_, gimli::Error>(match id.dwo_name() {
-            Some(name) => load_section(package, search, name),
-            None => empty_section(package),
-        })
-    };
-    DwarfPackage::load(load, empty_section(package)).ok()
+    let package = DwarfPackage::load(
+        |id| {
+            Ok::<_, gimli::Error>(match id.dwo_name() {
+                Some(name) => load_section(package, search, name),
+                None => empty_section(package),
+            })
+        },
+        empty_section(package),
+    );
+    package.ok()
 }
 
 /// Loads the DWARF sections of a file by the names that `section_name` gives them.
@@ -132,14 +135,14 @@ fn load_sections<'a>(
     section_name: impl Fn(gimli::SectionId) -> &'static str,
 ) -> Option<Dwarf<'a>> {
     use gimli::SectionId::{DebugLoc, DebugLocLists, DebugMacinfo, DebugMacro};
-    let load = |id| {
+    let sections = Dwarf::load(|id| {
         Ok::<_, gimli::Error>(match id {
             // Locations of variables, and macros: large, and never used here.
             DebugLoc | DebugLocLists | DebugMacinfo | DebugMacro => empty_section(file),
             id => load_section(file, search, section_name(id)),
         })
-    };
-    Dwarf::load(load).ok()
+    });
+    sections.ok()
 }
 
 /// Returns a section's content, decompressed; empty if there is no such section.

@@ -11,8 +11,8 @@ use crate::perf::objects::mapped_file::bytes_to_path;
 use crate::perf::objects::object::Elf;
 use crate::symbol_name::demangle::Demangler;
 
-/// Returns the frames of addresses in an ELF file, which are in ascending order, and warnings. Addresses without a
-/// symbol have no frames.
+/// Returns the frames of `addresses` in an ELF file, and warnings. The addresses must be in ascending order. Addresses
+/// without a symbol have no frames.
 pub fn find_frames(elf: &Elf, addresses: &[u64], options: &SymbolizeOptions) -> (AddressFrames, Vec<String>) {
     let path = bytes_to_path(elf.path());
     let search = DebugFileSearch::new(&path, elf.root(), options.debuginfod);
@@ -52,7 +52,7 @@ struct ElfNames<'a> {
 struct NamedCode<'a> {
     start: u64,
     mangled_name: &'a [u8],
-    /// Follows the demangled name: `@plt` for stubs.
+    /// The text after the demangled name: `@plt` for stubs, else empty.
     suffix: &'static [u8],
 }
 
@@ -75,7 +75,7 @@ impl<'a> ElfNames<'a> {
         Self { symbols: symbols.finish(), plt, debug_info: None, demangler: Demangler::default() }
     }
 
-    /// Returns the frames of addresses, which are in ascending order.
+    /// Returns the frames of `addresses`, which must be in ascending order.
     fn find_frames(&self, addresses: &[u64], options: &SymbolizeOptions) -> AddressFrames {
         let mut frames = AddressFrames::default();
         for address in addresses {

@@ -26,7 +26,7 @@ pub struct KernelSymbols {
 pub struct ReferenceSymbol {
     /// The symbol's name.
     pub name: Vec<u8>,
-    /// Its address.
+    /// The symbol's address.
     pub address: u64,
 }
 

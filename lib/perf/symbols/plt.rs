@@ -261,9 +261,16 @@ impl SlotKind {
 mod tests {
     use super::{Stub, Target, decode_aarch64, decode_x86_64};
 
+    fn slot(size: usize, slot: u64) -> Option<Stub> {
+        Some(Stub { size, target: Target::Slot(slot) })
+    }
+
+    fn code(words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
     #[test]
     fn decodes_stubs_of_x86_64() {
-        let slot = |size, slot| Some(Stub { size, target: Target::Slot(slot) });
         let lazy = [0xff, 0x25, 0x10, 0, 0, 0, 0x68, 0, 0, 0, 0, 0xe9, 0, 0, 0, 0];
         assert_eq!(decode_x86_64(&lazy, 0x1000), slot(16, 0x1016));
         let secure = [0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 0xf6, 0xff, 0xff, 0xff, 0x66, 0x0f, 0x1f, 0x44, 0, 0];
@@ -285,13 +292,11 @@ mod tests {
 
     #[test]
     fn decodes_stubs_of_aarch64() {
-        let code = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
         // adrp x16, 0x20000; ldr x17, [x16, #24]; add x16, x16, #24; br x17
         let plain = [0xf000_0090, 0xf940_0e11, 0x9100_6210, 0xd61f_0220];
-        let target = Target::Slot(0x24018);
-        assert_eq!(decode_aarch64(&code(&plain), 0x11230), Some(Stub { size: 16, target }));
+        assert_eq!(decode_aarch64(&code(&plain), 0x11230), slot(16, 0x24018));
         let guarded = [&[0xd503_245f][..], &plain].concat();
-        assert_eq!(decode_aarch64(&code(&guarded), 0x11230), Some(Stub { size: 24, target }));
+        assert_eq!(decode_aarch64(&code(&guarded), 0x11230), slot(24, 0x24018));
         // stp x16, x30, [sp, #-16]!
         assert_eq!(decode_aarch64(&code(&[0xa9bf_7bf0, plain[0], plain[1], plain[2]]), 0x11230), None);
     }

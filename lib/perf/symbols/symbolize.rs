@@ -14,7 +14,7 @@ use crate::perf::objects::registry::Objects;
 #[derive(Debug, Default)]
 pub struct LocationFrames {
     frames: Vec<NamedFrame>,
-    /// By location number.
+    /// The range of each location's frames, by location number.
     ranges: Vec<FrameRange>,
     warnings: Vec<String>,
 }
@@ -80,7 +80,8 @@ fn group_by_object(objects: &Objects, locations: &[Location]) -> Vec<Job> {
     jobs
 }
 
-/// Returns the frames of an object's locations, which are in ascending order of their addresses, and warnings.
+/// Returns the frames of the locations of one object, and warnings. The locations must be in ascending order of
+/// address.
 fn symbolize_object(
     objects: &Objects,
     object: ObjectId,

@@ -31,7 +31,7 @@ pub enum Binding {
     Weak,
     /// Visible within its file.
     Local,
-    /// Visible everywhere.
+    /// Visible in all files.
     Global,
 }
 
@@ -132,7 +132,8 @@ impl<'a> SymbolTable<'a> {
     }
 }
 
-/// Returns the rank of a symbol among those at the same address: the highest names the function, the first of equals.
+/// Returns the rank of a symbol among those at the same address. The symbol with the highest rank names the function;
+/// if several have it, the first one does.
 ///
 /// The rules are those of perf (`choose_best_symbol` in `symbol.c`), so that both show the same names: prefer a symbol
 /// with a size, then one that is not weak, then a global one, then fewer leading underscores, then a longer name.
