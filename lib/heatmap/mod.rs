@@ -37,7 +37,7 @@ pub struct Options {
     pub rows: u32,
     /// The appearance of the flame graph.
     pub graph: svg::Options,
-    /// How the input was read, and which samples were selected.
+    /// The options with which the input was read and samples were selected.
     pub input: collapse::Options,
 }
 

@@ -169,7 +169,8 @@ impl Processes {
         process
     }
 
-    /// Returns the version of a process's mappings. While it is the same, look-ups find the same.
+    /// Returns the version of a process's mappings. Look-ups of an address find the same mapping as long as the version
+    /// is the same.
     ///
     /// `None` for times before the latest change.
     pub fn version(&self, pid: u32, time: u64) -> Option<u32> {

@@ -40,7 +40,7 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
     result
 }
 
-/// Returns the value, or a tiny number instead of zero, by which can be divided.
+/// Returns the value, or a tiny number if it is too close to zero to divide by.
 fn away_from_zero(value: f64) -> f64 {
     if value.abs() < 1e-300 { 1e-300 } else { value }
 }

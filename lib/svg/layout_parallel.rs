@@ -129,7 +129,7 @@ impl PartCursor {
 }
 
 impl Ord for PartCursor {
-    /// Reversed, because a [`BinaryHeap`] returns its greatest item first.
+    /// Compares in reverse order, because a [`BinaryHeap`] returns its greatest item first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.stack().cmp(self.stack())
     }

@@ -12,7 +12,7 @@ pub const SIDE_MARGIN: f64 = 10.0;
 /// The width of the image in pixels if no script adapts it to the window.
 const DEFAULT_WIDTH: u32 = 1200;
 
-/// Which stacks are drawn, and in which order they come.
+/// Options that select and reverse the drawn stacks, and the order of the input.
 #[derive(Clone, Debug, Default)]
 pub struct StackOptions {
     /// The order of the input.

@@ -113,8 +113,9 @@ pub fn total(folded: &str) -> u128 {
 
 #[test]
 fn detects_every_format_and_folds_its_total() {
-    let readings =
-        |example: &'static Example| example.readings.iter().map(move |reading| (example.file, example.format, *reading));
+    let readings = |example: &'static Example| {
+        example.readings.iter().map(move |reading| (example.file, example.format, *reading))
+    };
     for (file, format, (options, stated)) in EXAMPLES.iter().flat_map(readings) {
         let path = folder().join(file);
         let folded = run("fg-collapse", options.iter().map(AsRef::as_ref).chain([path.as_os_str()]), b"").ok();

@@ -1,8 +1,8 @@
 //! Decompresses records (`perf record -z`): one zstd stream, cut into pieces at any byte.
 //!
-//! perf never ends the stream, and the decoder holds the last bytes, as many as the stream's window has, until the end.
-//! What is decompressed therefore lags behind by up to a window, and so must the ends of rounds. At the very end an
-//! empty last block is added to the stream.
+//! perf never ends the stream, and until its end the decoder holds back the last bytes, as many as the stream's window
+//! has. Decompressed records therefore come late, and the ends of their rounds (see `reorder`) are delayed until the
+//! records before them have come. At the very end an empty last block is added to the stream.
 
 use std::collections::VecDeque;
 use std::io::Read as _;
