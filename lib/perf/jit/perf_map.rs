@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::bytes::parse_hex;
 use crate::perf::symbols::table::{Binding, Entry, SymbolTable};
 
-/// Parses the functions that cover `addresses`, which are in ascending order. Ignores lines of any other form.
+/// Parses the functions that cover `addresses`, which must be in ascending order. Ignores lines of any other form.
 pub fn parse<'a>(text: &'a [u8], addresses: &[u64]) -> SymbolTable<'a> {
     let mut newest: FxHashMap<u64, Entry<'_>> = FxHashMap::default();
     for line in text.split(|byte| *byte == b'\n') {

@@ -64,7 +64,7 @@ impl ReferenceSymbol {
     }
 }
 
-/// Returns the frames of kernel addresses, which are in ascending order, and warnings.
+/// Returns the frames of kernel addresses, and warnings. The addresses must be in ascending order.
 pub fn find_frames(symbols: &KernelSymbols, mut addresses: Vec<u64>) -> (AddressFrames, Vec<String>) {
     let (text, offset) = symbols.read();
     if !text.is_empty() && is_hidden(&text) {
@@ -101,7 +101,7 @@ fn is_hidden(text: &[u8]) -> bool {
     text.split(|byte| *byte == b'\n').take(64).all(|line| line.starts_with(b"0000000000000000 ") || line.is_empty())
 }
 
-/// Parses the functions that cover `addresses`, which are in ascending order.
+/// Parses the functions that cover `addresses`, which must be in ascending order.
 ///
 /// Lines have the form `ADDRESS TYPE NAME`, followed by `[MODULE]` in modules.
 fn parse<'a>(text: &'a [u8], addresses: &[u64]) -> SymbolTable<'a> {

@@ -40,7 +40,7 @@ const SECTIONS: [&str; 4] = [".plt", ".plt.sec", ".plt.got", ".iplt"];
 const INSTRUCTION: usize = 4;
 
 impl<'a> Plt<'a> {
-    /// Reads the stubs that cover `addresses`, which are in ascending order.
+    /// Reads the stubs that cover `addresses`, which must be in ascending order.
     pub fn read(file: &object::File<'a>, addresses: &[u64]) -> Self {
         let found = find_stubs(file, addresses);
         if found.is_empty() {
@@ -68,7 +68,7 @@ impl<'a> Plt<'a> {
     }
 }
 
-/// Decodes the stubs that cover `addresses`, which are in ascending order. Returns them with their first addresses.
+/// Decodes the stubs that cover `addresses`, which must be in ascending order. Returns them with their first addresses.
 fn find_stubs(file: &object::File<'_>, addresses: &[u64]) -> Vec<(u64, Stub)> {
     let mut found = Vec::new();
     let Some(decode) = decoder(file.architecture()) else { return found };
@@ -93,7 +93,7 @@ fn find_stubs(file: &object::File<'_>, addresses: &[u64]) -> Vec<(u64, Stub)> {
     found
 }
 
-/// Returns true if any of `addresses`, which are in ascending order, is in the range of `size` bytes from `start`.
+/// Returns true if any of `addresses`, which must be in ascending order, is in the `size` bytes from `start` on.
 fn contains_any(start: u64, size: u64, addresses: &[u64]) -> bool {
     let first = addresses.partition_point(|address| *address < start);
     addresses.get(first).is_some_and(|address| address - start < size)

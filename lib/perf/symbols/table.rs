@@ -58,7 +58,7 @@ pub struct SymbolTableBuilder<'a, 'w> {
 }
 
 impl<'a, 'w> SymbolTableBuilder<'a, 'w> {
-    /// Creates a builder for `addresses`, which are in ascending order.
+    /// Creates a builder for `addresses`, which must be in ascending order.
     pub fn new(addresses: &'w [u64]) -> Self {
         Self { addresses, nearest: vec![None; addresses.len()], latest: 0, has_symbols: false }
     }
@@ -115,7 +115,7 @@ impl<'a> From<Entry<'a>> for Symbol<'a> {
 }
 
 impl<'a> SymbolTable<'a> {
-    /// Builds the table of the entries that cover `addresses`, which are in ascending order.
+    /// Builds the table of the entries that cover `addresses`, which must be in ascending order.
     pub fn from_entries(addresses: &[u64], entries: impl IntoIterator<Item = Entry<'a>>) -> Self {
         let mut builder = SymbolTableBuilder::new(addresses);
         for entry in entries {
