@@ -48,7 +48,7 @@ pub fn merge_sorted(
     }
     let mut writer =
         LineWriter { kind: output_kind.or(kind), text: Vec::with_capacity(WRITE_SIZE + WRITE_SIZE / 8), name, out };
-    // The stack whose weights are being added: its length in bytes, and the sum so far.
+    // The stack whose weights are being added: its length in bytes, and their sum.
     let mut current: Option<(usize, Weights)> = None;
     while tree.winner.code != OffsetValueCode::END {
         let Head { number, code } = tree.winner;
