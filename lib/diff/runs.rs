@@ -22,7 +22,7 @@ pub struct RunObservations {
     pub weight_kind: WeightKind,
 }
 
-/// Observes each stack of `joined` in all runs.
+/// Returns for each stack of `joined` its samples before and after, and with several runs a side their spread.
 ///
 /// # Errors
 /// [`Error::Overflow`], and [`Error::Invalid`] for durations with one run a side.

@@ -1,9 +1,10 @@
 //! Sorts records by time.
 //!
-//! `perf record` empties the rings of all CPUs one after the other, again and again, and writes a `FINISHED_ROUND` record
-//! after each round. Within a round the records of a CPU follow those of another; what a later round contains was written
-//! after the round before it had ended. At the end of a round no record can follow any more that is older than the newest
-//! record of the round before it, so everything up to that time is handed out. No more than two rounds are held.
+//! `perf record` empties the rings of all CPUs one after the other, again and again, and writes a `FINISHED_ROUND`
+//! record after each round. Within a round, the records of one CPU follow those of another. A record that comes in a
+//! later round was made after its ring was emptied in this round, so after the previous round. At the end of a round,
+//! all records up to the newest one of the previous round are therefore complete and are handed out. At most two rounds
+//! are held.
 
 use super::record_reader::record_size;
 

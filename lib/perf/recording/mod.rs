@@ -254,8 +254,8 @@ impl Recording {
 
     /// Sets the number of lost samples by event, as read from the counters.
     ///
-    /// They count more than the ring tells, where the kernel reports a loss only before the next record. `None` if the
-    /// kernel does not count them: then all losses in the ring are those of the first event.
+    /// The counters also know the losses after the last record, which no record in the ring reports. `by_event` is
+    /// `None` if the kernel does not count losses: the losses that the ring reports are then those of the first event.
     pub fn set_lost(&mut self, by_event: Option<Vec<u64>>) {
         self.lost = by_event.unwrap_or_else(|| vec![self.counts.lost]);
         self.counts.lost = self.lost.iter().sum();

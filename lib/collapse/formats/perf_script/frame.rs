@@ -117,8 +117,8 @@ fn split_any_address(line: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// Splits a text into the symbol, without its offset, and the module. Both may contain blanks and parentheses: they are
-/// split after the offset, or without one where the parenthesis opens that ends the line.
+/// Splits a text into the symbol, without its offset, and the module. Both may contain blanks and parentheses. The text
+/// is split after the offset or, without an offset, before the parenthesis that the end of the line closes.
 fn split_module(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     let Some((b')', inside)) = text.split_last() else { return (without_offset(text).unwrap_or(text), None) };
     if let Some(blank) = memchr::memrchr(b' ', inside)
