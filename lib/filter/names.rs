@@ -29,7 +29,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Returns rules with the fields in order.
+    /// Creates rules from the values of the public fields, in their order.
     pub fn new(strip_suffix: bool, shorten: u8, renames: Vec<Rename>, merge_threads: bool) -> Self {
         Self { strip_suffix, shorten, renames, merge_threads, roots: Vec::new() }
     }
