@@ -200,9 +200,9 @@ pub struct OffCpuArgs {
 pub struct StackArgs {
     /// Unwind with `dwarf`, `fp` or `lbr` [default: dwarf]
     ///
-    /// `dwarf[,BYTES]` works without frame pointers and at any depth. The kernel copies BYTES of the user stack, and
-    /// fg-record unwinds the copy with the program's unwind information. It reads what lies deeper from the thread's
-    /// memory while the thread runs. BYTES is 16384 by default, and 8192 with --off-cpu and --wall.
+    /// `dwarf[,BYTES]` works without frame pointers. The kernel copies BYTES of the user stack, at most 65528, and
+    /// fg-record unwinds the copy with the program's unwind information. Larger stacks are cut, and marked with the
+    /// frame `[truncated]`. BYTES is 16384 by default, and 8192 with --off-cpu and --wall.
     ///
     /// `fp` follows frame pointers in the kernel. It is cheaper, but code without frame pointers cuts stacks short,
     /// which cannot be detected.
@@ -212,12 +212,6 @@ pub struct StackArgs {
     #[arg(long, value_name = "MODE")]
     #[cfg(target_os = "linux")]
     pub call_graph: Option<fgkit::record::counters::sampling::CallGraph>,
-
-    /// Do not read deep stacks from the memory of running threads
-    ///
-    /// Stacks that are larger than the copy are then cut: see `dwarf`.
-    #[arg(long, hide_short_help = true)]
-    pub no_live_tail: bool,
 
     /// Unwind at most N frames
     ///

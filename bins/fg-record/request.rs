@@ -45,7 +45,6 @@ impl Args {
             ring_order: sampling.mmap_pages,
             max_stack: stacks.max_stack,
             cpus: target.cpu.as_ref().map(|cpus| cpus.0.clone()),
-            live_tail: !stacks.no_live_tail,
             duration: target.duration,
             interval: format.interval,
             max_overhead: sampling.max_overhead,

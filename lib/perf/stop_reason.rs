@@ -5,10 +5,8 @@
 pub enum StopReason {
     /// The root was reached.
     Root,
-    /// The copy of the stack ended, and the rest could not be read.
+    /// The copy of the stack ended.
     DumpTooSmall,
-    /// The rest of the stack was read from the live thread, but it had changed since the sample.
-    StaleTail,
     /// The thread had no user stack: within execve a program has left its old stack and not started on the new one.
     NoStack,
     /// The code has neither unwind information nor frame pointers.

@@ -4,7 +4,6 @@
 //! and reads the [`rings`] into a [`Recording`](crate::perf::recording::Recording). [`run`] is what fg-record runs: it
 //! shows the progress, and prints the result.
 
-mod bell;
 pub mod clock;
 pub mod command;
 pub mod counters;
@@ -26,4 +25,4 @@ pub mod summary;
 mod sys;
 pub mod target;
 
-pub use self::sys::ProcessMemory;
+pub use self::sys::read_process_memory;

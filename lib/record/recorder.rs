@@ -17,7 +17,6 @@ use super::target::{self, Target};
 use super::{errors, sys};
 use crate::Error;
 use crate::perf::recording::{Options, Recording};
-use crate::perf::unwind::Memory;
 
 /// Samples a second of a command.
 const COMMAND_FREQUENCY: u64 = 997;
@@ -85,7 +84,6 @@ fn sampling(request: &Request, is_command: bool) -> Sampling {
         // A block that begins on one CPU may end on another.
         cpus: request.cpus.clone().filter(|_| request.off_cpu.is_none()),
         record_switches: request.off_cpu.is_some() && !in_kernel,
-        live_tail: request.live_tail,
     }
 }
 
@@ -126,10 +124,10 @@ fn new_recording(request: &Request) -> Recording {
         },
         max_branches: errors::max_branches(),
         keep_addresses: request.each_sample,
+        read_code: Some(sys::read_process_memory),
         ..Options::default()
     };
-    let memory: Option<Box<dyn Memory>> = if request.live_tail { Some(Box::new(sys::ProcessMemory)) } else { None };
-    let mut recording = Recording::new(options, memory);
+    let mut recording = Recording::new(options);
     if let Some(frames) = request.max_stack {
         recording.set_max_frames(frames.into());
     }

@@ -29,8 +29,6 @@ pub struct Request {
     pub max_stack: Option<u16>,
     /// The CPUs to record on; `None` for all.
     pub cpus: Option<Vec<u32>>,
-    /// True if the part of a stack that is not in its copy is read from the running thread.
-    pub live_tail: bool,
     /// The time after which the recording ends, if the target does not end before.
     pub duration: Option<Duration>,
     /// The length of the parts that the recording is split into, if any.

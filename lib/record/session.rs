@@ -7,14 +7,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::event::epoll::EventFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
-use super::bell::Bell;
 use super::counters::sampling::SampledEvent;
 use super::counters::{Counters, CpuRings, Ring};
 use super::observer::{FinishedRecording, Observer};
 use super::off_cpu::bpf::{Aggregation, WINDOW};
 use super::off_cpu::switches::SwitchTracker;
 use super::overhead::{self, Overhead};
-use super::rings::epoll::{EpollSet, SAMPLES};
+use super::rings::epoll::EpollSet;
 use super::rings::reader::RingReader;
 use super::target::{self, Target};
 use super::{clock, procfs, sys};
@@ -47,11 +46,11 @@ impl EndReason {
 /// The time between two readings of the rings if they wake nobody, or somebody wants progress.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Tokens of the epoll set, beside [`SAMPLES`].
-const OTHER_RINGS: u64 = SAMPLES + 1;
-const INTERRUPTED: u64 = OTHER_RINGS + 1;
+/// Tokens of the epoll set.
+const RING: u64 = 0;
+const INTERRUPTED: u64 = 1;
 /// The token of the first file of `exit_files`.
-const TARGET_EXITED: u64 = INTERRUPTED + 1;
+const TARGET_EXITED: u64 = 2;
 
 /// A recording that is running.
 pub(super) struct RecordingSession {
@@ -67,8 +66,6 @@ pub(super) struct RecordingSession {
     /// The counts that the counters had reported when the current part began.
     reported: ReportedCounts,
     epoll: EpollSet,
-    /// Wakes us for single samples, if they must be read soon.
-    bell: Option<Bell>,
     /// Files that become readable when the target's processes or threads exit. The recording ends when all have.
     exit_files: Vec<OwnedFd>,
     /// Number of those that have not exited.
@@ -97,14 +94,8 @@ impl RecordingSession {
         events: Vec<SampledEvent>,
     ) -> Result<Self, Error> {
         let epoll = EpollSet::new()?;
-        for rings in &counters.rings {
-            epoll.add(rings.samples.file(), SAMPLES)?;
-            rings.without_samples().try_for_each(|ring| epoll.add(ring.file(), OTHER_RINGS))?;
-        }
-        let bell = counters.max_sample_delay.map(|_| Bell::hang(counters.sample_files()));
-        let bell = bell.transpose().map_err(|error| system_error(&error))?;
-        if let Some(bell) = &bell {
-            epoll.add(bell.file(), SAMPLES)?;
+        for ring in counters.rings.iter().flat_map(CpuRings::all) {
+            epoll.add(ring.file(), RING)?;
         }
         let (wakeup, waker) = UnixStream::pair().map_err(|error| system_error(&error))?;
         epoll.add(&wakeup, INTERRUPTED)?;
@@ -127,7 +118,6 @@ impl RecordingSession {
             part_start: Instant::now(),
             reported: ReportedCounts::default(),
             epoll,
-            bell,
             running: exit_files.len(),
             exit_files,
             has_silent_ring: false,
@@ -193,8 +183,7 @@ impl RecordingSession {
                 continue;
             }
             let until_poll = self.poll_interval(observer.wants_progress());
-            let until_recheck = self.recording.second_look();
-            self.wait([remaining, until_next_part, until_poll, until_recheck].into_iter().flatten().min())?;
+            self.wait([remaining, until_next_part, until_poll].into_iter().flatten().min())?;
             if let Some(signal) = self.interrupts.received() {
                 return Ok(EndReason::Signal(signal));
             }
@@ -211,7 +200,10 @@ impl RecordingSession {
 
     /// Returns the time after which the rings are read even if they wake nobody.
     fn poll_interval(&self, wants_progress: bool) -> Option<Duration> {
-        if self.has_silent_ring || wants_progress || self.reader.switches.is_some() || self.overhead.is_some() {
+        // Unwinding reads generated code while the process runs.
+        let needs_processes = self.counters.copies_stacks;
+        let needs_switches = self.reader.switches.is_some();
+        if self.has_silent_ring || wants_progress || needs_processes || needs_switches || self.overhead.is_some() {
             return Some(POLL_INTERVAL);
         }
         self.aggregation.is_some().then_some(WINDOW)
@@ -219,15 +211,11 @@ impl RecordingSession {
 
     /// Waits until there is something to read, the target exits, or the timeout expires.
     fn wait(&mut self, timeout: Option<Duration>) -> Result<(), Error> {
-        let sample_delay = self.sample_delay();
-        let is_polling = self.bell.as_ref().is_some_and(|bell| !bell.rings());
-        let (timeout, sample_delay) =
-            if is_polling { (timeout.into_iter().chain(sample_delay).min(), None) } else { (timeout, sample_delay) };
         let (mut has_hung_up, mut exited) = (false, Vec::new());
-        for event in self.epoll.wait(timeout, sample_delay)? {
+        for event in self.epoll.wait(timeout)? {
             let flags = event.flags;
             match event.data.u64() {
-                SAMPLES | OTHER_RINGS => has_hung_up |= flags.contains(EventFlags::HUP),
+                RING => has_hung_up |= flags.contains(EventFlags::HUP),
                 INTERRUPTED => {}
                 token => exited.push((token - TARGET_EXITED) as usize),
             }
@@ -237,25 +225,10 @@ impl RecordingSession {
         Ok(())
     }
 
-    /// Returns the time that samples can wait before they are read; `None` if they must be read at once, or can wait
-    /// until a ring wakes us.
-    fn sample_delay(&self) -> Option<Duration> {
-        let delay = self.counters.max_sample_delay?.min(self.recording.patience()?);
-        // The kernel rounds up to whole milliseconds, which would be too long.
-        Some(Duration::from_millis(delay.as_millis() as u64)).filter(|delay| !delay.is_zero())
-    }
-
     fn read(&mut self) {
         let start = clock::now();
         let window = self.aggregation.as_mut().and_then(Aggregation::close_window);
-        if let Some(bell) = &self.bell {
-            bell.answer();
-        }
-        let found_samples = self.reader.read(&self.counters, &mut self.recording);
-        let can_wait = self.sample_delay().is_some();
-        if let Some(bell) = &mut self.bell {
-            bell.tune(can_wait, found_samples, self.counters.sample_files());
-        }
+        self.reader.read(&self.counters, &mut self.recording);
         if let (Some(aggregation), Some(window)) = (&mut self.aggregation, window) {
             // By now everything that the sums refer to is known.
             aggregation.charge_window(window, &mut self.recording);

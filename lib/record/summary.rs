@@ -84,13 +84,8 @@ fn sparse_stacks(totals: &StateTotals) -> Option<String> {
 pub fn truncation_details(finished: &FinishedRecording) -> String {
     let truncated = &finished.recording.counts.truncated;
     format!(
-        "stacks truncated: {} copy too small, {} changed before the rest was read, {} no stack (in execve), \
-         {} no unwind information, {} too deep",
-        truncated.dump_too_small,
-        truncated.stale_tail,
-        truncated.no_stack,
-        truncated.no_unwind_information,
-        truncated.too_deep,
+        "stacks truncated: {} copy too small, {} no stack (in execve), {} no unwind information, {} too deep",
+        truncated.dump_too_small, truncated.no_stack, truncated.no_unwind_information, truncated.too_deep,
     )
 }
 
@@ -166,25 +161,18 @@ fn advice(counts: &Counts, call_graph: CallGraph, reduce_samples: &str) -> Vec<S
     advice
 }
 
-/// Returns advice for copies of stacks that are too small.
-fn copy_size_advice(counts: &Counts, bytes: u32) -> Vec<String> {
-    let mut advice = Vec::new();
-    let larger = match (bytes * 2).min(MAX_STACK_COPY) {
+/// Returns advice if copies of stacks are too small.
+fn copy_size_advice(counts: &Counts, bytes: u32) -> Option<String> {
+    let truncated = counts.truncated.dump_too_small;
+    if !is_frequent(truncated, counts) {
+        return None;
+    }
+    let share = percentage(truncated, counts.samples);
+    let larger = match bytes.saturating_mul(2).min(MAX_STACK_COPY) {
         MAX_STACK_COPY if bytes == MAX_STACK_COPY => String::new(),
         larger => format!("; use --call-graph dwarf,{larger}"),
     };
-    let truncated = counts.truncated.dump_too_small + counts.truncated.stale_tail;
-    if is_frequent(truncated, counts) {
-        let share = percentage(truncated, counts.samples);
-        advice.push(format!("{share} of stacks are truncated where their copy of {bytes} bytes ends{larger}"));
-    }
-    if is_frequent(counts.new_callers, counts) {
-        advice.push(format!(
-            "stacks larger than their copy of {bytes} bytes change within milliseconds: \
-             outer callers may belong to another call{larger}"
-        ));
-    }
-    advice
+    Some(format!("{share} of stacks are truncated where their copy of {bytes} bytes ends{larger}"))
 }
 
 /// True if more than one sample in twenty is affected.

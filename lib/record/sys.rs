@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -27,39 +27,6 @@ const SET_PERIOD: libc::c_ulong = 0x4008_2404;
 pub fn set_period(counter: &File, period: u64) {
     // SAFETY: the file is open and the request reads eight bytes. It may fail if the counter's thread has exited.
     unsafe { libc::ioctl(counter.as_raw_fd(), SET_PERIOD, &period) };
-}
-
-/// Blocks SIGIO in this thread and returns a signalfd that is readable when one is pending. Children that `Command`
-/// starts begin with nothing blocked.
-pub fn open_sigio_signalfd() -> io::Result<OwnedFd> {
-    let mut signals = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: the set is ours and is emptied before it is used; nothing else owns the descriptor that `signalfd`
-    // returns.
-    unsafe {
-        libc::sigemptyset(signals.as_mut_ptr());
-        libc::sigaddset(signals.as_mut_ptr(), libc::SIGIO);
-        let blocked = libc::pthread_sigmask(libc::SIG_BLOCK, signals.as_ptr(), std::ptr::null_mut());
-        if blocked != 0 {
-            return Err(io::Error::from_raw_os_error(blocked));
-        }
-        match libc::signalfd(-1, signals.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
-            error if error < 0 => Err(io::Error::last_os_error()),
-            fd => Ok(OwnedFd::from_raw_fd(fd)),
-        }
-    }
-}
-
-/// Number of bytes that a read of a signalfd returns for each signal.
-pub const SIGNALFD_INFO_SIZE: usize = size_of::<libc::signalfd_siginfo>();
-
-/// Makes a file send its SIGIO to this thread.
-pub fn set_signal_owner(file: &File) -> io::Result<()> {
-    const SET_OWNER: libc::c_int = 15; // F_SETOWN_EX, which takes a `struct f_owner_ex`
-    // SAFETY: takes no argument and cannot fail.
-    let owner: [libc::c_int; 2] = [0, unsafe { libc::gettid() }]; // F_OWNER_TID and the thread
-    // SAFETY: the file is open and the request reads two integers.
-    let result = unsafe { libc::fcntl(file.as_raw_fd(), SET_OWNER, owner.as_ptr()) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Waits until every CPU has left the non-preemptible kernel section that it may be in now, such as a context switch.
@@ -245,16 +212,12 @@ pub fn run_as(command: &mut Command, user: User) {
     unsafe { command.pre_exec(move || user.become_user()) };
 }
 
-/// Reads the memory of other processes, with `process_vm_readv`.
-pub struct ProcessMemory;
-
-impl crate::perf::unwind::Memory for ProcessMemory {
-    fn read(&mut self, pid: u32, address: u64, into: &mut [u8]) -> usize {
-        let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
-        let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: into.len() };
-        // SAFETY: the local buffer is ours and has the length that is passed. The remote address belongs to the other
-        // process, and the kernel checks it.
-        let read = unsafe { libc::process_vm_readv(pid.cast_signed(), &local, 1, &remote, 1, 0) };
-        usize::try_from(read).unwrap_or(0)
-    }
+/// Reads memory of another process with `process_vm_readv`, and returns the number of bytes that were read.
+pub fn read_process_memory(pid: u32, address: u64, bytes: &mut [u8]) -> usize {
+    let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
+    // SAFETY: the local buffer is ours and has the length that is passed. The remote address belongs to the other
+    // process, and the kernel checks it.
+    let read = unsafe { libc::process_vm_readv(pid.cast_signed(), &local, 1, &remote, 1, 0) };
+    usize::try_from(read).unwrap_or(0)
 }

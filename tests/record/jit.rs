@@ -81,7 +81,7 @@ fn names_each_sample_by_the_code_of_its_time() {
     std::fs::write(&path, jitdump(&["first", "second", "third"])).unwrap();
     let pid = std::process::id();
     let options = Options { weight: SampleWeight::Samples, keep_samples: false, max_stack: 127, ..Options::default() };
-    let mut recording = Recording::new(options, None);
+    let mut recording = Recording::new(options);
     let stamp = |time| Stamp { pid, tid: pid, time, ..Stamp::default() };
     let path = path.to_str().unwrap().as_bytes();
     let mmap =

@@ -38,7 +38,7 @@ fn taken_and_lost_samples_add_up_to_the_kernels_count() {
     };
     let reference = open_reference_counters(held.pid());
     let options = Options { max_stack: 127, ..Options::default() };
-    let (mut reader, mut recording) = (RingReader::default(), Recording::new(options, None));
+    let (mut reader, mut recording) = (RingReader::default(), Recording::new(options));
     let mut running = held.resume().unwrap();
     let waiter = std::thread::spawn(move || running.wait());
     let counted = || reference.iter().map(|counter| counter.stat().unwrap().count).sum::<u64>();

@@ -18,7 +18,6 @@ mod gate;
 mod harness;
 mod idle;
 mod jit;
-mod live_stack;
 mod noise;
 mod off_cpu;
 mod progress;

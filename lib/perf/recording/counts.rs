@@ -13,9 +13,6 @@ pub struct Counts {
     pub skipped: u64,
     /// Number of samples whose stack was cut before its root.
     pub truncated: Truncated,
-    /// Number of samples whose copied stack ends with the same return address as the previous one of the thread, but whose
-    /// callers beyond the copy are others.
-    pub new_callers: u64,
     /// Number of user stacks that the kernel walked.
     pub user_stacks: u64,
     /// Number of frames of the user stacks that the kernel walked.
@@ -35,8 +32,6 @@ pub struct Counts {
 pub struct Truncated {
     /// The copy of the stack was too small.
     pub dump_too_small: u64,
-    /// The rest of the stack had changed before it was read.
-    pub stale_tail: u64,
     /// The thread had no user stack: within execve a program has left its old stack and not started on the new one.
     pub no_stack: u64,
     /// The code had no unwind information.
@@ -48,14 +43,13 @@ pub struct Truncated {
 impl Truncated {
     /// Returns the sum over all reasons.
     pub fn total(&self) -> u64 {
-        self.dump_too_small + self.stale_tail + self.no_stack + self.no_unwind_information + self.too_deep
+        self.dump_too_small + self.no_stack + self.no_unwind_information + self.too_deep
     }
 
     pub(super) fn count(&mut self, reason: StopReason) {
         match reason {
             StopReason::Root => {}
             StopReason::DumpTooSmall => self.dump_too_small += 1,
-            StopReason::StaleTail => self.stale_tail += 1,
             StopReason::NoStack => self.no_stack += 1,
             StopReason::NoUnwindInformation => self.no_unwind_information += 1,
             StopReason::TooDeep => self.too_deep += 1,

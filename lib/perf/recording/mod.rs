@@ -7,8 +7,6 @@ mod options;
 mod rotate;
 mod stack;
 
-use std::time::Duration;
-
 use rustc_hash::FxHashMap;
 
 pub use self::counts::{Counts, Tally, Truncated};
@@ -20,7 +18,7 @@ use super::event::{Event, Mmap, Sample, Stamp};
 use super::location::Location;
 use super::objects::registry::Objects;
 use super::process::{CommId, Mapping, Processes, ThreadExit};
-use super::unwind::{Memory, Unwinder};
+use super::unwind::Unwinder;
 use crate::markers;
 use crate::profile::{FrameId, Frames, Stacks};
 
@@ -72,9 +70,7 @@ pub struct Recording {
 
 impl Recording {
     /// Creates an empty recording.
-    ///
-    /// `memory` reads the stacks of live threads beyond what was copied.
-    pub fn new(options: Options, memory: Option<Box<dyn Memory>>) -> Self {
+    pub fn new(options: Options) -> Self {
         Self {
             options,
             processes: Processes::default(),
@@ -83,7 +79,7 @@ impl Recording {
             comms: Frames::new(),
             locations: Locations::default(),
             stacks: Stacks::default(),
-            unwinder: Unwinder::new(memory),
+            unwinder: Unwinder::default(),
             tallies: Vec::new(),
             sample_records: Vec::new(),
             counts: Counts::default(),
@@ -97,33 +93,6 @@ impl Recording {
     /// Sets the maximum number of frames per unwound stack.
     pub fn set_max_frames(&mut self, frames: usize) {
         self.unwinder.max_frames = frames;
-    }
-
-    /// Notes the stack pointer of a sample that will be handled before the next call of [`Self::look_again`].
-    pub fn foresee(&mut self, stamp: Stamp, sample: &Sample<'_>) {
-        if let Some(user) = &sample.user {
-            self.unwinder.foresee(stamp.tid, stamp.time, user);
-        }
-    }
-
-    /// Forgets the noted stack pointers: all their samples were handled.
-    pub fn forget_sightings(&mut self) {
-        self.unwinder.forget_sightings();
-    }
-
-    /// Drops what was read from live threads. What is read from now on is of this time.
-    pub fn look_again(&mut self, time: u64) {
-        self.unwinder.look_again(time);
-    }
-
-    /// Returns how long samples may wait before they are unwound; `None` if each must be unwound at once.
-    pub fn patience(&self) -> Option<Duration> {
-        self.unwinder.patience()
-    }
-
-    /// Returns how soon live threads must be read once more, even if there are no samples; `None` if they need not.
-    pub fn second_look(&self) -> Option<Duration> {
-        self.unwinder.second_look()
     }
 
     /// Handles an event. All events that a sample depends on must have been handled before it.

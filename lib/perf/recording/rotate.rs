@@ -23,7 +23,7 @@ impl Recording {
             comms: std::mem::replace(&mut self.comms, Frames::new()),
             locations: std::mem::take(&mut self.locations),
             stacks: std::mem::take(&mut self.stacks),
-            unwinder: Unwinder::new(None),
+            unwinder: Unwinder::default(),
             tallies: std::mem::take(&mut self.tallies),
             sample_records: std::mem::take(&mut self.sample_records),
             counts: std::mem::take(&mut self.counts),
@@ -81,7 +81,7 @@ mod tests {
     use crate::perf::recording::{Options, Recording};
 
     fn recording() -> Recording {
-        Recording::new(Options { max_stack: 127, ..Options::default() }, None)
+        Recording::new(Options { max_stack: 127, ..Options::default() })
     }
 
     fn program(recording: &mut Recording, pid: u32, path: &[u8], time: u64) {

@@ -33,10 +33,6 @@ impl StackInfo {
         self.0 & Self::TRUNCATED != 0
     }
 
-    fn truncated(self) -> Self {
-        Self(self.0 | Self::TRUNCATED)
-    }
-
     /// Adds the state of a stack whose state is not known yet.
     fn with_state(self, state: ThreadState) -> Self {
         Self(self.0 | state.to_number() << Self::STATE_SHIFT)
@@ -122,26 +118,6 @@ impl Recording {
     pub fn intern_stack(&mut self, stamp: Stamp, sample: &Sample<'_>) -> u32 {
         let comm = self.root_comm(stamp);
         self.intern_stack_of_comm(comm, stamp, sample)
-    }
-
-    /// Returns two IDs for a thread that leaves its CPU: that of its whole stack, and that of the part that was copied.
-    ///
-    /// If the thread ran again before its live stack was read, weight may be added to the copied part only.
-    pub fn intern_switch_out(&mut self, stamp: Stamp, sample: &Sample<'_>) -> (u32, u32) {
-        self.unwinder.is_switch_out = true;
-        let stack = self.intern_stack(stamp, sample);
-        self.unwinder.is_switch_out = false;
-        let live_frames = if sample.user.is_some() { self.unwinder.live_frames } else { 0 };
-        if live_frames == 0 {
-            return (stack, stack);
-        }
-        let mut ids = std::mem::take(&mut self.scratch);
-        let info = StackInfo(ids[1]);
-        ids.drain(STACK_HEADER..STACK_HEADER + live_frames);
-        ids[1] = info.truncated().0;
-        let certain = self.stacks.intern(&ids);
-        self.scratch = ids;
-        (if info.is_truncated() { certain } else { stack }, certain)
     }
 
     /// Returns the ID of a sample's stack, whose thread is known by name only.
@@ -249,9 +225,9 @@ impl Recording {
     /// Unwinds the user stack, and collects its locations.
     fn collect_unwound(&mut self, stamp: Stamp, user: &UserState<'_>, locations: &mut Vec<u32>) -> StopReason {
         let (processes, objects) = (&self.processes, &self.objects);
-        let snapshot = ProcessSnapshot { pid: stamp.pid, tid: stamp.tid, time: stamp.time, processes, objects };
+        let (pid, read_code) = (stamp.pid, self.options.read_code);
+        let snapshot = ProcessSnapshot { pid, time: stamp.time, processes, objects, read_code };
         let stop = self.unwinder.unwind(snapshot, user);
-        self.counts.new_callers += u64::from(self.unwinder.has_new_callers());
         for index in 0..self.unwinder.frames.len() {
             let frame = self.unwinder.frames[index];
             locations.push(self.intern_location(stamp.pid, frame.address, frame.mapping));

@@ -8,6 +8,7 @@ use addr2line::gimli::{self, AArch64 as dwarf};
 use framehop::aarch64::{CacheAarch64, UnwindRegsAarch64, UnwinderAarch64};
 
 use super::arch::{Architecture, Registers, StepOutcome};
+use super::snapshot::ProcessSnapshot;
 use super::stack::Stack;
 use crate::perf::cfi::Section;
 use crate::perf::event::Address;
@@ -32,7 +33,6 @@ impl Architecture for Aarch64 {
     const SP: gimli::Register = dwarf::SP;
     const FP: gimli::Register = dwarf::X29;
     const RA: gimli::Register = dwarf::X30;
-    const LONGEST_CALL: usize = 4;
 
     fn runs(elf: object::Architecture) -> bool {
         matches!(elf, object::Architecture::Aarch64 | object::Architecture::Aarch64_Ilp32)
@@ -66,36 +66,13 @@ impl Architecture for Aarch64 {
         (u32::from(register.0) <= SP).then(|| u32::from(register.0))
     }
 
-    /// True for `BL` (`100101` and a 26-bit offset) and `BLR` (`1101011 0001 11111 000000 Rn 00000`, also with pointer
-    /// authentication).
-    fn ends_with_call(code: &[u8]) -> bool {
-        let Some(word) = code.last_chunk::<4>() else { return false };
-        let word = u32::from_le_bytes(*word);
-        word >> 26 == 0b10_0101 || word & 0xfeff_f000 == 0xd63f_0000
-    }
-
     /// Returns `None`: on this architecture the trampolines of CPython keep frame pointers.
-    fn step_trampoline(_: Address, _: &mut Self::Regs, _: &mut Stack<'_>) -> Option<StepOutcome> {
+    fn step_trampoline(
+        _: ProcessSnapshot<'_>,
+        _: Address,
+        _: &mut Self::Regs,
+        _: &mut Stack<'_>,
+    ) -> Option<StepOutcome> {
         None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Aarch64, Architecture as _};
-
-    #[test]
-    fn recognizes_calls() {
-        // bl +8; blr x8; blraa x8, x9; ret; b +8; br x8
-        for (word, is_call) in [
-            (0x9400_0002u32, true),
-            (0xd63f_0100, true),
-            (0xd73f_0909, true),
-            (0xd65f_03c0, false),
-            (0x1400_0002, false),
-            (0xd61f_0100, false),
-        ] {
-            assert_eq!(Aarch64::ends_with_call(&word.to_le_bytes()), is_call, "{word:x}");
-        }
     }
 }

@@ -3,6 +3,7 @@
 use addr2line::gimli;
 
 use super::module::Module;
+use super::snapshot::ProcessSnapshot;
 use super::stack::Stack;
 use crate::perf::event::Address;
 
@@ -38,8 +39,6 @@ pub(super) trait Architecture {
     const FP: gimli::Register;
     /// The DWARF number of the return address.
     const RA: gimli::Register;
-    /// The length of the longest call instruction.
-    const LONGEST_CALL: usize;
 
     /// True if ELF files of an architecture contain code of this one.
     fn runs(elf: object::Architecture) -> bool;
@@ -54,10 +53,13 @@ pub(super) trait Architecture {
     fn set(regs: &mut Self::Regs, ip: u64, sp: u64, fp: u64);
     /// Returns the kernel's number of a register (`enum perf_event_…_regs`) by its DWARF number.
     fn perf_register(register: gimli::Register) -> Option<u32>;
-    /// True if `code` ends with a call instruction.
-    fn ends_with_call(code: &[u8]) -> bool;
     /// Steps over generated code that is known by its bytes: it has neither unwind information nor a frame pointer.
-    fn step_trampoline(address: Address, regs: &mut Self::Regs, stack: &mut Stack<'_>) -> Option<StepOutcome>;
+    fn step_trampoline(
+        snapshot: ProcessSnapshot<'_>,
+        address: Address,
+        regs: &mut Self::Regs,
+        stack: &mut Stack<'_>,
+    ) -> Option<StepOutcome>;
 }
 
 /// The registers of a sample.

@@ -35,7 +35,7 @@ impl<'f, 's, A: Architecture> CfiStepper<'f, 's, A> {
     /// Steps from the code at `address`, which `entry` of `table` covers, to its caller.
     pub(super) fn step(mut self, table: &CfiTable, entry: CfiEntry, address: u64) -> StepOutcome {
         let Some(caller) = self.recover_caller(table, entry, address) else {
-            return if self.stack.missed_above() { StepOutcome::Unreadable } else { StepOutcome::Failed };
+            return if self.stack.has_passed_end() { StepOutcome::Unreadable } else { StepOutcome::Failed };
         };
         let Some(Caller { ip, sp, fp }) = caller else { return StepOutcome::Root };
         A::set(self.regs, ip, sp, fp);

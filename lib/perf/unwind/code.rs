@@ -1,10 +1,15 @@
-//! The code of an ELF file that runs at an address of a process.
+//! The code that runs at an address of a process.
 
 use super::snapshot::ProcessSnapshot;
-use super::stack::Stack;
 use crate::perf::objects::object::{Elf, Object, ObjectId};
 use crate::perf::objects::registry::Objects;
 use crate::perf::process::Mapping;
+
+/// Reads code of a running process into a buffer, and returns the number of bytes that were read.
+///
+/// The arguments are the process ID, the address and the buffer. Only code may be read this way: unlike a stack, it
+/// is still what it was when the sample was taken.
+pub type ReadCode = fn(u32, u64, &mut [u8]) -> usize;
 
 /// Code of an ELF file.
 pub(super) struct Code<'a> {
@@ -36,23 +41,12 @@ impl<'a> Code<'a> {
     }
 }
 
-/// Reads the code before an address of a mapping into `code`, from its file or from the live process.
-///
-/// `None` if it cannot be read.
-pub(super) fn read_code_before(
-    snapshot: ProcessSnapshot<'_>,
-    mapping: Mapping,
-    address: u64,
-    code: &mut [u8],
-    stack: &mut Stack<'_>,
-) -> Option<()> {
-    let start = address.checked_sub(code.len() as u64)?;
-    match snapshot.objects.get(mapping.object) {
-        Object::Elf(elf) => {
-            let offset = usize::try_from(start.checked_sub(mapping.start)?.wrapping_add(mapping.offset)).ok()?;
-            code.copy_from_slice(elf.bytes().get(offset..)?.get(..code.len())?);
-            Some(())
-        }
-        _ => stack.read_process(start, code),
+impl ProcessSnapshot<'_> {
+    /// Fills `code` with the code at an address, which a program has generated. `None` if it cannot be read.
+    pub(super) fn read_generated_code(&self, address: u64, code: &mut [u8]) -> Option<()> {
+        let read_code = self.read_code?;
+        // What a process has run after the sample tells nothing about the sample.
+        let is_same_program = !self.processes.has_execed_since(self.pid, self.time);
+        (is_same_program && read_code(self.pid, address, code) == code.len()).then_some(())
     }
 }

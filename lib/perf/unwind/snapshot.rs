@@ -1,23 +1,24 @@
 //! A process at a point in time.
 
+use super::code::ReadCode;
 use crate::perf::cfi::CfiTable;
 use crate::perf::event::Address;
 use crate::perf::objects::registry::Objects;
 use crate::perf::process::{Mapping, Processes};
 
-/// A thread of a process at the time of a sample, and what is known about the process then.
+/// A process at the time of a sample, and what is known about it then.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessSnapshot<'a> {
     /// The process ID.
     pub pid: u32,
-    /// The thread ID.
-    pub tid: u32,
     /// The time of the sample.
     pub time: u64,
     /// The mappings of all processes.
     pub processes: &'a Processes,
     /// The objects that are mapped.
     pub objects: &'a Objects,
+    /// Reads the code of the process; `None` if it does not run.
+    pub read_code: Option<ReadCode>,
 }
 
 impl<'a> ProcessSnapshot<'a> {

@@ -8,6 +8,7 @@ use addr2line::gimli;
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 
 use super::arch::{Architecture, Registers, StepOutcome};
+use super::snapshot::ProcessSnapshot;
 use super::stack::Stack;
 use crate::perf::cfi::Section;
 use crate::perf::event::Address;
@@ -26,7 +27,6 @@ impl Architecture for Unsupported {
     const SP: gimli::Register = gimli::Register(u16::MAX);
     const FP: gimli::Register = gimli::Register(u16::MAX);
     const RA: gimli::Register = gimli::Register(u16::MAX);
-    const LONGEST_CALL: usize = 0;
 
     fn runs(_: object::Architecture) -> bool {
         false
@@ -50,11 +50,12 @@ impl Architecture for Unsupported {
         None
     }
 
-    fn ends_with_call(_: &[u8]) -> bool {
-        false
-    }
-
-    fn step_trampoline(_: Address, _: &mut Self::Regs, _: &mut Stack<'_>) -> Option<StepOutcome> {
+    fn step_trampoline(
+        _: ProcessSnapshot<'_>,
+        _: Address,
+        _: &mut Self::Regs,
+        _: &mut Stack<'_>,
+    ) -> Option<StepOutcome> {
         None
     }
 }

@@ -6,14 +6,13 @@ use framehop::FrameAddress;
 use super::Unwinder;
 use super::arch::{Architecture, Registers, StepOutcome};
 use super::cfi_stepper::CfiStepper;
-use super::code::{Code, read_code_before};
+use super::code::Code;
 use super::frame::Frame;
 use super::modules::UnwindInfo;
 use super::native::Native;
 use super::snapshot::ProcessSnapshot;
-use super::stack::{Stack, Tail};
+use super::stack::Stack;
 use crate::perf::event::Address;
-use crate::perf::process::Mapping;
 use crate::perf::stop_reason::StopReason;
 
 /// The registers that framehop follows.
@@ -40,7 +39,7 @@ impl Unwinder {
             if let Some(code) = &code {
                 // The registers of another architecture must not be taken for ours.
                 if !Native::runs(code.elf.architecture()) {
-                    return self.stop_failed(stack);
+                    return StopReason::NoUnwindInformation;
                 }
                 if code.is_entry_point() {
                     return StopReason::Root;
@@ -48,16 +47,15 @@ impl Unwinder {
             }
             let next = match self.step(snapshot, address, code.as_ref(), regs, registers, stack) {
                 StepOutcome::Root => return StopReason::Root,
-                StepOutcome::Unreadable => return self.stop_unreadable(stack),
-                StepOutcome::Failed => return self.stop_failed(stack),
+                StepOutcome::Unreadable => return StopReason::DumpTooSmall,
+                StepOutcome::Failed => return StopReason::NoUnwindInformation,
                 StepOutcome::Caller(next) => next,
             };
             let same = mapping.filter(|mapping| (mapping.start..mapping.end).contains(&next.lookup()));
-            let next_mapping = same.or_else(|| snapshot.find_mapping(next));
-            let next_mapping = next_mapping.filter(|mapping| is_return_address(snapshot, next, *mapping, stack));
-            let Some(next_mapping) = next_mapping else { return self.stop_failed(stack) };
+            let Some(next_mapping) = same.or_else(|| snapshot.find_mapping(next)) else {
+                return StopReason::NoUnwindInformation;
+            };
             (address, mapping) = (next, Some(next_mapping));
-            stack.passed(Native::stack_pointer(regs), next.value, self.frames.len());
         }
     }
 
@@ -78,7 +76,7 @@ impl Unwinder {
                 let read = |register, stack: &mut Stack<'_>| self.read_register(snapshot, register, registers, stack);
                 return CfiStepper::<Native>::new(regs, &read, stack).step(cfi, entry, address.lookup());
             }
-            return match Native::step_trampoline(address, regs, stack) {
+            return match Native::step_trampoline(snapshot, address, regs, stack) {
                 Some(outcome) => outcome,
                 None => self.step_with_framehop(None, address, regs, stack),
             };
@@ -113,22 +111,15 @@ impl Unwinder {
         regs: &mut Regs,
         stack: &mut Stack<'_>,
     ) -> StepOutcome {
-        let knows_code = lookup.is_some();
         let lookup = lookup.unwrap_or_else(|| outside_of_modules(address.exact));
-        let mut last = None;
-        let mut read = |address| {
-            last = stack.read(address);
-            last.ok_or(())
-        };
+        let mut read = |address| stack.read(address).ok_or(());
         let is_first = self.frames.len() == 1;
         match self.modules.step(lookup, regs, &mut read) {
-            // The stack of a thread that has ended reads as zeros, but code with unwind information has a caller.
-            Ok(None) if knows_code && last == Some(0) && stack.tail() != Tail::Unread => StepOutcome::Failed,
             // A register or a word is zero by chance: the innermost function has a caller, unless it is the entry point.
             Ok(None) if is_first => StepOutcome::Failed,
             Ok(Some(0)) | Ok(None) | Err(framehop::Error::ReturnAddressIsNull) => StepOutcome::Root,
             Ok(Some(caller)) => StepOutcome::Caller(Address { value: caller, in_kernel: false, exact: false }),
-            Err(framehop::Error::CouldNotReadStack(_)) if stack.missed_above() => StepOutcome::Unreadable,
+            Err(framehop::Error::CouldNotReadStack(_)) if stack.has_passed_end() => StepOutcome::Unreadable,
             Err(_) => StepOutcome::Failed,
         }
     }
@@ -153,37 +144,6 @@ impl Unwinder {
         }
         Some(value)
     }
-
-    /// Stops where the rest of the stack cannot be read.
-    fn stop_unreadable(&mut self, stack: &Stack<'_>) -> StopReason {
-        match stack.tail() {
-            Tail::Unread | Tail::Anchored => StopReason::DumpTooSmall,
-            Tail::Adrift | Tail::Gone => self.discard_tail(stack),
-        }
-    }
-
-    /// Stops where no rule finds the caller, or what it finds is no return address.
-    fn stop_failed(&mut self, stack: &Stack<'_>) -> StopReason {
-        if stack.tail() == Tail::Unread { StopReason::NoUnwindInformation } else { self.discard_tail(stack) }
-    }
-
-    /// Drops the frames that were found in a part of the live stack that failed the checks.
-    pub(super) fn discard_tail(&mut self, stack: &Stack<'_>) -> StopReason {
-        self.frames.truncate(stack.frames_in_dump());
-        StopReason::StaleTail
-    }
-}
-
-/// True if a call may return to an address.
-///
-/// In the copy of a stack it must be mapped code. What was read from a live stack must also follow a call instruction.
-fn is_return_address(snapshot: ProcessSnapshot<'_>, address: Address, mapping: Mapping, stack: &mut Stack<'_>) -> bool {
-    if address.exact || stack.tail() == Tail::Unread {
-        return mapping.end > address.value - 1;
-    }
-    let mut code = [0; Native::LONGEST_CALL];
-    let read = read_code_before(snapshot, mapping, address.value, &mut code, stack);
-    read.is_none_or(|()| Native::ends_with_call(&code))
 }
 
 /// Returns an address that lies in no module, so that framehop follows frame pointers.

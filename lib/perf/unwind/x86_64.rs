@@ -9,6 +9,7 @@ use addr2line::gimli::{self, X86_64 as dwarf};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 
 use super::arch::{Architecture, Registers, StepOutcome};
+use super::snapshot::ProcessSnapshot;
 use super::stack::Stack;
 use crate::perf::cfi::Section;
 use crate::perf::event::Address;
@@ -32,7 +33,6 @@ impl Architecture for X86_64 {
     const SP: gimli::Register = dwarf::RSP;
     const FP: gimli::Register = dwarf::RBP;
     const RA: gimli::Register = dwarf::RA;
-    const LONGEST_CALL: usize = 7;
 
     fn runs(elf: object::Architecture) -> bool {
         matches!(elf, object::Architecture::X86_64 | object::Architecture::X86_64_X32)
@@ -68,19 +68,19 @@ impl Architecture for X86_64 {
         NUMBERS.get(usize::from(register.0)).copied()
     }
 
-    fn ends_with_call(code: &[u8]) -> bool {
-        let ends_with_near_call = code.len() >= 5 && code[code.len() - 5] == 0xe8;
-        ends_with_near_call || (2..=code.len().min(7)).any(|length| is_indirect_call(&code[code.len() - length..]))
-    }
-
     /// Steps over a trampoline of CPython: with `-X perf` there is one per Python function, around a call of the
     /// interpreter.
-    fn step_trampoline(address: Address, regs: &mut Self::Regs, stack: &mut Stack<'_>) -> Option<StepOutcome> {
+    fn step_trampoline(
+        snapshot: ProcessSnapshot<'_>,
+        address: Address,
+        regs: &mut Self::Regs,
+        stack: &mut Stack<'_>,
+    ) -> Option<StepOutcome> {
         // Reads no further than the page of the address: the pages beside it may not be code.
         let mut around = [0; AROUND];
         let (before, after) = ((address.value % 4096).min(10), (4096 - address.value % 4096).min(11));
         let read = &mut around[MIDDLE - before as usize..MIDDLE + after as usize];
-        stack.read_process(address.value - before, read)?;
+        snapshot.read_generated_code(address.value - before, read)?;
         let pushed = bytes_pushed_in_trampoline(&around, address.exact)?;
         let sp = regs.sp();
         let Some(caller) = stack.read(sp.checked_add(pushed)?) else { return Some(StepOutcome::Unreadable) };
@@ -111,27 +111,9 @@ fn bytes_pushed_in_trampoline(around: &[u8; AROUND], exact: bool) -> Option<u64>
     found.map(|(_, pushed)| pushed)
 }
 
-/// True if `code` is exactly one `call` through a register or memory (`FF /2`).
-fn is_indirect_call(code: &[u8]) -> bool {
-    let [0xff, modrm, ..] = code else { return false };
-    if (modrm >> 3) & 7 != 2 {
-        return false;
-    }
-    let has_sib = modrm & 7 == 4 && modrm >> 6 != 3;
-    let displacement = match (modrm >> 6, modrm & 7) {
-        (0, 5) => 4,
-        // Base 5 in mode 0 means: no base, but a displacement.
-        (0, 4) if code.get(2).is_some_and(|sib| sib & 7 == 5) => 4,
-        (1, _) => 1,
-        (2, _) => 4,
-        _ => 0,
-    };
-    code.len() == 2 + usize::from(has_sib) + displacement
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{AROUND, Architecture as _, MIDDLE, TRAMPOLINE, X86_64, bytes_pushed_in_trampoline};
+    use super::{AROUND, MIDDLE, TRAMPOLINE, bytes_pushed_in_trampoline};
 
     #[test]
     fn finds_the_return_address_of_a_trampoline() {
@@ -142,26 +124,5 @@ mod tests {
         };
         assert_eq!([0, 4, 6, 10].map(|offset| pushed(offset, true)), [Some(0), Some(8), Some(8), Some(0)]);
         assert_eq!((pushed(6, false), pushed(4, false), pushed(5, true)), (Some(8), None, None));
-    }
-
-    #[test]
-    fn recognizes_calls() {
-        for call in [
-            &[0xe8, 1, 2, 3, 4][..],         // call rel32
-            &[0xff, 0xd0],                   // call rax
-            &[0x41, 0xff, 0xd3],             // call r11
-            &[0xff, 0x15, 1, 2, 3, 4],       // call [rip+disp32]
-            &[0xff, 0x50, 0x18],             // call [rax+0x18]
-            &[0xff, 0x94, 0x24, 1, 2, 3, 4], // call [rsp+disp32]
-            &[0xff, 0x14, 0xc5, 1, 2, 3, 4], // call [rax*8+disp32]
-            &[0xff, 0x14, 0x24],             // call [rsp]
-        ] {
-            let code: Vec<u8> = [0x90; 7].into_iter().chain(call.iter().copied()).collect();
-            assert!(X86_64::ends_with_call(&code[code.len() - 7..]), "{call:x?}");
-        }
-        for other in [&[0x90; 7][..], &[0xff, 0xe0], &[0xff, 0x50], &[0xe9, 1, 2, 3, 4]] {
-            let code: Vec<u8> = [0x90; 7].into_iter().chain(other.iter().copied()).collect();
-            assert!(!X86_64::ends_with_call(&code[code.len() - 7..]), "{other:x?}");
-        }
     }
 }

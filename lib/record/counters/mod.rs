@@ -10,7 +10,6 @@ pub mod sampling;
 
 use std::fs::File;
 use std::io;
-use std::time::Duration;
 
 use perf_event_open::count::Counter;
 use perf_event_open::sample::Sampler;
@@ -62,12 +61,7 @@ pub struct CpuRings {
 impl CpuRings {
     /// Returns all rings.
     pub fn all(&self) -> impl Iterator<Item = &Ring> {
-        self.without_samples().chain([&self.samples])
-    }
-
-    /// Returns all rings but the one of samples.
-    pub fn without_samples(&self) -> impl Iterator<Item = &Ring> {
-        [&self.sideband].into_iter().chain(&self.switches)
+        [&self.sideband, &self.samples].into_iter().chain(&self.switches)
     }
 }
 
@@ -87,8 +81,8 @@ pub struct Counters {
     is_per_cpu: bool,
     /// True if samples contain their period.
     records_period: bool,
-    /// The longest time that a sample may wait before it is read; `None` if it may wait until its ring is half full.
-    pub(in crate::record) max_sample_delay: Option<Duration>,
+    /// True if samples contain copies of stacks.
+    pub(in crate::record) copies_stacks: bool,
     /// The weight of a sample of each event.
     weights: Vec<SampleWeight>,
     /// Notes for the user about how the counters were opened.
@@ -143,11 +137,6 @@ impl Counters {
             return None;
         }
         self.sample_counters().map(|(_, counter)| Some(counter.stat().ok()?.count)).sum()
-    }
-
-    /// Returns the files of the counters that take samples.
-    pub(in crate::record) fn sample_files(&self) -> impl Iterator<Item = &File> {
-        self.sample_counters().map(|(_, counter)| counter.file())
     }
 
     /// Returns the counters that take samples, each with the index of its event.

@@ -9,7 +9,7 @@ use perf_event_open::event::sw::Software;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::attr;
-use super::sampling::Sampling;
+use super::sampling::{CallGraph, Sampling};
 use super::{Counters, CpuRings, Ring, SWITCH_EVENT, SampleWeight, Source};
 use crate::Error;
 use crate::perf::event::{Layout, sample_type};
@@ -99,7 +99,7 @@ impl<'a> Opener<'a> {
                 sources: FxHashMap::default(),
                 owner_threads: FxHashSet::default(),
                 records_period: sampling.records_period(),
-                max_sample_delay: sampling.max_sample_delay(sample_ring_order),
+                copies_stacks: matches!(sampling.call_graph, CallGraph::Dwarf(_)),
                 weights: events
                     .map(|event| SampleWeight { period: event.rate.period(), value: event.spec.value.clone() })
                     .collect(),

@@ -80,8 +80,6 @@ const MAX_RING_BYTES: u64 = 1 << 30;
 /// The rings must hold the samples of this time, if their rate is known: a recorder that shares its CPU may be late by
 /// as much. Larger rings do not fit in the caches and slow down the recorded program, which writes into them.
 const MAX_READ_DELAY: Duration = Duration::from_millis(100);
-/// The longest time that samples wait whose stacks are read from the running thread.
-const MAX_LIVE_DELAY: Duration = Duration::from_millis(20);
 
 /// Parses the size of a ring as perf does, in pages or in bytes, and returns its order.
 ///
@@ -155,8 +153,6 @@ pub struct Sampling {
     pub cpus: Option<Vec<u32>>,
     /// True if all context switches are recorded too.
     pub record_switches: bool,
-    /// True if the part of a stack that is not in its copy is read from the running thread.
-    pub live_tail: bool,
 }
 
 impl Sampling {
@@ -164,7 +160,7 @@ impl Sampling {
     pub fn new(spec: EventSpec, rate: Rate, call_graph: CallGraph) -> Self {
         let (ring_order, max_stack, cpus) = (None, None, None);
         let events = vec![SampledEvent { spec, rate }];
-        Self { events, call_graph, ring_order, max_stack, cpus, record_switches: false, live_tail: true }
+        Self { events, call_graph, ring_order, max_stack, cpus, record_switches: false }
     }
 
     /// Returns the preferred and the smallest order of a ring of samples.
@@ -273,23 +269,6 @@ impl Sampling {
     pub(super) fn records_raw(&self) -> bool {
         self.events.iter().any(|event| matches!(event.spec.value, Some(SampleValue::Field(_))))
     }
-
-    /// Returns the longest time that a sample may wait in a ring of this order before it is read; `None` if it may wait
-    /// until the ring is half full.
-    ///
-    /// If the rest of a stack is read from its thread while that runs on, it must be read soon: after
-    /// [`MAX_LIVE_DELAY`], or when a quarter of the ring is full. A thread that is switched out does not run on, and a
-    /// recorder that was woken by each switch would cause switches itself.
-    pub(super) fn max_sample_delay(&self, order: u8) -> Option<Duration> {
-        let reads_live_stacks =
-            matches!(self.call_graph, CallGraph::Dwarf(_)) && self.live_tail && !self.record_switches;
-        if !reads_live_stacks {
-            return None;
-        }
-        let Some(bytes_per_second) = self.expected_bytes(Duration::from_secs(1)) else { return Some(Duration::ZERO) };
-        let quarter = (4096 << order) / 4;
-        Some(Duration::from_millis(1000 * quarter / bytes_per_second.max(1)).min(MAX_LIVE_DELAY))
-    }
 }
 
 /// Returns the order of the smallest ring that holds this many bytes.
@@ -299,21 +278,7 @@ fn order_for(bytes: u64) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::{CallGraph, Duration, EventSpec, MAX_LIVE_DELAY, Rate, Sampling, parse_ring_size};
-
-    #[test]
-    fn samples_wait_until_a_quarter_of_the_ring_is_full() {
-        let delay =
-            |rate, call_graph, order| Sampling::new(EventSpec::cpu_clock(), rate, call_graph).max_sample_delay(order);
-        assert_eq!(delay(Rate::Frequency(997), CallGraph::Dwarf(16384), 11), Some(MAX_LIVE_DELAY));
-        assert_eq!(delay(Rate::Frequency(99_999), CallGraph::Dwarf(16384), 11), Some(Duration::from_millis(1)));
-        assert_eq!(delay(Rate::Frequency(99_999), CallGraph::Dwarf(16384), 9), Some(Duration::ZERO));
-        assert_eq!(delay(Rate::Frequency(997), CallGraph::Dwarf(16384), 7), Some(Duration::from_millis(7)));
-        assert_eq!(delay(Rate::Frequency(997), CallGraph::Dwarf(16384), 5), Some(Duration::from_millis(1)));
-        assert_eq!(delay(Rate::Frequency(997), CallGraph::Dwarf(16384), 4), Some(Duration::ZERO));
-        assert_eq!(delay(Rate::Period(1000), CallGraph::Dwarf(16384), 11), Some(Duration::ZERO));
-        assert_eq!(delay(Rate::Frequency(997), CallGraph::FramePointers, 11), None);
-    }
+    use super::{CallGraph, EventSpec, Rate, Sampling, parse_ring_size};
 
     #[test]
     fn rings_hold_the_samples_of_a_tenth_of_a_second() {

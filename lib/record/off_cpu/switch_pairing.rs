@@ -55,13 +55,8 @@ pub enum SwitchEventKind {
 /// A stack that was sampled at a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchStack {
-    /// The whole stack, part of which may have been read from the thread after the sample.
-    pub full: u32,
-    /// The part of the stack that the sample contains. If the thread came back before `read_time`, only this part is
-    /// right.
-    pub copied: u32,
-    /// The time by which the rest had been read.
-    pub read_time: u64,
+    /// The ID of the stack.
+    pub stack: u32,
     /// True if it was taken by the counter that samples every switch.
     pub from_every_switch: bool,
 }
@@ -143,8 +138,6 @@ pub struct SwitchPairing {
     /// Threads that exited, but whose last switch may still follow.
     exited: FxHashSet<u32>,
     charges: Vec<Charge>,
-    /// Stacks that were cut to their copied part because their threads came back too soon.
-    cut_stacks: u64,
 }
 
 impl SwitchPairing {
@@ -156,7 +149,6 @@ impl SwitchPairing {
             threads: FxHashMap::default(),
             exited: FxHashSet::default(),
             charges: Vec::new(),
-            cut_stacks: 0,
         }
     }
 
@@ -168,11 +160,6 @@ impl SwitchPairing {
     /// Returns the charges since the last call.
     pub fn take_charges(&mut self) -> Vec<Charge> {
         std::mem::take(&mut self.charges)
-    }
-
-    /// Returns the number of stacks that were cut since the last call because their threads came back too soon.
-    pub fn take_cut_stacks(&mut self) -> u64 {
-        std::mem::take(&mut self.cut_stacks)
     }
 
     /// Adds the next event, in the order of time.
@@ -254,7 +241,7 @@ impl SwitchPairing {
             return;
         }
         let amount = Amount { count: 1, nanoseconds };
-        let stack = block.stack.map(|stack| self.reliable_stack(stack, event.time));
+        let stack = block.stack.map(|sample| sample.stack);
         if block.stack.is_some_and(|stack| stack.from_every_switch) {
             self.charge(event, stack, block.state, amount);
         } else if block.stack.is_none() && self.every_switch {
@@ -266,15 +253,6 @@ impl SwitchPairing {
                 *bucket.by_stack.entry(stack).or_default() += amount;
             }
         }
-    }
-
-    /// Returns the part of a stack that is right if its thread came back at this time.
-    fn reliable_stack(&mut self, stack: SwitchStack, time: u64) -> u32 {
-        if time > stack.read_time || stack.full == stack.copied {
-            return stack.full;
-        }
-        self.cut_stacks += 1;
-        stack.copied
     }
 
     /// Charges the time between two switches in the same direction: the switch between them was lost.

@@ -8,7 +8,6 @@ use super::totals::StateTotals;
 use super::{CounterRole, DENSE_SWITCHES_PER_SECOND, OffCpuOptions, SPARSE_PERIOD};
 use crate::perf::event::{Event, Sample, Stamp};
 use crate::perf::recording::Recording;
-use crate::record::clock;
 
 /// A record is in its ring this long after it was stamped, at the latest.
 const MAX_RECORD_LATENCY_NS: u64 = 10_000_000;
@@ -119,9 +118,8 @@ impl SwitchTracker {
         let kind = if role == CounterRole::Running {
             SwitchEventKind::RunSample(recording.intern_stack(stamp, &sample))
         } else {
-            let (full, copied) = recording.intern_switch_out(stamp, &sample);
-            let from_every_switch = role == CounterRole::EverySwitch;
-            SwitchEventKind::SwitchSample(SwitchStack { full, copied, read_time: clock::now(), from_every_switch })
+            let stack = recording.intern_stack(stamp, &sample);
+            SwitchEventKind::SwitchSample(SwitchStack { stack, from_every_switch: role == CounterRole::EverySwitch })
         };
         self.push_pending(stamp, stamp.tid, kind);
     }
@@ -157,7 +155,6 @@ impl SwitchTracker {
     }
 
     fn charge(&mut self, recording: &mut Recording) {
-        recording.counts.truncated.stale_tail += self.pairing.take_cut_stacks();
         for Charge { tid, time, stack, state, amount } in self.pairing.take_charges() {
             let stack = stack.unwrap_or_else(|| recording.intern_unknown_stack(tid, time));
             self.totals.charge(recording, stack, state, amount);

@@ -9,10 +9,7 @@
 //! - A sample that is newer than the horizon first moves the horizon to now, and has the side-band rings read again.
 //!   What the sample refers to was published before the sample.
 //!
-//! Samples are copied out of their rings before any of them is processed: where a thread's stack pointer was later
-//! tells which part of its stack can still be read.
-
-use std::ops::Range;
+//! Samples are processed where they are in their ring. Those with copies of stacks are large.
 
 use crate::perf::event::{Event, Sample, Stamp};
 use crate::perf::recording::Recording;
@@ -39,7 +36,6 @@ pub struct RingReader {
     horizon: u64,
     /// Mappings and names that ended before this time have been forgotten.
     forgotten_before: u64,
-    batch: SampleBatch,
     /// Side-band records that are newer than the horizon.
     pending: Vec<SidebandRecord>,
 }
@@ -62,7 +58,6 @@ impl Default for RingReader {
             keep_since: u64::MAX,
             horizon: 0,
             forgotten_before: 0,
-            batch: SampleBatch::default(),
             pending: Vec::new(),
         }
     }
@@ -70,27 +65,21 @@ impl Default for RingReader {
 
 impl RingReader {
     /// Reads the records that are in the rings, and of each ring at most one that is written meanwhile: a program that
-    /// writes faster than we read must not keep us from everything else. Returns true if there were samples.
-    pub fn read(&mut self, counters: &Counters, recording: &mut Recording) -> bool {
-        self.read_all(false, counters, recording)
+    /// writes faster than we read must not keep us from everything else.
+    pub fn read(&mut self, counters: &Counters, recording: &mut Recording) {
+        self.read_all(false, counters, recording);
     }
 
-    fn read_all(&mut self, is_last: bool, counters: &Counters, recording: &mut Recording) -> bool {
+    fn read_all(&mut self, is_last: bool, counters: &Counters, recording: &mut Recording) {
         let oldest_sample = clock::now().saturating_sub(MAX_SAMPLE_LATENCY_NS).min(self.keep_since);
         let is_forgetting_due = oldest_sample > self.forgotten_before + MAX_SAMPLE_LATENCY_NS;
         // Checked before reading: the last samples of a thread that has exited by now are about to be read.
         let exited = is_forgetting_due.then(|| recording.take_exited_before(oldest_sample, procfs::thread_exists));
         let start = clock::now();
         self.read_sideband(counters, recording);
-        let mut batch = std::mem::take(&mut self.batch);
-        batch.read(if is_last { u64::MAX } else { start }, counters, recording);
-        let found_samples = !batch.records.is_empty();
-        for (rings, range) in &batch.records {
-            let record = counters.rings[*rings].samples.parse(&batch.bytes[range.clone()]);
-            self.add_sample_record(record, counters, recording);
+        for rings in &counters.rings {
+            self.read_samples(&rings.samples, if is_last { u64::MAX } else { start }, counters, recording);
         }
-        self.batch = batch;
-        recording.forget_sightings();
         self.read_switches(counters, recording);
         if let Some(switches) = &mut self.switches {
             switches.process_until(start, recording);
@@ -105,7 +94,20 @@ impl RingReader {
             recording.forget_before(oldest_sample, exited);
             self.forgotten_before = oldest_sample;
         }
-        found_samples
+    }
+
+    /// Reads the samples of a ring, of those that were written after `until` at most one.
+    fn read_samples(&mut self, ring: &Ring, until: u64, counters: &Counters, recording: &mut Recording) {
+        let Some(records) = ring.sampler().iter() else { return };
+        let mut records = records.into_cow();
+        while let Some(record) = records.lending_next() {
+            let parsed = ring.parse(record.as_raw().as_bytes());
+            let is_newer = parsed.as_ref().is_some_and(|(stamp, _)| stamp.time > until);
+            self.add_sample_record(parsed, counters, recording);
+            if is_newer {
+                break;
+            }
+        }
     }
 
     /// Reads all remaining records, after the counters were disabled.
@@ -184,7 +186,6 @@ impl RingReader {
 
     fn read_sideband(&mut self, counters: &Counters, recording: &mut Recording) {
         self.horizon = clock::now();
-        recording.look_again(self.horizon);
         for (rings, CpuRings { sideband, .. }) in counters.rings.iter().enumerate() {
             for_each_record(sideband, |bytes| match sideband.parse(bytes) {
                 Some((_, Event::Lost(count))) => recording.counts.lost_sideband += count,
@@ -210,39 +211,6 @@ impl RingReader {
                     switches.add_event(stamp, &event);
                 }
                 recording.handle_event(stamp, event);
-            }
-        }
-    }
-}
-
-/// Records that were copied out of the rings of samples.
-#[derive(Debug, Default)]
-struct SampleBatch {
-    bytes: Vec<u8>,
-    /// For each record the index of its CPU's rings, and its range in `bytes`.
-    records: Vec<(usize, Range<usize>)>,
-}
-
-impl SampleBatch {
-    /// Copies the records of all rings, of each ring at most one that was written after a time.
-    fn read(&mut self, until: u64, counters: &Counters, recording: &mut Recording) {
-        self.bytes.clear();
-        self.records.clear();
-        for (index, rings) in counters.rings.iter().enumerate() {
-            let Some(records) = rings.samples.sampler().iter() else { continue };
-            let mut records = records.into_cow();
-            while let Some(record) = records.lending_next() {
-                let bytes = record.as_raw().as_bytes();
-                let start = self.bytes.len();
-                self.bytes.extend_from_slice(bytes);
-                self.records.push((index, start..self.bytes.len()));
-                let Some((stamp, event)) = rings.samples.parse(bytes) else { continue };
-                if let Event::Sample(sample) = &event {
-                    recording.foresee(stamp, sample);
-                }
-                if stamp.time > until {
-                    break;
-                }
             }
         }
     }

@@ -72,7 +72,7 @@ impl<'a> Samples<'a> {
             keep_addresses: options.addrs,
             ..recording::Options::default()
         };
-        let mut recording = Recording::new(kept, None);
+        let mut recording = Recording::new(kept);
         recording.objects = Objects::from_files(FileSearch::new(options.symfs.clone()));
         recording.set_initial_comm(0, b"swapper");
         Self {

@@ -259,7 +259,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(80));
         switch_out(&mut aggregation);
         let elapsed = start.elapsed().as_nanos() as u64;
-        let mut recording = Recording::new(Options::default(), None);
+        let mut recording = Recording::new(Options::default());
         let (totals, notes) = aggregation.finish(0, &mut recording);
         let Amount { count, nanoseconds } = totals.total(ThreadState::Blocked);
         assert_eq!((count, notes), (1, Vec::<String>::new()));

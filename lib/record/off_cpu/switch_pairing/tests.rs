@@ -10,9 +10,9 @@ const WALL: TimeSelection = TimeSelection { wall: true, ..ALL };
 const BLOCK: SwitchEventKind = SwitchEventKind::Out { preempted: false, selected: true };
 const PREEMPT: SwitchEventKind = SwitchEventKind::Out { preempted: true, selected: true };
 
-/// A stack that the sample contains as a whole.
+/// A sample of a stack at a switch.
 const fn sample(stack: u32, from_every_switch: bool) -> SwitchEventKind {
-    SwitchEventKind::SwitchSample(SwitchStack { full: stack, copied: stack, read_time: 0, from_every_switch })
+    SwitchEventKind::SwitchSample(SwitchStack { stack, from_every_switch })
 }
 
 /// A sample of the counter that samples every switch.
@@ -61,32 +61,6 @@ fn charges_blocks_and_preemptions_from_switch_out_to_switch_in() {
     ];
     let expected = expect([(Some(7), ThreadState::Blocked, 100), (Some(8), ThreadState::Runnable, 30)]);
     assert_eq!(charged(ALL, true, &events, 300), expected);
-}
-
-#[test]
-fn cuts_a_stack_whose_thread_came_back_before_it_was_read() {
-    let partly_read = |read_time| {
-        SwitchEventKind::SwitchSample(SwitchStack { full: 7, copied: 1, read_time, from_every_switch: true })
-    };
-    let mut pairing = SwitchPairing::new(ALL, true);
-    let events = [
-        (10, partly_read(50)),
-        (11, BLOCK),
-        (51, SwitchEventKind::In),
-        (60, partly_read(80)),
-        (61, BLOCK),
-        (80, SwitchEventKind::In),
-        (90, partly_read(120)),
-    ];
-    for (time, kind) in events.into_iter().chain([(91, BLOCK)]) {
-        pairing.add(SwitchEvent { time, tid: 1, kind });
-    }
-    pairing.finish(121);
-    assert_eq!(
-        totals(&mut pairing),
-        expect([(Some(7), ThreadState::Blocked, 70), (Some(1), ThreadState::Blocked, 19)])
-    );
-    assert_eq!((pairing.take_cut_stacks(), pairing.take_cut_stacks()), (1, 0));
 }
 
 #[test]
