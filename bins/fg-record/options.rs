@@ -202,7 +202,8 @@ pub struct StackArgs {
     ///
     /// `dwarf[,BYTES]` works without frame pointers. The kernel copies BYTES of the user stack, at most 65528, and
     /// fg-record unwinds the copy with the program's unwind information. Larger stacks are cut, and marked with the
-    /// frame `[truncated]`. BYTES is 16384 by default, and 8192 with --off-cpu and --wall.
+    /// frame `[truncated]`. BYTES is 65528 by default, and less where samples are so many, or the locked memory so
+    /// little, that the ring buffers would overflow: -v says what was chosen.
     ///
     /// `fp` follows frame pointers in the kernel. It is cheaper, but code without frame pointers cuts stacks short,
     /// which cannot be detected.

@@ -81,14 +81,9 @@ impl Args {
         Ok(())
     }
 
-    /// Returns the unwinding method. At a context switch the default copy of the stack is smaller: the thread does not
-    /// run on, so that what the copy misses is unchanged when it is read.
+    /// Returns the unwinding method.
     fn call_graph(&self) -> CallGraph {
-        let default = match self.off_cpu.is_requested() {
-            _ if self.off_cpu.bpf => CallGraph::FramePointers,
-            true => CallGraph::Dwarf(8192),
-            false => CallGraph::Dwarf(16384),
-        };
+        let default = if self.off_cpu.bpf { CallGraph::FramePointers } else { CallGraph::Dwarf(None) };
         self.stacks.call_graph.unwrap_or(default)
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::command::RunningCommand;
+use super::counters::StackCopies;
 use super::counters::sampling::SampledEvent;
 use super::off_cpu::totals::StateTotals;
 use crate::Error;
@@ -14,6 +15,8 @@ pub struct FinishedRecording {
     pub recording: Recording,
     /// The events that were sampled.
     pub events: Vec<SampledEvent>,
+    /// The copies of stacks in samples, if stacks were copied.
+    pub stack_copies: Option<StackCopies>,
     /// The time in each state, if time off the CPU was recorded.
     pub totals: Option<StateTotals>,
     /// The start, in seconds since 1970.

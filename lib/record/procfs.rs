@@ -22,6 +22,13 @@ pub fn list_processes() -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
+/// Returns the size of the machine's memory in bytes; `u64::MAX` if it is not known.
+pub fn total_memory() -> u64 {
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib = memory.lines().find_map(|line| line.strip_prefix("MemTotal:")?.strip_suffix("kB")?.trim().parse().ok());
+    kib.map_or(u64::MAX, |kib: u64| kib.saturating_mul(1024))
+}
+
 /// True if there is a thread with this ID, even one that is exiting.
 pub fn thread_exists(tid: u32) -> bool {
     Path::new("/proc").join(tid.to_string()).exists()

@@ -35,8 +35,8 @@ pub struct Report {
 pub struct Summary {
     /// Lines that are shown unless `-q` is given.
     pub lines: Vec<String>,
-    /// A line that is shown with `-v`.
-    pub details: String,
+    /// Lines that are shown with `-v`.
+    pub details: Vec<String>,
 }
 
 /// Writes to an output that [`Report::print`] asks for, and closes it.
@@ -81,6 +81,6 @@ impl Report {
         }
         let mut lines = names.warnings().to_vec();
         lines.extend(summary::lines(finished, self.call_graph, unnamed));
-        (Summary { lines, details: summary::truncation_details(finished) }, result)
+        (Summary { lines, details: summary::details(finished) }, result)
     }
 }

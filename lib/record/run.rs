@@ -87,7 +87,7 @@ fn now() -> u64 {
 
 fn show_summary(summary: &Summary, diagnostics: &mut Diagnostics) {
     summary.lines.iter().for_each(|line| diagnostics.warn(line));
-    diagnostics.note(&summary.details);
+    summary.details.iter().for_each(|line| diagnostics.note(line));
 }
 
 /// Shows the progress of a recording, and prints its parts in a thread beside it.

@@ -201,7 +201,7 @@ impl RecordingSession {
     /// Returns the time after which the rings are read even if they wake nobody.
     fn poll_interval(&self, wants_progress: bool) -> Option<Duration> {
         // Unwinding reads generated code while the process runs.
-        let needs_processes = self.counters.copies_stacks;
+        let needs_processes = self.counters.stack_copies.is_some();
         let needs_switches = self.reader.switches.is_some();
         if self.has_silent_ring || wants_progress || needs_processes || needs_switches || self.overhead.is_some() {
             return Some(POLL_INTERVAL);
@@ -266,7 +266,8 @@ impl RecordingSession {
         let events = self.events.clone();
         let sparse_note = self.sparse_note(&recording);
         let notes = self.counters.notes.drain(..).chain(sparse_note).collect();
-        FinishedRecording { recording, events, totals: None, start_time, elapsed, command: None, notes }
+        let stack_copies = self.counters.stack_copies;
+        FinishedRecording { recording, events, stack_copies, totals: None, start_time, elapsed, command: None, notes }
     }
 
     /// Returns a note for the user if our overhead is limited and there are too few samples.

@@ -1,5 +1,6 @@
 //! Summarizes a recording in at most five lines: how much was recorded, what is wrong with it, and what to change.
 
+use super::counters::StackCopies;
 use super::counters::sampling::{CallGraph, MAX_STACK_COPY};
 use super::observer::FinishedRecording;
 use super::off_cpu::totals::{Amount, StateTotals};
@@ -31,7 +32,8 @@ pub fn lines(finished: &FinishedRecording, call_graph: CallGraph, unnamed: Unnam
     ];
     lines.extend(finished.totals.as_ref().and_then(sparse_stacks));
     lines.extend(reason_for_no_samples(finished));
-    lines.extend(advice(counts, call_graph, how_to_reduce_samples(finished, call_graph)));
+    let reduce_samples = how_to_reduce_samples(finished, call_graph);
+    lines.extend(advice(counts, call_graph, finished.stack_copies, reduce_samples));
     lines.truncate(MAX_LINES);
     lines
 }
@@ -80,8 +82,16 @@ fn sparse_stacks(totals: &StateTotals) -> Option<String> {
     ))
 }
 
+/// Returns the lines that are shown on request: how stacks were copied, and why they were truncated.
+pub fn details(finished: &FinishedRecording) -> Vec<String> {
+    let copies = finished.stack_copies.map(|StackCopies { copy, ring }| {
+        format!("stacks copied: up to {copy} bytes each, into a ring of {} KiB for each CPU", ring >> 10)
+    });
+    copies.into_iter().chain([truncation_details(finished)]).collect()
+}
+
 /// Returns the number of stacks that were truncated, by cause.
-pub fn truncation_details(finished: &FinishedRecording) -> String {
+fn truncation_details(finished: &FinishedRecording) -> String {
     let truncated = &finished.recording.counts.truncated;
     format!(
         "stacks truncated: {} copy too small, {} no stack (in execve), {} no unwind information, {} too deep",
@@ -122,11 +132,14 @@ fn reason_for_no_samples(finished: &FinishedRecording) -> Option<String> {
 
 /// Returns what to change, if something is worth changing, and why stacks were truncated. `reduce_samples` names the
 /// options that make samples fewer or smaller.
-fn advice(counts: &Counts, call_graph: CallGraph, reduce_samples: &str) -> Vec<String> {
+fn advice(
+    counts: &Counts,
+    call_graph: CallGraph,
+    stack_copies: Option<StackCopies>,
+    reduce_samples: &str,
+) -> Vec<String> {
     let mut advice = Vec::new();
-    if let CallGraph::Dwarf(bytes) = call_graph {
-        advice.extend(copy_size_advice(counts, bytes));
-    }
+    advice.extend(stack_copies.and_then(|copies| copy_size_advice(counts, copies.copy)));
     let no_unwind_information = counts.truncated.no_unwind_information;
     if is_frequent(no_unwind_information, counts) {
         let share = percentage(no_unwind_information, counts.samples);

@@ -10,8 +10,14 @@ use crate::perf::unwind;
 use crate::record::events::spec::Excluded;
 use crate::record::target::Target;
 
-/// Returns the attributes of a counter that takes samples.
-pub fn sample_options(target: &Target, sampling: &Sampling, event: &SampledEvent, exclude_kernel: bool) -> Opts {
+/// Returns the attributes of a counter that takes samples, with copies of `stack_copy` bytes if stacks are copied.
+pub fn sample_options(
+    target: &Target,
+    sampling: &Sampling,
+    event: &SampledEvent,
+    exclude_kernel: bool,
+    stack_copy: u32,
+) -> Opts {
     let Excluded { user, kernel } = event.spec.excluded;
     let exclude_kernel = exclude_kernel || kernel;
     let mut options = common_options(target, exclude_kernel, sampling.records_counter_id(target));
@@ -40,10 +46,10 @@ pub fn sample_options(target: &Target, sampling: &Sampling, event: &SampledEvent
             call_chain.exclude_user = true;
             options.sample_format.lbr = Some(user_call_stack());
         }
-        CallGraph::Dwarf(bytes) => {
+        CallGraph::Dwarf(_) => {
             call_chain.exclude_user = true;
             options.sample_format.user_regs = Some(RegsMask(unwind::REGISTERS));
-            options.sample_format.user_stack = Some(Size(bytes));
+            options.sample_format.user_stack = Some(Size(stack_copy));
         }
     }
     // The kernel rejects a callchain that excludes both parts. If user space is excluded and the event excludes the

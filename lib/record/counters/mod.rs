@@ -65,6 +65,15 @@ impl CpuRings {
     }
 }
 
+/// The sizes of copies of stacks and of the rings that contain them, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StackCopies {
+    /// The largest copy of a stack.
+    pub copy: u32,
+    /// The ring of samples of a CPU.
+    pub ring: u64,
+}
+
 /// All counters of a recording.
 pub struct Counters {
     /// The rings of each CPU.
@@ -81,8 +90,8 @@ pub struct Counters {
     is_per_cpu: bool,
     /// True if samples contain their period.
     records_period: bool,
-    /// True if samples contain copies of stacks.
-    pub(in crate::record) copies_stacks: bool,
+    /// The copies of stacks in samples, if stacks are copied.
+    pub(in crate::record) stack_copies: Option<StackCopies>,
     /// The weight of a sample of each event.
     weights: Vec<SampleWeight>,
     /// Notes for the user about how the counters were opened.

@@ -9,8 +9,8 @@ use perf_event_open::event::sw::Software;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::attr;
-use super::sampling::{CallGraph, Sampling};
-use super::{Counters, CpuRings, Ring, SWITCH_EVENT, SampleWeight, Source};
+use super::sampling::Sampling;
+use super::{Counters, CpuRings, Ring, SWITCH_EVENT, SampleWeight, Source, StackCopies};
 use crate::Error;
 use crate::perf::event::{Layout, sample_type};
 use crate::record::events::spec::EventSpec;
@@ -27,7 +27,8 @@ impl Counters {
         raise_file_limit();
         sampling.check_ring_size()?;
         sampling.check_call_graph()?;
-        let (preferred_order, min_order) = sampling.ring_orders();
+        let cpus = sampling.cpus.as_ref().map_or_else(|| cpus::online_cpus().len(), Vec::len);
+        let (preferred_order, min_order) = sampling.ring_orders(procfs::total_memory(), cpus);
         let (mut exclude_kernel, mut ring_order) = (false, preferred_order);
         loop {
             match Opener::new(target, sampling, exclude_kernel, ring_order).open() {
@@ -45,7 +46,9 @@ impl Counters {
                 Err(OpenError::Ring(error)) => return Err(errors::ring_error(&error)),
                 Ok(mut counters) => {
                     let kernel_note = exclude_kernel.then(errors::kernel_frames_note);
-                    let ring_note = (ring_order < preferred_order).then(|| errors::small_rings_note(4 << ring_order));
+                    let ring_note = sampling
+                        .is_limited_by_rings(ring_order, preferred_order)
+                        .then(|| errors::small_rings_note(4 << ring_order));
                     counters.notes.extend(kernel_note.into_iter().chain(ring_note));
                     return Ok(counters);
                 }
@@ -80,13 +83,13 @@ struct Opener<'a> {
 impl<'a> Opener<'a> {
     fn new(target: &'a Target, sampling: &'a Sampling, exclude_kernel: bool, sample_ring_order: u8) -> Self {
         let events = sampling.events.iter();
+        let stack_copy = sampling.stack_copy(sample_ring_order);
+        let sample_options =
+            |event| attr::sample_options(target, sampling, event, exclude_kernel, stack_copy.unwrap_or(0));
         Self {
             target,
             sampling,
-            events: events
-                .clone()
-                .map(|event| (&event.spec, attr::sample_options(target, sampling, event, exclude_kernel)))
-                .collect(),
+            events: events.clone().map(|event| (&event.spec, sample_options(event))).collect(),
             sideband_options: attr::sideband_options(target, exclude_kernel),
             switch_options: sampling.record_switches.then(|| attr::switch_options(target)),
             sample_ring_order,
@@ -99,7 +102,7 @@ impl<'a> Opener<'a> {
                 sources: FxHashMap::default(),
                 owner_threads: FxHashSet::default(),
                 records_period: sampling.records_period(),
-                copies_stacks: matches!(sampling.call_graph, CallGraph::Dwarf(_)),
+                stack_copies: stack_copy.map(|copy| StackCopies { copy, ring: 4096 << sample_ring_order }),
                 weights: events
                     .map(|event| SampleWeight { period: event.rate.period(), value: event.spec.value.clone() })
                     .collect(),

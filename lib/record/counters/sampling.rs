@@ -18,8 +18,9 @@ pub enum CallGraph {
     FramePointers,
     /// The CPU records the calls that have not returned (last branch records); some CPUs can.
     BranchRecords,
-    /// A copy of this many bytes of the stack is unwound by DWARF call frame information.
-    Dwarf(u32),
+    /// A copy of this many bytes of the stack is unwound by DWARF call frame information. `None` for as many bytes as
+    /// the rings have room for.
+    Dwarf(Option<u32>),
 }
 
 impl CallGraph {
@@ -43,13 +44,13 @@ impl FromStr for CallGraph {
 
     /// Parses `fp`, `lbr`, `dwarf` or `dwarf,BYTES`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (method, bytes) = text.split_once(',').unwrap_or((text, "16384"));
-        match method {
-            "fp" => Ok(Self::FramePointers),
-            "lbr" => Ok(Self::BranchRecords),
+        match text.split_once(',') {
+            None if text == "fp" => Ok(Self::FramePointers),
+            None if text == "lbr" => Ok(Self::BranchRecords),
+            None if text == "dwarf" => Ok(Self::Dwarf(None)),
             // The kernel copies whole words of eight bytes.
-            "dwarf" => match bytes.parse().map(|bytes: u32| bytes.next_multiple_of(8)) {
-                Ok(bytes @ 8..=MAX_STACK_COPY) => Ok(Self::Dwarf(bytes)),
+            Some(("dwarf", bytes)) => match bytes.parse().map(|bytes: u32| bytes.next_multiple_of(8)) {
+                Ok(bytes @ 8..=MAX_STACK_COPY) => Ok(Self::Dwarf(Some(bytes))),
                 _ => Err(format!("expected at most {MAX_STACK_COPY} bytes, such as dwarf,16384")),
             },
             _ => Err("expected dwarf, dwarf,BYTES, fp or lbr".to_owned()),
@@ -60,12 +61,23 @@ impl FromStr for CallGraph {
 /// The largest copy of a stack that the kernel makes, in bytes.
 pub(in crate::record) const MAX_STACK_COPY: u32 = 65528;
 
+/// The sizes of copies that are chosen from, in bytes.
+const STACK_COPIES: [u32; 4] = [MAX_STACK_COPY, 32768, 16384, 8192];
+
+/// The size of a sample beside its copy of the stack, in bytes: registers, and callchains that are deep.
+const SAMPLE_OVERHEAD: u64 = 1024;
+
+/// The rate that is assumed of events whose rate is not known, in samples a second on a CPU.
+const ASSUMED_RATE: u64 = 8_000;
+
 // A ring's size is its order, as the kernel calls it: it has 2^order pages.
 
 /// The default order of a ring of samples: 512 KiB.
 const SAMPLE_RING_ORDER: u8 = 7;
-/// The default orders of a ring of samples that contain copies of stacks: 2 to 8 MiB.
-const STACK_RING_ORDERS: RangeInclusive<u8> = 9..=11;
+/// The default orders of a ring of samples that contain copies of stacks: 2 to 16 MiB.
+const STACK_RING_ORDERS: RangeInclusive<u8> = 9..=12;
+/// The share of the machine's memory that rings of stacks take, at most, as a divisor.
+const MEMORY_DIVISOR: u64 = 64;
 /// The order of a ring of side-band records: 512 KiB.
 const SIDEBAND_RING_ORDER: u8 = 7;
 /// The order of a ring of context switches: 1 MiB, about 10,000 of them.
@@ -77,9 +89,11 @@ const MIN_RING_ORDER: u8 = 2;
 /// The largest size of a ring that can be asked for, in bytes.
 const MAX_RING_BYTES: u64 = 1 << 30;
 
-/// The rings must hold the samples of this time, if their rate is known: a recorder that shares its CPU may be late by
-/// as much. Larger rings do not fit in the caches and slow down the recorded program, which writes into them.
-const MAX_READ_DELAY: Duration = Duration::from_millis(100);
+/// The rings hold the samples of this time, if they may be so large: a recorder that shares its CPU, or opens large
+/// files, may be late by as much.
+const PREFERRED_RING_TIME: Duration = Duration::from_millis(200);
+/// Where rings cannot hold the samples of this time, copies of stacks are smaller.
+const MIN_RING_TIME: Duration = Duration::from_millis(50);
 
 /// Parses the size of a ring as perf does, in pages or in bytes, and returns its order.
 ///
@@ -163,29 +177,57 @@ impl Sampling {
         Self { events, call_graph, ring_order, max_stack, cpus, record_switches: false }
     }
 
-    /// Returns the preferred and the smallest order of a ring of samples.
-    pub(super) fn ring_orders(&self) -> (u8, u8) {
+    /// Returns the preferred and the smallest order of a ring of samples, on a machine with `memory` bytes.
+    pub(super) fn ring_orders(&self, memory: u64, cpus: usize) -> (u8, u8) {
         match (self.ring_order, self.call_graph) {
             (Some(order), _) => (order, order),
             (None, CallGraph::FramePointers | CallGraph::BranchRecords) => (SAMPLE_RING_ORDER, MIN_RING_ORDER),
-            (None, CallGraph::Dwarf(bytes)) => {
-                let preferred = self.expected_bytes(MAX_READ_DELAY).map_or(*STACK_RING_ORDERS.end(), order_for);
-                let preferred = preferred.clamp(*STACK_RING_ORDERS.start(), *STACK_RING_ORDERS.end());
-                (preferred, MIN_RING_ORDER.max(order_for(2 * u64::from(bytes))))
+            (None, CallGraph::Dwarf(copy)) => {
+                let affordable = (memory / MEMORY_DIVISOR / cpus.max(1) as u64 / 4096).max(1).ilog2() as u8;
+                let (least, most) = (*STACK_RING_ORDERS.start(), *STACK_RING_ORDERS.end());
+                let preferred = order_for(self.expected_bytes(copy.unwrap_or(MAX_STACK_COPY), PREFERRED_RING_TIME));
+                (preferred.min(affordable).clamp(least, most), self.min_ring_order())
             }
         }
     }
 
-    /// Returns the number of bytes that samples with copies of stacks need in a time; `None` if their rate is not
-    /// known.
-    fn expected_bytes(&self, time: Duration) -> Option<u64> {
-        let CallGraph::Dwarf(bytes) = self.call_graph else { return None };
+    /// Returns the smallest order of a ring that holds two samples: in a smaller one, every sample would be lost.
+    fn min_ring_order(&self) -> u8 {
+        match self.call_graph {
+            CallGraph::Dwarf(copy) => {
+                let smallest = copy.unwrap_or(STACK_COPIES[STACK_COPIES.len() - 1]);
+                MIN_RING_ORDER.max(order_for(2 * u64::from(smallest)))
+            }
+            CallGraph::FramePointers | CallGraph::BranchRecords => MIN_RING_ORDER,
+        }
+    }
+
+    /// Returns the number of bytes that are copied of a stack into rings of this order; `None` if no stacks are copied.
+    ///
+    /// It is the largest with which a ring holds the samples of [`MIN_RING_TIME`], unless it was asked for.
+    pub(super) fn stack_copy(&self, order: u8) -> Option<u32> {
+        let CallGraph::Dwarf(copy) = self.call_graph else { return None };
+        let ring_bytes = 4096 << order;
+        let fits = |copy: &u32| self.expected_bytes(*copy, MIN_RING_TIME) <= ring_bytes;
+        let [.., smallest] = STACK_COPIES;
+        Some(copy.or_else(|| STACK_COPIES.into_iter().find(fits)).unwrap_or(smallest))
+    }
+
+    /// True if rings of this order limit what is recorded: they are smaller than preferred, and do not hold the samples
+    /// of [`MIN_RING_TIME`] with the copies of stacks that the preferred ones hold.
+    pub(super) fn is_limited_by_rings(&self, order: u8, preferred: u8) -> bool {
+        let copy = self.stack_copy(preferred);
+        order < preferred && copy.is_none_or(|copy| self.expected_bytes(copy, MIN_RING_TIME) > 4096 << order)
+    }
+
+    /// Returns the number of bytes of the samples of a time on one CPU, with copies of stacks of `copy` bytes.
+    fn expected_bytes(&self, copy: u32, time: Duration) -> u64 {
         let hertz = self.events.iter().map(|event| match event.rate {
-            Rate::Frequency(hertz) => Some(hertz),
-            Rate::Period(_) => None,
+            Rate::Frequency(hertz) => hertz,
+            Rate::Period(_) => ASSUMED_RATE,
         });
-        let samples = hertz.sum::<Option<u64>>()?.saturating_mul(time.as_millis() as u64).div_ceil(1000);
-        Some(samples.saturating_mul(u64::from(bytes) + 1024))
+        let samples = hertz.fold(0, u64::saturating_add).saturating_mul(time.as_millis() as u64).div_ceil(1000);
+        samples.saturating_mul((u64::from(copy) + SAMPLE_OVERHEAD).min(1 << 16))
     }
 
     /// True if nothing can be recorded without events of the kernel.
@@ -198,8 +240,8 @@ impl Sampling {
     /// # Errors
     /// [`Error::Usage`] if it cannot.
     pub(super) fn check_ring_size(&self) -> Result<(), Error> {
-        match (self.ring_order, self.call_graph) {
-            (Some(order), CallGraph::Dwarf(bytes)) if (4096 << order) < 2 * bytes => Err(Error::Usage(format!(
+        match (self.ring_order, self.stack_copy(0)) {
+            (Some(order), Some(bytes)) if (4096 << order) < 2 * bytes => Err(Error::Usage(format!(
                 "-m {}K is too small: two {bytes}-byte stacks must fit; use -m {}K",
                 4 << u32::from(order),
                 4 << u32::from(order_for(2 * u64::from(bytes))),
@@ -280,16 +322,62 @@ fn order_for(bytes: u64) -> u8 {
 mod tests {
     use super::{CallGraph, EventSpec, Rate, Sampling, parse_ring_size};
 
+    /// Returns the orders of the rings of two CPUs, and the size of the copies in the preferred ones.
+    fn sizes(rate: Rate, call_graph: CallGraph, memory: u64) -> ((u8, u8), Option<u32>) {
+        let sampling = Sampling::new(EventSpec::cpu_clock(), rate, call_graph);
+        let orders = sampling.ring_orders(memory, 2);
+        (orders, sampling.stack_copy(orders.0))
+    }
+
+    const AUTOMATIC: CallGraph = CallGraph::Dwarf(None);
+    const MEMORY: u64 = 64 << 30;
+
     #[test]
-    fn rings_hold_the_samples_of_a_tenth_of_a_second() {
-        let orders = |rate, call_graph| Sampling::new(EventSpec::cpu_clock(), rate, call_graph).ring_orders();
-        assert_eq!(orders(Rate::Frequency(99), CallGraph::FramePointers), (7, 2));
-        assert_eq!(orders(Rate::Frequency(99), CallGraph::Dwarf(16384)), (9, 3));
-        assert_eq!(orders(Rate::Frequency(997), CallGraph::Dwarf(16384)), (9, 3));
-        assert_eq!(orders(Rate::Frequency(1999), CallGraph::Dwarf(16384)), (10, 3));
-        assert_eq!(orders(Rate::Frequency(997), CallGraph::Dwarf(65528)), (11, 5));
-        assert_eq!(orders(Rate::Frequency(99_999), CallGraph::Dwarf(16384)), (11, 3));
-        assert_eq!(orders(Rate::Period(1000), CallGraph::Dwarf(16384)), (11, 3));
+    fn rings_hold_the_samples_of_a_fifth_of_a_second() {
+        assert_eq!(sizes(Rate::Frequency(99), CallGraph::FramePointers, MEMORY), ((7, 2), None));
+        assert_eq!(sizes(Rate::Frequency(99), AUTOMATIC, MEMORY), ((9, 2), Some(65528)));
+        assert_eq!(sizes(Rate::Frequency(997), AUTOMATIC, MEMORY), ((12, 2), Some(65528)));
+        assert_eq!(sizes(Rate::Frequency(997), CallGraph::Dwarf(Some(16384)), MEMORY), ((10, 3), Some(16384)));
+        assert_eq!(sizes(Rate::Frequency(99_999), CallGraph::Dwarf(Some(65528)), MEMORY), ((12, 5), Some(65528)));
+    }
+
+    #[test]
+    fn copies_are_smaller_where_samples_are_many_or_rings_small() {
+        assert_eq!(sizes(Rate::Frequency(4999), AUTOMATIC, MEMORY), ((12, 2), Some(65528)));
+        assert_eq!(sizes(Rate::Frequency(9999), AUTOMATIC, MEMORY), ((12, 2), Some(16384)));
+        assert_eq!(sizes(Rate::Frequency(99_999), AUTOMATIC, MEMORY), ((12, 2), Some(8192)));
+        assert_eq!(sizes(Rate::Period(1), AUTOMATIC, MEMORY), ((12, 2), Some(32768)));
+        // Rings of 2 MiB, on a machine with little memory or many CPUs.
+        assert_eq!(sizes(Rate::Frequency(997), AUTOMATIC, 256 << 20), ((9, 2), Some(32768)));
+        // Rings of 512 KiB, where the kernel refuses larger ones.
+        let sampling = Sampling::new(EventSpec::cpu_clock(), Rate::Frequency(997), AUTOMATIC);
+        assert_eq!(
+            [11, 10, 9, 7, 2].map(|order| sampling.stack_copy(order)),
+            [65528, 65528, 32768, 8192, 8192].map(Some)
+        );
+    }
+
+    #[test]
+    fn smaller_rings_are_reported_if_they_limit_stacks() {
+        let is_limited = |call_graph, order| {
+            let sampling = Sampling::new(EventSpec::cpu_clock(), Rate::Frequency(997), call_graph);
+            let (preferred, _) = sampling.ring_orders(MEMORY, 2);
+            sampling.is_limited_by_rings(order, preferred)
+        };
+        assert_eq!([12, 11, 10, 9].map(|order| is_limited(AUTOMATIC, order)), [false, false, false, true]);
+        assert_eq!([7, 6].map(|order| is_limited(CallGraph::FramePointers, order)), [false, true]);
+    }
+
+    #[test]
+    fn a_ring_must_hold_two_stacks() {
+        let check = |order, copy| {
+            let sampling = Sampling::new(EventSpec::cpu_clock(), Rate::Frequency(99), CallGraph::Dwarf(copy));
+            Sampling { ring_order: Some(order), ..sampling }.check_ring_size().map_err(|error| error.to_string())
+        };
+        assert_eq!((check(2, None), check(5, Some(65528)), check(4, None)), (Ok(()), Ok(()), Ok(())));
+        let message = "-m 64K is too small: two 65528-byte stacks must fit; use -m 128K";
+        assert_eq!(check(4, Some(65528)), Err(message.to_owned()));
+        assert_eq!(check(0, None), Err("-m 4K is too small: two 8192-byte stacks must fit; use -m 16K".to_owned()));
     }
 
     #[test]
@@ -306,9 +394,9 @@ mod tests {
 
     #[test]
     fn rounds_the_copy_of_the_stack_up_to_whole_words() {
-        assert_eq!("dwarf,10001".parse(), Ok(CallGraph::Dwarf(10008)));
-        assert_eq!("dwarf".parse(), Ok(CallGraph::Dwarf(16384)));
-        for wrong in ["dwarf,0", "dwarf,65529", "dwarf,", "dwarf,99999999999", "dwarfs", ""] {
+        assert_eq!("dwarf,10001".parse(), Ok(CallGraph::Dwarf(Some(10008))));
+        assert_eq!("dwarf".parse(), Ok(CallGraph::Dwarf(None)));
+        for wrong in ["dwarf,0", "dwarf,65529", "dwarf,", "dwarf,99999999999", "dwarfs", "fp,8", ""] {
             assert!(wrong.parse::<CallGraph>().is_err(), "{wrong}");
         }
     }
