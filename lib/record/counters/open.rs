@@ -31,7 +31,8 @@ impl Counters {
         let (preferred_order, min_order) = sampling.ring_orders(procfs::total_memory(), cpus);
         let (mut exclude_kernel, mut ring_order) = (false, preferred_order);
         loop {
-            match Opener::new(target, sampling, exclude_kernel, ring_order).open() {
+            let orders = (ring_order, sampling.sideband_ring_order(ring_order, preferred_order));
+            match Opener::new(target, sampling, exclude_kernel, orders).open() {
                 Err(OpenError::Counter(error, _))
                     if error.raw_os_error() == Some(libc::EACCES) && !exclude_kernel && !sampling.needs_kernel() =>
                 {
@@ -73,6 +74,7 @@ struct Opener<'a> {
     sideband_options: Opts,
     switch_options: Option<Opts>,
     sample_ring_order: u8,
+    sideband_ring_order: u8,
     sample_layout: Layout,
     /// The layout of all records but samples.
     other_layout: Layout,
@@ -81,7 +83,8 @@ struct Opener<'a> {
 }
 
 impl<'a> Opener<'a> {
-    fn new(target: &'a Target, sampling: &'a Sampling, exclude_kernel: bool, sample_ring_order: u8) -> Self {
+    fn new(target: &'a Target, sampling: &'a Sampling, exclude_kernel: bool, ring_orders: (u8, u8)) -> Self {
+        let (sample_ring_order, sideband_ring_order) = ring_orders;
         let events = sampling.events.iter();
         let stack_copy = sampling.stack_copy(sample_ring_order);
         let sample_options =
@@ -93,6 +96,7 @@ impl<'a> Opener<'a> {
             sideband_options: attr::sideband_options(target, exclude_kernel),
             switch_options: sampling.record_switches.then(|| attr::switch_options(target)),
             sample_ring_order,
+            sideband_ring_order,
             sample_layout: sampling.record_layout(sampling.records_counter_id(target)),
             other_layout: sampling.record_layout(target.is_per_thread()),
             cpus: sampling.cpus.clone().unwrap_or_else(cpus::online_cpus),
@@ -181,8 +185,7 @@ impl<'a> Opener<'a> {
                     }
                     (None, sideband) => {
                         let sideband = sideband.expect("the first event takes it, and creates the rings");
-                        let sideband_order = self.sampling.sideband_ring_order(self.sample_ring_order);
-                        let sideband = map_ring(sideband, sideband_order, cpu, self.other_layout)?;
+                        let sideband = map_ring(sideband, self.sideband_ring_order, cpu, self.other_layout)?;
                         let samples = map_ring(samples, self.sample_ring_order, cpu, self.sample_layout)?;
                         self.counters.rings.push(CpuRings { samples, sideband, switches: switches.take() });
                     }

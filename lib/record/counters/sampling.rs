@@ -68,7 +68,7 @@ const STACK_COPIES: [u32; 4] = [MAX_STACK_COPY, 32768, 16384, 8192];
 const SAMPLE_OVERHEAD: u64 = 1024;
 
 /// The rate that is assumed of events whose rate is not known, in samples a second on a CPU.
-const ASSUMED_RATE: u64 = 8_000;
+const ASSUMED_RATE: u64 = 16_000;
 
 // A ring's size is its order, as the kernel calls it: it has 2^order pages.
 
@@ -80,6 +80,8 @@ const STACK_RING_ORDERS: RangeInclusive<u8> = 9..=12;
 const MEMORY_DIVISOR: u64 = 64;
 /// The order of a ring of side-band records: 512 KiB.
 const SIDEBAND_RING_ORDER: u8 = 7;
+/// The order of a ring of side-band records where the kernel refused larger rings: 256 KiB.
+const SMALL_SIDEBAND_RING_ORDER: u8 = 6;
 /// The order of a ring of context switches: 1 MiB, about 10,000 of them.
 const SWITCH_RING_ORDER: u8 = 8;
 /// The smallest order that is tried if the kernel refuses larger rings. Smaller rings are useless, and so are rings
@@ -93,7 +95,7 @@ const MAX_RING_BYTES: u64 = 1 << 30;
 /// files, may be late by as much.
 const PREFERRED_RING_TIME: Duration = Duration::from_millis(200);
 /// Where rings cannot hold the samples of this time, copies of stacks are smaller.
-const MIN_RING_TIME: Duration = Duration::from_millis(50);
+const MIN_RING_TIME: Duration = Duration::from_millis(25);
 
 /// Parses the size of a ring as perf does, in pages or in bytes, and returns its order.
 ///
@@ -261,9 +263,10 @@ impl Sampling {
         }
     }
 
-    /// Returns the order of a ring of side-band records, given that of samples.
-    pub(super) fn sideband_ring_order(&self, sample_order: u8) -> u8 {
-        if self.ring_order.is_some() { SIDEBAND_RING_ORDER } else { SIDEBAND_RING_ORDER.min(sample_order - 1) }
+    /// Returns the order of a ring of side-band records, given that of samples and the preferred order of those.
+    pub(super) fn sideband_ring_order(&self, sample_order: u8, preferred: u8) -> u8 {
+        let order = if sample_order < preferred { SMALL_SIDEBAND_RING_ORDER } else { SIDEBAND_RING_ORDER };
+        if self.ring_order.is_some() { SIDEBAND_RING_ORDER } else { order.min(sample_order - 1) }
     }
 
     /// Returns the order of a ring of context switches, given that of samples.
@@ -343,17 +346,17 @@ mod tests {
 
     #[test]
     fn copies_are_smaller_where_samples_are_many_or_rings_small() {
-        assert_eq!(sizes(Rate::Frequency(4999), AUTOMATIC, MEMORY), ((12, 2), Some(65528)));
-        assert_eq!(sizes(Rate::Frequency(9999), AUTOMATIC, MEMORY), ((12, 2), Some(16384)));
+        assert_eq!(sizes(Rate::Frequency(9999), AUTOMATIC, MEMORY), ((12, 2), Some(65528)));
+        assert_eq!(sizes(Rate::Frequency(15_999), AUTOMATIC, MEMORY), ((12, 2), Some(32768)));
         assert_eq!(sizes(Rate::Frequency(99_999), AUTOMATIC, MEMORY), ((12, 2), Some(8192)));
         assert_eq!(sizes(Rate::Period(1), AUTOMATIC, MEMORY), ((12, 2), Some(32768)));
-        // Rings of 2 MiB, on a machine with little memory or many CPUs.
-        assert_eq!(sizes(Rate::Frequency(997), AUTOMATIC, 256 << 20), ((9, 2), Some(32768)));
-        // Rings of 512 KiB, where the kernel refuses larger ones.
+        // On a machine with little memory or many CPUs.
+        assert_eq!(sizes(Rate::Frequency(1999), AUTOMATIC, 256 << 20), ((9, 2), Some(32768)));
+        // Where the kernel refuses larger rings.
         let sampling = Sampling::new(EventSpec::cpu_clock(), Rate::Frequency(997), AUTOMATIC);
         assert_eq!(
-            [11, 10, 9, 7, 2].map(|order| sampling.stack_copy(order)),
-            [65528, 65528, 32768, 8192, 8192].map(Some)
+            [10, 9, 8, 7, 6].map(|order| sampling.stack_copy(order)),
+            [65528, 65528, 32768, 16384, 8192].map(Some)
         );
     }
 
@@ -364,7 +367,7 @@ mod tests {
             let (preferred, _) = sampling.ring_orders(MEMORY, 2);
             sampling.is_limited_by_rings(order, preferred)
         };
-        assert_eq!([12, 11, 10, 9].map(|order| is_limited(AUTOMATIC, order)), [false, false, false, true]);
+        assert_eq!([12, 10, 9, 8].map(|order| is_limited(AUTOMATIC, order)), [false, false, false, true]);
         assert_eq!([7, 6].map(|order| is_limited(CallGraph::FramePointers, order)), [false, true]);
     }
 
