@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use fgkit::cli::{self, Entries, SampleArgs, Section, Session, Tool};
-use fgkit::collapse::{self, Format, Options, Spans};
+use fgkit::collapse::{self, FormatName, Options, Spans};
 use fgkit::profile::SampleWeight;
 use fgkit::{Error, folded};
 
@@ -36,7 +36,7 @@ struct Args {
 struct ReadArgs {
     /// Read all input as this format, whatever its content
     #[arg(long, value_name = "NAME", value_parser = collapse::find_format)]
-    format: Option<&'static Format>,
+    format: Option<FormatName>,
     /// List the formats and exit
     #[arg(long)]
     list_formats: bool,
@@ -224,7 +224,7 @@ impl Tool for Args {
         if self.input.list_formats {
             output.write_with(|out| out.write_all(list_formats().as_bytes()))?;
         } else if self.input.sorted {
-            collapse::merge_promised(sources, diagnostics, output)?;
+            collapse::merge_declared_sorted(sources, diagnostics, output)?;
         } else if self.input.in_order {
             collapse::collapse_in_order(sources, &options, diagnostics, output)?;
         } else if !collapse::merge_if_sorted(sources, &options, output)? {

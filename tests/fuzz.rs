@@ -109,7 +109,7 @@ fn parsers_accept_damaged_examples_of_all_formats() {
         // Each format equally often, however many examples it has.
         let formats: Vec<_> = counts.keys().copied().collect();
         let name = formats[random.below(formats.len())];
-        let of_format: Vec<&Example> = examples.iter().filter(|example| example.format.name == name).collect();
+        let of_format: Vec<&Example> = examples.iter().filter(|example| example.format.as_str() == name).collect();
         *counts.entry(name).or_default() += 1;
         let text = match of_format.len() {
             0 => random.text(),
@@ -129,16 +129,14 @@ fn parsers_accept_damaged_examples_of_all_formats() {
 /// Reads an example. Its file name begins with the name of its format, except for dialects of folded text and JSON.
 fn example(path: &Path) -> Option<Example> {
     let stem = path.file_stem()?.to_str()?;
-    let mut named: Vec<_> = formats().filter(|format| stem.starts_with(format.name)).collect();
-    named.sort_by_key(|format| format.name.len());
-    let format = named.pop().or_else(|| {
-        find_format(match stem {
-            "chrome-timeline" => "trace-event",
-            "samply" => "firefox",
-            _ => "folded",
-        })
-        .ok()
-    })?;
+    let mut names: Vec<_> = formats().map(|format| format.name).filter(|name| stem.starts_with(name)).collect();
+    names.sort_by_key(|name| name.len());
+    let name = names.pop().unwrap_or(match stem {
+        "chrome-timeline" => "trace-event",
+        "samply" => "firefox",
+        _ => "folded",
+    });
+    let format = find_format(name).ok()?;
     Some(Example { text: std::fs::read(path).ok()?, format })
 }
 

@@ -1,7 +1,9 @@
 //! Detects the format of an input from its first block.
 
-use super::formats::{FormatReader, folded};
-use super::{FORMATS, Format, Options, unsupported};
+use super::format::{Format, FormatReader};
+use super::formats::{self, FORMATS, folded};
+use super::options::Options;
+use super::unsupported;
 use crate::Error;
 use crate::input::Blocks;
 
@@ -15,8 +17,8 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
     if head.trim_ascii().is_empty() {
         return Ok(None);
     }
-    if options.format.is_some() {
-        return Ok(options.format);
+    if let Some(name) = options.format {
+        return Ok(formats::get_format(name));
     }
     let unreadable = |what: String| Err(Error::Unreadable { name, what });
     if let Some(explanation) = unsupported::explain(head) {
@@ -45,7 +47,8 @@ mod tests {
     use std::io::Read as _;
     use std::path::{Path, PathBuf};
 
-    use super::{FORMATS, folded, unsupported};
+    use super::formats::FORMATS;
+    use super::{folded, unsupported};
     use crate::input::Source;
 
     /// Returns all files below a folder.

@@ -2,20 +2,22 @@
 
 use std::io::{self, Read};
 
+use super::filter::args::EventChoice;
 use super::filter::event::EventFilter;
+use super::input_summary::{InputSummary, WeightUnit};
+use super::options::Options;
 use super::ordered_log::OrderedLog;
-use super::{Counts, EventChoice, Options, Unit};
 use crate::Error;
 use crate::bytes::BOM;
 use crate::diagnostics::plural;
 use crate::input::{Block, Blocks, Source, last_line_end};
 
-/// The input of a format reader: lines by [`line`](Self::line), or bytes by [`Read`].
+/// The input of a format reader: lines by [`read_line`](Self::read_line), or bytes by [`Read`].
 pub(super) struct Document<'a> {
     /// Options of the collapse.
     pub(super) options: &'a Options,
-    /// Counts of events, lost samples and units.
-    pub(super) counts: Counts,
+    /// Events, lost samples and unit of the input.
+    pub(super) summary: InputSummary,
     /// Selection by event, for formats with several.
     pub(super) events: EventFilter,
     source: &'a Source,
@@ -30,10 +32,10 @@ pub(super) struct Document<'a> {
 
 impl<'a> Document<'a> {
     pub(super) fn new(source: &'a Source, input: Blocks, options: &'a Options, log: OrderedLog<'a>) -> Self {
-        let (counts, events) = (Counts::default(), EventFilter::new(options.event.clone()));
+        let (summary, events) = (InputSummary::default(), EventFilter::new(options.event.clone()));
         Self {
             options,
-            counts,
+            summary,
             events,
             source,
             input,
@@ -56,13 +58,13 @@ impl<'a> Document<'a> {
     }
 
     /// Reads the next line into `line`, without its line end; returns false at the end of the input.
-    pub(super) fn line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
+    pub(super) fn read_line(&mut self, line: &mut Vec<u8>) -> Result<bool, Error> {
         if self.offset == self.block.len() {
             self.offset = 0;
             if !self.input.read_block(&mut self.block, last_line_end)? {
                 return Ok(false);
             }
-            self.log.progress(self.block.len());
+            self.log.add_progress(self.block.len());
             if self.line == 0 && self.block.starts_with(BOM) {
                 self.offset = BOM.len();
             }
@@ -82,16 +84,16 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// [`Error::Malformed`] with `--strict`.
-    pub(super) fn malformed(&mut self, what: &str) -> Result<(), Error> {
-        self.malformed_at(self.line, what)
+    pub(super) fn report_malformed(&mut self, what: &str) -> Result<(), Error> {
+        self.report_malformed_at(self.line, what)
     }
 
     /// Reports a line as malformed and left out, for readers that count lines themselves.
     ///
     /// # Errors
     /// [`Error::Malformed`] with `--strict`.
-    pub(super) fn malformed_at(&mut self, line: u64, what: &str) -> Result<(), Error> {
-        self.log.malformed(line, what)
+    pub(super) fn report_malformed_at(&mut self, line: u64, what: &str) -> Result<(), Error> {
+        self.log.report_malformed(line, what)
     }
 
     /// Warns that no stacks were found, unless another message explains it.
@@ -99,7 +101,7 @@ impl<'a> Document<'a> {
     /// # Errors
     /// [`Error::Unreadable`] with `--strict`.
     pub(super) fn report_no_stacks(&mut self) -> Result<(), Error> {
-        let is_explained = !self.events.seen().is_empty() || !self.counts.events.is_empty();
+        let is_explained = !self.events.seen().is_empty() || !self.summary.events.is_empty();
         if is_explained { Ok(()) } else { self.log.report_no_stacks() }
     }
 
@@ -117,7 +119,7 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// [`Error::Unreadable`] if nothing was read, or with `--strict`.
-    pub(super) fn damaged(&mut self, what: &str, is_empty: bool) -> Result<(), Error> {
+    pub(super) fn report_damage(&mut self, what: &str, is_empty: bool) -> Result<(), Error> {
         if is_empty || self.log.is_strict() {
             return Err(self.unreadable(what));
         }
@@ -129,11 +131,11 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// [`Error::Unreadable`] with `--strict`.
-    pub(super) fn amiss(&mut self, count: u64, thing: &str, what: &str) -> Result<(), Error> {
+    pub(super) fn report_count(&mut self, count: u64, thing: &str, what: &str) -> Result<(), Error> {
         self.log.add_problems(count);
         match count {
             0 => Ok(()),
-            _ => self.damaged(&format!("{} {what}", plural(count, thing)), false),
+            _ => self.report_damage(&format!("{} {what}", plural(count, thing)), false),
         }
     }
 
@@ -141,8 +143,8 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// [`Error::Unreadable`] with `--strict`.
-    pub(super) fn ends(&mut self, is_complete: bool, end: &str) -> Result<(), Error> {
-        if is_complete { Ok(()) } else { self.damaged(&format!("cut short: the input ends before {end}"), false) }
+    pub(super) fn check_end(&mut self, is_complete: bool, end: &str) -> Result<(), Error> {
+        if is_complete { Ok(()) } else { self.report_damage(&format!("cut short: the input ends before {end}"), false) }
     }
 
     /// Warns that the input is cut short if its last line has no line end, for formats that only programs write and
@@ -150,8 +152,8 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// [`Error::Unreadable`] with `--strict`.
-    pub(super) fn ends_with_a_line(&mut self) -> Result<(), Error> {
-        self.ends(!self.is_unterminated, "its last line does")
+    pub(super) fn check_last_line(&mut self) -> Result<(), Error> {
+        self.check_end(!self.is_unterminated, "its last line does")
     }
 
     /// Warns about the input.
@@ -160,16 +162,16 @@ impl<'a> Document<'a> {
     }
 
     /// Sets the unit of the weights, and prints it with `-v`.
-    pub(super) fn unit(&mut self, unit: &str) {
+    pub(super) fn set_unit(&mut self, unit: &str) {
         self.log.note(&format!("weights are {unit}"));
-        self.weighs_in(unit);
+        self.set_unit_silently(unit);
     }
 
     /// Sets the unit of the weights without printing it.
-    pub(super) fn weighs_in(&mut self, unit: &str) {
+    pub(super) fn set_unit_silently(&mut self, unit: &str) {
         let name = unit.split(',').next().unwrap_or(unit);
         let name = if name == "count" { "samples" } else { name }.to_owned();
-        self.counts.unit = Some(Unit { input: self.name().to_owned(), name });
+        self.summary.unit = Some(WeightUnit { input: self.name().to_owned(), name });
     }
 
     /// Returns the index of the value that counts, for samples with several values: the one that `--event` names, with
@@ -177,9 +179,9 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// [`Error::Invalid`] if no value has that name, or with `--event all`.
-    pub(super) fn column(&mut self, names: &[&str], default: usize) -> Result<usize, Error> {
+    pub(super) fn select_value(&mut self, names: &[&str], default: usize) -> Result<usize, Error> {
         let known = names.join(", ");
-        let chosen = match &self.options.event {
+        let index = match &self.options.event {
             EventChoice::First => default,
             EventChoice::All if names.len() == 1 => 0,
             EventChoice::All => {
@@ -196,23 +198,23 @@ impl<'a> Document<'a> {
             }
         };
         if names.len() > 1 {
-            let taken = names.get(chosen).copied().unwrap_or_default();
-            self.log.note(&format!("samples have {known}; using {taken}; use --event to select"));
+            let selected = names.get(index).copied().unwrap_or_default();
+            self.log.note(&format!("samples have {known}; using {selected}; use --event to select"));
         }
-        Ok(chosen)
+        Ok(index)
     }
 
-    /// Returns the counts and the log when the reader is done.
-    pub(super) fn finish(mut self) -> (Counts, OrderedLog<'a>) {
-        self.counts.events.extend_from_slice(self.events.seen());
-        (self.counts, self.log)
+    /// Returns the summary and the log when the reader is done.
+    pub(super) fn finish(mut self) -> (InputSummary, OrderedLog<'a>) {
+        self.summary.events.extend_from_slice(self.events.seen());
+        (self.summary, self.log)
     }
 }
 
 impl Read for Document<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
-        self.log.progress(read);
+        self.log.add_progress(read);
         Ok(read)
     }
 }

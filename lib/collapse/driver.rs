@@ -3,13 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::detect;
 use super::document::Document;
-use super::filter::report::{self, Lost};
-use super::formats::{FormatReader, ReadDocument};
-use super::ordered_log::{OrderedLog, RunWriter};
-use super::sink::{Keep, Sink};
+use super::filter::report::{self, LostSamples};
+use super::filter::sample;
+use super::format::{FormatReader, ReadDocument};
+use super::formats;
+use super::input_summary::InputSummary;
+use super::options::Options;
+use super::ordered_log::{OrderedLog, OrderedSampleWriter};
+use super::parser::{BlockReport, Parser};
+use super::sink::{Sink, SinkMode};
 use super::timeline::Timeline;
-use super::{Counts, Options, Parser, Remarks, detect};
 use crate::Error;
 use crate::bytes::BOM;
 use crate::diagnostics::Diagnostics;
@@ -29,7 +34,7 @@ const MAX_THREADS: usize = 1024;
 /// [`Error::Overflow`]; with strict diagnostics the first malformed line; [`Error::Invalid`] or
 /// [`Error::AlreadyReported`] if no sample could be read.
 pub fn collapse(sources: &[Source], options: &Options, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
-    let (workers, lost) = read_all(sources, options, diagnostics, Keep::Sums, None)?;
+    let (workers, lost) = read_all(sources, options, diagnostics, SinkMode::Sums, None)?;
     let threads = worker_threads(options);
     let mut profile = merge_profiles(workers)?;
     let lost = lost.weight;
@@ -53,8 +58,8 @@ pub fn collapse_in_order(
     diagnostics: &mut Diagnostics,
     output: &mut crate::output::Output,
 ) -> Result<(), Error> {
-    let mut in_order = RunWriter::new(output);
-    let (_, lost) = read_all(sources, options, diagnostics, Keep::Order, Some(&mut in_order))?;
+    let mut in_order = OrderedSampleWriter::new(output);
+    let (_, lost) = read_all(sources, options, diagnostics, SinkMode::Order, Some(&mut in_order))?;
     in_order.finish(lost.weight)
 }
 
@@ -67,9 +72,9 @@ pub fn collapse_in_time(
     options: &Options,
     diagnostics: &mut Diagnostics,
 ) -> Result<Timeline, Error> {
-    let (workers, lost) = read_all(sources, options, diagnostics, Keep::Times, None)?;
-    let mut timeline = Timeline::from_sinks(workers.into_iter().map(|worker| worker.sink))?;
-    timeline.lost = lost.samples;
+    let (workers, lost) = read_all(sources, options, diagnostics, SinkMode::Times, None)?;
+    let mut timeline = Timeline::merge_all(workers.into_iter().filter_map(|worker| worker.sink.into_timeline()))?;
+    timeline.lost = lost.count;
     timeline.report(diagnostics)?;
     Ok(timeline)
 }
@@ -102,16 +107,16 @@ fn read_all(
     sources: &[Source],
     options: &Options,
     diagnostics: &mut Diagnostics,
-    keep: Keep,
-    mut in_order: Option<&mut RunWriter<'_>>,
-) -> Result<(Vec<Worker>, Lost), Error> {
+    mode: SinkMode,
+    mut in_order: Option<&mut OrderedSampleWriter<'_>>,
+) -> Result<(Vec<Worker>, LostSamples), Error> {
     let threads = requested_threads(options).unwrap_or_else(|| default_parser_threads(sources));
     let mut workers: Vec<Worker> =
-        (0..threads).map(|_| Worker { sink: Sink::new(keep), ..Worker::default() }).collect();
-    let (mut failed, mut counts, mut kind) = (0, Vec::new(), None);
+        (0..threads).map(|_| Worker { sink: Sink::new(mode), ..Worker::default() }).collect();
+    let (mut failed, mut summaries, mut kind) = (0, Vec::new(), None);
     for source in sources {
         match read(source, options, &mut kind, &mut workers, diagnostics, in_order.as_deref_mut()) {
-            Ok(counted) => counts.extend(counted),
+            Ok(summary) => summaries.extend(summary),
             Err(error @ (Error::Read { .. } | Error::Unreadable { .. })) => {
                 diagnostics.fail(&error);
                 failed += 1;
@@ -120,14 +125,14 @@ fn read_all(
         }
     }
     diagnostics.clear_progress();
-    let nothing = workers.iter().all(|worker| worker.sink.is_empty());
-    if nothing && failed == sources.len() {
+    let is_empty = workers.iter().all(|worker| worker.sink.is_empty());
+    if is_empty && failed == sources.len() {
         return Err(Error::AlreadyReported);
     }
-    counts.extend(workers.iter().flat_map(|worker| worker.parsers.values()).map(|parser| parser.counts()));
-    let lost = report::report(&counts, options, nothing, diagnostics)?;
+    summaries.extend(workers.iter().flat_map(|worker| worker.parsers.values()).map(|parser| parser.summary()));
+    let lost = report::report_selection(&summaries, options, is_empty, diagnostics)?;
     options.spans.iter().for_each(|spans| spans.report(diagnostics));
-    if nothing && diagnostics.skipped_lines() > 0 {
+    if is_empty && diagnostics.skipped_lines() > 0 {
         return Err(Error::Invalid("no line of the input could be parsed".to_owned()));
     }
     Ok((workers, lost))
@@ -150,7 +155,7 @@ fn requested_threads(options: &Options) -> Option<usize> {
     options.threads.map(|threads| threads.get().min(MAX_THREADS))
 }
 
-/// Reads one source, which must be plain or differential like those before it. Returns the counts of a document;
+/// Reads one source, which must be plain or differential like those before it. Returns the summary of a document;
 /// parsers keep theirs until the end.
 fn read(
     source: &Source,
@@ -158,8 +163,8 @@ fn read(
     kind: &mut Option<LineKind>,
     workers: &mut [Worker],
     diagnostics: &mut Diagnostics,
-    in_order: Option<&mut RunWriter<'_>>,
-) -> Result<Option<Counts>, Error> {
+    in_order: Option<&mut OrderedSampleWriter<'_>>,
+) -> Result<Option<InputSummary>, Error> {
     let mut input = source.open_without_thread()?;
     let found = detect::detect_format(&mut input, options);
     let Ok(Some(format)) = found else {
@@ -167,11 +172,11 @@ fn read(
         input.check_failure()?;
         return found.map(|_| None);
     };
-    if let Some(found) = format.weight_kind(input.head()?) {
+    if let Some(found) = formats::weight_kind(format, input.head()?) {
         found.check_same(*kind, input.name())?;
         *kind = Some(found);
     }
-    if options.filters_samples() && !format.has_times {
+    if sample::filters_samples(options) && !format.has_times {
         let what = "samples of this format have no time, thread or CPU; --time, --comm, --span and similar options have no effect";
         diagnostics.warn(&format!("{}: {what}", input.name()));
     }
@@ -193,11 +198,11 @@ fn read(
 /// Reads an input that is parsed in blocks, and reports if it has no sample.
 fn read_samples(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) -> Result<(), Error> {
     let before = count_samples(shared.format, first, others);
-    first.sink.begin();
-    others.iter_mut().for_each(|worker| worker.sink.begin());
+    first.sink.begin_input();
+    others.iter_mut().for_each(|worker| worker.sink.begin_input());
     read_blocks(shared, first, others)?;
-    let idle = first.sink.is_idle() && others.iter().all(|worker| worker.sink.is_idle());
-    if idle && count_samples(shared.format, first, others) == before {
+    let is_empty = first.sink.is_input_empty() && others.iter().all(|worker| worker.sink.is_input_empty());
+    if is_empty && count_samples(shared.format, first, others) == before {
         lock(&shared.log).report_no_stacks()
     } else {
         Ok(())
@@ -223,22 +228,22 @@ fn read_blocks(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) -
 }
 
 impl Worker {
-    /// Reads a whole document and returns what it counted.
-    fn read(&mut self, read: ReadDocument, mut document: Document<'_>) -> Result<Counts, Error> {
-        self.sink.begin();
+    /// Reads a whole document and returns its summary.
+    fn read(&mut self, read: ReadDocument, mut document: Document<'_>) -> Result<InputSummary, Error> {
+        self.sink.begin_input();
         let result = read(&mut document, &mut self.sink);
-        let idle = self.sink.is_idle();
-        let result = result.and_then(|()| if idle { document.report_no_stacks() } else { Ok(()) });
+        let is_empty = self.sink.is_input_empty();
+        let result = result.and_then(|()| if is_empty { document.report_no_stacks() } else { Ok(()) });
         self.sink.flush()?;
-        let (counts, mut log) = document.finish();
-        log.add(0, Remarks::default(), self.sink.take_runs())?;
-        result.map(|()| counts)
+        let (summary, mut log) = document.finish();
+        log.add_block(0, BlockReport::default(), self.sink.take_ordered_samples())?;
+        result.map(|()| summary)
     }
 
     /// Returns the number of samples that the parser of a format has seen, with unselected and lost ones.
     fn count_samples(&self, format: &str) -> u64 {
-        let Some(counts) = self.parsers.get(format).map(|parser| parser.counts()) else { return 0 };
-        counts.events.iter().map(|event| event.samples).fold(counts.lost, u64::saturating_add)
+        let Some(summary) = self.parsers.get(format).map(|parser| parser.summary()) else { return 0 };
+        summary.events.iter().map(|event| event.samples).fold(summary.lost_samples, u64::saturating_add)
     }
 
     /// Gives the other workers a parser; returns false if this one cannot be forked yet.
@@ -263,14 +268,14 @@ impl Worker {
     fn parse_block(&mut self, shared: &Shared<'_>) -> Result<bool, Error> {
         let Some(number) = lock(&shared.feed).next(&mut self.block)? else { return Ok(false) };
         let text = self.block.strip_prefix(BOM).filter(|_| number == 0).unwrap_or(&self.block);
-        let mut remarks = Remarks::default();
+        let mut report = BlockReport::default();
         if let Some(parser) = self.parsers.get_mut(shared.format) {
-            parser.parse(text, &mut self.sink, &mut remarks)?;
+            parser.parse(text, &mut self.sink, &mut report)?;
             self.sink.flush()?;
         }
         let mut log = lock(&shared.log);
-        log.progress(text.len());
-        log.add(number, remarks, self.sink.take_runs())?;
+        log.add_progress(text.len());
+        log.add_block(number, report, self.sink.take_ordered_samples())?;
         Ok(true)
     }
 }

@@ -1,7 +1,10 @@
 //! Merges sorted folded files as streams.
 
+use super::detect;
 use super::driver::worker_threads;
-use super::{Options, detect};
+use super::filter::sample::filters_samples;
+use super::formats;
+use super::options::Options;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::folded::sorted_reader::{LineStatus, SortedReader, read_sorted};
@@ -18,7 +21,7 @@ use crate::output::Output;
 /// # Errors
 /// [`Error::Write`] and [`Error::Overflow`]. A source that cannot be read counts as not sorted.
 pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Output) -> Result<bool, Error> {
-    if options.filters_samples() {
+    if filters_samples(options) {
         return Ok(false);
     }
     let Some(scanned) = check_sorted(sources, |input| is_folded(input, options)) else { return Ok(false) };
@@ -44,7 +47,11 @@ pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Outpu
 ///
 /// # Errors
 /// [`Error::Malformed`] at the first line out of order, and those of [`merge_if_sorted`].
-pub fn merge_promised(sources: &[Source], diagnostics: &mut Diagnostics, output: &mut Output) -> Result<(), Error> {
+pub fn merge_declared_sorted(
+    sources: &[Source],
+    diagnostics: &mut Diagnostics,
+    output: &mut Output,
+) -> Result<(), Error> {
     let name = output.name().to_owned();
     let step = |_, input: &mut SortedReader| loop {
         match input.next_line()? {
@@ -75,7 +82,7 @@ fn plain_files(sources: &[Source]) -> Result<Option<Vec<FileRange>>, Error> {
 /// True if an input is folded text or blank.
 fn is_folded(input: &mut Blocks, options: &Options) -> bool {
     match detect::detect_format(input, options) {
-        Ok(Some(format)) => format.is_folded(),
+        Ok(Some(format)) => formats::is_folded(format),
         // A blank file is empty folded text.
         other => other.is_ok(),
     }

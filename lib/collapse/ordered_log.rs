@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Remarks;
-use super::sink::Runs;
+use super::parser::BlockReport;
+use super::sink::OrderedSamples;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::markers;
@@ -18,31 +18,35 @@ pub(super) struct OrderedLog<'a> {
     next: u64,
     /// Number of problems that were reported.
     problems: u64,
-    waiting: BTreeMap<u64, (Remarks, Option<Runs>)>,
+    waiting: BTreeMap<u64, (BlockReport, Option<OrderedSamples>)>,
     diagnostics: &'a mut Diagnostics,
-    in_order: Option<&'a mut dyn RunSink>,
+    in_order: Option<&'a mut dyn OrderedSampleReceiver>,
 }
 
 /// Receives the samples of a block, if they are wanted in order.
-trait RunSink: Send {
-    fn add_runs(&mut self, runs: &Runs) -> Result<(), Error>;
+trait OrderedSampleReceiver: Send {
+    fn add_samples(&mut self, samples: &OrderedSamples) -> Result<(), Error>;
 }
 
 impl<'a> OrderedLog<'a> {
-    pub(super) fn new(name: String, diagnostics: &'a mut Diagnostics, in_order: Option<&'a mut RunWriter<'_>>) -> Self {
-        let in_order = in_order.map(|in_order| in_order as &mut dyn RunSink);
+    pub(super) fn new(
+        name: String,
+        diagnostics: &'a mut Diagnostics,
+        in_order: Option<&'a mut OrderedSampleWriter<'_>>,
+    ) -> Self {
+        let in_order = in_order.map(|in_order| in_order as &mut dyn OrderedSampleReceiver);
         Self { name, read: 0, lines: 0, next: 0, problems: 0, waiting: BTreeMap::new(), diagnostics, in_order }
     }
 
     /// Shows progress: `parsed` more bytes are parsed.
-    pub(super) fn progress(&mut self, parsed: usize) {
+    pub(super) fn add_progress(&mut self, parsed: usize) {
         self.read += parsed;
         let Self { diagnostics, name, read, .. } = self;
         diagnostics.show_progress(|| format!("{name}: {} MB read", *read / 1_000_000));
     }
 
     /// Reports a malformed line.
-    pub(super) fn malformed(&mut self, line: u64, what: &str) -> Result<(), Error> {
+    pub(super) fn report_malformed(&mut self, line: u64, what: &str) -> Result<(), Error> {
         self.problems += 1;
         self.diagnostics.malformed(&self.name, line, what)
     }
@@ -83,17 +87,22 @@ impl<'a> OrderedLog<'a> {
         self.diagnostics.note(&format!("{}: {what}", self.name));
     }
 
-    /// Adds the remarks and samples of a block, and processes all blocks that are complete in order.
-    pub(super) fn add(&mut self, number: u64, remarks: Remarks, runs: Option<Runs>) -> Result<(), Error> {
-        self.waiting.insert(number, (remarks, runs));
-        while let Some((remarks, runs)) = self.waiting.remove(&self.next) {
-            for (line, what) in remarks.malformed {
-                self.malformed(self.lines + line, what)?;
+    /// Adds the report and samples of a block, and processes all blocks that are complete in order.
+    pub(super) fn add_block(
+        &mut self,
+        number: u64,
+        report: BlockReport,
+        samples: Option<OrderedSamples>,
+    ) -> Result<(), Error> {
+        self.waiting.insert(number, (report, samples));
+        while let Some((report, samples)) = self.waiting.remove(&self.next) {
+            for (line, what) in report.malformed {
+                self.report_malformed(self.lines + line, what)?;
             }
-            if let (Some(in_order), Some(runs)) = (&mut self.in_order, runs) {
-                in_order.add_runs(&runs)?;
+            if let (Some(in_order), Some(samples)) = (&mut self.in_order, samples) {
+                in_order.add_samples(&samples)?;
             }
-            self.lines += remarks.lines;
+            self.lines += report.lines;
             self.next += 1;
         }
         Ok(())
@@ -101,13 +110,13 @@ impl<'a> OrderedLog<'a> {
 }
 
 /// Writes samples in the order of the input; equal neighbours are added up.
-pub(super) struct RunWriter<'a> {
+pub(super) struct OrderedSampleWriter<'a> {
     output: &'a mut Output,
     stack: Vec<u8>,
     weights: Weights,
 }
 
-impl<'a> RunWriter<'a> {
+impl<'a> OrderedSampleWriter<'a> {
     pub(super) fn new(output: &'a mut Output) -> Self {
         Self { output, stack: Vec::new(), weights: Weights::default() }
     }
@@ -135,9 +144,9 @@ impl<'a> RunWriter<'a> {
     }
 }
 
-impl RunSink for RunWriter<'_> {
-    fn add_runs(&mut self, runs: &Runs) -> Result<(), Error> {
-        for (stack, weights) in runs.iter() {
+impl OrderedSampleReceiver for OrderedSampleWriter<'_> {
+    fn add_samples(&mut self, samples: &OrderedSamples) -> Result<(), Error> {
+        for (stack, weights) in samples.iter() {
             if stack == self.stack {
                 self.weights.add(weights)?;
             } else {

@@ -9,14 +9,14 @@ use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 pub(super) struct Sink {
     profile: Profile,
     batch: Batch,
-    keeping: Keeping,
-    empty: bool,
-    idle: bool,
+    store: SampleStore,
+    is_empty: bool,
+    is_input_empty: bool,
 }
 
 /// What a sink keeps of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(super) enum SinkMode {
     /// Only sums by stack.
     #[default]
     Sums,
@@ -26,59 +26,59 @@ pub(super) enum Keep {
     Times,
 }
 
-enum Keeping {
+enum SampleStore {
     Sums,
-    Order(Runs),
+    Order(OrderedSamples),
     Times(Box<Timeline>),
 }
 
 impl Default for Sink {
     fn default() -> Self {
-        Self::new(Keep::Sums)
+        Self::new(SinkMode::Sums)
     }
 }
 
 /// Samples in input order; equal neighbours are added up.
 #[derive(Default)]
-pub(super) struct Runs {
+pub(super) struct OrderedSamples {
     last: Vec<FrameId>,
     text: Vec<u8>,
     runs: Vec<(usize, Weights)>,
 }
 
 impl Sink {
-    pub(super) fn new(keep: Keep) -> Self {
-        let keeping = match keep {
-            Keep::Sums => Keeping::Sums,
-            Keep::Order => Keeping::Order(Runs::default()),
-            Keep::Times => Keeping::Times(Box::default()),
+    pub(super) fn new(mode: SinkMode) -> Self {
+        let store = match mode {
+            SinkMode::Sums => SampleStore::Sums,
+            SinkMode::Order => SampleStore::Order(OrderedSamples::default()),
+            SinkMode::Times => SampleStore::Times(Box::default()),
         };
-        Self { profile: Profile::default(), batch: Batch::default(), keeping, empty: true, idle: true }
+        Self { profile: Profile::default(), batch: Batch::default(), store, is_empty: true, is_input_empty: true }
     }
 
     pub(super) fn frames(&self) -> &Frames {
-        match &self.keeping {
-            Keeping::Times(timeline) => &timeline.profile.frames,
+        match &self.store {
+            SampleStore::Times(timeline) => &timeline.profile.frames,
             _ => &self.profile.frames,
         }
     }
 
     pub(super) fn intern(&mut self, name: &[u8]) -> FrameId {
-        match &mut self.keeping {
-            Keeping::Times(timeline) => timeline.profile.frames.intern(name),
+        match &mut self.store {
+            SampleStore::Times(timeline) => timeline.profile.frames.intern(name),
             _ => self.profile.frames.intern(name),
         }
     }
 
     /// True if samples are kept with their times.
     pub(super) fn keeps_times(&self) -> bool {
-        matches!(self.keeping, Keeping::Times(_))
+        matches!(self.store, SampleStore::Times(_))
     }
 
     /// Interns the thread of a sample with a time.
     pub(super) fn intern_thread(&mut self, name: &[u8]) -> FrameId {
-        match &mut self.keeping {
-            Keeping::Times(timeline) => timeline.threads.intern(name),
+        match &mut self.store {
+            SampleStore::Times(timeline) => timeline.threads.intern(name),
             _ => FrameId::from_index(0),
         }
     }
@@ -95,30 +95,30 @@ impl Sink {
     /// Adds a sample, root first.
     #[inline]
     pub(super) fn add(&mut self, stack: &[FrameId], weights: Weights) -> Result<(), Error> {
-        self.add_at(stack, weights, None)
+        self.add_timed(stack, weights, None)
     }
 
     /// Adds a sample with its time, root first.
     #[inline]
-    pub(super) fn add_at(
+    pub(super) fn add_timed(
         &mut self,
         stack: &[FrameId],
         weights: Weights,
         time: Option<SampleTime>,
     ) -> Result<(), Error> {
-        self.empty = false;
-        self.idle = false;
+        self.is_empty = false;
+        self.is_input_empty = false;
         // A single unnamed frame would not be a valid stack.
         let nameless = matches!(stack, [only] if self.frames().name(*only).trim_ascii().is_empty());
         let unknown = if nameless { Some([self.intern(UNKNOWN)]) } else { None };
         let stack = unknown.as_ref().map_or(stack, |unknown| unknown);
-        match &mut self.keeping {
-            Keeping::Sums => {
+        match &mut self.store {
+            SampleStore::Sums => {
                 self.batch.push(stack, weights, &self.profile.frames);
                 if self.batch.is_full() { self.flush() } else { Ok(()) }
             }
-            Keeping::Order(runs) => runs.add(stack, weights, &self.profile.frames),
-            Keeping::Times(timeline) => timeline.add(stack, weights.after, time),
+            SampleStore::Order(runs) => runs.add(stack, weights, &self.profile.frames),
+            SampleStore::Times(timeline) => timeline.add(stack, weights.after, time),
         }
     }
 
@@ -129,22 +129,22 @@ impl Sink {
 
     /// True if samples are kept in input order.
     pub(super) fn is_in_order(&self) -> bool {
-        matches!(self.keeping, Keeping::Order(_))
+        matches!(self.store, SampleStore::Order(_))
     }
 
     /// Starts a new input.
-    pub(super) fn begin(&mut self) {
-        self.idle = true;
+    pub(super) fn begin_input(&mut self) {
+        self.is_input_empty = true;
     }
 
     /// True if no sample of the current input was added.
-    pub(super) fn is_idle(&self) -> bool {
-        self.idle
+    pub(super) fn is_input_empty(&self) -> bool {
+        self.is_input_empty
     }
 
     /// True if no sample was added at all.
     pub(super) fn is_empty(&self) -> bool {
-        self.empty
+        self.is_empty
     }
 
     /// Returns the sums of all flushed samples.
@@ -153,23 +153,23 @@ impl Sink {
     }
 
     /// Returns the samples since the last call, if they are kept in order.
-    pub(super) fn take_runs(&mut self) -> Option<Runs> {
-        match &mut self.keeping {
-            Keeping::Order(runs) => Some(std::mem::take(runs)),
+    pub(super) fn take_ordered_samples(&mut self) -> Option<OrderedSamples> {
+        match &mut self.store {
+            SampleStore::Order(runs) => Some(std::mem::take(runs)),
             _ => None,
         }
     }
 
     /// Returns all samples with times, if they are kept.
     pub(super) fn into_timeline(self) -> Option<Timeline> {
-        match self.keeping {
-            Keeping::Times(timeline) => Some(*timeline),
+        match self.store {
+            SampleStore::Times(timeline) => Some(*timeline),
             _ => None,
         }
     }
 }
 
-impl Runs {
+impl OrderedSamples {
     fn add(&mut self, stack: &[FrameId], weights: Weights, frames: &Frames) -> Result<(), Error> {
         if self.last == stack
             && let Some((_, sum)) = self.runs.last_mut()

@@ -6,17 +6,14 @@ use crate::markers;
 use crate::Error;
 use crate::profile::{FrameId, Weight, Weights};
 
-/// Maximum depth of a tree: each node becomes a stack, so a small file could fill the memory.
-const DEEPEST: usize = 1024;
+/// Maximum depth of a stack in formats whose stacks share prefixes: a small file could contain very many frames.
+pub(super) const MAX_SHARED_DEPTH: usize = 1024;
 
-/// The message for a node of a [`Tree`] that has more ancestors than that.
-pub(super) const TOO_DEEP: &str = "the stack has more than 1024 frames";
-
-/// Maximum frames of a stack: a small compressed file could be one huge stack.
-pub(super) const LONGEST: usize = 1 << 20;
+/// Maximum number of frames of a stack: a small compressed file could be one huge stack.
+pub(super) const MAX_STACK_LENGTH: usize = 1 << 20;
 
 /// Interns a name; an empty one becomes `[unknown]`.
-pub(super) fn frame(name: &[u8], sink: &mut Sink) -> FrameId {
+pub(super) fn intern_frame(name: &[u8], sink: &mut Sink) -> FrameId {
     sink.intern(if name.trim_ascii().is_empty() { markers::UNKNOWN } else { name })
 }
 
@@ -33,11 +30,11 @@ impl Stack {
         self.0.clear();
     }
 
-    /// Pushes a frame. Beyond [`LONGEST`] frames, the rest becomes one `[truncated]`.
+    /// Pushes a frame. Beyond [`MAX_STACK_LENGTH`] frames, the rest becomes one `[truncated]`.
     pub(super) fn push(&mut self, name: &[u8], sink: &mut Sink) {
         match self.0.len() {
-            ..LONGEST => self.0.push(frame(name, sink)),
-            LONGEST => self.0.push(sink.intern(markers::TRUNCATED)),
+            ..MAX_STACK_LENGTH => self.0.push(intern_frame(name, sink)),
+            MAX_STACK_LENGTH => self.0.push(sink.intern(markers::TRUNCATED)),
             _ => {}
         }
     }
@@ -67,17 +64,22 @@ impl Stack {
     }
 }
 
+/// Returns the message for a node of a [`CallTree`] that is too deep.
+pub(super) fn too_deep() -> String {
+    format!("the stack has more than {MAX_SHARED_DEPTH} frames")
+}
+
 /// A call tree that is read in preorder. The self weight of a node is added when it is left.
 #[derive(Default)]
-pub(super) struct Tree {
+pub(super) struct CallTree {
     frames: Vec<FrameId>,
     open: Vec<(usize, Weight)>,
     leaf_first: bool,
 }
 
-impl Tree {
-    /// Returns a tree whose roots are leaves of stacks and whose children are callers.
-    pub(super) fn of_callers() -> Self {
+impl CallTree {
+    /// Returns an inverted tree, whose roots are leaves of stacks and whose children are callers.
+    pub(super) fn new_inverted() -> Self {
         Self { leaf_first: true, ..Self::default() }
     }
 
@@ -85,17 +87,17 @@ impl Tree {
     /// it out if the tree is too deep.
     pub(super) fn enter(&mut self, depth: usize, name: &[u8], own: Weight, sink: &mut Sink) -> Result<bool, Error> {
         self.leave(depth, sink)?;
-        if self.open.len() == DEEPEST {
+        if self.open.len() == MAX_SHARED_DEPTH {
             return Ok(false);
         }
-        self.frames.push(frame(name, sink));
+        self.frames.push(intern_frame(name, sink));
         self.open.push((depth, own));
         Ok(true)
     }
 
     /// Enters a node with inclusive weight `whole`. Returns false and leaves it out if its parent has less weight left,
     /// or if the tree is too deep.
-    pub(super) fn enter_whole(
+    pub(super) fn enter_inclusive(
         &mut self,
         depth: usize,
         name: &[u8],
@@ -103,7 +105,7 @@ impl Tree {
         sink: &mut Sink,
     ) -> Result<bool, Error> {
         self.leave(depth, sink)?;
-        if self.open.last().is_some_and(|(_, rest)| *rest < whole) || self.open.len() == DEEPEST {
+        if self.open.last().is_some_and(|(_, rest)| *rest < whole) || self.open.len() == MAX_SHARED_DEPTH {
             return Ok(false);
         }
         if let Some((_, rest)) = self.open.last_mut() {

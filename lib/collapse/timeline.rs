@@ -1,6 +1,5 @@
 //! Samples with their times and threads; each distinct stack is stored once.
 
-use super::sink::Sink;
 use crate::Error;
 use crate::diagnostics::{Diagnostics, plural};
 use crate::markers;
@@ -73,10 +72,10 @@ impl Timeline {
         Ok(())
     }
 
-    /// Merges what several threads read.
-    pub(super) fn from_sinks(sinks: impl Iterator<Item = Sink>) -> Result<Self, Error> {
+    /// Merges the timelines of several threads.
+    pub(super) fn merge_all(timelines: impl Iterator<Item = Self>) -> Result<Self, Error> {
         let mut whole = Self::default();
-        for timeline in sinks.filter_map(Sink::into_timeline) {
+        for timeline in timelines {
             if whole.samples.is_empty() {
                 whole = Self { untimed: whole.untimed + timeline.untimed, ..timeline };
             } else {

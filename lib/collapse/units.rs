@@ -1,6 +1,6 @@
 //! Quantities with a unit, as profilers print them.
 
-use super::text;
+use super::line_helpers::{multiply_weight, parse_scaled, split_word};
 use crate::profile::Weight;
 
 /// Names of units, their size in millionths of the base unit, and the base unit. Byte units are powers of 1024.
@@ -39,9 +39,9 @@ pub(super) fn parse_quantity(text: &[u8]) -> Option<(Weight, &'static str)> {
     }
     let end = text.iter().position(|byte| !byte.is_ascii_digit() && !b".,".contains(byte)).unwrap_or(text.len());
     let number: Vec<u8> = text[..end].iter().copied().filter(|byte| *byte != b',').collect();
-    let unit = text::split_word(&text[end..]).0;
+    let unit = split_word(&text[end..]).0;
     let (_, millionths, base) = UNITS.iter().find(|(name, ..)| name.as_bytes() == unit)?;
-    let exact = text::times(text::scaled(&number, 6)?, *millionths)?;
+    let exact = multiply_weight(parse_scaled(&number, 6)?, *millionths)?;
     Some((Weight::from_millionths(exact.millionths() / 1_000_000_000_000), base))
 }
 

@@ -1,6 +1,6 @@
 //! Recognizes files that cannot be folded, and says what to do with them.
 
-use super::text;
+use super::line_helpers::{first_lines, parse_number, split_word};
 use crate::bytes::strip_bom;
 
 /// First bytes of unsupported files.
@@ -41,7 +41,7 @@ pub(super) fn explain(head: &[u8]) -> Option<&'static str> {
     let found = MAGIC.iter().find(|(begin, _)| head.starts_with(begin)).map(|(_, why)| *why);
     found
         .or_else(|| explain_document(head))
-        .or_else(|| text::lines(head).take(12).find_map(|line| explain_line(line.trim_ascii())))
+        .or_else(|| first_lines(head).take(12).find_map(|line| explain_line(line.trim_ascii())))
 }
 
 /// Recognizes a document by its first 2 KiB.
@@ -62,12 +62,12 @@ fn explain_document(head: &[u8]) -> Option<&'static str> {
 
 /// Recognizes a text by one of its first lines.
 fn explain_line(line: &[u8]) -> Option<&'static str> {
-    let (count, rest) = text::split_word(line);
+    let (count, rest) = split_word(line);
     if line.starts_with(b"Showing nodes accounting for ") {
         Some(TABLE)
     } else if line == b"snapshot=0" {
         Some(HEAP)
-    } else if text::number(count).is_some() && rest.starts_with(b"function calls") {
+    } else if parse_number(count).is_some() && rest.starts_with(b"function calls") {
         Some(CPROFILE)
     } else {
         None

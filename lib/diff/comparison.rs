@@ -1,6 +1,6 @@
 //! The result of a comparison, stack by stack and in total.
 
-use super::Options;
+use super::options::Options;
 use super::scale::{Ratio, Scaler};
 use crate::Error;
 use crate::profile::{Weight, Weights};

@@ -1,37 +1,22 @@
 //! Compares two profiles: each stack with its weight before and after.
 
 mod comparison;
+mod options;
 mod runs;
 mod scale;
 mod stream;
 
 pub use comparison::Comparison;
+pub use options::Options;
 pub use scale::Scaling;
 pub use stream::diff_streams;
 
 use self::runs::RunObservations;
 use self::scale::Ratio;
 use crate::Error;
-use crate::filter::{Rename, Threshold, rename};
+use crate::filter::rename;
 use crate::profile::{Profile, Weight, Weights};
 use crate::stats::significance::{self, FALSE_DISCOVERY_RATE, Noise};
-
-/// Options of a comparison.
-#[derive(Debug, Default)]
-pub struct Options {
-    /// How weights before are scaled to be comparable.
-    pub scaling: Scaling,
-    /// Replace each `0x` address in a frame by `0x...`, so that stacks that differ only in addresses are equal.
-    pub strip_hex: bool,
-    /// Rules that rename frames, so that stacks that differ only in names are equal.
-    pub renames: Vec<Rename>,
-    /// Smallest difference that is kept: smaller ones are flattened.
-    pub min_change: Option<Threshold>,
-    /// Flatten differences that are not significant.
-    pub significant: bool,
-    /// Weight of one sample; by default the weights' common divisor.
-    pub per_sample: Option<Weight>,
-}
 
 /// Compares the sum of the runs before with the sum of those after. A stack that one side lacks has weight zero there.
 ///
@@ -57,31 +42,22 @@ pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Res
     if !options.strip_hex && options.renames.is_empty() {
         return compare(before, after, options);
     }
-    compare(options.rename_all(&before)?, options.rename_all(&after)?, options)
+    compare(rename_all(&before, options)?, rename_all(&after, options)?, options)
 }
 
-impl Options {
-    fn rename_all(&self, profiles: &[Profile]) -> Result<Vec<Profile>, Error> {
-        profiles.iter().map(|profile| self.rename_frames(profile)).collect()
-    }
+/// Returns the profiles with the names that the options give their frames.
+fn rename_all(profiles: &[Profile], options: &Options) -> Result<Vec<Profile>, Error> {
+    profiles.iter().map(|profile| rename_frames(profile, options)).collect()
+}
 
-    fn rename_frames(&self, profile: &Profile) -> Result<Profile, Error> {
-        rename::rename_frames(profile, |name| {
-            let mut name = rename::apply_all(&self.renames, name);
-            if self.strip_hex {
-                name = rename::strip_hex(&name).into_owned().into();
-            }
-            name
-        })
-    }
-
-    fn ratio(&self, totals: Weights, runs_before: usize, runs_after: usize) -> Ratio {
-        match self.scaling {
-            Scaling::Runs => Ratio::new(runs_after as u128, runs_before as u128),
-            Scaling::Totals => Ratio::new(totals.after.millionths(), totals.before.millionths()),
-            Scaling::Factor(factor) => Ratio::new(factor.millionths(), Weight::ONE.millionths()),
+fn rename_frames(profile: &Profile, options: &Options) -> Result<Profile, Error> {
+    rename::rename_frames(profile, |name| {
+        let mut name = rename::apply_all(&options.renames, name);
+        if options.strip_hex {
+            name = rename::strip_hex(&name).into_owned().into();
         }
-    }
+        name
+    })
 }
 
 fn compare(mut before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<(Profile, Comparison), Error> {

@@ -1,6 +1,6 @@
 //! Observations of each stack in several runs: counts, and their variance between runs.
 
-use super::Options;
+use super::options::Options;
 use super::scale::Scaling;
 use crate::Error;
 use crate::markers::LOST;

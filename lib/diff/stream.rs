@@ -1,7 +1,9 @@
 //! Compares two files as sorted streams, in memory that does not grow with the comparison.
 
+use super::comparison::Comparison;
+use super::options::Options;
+use super::scale;
 use super::scale::Scaling;
-use super::{Comparison, Options, scale};
 use crate::Error;
 use crate::folded::sorted_reader::{SortedReader, read_sorted};
 use crate::folded::{LineKind, merge_sorted, sort_files};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::FrameMatcher;
+use super::frame_matcher::FrameMatcher;
 use crate::markers;
 use crate::profile::{FrameId, Frames};
 

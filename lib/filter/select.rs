@@ -1,6 +1,6 @@
 //! Selects stacks by their frames.
 
-use super::FrameMatcher;
+use super::frame_matcher::FrameMatcher;
 use crate::profile::{FrameId, Frames};
 
 /// Rules that select stacks by their frames. The default selects all.

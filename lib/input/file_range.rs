@@ -5,7 +5,9 @@ use std::io::{self, Read, Seek as _, SeekFrom};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use super::{Blocks, Source, compressed, utf16};
+use super::blocks::Blocks;
+use super::source::Source;
+use super::{compressed, utf16};
 use crate::Error;
 use crate::bytes::BOM;
 use crate::parallel::lock;

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::{Blocks, compressed, pipe};
+use super::blocks::Blocks;
+use super::{compressed, pipe};
 use crate::Error;
 
 /// An input that can be opened and read.

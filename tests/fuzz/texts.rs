@@ -2,12 +2,12 @@
 
 use std::io::Write as _;
 
-use fgkit::collapse::{EventChoice, Format, Options};
+use fgkit::collapse::{EventChoice, FormatName, Options};
 
 /// An example of a format.
 pub struct Example {
     pub text: Vec<u8>,
-    pub format: &'static Format,
+    pub format: FormatName,
 }
 
 const HEADERS: [&str; 20] = [

@@ -1,13 +1,14 @@
 //! Selects samples by event, and counts the samples of each event.
 
-use crate::collapse::{Event, EventChoice};
+use crate::collapse::filter::args::EventChoice;
+use crate::collapse::input_summary::EventCounts;
 use crate::profile::Weight;
 use crate::profile::byte_map::{ByteMap, Key};
 
 /// The events seen so far, and which of them count.
 pub(in crate::collapse) struct EventFilter {
     choice: EventChoice,
-    seen: Vec<Event>,
+    seen: Vec<EventCounts>,
     numbers: ByteMap<usize>,
     last: usize,
 }
@@ -26,12 +27,12 @@ impl EventFilter {
         let mut fork = Self::new(self.choice.clone());
         for event in &self.seen {
             fork.numbers.insert(Key::new(&event.name), fork.seen.len());
-            fork.seen.push(Event { samples: 0, counted: 0, weight: Weight::ZERO, ..event.clone() });
+            fork.seen.push(EventCounts { samples: 0, counted_samples: 0, weight: Weight::ZERO, ..event.clone() });
         }
         Some(fork)
     }
 
-    pub(in crate::collapse) fn seen(&self) -> &[Event] {
+    pub(in crate::collapse) fn seen(&self) -> &[EventCounts] {
         &self.seen
     }
 
@@ -47,13 +48,13 @@ impl EventFilter {
         }
         let event = &mut self.seen[self.last];
         event.samples = event.samples.saturating_add(samples);
-        event.taken
+        event.is_selected
     }
 
     /// Adds the weight of the sample that was counted last.
     pub(in crate::collapse) fn add_weight(&mut self, weight: Weight) {
         let event = &mut self.seen[self.last];
-        event.counted += 1;
+        event.counted_samples += 1;
         event.weight = event.weight.checked_add(weight).unwrap_or(event.weight);
     }
 
@@ -61,14 +62,14 @@ impl EventFilter {
     fn index_of(&mut self, name: &[u8]) -> usize {
         let key = Key::new(name);
         self.numbers.get(key).unwrap_or_else(|| {
-            let taken = match &self.choice {
+            let is_selected = match &self.choice {
                 EventChoice::First => self.seen.is_empty(),
                 EventChoice::All => true,
                 EventChoice::Named(wanted) => name == wanted || without_modifiers(name) == &wanted[..],
             };
             self.numbers.insert(key, self.seen.len());
             let name = name.to_vec();
-            self.seen.push(Event { name, taken, samples: 0, counted: 0, weight: Weight::ZERO });
+            self.seen.push(EventCounts { name, is_selected, samples: 0, counted_samples: 0, weight: Weight::ZERO });
             self.seen.len() - 1
         })
     }

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::Error;
-use crate::collapse::{Counts, Event, EventChoice, Options};
+use crate::collapse::filter::args::EventChoice;
+use crate::collapse::input_summary::{EventCounts, InputSummary};
+use crate::collapse::options::Options;
 use crate::diagnostics::Diagnostics;
 use crate::profile::Weight;
 
@@ -12,8 +14,8 @@ use crate::profile::Weight;
 const LISTED_EVENTS: usize = 8;
 
 /// Lost samples and their weight: the mean weight of the others for each.
-pub(in crate::collapse) struct Lost {
-    pub(in crate::collapse) samples: u64,
+pub(in crate::collapse) struct LostSamples {
+    pub(in crate::collapse) count: u64,
     pub(in crate::collapse) weight: Weight,
 }
 
@@ -21,72 +23,73 @@ pub(in crate::collapse) struct Lost {
 ///
 /// # Errors
 /// [`Error::Overflow`], and [`Error::Invalid`] if the input has no sample of the chosen event.
-pub(in crate::collapse) fn report(
-    counts: &[Counts],
+pub(in crate::collapse) fn report_selection(
+    summaries: &[InputSummary],
     options: &Options,
-    nothing: bool,
+    is_empty: bool,
     diagnostics: &mut Diagnostics,
-) -> Result<Lost, Error> {
-    report_units(counts, diagnostics);
-    let events = merge_events(counts);
-    report_left_out(&events, &options.event, nothing, diagnostics)?;
-    if nothing && events.iter().any(|event| event.taken) {
+) -> Result<LostSamples, Error> {
+    report_units(summaries, diagnostics);
+    let events = merge_events(summaries);
+    report_left_out(&events, &options.event, is_empty, diagnostics)?;
+    if is_empty && events.iter().any(|event| event.is_selected) {
         diagnostics.warn("no sample matches --time, --comm and similar options");
     }
-    let samples = counts.iter().map(|counts| counts.lost).fold(0, u64::saturating_add);
-    let counted: u64 = events.iter().map(|event| event.counted).sum();
+    let samples = summaries.iter().map(|summary| summary.lost_samples).fold(0, u64::saturating_add);
+    let counted: u64 = events.iter().map(|event| event.counted_samples).sum();
     let weight = events.iter().try_fold(Weight::ZERO, |sum, event| sum.checked_add(event.weight));
     let mean = weight.ok_or(Error::Overflow)?.millionths() / 1_000_000 / u128::from(counted.max(1));
     let mean = mean.max(u128::from(counted == 0));
     let lost = mean.checked_mul(samples.into()).and_then(|lost| lost.checked_mul(1_000_000)).ok_or(Error::Overflow)?;
-    Ok(Lost { samples, weight: Weight::from_millionths(lost) })
+    Ok(LostSamples { count: samples, weight: Weight::from_millionths(lost) })
 }
 
 /// Merges equal events; the one with the most samples comes first.
-fn merge_events(counts: &[Counts]) -> Vec<Event> {
-    let mut events: BTreeMap<&[u8], Event> = BTreeMap::new();
-    for event in counts.iter().flat_map(|counts| &counts.events) {
-        let nothing = || Event { samples: 0, counted: 0, weight: Weight::ZERO, ..event.clone() };
-        let sum = events.entry(&event.name).or_insert_with(nothing);
+fn merge_events(summaries: &[InputSummary]) -> Vec<EventCounts> {
+    let mut events: BTreeMap<&[u8], EventCounts> = BTreeMap::new();
+    for event in summaries.iter().flat_map(|summary| &summary.events) {
+        let zero = || EventCounts { samples: 0, counted_samples: 0, weight: Weight::ZERO, ..event.clone() };
+        let sum = events.entry(&event.name).or_insert_with(zero);
         sum.samples += event.samples;
-        sum.counted += event.counted;
+        sum.counted_samples += event.counted_samples;
         sum.weight = sum.weight.checked_add(event.weight).unwrap_or(sum.weight);
     }
-    let mut events: Vec<Event> = events.into_values().collect();
+    let mut events: Vec<EventCounts> = events.into_values().collect();
     events.sort_by_key(|event| std::cmp::Reverse(event.samples));
     events
 }
 
 /// Reports the events whose samples were left out.
 fn report_left_out(
-    events: &[Event],
+    events: &[EventCounts],
     choice: &EventChoice,
-    nothing: bool,
+    is_empty: bool,
     diagnostics: &mut Diagnostics,
 ) -> Result<(), Error> {
-    if !events.iter().any(|event| !event.taken) {
+    if !events.iter().any(|event| !event.is_selected) {
         return Ok(());
     }
-    let (taken, left_out) = (list_events(events, true), list_events(events, false));
+    let (selected, left_out) = (list_events(events, true), list_events(events, false));
     match choice {
-        EventChoice::Named(wanted) if nothing && taken.is_empty() => {
+        EventChoice::Named(wanted) if is_empty && selected.is_empty() => {
             let wanted = String::from_utf8_lossy(wanted);
             return Err(Error::Invalid(format!("--event: no sample of event {wanted}; the input has {left_out}")));
         }
-        EventChoice::First if taken.is_empty() => {
+        EventChoice::First if selected.is_empty() => {
             diagnostics.warn(&format!("no event is selected; the input has {left_out}; use --event to select"));
         }
         EventChoice::First => {
-            diagnostics.warn(&format!("using samples of event {taken}; left out: {left_out}; use --event to select"));
+            diagnostics
+                .warn(&format!("using samples of event {selected}; left out: {left_out}; use --event to select"));
         }
-        _ => diagnostics.warn(&format!("using samples of event {taken}; left out: {left_out}")),
+        _ => diagnostics.warn(&format!("using samples of event {selected}; left out: {left_out}")),
     }
     Ok(())
 }
 
 /// Warns once if weights of different units are added up.
-fn report_units(counts: &[Counts], diagnostics: &mut Diagnostics) {
-    let mut units = counts.iter().filter_map(|counts| counts.unit.as_ref());
+fn report_units(summaries: &[InputSummary], diagnostics: &mut Diagnostics) {
+    let mut units = summaries.iter().filter_map(|summary| summary.unit.as_ref());
     let Some(first) = units.next() else { return };
     if let Some(other) = units.find(|unit| unit.name != first.name) {
         diagnostics.warn(&format!(
@@ -96,15 +99,15 @@ fn report_units(counts: &[Counts], diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Lists the events that were taken, or those that were not.
-fn list_events(events: &[Event], taken: bool) -> String {
-    let chosen: Vec<&Event> = events.iter().filter(|event| event.taken == taken).collect();
+/// Lists the selected events, or those that are not.
+fn list_events(events: &[EventCounts], is_selected: bool) -> String {
+    let chosen: Vec<&EventCounts> = events.iter().filter(|event| event.is_selected == is_selected).collect();
     let shown = chosen.iter().take(LISTED_EVENTS).map(|event| format!("{} ({})", event_name(event), event.samples));
     let more = chosen.len().checked_sub(LISTED_EVENTS + 1).map(|more| format!("{} more", more + 1));
     shown.chain(more).collect::<Vec<_>>().join(", ")
 }
 
-fn event_name(event: &Event) -> Cow<'_, str> {
+fn event_name(event: &EventCounts) -> Cow<'_, str> {
     match &event.name[..] {
         b"" => "(unnamed)".into(),
         name => String::from_utf8_lossy(name),

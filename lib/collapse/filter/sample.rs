@@ -1,7 +1,7 @@
 //! Selects samples by time, thread, process and CPU, for all formats that record them.
 
 use super::args::{NumberList, OffsetSpan, TimeSpan};
-use crate::collapse::Options;
+use crate::collapse::options::Options;
 
 /// The conditions that the options set on samples.
 #[derive(Clone, Debug)]
@@ -88,6 +88,11 @@ impl SampleFilter {
     }
 }
 
+/// Returns true if an option selects samples by time, thread, process, CPU or span.
+pub(in crate::collapse) fn filters_samples(options: &Options) -> bool {
+    options.spans.is_some() || !SampleFilter::new(options).accepts_all()
+}
+
 impl SampleInfo<'_> {
     /// True for the idle thread of a CPU, whose thread id is 0.
     fn is_idle(&self) -> bool {
@@ -98,7 +103,7 @@ impl SampleInfo<'_> {
 #[cfg(test)]
 mod tests {
     use super::{SampleFilter, SampleInfo};
-    use crate::collapse::Options;
+    use crate::collapse::options::Options;
 
     fn accepts(options: &Options, info: &SampleInfo<'_>) -> Result<bool, &'static str> {
         SampleFilter::new(options).accepts(info)

@@ -14,12 +14,13 @@
 //! `--tid` asks for it. A separator between kernel and user frames becomes a frame, as in the folded output of these
 //! tools: their `--` here is `-` there. Headings are left out.
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, function_name, indentation, parse_number, split_once, split_word};
+use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::{Options, text};
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -31,10 +32,10 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    let lines: Vec<&[u8]> = text::lines(head).collect();
+    let lines: Vec<&[u8]> = first_lines(head).collect();
     lines.windows(2).any(|pair| {
         let ends_stack = matches!(parse(pair[0]), Line::Thread(..) | Line::Waker(_));
-        ends_stack && matches!(parse(pair[1]), Line::Value(_)) && pair.iter().all(|line| text::indentation(line) > 0)
+        ends_stack && matches!(parse(pair[1]), Line::Value(_)) && pair.iter().all(|line| indentation(line) > 0)
     })
 }
 
@@ -54,7 +55,7 @@ enum Line<'a> {
 }
 
 fn parse(line: &[u8]) -> Line<'_> {
-    match text::split_word(line) {
+    match split_word(line) {
         (b"", _) => Line::Other,
         (b"-", b"") => Line::Separator(b"-"),
         (b"--", b"") => Line::Separator(b"-"),
@@ -62,9 +63,9 @@ fn parse(line: &[u8]) -> Line<'_> {
         (b"-", rest) => parse_thread(rest).map_or(Line::Other, |(name, pid)| Line::Thread(name, pid)),
         (b"target:", rest) => parse_thread(rest).map_or(Line::Woken(rest), |(name, pid)| Line::Thread(name, pid)),
         (b"waker:", rest) => Line::Waker(parse_thread(rest).map_or(rest, |(name, _)| name)),
-        _ => match text::number(line.trim_ascii()) {
+        _ => match parse_number(line.trim_ascii()) {
             Some(value) => Line::Value(value),
-            None if text::indentation(line) > 0 => Line::Frame(line.trim_ascii()),
+            None if indentation(line) > 0 => Line::Frame(line.trim_ascii()),
             None => Line::Other,
         },
     }
@@ -75,14 +76,14 @@ fn parse_thread(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let blank = memchr::memrchr(b' ', text)?;
     let (name, pid) = (text[..blank].trim_ascii(), &text[blank + 1..]);
     let pid = pid.strip_prefix(b"(").and_then(|pid| pid.strip_suffix(b")")).unwrap_or(pid);
-    text::number(pid).map(|_| (name, pid))
+    parse_number(pid).map(|_| (name, pid))
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut root) = (Vec::new(), Stack::default(), None);
     // wakeuptime prints the waker's frames, and its name after them: that is the root.
     let mut is_wakeup = false;
-    while document.line(&mut line)? {
+    while document.read_line(&mut line)? {
         match parse(&line) {
             Line::Thread(name, pid) => root = Some(root_frame(name, pid, document.options)),
             Line::Woken(name) => {
@@ -93,11 +94,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             Line::Separator(separator) => stack.push(separator, sink),
             Line::Frame(name) => {
                 // -v of libbpf-tools prints a number and an address before the name.
-                let after_number = name.strip_prefix(b"#").and_then(|rest| Some(text::split_once(rest, " 0x")?.1));
-                let name = after_number.map_or(name, |rest| text::split_word(rest).1);
-                let (address, after_address) = text::split_word(name);
+                let after_number = name.strip_prefix(b"#").and_then(|rest| Some(split_once(rest, " 0x")?.1));
+                let name = after_number.map_or(name, |rest| split_word(rest).1);
+                let (address, after_address) = split_word(name);
                 let name = if is_wakeup && address.iter().all(u8::is_ascii_hexdigit) { after_address } else { name };
-                stack.push(&text::function(name, document.options), sink);
+                stack.push(&function_name(name, document.options), sink);
             }
             Line::Value(value) => {
                 match root.take() {
@@ -105,7 +106,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                     None if is_wakeup => is_wakeup = false,
                     None => {
                         stack.clear();
-                        document.malformed("expected a thread before its value")?;
+                        document.report_malformed("expected a thread before its value")?;
                     }
                 }
                 stack.add_leaf_first(Weight::new(value), sink)?;
@@ -114,7 +115,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             Line::Other => {}
         }
     }
-    if stack.is_empty() { Ok(()) } else { document.malformed("the input ends within a stack") }
+    if stack.is_empty() { Ok(()) } else { document.report_malformed("the input ends within a stack") }
 }
 
 fn root_frame(name: &[u8], pid: &[u8], options: &Options) -> Vec<u8> {

@@ -13,12 +13,13 @@
 //! stack goes on top of the user stack, whichever comes first. Each map is an event: the first counts, unless
 //! `--event @NAME` names another. Maps without stacks and histograms are left out.
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, function_name, parse_number, split_once};
+use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::{Options, text};
 use crate::markers;
 use crate::profile::Weight;
 
@@ -45,12 +46,12 @@ const KERNEL_ROOTS: [&[u8]; 10] = [
 ];
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).any(|line| line.starts_with(b"Attaching ") && line.ends_with(b"..."))
-        && text::lines(head).any(|line| line.starts_with(b"@"))
-        || text::lines(head)
+    first_lines(head).any(|line| line.starts_with(b"Attaching ") && line.ends_with(b"..."))
+        && first_lines(head).any(|line| line.starts_with(b"@"))
+        || first_lines(head)
             .find(|line| !line.is_empty())
             .is_some_and(|line| parse_opening(line).is_some_and(|(_, keys)| continues(keys) || ends_entry(keys)))
-        || text::lines(head).any(|line| parse_opening(line).is_some_and(|(_, keys)| continues(keys)))
+        || first_lines(head).any(|line| parse_opening(line).is_some_and(|(_, keys)| continues(keys)))
 }
 
 /// Returns true if the keys of an entry continue after this line.
@@ -80,8 +81,8 @@ fn parse_opening(line: &[u8]) -> Option<(&[u8], &[u8])> {
 fn parse_closing(line: &[u8]) -> Option<(&[u8], u64)> {
     let end = memchr::memmem::rfind(line, b"]: ")?;
     let value = &line[end + 3..];
-    let total = text::split_once(value, "total ").map_or(value, |(_, total)| total);
-    Some((&line[..end], text::number(total)?))
+    let total = split_once(value, "total ").map_or(value, |(_, total)| total);
+    Some((&line[..end], parse_number(total)?))
 }
 
 /// The error for input whose maps have no stacks.
@@ -105,11 +106,11 @@ struct EntryStack {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut entry, mut has_plain_maps) = (Vec::new(), None::<Entry>, false);
-    while document.line(&mut line)? {
+    while document.read_line(&mut line)? {
         let mut rest = &line[..];
         if let Some((map, keys)) = parse_opening(&line) {
             if entry.is_some() {
-                document.malformed("an entry begins before the last one has ended")?;
+                document.report_malformed("an entry begins before the last one has ended")?;
             }
             entry = Some(Entry::new(map));
             rest = keys;
@@ -129,7 +130,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
             None if rest.ends_with(b"]:") || rest.ends_with(b"]: ") => {
                 entry = None;
-                document.malformed("expected a number, found a histogram")?;
+                document.report_malformed("expected a number, found a histogram")?;
             }
             None if rest.starts_with(b" ") => current.push_frame(rest.trim_ascii(), document.options, sink),
             None if rest.trim_ascii().is_empty() => current.end_stack(),
@@ -139,7 +140,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     if document.events.seen().is_empty() && has_plain_maps {
         return Err(document.unreadable(NO_STACKS));
     }
-    if entry.is_some() { document.malformed("the input ends within a map's entry") } else { Ok(()) }
+    if entry.is_some() { document.report_malformed("the input ends within a map's entry") } else { Ok(()) }
 }
 
 impl Entry {
@@ -158,7 +159,7 @@ impl Entry {
     pub(super) fn push_frame(&mut self, name: &[u8], options: &Options, sink: &mut Sink) {
         if let Some(stack) = self.stacks.last_mut() {
             stack.is_kernel |= KERNEL_ROOTS.iter().any(|root| name.starts_with(root));
-            stack.frames.push(&text::function(name, options), sink);
+            stack.frames.push(&function_name(name, options), sink);
         }
     }
 

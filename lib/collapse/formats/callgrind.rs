@@ -18,11 +18,14 @@
 
 use std::collections::HashMap;
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::document_helpers::function_with_source;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, is_address, parse_number, split_once, split_words};
+use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
-use crate::collapse::{Options, stack, text, whole};
+use crate::collapse::stack;
 use crate::profile::Weight;
 use crate::symbol_name::simplify;
 
@@ -41,8 +44,8 @@ pub(super) static FORMAT: Format = Format {
 
 fn recognizes(head: &[u8]) -> bool {
     head.starts_with(b"# callgrind format")
-        || text::lines(head).any(|line| line.starts_with(b"events:"))
-            && text::lines(head).any(|line| line.starts_with(b"fn="))
+        || first_lines(head).any(|line| line.starts_with(b"events:"))
+            && first_lines(head).any(|line| line.starts_with(b"fn="))
 }
 
 /// The graph that was read so far, and the state of the reader.
@@ -73,7 +76,7 @@ struct GraphReader {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut reader) = (Vec::new(), GraphReader { position_count: 1, ..GraphReader::default() });
-    while document.line(&mut line)? {
+    while document.read_line(&mut line)? {
         let trimmed = line.trim_ascii();
         if trimmed.is_empty() || trimmed.starts_with(b"#") {
             continue;
@@ -82,7 +85,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         match (&trimmed[..word], trimmed.get(word)) {
             (b"events", Some(b':')) => reader.choose_event(&trimmed[word + 1..], document)?,
             (b"positions", Some(b':')) => {
-                reader.position_count = text::words(&trimmed[word + 1..]).count().max(1);
+                reader.position_count = split_words(&trimmed[word + 1..]).count().max(1);
             }
             (b"creator", Some(b':')) => {
                 reader.is_callgrind = trimmed[word + 1..].trim_ascii().starts_with(b"callgrind");
@@ -90,12 +93,12 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             (b"totals", Some(b':')) => reader.add_totals(&trimmed[word + 1..])?,
             (b"", _) => {
                 if !reader.add_costs(trimmed)? {
-                    document.malformed("expected a position and costs, after a function")?;
+                    document.report_malformed("expected a position and costs, after a function")?;
                 }
             }
             (key, Some(b'=')) => reader.set(key, trimmed[word + 1..].trim_ascii(), document.options, sink),
             (_, Some(b':')) => {}
-            _ => document.malformed("expected KEY=VALUE, KEY: VALUE, or a position and costs")?,
+            _ => document.report_malformed("expected KEY=VALUE, KEY: VALUE, or a position and costs")?,
         }
     }
     reader.finish(document, sink)
@@ -104,24 +107,24 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 /// Returns true for the position of a cost: a line number or an address, which may be relative, or `*`, the last one.
 fn is_position(word: &[u8]) -> bool {
     let digits = word.strip_prefix(b"+").or_else(|| word.strip_prefix(b"-")).unwrap_or(word);
-    word == b"*" || text::number(digits).is_some() || text::is_address(digits)
+    word == b"*" || parse_number(digits).is_some() || is_address(digits)
 }
 
 impl GraphReader {
     /// Parses the names of the events and chooses one of them as the weight.
     fn choose_event(&mut self, names: &[u8], document: &mut Document<'_>) -> Result<(), Error> {
-        let names: Vec<String> = text::words(names).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        let names: Vec<String> = split_words(names).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        self.column = document.column(&names, 0)?;
+        self.column = document.select_value(&names, 0)?;
         if let Some(name) = names.get(self.column) {
-            document.unit(name);
+            document.set_unit(name);
         }
         Ok(())
     }
 
     /// Adds the total of a part of the text: a profile has one for each time that it was written.
     fn add_totals(&mut self, costs: &[u8]) -> Result<(), Error> {
-        let cost = text::words(costs).nth(self.column).and_then(Weight::parse);
+        let cost = split_words(costs).nth(self.column).and_then(Weight::parse);
         if let Some(cost) = cost {
             self.totals = Some(self.totals.unwrap_or_default().checked_add(cost).ok_or(Error::Overflow)?);
         }
@@ -173,18 +176,18 @@ impl GraphReader {
         let (id, name) = split_id(value);
         let key = id.map_or_else(|| [object, file, name].join(&b'\n'), <[u8]>::to_vec);
         let graph = &mut self.graph;
-        let number = *self.functions.entry(key).or_insert_with(|| graph.add_function(stack::frame(name, sink)));
+        let number = *self.functions.entry(key).or_insert_with(|| graph.add_function(stack::intern_frame(name, sink)));
         if !name.is_empty() {
             let name = if options.verbatim { name.into() } else { simplify::simplify(name) };
-            let name = whole::located(&name, file, None, options);
-            self.graph.set_name(number, stack::frame(&name, sink));
+            let name = function_with_source(&name, file, None, options);
+            self.graph.set_name(number, stack::intern_frame(&name, sink));
         }
         number
     }
 
     /// Adds the costs of a line. Returns false if the line has none, or belongs to no function.
     fn add_costs(&mut self, line: &[u8]) -> Result<bool, Error> {
-        let words: Vec<&[u8]> = text::words(line).collect();
+        let words: Vec<&[u8]> = split_words(line).collect();
         let positions = words.get(..self.position_count);
         let has_positions = positions.is_some_and(|positions| positions.iter().all(|word| is_position(word)));
         let Some(function) = self.function.filter(|_| has_positions) else { return Ok(false) };
@@ -203,12 +206,12 @@ impl GraphReader {
     fn finish(self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         let total = self.graph.total()?;
         if self.in_call {
-            document.malformed("the input ends within a call")?;
+            document.report_malformed("the input ends within a call")?;
         }
-        document.ends(self.totals.is_some() || !self.is_callgrind, "its totals")?;
+        document.check_end(self.totals.is_some() || !self.is_callgrind, "its totals")?;
         if let Some(stated) = self.totals.filter(|stated| *stated != total) {
             let what = format!("its functions cost {total} together, but its totals are {stated}");
-            document.damaged(&what, false)?;
+            document.report_damage(&what, false)?;
         }
         stacks::add_to(&self.graph, sink)
     }
@@ -216,8 +219,8 @@ impl GraphReader {
 
 /// Splits `(12) name` into its ID, if it has one, and its name.
 fn split_id(value: &[u8]) -> (Option<&[u8]>, &[u8]) {
-    let parts = value.strip_prefix(b"(").and_then(|rest| text::split_once(rest, ")"));
-    match parts.filter(|(id, _)| text::number(id).is_some()) {
+    let parts = value.strip_prefix(b"(").and_then(|rest| split_once(rest, ")"));
+    match parts.filter(|(id, _)| parse_number(id).is_some()) {
         Some((id, name)) => (Some(id), name.trim_ascii()),
         None => (None, value),
     }

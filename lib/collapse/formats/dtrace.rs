@@ -8,12 +8,15 @@
 //! The count is the weight. Other keys of the aggregation precede the stack and become the root frame. Offsets and the
 //! lines of probes that fire are left out.
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{
+    first_lines, is_address, parse_number, split_words, strip_llvm_suffix, strip_offset,
+};
+use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::{Options, text};
 use crate::markers;
 use crate::markers::INLINED;
 use crate::profile::Weight;
@@ -29,16 +32,16 @@ pub(super) static FORMAT: Format = Format {
 
 /// Returns true if the text begins with DTrace's heading, or has frames (``module`function``) that a count follows.
 fn recognizes(head: &[u8]) -> bool {
-    let mut lines = text::lines(head).peekable();
+    let mut lines = first_lines(head).peekable();
     if lines.peek().is_some_and(|line| is_heading(line)) {
         return true;
     }
     let mut in_stack = false;
     for line in lines.map(<[u8]>::trim_ascii) {
-        match text::number(line) {
+        match parse_number(line) {
             Some(_) if in_stack => return true,
             _ if line.is_empty() => {}
-            _ => in_stack = line.contains(&b'`') && !line.contains(&b';') || in_stack && text::is_address(line),
+            _ => in_stack = line.contains(&b'`') && !line.contains(&b';') || in_stack && is_address(line),
         }
     }
     false
@@ -46,29 +49,29 @@ fn recognizes(head: &[u8]) -> bool {
 
 /// Returns true for the heading `CPU     ID                    FUNCTION:NAME`.
 fn is_heading(line: &[u8]) -> bool {
-    text::words(line).take(2).eq([&b"CPU"[..], b"ID"])
+    split_words(line).take(2).eq([&b"CPU"[..], b"ID"])
 }
 
 /// Returns true for a CPU, a number and a probe: `2  81201  :tick-20s`.
 fn is_probe(line: &[u8]) -> bool {
-    let mut words = text::words(line);
-    let begins_with_numbers = words.by_ref().take(2).filter_map(text::number).count() == 2;
+    let mut words = split_words(line);
+    let begins_with_numbers = words.by_ref().take(2).filter_map(parse_number).count() == 2;
     begins_with_numbers && words.next().is_some_and(|probe| probe.contains(&b':')) && words.next().is_none()
 }
 
 fn is_frame(line: &[u8]) -> bool {
-    line.contains(&b'`') || text::is_address(text::without_offset(line))
+    line.contains(&b'`') || is_address(strip_offset(line))
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut key, mut has_begun) = (Vec::new(), Stack::default(), Vec::new(), false);
-    while document.line(&mut line)? {
+    while document.read_line(&mut line)? {
         let trimmed = line.trim_ascii();
         has_begun |= trimmed.is_empty() || is_frame(trimmed);
         if trimmed.is_empty() || !has_begun {
             continue;
         }
-        match text::number(trimmed) {
+        match parse_number(trimmed) {
             Some(count) if !stack.is_empty() => {
                 if !key.is_empty() {
                     stack.push(&key, sink);
@@ -76,17 +79,17 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 }
                 stack.add_leaf_first(Weight::new(count), sink)?;
             }
-            Some(_) => document.malformed("expected a frame, found a count")?,
+            Some(_) => document.report_malformed("expected a frame, found a count")?,
             // A probe that fires periodically prints this before each of its aggregations.
             None if stack.is_empty() && (is_heading(trimmed) || is_probe(trimmed)) => {}
             // The other keys of the aggregation precede the stack.
             None if stack.is_empty() && !is_frame(trimmed) => {
-                key = text::words(trimmed).collect::<Vec<_>>().join(&b' ');
+                key = split_words(trimmed).collect::<Vec<_>>().join(&b' ');
             }
             None => push_frame(trimmed, document.options, &mut stack, sink),
         }
     }
-    if stack.is_empty() { Ok(()) } else { document.malformed("the input ends within a stack") }
+    if stack.is_empty() { Ok(()) } else { document.report_malformed("the input ends within a stack") }
 }
 
 /// Pushes a frame. One that lists inlined functions becomes several, leaf first like the frames around it.
@@ -94,7 +97,7 @@ fn push_frame(frame: &[u8], options: &Options, stack: &mut Stack, sink: &mut Sin
     if options.verbatim {
         return stack.push(frame, sink);
     }
-    let name = text::without_suffix(text::without_offset(frame));
+    let name = strip_llvm_suffix(strip_offset(frame));
     let (module, function) = name.split_at(memchr::memchr(b'`', name).map_or(0, |backtick| backtick + 1));
     let parts: Vec<_> = inlined::split_frames(function, true).collect();
     for (number, part) in parts.into_iter().enumerate().rev() {

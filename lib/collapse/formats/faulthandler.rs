@@ -10,12 +10,12 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, parse_number, split_once};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::text;
 use crate::markers;
 use crate::profile::Weight;
 
@@ -28,7 +28,7 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).any(is_thread_heading)
+    first_lines(head).any(is_thread_heading)
 }
 
 fn is_thread_heading(line: &[u8]) -> bool {
@@ -37,28 +37,28 @@ fn is_thread_heading(line: &[u8]) -> bool {
 
 /// Returns the frame as `FILE:LINE:FUNCTION`, which distinguishes functions of the same name.
 fn parse_frame(line: &[u8]) -> Option<Vec<u8>> {
-    let (file, rest) = text::split_once(line.strip_prefix(b"  File \"")?, "\", line ")?;
-    let (number, function) = text::split_once(rest, " in ")?;
-    text::number(number)?;
+    let (file, rest) = split_once(line.strip_prefix(b"  File \"")?, "\", line ")?;
+    let (number, function) = split_once(rest, " in ")?;
+    parse_number(number)?;
     Some([file, number, function].join(&b':'))
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut in_thread) = (Vec::new(), Stack::default(), false);
-    while document.line(&mut line)? {
+    while document.read_line(&mut line)? {
         if let Some(frame) = parse_frame(&line).filter(|_| in_thread) {
             stack.push(&frame, sink);
         } else if line == b"  ..." && !stack.is_empty() {
             stack.push(markers::TRUNCATED, sink);
         } else {
             if in_thread && line.starts_with(b"  File ") {
-                document.malformed("expected a file, a line and a function")?;
+                document.report_malformed("expected a file, a line and a function")?;
                 continue;
             }
             stack.add_leaf_first(Weight::ONE, sink)?;
             in_thread = is_thread_heading(&line);
             if !in_thread && line.trim().starts_with(b"File \"") {
-                document.malformed("the frame belongs to no thread")?;
+                document.report_malformed("the frame belongs to no thread")?;
             }
         }
     }

@@ -11,9 +11,10 @@
 use super::{bpftrace, goroutines};
 use crate::Error;
 use crate::bytes::strip_bom;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::first_lines;
+use crate::collapse::parser::{BlockReport, Parser};
 use crate::collapse::sink::Sink;
-use crate::collapse::text;
-use crate::collapse::{Format, FormatReader, Parser, Remarks};
 use crate::folded::{Line, LineKind, is_comment, parse_line};
 use crate::input::last_line_end;
 use crate::profile::{FrameId, Weight, Weights};
@@ -44,7 +45,7 @@ pub(in crate::collapse) fn is_certain(head: &[u8]) -> bool {
     let matches = match_first_lines(head);
     !matches.is_empty()
         && matches.iter().all(|is_match| *is_match)
-        && !text::lines(head)
+        && !first_lines(head)
             .take(DETECTION_LINES)
             .any(|line| bpftrace::is_one_line_entry(line) || goroutines::is_profile_heading(line))
 }
@@ -76,16 +77,16 @@ struct Folded {
 }
 
 impl Parser for Folded {
-    fn parse(&mut self, text: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error> {
+    fn parse(&mut self, text: &[u8], sink: &mut Sink, report: &mut BlockReport) -> Result<(), Error> {
         let mut rest = text;
         while !rest.is_empty() {
             let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
             let line = &rest[..end];
             rest = rest.get(end + 1..).unwrap_or(b"");
-            remarks.lines += 1;
+            report.lines += 1;
             let line = line.trim_ascii_end();
             if !line.is_empty() && !is_comment(line) {
-                self.parse_line(line, sink, remarks)?;
+                self.parse_line(line, sink, report)?;
             }
         }
         Ok(())
@@ -98,10 +99,10 @@ impl Parser for Folded {
 }
 
 impl Folded {
-    fn parse_line(&mut self, line: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error> {
+    fn parse_line(&mut self, line: &[u8], sink: &mut Sink, report: &mut BlockReport) -> Result<(), Error> {
         let kind = self.kind.unwrap_or_else(|| LineKind::of_first_line(line));
         let Some(Line { stack, weights }) = parse(line, kind) else {
-            remarks.malformed(match kind {
+            report.add_malformed(match kind {
                 _ if is_too_small(line) => "the weight is below 0.000001, the smallest that can be stored",
                 _ if is_negative(line) => "the weight is negative",
                 LineKind::Plain => "expected a stack and, after the last space, its weight",

@@ -9,12 +9,12 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, function_name, is_address, parse_number, split_once, split_word};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::text;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -26,17 +26,17 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).filter_map(parse_frame).any(|(number, function)| {
+    first_lines(head).filter_map(parse_frame).any(|(number, function)| {
         number == 0 && (function.contains_str(" (") || function.starts_with(b"<signal handler"))
     })
 }
 
 /// Returns a frame's number and the text after its address.
 fn parse_frame(line: &[u8]) -> Option<(u64, &[u8])> {
-    let (number, rest) = text::split_word(line.strip_prefix(b"#")?);
-    let number = text::number(number)?;
-    let (address, named) = text::split_word(rest);
-    match text::is_address(address) {
+    let (number, rest) = split_word(line.strip_prefix(b"#")?);
+    let number = parse_number(number)?;
+    let (address, named) = split_word(rest);
+    match is_address(address) {
         true => Some((number, named.strip_prefix(b"in ")?)),
         false => Some((number, rest)),
     }
@@ -44,18 +44,20 @@ fn parse_frame(line: &[u8]) -> Option<(u64, &[u8])> {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack) = (Vec::new(), Stack::default());
-    while document.line(&mut line)? {
+    while document.read_line(&mut line)? {
         match parse_frame(&line) {
             Some((number, function)) => {
                 if number == 0 {
                     stack.add_leaf_first(Weight::ONE, sink)?;
                 }
-                stack.push(&text::function(without_arguments(function), document.options), sink);
+                stack.push(&function_name(without_arguments(function), document.options), sink);
             }
             None if line.trim_ascii().is_empty() || line.starts_with(b"Thread ") => {
                 stack.add_leaf_first(Weight::ONE, sink)?;
             }
-            None if line.starts_with(b"#") => document.malformed("expected a frame: number, function and arguments")?,
+            None if line.starts_with(b"#") => {
+                document.report_malformed("expected a frame: number, function and arguments")?
+            }
             // A long frame continues on the next line, and `bt full` prints local variables.
             None => {}
         }
@@ -79,7 +81,7 @@ fn without_arguments(frame: &[u8]) -> &[u8] {
             _ => {}
         }
     }
-    text::split_once(frame, " (").map_or(frame, |(name, _)| name).trim_end()
+    split_once(frame, " (").map_or(frame, |(name, _)| name).trim_end()
 }
 
 #[cfg(test)]

@@ -13,12 +13,12 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, indentation, parse_scaled, split_words};
 use crate::collapse::sink::Sink;
-use crate::collapse::stack::{TOO_DEEP, Tree};
-use crate::collapse::text;
+use crate::collapse::stack::{CallTree, too_deep};
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -33,7 +33,7 @@ pub(super) static FORMAT: Format = Format {
 const VALUES: [&str; 4] = ["time", "alloc", "ticks", "bytes"];
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).any(|line| count_columns(line).is_some()) || text::lines(head).next().is_some_and(is_title)
+    first_lines(head).any(|line| count_columns(line).is_some()) || first_lines(head).next().is_some_and(is_title)
 }
 
 fn is_title(line: &[u8]) -> bool {
@@ -42,21 +42,21 @@ fn is_title(line: &[u8]) -> bool {
 
 /// Returns the number of numeric columns, if this is the line that names the columns of the tree.
 fn count_columns(line: &[u8]) -> Option<usize> {
-    let words: Vec<&[u8]> = text::words(line).collect();
+    let words: Vec<&[u8]> = split_words(line).collect();
     let is_tree = words.starts_with(&[b"COST", b"CENTRE", b"MODULE"]) && words.contains(&&b"entries"[..]);
     let first = words.iter().position(|word| *word == b"no.")?;
     is_tree.then(|| words.len() - first)
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut tree, mut columns, mut has_begun) = (Vec::new(), Tree::default(), None, false);
-    while document.line(&mut line)? {
+    let (mut line, mut tree, mut columns, mut has_begun) = (Vec::new(), CallTree::default(), None, false);
+    while document.read_line(&mut line)? {
         let blank = line.trim_ascii().is_empty();
         let Some((count, column)) = columns else {
             if let Some(count) = count_columns(&line) {
                 let known = if count >= 8 { &VALUES[..] } else { &VALUES[..2] };
-                let chosen = document.column(known, 0)?;
-                document.unit(if chosen < 2 { "thousandths" } else { known[chosen] });
+                let chosen = document.select_value(known, 0)?;
+                document.set_unit(if chosen < 2 { "thousandths" } else { known[chosen] });
                 columns = Some((count, chosen));
             }
             continue;
@@ -71,26 +71,26 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
         has_begun = true;
         match parse_node(&line, count, column) {
-            None => document.malformed("expected a cost centre, its module and its values")?,
+            None => document.report_malformed("expected a cost centre, its module and its values")?,
             Some((depth, name, own)) => {
                 if !tree.enter(depth, &name, own, sink)? {
-                    document.malformed(TOO_DEEP)?;
+                    document.report_malformed(&too_deep())?;
                 }
             }
         }
     }
     tree.leave(0, sink)?;
-    document.ends_with_a_line()
+    document.check_last_line()
 }
 
 /// Returns a cost centre's depth, its name with its module, and its own weight. The numbers are counted from the end of
 /// the line, since a name may be wider than its column.
 fn parse_node(line: &[u8], count: usize, column: usize) -> Option<(usize, Vec<u8>, Weight)> {
-    let words: Vec<&[u8]> = text::words(line).collect();
+    let words: Vec<&[u8]> = split_words(line).collect();
     let numbers = words.get(words.len().checked_sub(count).filter(|first| *first >= 2)?..)?;
     let own = match column {
-        0 | 1 => text::scaled(numbers.get(2 + column)?, 1)?,
+        0 | 1 => parse_scaled(numbers.get(2 + column)?, 1)?,
         _ => Weight::parse(numbers.get(4 + column)?)?,
     };
-    Some((text::indentation(line), [words[1], words[0]].join(&b'.'), own))
+    Some((indentation(line), [words[1], words[0]].join(&b'.'), own))
 }

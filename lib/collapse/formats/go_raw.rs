@@ -18,12 +18,13 @@
 
 use std::collections::HashMap;
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, function_name, parse_number, split_once, split_word, split_words};
+use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::{Options, text};
 use crate::markers;
 use crate::profile::{Stacks, Weight};
 
@@ -36,7 +37,7 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    let mut lines = text::lines(head);
+    let mut lines = first_lines(head);
     let has_type = lines.any(|line| line.starts_with(b"PeriodType: ") || line == b"Samples:");
     has_type && (head.starts_with(b"Samples:") || lines.any(|line| line == b"Samples:"))
 }
@@ -79,7 +80,7 @@ struct Location {
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut profile, mut section) = (Vec::new(), RawProfile::default(), Section::Heading);
     let mut last_location = None;
-    while document.line(&mut line)? {
+    while document.read_line(&mut line)? {
         let next = match &line[..] {
             b"Samples:" => Some(Section::Types),
             b"Locations" => Some(Section::Locations),
@@ -98,51 +99,51 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             }
             Section::Samples => {
                 if !profile.parse_sample(&line)? {
-                    document.malformed("expected a sample: its values, a colon and its locations")?;
+                    document.report_malformed("expected a sample: its values, a colon and its locations")?;
                 }
             }
             Section::Locations => {
                 if !profile.parse_location(&line, &mut last_location) {
-                    document.malformed("expected a location: its number, a colon and an address")?;
+                    document.report_malformed("expected a location: its number, a colon and an address")?;
                 }
             }
             Section::Mappings => {
                 if !profile.parse_mapping(&line) {
-                    document.malformed("expected a mapping: its number, a colon, addresses and a file")?;
+                    document.report_malformed("expected a mapping: its number, a colon, addresses and a file")?;
                 }
             }
         }
     }
     profile.add_to(sink, document.options)?;
-    document.ends(section == Section::Mappings, "its mappings")
+    document.check_end(section == Section::Mappings, "its mappings")
 }
 
 impl RawProfile {
     /// Parses the names of the values and chooses one of them as the weight.
     fn parse_types(&mut self, line: &[u8], document: &mut Document<'_>) -> Result<(), Error> {
-        let names: Vec<String> = text::words(line).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        let names: Vec<String> = split_words(line).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         let default = names.iter().position(|name| name.ends_with("[dflt]")).unwrap_or(names.len().saturating_sub(1));
         let names: Vec<&str> = names.iter().map(|name| name.trim_end_matches("[dflt]")).collect();
         self.column_count = names.len();
-        self.column = document.column(&names, default)?;
+        self.column = document.select_value(&names, default)?;
         if let Some((_, unit)) = names.get(self.column).and_then(|name| name.split_once('/')) {
-            document.unit(unit);
+            document.set_unit(unit);
         }
         Ok(())
     }
 
     /// Adds the sample of `VALUE VALUE: LOCATION LOCATION`. A line of labels is accepted and left out.
     fn parse_sample(&mut self, line: &[u8]) -> Result<bool, Error> {
-        let Some((values, locations)) = text::split_once(line, ":") else { return Ok(line.is_empty()) };
-        let values: Vec<&[u8]> = text::words(values).collect();
+        let Some((values, locations)) = split_once(line, ":") else { return Ok(line.is_empty()) };
+        let values: Vec<&[u8]> = split_words(values).collect();
         if locations.contains(&b'[') || line.trim_ascii_end().ends_with(b"]") {
             return Ok(true);
         }
         let weight = values.get(self.column).filter(|_| values.len() == self.column_count);
         let Some(weight) = weight.and_then(|value| Weight::parse(value)) else { return Ok(false) };
         let mut stack = Vec::new();
-        for location in text::words(locations) {
-            let Some(id) = text::number(location) else { return Ok(false) };
+        for location in split_words(locations) {
+            let Some(id) = parse_number(location) else { return Ok(false) };
             stack.push(self.location_number(id));
         }
         let stack = self.stacks.intern(&stack) as usize;
@@ -161,13 +162,13 @@ impl RawProfile {
     /// last location's function is inlined into it.
     fn parse_location(&mut self, line: &[u8], last: &mut Option<u32>) -> bool {
         let trimmed = line.trim_ascii();
-        let numbered = text::split_once(trimmed, ": ").and_then(|(id, rest)| Some((text::number(id)?, rest)));
+        let numbered = split_once(trimmed, ": ").and_then(|(id, rest)| Some((parse_number(id)?, rest)));
         let function = match numbered {
             Some((id, rest)) => {
                 let number = self.location_number(id);
-                let (address, rest) = text::split_word(rest);
-                let (mapping, function) = match text::split_word(rest) {
-                    (word, after) if word.starts_with(b"M=") => (text::number(&word[2..]).unwrap_or(0), after),
+                let (address, rest) = split_word(rest);
+                let (mapping, function) = match split_word(rest) {
+                    (word, after) if word.starts_with(b"M=") => (parse_number(&word[2..]).unwrap_or(0), after),
                     _ => (0, rest),
                 };
                 let location = Location { functions: Vec::new(), address: address.to_vec(), mapping };
@@ -187,10 +188,10 @@ impl RawProfile {
 
     /// Adds the mapping of `1: 0x400000/0x4c9000/0x0 /bin/app`.
     fn parse_mapping(&mut self, line: &[u8]) -> bool {
-        let Some((id, rest)) = text::split_once(line, ": ") else { return line.is_empty() };
-        let file = text::split_word(text::split_word(rest).1).0;
+        let Some((id, rest)) = split_once(line, ": ") else { return line.is_empty() };
+        let file = split_word(split_word(rest).1).0;
         let base = file.rsplit(|byte| *byte == b'/').next().unwrap_or(file);
-        text::number(id.trim_ascii()).map(|id| self.mappings.insert(id, base.to_vec())).is_some()
+        parse_number(id.trim_ascii()).map(|id| self.mappings.insert(id, base.to_vec())).is_some()
     }
 
     /// Adds all stacks to the sink.
@@ -205,7 +206,7 @@ impl RawProfile {
                     }
                     Some(location) => {
                         for name in &location.functions {
-                            stack.push(&text::function(name, options), sink);
+                            stack.push(&function_name(name, options), sink);
                         }
                     }
                 }

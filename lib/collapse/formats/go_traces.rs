@@ -8,12 +8,12 @@
 //! The value is the weight, rounded as pprof prints it: times in milliseconds, sizes in bytes, or counts. Labels are
 //! left out.
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, function_name, split_word};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::text;
 use crate::collapse::units::parse_quantity;
 use crate::profile::Weight;
 
@@ -26,7 +26,7 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).any(is_separator)
+    first_lines(head).any(is_separator)
 }
 
 fn is_separator(line: &[u8]) -> bool {
@@ -36,27 +36,27 @@ fn is_separator(line: &[u8]) -> bool {
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut weight, mut unit) = (Vec::new(), Stack::default(), None, None);
     let mut has_begun = false;
-    while document.line(&mut line)? {
-        let (first, rest) = text::split_word(&line);
+    while document.read_line(&mut line)? {
+        let (first, rest) = split_word(&line);
         if is_separator(&line) {
             stack.add_leaf_first(weight.take().unwrap_or_default(), sink)?;
             has_begun = true;
         } else if !has_begun || first.is_empty() || weight.is_none() && first.ends_with(b":") {
             // The heading, or a label.
         } else if weight.is_some() {
-            stack.push(&text::function(line.trim_ascii(), document.options), sink);
+            stack.push(&function_name(line.trim_ascii(), document.options), sink);
         } else {
             match parse_quantity(first).filter(|_| !rest.is_empty()) {
                 Some((value, base)) if unit.is_none_or(|unit| unit == base) || value.is_zero() => {
                     if unit.is_none() && !value.is_zero() {
-                        document.unit(base);
+                        document.set_unit(base);
                         unit = Some(base);
                     }
                     weight = Some(value);
-                    stack.push(&text::function(rest, document.options), sink);
+                    stack.push(&function_name(rest, document.options), sink);
                 }
                 _ => {
-                    document.malformed("expected a value and a function")?;
+                    document.report_malformed("expected a value and a function")?;
                     weight = Some(Weight::ZERO);
                 }
             }
@@ -64,5 +64,5 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
     let is_complete = stack.is_empty();
     stack.add_leaf_first(weight.unwrap_or_default(), sink)?;
-    document.ends(is_complete, "the line below its last stack")
+    document.check_end(is_complete, "the line below its last stack")
 }

@@ -13,12 +13,15 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::document_helpers::function_with_source;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{
+    first_lines, is_address, parse_number, split_once, split_word, split_words, strip_offset,
+};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::{text, whole};
 use crate::markers;
 use crate::profile::Weight;
 
@@ -31,13 +34,13 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).any(|line| is_goroutine(line) || is_profile_heading(line))
+    first_lines(head).any(|line| is_goroutine(line) || is_profile_heading(line))
 }
 
 /// Returns true for `goroutine 7 [chan receive, 5 minutes]:`.
 fn is_goroutine(line: &[u8]) -> bool {
-    let number = line.strip_prefix(b"goroutine ").map(|rest| text::split_word(rest).0);
-    number.is_some_and(|number| text::number(number).is_some()) && line.contains_str(" [") && line.ends_with(b"]:")
+    let number = line.strip_prefix(b"goroutine ").map(|rest| split_word(rest).0);
+    number.is_some_and(|number| parse_number(number).is_some()) && line.contains_str(" [") && line.ends_with(b"]:")
 }
 
 /// Returns true for the first line of a dump with `debug=1`.
@@ -47,17 +50,17 @@ pub(super) fn is_profile_heading(line: &[u8]) -> bool {
 
 /// Returns the number of `2 @ 0x437bf6 0x446f6c`.
 fn parse_count(line: &[u8]) -> Option<Weight> {
-    let (number, addresses) = text::split_once(line, " @")?;
-    let all_addresses = text::words(addresses).all(text::is_address);
-    text::number(number).filter(|_| all_addresses).map(Weight::new)
+    let (number, addresses) = split_once(line, " @")?;
+    let all_addresses = split_words(addresses).all(is_address);
+    parse_number(number).filter(|_| all_addresses).map(Weight::new)
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut weight) = (Vec::new(), Stack::default(), Weight::ZERO);
     // A function whose source line may follow on the next line.
     let mut function: Option<Vec<u8>> = None;
-    document.unit("count");
-    while document.line(&mut line)? {
+    document.set_unit("count");
+    while document.read_line(&mut line)? {
         let new_weight = if is_goroutine(&line) { Some(Weight::ONE) } else { parse_count(&line) };
         if let Some(new_weight) = new_weight {
             push(&mut function, b"", document, &mut stack, sink);
@@ -65,13 +68,13 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             weight = new_weight;
         } else if let Some(frame) = line.strip_prefix(b"#\t") {
             let mut fields = frame.split_str("\t").filter(|field| !field.is_empty());
-            let address = fields.next().filter(|field| text::is_address(field) && !weight.is_zero());
+            let address = fields.next().filter(|field| is_address(field) && !weight.is_zero());
             if address.is_none() {
-                document.malformed("expected an address and a function")?;
+                document.report_malformed("expected an address and a function")?;
                 continue;
             }
             // The function is missing if it is unknown.
-            function = Some(fields.next().map_or(markers::UNKNOWN, text::without_offset).to_vec());
+            function = Some(fields.next().map_or(markers::UNKNOWN, strip_offset).to_vec());
             push(&mut function, fields.next().unwrap_or_default(), document, &mut stack, sink);
         } else if weight.is_zero() || line.starts_with(b"# labels: ") {
             // Output of the program itself, or the labels of the goroutine.
@@ -95,8 +98,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 /// Pushes the pending function, if any, with a source position such as `/src/main.go:21 +0x4b1`.
 fn push(function: &mut Option<Vec<u8>>, position: &[u8], document: &Document<'_>, stack: &mut Stack, sink: &mut Sink) {
     let Some(name) = function.take() else { return };
-    let position = text::split_once(position, " +0x").map_or(position, |(position, _)| position).trim_ascii();
-    stack.push(&whole::located(&name, position, None, document.options), sink);
+    let position = split_once(position, " +0x").map_or(position, |(position, _)| position).trim_ascii();
+    stack.push(&function_with_source(&name, position, None, document.options), sink);
 }
 
 /// Adds the stack, unless its weight is zero, and clears both. A goroutine without frames counts as an unknown frame.

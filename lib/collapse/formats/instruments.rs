@@ -11,12 +11,12 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, function_name, indentation};
 use crate::collapse::sink::Sink;
-use crate::collapse::stack::{TOO_DEEP, Tree};
-use crate::collapse::text;
+use crate::collapse::stack::{CallTree, too_deep};
 use crate::collapse::units::parse_quantity;
 use crate::profile::Weight;
 
@@ -29,7 +29,7 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).next().is_some_and(is_heading)
+    first_lines(head).next().is_some_and(is_heading)
 }
 
 fn is_heading(line: &[u8]) -> bool {
@@ -37,22 +37,22 @@ fn is_heading(line: &[u8]) -> bool {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut tree, mut unit, mut self_column) = (Vec::new(), Tree::default(), None, 1);
-    while document.line(&mut line)? {
+    let (mut line, mut tree, mut unit, mut self_column) = (Vec::new(), CallTree::default(), None, 1);
+    while document.read_line(&mut line)? {
         if is_heading(&line) {
             self_column = line.split_str("\t").position(|name| name.starts_with(b"Self")).unwrap_or(1);
         } else if !line.trim_ascii().is_empty() {
             match parse_node(&line, self_column) {
-                None => document.malformed("expected a weight, a self weight and a symbol between tabs")?,
+                None => document.report_malformed("expected a weight, a self weight and a symbol between tabs")?,
                 Some((depth, name, own, base)) => {
                     if unit.is_none() && !own.is_zero() {
-                        document.unit(base);
+                        document.set_unit(base);
                         unit = Some(base);
                     }
                     if unit.is_some_and(|unit| unit != base && !own.is_zero()) {
-                        document.malformed("the weight is in another unit than those before it")?;
-                    } else if !tree.enter(depth, &text::function(name, document.options), own, sink)? {
-                        document.malformed(TOO_DEEP)?;
+                        document.report_malformed("the weight is in another unit than those before it")?;
+                    } else if !tree.enter(depth, &function_name(name, document.options), own, sink)? {
+                        document.report_malformed(&too_deep())?;
                     }
                 }
             }
@@ -66,7 +66,7 @@ fn parse_node(line: &[u8], self_column: usize) -> Option<(usize, &[u8], Weight, 
     let mut columns = line.splitn_str(self_column + 3, "\t").skip(self_column);
     let own = columns.next()?.trim();
     let symbol = columns.last()?;
-    let depth = text::indentation(symbol);
+    let depth = indentation(symbol);
     let (weight, base) = parse_quantity(own)?;
     (depth < symbol.len()).then_some((depth, &symbol[depth..], weight, base))
 }

@@ -12,12 +12,12 @@
 //! the stack before it, and is replaced by them. Messages, files and lines are left out.
 
 use super::java;
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, indentation, parse_number};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::text;
 use crate::markers;
 use crate::profile::{FrameId, Weight};
 
@@ -30,16 +30,16 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).any(|line| line.starts_with(b"\tat ") && java::parse_call(line).is_some())
-        && !text::lines(head).any(|line| line.trim_ascii_start().starts_with(b"java.lang.Thread.State: "))
+    first_lines(head).any(|line| line.starts_with(b"\tat ") && java::parse_call(line).is_some())
+        && !first_lines(head).any(|line| line.trim_ascii_start().starts_with(b"java.lang.Thread.State: "))
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut previous) = (Vec::new(), Stack::default(), Vec::<FrameId>::new());
-    document.unit("exceptions");
-    while document.line(&mut line)? {
+    document.set_unit("exceptions");
+    while document.read_line(&mut line)? {
         let trimmed = line.trim_ascii();
-        if let Some(frame) = java::parse_frame(trimmed, document.options).filter(|_| text::indentation(&line) > 0) {
+        if let Some(frame) = java::parse_frame(trimmed, document.options).filter(|_| indentation(&line) > 0) {
             stack.push(frame, sink);
         } else if let Some(count) = parse_shared_count(trimmed).filter(|_| !stack.is_empty()) {
             let shared = previous.len().checked_sub(count).map(|start| &previous[start..]);
@@ -60,5 +60,5 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 /// Returns the number of `... 5 more`.
 fn parse_shared_count(line: &[u8]) -> Option<usize> {
     let count = line.strip_prefix(b"... ")?.strip_suffix(b" more")?;
-    usize::try_from(text::number(count)?).ok()
+    usize::try_from(parse_number(count)?).ok()
 }

@@ -11,12 +11,12 @@
 use bstr::ByteSlice as _;
 
 use super::java;
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, split_once, split_word};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::text;
 use crate::markers;
 use crate::profile::Weight;
 
@@ -29,35 +29,34 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head)
-        .any(|line| [&b"1XMTHDINFO"[..], b"3XMTHREADINFO", b"0SECTION"].contains(&text::split_word(line).0))
+    first_lines(head).any(|line| [&b"1XMTHDINFO"[..], b"3XMTHREADINFO", b"0SECTION"].contains(&split_word(line).0))
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut thread) = (Vec::new(), Stack::default(), None);
     let mut is_complete = true;
-    document.unit("threads, counted once per dump");
+    document.set_unit("threads, counted once per dump");
     loop {
-        let more = document.line(&mut line)?;
-        let (tag, rest) = text::split_word(&line);
+        let more = document.read_line(&mut line)?;
+        let (tag, rest) = split_word(&line);
         if !more || tag == b"3XMTHREADINFO" {
             if let Some(name) = thread.take().filter(|_| !stack.is_empty()) {
                 let name: Vec<u8> = name;
                 stack.push(&name, sink);
                 stack.add_leaf_first(Weight::ONE, sink)?;
             }
-            let name = rest.strip_prefix(b"\"").and_then(|rest| text::split_once(rest, "\""));
+            let name = rest.strip_prefix(b"\"").and_then(|rest| split_once(rest, "\""));
             thread = Some(name.map_or(markers::UNKNOWN, |(name, _)| java::pool_name(name, document.options)).to_vec());
         } else if tag == b"4XESTACKTRACE" {
             match java::parse_frame(rest, document.options) {
                 Some(frame) if thread.is_some() => stack.push(frame, sink),
-                Some(_) => document.malformed("the frame belongs to no thread")?,
-                None => document.malformed("expected a function and its file")?,
+                Some(_) => document.report_malformed("the frame belongs to no thread")?,
+                None => document.report_malformed("expected a function and its file")?,
             }
         }
         if !more {
-            document.ends(is_complete, "END OF DUMP")?;
-            return document.ends_with_a_line();
+            document.check_end(is_complete, "END OF DUMP")?;
+            return document.check_last_line();
         } else if tag == b"0SECTION" && rest.starts_with(b"TITLE") {
             is_complete = false;
         } else if rest.contains_str(b"END OF DUMP") {

@@ -14,13 +14,14 @@
 use bstr::ByteSlice as _;
 
 use super::java;
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::filter::args::EventChoice;
 use crate::collapse::filter::event::EventFilter;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, parse_number, split_once, split_word, split_words};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::{EventChoice, text};
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -47,7 +48,7 @@ const WAITING_FUNCTIONS: [&[u8]; 9] = [
 const RUNNABLE: &[u8] = b"RUNNABLE";
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).any(|line| {
+    first_lines(head).any(|line| {
         line.starts_with(b"Full thread dump ")
             || parse_file_thread(line).is_some()
             || line.trim_ascii_start().starts_with(b"java.lang.Thread.State: ")
@@ -57,9 +58,9 @@ fn recognizes(head: &[u8]) -> bool {
 /// Returns the thread's name and its state, if it has one, of `#21 "worker-3" RUNNABLE …`, as
 /// `jcmd Thread.dump_to_file` writes it.
 fn parse_file_thread(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (number, rest) = text::split_once(line.strip_prefix(b"#")?, " \"")?;
-    let (name, rest) = rest.rsplit_once_str("\"").filter(|_| text::number(number).is_some())?;
-    let state = text::words(rest).find(|word| *word != b"virtual").unwrap_or(b"(no state)");
+    let (number, rest) = split_once(line.strip_prefix(b"#")?, " \"")?;
+    let (name, rest) = rest.rsplit_once_str("\"").filter(|_| parse_number(number).is_some())?;
+    let state = split_words(rest).find(|word| *word != b"virtual").unwrap_or(b"(no state)");
     Some((name, state))
 }
 
@@ -76,11 +77,11 @@ struct Thread {
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut thread) = (Vec::new(), Thread::default());
     let mut is_complete = true;
-    document.unit("threads, counted once per dump");
+    document.set_unit("threads, counted once per dump");
     if document.options.event == EventChoice::First {
         document.events = EventFilter::new(EventChoice::Named(RUNNABLE.to_vec()));
     }
-    while document.line(&mut line)? {
+    while document.read_line(&mut line)? {
         let trimmed = line.trim_ascii();
         if let Some((name, _)) = line.strip_prefix(b"\"").and_then(|rest| rest.rsplit_once_str("\"")) {
             thread.finish(document, sink)?;
@@ -89,7 +90,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             thread.finish(document, sink)?;
             (thread.name, thread.state) = (java::pool_name(name, document.options).to_vec(), state.to_vec());
         } else if let Some(state) = trimmed.strip_prefix(b"java.lang.Thread.State: ") {
-            thread.state = text::split_word(state).0.to_vec();
+            thread.state = split_word(state).0.to_vec();
         } else if trimmed.starts_with(b"at ") {
             match java::parse_frame(trimmed, document.options) {
                 Some(frame) if !thread.state.is_empty() => {
@@ -97,11 +98,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                         thread.stack.is_empty() && WAITING_FUNCTIONS.iter().any(|function| frame.ends_with(function));
                     thread.stack.push(frame, sink);
                 }
-                Some(_) => document.malformed("the frame belongs to no thread with a state")?,
-                None => document.malformed("expected a function and its file")?,
+                Some(_) => document.report_malformed("the frame belongs to no thread with a state")?,
+                None => document.report_malformed("expected a function and its file")?,
             }
         } else if line.starts_with(b"Full thread dump ") {
-            document.ends(is_complete, "the dump does")?;
+            document.check_end(is_complete, "the dump does")?;
             is_complete = false;
         } else if line.starts_with(b"JNI global ref") {
             is_complete = true;
@@ -110,7 +111,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
     }
     thread.finish(document, sink)?;
-    document.ends(is_complete, "the line of JNI references")
+    document.check_end(is_complete, "the line of JNI references")
 }
 
 impl Thread {

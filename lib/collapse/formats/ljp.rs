@@ -9,12 +9,12 @@
 //! ```
 //! The count is the weight. Files and lines are left out.
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, indentation, parse_number, split_once, split_word};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::text;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -26,23 +26,23 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head)
+    first_lines(head)
         .find(|line| !line.is_empty())
         .is_some_and(|line| parse_leaf(line).is_some_and(|(_, frame)| frame.ends_with(b")") && frame.contains(&b'(')))
 }
 
 /// Returns the count and the leaf of a stack's first line. The number of frames, which is between them, is not needed.
 fn parse_leaf(line: &[u8]) -> Option<(u64, &[u8])> {
-    let (count, rest) = text::split_word(line);
-    let (depth, frame) = text::split_word(rest);
-    text::number(depth)?;
-    Some((text::number(count)?, frame)).filter(|(_, frame)| !frame.is_empty())
+    let (count, rest) = split_word(line);
+    let (depth, frame) = split_word(rest);
+    parse_number(depth)?;
+    Some((parse_number(count)?, frame)).filter(|(_, frame)| !frame.is_empty())
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut count) = (Vec::new(), Stack::default(), Weight::ZERO);
     let mut ended = false;
-    while document.line(&mut line)? {
+    while document.read_line(&mut line)? {
         let frame = match parse_leaf(&line) {
             Some((next, frame)) => {
                 stack.add_leaf_first(std::mem::replace(&mut count, Weight::new(next)), sink)?;
@@ -53,14 +53,14 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 ended = true;
                 continue;
             }
-            None if text::indentation(&line) > 0 && !count.is_zero() => line.trim_ascii(),
+            None if indentation(&line) > 0 && !count.is_zero() => line.trim_ascii(),
             None => {
-                document.malformed("expected a frame, or a count, a depth and a frame")?;
+                document.report_malformed("expected a frame, or a count, a depth and a frame")?;
                 continue;
             }
         };
-        stack.push(text::split_once(frame, "(").map_or(frame, |(function, _)| function), sink);
+        stack.push(split_once(frame, "(").map_or(frame, |(function, _)| function), sink);
     }
     stack.add_leaf_first(count, sink)?;
-    document.ends(ended, "its total")
+    document.check_end(ended, "its total")
 }

@@ -39,57 +39,9 @@ mod wcp;
 mod xctrace;
 mod xdebug;
 
-use super::document::Document;
-use super::sink::Sink;
-use super::{Options, Parser};
-use crate::Error;
+use super::format::Format;
+use super::options::FormatName;
 use crate::folded::LineKind;
-
-/// An input format.
-#[derive(Debug)]
-pub struct Format {
-    /// The name that `--format` takes.
-    pub name: &'static str,
-    /// The program or command that writes the format, in a few words.
-    pub description: &'static str,
-    /// True if the reader gets a time, a thread and a CPU with each sample, so that `--time`, `--comm`, `--span` and
-    /// their like apply.
-    pub(super) has_times: bool,
-    /// Returns true if an input that begins with these bytes has this format. They are its first 128 KiB and at least
-    /// its first line, or all of it. No other format may recognize the same input.
-    pub(super) recognizes: fn(&[u8]) -> bool,
-    pub(super) reader: FormatReader,
-}
-
-impl Format {
-    /// Returns true if this is folded text: its lines may be sorted already, and each may have two weights.
-    pub(super) fn is_folded(&self) -> bool {
-        self.name == folded::FORMAT.name
-    }
-
-    /// Returns the number of weights per stack of an input that begins with `head`, or `None` if no stack is in `head`.
-    pub(super) fn weight_kind(&self, head: &[u8]) -> Option<LineKind> {
-        if self.is_folded() { folded::weight_kind(head) } else { Some(LineKind::Plain) }
-    }
-}
-
-/// The function that reads a format.
-#[derive(Debug)]
-pub(super) enum FormatReader {
-    /// Parses blocks of whole samples, on all threads: for text that can be large.
-    Blocks {
-        /// Returns the offset after the last whole sample of a text, if it can be found.
-        find_boundary: fn(&[u8]) -> Option<usize>,
-        new_parser: fn(&Options) -> Box<dyn Parser>,
-    },
-    /// Reads text line by line, on one thread.
-    Lines(ReadDocument),
-    /// Reads a document that may be binary, on one thread.
-    Bytes(ReadDocument),
-}
-
-/// A function that reads a document from its beginning to its end and adds its samples to the sink.
-pub(super) type ReadDocument = fn(&mut Document<'_>, &mut Sink) -> Result<(), Error>;
 
 /// All formats, in the order in which they are tried. Folded stacks come last because lines of many formats look like
 /// one. Text whose first lines are all folded stacks is recognized before any of these is tried (`folded::is_certain`).
@@ -145,11 +97,29 @@ pub fn formats() -> impl Iterator<Item = &'static Format> {
     formats.into_iter()
 }
 
-/// Returns the format with this name.
+/// Returns the name of a format, if there is one.
 ///
 /// # Errors
 /// Returns a message if no format has this name.
-pub fn find_format(name: &str) -> Result<&'static Format, String> {
+pub fn find_format(name: &str) -> Result<FormatName, String> {
     let found = FORMATS.iter().find(|format| format.name == name);
-    found.copied().ok_or_else(|| "no such format; --list-formats lists them".to_owned())
+    found
+        .map(|format| FormatName::new(format.name))
+        .ok_or_else(|| "no such format; --list-formats lists them".to_owned())
+}
+
+/// Returns the format that a name refers to.
+pub(super) fn get_format(name: FormatName) -> Option<&'static Format> {
+    FORMATS.iter().copied().find(|format| format.name == name.as_str())
+}
+
+/// Returns true if a format is folded text: its lines may be sorted already, and each may have two weights.
+pub(super) fn is_folded(format: &Format) -> bool {
+    format.name == folded::FORMAT.name
+}
+
+/// Returns the number of weights per stack of an input of this format that begins with `head`, or `None` if no stack
+/// is in `head`.
+pub(super) fn weight_kind(format: &Format, head: &[u8]) -> Option<LineKind> {
+    if is_folded(format) { folded::weight_kind(head) } else { Some(LineKind::Plain) }
 }

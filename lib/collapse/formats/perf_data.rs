@@ -14,8 +14,9 @@ use std::io::{Read as _, Seek as _};
 use self::samples::Samples;
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::input_summary::InputSummary;
 use crate::collapse::sink::Sink;
-use crate::collapse::{Counts, Format, FormatReader};
 use crate::diagnostics::plural;
 use crate::perf::data::{MAGIC, ReadError, Reader, SWAPPED_MAGIC};
 
@@ -44,14 +45,15 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
     let damage = read_records(document, &mut samples)?;
     let sample_count = samples.sample_count();
-    document.counts = Counts { events: samples.events.seen().to_vec(), lost: samples.lost(), unit: None };
+    document.summary =
+        InputSummary { events: samples.events.seen().to_vec(), lost_samples: samples.lost(), unit: None };
     if samples.malformed > 0 {
         let records = plural(samples.malformed, "record");
-        document.damaged(&format!("{records} do not match the file's header"), sample_count == 0)?;
+        document.report_damage(&format!("{records} do not match the file's header"), sample_count == 0)?;
     }
     let cut_features = samples.machine.is_cut.then(|| "cut short after its records: names may be missing".to_owned());
     if let Some(what) = damage.or(cut_features) {
-        document.damaged(&what, sample_count == 0)?;
+        document.report_damage(&what, sample_count == 0)?;
     }
     let warnings = names::add_stacks(&mut samples, options, sink)?;
     for warning in warnings.iter().take(MAX_WARNINGS) {

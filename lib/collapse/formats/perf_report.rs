@@ -18,12 +18,14 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{
+    first_lines, function_name, multiply_weight, parse_number, split_once, split_word,
+};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::text;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -35,7 +37,7 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).any(is_heading)
+    first_lines(head).any(is_heading)
 }
 
 fn is_heading(line: &[u8]) -> bool {
@@ -83,7 +85,7 @@ struct ListedStack {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut section, mut command) = (Vec::new(), Section::default(), None);
-    while document.line(&mut line)? {
+    while document.read_line(&mut line)? {
         if is_heading(&line) {
             if line.contains_str("Children") {
                 let what = "perf report counted stacks once for each of their functions: give it --no-children";
@@ -93,13 +95,13 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         } else if let Some(comment) = line.strip_prefix(b"#") {
             if let Some(next) = Section::parse(comment) {
                 std::mem::replace(&mut section, next).add(document, sink)?;
-            } else if let Some((_, periods)) = text::split_once(comment, "Event count (approx.): ") {
+            } else if let Some((_, periods)) = split_once(comment, "Event count (approx.): ") {
                 section.periods = Weight::parse(periods.trim());
             }
         } else if line.is_empty() {
             continue;
         } else if let Some((percent, symbol)) = parse_row(&line) {
-            let root = command.and_then(|column| text::split_once(line.get(column..)?, "  "));
+            let root = command.and_then(|column| split_once(line.get(column..)?, "  "));
             let root = root.map(|(name, _)| name.to_vec()).unwrap_or_default();
             section.entries.push(Entry { percent, root, symbol: symbol.to_vec(), stacks: Vec::new() });
         } else if let (Some(stack), Some(entry)) = (parse_stack(&line), section.entries.last_mut()) {
@@ -107,7 +109,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         } else if line.contains_str("---") || line.trim() == b"|" {
             return Err(document.unreadable("a drawn call graph: give perf report --stdio --no-children -g folded"));
         } else {
-            document.malformed("expected a percentage and a function, or a weight and a stack")?;
+            document.report_malformed("expected a percentage and a function, or a weight and a stack")?;
         }
     }
     section.add(document, sink)
@@ -115,7 +117,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 
 /// Returns the percentage and the function of `    98.70%  app      app   [.] hash`.
 fn parse_row(line: &[u8]) -> Option<(Weight, &[u8])> {
-    let (percent, rest) = text::split_once(line, "%")?;
+    let (percent, rest) = split_once(line, "%")?;
     // `[.]` is user space, `[k]` the kernel.
     let level = rest.windows(6).position(|part| part.starts_with(b"  [") && part.ends_with(b"] "))?;
     let weight = Weight::parse(percent.trim()).filter(|_| line.starts_with(b" "))?;
@@ -124,7 +126,7 @@ fn parse_row(line: &[u8]) -> Option<(Weight, &[u8])> {
 
 /// Parses `74.87% hash;main;_start`.
 fn parse_stack(line: &[u8]) -> Option<ListedStack> {
-    let (number, frames) = text::split_word(line);
+    let (number, frames) = split_word(line);
     let weight = Weight::parse(number.strip_suffix(b"%").unwrap_or(number)).filter(|weight| !weight.is_zero())?;
     (!frames.is_empty()).then(|| ListedStack { weight, is_percent: number.ends_with(b"%"), frames: frames.to_vec() })
 }
@@ -132,8 +134,8 @@ fn parse_stack(line: &[u8]) -> Option<ListedStack> {
 impl Section {
     /// Parses the heading `Samples: 12K of event 'cycles'`.
     fn parse(comment: &[u8]) -> Option<Self> {
-        let (number, rest) = text::split_word(text::split_once(comment, "Samples: ")?.1);
-        let event = text::split_once(rest, "'").and_then(|(_, name)| name.rsplit_once_str("'")).map(|(name, _)| name);
+        let (number, rest) = split_word(split_once(comment, "Samples: ")?.1);
+        let event = split_once(rest, "'").and_then(|(_, name)| name.rsplit_once_str("'")).map(|(name, _)| name);
         let digits = number.trim_end_with(|last| last.is_ascii_alphabetic());
         let unit = match &number[digits.len()..] {
             b"" => 1,
@@ -142,8 +144,8 @@ impl Section {
             _ => 1_000_000_000,
         };
         let is_exact = unit == 1;
-        let max = text::number(digits).map(|number| number.saturating_add(u64::from(!is_exact)));
-        let max = max.and_then(|number| text::times(Weight::new(number), unit));
+        let max = parse_number(digits).map(|number| number.saturating_add(u64::from(!is_exact)));
+        let max = max.and_then(|number| multiply_weight(Weight::new(number), unit));
         let samples = max.map(|max| SampleCount { max, is_exact });
         Some(Self { event: event.unwrap_or_default().to_vec(), samples, ..Self::default() })
     }
@@ -154,7 +156,7 @@ impl Section {
             return Ok(());
         }
         let total = self.total()?;
-        document.unit(match total {
+        document.set_unit(match total {
             None => "percent",
             Some(total) if Some(total.weight) == self.periods => "events",
             _ => "samples",
@@ -313,7 +315,7 @@ impl Entry {
         }
         let mut stack = Stack::default();
         for name in names {
-            stack.push(&text::function(name, document.options), sink);
+            stack.push(&function_name(name, document.options), sink);
         }
         if !self.root.is_empty() {
             stack.push(&self.root, sink);

@@ -11,12 +11,12 @@
 //! of the callers. Of several events, the first counts unless `--event` names another. Percentages and modules are left
 //! out.
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, function_name, indentation, parse_number, split_once};
 use crate::collapse::sink::Sink;
-use crate::collapse::stack::Tree;
-use crate::collapse::text;
+use crate::collapse::stack::{CallTree, MAX_SHARED_DEPTH};
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -28,19 +28,19 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).find(|line| !line.is_empty()).is_some_and(|line| parse_event(line).is_some())
+    first_lines(head).find(|line| !line.is_empty()).is_some_and(|line| parse_event(line).is_some())
 }
 
 /// Returns the event and its number of samples of `@ EVENT [30 samples]`.
 fn parse_event(line: &[u8]) -> Option<(&[u8], u64)> {
-    let (name, rest) = text::split_once(line.strip_prefix(b"@ ")?, " [")?;
-    Some((name, text::number(rest.strip_suffix(b" samples]")?)?))
+    let (name, rest) = split_once(line.strip_prefix(b"@ ")?, " [")?;
+    Some((name, parse_number(rest.strip_suffix(b" samples]")?)?))
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut tree, mut is_selected) = (Vec::new(), Tree::of_callers(), true);
+    let (mut line, mut tree, mut is_selected) = (Vec::new(), CallTree::new_inverted(), true);
     let (mut missing, mut leaf_depth) = (Weight::ZERO, None);
-    while document.line(&mut line)? {
+    while document.read_line(&mut line)? {
         if let Some((name, samples)) = parse_event(&line) {
             tree.leave(0, sink)?;
             report_missing(is_selected, missing, document)?;
@@ -50,11 +50,13 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             if depth <= *leaf_depth.get_or_insert(depth) {
                 missing = missing.saturating_sub(count);
             }
-            if is_selected && !tree.enter_whole(depth, &text::function(name, document.options), count, sink)? {
-                document.malformed("more samples than its callee has left, or more than 1024 frames deep")?;
+            if is_selected && !tree.enter_inclusive(depth, &function_name(name, document.options), count, sink)? {
+                let what =
+                    format!("more samples than its callee has left, or more than {MAX_SHARED_DEPTH} frames deep");
+                document.report_malformed(&what)?;
             }
         } else if !line.trim_ascii().is_empty() {
-            document.malformed("expected a percentage, a number of samples and a function")?;
+            document.report_malformed("expected a percentage, a number of samples and a function")?;
         }
     }
     tree.leave(0, sink)?;
@@ -67,14 +69,14 @@ fn report_missing(is_selected: bool, missing: Weight, document: &mut Document<'_
         return Ok(());
     }
     let what = format!("{missing} of the event's samples are not in the input: it is incomplete or cut short");
-    document.damaged(&what, false)
+    document.report_damage(&what, false)
 }
 
 /// Returns the depth of a function in the tree, its name, and its number of samples.
 fn parse_node(line: &[u8]) -> Option<(usize, &[u8], Weight)> {
-    let (share, rest) = text::split_once(line, "%")?;
+    let (share, rest) = split_once(line, "%")?;
     Weight::parse(share.trim_ascii())?;
-    let (count, rest) = text::split_once(rest.trim_ascii_start().strip_prefix(b"[")?, "]")?;
-    let name = text::split_once(rest, " @ ").map_or(rest, |(name, _)| name).trim_ascii();
-    (!name.is_empty()).then_some((text::indentation(line), name, Weight::new(text::number(count)?)))
+    let (count, rest) = split_once(rest.trim_ascii_start().strip_prefix(b"[")?, "]")?;
+    let name = split_once(rest, " @ ").map_or(rest, |(name, _)| name).trim_ascii();
+    (!name.is_empty()).then_some((indentation(line), name, Weight::new(parse_number(count)?)))
 }

@@ -8,12 +8,13 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::document_helpers::{function_with_source, module_frame, read_bytes};
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
-use crate::collapse::stack::LONGEST;
-use crate::collapse::{Options, whole};
+use crate::collapse::stack::{MAX_SHARED_DEPTH, MAX_STACK_LENGTH};
 use crate::markers;
 use crate::pprof::{BASE_LABEL, Location, Pprof, Sample, Unit, is_pprof};
 use crate::profile::{FrameId, Weight, Weights};
@@ -27,18 +28,18 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let message = whole::read(document)?;
+    let message = read_bytes(document)?;
     let pprof = Pprof::parse(&message).map_err(|what| document.unreadable(what))?;
     let types =
         pprof.sample_types().map(|(name, unit)| String::from_utf8_lossy(&[name, unit].join(&b'/')).into_owned());
     let types: Vec<String> = types.collect();
     let known: Vec<&str> = types.iter().map(String::as_str).collect();
-    let column = document.column(&known, pprof.default_type())?;
+    let column = document.select_value(&known, pprof.default_type())?;
     let unit = pprof.sample_types().nth(column).map(|(_, unit)| unit).unwrap_or_default();
     let unit = Unit::parse(unit);
     match known.len() {
-        1 => document.unit(&unit.name),
-        _ => document.weighs_in(&unit.name),
+        1 => document.set_unit(&unit.name),
+        _ => document.set_unit_silently(&unit.name),
     }
     let is_differential = pprof.samples().any(|sample| is_in_base(&pprof, sample, column));
     if is_differential && !sink.is_differential() {
@@ -100,12 +101,12 @@ impl StackBuilder {
     fn add_frames(&mut self, location: &Location<'_>, options: &Options, sink: &mut Sink) {
         for function in &location.functions {
             let line = i64::try_from(function.line).ok();
-            self.frames.push(sink.intern(&whole::located(function.name, function.file, line, options)));
+            self.frames.push(sink.intern(&function_with_source(function.name, function.file, line, options)));
         }
         if location.functions.is_empty() {
             let address = format!("{:x}", location.address);
             let module = location.module.unwrap_or_default();
-            self.frames.push(sink.intern(&whole::module(module, address.as_bytes(), options)));
+            self.frames.push(sink.intern(&module_frame(module, address.as_bytes(), options)));
         }
     }
 
@@ -119,7 +120,7 @@ impl StackBuilder {
                 continue;
             };
             inlined += range.len() - 1;
-            if inlined > whole::DEEPEST || self.stack.len() >= LONGEST {
+            if inlined > MAX_SHARED_DEPTH || self.stack.len() >= MAX_STACK_LENGTH {
                 self.stack.push(sink.intern(markers::TRUNCATED));
                 break;
             }

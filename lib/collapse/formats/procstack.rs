@@ -8,12 +8,12 @@
 //! ```
 //! Each stack has weight 1, and the program's path as its root frame. Addresses, arguments and offsets are left out.
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, function_name, is_address, parse_number, split_once, split_word};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::text;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -25,8 +25,8 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).any(is_thread_heading) || {
-        let mut lines = text::lines(head);
+    first_lines(head).any(is_thread_heading) || {
+        let mut lines = first_lines(head);
         lines.next().is_some_and(|line| parse_process(line).is_some())
             && lines.next().is_some_and(|line| parse_call(line).is_some())
     }
@@ -38,25 +38,25 @@ fn is_thread_heading(line: &[u8]) -> bool {
 
 /// Returns the program of `5570812: /usr/sbin/app -x`.
 fn parse_process(line: &[u8]) -> Option<&[u8]> {
-    let (pid, command) = text::split_once(line, ": ")?;
-    text::number(pid)?;
-    Some(text::split_word(command).0).filter(|command| !command.is_empty())
+    let (pid, command) = split_once(line, ": ")?;
+    parse_number(pid)?;
+    Some(split_word(command).0).filter(|command| !command.is_empty())
 }
 
 /// Returns the function and its arguments of `0xd01f0  __fd_poll(??, ??) + 0xb4`.
 fn parse_call(line: &[u8]) -> Option<&[u8]> {
-    let (address, call) = text::split_word(line);
-    let (call, offset) = text::split_once(call, " + ")?;
-    (text::is_address(address) && text::is_address(offset.trim_ascii())).then_some(call)
+    let (address, call) = split_word(line);
+    let (call, offset) = split_once(call, " + ")?;
+    (is_address(address) && is_address(offset.trim_ascii())).then_some(call)
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut root) = (Vec::new(), Stack::default(), Vec::new());
     loop {
-        let more = document.line(&mut line)?;
+        let more = document.read_line(&mut line)?;
         if let Some(call) = parse_call(&line).filter(|_| more) {
             let name = memchr::memrchr(b'(', call).map_or(call, |open| &call[..open]);
-            stack.push(&text::function(name, document.options), sink);
+            stack.push(&function_name(name, document.options), sink);
             continue;
         }
         if !stack.is_empty() {
@@ -66,12 +66,12 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             stack.add_leaf_first(Weight::ONE, sink)?;
         }
         if !more {
-            return document.ends_with_a_line();
+            return document.check_last_line();
         }
         match parse_process(&line) {
             Some(program) => root = program.to_vec(),
             None if line.trim_ascii().is_empty() || is_thread_heading(&line) => {}
-            None => document.malformed("expected a process, a thread or a frame")?,
+            None => document.report_malformed("expected a process, a thread or a frame")?,
         }
     }
 }

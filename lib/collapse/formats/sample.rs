@@ -10,12 +10,13 @@
 //! callees.
 //! Frames are named ``module`function``. Offsets, addresses, and everything after the tree are left out.
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, function_name, parse_number, split_once, split_word};
+use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
-use crate::collapse::stack::Tree;
-use crate::collapse::{Options, text};
+use crate::collapse::stack::{CallTree, MAX_SHARED_DEPTH};
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -27,41 +28,44 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    head.starts_with(b"Analysis of sampling ") || text::lines(head).any(|line| line == b"Call graph:")
+    head.starts_with(b"Analysis of sampling ") || first_lines(head).any(|line| line == b"Call graph:")
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut tree, mut in_tree) = (Vec::new(), Tree::default(), false);
-    document.unit("samples");
-    while document.line(&mut line)? {
+    let (mut line, mut tree, mut in_tree) = (Vec::new(), CallTree::default(), false);
+    document.set_unit("samples");
+    while document.read_line(&mut line)? {
         if line == b"Call graph:" {
             in_tree = true;
         } else if line.trim_ascii().is_empty() || line.starts_with(b"Total number in stack") {
             in_tree = false;
         } else if in_tree {
             let depth = line.iter().take_while(|byte| b" +|:!".contains(byte)).count();
-            let (count, name) = text::split_word(&line[depth..]);
-            match text::number(count) {
+            let (count, name) = split_word(&line[depth..]);
+            match parse_number(count) {
                 Some(count) if !name.is_empty() => {
                     let name = frame_name(name, document.options);
-                    if !tree.enter_whole(depth, &name, Weight::new(count), sink)? {
-                        document.malformed("more samples than its caller has left, or more than 1024 frames deep")?;
+                    if !tree.enter_inclusive(depth, &name, Weight::new(count), sink)? {
+                        let what = format!(
+                            "more samples than its caller has left, or more than {MAX_SHARED_DEPTH} frames deep"
+                        );
+                        document.report_malformed(&what)?;
                     }
                 }
-                _ => document.malformed("expected a number of samples and a function")?,
+                _ => document.report_malformed("expected a number of samples and a function")?,
             }
         }
     }
     tree.leave(0, sink)?;
-    document.ends(!in_tree, "its tree does")
+    document.check_end(!in_tree, "its tree does")
 }
 
 /// Returns ``module`function`` for `function  (in module) + 20  [0x1000]`, and the name for a thread's line.
 fn frame_name(line: &[u8], options: &Options) -> Vec<u8> {
-    let Some((function, rest)) = text::split_once(line, "  (in ") else {
-        return text::split_once(line, "  ").map_or(line, |(name, _)| name).to_vec();
+    let Some((function, rest)) = split_once(line, "  (in ") else {
+        return split_once(line, "  ").map_or(line, |(name, _)| name).to_vec();
     };
-    let module = text::split_once(rest, ")").map_or(rest, |(module, _)| module);
+    let module = split_once(rest, ")").map_or(rest, |(module, _)| module);
     let module = module.strip_suffix(b".dylib").unwrap_or(module);
-    [module, &text::function(function, options)].join(&b'`')
+    [module, &function_name(function, options)].join(&b'`')
 }

@@ -13,12 +13,12 @@
 //! `--pid` or `--tid` asks for them. Of several events, the first counts unless `--event` names another. `lost_count`
 //! adds to the lost samples. A frame without a symbol is named by its file. Times and addresses are left out.
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, function_name, indentation, parse_number, split_once};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::text;
 use crate::profile::SampleWeight;
 use crate::profile::Weight;
 
@@ -31,7 +31,7 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    let mut lines = text::lines(head);
+    let mut lines = first_lines(head);
     lines.any(|line| line == b"sample:") && lines.next().is_some_and(|line| line.starts_with(b"  event_type: "))
 }
 
@@ -50,14 +50,14 @@ struct Sample {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut sample) = (Vec::new(), Sample::default());
-    while document.line(&mut line)? {
+    while document.read_line(&mut line)? {
         let trimmed = line.trim_ascii();
-        let (key, value) = text::split_once(trimmed, ":").unwrap_or((trimmed, b""));
+        let (key, value) = split_once(trimmed, ":").unwrap_or((trimmed, b""));
         let value = value.trim_ascii();
         match key {
             b"sample" | b"lost_situation" => std::mem::take(&mut sample).finish(document, sink)?,
             b"event_type" => sample.event = value.to_vec(),
-            b"event_count" => sample.count = text::number(value),
+            b"event_count" => sample.count = parse_number(value),
             b"thread_name" => sample.thread_name = value.to_vec(),
             b"process_id" => sample.pid = value.to_vec(),
             b"thread_id" => sample.tid = value.to_vec(),
@@ -67,17 +67,18 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 let name = if file.is_empty() { b"unknown" } else { file };
                 sample.stack.push(&[b"[", name, b"]"].concat(), sink);
             }
-            b"symbol" => sample.stack.push(&text::function(value, document.options), sink),
+            b"symbol" => sample.stack.push(&function_name(value, document.options), sink),
             b"lost_count" => {
-                document.counts.lost = document.counts.lost.saturating_add(text::number(value).unwrap_or(0));
+                document.summary.lost_samples =
+                    document.summary.lost_samples.saturating_add(parse_number(value).unwrap_or(0));
             }
             b"" | b"time" | b"callchain" | b"vaddr_in_file" | b"sample_count" | b"execution_type" => {}
-            _ if text::indentation(&line) > 0 && trimmed.contains(&b':') => {}
-            _ => document.malformed("expected a key and a value")?,
+            _ if indentation(&line) > 0 && trimmed.contains(&b':') => {}
+            _ => document.report_malformed("expected a key and a value")?,
         }
     }
     sample.finish(document, sink)?;
-    document.ends_with_a_line()
+    document.check_last_line()
 }
 
 impl Sample {

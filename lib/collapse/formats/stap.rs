@@ -9,12 +9,12 @@
 //! The count is the weight. Addresses, offsets and modules are left out; a frame without a symbol is named by its
 //! module.
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, function_name, is_address, parse_number, split_once};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::text;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -26,39 +26,39 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).any(|line| parse_frame(line).is_some())
+    first_lines(head).any(|line| parse_frame(line).is_some())
 }
 
 /// Returns the text after the address of ` 0xADDR : name+0xOFF/0xSIZE [module]`.
 fn parse_frame(line: &[u8]) -> Option<&[u8]> {
-    let (address, name) = text::split_once(line.trim_ascii(), " : ")?;
-    text::is_address(address.trim_ascii()).then_some(name)
+    let (address, name) = split_once(line.trim_ascii(), " : ")?;
+    is_address(address.trim_ascii()).then_some(name)
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack) = (Vec::new(), Stack::default());
-    while document.line(&mut line)? {
+    while document.read_line(&mut line)? {
         let trimmed = line.trim_ascii();
         if let Some(frame) = parse_frame(trimmed) {
-            let (name, module) = match frame.strip_suffix(b"]").and_then(|frame| text::split_once(frame, " [")) {
+            let (name, module) = match frame.strip_suffix(b"]").and_then(|frame| split_once(frame, " [")) {
                 Some((name, module)) => (name.trim_ascii(), Some(module)),
                 None => (frame.strip_suffix(b"(inexact)").unwrap_or(frame).trim_ascii(), None),
             };
             match module {
-                Some(module) if text::is_address(name) => {
+                Some(module) if is_address(name) => {
                     let file = module.rsplit(|byte| *byte == b'/').next().unwrap_or(module);
                     stack.push(&[b"[", file, b"]"].concat(), sink);
                 }
-                _ => stack.push(&text::function(name, document.options), sink),
+                _ => stack.push(&function_name(name, document.options), sink),
             }
-        } else if let Some(count) = text::number(trimmed) {
+        } else if let Some(count) = parse_number(trimmed) {
             match stack.is_empty() {
-                true => document.malformed("expected a frame, found a count")?,
+                true => document.report_malformed("expected a frame, found a count")?,
                 false => stack.add_leaf_first(Weight::new(count), sink)?,
             }
         } else if !trimmed.is_empty() {
-            document.malformed("expected a frame or a count")?;
+            document.report_malformed("expected a frame or a count")?;
         }
     }
-    if stack.is_empty() { Ok(()) } else { document.malformed("the input ends within a stack") }
+    if stack.is_empty() { Ok(()) } else { document.report_malformed("the input ends within a stack") }
 }

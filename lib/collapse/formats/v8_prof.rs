@@ -14,12 +14,12 @@ use std::collections::BTreeMap;
 
 use bstr::ByteSlice as _;
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::parse_number;
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::{self, Stack};
-use crate::collapse::text;
 use crate::markers;
 use crate::profile::{FrameId, Weight};
 
@@ -67,8 +67,8 @@ struct Memory {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut memory) = (Vec::new(), Memory::default());
-    document.unit("ticks");
-    while document.line(&mut line)? {
+    document.set_unit("ticks");
+    while document.read_line(&mut line)? {
         let mut fields = line.split(|byte| *byte == b',');
         let kind = fields.next().unwrap_or_default();
         let fields: Vec<&[u8]> = fields.collect();
@@ -83,10 +83,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             _ => Some(()),
         };
         if parsed.is_none() {
-            document.malformed(&format!("expected the fields of a {} record", kind.to_str_lossy()))?;
+            document.report_malformed(&format!("expected the fields of a {} record", kind.to_str_lossy()))?;
         }
     }
-    document.ends_with_a_line()
+    document.check_last_line()
 }
 
 fn parse_address(text: &[u8]) -> Option<u64> {
@@ -99,7 +99,7 @@ impl Memory {
         let [_, _, _, start, size, name, ..] = fields else { return None };
         let name = name.trim().replace("\\x2C", ",");
         let name: &[u8] = if name.is_empty() { b"(anonymous)" } else { &name };
-        self.compiled.insert(parse_address(start)?, text::number(size)?, stack::frame(name, sink));
+        self.compiled.insert(parse_address(start)?, parse_number(size)?, stack::intern_frame(name, sink));
         Some(())
     }
 

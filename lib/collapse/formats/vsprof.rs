@@ -10,12 +10,12 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, parse_number, split_csv};
 use crate::collapse::sink::Sink;
-use crate::collapse::stack::{TOO_DEEP, Tree};
-use crate::collapse::text;
+use crate::collapse::stack::{CallTree, too_deep};
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -33,12 +33,12 @@ const SELF_COLUMNS: [(&str, &str); 3] =
     [("Number of Calls", "calls"), ("Exclusive Samples", "samples"), ("Elapsed Exclusive Time %", "time")];
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).next().is_some_and(|line| line.starts_with(HEADING))
+    first_lines(head).next().is_some_and(|line| line.starts_with(HEADING))
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut tree, mut column) = (Vec::new(), Tree::default(), None);
-    while document.line(&mut line)? {
+    let (mut line, mut tree, mut column) = (Vec::new(), CallTree::default(), None);
+    while document.read_line(&mut line)? {
         if line.trim_ascii().is_empty() {
             continue;
         }
@@ -47,18 +47,18 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             continue;
         };
         match parse_node(&line, column) {
-            None => document.malformed("expected a level, a function and its values")?,
+            None => document.report_malformed("expected a level, a function and its values")?,
             // Level 0 is the process. It has no value of its own, and other converters leave it out.
             Some((0, _, own)) if own.is_zero() => {}
             Some((level, name, own)) => {
                 if !tree.enter(level, &name, own, sink)? {
-                    document.malformed(TOO_DEEP)?;
+                    document.report_malformed(&too_deep())?;
                 }
             }
         }
     }
     tree.leave(0, sink)?;
-    document.ends_with_a_line()
+    document.check_last_line()
 }
 
 /// Returns the index of the column that contains the weight.
@@ -73,15 +73,15 @@ fn find_weight_column(heading: &[u8], document: &mut Document<'_>) -> Result<usi
         return Err(document.unreadable("the first line does not name the columns of a call tree"));
     }
     let events: Vec<&str> = known.iter().map(|(_, event)| *event).collect();
-    let chosen = document.column(&events, 0)?;
-    document.unit(if events[chosen] == "time" { "percent of the elapsed time" } else { events[chosen] });
+    let chosen = document.select_value(&events, 0)?;
+    document.set_unit(if events[chosen] == "time" { "percent of the elapsed time" } else { events[chosen] });
     Ok(known[chosen].0)
 }
 
 /// Returns a function's level, its name, and its own weight.
 fn parse_node(line: &[u8], column: usize) -> Option<(usize, Vec<u8>, Weight)> {
-    let mut fields = text::fields(line)?;
-    let level = text::number(fields.first()?.trim_ascii())?;
+    let mut fields = split_csv(line)?;
+    let level = parse_number(fields.first()?.trim_ascii())?;
     let own = parse_weight(fields.get(column)?)?;
     let name = std::mem::take(fields.get_mut(1)?);
     (!name.is_empty()).then_some((usize::try_from(level).ok()?, name, own))

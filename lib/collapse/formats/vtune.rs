@@ -12,12 +12,12 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, indentation, parse_scaled, split_csv};
 use crate::collapse::sink::Sink;
-use crate::collapse::stack::{TOO_DEEP, Tree};
-use crate::collapse::text;
+use crate::collapse::stack::{CallTree, too_deep};
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -31,7 +31,7 @@ pub(super) static FORMAT: Format = Format {
 const HEADING: &[u8] = b"Function Stack,";
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).take(8).any(|line| line.starts_with(HEADING) && line.contains_str(":Self"))
+    first_lines(head).take(8).any(|line| line.starts_with(HEADING) && line.contains_str(":Self"))
 }
 
 /// The indices of the fields that are read.
@@ -42,27 +42,27 @@ struct Columns {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let (mut line, mut tree, mut columns) = (Vec::new(), Tree::default(), None);
-    while document.line(&mut line)? {
+    let (mut line, mut tree, mut columns) = (Vec::new(), CallTree::default(), None);
+    while document.read_line(&mut line)? {
         if line.starts_with(HEADING) {
             columns = Some(Columns::parse(&line, document)?);
         } else if line.trim_ascii().is_empty() || line.starts_with(b"war:") {
             continue;
         } else if let Some(columns) = &columns {
             match parse_node(&line, columns) {
-                None => document.malformed("expected a function and its values")?,
+                None => document.report_malformed("expected a function and its values")?,
                 Some((depth, name, own)) => {
                     if !tree.enter(depth, &name, own, sink)? {
-                        document.malformed(TOO_DEEP)?;
+                        document.report_malformed(&too_deep())?;
                     }
                 }
             }
         } else {
-            document.malformed("expected the column names first")?;
+            document.report_malformed("expected the column names first")?;
         }
     }
     tree.leave(0, sink)?;
-    document.ends_with_a_line()
+    document.check_last_line()
 }
 
 impl Columns {
@@ -72,10 +72,10 @@ impl Columns {
         let self_columns: Vec<usize> = (0..names.len()).filter(|index| names[*index].ends_with(":Self")).collect();
         let known: Vec<&str> = self_columns.iter().map(|index| names[*index].trim_end_matches(":Self")).collect();
         let default = known.iter().position(|name| *name == "Allocations").unwrap_or(0);
-        let chosen = document.column(&known, default)?;
+        let chosen = document.select_value(&known, default)?;
         let is_time = known.get(chosen).is_some_and(|name| name.contains("Time"));
         if is_time {
-            document.unit("milliseconds");
+            document.set_unit("milliseconds");
         }
         let weight = self_columns.get(chosen).copied().unwrap_or(1);
         Ok(Self { weight, module: names.iter().position(|name| name == "Module"), is_time })
@@ -84,11 +84,11 @@ impl Columns {
 
 /// Returns a function's depth, its name with its module, and its own weight.
 fn parse_node(line: &[u8], columns: &Columns) -> Option<(usize, Vec<u8>, Weight)> {
-    let fields = text::fields(line)?;
+    let fields = split_csv(line)?;
     let value = fields.get(columns.weight)?.trim_ascii();
-    let own = if columns.is_time { text::scaled(value, 3)? } else { Weight::parse(value)? };
+    let own = if columns.is_time { parse_scaled(value, 3)? } else { Weight::parse(value)? };
     let function = fields.first()?;
-    let depth = text::indentation(function);
+    let depth = indentation(function);
     let module = columns.module.and_then(|index| fields.get(index)).map(|module| module.trim_ascii());
     let name = match module {
         None | Some(b"") => function[depth..].to_vec(),

@@ -10,12 +10,12 @@
 //! The number of samples is the weight. The table of functions before the stacks is left out; source lines are too,
 //! unless `--srcline` asks for them.
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, parse_number, split_once};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::text;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -27,32 +27,32 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).any(|line| line.starts_with(b"Full stacks") || parse_samples(line).is_some())
+    first_lines(head).any(|line| line.starts_with(b"Full stacks") || parse_samples(line).is_some())
 }
 
 /// Returns the number of `99.790% ==== (17194 samples)`.
 fn parse_samples(line: &[u8]) -> Option<u64> {
-    let (percentage, rest) = text::split_once(line.trim_ascii(), "%")?;
+    let (percentage, rest) = split_once(line.trim_ascii(), "%")?;
     Weight::parse(percentage)?;
-    let (_, count) = text::split_once(rest, "(")?;
-    text::number(count.strip_suffix(b" samples)").or_else(|| count.strip_suffix(b" sample)"))?)
+    let (_, count) = split_once(rest, "(")?;
+    parse_number(count.strip_suffix(b" samples)").or_else(|| count.strip_suffix(b" sample)"))?)
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut stack, mut weight) = (Vec::new(), Stack::default(), None);
     // The number of stacks that the headings state, and that were found.
     let (mut stated, mut found) = (0, 0);
-    while document.line(&mut line)? {
+    while document.read_line(&mut line)? {
         let trimmed = line.trim_ascii();
-        let numbered = text::split_once(trimmed, ": ").filter(|(number, _)| text::number(number).is_some());
-        if let Some((_, number)) = text::split_once(trimmed, "Full stacks (") {
-            stated += number.strip_suffix(b" unique):").and_then(text::number).unwrap_or(0);
+        let numbered = split_once(trimmed, ": ").filter(|(number, _)| parse_number(number).is_some());
+        if let Some((_, number)) = split_once(trimmed, "Full stacks (") {
+            stated += number.strip_suffix(b" unique):").and_then(parse_number).unwrap_or(0);
         }
         if let Some(count) = parse_samples(trimmed) {
             found += 1;
             stack.add_leaf_first(weight.replace(Weight::new(count)).unwrap_or_default(), sink)?;
         } else if let Some((_, frame)) = numbered.filter(|_| weight.is_some()) {
-            let without_line = text::split_once(frame, "(at ").filter(|_| !document.options.srcline);
+            let without_line = split_once(frame, "(at ").filter(|_| !document.options.srcline);
             stack.push(without_line.map_or(frame, |(name, _)| name).trim_ascii(), sink);
         } else if trimmed.is_empty() || numbered.is_none() {
             // A blank line, or a line of the table of functions.
@@ -60,6 +60,6 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         }
     }
     stack.add_leaf_first(weight.unwrap_or_default(), sink)?;
-    document.ends(found >= stated, "the last of its stacks")?;
-    document.ends_with_a_line()
+    document.check_end(found >= stated, "the last of its stacks")?;
+    document.check_last_line()
 }

@@ -18,12 +18,13 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use rustc_hash::FxHashMap;
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::bytes::strip_bom;
 use crate::collapse::document::Document;
+use crate::collapse::document_helpers::{add_stack, uses_input_weights};
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
-use crate::collapse::{Options, whole};
 use crate::markers;
 use crate::profile::{FrameId, Weight};
 use crate::symbol_name::demangle;
@@ -46,14 +47,14 @@ fn recognizes(head: &[u8]) -> bool {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let options = document.options;
-    let weighs = whole::weighs(options);
+    let weighs = uses_input_weights(options);
     let mut rows = Rows::default();
     match parse(&mut *document, |event| rows.handle(&event, options, weighs, sink)) {
         Ok(()) => {}
         Err(ParseError::Xml(what)) => return Err(document.unreadable(what)),
         Err(ParseError::Handler(error)) => return Err(error),
     }
-    document.unit(match (weighs, rows.has_cycles) {
+    document.set_unit(match (weighs, rows.has_cycles) {
         (false, _) => "samples",
         (true, false) => "nanoseconds",
         (true, true) => "cycles",
@@ -61,7 +62,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     if rows.defines_entities {
         document.warn("it defines entities, which are not replaced");
     }
-    document.ends(rows.is_complete, "</trace-query-result>")
+    document.check_end(rows.is_complete, "</trace-query-result>")
 }
 
 enum ParseError {
@@ -247,7 +248,7 @@ impl Rows {
             stack.push(sink.intern(markers::UNKNOWN));
         }
         stack.reverse();
-        whole::add(thread, &stack, weight, sink)
+        add_stack(thread, &stack, weight, sink)
     }
 }
 

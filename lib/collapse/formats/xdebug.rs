@@ -14,12 +14,12 @@
 
 use bstr::ByteSlice as _;
 
-use super::{Format, FormatReader};
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, parse_number, parse_scaled};
 use crate::collapse::sink::Sink;
-use crate::collapse::stack::{self, Stack};
-use crate::collapse::text;
+use crate::collapse::stack::{self, MAX_SHARED_DEPTH, Stack};
 use crate::profile::{FrameId, Weight};
 
 pub(super) static FORMAT: Format = Format {
@@ -30,11 +30,8 @@ pub(super) static FORMAT: Format = Format {
     reader: FormatReader::Lines(read),
 };
 
-/// Maximum number of frames in a stack.
-const MAX_DEPTH: usize = 1024;
-
 fn recognizes(head: &[u8]) -> bool {
-    text::lines(head).take(20).any(|line| line.starts_with(b"TRACE START ["))
+    first_lines(head).take(20).any(|line| line.starts_with(b"TRACE START ["))
 }
 
 /// The state of a trace while it is read.
@@ -47,19 +44,19 @@ struct Trace {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let calls = document.column(&["time", "calls"], 0)? == 1;
-    document.unit(if calls { "calls" } else { "microseconds" });
+    let calls = document.select_value(&["time", "calls"], 0)? == 1;
+    document.set_unit(if calls { "calls" } else { "microseconds" });
     let (mut line, mut trace, mut in_trace) = (Vec::new(), Trace::default(), false);
-    while document.line(&mut line)? {
+    while document.read_line(&mut line)? {
         if line.starts_with(b"TRACE ") {
             (trace, in_trace) = (Trace::default(), line.starts_with(b"TRACE START"));
         } else if in_trace && line.contains_str(" -> ") && line.starts_with(b" ") {
             return Err(document.unreadable("a human-readable Xdebug trace; write it with xdebug.trace_format=1"));
         } else if in_trace && !trace.add_line(&line, calls, sink)? {
-            document.malformed("expected a level, a number, a kind, a time and a name, separated by tabs")?;
+            document.report_malformed("expected a level, a number, a kind, a time and a name, separated by tabs")?;
         }
     }
-    document.ends(!in_trace, "TRACE END")
+    document.check_end(!in_trace, "TRACE END")
 }
 
 impl Trace {
@@ -72,8 +69,8 @@ impl Trace {
         if line.is_empty() || kind == b"R" || kind == b"A" {
             return Ok(true);
         }
-        let level = fields.first().and_then(|level| text::number(level));
-        let time = fields.get(3).and_then(|time| text::scaled(time, 6));
+        let level = fields.first().and_then(|level| parse_number(level));
+        let time = fields.get(3).and_then(|time| parse_scaled(time, 6));
         let (Some(time), true) = (time, level.is_some() || kind.is_empty()) else { return Ok(false) };
         let elapsed = time.saturating_sub(self.last_time.unwrap_or(time));
         self.last_time = Some(time);
@@ -81,10 +78,10 @@ impl Trace {
             self.add_stack(elapsed, sink)?;
         }
         match (kind, level.and_then(|level| usize::try_from(level).ok())) {
-            (b"0", Some(level @ 1..=MAX_DEPTH)) => {
+            (b"0", Some(level @ 1..=MAX_SHARED_DEPTH)) => {
                 let Some(name) = fields.get(5).filter(|name| !name.is_empty()) else { return Ok(false) };
                 self.stack.truncate(level - 1);
-                self.stack.push(stack::frame(name, sink));
+                self.stack.push(stack::intern_frame(name, sink));
                 if calls {
                     self.add_stack(Weight::ONE, sink)?;
                 }

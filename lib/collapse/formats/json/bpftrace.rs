@@ -11,10 +11,11 @@ use super::tape::Tape;
 use super::value::Value;
 use crate::Error;
 use crate::collapse::document::Document;
+use crate::collapse::document_helpers::weight_from_millionths;
+use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::formats::bpftrace::{Entry, NO_STACKS};
-use crate::collapse::formats::{Format, FormatReader};
+use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
-use crate::collapse::{Options, whole};
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "bpftrace-json",
@@ -26,15 +27,16 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut line, mut has_plain_maps) = (Vec::new(), false);
-    while document.line(&mut line)? {
+    while document.read_line(&mut line)? {
         if line.trim_ascii().is_empty() {
             continue;
         }
         let Some(tape) = Tape::parse(&line).ok().filter(|tape| !tape.is_truncated) else {
-            document.malformed("expected a JSON object")?;
+            document.report_malformed("expected a JSON object")?;
             continue;
         };
-        let maps = tape.root().filter(|root| root.get(b"type").and_then(Value::as_string).as_deref() == Some(b"map"));
+        let maps =
+            Value::root(&tape).filter(|root| root.get(b"type").and_then(Value::as_string).as_deref() == Some(b"map"));
         for (name, map) in maps.and_then(|root| root.get(b"data")).into_iter().flat_map(Value::members) {
             // If some keys of a map have stacks, a key without one has an empty stack.
             if !map.members().any(|(key, _)| key.contains(&b'\n')) {
@@ -42,10 +44,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 continue;
             }
             for (key, count) in map.members() {
-                if let Some(weight) = count.as_millionths().and_then(whole::positive) {
+                if let Some(weight) = count.as_millionths().and_then(weight_from_millionths) {
                     parse_entry(&name, &key, document.options, sink).add(weight, document, sink)?;
                 } else {
-                    document.malformed("expected a number, found a histogram")?;
+                    document.report_malformed("expected a number, found a histogram")?;
                 }
             }
         }

@@ -1,13 +1,14 @@
 //! Converts begin and end events of functions to stacks, weighted by time.
 
 use crate::Error;
+use crate::collapse::document_helpers::{add_stack, weight_from_millionths};
 use crate::collapse::sink::Sink;
-use crate::collapse::whole;
+use crate::collapse::stack::MAX_SHARED_DEPTH;
 use crate::profile::FrameId;
 
 /// Maximum number of open calls whose end is known, and of open calls that are searched for the one that ends. Without
 /// these limits, the run time could grow with the square of the input's size.
-const MAX_OPEN: usize = 4 * whole::DEEPEST;
+const MAX_OPEN: usize = 4 * MAX_SHARED_DEPTH;
 
 /// The open calls of a thread, the outermost first. Times are in millionths of the input's unit.
 #[derive(Debug, Default)]
@@ -50,8 +51,8 @@ impl CallStack {
     /// Adds the current stack with the time until `time`.
     fn add_until(&mut self, time: i128, sink: &mut Sink) -> Result<(), Error> {
         if !self.frames.is_empty() {
-            let elapsed = whole::positive(time.saturating_sub(self.now)).unwrap_or_default();
-            whole::add(self.thread, &self.frames, elapsed, sink)?;
+            let elapsed = weight_from_millionths(time.saturating_sub(self.now)).unwrap_or_default();
+            add_stack(self.thread, &self.frames, elapsed, sink)?;
         }
         self.now = self.now.max(time);
         Ok(())

@@ -14,9 +14,9 @@ use super::v8_samples::{Node, Samples};
 use super::value::Value;
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::formats::{Format, FormatReader};
+use crate::collapse::document_helpers::uses_input_weights;
+use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::sink::Sink;
-use crate::collapse::whole;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "cpuprofile",
@@ -47,14 +47,14 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
         }
     }
     if samples.is_cyclic() {
-        document.damaged(CYCLIC, false)?;
+        document.report_damage(CYCLIC, false)?;
     }
     if samples.is_empty() {
-        document.unit("samples");
+        document.set_unit("samples");
         let hits = root.get_items(b"nodes").filter_map(|node| Some((Node::id(node)?, node.get(b"hitCount")?)));
         let hits = hits.filter_map(|(id, count)| Some((id, count.as_millionths()?)));
         return samples.fold_hits(hits, sink);
     }
-    document.unit(if whole::weighs(document.options) { "microseconds" } else { "samples" });
+    document.set_unit(if uses_input_weights(document.options) { "microseconds" } else { "samples" });
     samples.fold(None, document.options, sink)
 }

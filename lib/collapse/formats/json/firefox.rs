@@ -19,9 +19,10 @@ use super::weights::{INVALID_WEIGHT, WeightList};
 use super::{document_matches, read};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::formats::{Format, FormatReader};
+use crate::collapse::document_helpers::{add_partial_stack, function_with_source, module_frame, thread_name};
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
-use crate::collapse::{Options, whole};
 use crate::profile::FrameId;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
@@ -63,10 +64,10 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
         }
         profiles.extend(profile.get_items(b"processes"));
     }
-    document.unit(&String::from_utf8_lossy(&unit.unwrap_or_default()));
-    document.amiss(invalid_weights, "sample", INVALID_WEIGHT)?;
+    document.set_unit(&String::from_utf8_lossy(&unit.unwrap_or_default()));
+    document.report_count(invalid_weights, "sample", INVALID_WEIGHT)?;
     if is_cyclic {
-        document.damaged(CYCLIC, false)?;
+        document.report_damage(CYCLIC, false)?;
     }
     if unnamed > named {
         document
@@ -78,14 +79,14 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
 /// Adds the samples of a thread. Returns the number of samples whose weight is invalid.
 fn fold_thread(thread: Value<'_>, tables: &Tables, options: &Options, sink: &mut Sink) -> Result<u64, Error> {
     let [name, pid, tid] = [&b"name"[..], b"pid", b"tid"].map(|key| thread.get(key).and_then(Value::as_label));
-    let name = whole::thread(&name.unwrap_or_default(), &pid.unwrap_or_default(), &tid.unwrap_or_default(), options);
+    let name = thread_name(&name.unwrap_or_default(), &pid.unwrap_or_default(), &tid.unwrap_or_default(), options);
     let name = sink.intern(&name);
     let Some(samples) = thread.get(b"samples") else { return Ok(0) };
     let mut weights = WeightList::new(samples.get(b"weight"));
     let mut stack = Vec::new();
     for index in column(samples, b"stack") {
         let has_root = tables.path(index, &mut stack);
-        whole::add_part(Some(name), has_root, &stack, weights.next(), sink)?;
+        add_partial_stack(Some(name), has_root, &stack, weights.next(), sink)?;
     }
     Ok(weights.invalid)
 }
@@ -213,10 +214,10 @@ impl<'a, 't> Functions<'a, 't> {
                     unnamed += 1;
                     let resource = self.resources.get(function).copied().flatten();
                     let module = resource.map(|resource| self.get_string(&self.modules, resource));
-                    return sink.intern(&whole::module(&module.unwrap_or_default(), &name, options));
+                    return sink.intern(&module_frame(&module.unwrap_or_default(), &name, options));
                 }
                 let line = lines.get(frame).and_then(|line| i64::try_from((*line)?).ok());
-                sink.intern(&whole::located(&name, &self.get_string(&self.files, function), line, options))
+                sink.intern(&function_with_source(&name, &self.get_string(&self.files, function), line, options))
             }));
         }
         (named, unnamed)
@@ -232,5 +233,5 @@ fn location_frame(location: &[u8], options: &Options, sink: &mut Sink) -> Option
         Some((text, start)) if start > 0 => (&text[..start], &text[start + 2..]),
         _ => (location, &b""[..]),
     };
-    Some(sink.intern(&whole::located(name, position, None, options)))
+    Some(sink.intern(&function_with_source(name, position, None, options)))
 }

@@ -1,6 +1,6 @@
 //! Call trees in which each node names its parent, the caller.
 
-use crate::collapse::whole;
+use crate::collapse::document_helpers::count_truncated_frames;
 
 /// The warning about nodes without a root.
 pub(super) const CYCLIC: &str = "has calls that are their own callers; their stacks are cut and have no root";
@@ -53,7 +53,7 @@ impl Forest {
     pub(super) fn ascend(&self, node: usize, mut visit: impl FnMut(usize)) -> bool {
         let depth = self.depths.get(node).copied().unwrap_or(0);
         let mut next = Some(node);
-        for _ in whole::left_out(depth)..depth {
+        for _ in count_truncated_frames(depth)..depth {
             let Some(node) = next else { break };
             visit(node);
             next = self.parents[node];

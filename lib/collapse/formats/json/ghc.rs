@@ -14,9 +14,9 @@ use super::value::Value;
 use super::{document_matches, read};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::formats::{Format, FormatReader};
+use crate::collapse::document_helpers::{add_stack, function_with_source, weight_from_millionths};
+use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::sink::Sink;
-use crate::collapse::whole;
 use crate::markers;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
@@ -30,19 +30,19 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 };
 
 fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let column = document.column(&["ticks", "bytes"], 0)?;
+    let column = document.select_value(&["ticks", "bytes"], 0)?;
     let key = [&b"ticks"[..], b"alloc"][column];
     let mut centres = FxHashMap::default();
     for centre in root.get_items(b"cost_centres") {
         let name = [&centre.get_string(b"module"), &b"."[..], &centre.get_string(b"label")].concat();
-        let name = whole::located(&name, &centre.get_string(b"src_loc"), None, document.options);
+        let name = function_with_source(&name, &centre.get_string(b"src_loc"), None, document.options);
         centres.insert(centre.get(b"id").and_then(Value::as_integer), sink.intern(&name));
     }
     let unknown = sink.intern(markers::UNKNOWN);
     walk(root.get(b"profile"), b"children", sink, |node, path, sink| {
         let centre = centres.get(&node.get(b"id").and_then(Value::as_integer));
         path.push(centre.copied().unwrap_or(unknown));
-        let own = node.get(key).and_then(Value::as_millionths).and_then(whole::positive);
-        whole::add(None, path, own.unwrap_or_default(), sink)
+        let own = node.get(key).and_then(Value::as_millionths).and_then(weight_from_millionths);
+        add_stack(None, path, own.unwrap_or_default(), sink)
     })
 }

@@ -9,9 +9,9 @@ use super::value::{Items, Value};
 use super::{document_matches, read, v8_samples};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::formats::{Format, FormatReader};
+use crate::collapse::document_helpers::{add_stack, weight_from_millionths};
+use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::sink::Sink;
-use crate::collapse::whole;
 use crate::profile::FrameId;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
@@ -23,14 +23,14 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 };
 
 fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    document.unit("bytes");
+    document.set_unit("bytes");
     let options = document.options;
     walk(root.get(b"head"), b"children", sink, |node, path, sink| {
         path.push(sink.intern(&v8_samples::function_name(node, options)));
-        let own = node.get(b"selfSize").and_then(Value::as_millionths).and_then(whole::positive);
+        let own = node.get(b"selfSize").and_then(Value::as_millionths).and_then(weight_from_millionths);
         // The name `(root)` is left out unless it is the whole stack.
         let frames = if path.len() > 1 { &path[1..] } else { path };
-        whole::add(None, frames, own.unwrap_or_default(), sink)
+        add_stack(None, frames, own.unwrap_or_default(), sink)
     })
 }
 

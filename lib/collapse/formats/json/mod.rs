@@ -22,8 +22,8 @@ use self::value::Value;
 use crate::Error;
 use crate::bytes::strip_bom;
 use crate::collapse::document::Document;
+use crate::collapse::document_helpers::read_bytes;
 use crate::collapse::sink::Sink;
-use crate::collapse::whole;
 
 /// Number of bytes at the beginning of a document that detection looks at.
 const DETECTION_BYTES: usize = 256 * 1024;
@@ -34,7 +34,7 @@ fn document_matches(head: &[u8], test: impl FnOnce(Value<'_>) -> bool) -> bool {
     if !matches!(head.first(), Some(b'{' | b'[')) {
         return false;
     }
-    Tape::parse(&head[..head.len().min(DETECTION_BYTES)]).is_ok_and(|tape| tape.root().is_some_and(test))
+    Tape::parse(&head[..head.len().min(DETECTION_BYTES)]).is_ok_and(|tape| Value::root(&tape).is_some_and(test))
 }
 
 /// Reads the whole document and calls `fold` with its root.
@@ -43,12 +43,12 @@ fn read(
     sink: &mut Sink,
     fold: fn(Value<'_>, &mut Document<'_>, &mut Sink) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let text = whole::read(document)?;
+    let text = read_bytes(document)?;
     let tape = parse(&text, document)?;
     if tape.is_truncated {
         return Err(document.unreadable("JSON that is cut short"));
     }
-    tape.root().map_or(Ok(()), |root| fold(root, document, sink))
+    Value::root(&tape).map_or(Ok(()), |root| fold(root, document, sink))
 }
 
 /// Parses a document, which may be truncated.

@@ -37,7 +37,7 @@ impl Spans {
 
 fn parse_span(line: &[u8]) -> Option<Span> {
     let tape = Tape::parse(line).ok().filter(|tape| !tape.is_truncated && tape.end == line.len())?;
-    let object = tape.root()?;
+    let object = Value::root(&tape)?;
     let (start, end) = (parse_number(object.get(b"start")?)?, parse_number(object.get(b"end")?)?);
     let tid = parse_number(object.get(b"tid")?)?.try_into().ok()?;
     let name = object.get(b"name")?.as_string()?.into_owned();

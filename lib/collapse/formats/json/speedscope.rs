@@ -17,9 +17,9 @@ use super::weights::{INVALID_WEIGHT, WeightList};
 use super::{document_matches, read};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::formats::{Format, FormatReader};
+use crate::collapse::document_helpers::{add_stack, function_with_source, uses_input_weights};
+use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::sink::Sink;
-use crate::collapse::whole;
 use crate::diagnostics::plural;
 use crate::markers;
 use crate::profile::FrameId;
@@ -63,9 +63,9 @@ fn choose_profiles<'t>(mut profiles: Vec<Value<'t>>, document: &mut Document<'_>
         }
     }
     let known: Vec<&str> = units.iter().map(String::as_str).collect();
-    let Some(chosen) = known.get(document.column(&known, 0)?) else { return Ok(Vec::new()) };
+    let Some(chosen) = known.get(document.select_value(&known, 0)?) else { return Ok(Vec::new()) };
     if *chosen != "none" {
-        document.unit(chosen);
+        document.set_unit(chosen);
     }
     let count = profiles.len();
     profiles.retain(|profile| *profile.get_string(b"unit") == *chosen.as_bytes());
@@ -81,7 +81,7 @@ fn choose_profiles<'t>(mut profiles: Vec<Value<'t>>, document: &mut Document<'_>
 
 fn frame_name(frame: Value<'_>, document: &Document<'_>) -> Vec<u8> {
     let line = frame.get(b"line").and_then(Value::as_integer);
-    whole::located(&frame.get_string(b"name"), &frame.get_string(b"file"), line, document.options)
+    function_with_source(&frame.get_string(b"name"), &frame.get_string(b"file"), line, document.options)
 }
 
 /// Returns the frame at an index of the table, or an unknown frame.
@@ -98,14 +98,14 @@ fn fold_samples(
     document: &mut Document<'_>,
     sink: &mut Sink,
 ) -> Result<(), Error> {
-    let mut weights = WeightList::new(profile.get(b"weights").filter(|_| whole::weighs(document.options)));
+    let mut weights = WeightList::new(profile.get(b"weights").filter(|_| uses_input_weights(document.options)));
     let mut stack = Vec::new();
     for sample in profile.get_items(b"samples") {
         stack.clear();
         stack.extend(sample.items().map(|index| find_frame(Some(index), frames, sink)));
-        whole::add(thread, &stack, weights.next(), sink)?;
+        add_stack(thread, &stack, weights.next(), sink)?;
     }
-    document.amiss(weights.invalid, "sample", INVALID_WEIGHT)
+    document.report_count(weights.invalid, "sample", INVALID_WEIGHT)
 }
 
 /// Adds the stacks of a profile with events.
@@ -134,9 +134,9 @@ fn fold_events(
     if let Some(end) = profile.get(b"endValue") {
         stack.advance(clock.advance(Some(end)), sink)?;
     }
-    document.amiss(unknown, "event", "left out: the type is not O or C")?;
-    document.amiss(unopened, "close event", "left out: no open event before it")?;
-    document.amiss(clock.invalid, "time", "replaced by the one before: missing, too large or out of order")
+    document.report_count(unknown, "event", "left out: the type is not O or C")?;
+    document.report_count(unopened, "close event", "left out: no open event before it")?;
+    document.report_count(clock.invalid, "time", "replaced by the one before: missing, too large or out of order")
 }
 
 /// A clock that never goes back.

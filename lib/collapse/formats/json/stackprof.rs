@@ -15,9 +15,9 @@ use super::value::{Items, Value};
 use super::{document_matches, read};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::formats::{Format, FormatReader};
+use crate::collapse::document_helpers::{add_stack, function_with_source, uses_input_weights, weight_from_millionths};
+use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::sink::Sink;
-use crate::collapse::whole;
 use crate::markers;
 use crate::profile::{FrameId, Weight};
 
@@ -37,14 +37,14 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
     let Some(raw) = root.get(b"raw") else {
         return Err(document.unreadable("stackprof output without stacks; record with raw: true"));
     };
-    let uses_time = matches!(&root.get_string(b"mode")[..], b"wall" | b"cpu") && whole::weighs(document.options);
+    let uses_time = matches!(&root.get_string(b"mode")[..], b"wall" | b"cpu") && uses_input_weights(document.options);
     let deltas = root.get(b"raw_timestamp_deltas").map(Value::items);
     let mut deltas = deltas.filter(|deltas| uses_time && deltas.clone().next().is_some());
-    document.unit(if deltas.is_some() { "microseconds" } else { "samples" });
+    document.set_unit(if deltas.is_some() { "microseconds" } else { "samples" });
     let mut frames: FxHashMap<Vec<u8>, FrameId> = FxHashMap::default();
     for (id, frame) in root.get(b"frames").into_iter().flat_map(Value::members) {
         let line = frame.get(b"line").and_then(Value::as_integer);
-        let name = whole::located(&frame.get_string(b"name"), &frame.get_string(b"file"), line, document.options);
+        let name = function_with_source(&frame.get_string(b"name"), &frame.get_string(b"file"), line, document.options);
         frames.insert(id.into_owned(), sink.intern(&name));
     }
     let unknown = sink.intern(markers::UNKNOWN);
@@ -58,7 +58,7 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
             Some(deltas) => sum_next(deltas, count),
             None => Weight::new(count),
         };
-        whole::add(None, &stack, weight, sink)?;
+        add_stack(None, &stack, weight, sink)?;
     }
     Ok(())
 }
@@ -67,5 +67,5 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
 fn sum_next(deltas: &mut Items<'_>, count: u64) -> Weight {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let sum = deltas.take(count).filter_map(Value::as_millionths).fold(0i128, i128::saturating_add);
-    whole::positive(sum).unwrap_or_default()
+    weight_from_millionths(sum).unwrap_or_default()
 }

@@ -3,8 +3,6 @@
 //! The parser does not recurse, so documents may be nested to any depth, and its memory is bounded by the document's
 //! length. Strings and numbers are parsed only when they are needed.
 
-use super::value::Value;
-
 /// Maximum number of values: a gigabyte of nodes.
 const MAX_NODES: usize = 1 << 27;
 
@@ -67,11 +65,6 @@ impl<'a> Tape<'a> {
         }
         let is_truncated_in_value = open.len() > 1 || first_is_object;
         Ok(Self { text, nodes, is_truncated: !open.is_empty(), is_truncated_in_value, end: offset })
-    }
-
-    /// Returns the document's value, or `None` if the text is blank.
-    pub(super) fn root(&self) -> Option<Value<'_>> {
-        (!self.nodes.is_empty()).then(|| Value::new(self, 0))
     }
 }
 
@@ -201,6 +194,7 @@ pub(super) fn is_scalar_byte(byte: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::value::Value;
     use super::{SyntaxError, Tape};
 
     #[test]
@@ -210,7 +204,7 @@ mod tests {
         for end in 1..text.len() {
             let tape = Tape::parse(&text[..end]).unwrap();
             assert!(tape.is_truncated, "{end}");
-            let root = tape.root().unwrap();
+            let root = Value::root(&tape).unwrap();
             // Every key has a value, and iterating ends.
             assert!(root.members().all(|(_, value)| value.items().count() < 3), "{end}");
             let first = root.get(b"a").and_then(|a| a.items().next()?.get(b"b")?.as_integer());

@@ -21,9 +21,9 @@ use super::value::{Items, Value};
 use super::{document_matches, parse};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::formats::{Format, FormatReader};
+use crate::collapse::document_helpers::{read_bytes, thread_name, uses_input_weights};
+use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::sink::Sink;
-use crate::collapse::whole;
 use crate::diagnostics::plural;
 use crate::profile::FrameId;
 
@@ -36,11 +36,11 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 };
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    let text = whole::read(document)?;
+    let text = read_bytes(document)?;
     let tape = parse(&text, document)?;
     let is_truncated = tape.is_truncated_in_value;
-    tape.root().map_or(Ok(()), |root| fold(root, is_truncated, document, sink))?;
-    document.ends(!is_truncated, "the end of its first value")
+    Value::root(&tape).map_or(Ok(()), |root| fold(root, is_truncated, document, sink))?;
+    document.check_end(!is_truncated, "the end of its first value")
 }
 
 fn events(root: Value<'_>) -> Option<Items<'_>> {
@@ -104,15 +104,15 @@ fn fold(root: Value<'_>, is_truncated: bool, document: &mut Document<'_>, sink: 
         trace.without_time = without_time_before;
     }
     if trace.profiles.is_empty() {
-        document.unit("microseconds");
+        document.set_unit("microseconds");
         return trace.fold_events(document, sink);
     }
     let mut profiles = std::mem::take(&mut trace.profiles);
-    let unit = if whole::weighs(document.options) { "microseconds" } else { "samples" };
-    document.unit(&format!("{unit}, of V8's samples and not of the events"));
+    let unit = if uses_input_weights(document.options) { "microseconds" } else { "samples" };
+    document.set_unit(&format!("{unit}, of V8's samples and not of the events"));
     let has_several = profiles.len() > 1;
     if profiles.values().any(|(_, samples)| samples.is_cyclic()) {
-        document.damaged(CYCLIC, false)?;
+        document.report_damage(CYCLIC, false)?;
     }
     for (id, samples) in profiles.values_mut() {
         let thread = trace.thread_frame(id, has_several, document, sink);
@@ -203,7 +203,7 @@ impl Trace {
         let name = self.thread_names.get(id).or_else(|| self.process_names.get(&id.0)).filter(|name| !name.is_empty());
         let is_wanted = has_several || document.options.pid || document.options.tid;
         let name = name.map_or(&b""[..], |name| name);
-        is_wanted.then(|| sink.intern(&whole::thread(name, &id.0, &id.1, document.options)))
+        is_wanted.then(|| sink.intern(&thread_name(name, &id.0, &id.1, document.options)))
     }
 
     /// Adds the stacks of begin, end and complete events.
@@ -233,8 +233,8 @@ impl Trace {
         if unmatched_ends > 0 {
             document.warn(&format!("left out {} without a begin event", plural(unmatched_ends, "end event")));
         }
-        document.amiss(too_deep, "event", "left out: inside too many other events")?;
-        document.amiss(self.without_time, "event", "left out: without a time or a duration")
+        document.report_count(too_deep, "event", "left out: inside too many other events")?;
+        document.report_count(self.without_time, "event", "left out: without a time or a duration")
     }
 }
 

@@ -12,9 +12,9 @@ use super::value::Value;
 use super::{document_matches, read};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::formats::{Format, FormatReader};
+use crate::collapse::document_helpers::add_stack;
+use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::sink::Sink;
-use crate::collapse::whole;
 use crate::markers;
 use crate::profile::{FrameId, Weight};
 
@@ -32,7 +32,7 @@ fn recognizes(root: Value<'_>) -> bool {
 }
 
 fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    document.unit("ticks");
+    document.set_unit("ticks");
     let codes: Vec<FrameId> = root.get_items(b"code").map(|code| sink.intern(&code_name(code))).collect();
     let unknown = sink.intern(markers::UNKNOWN);
     let mut stack = Vec::new();
@@ -43,7 +43,7 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
             stack.push(code.as_index().and_then(|code| codes.get(code)).copied().unwrap_or(unknown));
         }
         stack.reverse();
-        whole::add(None, &stack, Weight::ONE, sink)?;
+        add_stack(None, &stack, Weight::ONE, sink)?;
     }
     Ok(())
 }

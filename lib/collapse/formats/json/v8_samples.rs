@@ -8,8 +8,11 @@ use rustc_hash::FxHashMap;
 use super::forest::Forest;
 use super::value::Value;
 use crate::Error;
+use crate::collapse::document_helpers::{
+    add_partial_stack, add_stack, function_with_source, uses_input_weights, weight_from_millionths,
+};
+use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
-use crate::collapse::{Options, whole};
 use crate::markers::UNSAMPLED;
 use crate::profile::{FrameId, Weight};
 
@@ -45,7 +48,7 @@ pub(super) fn function_name(node: Value<'_>, options: &Options) -> Vec<u8> {
     let name = if name.is_empty() { &b"(anonymous)"[..] } else { &name };
     // V8 counts lines from 0.
     let line = call.get(b"lineNumber").and_then(Value::as_integer).map(|line| line.saturating_add(1));
-    whole::located(name, &call.get_string(b"url"), line, options)
+    function_with_source(name, &call.get_string(b"url"), line, options)
 }
 
 /// A call tree and its samples. Times are in millionths of a microsecond.
@@ -153,11 +156,11 @@ impl Samples {
 
     /// Adds the samples' stacks. Each sample lasts until the next one, and the last one until the end of the profile.
     pub(super) fn fold(&mut self, thread: Option<FrameId>, options: &Options, sink: &mut Sink) -> Result<(), Error> {
-        let weighs = whole::weighs(options);
+        let weighs = uses_input_weights(options);
         self.samples.sort_by_key(|(time, _)| *time);
         if let (Some(start), Some((first, _)), true) = (self.start, self.samples.first(), weighs) {
-            let before = whole::positive(first.saturating_sub(start)).unwrap_or_default();
-            whole::add(thread, &[sink.intern(UNSAMPLED)], before, sink)?;
+            let before = weight_from_millionths(first.saturating_sub(start)).unwrap_or_default();
+            add_stack(thread, &[sink.intern(UNSAMPLED)], before, sink)?;
         }
         let (mut stack, mut has_root, mut interrupted, mut last) = (Vec::new(), true, Vec::new(), None);
         for (index, (time, id)) in self.samples.iter().enumerate() {
@@ -175,8 +178,8 @@ impl Samples {
                 }
                 last = Some(*id);
             }
-            let weight = if weighs { whole::positive(end.saturating_sub(*time)) } else { Some(Weight::ONE) };
-            whole::add_part(thread, has_root, &stack, weight.unwrap_or_default(), sink)?;
+            let weight = if weighs { weight_from_millionths(end.saturating_sub(*time)) } else { Some(Weight::ONE) };
+            add_partial_stack(thread, has_root, &stack, weight.unwrap_or_default(), sink)?;
         }
         Ok(())
     }
@@ -186,7 +189,7 @@ impl Samples {
         let mut stack = Vec::new();
         for (id, hits) in hits {
             let has_root = self.path(id, &mut stack);
-            whole::add_part(None, has_root, &stack, whole::positive(hits).unwrap_or_default(), sink)?;
+            add_partial_stack(None, has_root, &stack, weight_from_millionths(hits).unwrap_or_default(), sink)?;
         }
         Ok(())
     }

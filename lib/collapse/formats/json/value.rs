@@ -13,8 +13,9 @@ pub(super) struct Value<'t> {
 }
 
 impl<'t> Value<'t> {
-    pub(super) fn new(tape: &'t Tape<'t>, node: u32) -> Self {
-        Self { tape, node }
+    /// Returns the value of a document, or `None` if its text is blank.
+    pub(super) fn root(tape: &'t Tape<'t>) -> Option<Self> {
+        (!tape.nodes.is_empty()).then_some(Self { tape, node: 0 })
     }
 
     /// Returns the document from this value on.
@@ -150,7 +151,7 @@ impl<'t> Iterator for Items<'t> {
         if self.node >= self.end {
             return None;
         }
-        let value = Value::new(self.tape, self.node);
+        let value = Value { tape: self.tape, node: self.node };
         self.node = self.tape.nodes[self.node as usize].next;
         Some(value)
     }
@@ -204,11 +205,11 @@ fn parse_four_digits(rest: &mut &[u8]) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tape::Tape;
+    use super::{Tape, Value};
 
     fn parse_string(json: &str) -> String {
         let tape = Tape::parse(json.as_bytes()).unwrap();
-        String::from_utf8(tape.root().unwrap().as_string().unwrap().into_owned()).unwrap()
+        String::from_utf8(Value::root(&tape).unwrap().as_string().unwrap().into_owned()).unwrap()
     }
 
     #[test]
@@ -230,7 +231,7 @@ mod tests {
             ("[]", None),
         ] {
             let tape = Tape::parse(json.as_bytes()).unwrap();
-            assert_eq!(tape.root().unwrap().as_millionths(), millionths, "{json}");
+            assert_eq!(Value::root(&tape).unwrap().as_millionths(), millionths, "{json}");
         }
     }
 }

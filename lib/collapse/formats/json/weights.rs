@@ -1,7 +1,7 @@
 //! The weights of samples, in a list parallel to the list of samples.
 
 use super::value::{Items, Value};
-use crate::collapse::whole;
+use crate::collapse::document_helpers::weight_from_millionths;
 use crate::profile::Weight;
 
 /// The warning about samples with an invalid weight.
@@ -22,7 +22,7 @@ impl<'t> WeightList<'t> {
     /// Returns the weight of the next sample, or zero if it is invalid.
     pub(super) fn next(&mut self) -> Weight {
         let Some(list) = &mut self.list else { return Weight::ONE };
-        let weight = list.next().and_then(Value::as_millionths).and_then(whole::positive);
+        let weight = list.next().and_then(Value::as_millionths).and_then(weight_from_millionths);
         self.invalid += u64::from(weight.is_none());
         weight.unwrap_or_default()
     }

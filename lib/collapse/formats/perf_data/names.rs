@@ -2,9 +2,9 @@
 
 use super::samples::{Machine, Samples};
 use crate::Error;
-use crate::collapse::Options;
 use crate::collapse::formats::perf_script::frame::Frame;
 use crate::collapse::formats::perf_script::naming::Naming;
+use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 use crate::collapse::timeline::SampleTime;
 use crate::markers::NO_SPAN;
@@ -46,7 +46,7 @@ pub(super) fn add_stacks(samples: &mut Samples<'_>, options: &Options, sink: &mu
                 let span = spans.find(sample.stamp.tid, sample.stamp.time).filter(|_| *has_times);
                 stack.insert(0, sink.intern(span.unwrap_or(NO_SPAN)));
             }
-            sink.add_at(&stack, Weights::plain(weigh(weight, 1, sample.period.into())), time)?;
+            sink.add_timed(&stack, Weights::plain(weigh(weight, 1, sample.period.into())), time)?;
         }
     } else {
         for (number, tally) in recording.tallies().iter().enumerate().filter(|(_, tally)| tally.samples > 0) {

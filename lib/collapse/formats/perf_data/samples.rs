@@ -1,9 +1,9 @@
 //! Selects the samples of a `perf.data` file and adds them to a [`Recording`], which unwinds them.
 
 use crate::Error;
-use crate::collapse::Options;
 use crate::collapse::filter::event::EventFilter;
 use crate::collapse::filter::sample::{SampleFilter, SampleInfo};
+use crate::collapse::options::Options;
 use crate::perf::data::Header;
 use crate::perf::data::files::FileSearch;
 use crate::perf::event::{self, Event, Mmap, Sample, Stamp, sample_type as bit};

@@ -30,13 +30,16 @@ use self::header::{Header, Line};
 use self::naming::Naming;
 use self::selection::Selection;
 use self::split::Lines;
-use self::symbol_cache::SymbolCache;
+use self::symbol_cache::{SymbolCache, join_key};
 use super::folded;
 use crate::Error;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::input_summary::InputSummary;
+use crate::collapse::options::Options;
+use crate::collapse::parser::{BlockReport, Parser};
 use crate::collapse::sink::Sink;
 use crate::collapse::spans::Spans;
 use crate::collapse::timeline::SampleTime;
-use crate::collapse::{Counts, Format, FormatReader, Options, Parser, Remarks};
 use crate::markers;
 use crate::profile::byte_map::{ByteMap, Key};
 use crate::profile::{FrameId, Weight, Weights};
@@ -130,7 +133,7 @@ struct Sample<'a> {
 }
 
 impl Parser for PerfScript {
-    fn parse(&mut self, text: &[u8], sink: &mut Sink, remarks: &mut Remarks) -> Result<(), Error> {
+    fn parse(&mut self, text: &[u8], sink: &mut Sink, report: &mut BlockReport) -> Result<(), Error> {
         let complete = without_truncated_frame(text);
         let mut lines = Lines::new(complete);
         let mut state = State::Outside;
@@ -141,23 +144,23 @@ impl Parser for PerfScript {
                     keys.push(key);
                     lines = Lines::new(rest);
                 }
-                remarks.lines += keys.len() as u64;
+                report.lines += keys.len() as u64;
                 self.push_keys(&mut keys, &mut state, sink);
             }
             let Some(line) = lines.next() else { break };
-            remarks.lines += 1;
+            report.lines += 1;
             if line.trim_ascii().is_empty() {
                 // A sample without frames stays open: some versions of perf print a blank line before the frames.
                 if !self.stack.is_empty() {
                     self.finish_sample(&mut state, sink)?;
                 }
             } else if line[0] != b'\t' || !self.parse_frame(line, lines.rest(), &mut state, sink) {
-                self.parse_line(line, lines.rest(), &mut state, sink, remarks)?;
+                self.parse_line(line, lines.rest(), &mut state, sink, report)?;
             }
         }
         if complete.len() < text.len() {
-            remarks.lines += 1;
-            remarks.malformed("the input ends within this line: it was cut short");
+            report.lines += 1;
+            report.add_malformed("the input ends within this line: it was cut short");
         }
         self.finish_sample(&mut state, sink)
     }
@@ -166,8 +169,8 @@ impl Parser for PerfScript {
         Some(Box::new(Self::from_parts(self.symbols.naming.clone(), self.selection.fork()?, self.spans.clone())))
     }
 
-    fn counts(&self) -> Counts {
-        Counts { events: self.selection.events.seen().to_vec(), lost: self.lost, unit: None }
+    fn summary(&self) -> InputSummary {
+        InputSummary { events: self.selection.events.seen().to_vec(), lost_samples: self.lost, unit: None }
     }
 }
 
@@ -230,7 +233,7 @@ impl PerfScript {
         next: &[u8],
         state: &mut State<'a>,
         sink: &mut Sink,
-        remarks: &mut Remarks,
+        report: &mut BlockReport,
     ) -> Result<(), Error> {
         let is_outside = matches!(state, State::Outside);
         let is_frame = frame::is_frame(line);
@@ -238,7 +241,7 @@ impl PerfScript {
             // A line that could be both is a frame, unless it has a time.
             Some(Line::Sample(header)) if is_outside || !is_frame || header.time.is_some() => {
                 self.finish_sample(state, sink)?;
-                *state = self.begin_sample(&header, sink, remarks);
+                *state = self.begin_sample(&header, sink, report);
                 return Ok(());
             }
             Some(Line::Record) => return self.finish_sample(state, sink),
@@ -254,23 +257,23 @@ impl PerfScript {
         let bare = header::parse_bare(line).filter(|_| is_outside || !is_frame);
         if let Some(header) = bare.filter(|_| frame::is_indented_frame(next)) {
             self.finish_sample(state, sink)?;
-            *state = self.begin_sample(&header, sink, remarks);
+            *state = self.begin_sample(&header, sink, report);
         } else if is_outside && is_frame {
-            remarks.malformed("the frame belongs to no sample");
+            report.add_malformed("the frame belongs to no sample");
         } else if !frame::is_annotation(line) {
-            remarks.malformed("expected the first line of a sample or a frame");
+            report.add_malformed("expected the first line of a sample or a frame");
         }
         Ok(())
     }
 
     /// Returns the state after the first line of a sample.
-    fn begin_sample<'a>(&mut self, header: &Header<'a>, sink: &mut Sink, remarks: &mut Remarks) -> State<'a> {
-        match self.selection.weigh(header, remarks) {
+    fn begin_sample<'a>(&mut self, header: &Header<'a>, sink: &mut Sink, report: &mut BlockReport) -> State<'a> {
+        match self.selection.weigh(header, report) {
             None => State::Skipped,
             Some(weight) => {
                 let time = if sink.keeps_times() { selection::sample_time(header, sink) } else { None };
                 let root = self.find_root(header, sink);
-                let span = self.spans.as_ref().map(|spans| selection::span_frame(spans, header, sink, remarks));
+                let span = self.spans.as_ref().map(|spans| selection::span_frame(spans, header, sink, report));
                 State::Sample(Sample { root, weight, time, span, rest: header.rest, has_root: false })
             }
         }
@@ -316,17 +319,8 @@ impl PerfScript {
         }
         self.stack.extend(sample.span);
         self.stack.reverse();
-        let added = sink.add_at(&self.stack, Weights::plain(sample.weight), sample.time);
+        let added = sink.add_timed(&self.stack, Weights::plain(sample.weight), sample.time);
         self.stack.clear();
         added
     }
-}
-
-/// Joins two parts to an unambiguous key, with a zero byte between them.
-fn join_key<'a>(buffer: &'a mut Vec<u8>, first: &[u8], second: &[u8]) -> &'a [u8] {
-    buffer.clear();
-    buffer.extend_from_slice(first);
-    buffer.push(0);
-    buffer.extend_from_slice(second);
-    buffer
 }

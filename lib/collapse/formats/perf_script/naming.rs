@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::frame::Frame;
 use super::header::Header;
-use crate::collapse::Options;
+use crate::collapse::options::Options;
 use crate::markers;
 use crate::markers::UNKNOWN;
 use crate::symbol_name::{inlined, simplify};

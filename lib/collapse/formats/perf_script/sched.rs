@@ -22,10 +22,10 @@ use super::naming::Naming;
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::filter::args::parse_seconds;
-use crate::collapse::formats::{Format, FormatReader};
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{parse_number, split_once, split_word};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::collapse::text;
 use crate::markers;
 use crate::profile::{FrameId, Weight};
 use crate::symbol_name::inlined;
@@ -71,15 +71,15 @@ struct OffCpuThreads {
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let naming = Naming::new(document.options);
     let (mut line, mut switch, mut threads) = (Vec::new(), None::<Switch>, OffCpuThreads::default());
-    document.unit("microseconds");
-    while document.line(&mut line)? {
+    document.set_unit("microseconds");
+    while document.read_line(&mut line)? {
         let parsed = if line.starts_with(b"\t") { None } else { header::parse(&line) };
         if let Some(Line::Sample(header)) = parsed {
             threads.add_switch(switch.take(), sink)?;
             match header.event.map(|event| event.trim_end_with(|last| last == ':')) {
                 Some(b"sched:sched_switch") => match parse_switch(&header, &naming, sink) {
                     Some(parsed) => switch = Some(parsed),
-                    None => document.malformed("expected a time and the two threads of a switch")?,
+                    None => document.report_malformed("expected a time and the two threads of a switch")?,
                 },
                 Some(event) if event.starts_with(b"sched:sched_stat_") => threads.add_delay(header.rest, sink)?,
                 _ => {}
@@ -94,7 +94,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 }
 
 fn parse_switch(header: &Header<'_>, naming: &Naming, sink: &mut Sink) -> Option<Switch> {
-    let (before, after) = text::split_once(header.rest, "==>")?;
+    let (before, after) = split_once(header.rest, "==>")?;
     let (prev_pid, state) = parse_thread(before)?;
     let (next_pid, _) = parse_thread(after)?;
     let name = naming.thread_frame(header);
@@ -112,19 +112,19 @@ fn parse_switch(header: &Header<'_>, naming: &Naming, sink: &mut Sink) -> Option
 
 /// Returns the word after the last `key` in a text.
 fn find_value<'a>(text: &'a [u8], key: &str) -> Option<&'a [u8]> {
-    text.rfind(key).map(|start| text::split_word(&text[start + key.len()..]).0)
+    text.rfind(key).map(|start| split_word(&text[start + key.len()..]).0)
 }
 
 /// Returns the ID and the state of `prev_comm=a prev_pid=1 prev_prio=120 prev_state=S` or `a:1 [120] S`.
 fn parse_thread(text: &[u8]) -> Option<(u64, &[u8])> {
     if let Some(pid) = find_value(text, "_pid=") {
-        return Some((text::number(pid)?, find_value(text, "_state=").unwrap_or_default()));
+        return Some((parse_number(pid)?, find_value(text, "_state=").unwrap_or_default()));
     }
     let text = text.trim();
     let bracket = text.rfind(" [")?;
     let colon = memchr::memrchr(b':', &text[..bracket])?;
-    let state = text::split_once(&text[bracket..], "] ").map(|(_, state)| state.trim()).unwrap_or_default();
-    Some((text::number(&text[colon + 1..bracket])?, state))
+    let state = split_once(&text[bracket..], "] ").map(|(_, state)| state.trim()).unwrap_or_default();
+    Some((parse_number(&text[colon + 1..bracket])?, state))
 }
 
 impl OffCpuThreads {
@@ -149,8 +149,8 @@ impl OffCpuThreads {
 
     /// Ends the wait of a thread with the delay of `comm=a pid=1 delay=1234 [ns]`.
     fn add_delay(&mut self, text: &[u8], sink: &mut Sink) -> Result<(), Error> {
-        let pid = find_value(text, "pid=").and_then(text::number);
-        let delay = find_value(text, "delay=").and_then(text::number);
+        let pid = find_value(text, "pid=").and_then(parse_number);
+        let delay = find_value(text, "delay=").and_then(parse_number);
         let Some((pid, delay)) = pid.zip(delay) else { return Ok(()) };
         match self.switched_out.remove(&pid) {
             Some((_, stack)) => {

@@ -4,10 +4,11 @@ use super::header::Header;
 use crate::collapse::filter::args::parse_seconds;
 use crate::collapse::filter::event::EventFilter;
 use crate::collapse::filter::sample::{SampleFilter, SampleInfo};
+use crate::collapse::options::Options;
+use crate::collapse::parser::BlockReport;
 use crate::collapse::sink::Sink;
 use crate::collapse::spans::Spans;
 use crate::collapse::timeline::SampleTime;
-use crate::collapse::{Options, Remarks};
 use crate::markers::NO_SPAN;
 use crate::profile::SampleWeight;
 use crate::profile::{FrameId, Weight};
@@ -37,9 +38,9 @@ impl Selection {
     }
 
     /// Returns the sample's weight, if it is selected.
-    pub(super) fn weigh(&mut self, header: &Header<'_>, remarks: &mut Remarks) -> Option<Weight> {
+    pub(super) fn weigh(&mut self, header: &Header<'_>, report: &mut BlockReport) -> Option<Weight> {
         let event_matches = self.events.accept(header.event.unwrap_or_default());
-        if !self.is_selected(header, remarks) || !event_matches {
+        if !self.is_selected(header, report) || !event_matches {
             return None;
         }
         let weight = match (self.weight, header.period) {
@@ -51,10 +52,10 @@ impl Selection {
     }
 
     /// Returns true if the options that filter by time, thread and CPU select the sample.
-    fn is_selected(&mut self, header: &Header<'_>, remarks: &mut Remarks) -> bool {
+    fn is_selected(&mut self, header: &Header<'_>, report: &mut BlockReport) -> bool {
         let is_selected = if self.filter.accepts_all() { Ok(true) } else { self.filter.accepts(&sample_info(header)) };
         is_selected.unwrap_or_else(|missing| {
-            remarks.malformed(missing);
+            report.add_malformed(missing);
             false
         })
     }
@@ -82,10 +83,10 @@ pub(super) fn sample_time(header: &Header<'_>, sink: &mut Sink) -> Option<Sample
 }
 
 /// Returns the frame of the span that contains the sample.
-pub(super) fn span_frame(spans: &Spans, header: &Header<'_>, sink: &mut Sink, remarks: &mut Remarks) -> FrameId {
+pub(super) fn span_frame(spans: &Spans, header: &Header<'_>, sink: &mut Sink, report: &mut BlockReport) -> FrameId {
     let SampleInfo { time, tid, .. } = sample_info(header);
     if time.is_none() || tid.is_none() {
-        remarks.malformed("the sample has no time or no thread ID, which --span needs");
+        report.add_malformed("the sample has no time or no thread ID, which --span needs");
     }
     let name = tid.zip(time).and_then(|(tid, time)| spans.find(tid, time));
     sink.intern(name.unwrap_or(NO_SPAN))

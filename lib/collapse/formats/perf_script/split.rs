@@ -64,8 +64,10 @@ fn begins_sample(line: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::collapse::options::Options;
+    use crate::collapse::parser::BlockReport;
+    use crate::collapse::parser::Parser as _;
     use crate::collapse::sink::Sink;
-    use crate::collapse::{Options, Parser as _, Remarks};
     use crate::folded;
 
     const TEXT: &str = "# captured on: today
@@ -101,11 +103,11 @@ ii 1 2.0: cycles:";
         let mut parser = super::super::PerfScript::new(&Options::default());
         let (mut sink, mut lines, mut malformed) = (Sink::default(), 0, Vec::new());
         for part in parts {
-            let mut remarks = Remarks::default();
-            parser.parse(part, &mut sink, &mut remarks).unwrap();
+            let mut report = BlockReport::default();
+            parser.parse(part, &mut sink, &mut report).unwrap();
             sink.flush().unwrap();
-            malformed.extend(remarks.malformed.iter().map(|(line, _)| lines + line));
-            lines += remarks.lines;
+            malformed.extend(report.malformed.iter().map(|(line, _)| lines + line));
+            lines += report.lines;
         }
         let mut text = Vec::new();
         folded::write(&sink.into_profile(), &mut text).unwrap();

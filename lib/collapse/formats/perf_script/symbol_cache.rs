@@ -1,8 +1,8 @@
 //! A cache of symbols' frames, by the symbol's text.
 
+use super::fast_path;
 use super::frame::Frame;
 use super::naming::Naming;
-use super::{fast_path, join_key};
 use crate::collapse::sink::Sink;
 use crate::markers;
 use crate::profile::FrameId;
@@ -121,4 +121,13 @@ impl SymbolCache {
             }
         }
     }
+}
+
+/// Joins two parts to an unambiguous key, with a zero byte between them.
+pub(super) fn join_key<'a>(buffer: &'a mut Vec<u8>, first: &[u8], second: &[u8]) -> &'a [u8] {
+    buffer.clear();
+    buffer.extend_from_slice(first);
+    buffer.push(0);
+    buffer.extend_from_slice(second);
+    buffer
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bstr::ByteSlice as _;
 
-use super::Options;
+use super::options::Options;
 use crate::bytes::strip_bom;
 use crate::markers::UNKNOWN;
 use crate::profile::Weight;
@@ -14,14 +14,14 @@ use crate::symbol_name::simplify;
 const DETECTION_LENGTH: usize = 64 * 1024;
 
 /// Returns the first lines of an input, without line ends.
-pub(super) fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn first_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let head = &head[..head.len().min(DETECTION_LENGTH)];
     let head = strip_bom(head);
     head.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 
 /// Returns the words between blanks.
-pub(super) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn split_words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
@@ -33,7 +33,7 @@ pub(super) fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Parses a whole number of digits only.
-pub(super) fn number(text: &[u8]) -> Option<u64> {
+pub(super) fn parse_number(text: &[u8]) -> Option<u64> {
     let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     digits.then(|| text.to_str().ok()?.parse().ok()).flatten()
 }
@@ -54,34 +54,34 @@ pub(super) fn split_once<'a>(text: &'a [u8], separator: &str) -> Option<(&'a [u8
 }
 
 /// Strips an offset like `+0x1f`, `+31` or `+0x1f/0x40` from the end of a name.
-pub(super) fn without_offset(name: &[u8]) -> &[u8] {
+pub(super) fn strip_offset(name: &[u8]) -> &[u8] {
     let Some(plus) = memchr::memrchr(b'+', name).filter(|plus| *plus > 0) else { return name };
     let offset = &name[plus + 1..];
-    let is_offset = offset.split(|byte| *byte == b'/').all(|part| is_address(part) || number(part).is_some());
+    let is_offset = offset.split(|byte| *byte == b'/').all(|part| is_address(part) || parse_number(part).is_some());
     if is_offset { name[..plus].trim_ascii_end() } else { name }
 }
 
 /// Returns the name of a function of a compiled language, simplified unless the options say verbatim.
-pub(super) fn function<'a>(name: &'a [u8], options: &Options) -> Cow<'a, [u8]> {
+pub(super) fn function_name<'a>(name: &'a [u8], options: &Options) -> Cow<'a, [u8]> {
     match name {
         b"" | b"??" | b"???" => Cow::Borrowed(UNKNOWN),
         _ if options.verbatim => Cow::Borrowed(name),
-        _ => simplify::simplify(without_suffix(without_offset(name))),
+        _ => simplify::simplify(strip_llvm_suffix(strip_offset(name))),
     }
 }
 
 /// Strips ` (.llvm.123)`, which hides the end of a mangled name.
-pub(super) fn without_suffix(name: &[u8]) -> &[u8] {
+pub(super) fn strip_llvm_suffix(name: &[u8]) -> &[u8] {
     memchr::memmem::rfind(name, b" (.llvm.").map_or(name, |end| &name[..end])
 }
 
 /// Multiplies a weight, if the product fits.
-pub(super) fn times(weight: Weight, factor: u64) -> Option<Weight> {
+pub(super) fn multiply_weight(weight: Weight, factor: u64) -> Option<Weight> {
     weight.millionths().checked_mul(factor.into()).map(Weight::from_millionths)
 }
 
 /// Parses a decimal number and multiplies it by 10 to the power of `places`.
-pub(super) fn scaled(text: &[u8], places: u32) -> Option<Weight> {
+pub(super) fn parse_scaled(text: &[u8], places: u32) -> Option<Weight> {
     let (whole, fraction) = split_once(text, ".").unwrap_or((text, b""));
     let places = places as usize;
     let (kept, rest) = fraction.split_at(fraction.len().min(places));
@@ -95,7 +95,7 @@ pub(super) fn scaled(text: &[u8], places: u32) -> Option<Weight> {
 }
 
 /// Splits a line of comma-separated values; `None` if a quote is not closed.
-pub(super) fn fields(line: &[u8]) -> Option<Vec<Vec<u8>>> {
+pub(super) fn split_csv(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let (mut fields, mut field, mut quoted) = (Vec::new(), Vec::new(), false);
     let mut bytes = line.iter().copied().peekable();
     while let Some(byte) = bytes.next() {
@@ -115,11 +115,11 @@ pub(super) fn fields(line: &[u8]) -> Option<Vec<Vec<u8>>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{fields, scaled, without_offset};
+    use super::{parse_scaled, split_csv, strip_offset};
 
     #[test]
     fn scales_numbers_exactly() {
-        let shown = |text: &str, places| scaled(text.as_bytes(), places).map(|weight| weight.to_string());
+        let shown = |text: &str, places| parse_scaled(text.as_bytes(), places).map(|weight| weight.to_string());
         assert_eq!(shown("0.004207", 3).as_deref(), Some("4.207"));
         assert_eq!(shown("12", 6).as_deref(), Some("12000000"));
         assert_eq!(shown("1.0000005", 6).as_deref(), Some("1000000.5"));
@@ -128,15 +128,15 @@ mod tests {
 
     #[test]
     fn quotes_protect_commas() {
-        assert_eq!(fields(b"a,\"b,\"\"c\",").unwrap(), [&b"a"[..], b"b,\"c", b""]);
-        assert_eq!(fields(b"a,\"b"), None);
+        assert_eq!(split_csv(b"a,\"b,\"\"c\",").unwrap(), [&b"a"[..], b"b,\"c", b""]);
+        assert_eq!(split_csv(b"a,\"b"), None);
     }
 
     #[test]
     fn strips_offsets() {
         for (name, plain) in [("f+0x1f", "f"), ("f+86", "f"), ("f+0x4/0x1b0", "f"), ("operator+", "operator+")] {
-            assert_eq!(without_offset(name.as_bytes()), plain.as_bytes());
+            assert_eq!(strip_offset(name.as_bytes()), plain.as_bytes());
         }
-        assert_eq!(without_offset(b"+12"), b"+12");
+        assert_eq!(strip_offset(b"+12"), b"+12");
     }
 }

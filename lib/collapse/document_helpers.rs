@@ -2,9 +2,10 @@
 
 use std::io::Read as _;
 
-use super::Options;
 use super::document::Document;
+use super::options::Options;
 use super::sink::Sink;
+use super::stack::MAX_SHARED_DEPTH;
 use crate::bytes::BOM;
 use crate::markers::TRUNCATED;
 use crate::markers::UNKNOWN;
@@ -15,26 +16,22 @@ use crate::{Error, io_error_text};
 /// Maximum size of a document that is held in memory: a small compressed file could fill it.
 const MAX_LENGTH: usize = 1 << 30;
 
-/// Maximum depth of a stack in formats whose stacks share prefixes: a small file could contain very many frames. Of
-/// deeper stacks, the part near the leaf is kept.
-pub(super) const DEEPEST: usize = 1024;
-
 /// Minimum number of frames that are kept of a deep stack.
 const MIN_KEPT_FRAMES: usize = 16;
 
 /// Returns the number of frames near the root that are cut from a stack of this depth.
 ///
-/// At twice the depth, half as many frames are kept. The memory for a chain of calls, each of which is the leaf of a
-/// stack, thus grows little faster than the chain.
-pub(super) fn left_out(depth: usize) -> usize {
+/// Of stacks deeper than [`MAX_SHARED_DEPTH`], the part near the leaf is kept: at twice the depth, half as many frames.
+/// The memory for a chain of calls, each of which is the leaf of a stack, thus grows little faster than the chain.
+pub(super) fn count_truncated_frames(depth: usize) -> usize {
     match depth {
-        ..=DEEPEST => 0,
-        _ => depth - (DEEPEST >> (depth / DEEPEST).ilog2()).max(MIN_KEPT_FRAMES),
+        ..=MAX_SHARED_DEPTH => 0,
+        _ => depth - (MAX_SHARED_DEPTH >> (depth / MAX_SHARED_DEPTH).ilog2()).max(MIN_KEPT_FRAMES),
     }
 }
 
 /// Reads all bytes, without a byte order mark.
-pub(super) fn read(document: &mut Document<'_>) -> Result<Vec<u8>, Error> {
+pub(super) fn read_bytes(document: &mut Document<'_>) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let mut limited = document.take(MAX_LENGTH as u64 + 1);
     if let Err(error) = limited.read_to_end(&mut bytes) {
@@ -50,18 +47,23 @@ pub(super) fn read(document: &mut Document<'_>) -> Result<Vec<u8>, Error> {
 }
 
 /// True if samples have the weight of the input instead of one each.
-pub(super) fn weighs(options: &Options) -> bool {
+pub(super) fn uses_input_weights(options: &Options) -> bool {
     options.weight == SampleWeight::Period
 }
 
 /// Adds a stack, root first, below the frame of a thread. A stack of weight zero is not added.
-pub(super) fn add(thread: Option<FrameId>, frames: &[FrameId], weight: Weight, sink: &mut Sink) -> Result<(), Error> {
-    let left_out = left_out(frames.len());
-    add_part(thread, left_out == 0, &frames[left_out..], weight, sink)
+pub(super) fn add_stack(
+    thread: Option<FrameId>,
+    frames: &[FrameId],
+    weight: Weight,
+    sink: &mut Sink,
+) -> Result<(), Error> {
+    let left_out = count_truncated_frames(frames.len());
+    add_partial_stack(thread, left_out == 0, &frames[left_out..], weight, sink)
 }
 
 /// Adds a stack that may have been cut already: unless `has_root`, it is marked as truncated.
-pub(super) fn add_part(
+pub(super) fn add_partial_stack(
     thread: Option<FrameId>,
     has_root: bool,
     frames: &[FrameId],
@@ -83,7 +85,7 @@ pub(super) fn add_part(
 }
 
 /// Returns the name of a thread's frame, with `-PID` or `-PID/TID` if the options say so; without a name, its numbers.
-pub(super) fn thread(name: &[u8], pid: &[u8], tid: &[u8], options: &Options) -> Vec<u8> {
+pub(super) fn thread_name(name: &[u8], pid: &[u8], tid: &[u8], options: &Options) -> Vec<u8> {
     if name.is_empty() {
         return [pid, b"/", tid].concat();
     }
@@ -101,7 +103,7 @@ pub(super) fn thread(name: &[u8], pid: &[u8], tid: &[u8], options: &Options) -> 
 }
 
 /// Returns the name of a function, with `--srcline` followed by its source file and line, if known.
-pub(super) fn located(name: &[u8], file: &[u8], line: Option<i64>, options: &Options) -> Vec<u8> {
+pub(super) fn function_with_source(name: &[u8], file: &[u8], line: Option<i64>, options: &Options) -> Vec<u8> {
     let mut name = name.to_vec();
     if options.srcline && !file.is_empty() {
         name.push(b':');
@@ -114,12 +116,12 @@ pub(super) fn located(name: &[u8], file: &[u8], line: Option<i64>, options: &Opt
 }
 
 /// Converts millionths to a weight, unless negative.
-pub(super) fn positive(millionths: i128) -> Option<Weight> {
+pub(super) fn weight_from_millionths(millionths: i128) -> Option<Weight> {
     u128::try_from(millionths).ok().map(Weight::from_millionths)
 }
 
 /// Returns the name of a frame without a symbol: its module, with `--addrs` also its address.
-pub(super) fn module(file: &[u8], address: &[u8], options: &Options) -> Vec<u8> {
+pub(super) fn module_frame(file: &[u8], address: &[u8], options: &Options) -> Vec<u8> {
     let inner = match file {
         b"" => b"unknown",
         [b'[', inner @ .., b']'] => inner,

@@ -1,0 +1,41 @@
+//! The declaration of an input format: its name, how to recognize it, and the function that reads it.
+
+use super::document::Document;
+use super::options::Options;
+use super::parser::Parser;
+use super::sink::Sink;
+use crate::Error;
+
+/// An input format.
+#[derive(Debug)]
+pub struct Format {
+    /// The name that `--format` takes.
+    pub name: &'static str,
+    /// The program or command that writes the format, in a few words.
+    pub description: &'static str,
+    /// True if the reader gets a time, a thread and a CPU with each sample, so that `--time`, `--comm`, `--span` and
+    /// their like apply.
+    pub(super) has_times: bool,
+    /// Returns true if an input that begins with these bytes has this format. They are its first 128 KiB and at least
+    /// its first line, or all of it. No other format may recognize the same input.
+    pub(super) recognizes: fn(&[u8]) -> bool,
+    pub(super) reader: FormatReader,
+}
+
+/// The function that reads a format.
+#[derive(Debug)]
+pub(super) enum FormatReader {
+    /// Parses blocks of whole samples, on all threads: for text that can be large.
+    Blocks {
+        /// Returns the offset after the last whole sample of a text, if it can be found.
+        find_boundary: fn(&[u8]) -> Option<usize>,
+        new_parser: fn(&Options) -> Box<dyn Parser>,
+    },
+    /// Reads text line by line, on one thread.
+    Lines(ReadDocument),
+    /// Reads a document that may be binary, on one thread.
+    Bytes(ReadDocument),
+}
+
+/// A function that reads a document from its beginning to its end and adds its samples to the sink.
+pub(super) type ReadDocument = fn(&mut Document<'_>, &mut Sink) -> Result<(), Error>;

@@ -1,0 +1,34 @@
+//! Summary of an input: samples by event, lost samples, and the unit of the weights.
+
+use crate::profile::Weight;
+
+/// The summary of an input.
+#[derive(Clone, Debug, Default)]
+pub(super) struct InputSummary {
+    pub(super) events: Vec<EventCounts>,
+    /// Number of samples lost while recording.
+    pub(super) lost_samples: u64,
+    pub(super) unit: Option<WeightUnit>,
+}
+
+/// The unit of the weights of an input.
+#[derive(Clone, Debug)]
+pub(super) struct WeightUnit {
+    /// Name of the input for messages.
+    pub(super) input: String,
+    pub(super) name: String,
+}
+
+/// Number of samples of one event, and weight of those that count.
+#[derive(Clone, Debug)]
+pub(super) struct EventCounts {
+    pub(super) name: Vec<u8>,
+    /// True if the event is selected.
+    pub(super) is_selected: bool,
+    /// Number of samples of the event.
+    pub(super) samples: u64,
+    /// Number of samples that all conditions select.
+    pub(super) counted_samples: u64,
+    /// Weight of those.
+    pub(super) weight: Weight,
+}

@@ -1,0 +1,36 @@
+//! Parsers of blocks, and their reports of malformed lines.
+
+use super::input_summary::InputSummary;
+use super::sink::Sink;
+use crate::Error;
+
+/// A parser of one format. It may cache frames between blocks, so each parser is used with one sink only.
+pub(super) trait Parser: Send {
+    /// Parses a block of whole samples and adds them to the sink.
+    fn parse(&mut self, text: &[u8], sink: &mut Sink, report: &mut BlockReport) -> Result<(), Error>;
+
+    /// Returns a parser for another thread and sink. `None` while this parser has not seen enough to know how to read
+    /// the rest.
+    fn fork(&self) -> Option<Box<dyn Parser>>;
+
+    /// Returns the summary of all blocks so far, for formats that have several events or record losses.
+    fn summary(&self) -> InputSummary {
+        InputSummary::default()
+    }
+}
+
+/// The report of a parser about a block: the number of lines, and the malformed ones.
+#[derive(Debug, Default)]
+pub(super) struct BlockReport {
+    /// Number of lines read so far, with the current one.
+    pub(super) lines: u64,
+    /// Number and problem of each malformed line.
+    pub(super) malformed: Vec<(u64, &'static str)>,
+}
+
+impl BlockReport {
+    /// Reports the current line as malformed and left out.
+    pub(super) fn add_malformed(&mut self, what: &'static str) {
+        self.malformed.push((self.lines, what));
+    }
+}

@@ -1,0 +1,33 @@
+//! Options of a comparison.
+
+use super::scale::{Ratio, Scaling};
+use crate::filter::{Rename, Threshold};
+use crate::profile::{Weight, Weights};
+
+/// Options of a comparison.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// How weights before are scaled to be comparable.
+    pub scaling: Scaling,
+    /// Replace each `0x` address in a frame by `0x...`, so that stacks that differ only in addresses are equal.
+    pub strip_hex: bool,
+    /// Rules that rename frames, so that stacks that differ only in names are equal.
+    pub renames: Vec<Rename>,
+    /// Smallest difference that is kept: smaller ones are flattened.
+    pub min_change: Option<Threshold>,
+    /// Flatten differences that are not significant.
+    pub significant: bool,
+    /// Weight of one sample; by default the weights' common divisor.
+    pub per_sample: Option<Weight>,
+}
+
+impl Options {
+    /// Returns the factor by which weights before are multiplied.
+    pub(super) fn ratio(&self, totals: Weights, runs_before: usize, runs_after: usize) -> Ratio {
+        match self.scaling {
+            Scaling::Runs => Ratio::new(runs_after as u128, runs_before as u128),
+            Scaling::Totals => Ratio::new(totals.after.millionths(), totals.before.millionths()),
+            Scaling::Factor(factor) => Ratio::new(factor.millionths(), Weight::ONE.millionths()),
+        }
+    }
+}
