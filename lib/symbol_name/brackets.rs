@@ -11,12 +11,19 @@ pub(super) fn is_word(byte: u8) -> bool {
 
 /// Returns the length of the operator name at `start`, like `operator<<`, if its symbol is one of [`OPERATORS`].
 pub(super) fn operator_length(name: &[u8], start: usize) -> Option<usize> {
-    const WORD: &[u8] = b"operator";
-    let symbol = name[start..].strip_prefix(WORD)?;
-    if start > 0 && is_word(name[start - 1]) {
-        return None;
-    }
-    OPERATORS.iter().find(|operator| symbol.starts_with(operator)).map(|operator| WORD.len() + operator.len())
+    let before = start.checked_sub(1).map(|before| name[before]);
+    let symbol = strip_operator(&name[start..], before)?;
+    symbol_length(symbol).map(|length| name.len() - start - symbol.len() + length)
+}
+
+/// Returns the text after the word `operator` at the start of `text`. `before` is the byte before the word.
+pub(super) fn strip_operator(text: &[u8], before: Option<u8>) -> Option<&[u8]> {
+    text.strip_prefix(b"operator").filter(|_| !before.is_some_and(is_word))
+}
+
+/// Returns the length of the symbol at the start of `text`, if it is one of [`OPERATORS`].
+pub(super) fn symbol_length(text: &[u8]) -> Option<usize> {
+    OPERATORS.iter().find(|operator| text.starts_with(operator)).map(|operator| operator.len())
 }
 
 /// Finds the ends of bracketed groups.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-use super::brackets::is_word;
+use super::brackets::{is_word, strip_operator, symbol_length};
 use crate::markers::strip_suffix;
 
 /// The suffixes that compilers and linkers append: Rust's hashes, parts and clones of functions, symbol versions.
@@ -24,10 +24,6 @@ static JAVA_LAMBDA: LazyLock<Regex> =
 
 /// The name of C++'s unnamed namespaces, whose parentheses are part of the name.
 const ANONYMOUS_NAMESPACE: &[u8] = b"(anonymous namespace)";
-
-/// C++ operators whose symbols contain brackets, the longest first.
-const BRACKET_OPERATORS: [&[u8]; 13] =
-    [b"()", b"[]", b"<<=", b">>=", b"<=>", b"->*", b"<<", b">>", b"<=", b">=", b"->", b"<", b">"];
 
 /// Shortens a name by a level:
 /// - 0: not at all,
@@ -74,7 +70,7 @@ fn remove_arguments(name: &[u8]) -> Vec<u8> {
                 _ if rest.starts_with(ANONYMOUS_NAMESPACE) => ANONYMOUS_NAMESPACE.len(),
                 _ => 1,
             },
-            _ => operator_length(rest, out.last()).unwrap_or(1),
+            _ => any_operator_length(rest, out.last().copied()).unwrap_or(1),
         };
         is_after_operator = kept > b"operator".len() && *first == b'o';
         out.extend_from_slice(&rest[..kept]);
@@ -122,14 +118,12 @@ fn group_length(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// Returns the length of the name of a C++ operator at the start of `text`. `before` is the byte before it.
-fn operator_length(text: &[u8], before: Option<&u8>) -> Option<usize> {
-    let symbol = text.strip_prefix(b"operator").filter(|_| before.is_none_or(|byte| !is_word(*byte)))?;
-    let length = match BRACKET_OPERATORS.iter().find(|operator| symbol.starts_with(operator)) {
-        Some(operator) => operator.len(),
-        None => symbol.iter().take_while(|byte| b"=!+-*/%^&|~,".contains(byte)).count(),
-    };
-    (length > 0).then_some(b"operator".len() + length)
+/// Returns the length of the name of any C++ operator at the start of `text`. `before` is the byte before it.
+fn any_operator_length(text: &[u8], before: Option<u8>) -> Option<usize> {
+    let symbol = strip_operator(text, before)?;
+    let length = symbol_length(symbol)
+        .unwrap_or_else(|| symbol.iter().take_while(|byte| b"=!+-*/%^&|~,".contains(byte)).count());
+    (length > 0).then_some(text.len() - symbol.len() + length)
 }
 
 /// Shortens each path of names to its last two.
