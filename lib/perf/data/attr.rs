@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::perf::event::{Layout, sample_type as bit};
+use crate::perf::event::{Layout, record_type, sample_type as bit};
 
 /// An event: the fields of its `perf_event_attr` that a profile needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,8 +31,9 @@ impl FieldOffset {
     /// Returns the field of a record, as 8 bytes.
     #[inline]
     fn read(self, record: &[u8]) -> Option<u64> {
-        let start = match *record.first()? {
-            RECORD_SAMPLE => self.in_sample?,
+        // No type needs more than the lowest byte.
+        let start = match u32::from(*record.first()?) {
+            record_type::SAMPLE => self.in_sample?,
             _ => record.len().checked_sub(self.in_other?)?,
         };
         Some(u64::from_le_bytes(record.get(start..start.checked_add(8)?)?.try_into().ok()?))
@@ -164,8 +165,6 @@ pub struct Attrs {
     id_offset: Option<FieldOffset>,
 }
 
-/// The lowest byte of the type `PERF_RECORD_SAMPLE`.
-const RECORD_SAMPLE: u8 = 9;
 /// Maximum number of counter IDs. No machine has as many counters.
 const MAX_IDS: usize = 1 << 22;
 /// Maximum number of events.

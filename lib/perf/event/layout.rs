@@ -1,5 +1,21 @@
 //! The layout of the records of an event.
 
+/// The types of records that are parsed (`enum perf_event_type`).
+pub mod record_type {
+    #![allow(missing_docs)]
+    pub const MMAP: u32 = 1;
+    pub const LOST: u32 = 2;
+    pub const COMM: u32 = 3;
+    pub const EXIT: u32 = 4;
+    pub const THROTTLE: u32 = 5;
+    pub const FORK: u32 = 7;
+    pub const SAMPLE: u32 = 9;
+    pub const MMAP2: u32 = 10;
+    pub const LOST_SAMPLES: u32 = 13;
+    pub const SWITCH: u32 = 14;
+    pub const SWITCH_CPU_WIDE: u32 = 15;
+}
+
 /// The bits of `perf_event_attr::sample_type` that are parsed.
 pub mod sample_type {
     #![allow(missing_docs)]

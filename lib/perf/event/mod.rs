@@ -12,7 +12,7 @@ mod parse;
 pub use branches::Branches;
 pub use callchain::{Address, Callchain};
 pub use fields::Fields;
-pub use layout::{Layout, branch_type, sample_type};
+pub use layout::{Layout, branch_type, record_type, sample_type};
 pub use parse::parse;
 
 /// The time, the thread, the CPU and the counter of a record (`struct sample_id`).

@@ -3,20 +3,8 @@
 use super::branches::Branches;
 use super::callchain::Callchain;
 use super::fields::Fields;
-use super::layout::{Layout, branch_type, sample_type as bit};
+use super::layout::{Layout, branch_type, record_type, sample_type as bit};
 use super::{Event, Mmap, Sample, Stamp, UserState};
-
-const RECORD_MMAP: u32 = 1;
-const RECORD_LOST: u32 = 2;
-const RECORD_COMM: u32 = 3;
-const RECORD_EXIT: u32 = 4;
-const RECORD_THROTTLE: u32 = 5;
-const RECORD_FORK: u32 = 7;
-const RECORD_SAMPLE: u32 = 9;
-const RECORD_MMAP2: u32 = 10;
-const RECORD_LOST_SAMPLES: u32 = 13;
-const RECORD_SWITCH: u32 = 14;
-const RECORD_SWITCH_CPU_WIDE: u32 = 15;
 
 const MISC_CPUMODE: u16 = 7;
 const MISC_KERNEL: u16 = 1;
@@ -34,30 +22,30 @@ pub fn parse(record: &[u8], layout: Layout) -> Option<(Stamp, Event<'_>)> {
     let misc = fields.u16()?;
     let size = usize::from(fields.u16()?);
     let mut body = Fields::new(record.get(8..size)?);
-    if kind == RECORD_SAMPLE {
+    if kind == record_type::SAMPLE {
         return parse_sample(&mut body, layout, misc);
     }
     let stamp = parse_trailer(body.split_end(trailer_size(layout))?, layout)?;
     let event = match kind {
-        RECORD_MMAP | RECORD_MMAP2 => Event::Mmap(parse_mmap(&mut body, kind, misc)?),
-        RECORD_LOST => {
+        record_type::MMAP | record_type::MMAP2 => Event::Mmap(parse_mmap(&mut body, kind, misc)?),
+        record_type::LOST => {
             body.u64()?;
             Event::Lost(body.u64()?)
         }
-        RECORD_LOST_SAMPLES => Event::Lost(body.u64()?),
-        RECORD_COMM => {
+        record_type::LOST_SAMPLES => Event::Lost(body.u64()?),
+        record_type::COMM => {
             Event::Comm { pid: body.u32()?, tid: body.u32()?, exec: misc & MISC_COMM_EXEC != 0, comm: body.c_string() }
         }
-        RECORD_FORK => {
+        record_type::FORK => {
             let (pid, parent_pid, tid, parent_tid) = (body.u32()?, body.u32()?, body.u32()?, body.u32()?);
             Event::Fork { pid, tid, parent_pid, parent_tid }
         }
-        RECORD_EXIT => {
+        record_type::EXIT => {
             let (pid, _, tid) = (body.u32()?, body.u32()?, body.u32()?);
             Event::Exit { pid, tid }
         }
-        RECORD_THROTTLE => Event::Throttle,
-        RECORD_SWITCH | RECORD_SWITCH_CPU_WIDE => {
+        record_type::THROTTLE => Event::Throttle,
+        record_type::SWITCH | record_type::SWITCH_CPU_WIDE => {
             Event::Switch { out: misc & MISC_SWITCH_OUT != 0, preempted: misc & MISC_SWITCH_OUT_PREEMPT != 0 }
         }
         _ => Event::Other,
@@ -174,7 +162,7 @@ fn parse_mmap<'a>(body: &mut Fields<'a>, kind: u32, misc: u16) -> Option<Mmap<'a
     let (start, length, offset) = (body.u64()?, body.u64()?, body.u64()?);
     let (mut inode, mut build_id) = (None, None);
     let mut executable = misc & MISC_MMAP_DATA == 0;
-    if kind == RECORD_MMAP2 {
+    if kind == record_type::MMAP2 {
         let identity = body.take(24)?;
         if misc & MISC_MMAP_BUILD_ID == 0 {
             inode = Some(u64::from_le_bytes(identity.get(8..16)?.try_into().ok()?)).filter(|inode| *inode != 0);
