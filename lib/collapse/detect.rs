@@ -52,9 +52,9 @@ mod tests {
     use crate::input::Source;
 
     /// Returns all files below a folder.
-    fn files(folder: &Path) -> Vec<PathBuf> {
+    fn list_files(folder: &Path) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
-        entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+        entries.flat_map(|path| if path.is_dir() { list_files(&path) } else { vec![path] }).collect()
     }
 
     /// Returns the formats that claim an input by its first bytes. Folded text is claimed only if nothing else is.
@@ -75,7 +75,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut claimed = 0;
         for path in
-            [root.join("tests/data/collapse"), root.join("../shared/corpus")].iter().flat_map(|path| files(path))
+            [root.join("tests/data/collapse"), root.join("../shared/corpus")].iter().flat_map(|path| list_files(path))
         {
             let mut input = Source::File(path.clone()).open().unwrap();
             let head = input.head().unwrap().to_vec();

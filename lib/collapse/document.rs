@@ -188,9 +188,7 @@ impl<'a> Document<'a> {
                 return Err(Error::Invalid(format!("--event all: samples have several values; name one of {known}")));
             }
             EventChoice::Named(wanted) => {
-                let stem = |name: &str| name.split('/').next().unwrap_or(name).as_bytes().to_vec();
-                let find = |is: &dyn Fn(&&str) -> bool| names.iter().position(is);
-                let found = find(&|name| name.as_bytes() == wanted).or_else(|| find(&|name| stem(name) == *wanted));
+                let found = find_value(names, wanted);
                 let wanted = String::from_utf8_lossy(wanted);
                 found.ok_or_else(|| {
                     Error::Invalid(format!("--event {wanted}: no such value; expected one of {known}"))
@@ -209,6 +207,12 @@ impl<'a> Document<'a> {
         self.summary.events.extend_from_slice(self.events.seen());
         (self.summary, self.log)
     }
+}
+
+/// Returns the index of a name, or of the first name with this part before its slash.
+fn find_value(names: &[&str], wanted: &[u8]) -> Option<usize> {
+    let exact = names.iter().position(|name| name.as_bytes() == wanted);
+    exact.or_else(|| names.iter().position(|name| name.as_bytes().split(|byte| *byte == b'/').next() == Some(wanted)))
 }
 
 impl Read for Document<'_> {

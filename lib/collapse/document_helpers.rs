@@ -89,17 +89,21 @@ pub(super) fn thread_name(name: &[u8], pid: &[u8], tid: &[u8], options: &Options
     if name.is_empty() {
         return [pid, b"/", tid].concat();
     }
-    let known = |number: &[u8]| if number.is_empty() { b"?".to_vec() } else { number.to_vec() };
     let mut name = name.to_vec();
     if options.pid || options.tid {
         name.push(b'-');
-        name.extend(known(pid));
+        name.extend_from_slice(number_or_mark(pid));
     }
     if options.tid {
         name.push(b'/');
-        name.extend(known(tid));
+        name.extend_from_slice(number_or_mark(tid));
     }
     name
+}
+
+/// Returns a number, or `?` if it is empty.
+fn number_or_mark(number: &[u8]) -> &[u8] {
+    if number.is_empty() { b"?" } else { number }
 }
 
 /// Returns the name of a function, with `--srcline` followed by its source file and line, if known.

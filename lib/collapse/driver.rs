@@ -115,7 +115,7 @@ fn read_all(
         (0..threads).map(|_| Worker { sink: Sink::new(mode), ..Worker::default() }).collect();
     let (mut failed, mut summaries, mut kind) = (0, Vec::new(), None);
     for source in sources {
-        match read(source, options, &mut kind, &mut workers, diagnostics, in_order.as_deref_mut()) {
+        match read_source(source, options, &mut kind, &mut workers, diagnostics, in_order.as_deref_mut()) {
             Ok(summary) => summaries.extend(summary),
             Err(error @ (Error::Read { .. } | Error::Unreadable { .. })) => {
                 diagnostics.fail(&error);
@@ -141,8 +141,11 @@ fn read_all(
 /// Returns the default number of parser threads: one for each core, minus one if another thread decompresses or another
 /// program writes the input.
 fn default_parser_threads(sources: &[Source]) -> usize {
-    let has_producer = |source: &Source| source.is_stream() || source.is_compressed();
-    if sources.iter().any(has_producer) { (cores() - 1).max(1) } else { cores() }
+    if sources.iter().any(|source| source.is_stream() || source.is_compressed()) {
+        (cores() - 1).max(1)
+    } else {
+        cores()
+    }
 }
 
 /// Returns the number of threads that work on profiles in memory.
@@ -157,7 +160,7 @@ fn requested_threads(options: &Options) -> Option<usize> {
 
 /// Reads one source, which must be plain or differential like those before it. Returns the summary of a document;
 /// parsers keep theirs until the end.
-fn read(
+fn read_source(
     source: &Source,
     options: &Options,
     kind: &mut Option<LineKind>,
@@ -190,7 +193,7 @@ fn read(
             read_samples(&Shared { format: format.name, feed, log: Mutex::new(log) }, first, others).map(|()| None)
         }
         FormatReader::Lines(read) | FormatReader::Bytes(read) => {
-            first.read(read, Document::new(source, input.read_ahead(), options, log)).map(Some)
+            first.read_document(read, Document::new(source, input.read_ahead(), options, log)).map(Some)
         }
     }
 }
@@ -229,7 +232,7 @@ fn read_blocks(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) -
 
 impl Worker {
     /// Reads a whole document and returns its summary.
-    fn read(&mut self, read: ReadDocument, mut document: Document<'_>) -> Result<InputSummary, Error> {
+    fn read_document(&mut self, read: ReadDocument, mut document: Document<'_>) -> Result<InputSummary, Error> {
         self.sink.begin_input();
         let result = read(&mut document, &mut self.sink);
         let is_empty = self.sink.is_input_empty();

@@ -32,3 +32,10 @@ pub(super) struct EventCounts {
     /// Weight of those.
     pub(super) weight: Weight,
 }
+
+impl EventCounts {
+    /// Returns the same event with all counts zero.
+    pub(super) fn without_samples(&self) -> Self {
+        Self { samples: 0, counted_samples: 0, weight: Weight::ZERO, ..self.clone() }
+    }
+}

@@ -32,11 +32,11 @@ pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Outpu
     }
     let name = output.name().to_owned();
     // If there are more files than may be open at once, they are not merged as streams.
-    let Ok(files) = plain_files(sources) else { return Ok(false) };
+    let Ok(files) = open_plain_files(sources) else { return Ok(false) };
     match files.zip(first) {
         Some((files, kind)) => merge_parallel(files, kind, worker_threads(options), &name, output)?,
         None => {
-            let Ok(inputs) = open(sources) else { return Ok(false) };
+            let Ok(inputs) = open_sorted(sources) else { return Ok(false) };
             merge_sorted(inputs, |_, input| input.next_stack(), Ok, None, &name, output)?;
         }
     }
@@ -66,16 +66,16 @@ pub fn merge_declared_sorted(
             }
         }
     };
-    merge_sorted(open(sources)?, step, Ok, None, &name, output)
+    merge_sorted(open_sorted(sources)?, step, Ok, None, &name, output)
 }
 
 /// Opens all sources as sorted streams.
-fn open(sources: &[Source]) -> Result<Vec<SortedReader>, Error> {
+fn open_sorted(sources: &[Source]) -> Result<Vec<SortedReader>, Error> {
     Ok(read_sorted(sources.iter().map(Source::open).collect::<Result<Vec<_>, _>>()?))
 }
 
 /// Opens all sources as files, if none is compressed or a pipe.
-fn plain_files(sources: &[Source]) -> Result<Option<Vec<FileRange>>, Error> {
+fn open_plain_files(sources: &[Source]) -> Result<Option<Vec<FileRange>>, Error> {
     sources.iter().map(FileRange::open).collect()
 }
 

@@ -13,7 +13,7 @@ pub(super) trait Parser: Send {
     /// the rest.
     fn fork(&self) -> Option<Box<dyn Parser>>;
 
-    /// Returns the summary of all blocks so far, for formats that have several events or record losses.
+    /// Returns the summary of all parsed blocks, for formats that have several events or record losses.
     fn summary(&self) -> InputSummary {
         InputSummary::default()
     }
@@ -22,7 +22,7 @@ pub(super) trait Parser: Send {
 /// The report of a parser about a block: the number of lines, and the malformed ones.
 #[derive(Debug, Default)]
 pub(super) struct BlockReport {
-    /// Number of lines read so far, with the current one.
+    /// Number of lines up to the current one.
     pub(super) lines: u64,
     /// Number and problem of each malformed line.
     pub(super) malformed: Vec<(u64, &'static str)>,

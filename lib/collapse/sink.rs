@@ -14,7 +14,7 @@ pub(super) struct Sink {
     is_input_empty: bool,
 }
 
-/// What a sink keeps of samples.
+/// The information that a sink keeps of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum SinkMode {
     /// Only sums by stack.
@@ -118,7 +118,7 @@ impl Sink {
                 if self.batch.is_full() { self.flush() } else { Ok(()) }
             }
             SampleStore::Order(runs) => runs.add(stack, weights, &self.profile.frames),
-            SampleStore::Times(timeline) => timeline.add(stack, weights.after, time),
+            SampleStore::Times(timeline) => timeline.add_sample(stack, weights.after, time),
         }
     }
 

@@ -26,7 +26,7 @@ pub struct Spans {
     spans: Vec<Span>,
     /// For each thread, the times at which the innermost span changes, and the new one.
     transitions: HashMap<u32, Vec<(u64, Option<usize>)>>,
-    /// Best match of any sample so far: one of the constants below.
+    /// Best match of any sample: one of the constants below.
     best_match: AtomicU8,
 }
 

@@ -42,7 +42,12 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    pub(super) fn add(&mut self, stack: &[FrameId], weight: Weight, time: Option<SampleTime>) -> Result<(), Error> {
+    pub(super) fn add_sample(
+        &mut self,
+        stack: &[FrameId],
+        weight: Weight,
+        time: Option<SampleTime>,
+    ) -> Result<(), Error> {
         let Some(SampleTime { time, thread }) = time else {
             self.untimed += 1;
             return Ok(());

@@ -1,5 +1,7 @@
 //! Recognizes files that cannot be folded, and says what to do with them.
 
+use bstr::ByteSlice as _;
+
 use super::line_helpers::{first_lines, parse_number, split_word};
 use crate::bytes::strip_bom;
 
@@ -47,17 +49,23 @@ pub(super) fn explain(head: &[u8]) -> Option<&'static str> {
 /// Recognizes a document by its first 2 KiB.
 fn explain_document(head: &[u8]) -> Option<&'static str> {
     let head = strip_bom(head).trim_ascii_start();
-    let begins = |with: &[u8]| head.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
-    let holds = |what: &[u8]| memchr::memmem::find(&head[..head.len().min(2048)], what).is_some();
-    if begins(b"<!doctype html") || begins(b"<html") {
+    let head = &head[..head.len().min(2048)];
+    if starts_with_any(head, &[b"<!doctype html", b"<html"]) {
         Some(PAGE)
-    } else if begins(b"<svg") || begins(b"<!doctype svg") || begins(b"<?xml") && holds(b"<svg") {
+    } else if starts_with_any(head, &[b"<svg", b"<!doctype svg"])
+        || starts_with_any(head, &[b"<?xml"]) && head.contains_str("<svg")
+    {
         Some(PICTURE)
-    } else if begins(b"{") && holds(b"\"dhatFileVersion\"") {
+    } else if head.starts_with(b"{") && head.contains_str("\"dhatFileVersion\"") {
         Some(HEAP)
     } else {
         None
     }
+}
+
+/// Returns true if a text begins with one of these prefixes, whose case does not matter.
+fn starts_with_any(text: &[u8], prefixes: &[&[u8]]) -> bool {
+    prefixes.iter().any(|prefix| text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix)))
 }
 
 /// Recognizes a text by one of its first lines.

@@ -63,11 +63,11 @@ impl Comparison {
     ///
     /// # Errors
     /// [`Error::Overflow`] if the scaled weight does not fit.
-    pub(super) fn add(&mut self, mut weights: Weights, is_significant: bool) -> Result<Weights, Error> {
+    pub(super) fn add_stack(&mut self, mut weights: Weights, is_significant: bool) -> Result<Weights, Error> {
         self.stacks += 1;
         self.only_before += u64::from(weights.after.is_zero() && !weights.before.is_zero());
         self.only_after += u64::from(weights.before.is_zero() && !weights.after.is_zero());
-        weights.before = self.scale.apply(weights.before)?;
+        weights.before = self.scale.scale_next(weights.before)?;
         if weights.before != weights.after {
             if is_significant && weights.difference() >= self.min_change {
                 self.different += 1;

@@ -40,9 +40,9 @@ use crate::stats::significance::{self, FALSE_DISCOVERY_RATE, Noise};
 /// ```
 pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<(Profile, Comparison), Error> {
     if !options.strip_hex && options.renames.is_empty() {
-        return compare(before, after, options);
+        return compare_profiles(before, after, options);
     }
-    compare(rename_all(&before, options)?, rename_all(&after, options)?, options)
+    compare_profiles(rename_all(&before, options)?, rename_all(&after, options)?, options)
 }
 
 /// Returns the profiles with the names that the options give their frames.
@@ -60,7 +60,11 @@ fn rename_frames(profile: &Profile, options: &Options) -> Result<Profile, Error>
     })
 }
 
-fn compare(mut before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<(Profile, Comparison), Error> {
+fn compare_profiles(
+    mut before: Vec<Profile>,
+    after: Vec<Profile>,
+    options: &Options,
+) -> Result<(Profile, Comparison), Error> {
     let runs = (before.len(), after.len());
     // The first run becomes the sum itself, unless significance needs each run later.
     let first =
@@ -68,9 +72,9 @@ fn compare(mut before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> 
     let mut both = join_sides(first, &before, &after)?;
     let totals = both.total();
     let ratio = options.ratio(totals, runs.0, runs.1);
-    let unit = scale::unit(both.all_weights().all(Weights::are_whole));
+    let unit = scale::rounding_unit(both.all_weights().all(Weights::are_whole));
     let observed = match options.significant {
-        true => Some(runs::observe(&both, &before, &after, options)?),
+        true => Some(runs::observe_stacks(&both, &before, &after, options)?),
         false => None,
     };
     let significant = observed.as_ref().map(|observed| find_significant(observed, totals, ratio));
@@ -79,7 +83,7 @@ fn compare(mut before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> 
     let mut number = 0;
     both.map_weights(|weights| {
         number += 1;
-        comparison.add(weights, significant.as_ref().is_none_or(|significant| significant[number - 1]))
+        comparison.add_stack(weights, significant.as_ref().is_none_or(|significant| significant[number - 1]))
     })?;
     Ok((both, comparison))
 }

@@ -7,7 +7,7 @@ use crate::profile::{Weight, Weights};
 /// Options of a comparison.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// How weights before are scaled to be comparable.
+    /// Scaling of the weights before.
     pub scaling: Scaling,
     /// Replace each `0x` address in a frame by `0x...`, so that stacks that differ only in addresses are equal.
     pub strip_hex: bool,

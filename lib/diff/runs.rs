@@ -26,7 +26,7 @@ pub struct RunObservations {
 ///
 /// # Errors
 /// [`Error::Overflow`], and [`Error::Invalid`] for durations with one run a side.
-pub fn observe(
+pub fn observe_stacks(
     joined: &Profile,
     before: &[Profile],
     after: &[Profile],
@@ -78,29 +78,34 @@ fn find_weight_kind<'a>(joined: &Profile, runs: impl Iterator<Item = &'a Profile
 /// Returns for each run the samples of each stack of `joined`, in sorted order. If totals are compared, runs are scaled
 /// to the same total.
 fn samples_by_run(joined: &Profile, runs: &[Profile], sample: f64, scaling: Scaling) -> Result<Vec<Vec<f64>>, Error> {
-    let total = |run: &Profile| run.total().after.as_f64();
-    let mean = runs.iter().map(total).sum::<f64>() / runs.len() as f64;
-    let samples_of = |run: &Profile| {
-        let mut whole = Profile::new(false);
-        // All stacks, so that each run has the same order.
-        let ids = whole.frames.intern_all(&joined.frames);
-        joined.for_each(|stack, _| {
-            let stack: Vec<_> = stack.iter().map(|frame| ids[frame.index()]).collect();
-            whole.add(&stack, Weights::default())
-        })?;
-        whole.merge(run)?;
+    let totals: Vec<f64> = runs.iter().map(|run| run.total().after.as_f64()).collect();
+    let mean = totals.iter().sum::<f64>() / runs.len() as f64;
+    let runs = runs.iter().zip(totals).map(|(run, total)| {
         let factor = match scaling {
-            Scaling::Totals if total(run) > 0.0 => mean / total(run) / sample,
+            Scaling::Totals if total > 0.0 => mean / total / sample,
             _ => 1.0 / sample,
         };
-        let mut samples = Vec::with_capacity(whole.len());
-        whole.for_each_sorted::<Error>(|stack| {
-            samples.push(stack.weights.after.as_f64() * factor);
-            Ok(())
-        })?;
-        Ok(samples)
-    };
-    runs.iter().map(samples_of).collect()
+        scaled_weights(joined, run, factor)
+    });
+    runs.collect()
+}
+
+/// Returns the weight of each stack of `joined` in a run, multiplied by `factor`, in sorted order.
+fn scaled_weights(joined: &Profile, run: &Profile, factor: f64) -> Result<Vec<f64>, Error> {
+    let mut whole = Profile::new(false);
+    // All stacks, so that each run has the same order.
+    let ids = whole.frames.intern_all(&joined.frames);
+    joined.for_each(|stack, _| {
+        let stack: Vec<_> = stack.iter().map(|frame| ids[frame.index()]).collect();
+        whole.add(&stack, Weights::default())
+    })?;
+    whole.merge(run)?;
+    let mut weights = Vec::with_capacity(whole.len());
+    whole.for_each_sorted::<Error>(|stack| {
+        weights.push(stack.weights.after.as_f64() * factor);
+        Ok(())
+    })?;
+    Ok(weights)
 }
 
 /// Sets the spread of each stack between the runs of a side: its own variance over mean, averaged with the median of
@@ -108,7 +113,7 @@ fn samples_by_run(joined: &Profile, runs: &[Profile], sample: f64, scaling: Scal
 fn set_spread(observations: &mut [Observation], sides: &[Vec<Vec<f64>>]) {
     let freedom: usize = sides.iter().map(|runs| runs.len() - 1).sum();
     let freedom = freedom as f64;
-    let own: Vec<f64> = (0..observations.len()).map(|stack| dispersion(sides, stack, freedom)).collect();
+    let own: Vec<f64> = (0..observations.len()).map(|stack| pooled_dispersion(sides, stack, freedom)).collect();
     let mut known: Vec<f64> = own.iter().copied().filter(|dispersion| *dispersion > 0.0).collect();
     known.sort_unstable_by(f64::total_cmp);
     let common = known.get(known.len() / 2).copied().unwrap_or(1.0).max(1.0);
@@ -119,11 +124,13 @@ fn set_spread(observations: &mut [Observation], sides: &[Vec<Vec<f64>>]) {
 }
 
 /// Returns the variance over mean of a stack, pooled over both sides.
-fn dispersion(sides: &[Vec<Vec<f64>>], stack: usize, freedom: f64) -> f64 {
-    let side_dispersion = |runs: &Vec<Vec<f64>>| {
-        let mean = runs.iter().map(|run| run[stack]).sum::<f64>() / runs.len() as f64;
-        let squares: f64 = runs.iter().map(|run| (run[stack] - mean).powi(2)).sum();
-        if mean > 0.0 { squares / mean } else { 0.0 }
-    };
-    sides.iter().map(side_dispersion).sum::<f64>() / freedom
+fn pooled_dispersion(sides: &[Vec<Vec<f64>>], stack: usize, freedom: f64) -> f64 {
+    sides.iter().map(|runs| squares_over_mean(runs, stack)).sum::<f64>() / freedom
+}
+
+/// Returns the sum of the squared differences of a stack from its mean in the runs of a side, divided by the mean.
+fn squares_over_mean(runs: &[Vec<f64>], stack: usize) -> f64 {
+    let mean = runs.iter().map(|run| run[stack]).sum::<f64>() / runs.len() as f64;
+    let squares: f64 = runs.iter().map(|run| (run[stack] - mean).powi(2)).sum();
+    if mean > 0.0 { squares / mean } else { 0.0 }
 }

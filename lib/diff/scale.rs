@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::profile::{Weight, multiply_divide};
 
-/// How weights before are scaled to be comparable with those after.
+/// The scaling of weights before that makes them comparable with those after.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scaling {
     /// By the number of runs; unchanged if both sides have the same number.
@@ -63,7 +63,7 @@ impl Scaler {
     ///
     /// # Errors
     /// [`Error::Overflow`] if it does not fit.
-    pub fn apply(&mut self, weight: Weight) -> Result<Weight, Error> {
+    pub fn scale_next(&mut self, weight: Weight) -> Result<Weight, Error> {
         if self.ratio == Ratio::ONE {
             return Ok(weight);
         }
@@ -76,7 +76,7 @@ impl Scaler {
 }
 
 /// Returns the unit to which scaled weights are rounded: 1 if all weights are whole numbers, else the smallest weight.
-pub fn unit(are_whole: bool) -> Weight {
+pub fn rounding_unit(are_whole: bool) -> Weight {
     if are_whole { Weight::ONE } else { Weight::from_millionths(1) }
 }
 
@@ -96,7 +96,7 @@ mod tests {
             let sum: u64 = weights.iter().sum();
             prop_assume!(sum > 0);
             let mut scale = Scaler::new(Ratio::new(total.into(), sum.into()), Weight::ONE);
-            let scaled = weights.iter().map(|weight| scale.apply(Weight::new(*weight)).unwrap());
+            let scaled = weights.iter().map(|weight| scale.scale_next(Weight::new(*weight)).unwrap());
             let scaled = scaled.fold(Weight::ZERO, |sum, weight| sum.checked_add(weight).unwrap());
             prop_assert_eq!(scaled, Weight::new(total));
         }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn carries_the_rounding_error_to_the_next_weight() {
         let mut scale = Scaler::new(Ratio::new(6, 4), Weight::ONE);
-        let scaled = [1, 1, 1, 1].map(|weight| scale.apply(Weight::new(weight)).unwrap().to_string());
+        let scaled = [1, 1, 1, 1].map(|weight| scale.scale_next(Weight::new(weight)).unwrap().to_string());
         assert_eq!(scaled, ["2", "1", "2", "1"]);
     }
 }

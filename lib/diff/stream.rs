@@ -37,7 +37,7 @@ pub fn diff_streams(
         return Ok(None);
     }
     let totals = Weights { before: before.total.after, after: after.total.after };
-    let mut comparison = Comparison::new(totals, options.ratio(totals, 1, 1), scale::unit(is_whole), options)?;
+    let mut comparison = Comparison::new(totals, options.ratio(totals, 1, 1), scale::rounding_unit(is_whole), options)?;
     let first_after = before.texts.len();
     let step = |number, input: &mut SortedReader| {
         let more = input.next_stack()?;
@@ -47,7 +47,7 @@ pub fn diff_streams(
         Ok(more)
     };
     let name = output.name().to_owned();
-    let each = |weights| comparison.add(weights, true);
+    let each = |weights| comparison.add_stack(weights, true);
     let texts = read_sorted(before.texts.into_iter().chain(after.texts));
     merge_sorted(texts, step, each, Some(LineKind::Differential), &name, output)?;
     Ok(Some(comparison))

@@ -42,6 +42,26 @@ enum Bound {
     After(u64),
 }
 
+impl Bound {
+    /// Parses a bound in seconds, relative after a plus sign; an empty text is open.
+    fn parse(text: &str) -> Option<Self> {
+        match text.strip_prefix('+') {
+            _ if text.is_empty() => Some(Self::Open),
+            Some(delay) => parse_seconds(delay.as_bytes()).map(Self::After),
+            None => parse_seconds(text.as_bytes()).map(Self::At),
+        }
+    }
+
+    /// Returns the time of the bound, given the time of the first sample. `None` if it is open.
+    fn time(self, first: u64) -> Option<u64> {
+        match self {
+            Self::Open => None,
+            Self::At(time) => Some(time),
+            Self::After(delay) => Some(first.saturating_add(delay)),
+        }
+    }
+}
+
 impl TimeSpan {
     /// True if a bound is relative to the first sample.
     pub fn is_relative(&self) -> bool {
@@ -50,12 +70,7 @@ impl TimeSpan {
 
     /// True if the span contains `time`, given the time of the first sample. Both are nanoseconds.
     pub fn contains(&self, time: u64, first: u64) -> bool {
-        let absolute = |bound: Bound| match bound {
-            Bound::Open => None,
-            Bound::At(time) => Some(time),
-            Bound::After(delay) => Some(first.saturating_add(delay)),
-        };
-        absolute(self.from).is_none_or(|from| from <= time) && absolute(self.to).is_none_or(|to| time < to)
+        self.from.time(first).is_none_or(|from| from <= time) && self.to.time(first).is_none_or(|to| time < to)
     }
 }
 
@@ -63,18 +78,13 @@ impl FromStr for TimeSpan {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bound = |text: &str| match text.strip_prefix('+') {
-            _ if text.is_empty() => Ok(Bound::Open),
-            Some(delay) => parse_seconds(delay.as_bytes()).map(Bound::After).ok_or(()),
-            None => parse_seconds(text.as_bytes()).map(Bound::At).ok_or(()),
-        };
-        let ends = text.split_once(',').ok_or(()).and_then(|(from, to)| Ok((bound(from)?, bound(to)?)));
-        match ends {
-            Ok((Bound::At(from), Bound::At(to)) | (Bound::After(from), Bound::After(to))) if from >= to => {
+        let bounds = text.split_once(',').and_then(|(from, to)| Some((Bound::parse(from)?, Bound::parse(to)?)));
+        match bounds {
+            Some((Bound::At(from), Bound::At(to)) | (Bound::After(from), Bound::After(to))) if from >= to => {
                 Err("the span ends before it begins".to_owned())
             }
-            Ok((from, to)) => Ok(Self { from, to }),
-            Err(()) => Err("expected FROM,TO in seconds, as in 12.5,13 or, from the first sample, +1,+2.5".to_owned()),
+            Some((from, to)) => Ok(Self { from, to }),
+            None => Err("expected FROM,TO in seconds, as in 12.5,13 or, from the first sample, +1,+2.5".to_owned()),
         }
     }
 }
@@ -110,12 +120,17 @@ impl FromStr for OffsetSpan {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bound = |text: &str, open: u64| if text.is_empty() { Some(open) } else { parse_seconds(text.as_bytes()) };
-        let ends = text.split_once(',').and_then(|(from, to)| Some((bound(from, 0)?, bound(to, SECOND)?)));
-        let ends = ends.filter(|(from, to)| from < to && *to <= SECOND);
-        let expected = || "expected FROM,TO within a second, as in 0.2,0.25".to_owned();
-        ends.map(|(from, to)| Self { from, to }).ok_or_else(expected)
+        let bounds =
+            text.split_once(',').and_then(|(from, to)| Some((parse_offset(from, 0)?, parse_offset(to, SECOND)?)));
+        let bounds = bounds.filter(|(from, to)| from < to && *to <= SECOND);
+        let span = bounds.map(|(from, to)| Self { from, to });
+        span.ok_or_else(|| "expected FROM,TO within a second, as in 0.2,0.25".to_owned())
     }
+}
+
+/// Parses an offset in seconds; returns nanoseconds. An empty text has the value `open`.
+fn parse_offset(text: &str, open: u64) -> Option<u64> {
+    if text.is_empty() { Some(open) } else { parse_seconds(text.as_bytes()) }
 }
 
 /// One second in nanoseconds.
@@ -125,8 +140,7 @@ const SECOND: u64 = 1_000_000_000;
 pub(in crate::collapse) fn parse_seconds(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?;
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(seconds) || !digits(fraction) {
+    if !seconds.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let fraction: u64 = format!("{:0<9}", &fraction[..fraction.len().min(9)]).parse().ok()?;
@@ -161,13 +175,15 @@ impl FromStr for NumberList {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let range = |part: &str| {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            Some(first.parse().ok()?..=last.parse().ok()?).filter(|range| !range.is_empty())
-        };
-        let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+        let ranges: Option<Vec<_>> = text.split(',').map(parse_range).collect();
         ranges.map(Self).ok_or_else(|| "expected numbers and ranges, as in 0-3,7".to_owned())
     }
+}
+
+/// Parses a number or a range of numbers, such as `0-3`.
+fn parse_range(text: &str) -> Option<RangeInclusive<u32>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    Some(first.parse().ok()?..=last.parse().ok()?).filter(|range| !range.is_empty())
 }
 
 #[cfg(test)]

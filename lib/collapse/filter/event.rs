@@ -5,7 +5,7 @@ use crate::collapse::input_summary::EventCounts;
 use crate::profile::Weight;
 use crate::profile::byte_map::{ByteMap, Key};
 
-/// The events seen so far, and which of them count.
+/// The events of an input, with the number of their samples and whether they are selected.
 pub(in crate::collapse) struct EventFilter {
     choice: EventChoice,
     seen: Vec<EventCounts>,
@@ -27,7 +27,7 @@ impl EventFilter {
         let mut fork = Self::new(self.choice.clone());
         for event in &self.seen {
             fork.numbers.insert(Key::new(&event.name), fork.seen.len());
-            fork.seen.push(EventCounts { samples: 0, counted_samples: 0, weight: Weight::ZERO, ..event.clone() });
+            fork.seen.push(event.without_samples());
         }
         Some(fork)
     }
@@ -65,7 +65,7 @@ impl EventFilter {
             let is_selected = match &self.choice {
                 EventChoice::First => self.seen.is_empty(),
                 EventChoice::All => true,
-                EventChoice::Named(wanted) => name == wanted || without_modifiers(name) == &wanted[..],
+                EventChoice::Named(wanted) => name == wanted || strip_modifiers(name) == &wanted[..],
             };
             self.numbers.insert(key, self.seen.len());
             let name = name.to_vec();
@@ -76,7 +76,7 @@ impl EventFilter {
 }
 
 /// Returns the event's name without modifiers such as `:ppp` or `:u`. The colon in a tracepoint's name is no modifier.
-fn without_modifiers(name: &[u8]) -> &[u8] {
+fn strip_modifiers(name: &[u8]) -> &[u8] {
     match memchr::memrchr(b':', name) {
         Some(colon) if name[colon + 1..].iter().all(|byte| b"ukhGHIpPSDeWb".contains(byte)) => &name[..colon],
         _ => name,

@@ -1,4 +1,4 @@
-//! Which samples of an input count: by event, time, thread and CPU.
+//! Selection of samples: by event, time, thread and CPU.
 
 pub(super) mod args;
 pub(super) mod event;

@@ -48,8 +48,7 @@ pub(in crate::collapse) fn report_selection(
 fn merge_events(summaries: &[InputSummary]) -> Vec<EventCounts> {
     let mut events: BTreeMap<&[u8], EventCounts> = BTreeMap::new();
     for event in summaries.iter().flat_map(|summary| &summary.events) {
-        let zero = || EventCounts { samples: 0, counted_samples: 0, weight: Weight::ZERO, ..event.clone() };
-        let sum = events.entry(&event.name).or_insert_with(zero);
+        let sum = events.entry(&event.name).or_insert_with(|| event.without_samples());
         sum.samples += event.samples;
         sum.counted_samples += event.counted_samples;
         sum.weight = sum.weight.checked_add(event.weight).unwrap_or(sum.weight);

@@ -56,16 +56,12 @@ impl SampleFilter {
     /// A message if the sample lacks a property that a condition needs.
     pub(in crate::collapse) fn accepts(&mut self, info: &SampleInfo<'_>) -> Result<bool, &'static str> {
         let in_time = self.accepts_time(info)?;
-        let listed = |list: &Option<NumberList>, number: Option<u32>, missing| match list {
-            None => Ok(true),
-            Some(list) => number.map(|number| list.contains(number)).ok_or(missing),
-        };
         Ok(in_time
             && (!self.no_idle || !info.is_idle())
             && self.accepts_comm(info.comm)
-            && listed(&self.pids, info.pid, "a sample has no process id, which -p needs")?
-            && listed(&self.tids, info.tid, "a sample has no thread id, which -t needs")?
-            && listed(&self.cpus, info.cpu, "a sample has no CPU, which --cpu needs")?)
+            && accepts_number(self.pids.as_ref(), info.pid, "a sample has no process id, which -p needs")?
+            && accepts_number(self.tids.as_ref(), info.tid, "a sample has no thread id, which -t needs")?
+            && accepts_number(self.cpus.as_ref(), info.cpu, "a sample has no CPU, which --cpu needs")?)
     }
 
     fn accepts_time(&mut self, info: &SampleInfo<'_>) -> Result<bool, &'static str> {
@@ -80,11 +76,24 @@ impl SampleFilter {
 
     /// Compares with the thread name as recorded and as shown, with `_` for blanks.
     fn accepts_comm(&self, comm: &[u8]) -> bool {
-        let same = |name: &Vec<u8>| {
-            let as_shown = |byte: &u8| if *byte == b' ' { b'_' } else { *byte };
-            name == comm || name.iter().copied().eq(comm.iter().map(as_shown))
-        };
-        self.comms.is_empty() || self.comms.iter().any(same)
+        self.comms.is_empty() || self.comms.iter().any(|name| name == comm || is_shown_name(name, comm))
+    }
+}
+
+/// Returns true if `name` is a thread name as shown, with `_` for blanks.
+fn is_shown_name(name: &[u8], comm: &[u8]) -> bool {
+    let shown = comm.iter().map(|byte| if *byte == b' ' { b'_' } else { *byte });
+    name.iter().copied().eq(shown)
+}
+
+/// Returns true if no list is given, or if the list contains the number.
+///
+/// # Errors
+/// `missing` if there is a list but no number.
+fn accepts_number(list: Option<&NumberList>, number: Option<u32>, missing: &'static str) -> Result<bool, &'static str> {
+    match list {
+        None => Ok(true),
+        Some(list) => number.map(|number| list.contains(number)).ok_or(missing),
     }
 }
 

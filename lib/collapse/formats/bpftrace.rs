@@ -50,17 +50,17 @@ fn recognizes(head: &[u8]) -> bool {
         && first_lines(head).any(|line| line.starts_with(b"@"))
         || first_lines(head)
             .find(|line| !line.is_empty())
-            .is_some_and(|line| parse_opening(line).is_some_and(|(_, keys)| continues(keys) || ends_entry(keys)))
-        || first_lines(head).any(|line| parse_opening(line).is_some_and(|(_, keys)| continues(keys)))
+            .is_some_and(|line| parse_opening(line).is_some_and(|(_, keys)| has_more_keys(keys) || is_entry_end(keys)))
+        || first_lines(head).any(|line| parse_opening(line).is_some_and(|(_, keys)| has_more_keys(keys)))
 }
 
 /// Returns true if the keys of an entry continue after this line.
-fn continues(keys: &[u8]) -> bool {
+fn has_more_keys(keys: &[u8]) -> bool {
     matches!(keys.trim_ascii_end(), b"" | [.., b','])
 }
 
 /// Returns true if a line ends an entry, with a value or a histogram.
-fn ends_entry(keys: &[u8]) -> bool {
+fn is_entry_end(keys: &[u8]) -> bool {
     parse_closing(keys).is_some() || keys.trim_ascii_end().ends_with(b"]:")
 }
 

@@ -48,7 +48,7 @@ fn recognizes(head: &[u8]) -> bool {
             && first_lines(head).any(|line| line.starts_with(b"fn="))
 }
 
-/// The graph that was read so far, and the state of the reader.
+/// The graph and the state of the reader.
 #[derive(Default)]
 struct GraphReader {
     graph: Graph,
@@ -96,7 +96,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                     document.report_malformed("expected a position and costs, after a function")?;
                 }
             }
-            (key, Some(b'=')) => reader.set(key, trimmed[word + 1..].trim_ascii(), document.options, sink),
+            (key, Some(b'=')) => {
+                reader.handle_assignment(key, trimmed[word + 1..].trim_ascii(), document.options, sink)
+            }
             (_, Some(b':')) => {}
             _ => document.report_malformed("expected KEY=VALUE, KEY: VALUE, or a position and costs")?,
         }
@@ -132,7 +134,7 @@ impl GraphReader {
     }
 
     /// Handles a line `KEY=VALUE`.
-    fn set(&mut self, key: &[u8], value: &[u8], options: &Options, sink: &mut Sink) {
+    fn handle_assignment(&mut self, key: &[u8], value: &[u8], options: &Options, sink: &mut Sink) {
         match key {
             b"ob" => self.object = self.resolve_file(b"o", value),
             b"fl" | b"fi" | b"fe" => self.file = self.resolve_file(b"f", value),
@@ -204,7 +206,7 @@ impl GraphReader {
 
     /// Adds the stacks, and reports a text that is cut short or whose costs do not add up to its totals.
     fn finish(self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-        let total = self.graph.total()?;
+        let total = self.graph.total_cost()?;
         if self.in_call {
             document.report_malformed("the input ends within a call")?;
         }
@@ -213,7 +215,7 @@ impl GraphReader {
             let what = format!("its functions cost {total} together, but its totals are {stated}");
             document.report_damage(&what, false)?;
         }
-        stacks::add_to(&self.graph, sink)
+        stacks::add_stacks(&self.graph, sink)
     }
 }
 

@@ -57,8 +57,8 @@ pub(in crate::collapse) fn weight_kind(head: &[u8]) -> Option<LineKind> {
 
 /// Returns for each of the first lines whether it is a stack and a weight.
 fn match_first_lines(head: &[u8]) -> Vec<bool> {
-    let is_match = |line| parse(line, LineKind::Plain).is_some() || is_too_small(line);
-    stack_lines(head).take(DETECTION_LINES).map(is_match).collect()
+    let lines = stack_lines(head).take(DETECTION_LINES);
+    lines.map(|line| parse(line, LineKind::Plain).is_some() || is_too_small(line)).collect()
 }
 
 /// Returns the lines that are neither blank nor a comment.

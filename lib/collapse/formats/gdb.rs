@@ -50,7 +50,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
                 if number == 0 {
                     stack.add_leaf_first(Weight::ONE, sink)?;
                 }
-                stack.push(&function_name(without_arguments(function), document.options), sink);
+                stack.push(&function_name(strip_arguments(function), document.options), sink);
             }
             None if line.trim_ascii().is_empty() || line.starts_with(b"Thread ") => {
                 stack.add_leaf_first(Weight::ONE, sink)?;
@@ -67,7 +67,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 
 /// Returns the function of `name (arguments) at file:line` or `name (arguments) from library`. Scans backwards for the
 /// parenthesis that opens the arguments, since the name may contain parentheses itself; those in quotes do not count.
-fn without_arguments(frame: &[u8]) -> &[u8] {
+fn strip_arguments(frame: &[u8]) -> &[u8] {
     let arguments_end = frame.rfind(") at ").max(frame.rfind(") from ")).or_else(|| frame.rfind_byte(b')'));
     let end = arguments_end.map_or(frame.len(), |closing| closing + 1);
     let (mut depth, mut quoted) = (0i32, false);
@@ -86,7 +86,7 @@ fn without_arguments(frame: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::without_arguments;
+    use super::strip_arguments;
 
     #[test]
     fn strips_arguments_from_function_names() {
@@ -99,7 +99,7 @@ mod tests {
             ("<signal handler called>", "<signal handler called>"),
             ("main", "main"),
         ] {
-            assert_eq!(String::from_utf8_lossy(without_arguments(frame.as_bytes())), name, "{frame}");
+            assert_eq!(String::from_utf8_lossy(strip_arguments(frame.as_bytes())), name, "{frame}");
         }
     }
 }

@@ -52,7 +52,7 @@ enum Section {
     Mappings,
 }
 
-/// The profile as it was read so far.
+/// The profile that is being read.
 #[derive(Default)]
 struct RawProfile {
     /// The index of the value that becomes the weight.
@@ -179,7 +179,7 @@ impl RawProfile {
             None => trimmed,
         };
         let Some(location) = last.and_then(|last| self.locations.get_mut(&last)) else { return trimmed.is_empty() };
-        let name = without_position(function);
+        let name = strip_position(function);
         if !name.is_empty() {
             location.functions.push(name.to_vec());
         }
@@ -231,7 +231,7 @@ impl RawProfile {
 }
 
 /// Returns the function of `main.hash /src/main.go:10:0 s=8`, without its file, line and start line.
-fn without_position(text: &[u8]) -> &[u8] {
+fn strip_position(text: &[u8]) -> &[u8] {
     let start = memchr::memmem::rfind(text, b" s=").map_or(text, |end| &text[..end]);
     let end = memchr::memmem::find(start, b" /").or_else(|| memchr::memrchr(b' ', start));
     end.map_or(start, |end| &start[..end]).trim_ascii()

@@ -8,8 +8,8 @@
 //!         at com.acme.B.g(B.java:9)
 //!         ... 1 more
 //! ```
-//! Each exception, and each of its causes, has weight 1. `... N more` stands for the N frames nearest to the root of
-//! the stack before it, and is replaced by them. Messages, files and lines are left out.
+//! Each exception, and each of its causes, has weight 1. `... N more` is replaced by the N frames nearest to the root of
+//! the stack before it. Messages, files and lines are left out.
 
 use super::java;
 use crate::Error;

@@ -46,7 +46,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let damage = read_records(document, &mut samples)?;
     let sample_count = samples.sample_count();
     document.summary =
-        InputSummary { events: samples.events.seen().to_vec(), lost_samples: samples.lost(), unit: None };
+        InputSummary { events: samples.events.seen().to_vec(), lost_samples: samples.lost_count(), unit: None };
     if samples.malformed > 0 {
         let records = plural(samples.malformed, "record");
         document.report_damage(&format!("{records} do not match the file's header"), sample_count == 0)?;
@@ -66,7 +66,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 }
 
 /// Returns the file, rewound, if it is a `perf.data` file and not a compressed one.
-fn uncompressed(mut file: File) -> Option<File> {
+fn accept_uncompressed(mut file: File) -> Option<File> {
     let mut start = [0; MAGIC.len()];
     file.read_exact(&mut start).ok()?;
     file.rewind().ok()?;
@@ -76,7 +76,7 @@ fn uncompressed(mut file: File) -> Option<File> {
 /// Reads all records. Returns what is wrong with the file, if it could be read in part only.
 fn read_records(document: &mut Document<'_>, samples: &mut Samples<'_>) -> Result<Option<String>, Error> {
     let name = document.name().to_owned();
-    let opened = match document.source().regular_file().and_then(uncompressed) {
+    let opened = match document.source().regular_file().and_then(accept_uncompressed) {
         Some(file) => Reader::from_file(file),
         None => Reader::from_pipe(Box::new(&mut *document), MAX_IN_MEMORY),
     };

@@ -68,7 +68,7 @@ struct SampleCount {
 struct Entry {
     /// Percentage of the event.
     percent: Weight,
-    /// The command.
+    /// The frame of the command.
     root: Vec<u8>,
     symbol: Vec<u8>,
     stacks: Vec<ListedStack>,

@@ -115,7 +115,7 @@ type Id = String;
 #[derive(Default)]
 struct Rows {
     frames: FxHashMap<Id, FrameId>,
-    /// Leaf first.
+    /// Stacks of backtraces, leaf first.
     stacks: FxHashMap<Id, Vec<FrameId>>,
     weights: FxHashMap<Id, Weight>,
     threads: FxHashMap<Id, FrameId>,
@@ -132,7 +132,7 @@ struct Rows {
 struct Row {
     thread: Option<FrameId>,
     weight: Option<Weight>,
-    /// Leaf first.
+    /// Frames of the backtrace, leaf first.
     stack: Option<Vec<FrameId>>,
     /// The IDs of the backtraces that are open: one may contain another, and both have IDs.
     open_backtraces: Vec<Id>,

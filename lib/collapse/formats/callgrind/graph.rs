@@ -53,7 +53,7 @@ impl Graph {
     }
 
     pub(super) fn add_own_cost(&mut self, function: u32, cost: Weight) -> Result<(), Error> {
-        add(&mut self.functions[function as usize].own, cost)
+        add_cost(&mut self.functions[function as usize].own, cost)
     }
 
     pub(super) fn add_call(&mut self, caller: u32, callee: u32, cost: Weight) -> Result<(), Error> {
@@ -61,14 +61,14 @@ impl Graph {
         if caller == callee {
             return Ok(());
         }
-        add(&mut self.functions[caller as usize].callees, cost)?;
-        add(self.functions[callee as usize].callers.entry(caller).or_default(), cost)
+        add_cost(&mut self.functions[caller as usize].callees, cost)?;
+        add_cost(self.functions[callee as usize].callers.entry(caller).or_default(), cost)
     }
 
     /// Returns the sum of all functions' own costs.
-    pub(super) fn total(&self) -> Result<Weight, Error> {
+    pub(super) fn total_cost(&self) -> Result<Weight, Error> {
         let mut sum = 0;
-        self.functions.iter().try_for_each(|function| add(&mut sum, Weight::from_millionths(function.own)))?;
+        self.functions.iter().try_for_each(|function| add_cost(&mut sum, Weight::from_millionths(function.own)))?;
         Ok(Weight::from_millionths(sum))
     }
 
@@ -174,7 +174,7 @@ fn post_order(callees: &[Vec<usize>]) -> Vec<usize> {
     order
 }
 
-fn add(sum: &mut u128, cost: Weight) -> Result<(), Error> {
+fn add_cost(sum: &mut u128, cost: Weight) -> Result<(), Error> {
     *sum = sum.checked_add(cost.millionths()).ok_or(Error::Overflow)?;
     Ok(())
 }

@@ -49,7 +49,7 @@ struct Distribution<'a> {
     queue: BinaryHeap<(u128, Reverse<usize>)>,
     /// For each function the last node whose path contained it.
     last_path: Vec<usize>,
-    /// Number of frames used so far.
+    /// Number of frames on all paths and stacks.
     frames: usize,
     /// A million if all costs are whole numbers, so that their parts are too; else 1.
     granularity: u128,
@@ -57,7 +57,7 @@ struct Distribution<'a> {
 }
 
 /// Adds the stacks of a graph. Together they weigh as much as all functions' own costs.
-pub(super) fn add_to(graph: &Graph, sink: &mut Sink) -> Result<(), Error> {
+pub(super) fn add_stacks(graph: &Graph, sink: &mut Sink) -> Result<(), Error> {
     let callers = graph.callers()?;
     let mut distribution = Distribution {
         graph,

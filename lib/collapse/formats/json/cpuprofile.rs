@@ -23,7 +23,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "V8 CPU profile (.cpuprofile)",
     has_times: false,
     recognizes: |head| super::document_matches(head, recognizes),
-    reader: FormatReader::Bytes(|document, sink| super::read(document, sink, fold)),
+    reader: FormatReader::Bytes(|document, sink| super::read_root(document, sink, fold_document)),
 };
 
 fn recognizes(root: Value<'_>) -> bool {
@@ -32,7 +32,7 @@ fn recognizes(root: Value<'_>) -> bool {
         || root.get_path([b"head", b"functionName"]).is_some_and(|_| root.get_path([b"head", b"callFrame"]).is_none())
 }
 
-fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let mut samples = Samples::default();
     match root.get(b"head") {
         Some(head) => samples.add_tree(head, document.options, sink),
@@ -56,5 +56,5 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
         return samples.fold_hits(hits, sink);
     }
     document.set_unit(if uses_input_weights(document.options) { "microseconds" } else { "samples" });
-    samples.fold(None, document.options, sink)
+    samples.fold_samples(None, document.options, sink)
 }

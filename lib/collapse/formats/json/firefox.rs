@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use super::forest::{CYCLIC, Forest};
 use super::value::Value;
 use super::weights::{INVALID_WEIGHT, WeightList};
-use super::{document_matches, read};
+use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_partial_stack, function_with_source, module_frame, thread_name};
@@ -30,7 +30,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "Firefox profiler JSON, raw or saved (Firefox, samply)",
     has_times: false,
     recognizes: |head| document_matches(head, |root| is_profile(find_profile(root))),
-    reader: FormatReader::Bytes(|document, sink| read(document, sink, fold)),
+    reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 fn is_profile(profile: Value<'_>) -> bool {
@@ -43,7 +43,7 @@ fn find_profile(root: Value<'_>) -> Value<'_> {
     root.get(b"profile").filter(|profile| profile.is_object()).unwrap_or(root)
 }
 
-fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let mut profiles = vec![find_profile(root)];
     let (mut named, mut unnamed, mut is_cyclic, mut invalid_weights) = (0, 0, false, 0);
     let mut unit: Option<Vec<u8>> = None;
@@ -84,7 +84,7 @@ fn fold_thread(thread: Value<'_>, tables: &Tables, options: &Options, sink: &mut
     let Some(samples) = thread.get(b"samples") else { return Ok(0) };
     let mut weights = WeightList::new(samples.get(b"weight"));
     let mut stack = Vec::new();
-    for index in column(samples, b"stack") {
+    for index in column_values(samples, b"stack") {
         let has_root = tables.path(index, &mut stack);
         add_partial_stack(Some(name), has_root, &stack, weights.next(), sink)?;
     }
@@ -92,7 +92,7 @@ fn fold_thread(thread: Value<'_>, tables: &Tables, options: &Options, sink: &mut
 }
 
 /// Returns a column of a table that has columns, or rows and a schema.
-fn column<'t>(table: Value<'t>, name: &'t [u8]) -> Box<dyn Iterator<Item = Option<usize>> + 't> {
+fn column_values<'t>(table: Value<'t>, name: &'t [u8]) -> Box<dyn Iterator<Item = Option<usize>> + 't> {
     match table.get(b"schema") {
         Some(schema) => {
             let index = schema.get(name).and_then(Value::as_index).unwrap_or(usize::MAX);
@@ -105,7 +105,7 @@ fn column<'t>(table: Value<'t>, name: &'t [u8]) -> Box<dyn Iterator<Item = Optio
 
 /// A column of a table, which may be missing.
 fn read_column(table: Option<Value<'_>>, name: &[u8]) -> Vec<Option<usize>> {
-    table.map(|table| column(table, name).collect()).unwrap_or_default()
+    table.map(|table| column_values(table, name).collect()).unwrap_or_default()
 }
 
 /// Finds a table of a thread, or one that all threads share.
@@ -150,8 +150,9 @@ impl Tables {
     fn path(&self, stack: Option<usize>, path: &mut Vec<FrameId>) -> bool {
         path.clear();
         let Some(stack) = stack else { return true };
-        let has_root =
-            self.stacks.ascend(stack, |stack| path.extend(self.leaves[stack].and_then(|leaf| *self.frames.get(leaf)?)));
+        let has_root = self
+            .stacks
+            .visit_ancestors(stack, |stack| path.extend(self.leaves[stack].and_then(|leaf| *self.frames.get(leaf)?)));
         path.reverse();
         has_root
     }

@@ -50,7 +50,7 @@ impl Forest {
 
     /// Visits a node and its ancestors. Returns false if it stops before the root, as it does in a deep or cyclic
     /// stack.
-    pub(super) fn ascend(&self, node: usize, mut visit: impl FnMut(usize)) -> bool {
+    pub(super) fn visit_ancestors(&self, node: usize, mut visit: impl FnMut(usize)) -> bool {
         let depth = self.depths.get(node).copied().unwrap_or(0);
         let mut next = Some(node);
         for _ in count_truncated_frames(depth)..depth {
@@ -68,7 +68,7 @@ mod tests {
 
     fn path(forest: &Forest, node: usize) -> (Vec<usize>, bool) {
         let mut path = Vec::new();
-        let has_root = forest.ascend(node, |node| path.push(node));
+        let has_root = forest.visit_ancestors(node, |node| path.push(node));
         (path, has_root)
     }
 

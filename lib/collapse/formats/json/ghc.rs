@@ -9,9 +9,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::heapprofile::walk;
+use super::heapprofile::visit_nodes;
 use super::value::Value;
-use super::{document_matches, read};
+use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, function_with_source, weight_from_millionths};
@@ -26,10 +26,10 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     recognizes: |head| {
         document_matches(head, |root| root.get(b"rts_arguments").is_some() || root.get(b"cost_centres").is_some())
     },
-    reader: FormatReader::Bytes(|document, sink| read(document, sink, fold)),
+    reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
-fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let column = document.select_value(&["ticks", "bytes"], 0)?;
     let key = [&b"ticks"[..], b"alloc"][column];
     let mut centres = FxHashMap::default();
@@ -39,7 +39,7 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
         centres.insert(centre.get(b"id").and_then(Value::as_integer), sink.intern(&name));
     }
     let unknown = sink.intern(markers::UNKNOWN);
-    walk(root.get(b"profile"), b"children", sink, |node, path, sink| {
+    visit_nodes(root.get(b"profile"), b"children", sink, |node, path, sink| {
         let centre = centres.get(&node.get(b"id").and_then(Value::as_integer));
         path.push(centre.copied().unwrap_or(unknown));
         let own = node.get(key).and_then(Value::as_millionths).and_then(weight_from_millionths);

@@ -6,7 +6,7 @@
 //! The weight is `selfSize`, the bytes that the function itself allocated. The list of samples is left out.
 
 use super::value::{Items, Value};
-use super::{document_matches, read, v8_samples};
+use super::{document_matches, read_root, v8_samples};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, weight_from_millionths};
@@ -19,13 +19,13 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "V8 sampling heap profile (.heapprofile)",
     has_times: false,
     recognizes: |head| document_matches(head, |root| root.get_path([b"head", b"callFrame"]).is_some()),
-    reader: FormatReader::Bytes(|document, sink| read(document, sink, fold)),
+    reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
-fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.set_unit("bytes");
     let options = document.options;
-    walk(root.get(b"head"), b"children", sink, |node, path, sink| {
+    visit_nodes(root.get(b"head"), b"children", sink, |node, path, sink| {
         path.push(sink.intern(&v8_samples::function_name(node, options)));
         let own = node.get(b"selfSize").and_then(Value::as_millionths).and_then(weight_from_millionths);
         // The name `(root)` is left out unless it is the whole stack.
@@ -35,13 +35,13 @@ fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result
 }
 
 /// Visits all nodes of a tree, parents first. `enter` pushes the node's frame to the path from the root.
-pub(super) fn walk<'t>(
+pub(super) fn visit_nodes<'t>(
     root: Option<Value<'t>>,
     children: &[u8],
     sink: &mut Sink,
     mut enter: impl FnMut(Value<'t>, &mut Vec<FrameId>, &mut Sink) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut levels: Vec<Items<'t>> = root.map(Value::once).into_iter().collect();
+    let mut levels: Vec<Items<'t>> = root.map(Value::as_items).into_iter().collect();
     let mut path = Vec::new();
     while !levels.is_empty() {
         path.truncate(levels.len() - 1);

@@ -38,7 +38,7 @@ fn document_matches(head: &[u8], test: impl FnOnce(Value<'_>) -> bool) -> bool {
 }
 
 /// Reads the whole document and calls `fold` with its root.
-fn read(
+fn read_root(
     document: &mut Document<'_>,
     sink: &mut Sink,
     fold: fn(Value<'_>, &mut Document<'_>, &mut Sink) -> Result<(), Error>,
@@ -53,17 +53,17 @@ fn read(
 
 /// Parses a document, which may be truncated.
 fn parse<'a>(text: &'a [u8], document: &Document<'_>) -> Result<Tape<'a>, Error> {
-    let tape = Tape::parse(text).map_err(|error| locate(text, error, document))?;
+    let tape = Tape::parse(text).map_err(|error| locate_error(text, error, document))?;
     let extra = text[tape.end..].iter().position(|byte| !byte.is_ascii_whitespace());
     let message = "expected the end of the file";
     match extra {
         None => Ok(tape),
-        Some(extra) => Err(locate(text, SyntaxError { offset: tape.end + extra, message }, document)),
+        Some(extra) => Err(locate_error(text, SyntaxError { offset: tape.end + extra, message }, document)),
     }
 }
 
 /// Converts a syntax error to one with line and column.
-fn locate(text: &[u8], SyntaxError { offset, message }: SyntaxError, document: &Document<'_>) -> Error {
+fn locate_error(text: &[u8], SyntaxError { offset, message }: SyntaxError, document: &Document<'_>) -> Error {
     let line = memchr::memchr_iter(b'\n', &text[..offset]).count() + 1;
     let column = offset - memchr::memrchr(b'\n', &text[..offset]).map_or(0, |end| end + 1) + 1;
     document.unreadable(format!("malformed JSON at line {line}, column {column}: {message}"))

@@ -14,7 +14,7 @@
 use super::call_stack::CallStack;
 use super::value::Value;
 use super::weights::{INVALID_WEIGHT, WeightList};
-use super::{document_matches, read};
+use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, function_with_source, uses_input_weights};
@@ -29,7 +29,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "speedscope JSON (speedscope, py-spy, rbspy)",
     has_times: false,
     recognizes: |head| document_matches(head, recognizes),
-    reader: FormatReader::Bytes(|document, sink| read(document, sink, fold)),
+    reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 fn recognizes(root: Value<'_>) -> bool {
@@ -37,7 +37,7 @@ fn recognizes(root: Value<'_>) -> bool {
         || root.get_path([b"shared", b"frames"]).is_some()
 }
 
-fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let shared = root.get_path([b"shared", b"frames"]).into_iter().flat_map(Value::items);
     let frames: Vec<FrameId> = shared.map(|frame| sink.intern(&frame_name(frame, document))).collect();
     let profiles = choose_profiles(root.get_items(b"profiles").collect(), document)?;

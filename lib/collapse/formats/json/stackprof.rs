@@ -12,7 +12,7 @@
 use rustc_hash::FxHashMap;
 
 use super::value::{Items, Value};
-use super::{document_matches, read};
+use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, function_with_source, uses_input_weights, weight_from_millionths};
@@ -30,10 +30,10 @@ pub(in crate::collapse) static FORMAT: Format = Format {
             [&b"mode"[..], b"interval", b"samples"].iter().all(|name| root.get(name).is_some())
         })
     },
-    reader: FormatReader::Bytes(|document, sink| read(document, sink, fold)),
+    reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
-fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let Some(raw) = root.get(b"raw") else {
         return Err(document.unreadable("stackprof output without stacks; record with raw: true"));
     };

@@ -85,7 +85,7 @@ impl Parser<'_> {
                 self.text[self.offset..].iter().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t'));
             self.offset += blanks.count();
             let Some(byte) = self.text.get(self.offset) else { return Ok(expected) };
-            expected = self.step(expected, *byte)?;
+            expected = self.parse_token(expected, *byte)?;
             if self.open.is_empty() {
                 return Ok(expected);
             }
@@ -93,7 +93,7 @@ impl Parser<'_> {
     }
 
     /// Parses the token that begins with `byte`. Returns the token that is expected next.
-    fn step(&mut self, expected: Expected, byte: u8) -> Result<Expected, SyntaxError> {
+    fn parse_token(&mut self, expected: Expected, byte: u8) -> Result<Expected, SyntaxError> {
         use Expected::{Colon, CommaOrEnd, Key, KeyOrEnd, Value, ValueOrEnd};
         let in_array = self.open.last().is_none_or(|open| self.first_byte(*open) == b'[');
         match (expected, byte) {
@@ -103,8 +103,8 @@ impl Parser<'_> {
                 self.offset += 1;
                 Ok(if byte == b'{' { KeyOrEnd } else { ValueOrEnd })
             }
-            (ValueOrEnd | CommaOrEnd, b']') if in_array => Ok(self.close()),
-            (KeyOrEnd | Key | CommaOrEnd, b'}') if !in_array => Ok(self.close()),
+            (ValueOrEnd | CommaOrEnd, b']') if in_array => Ok(self.close_container()),
+            (KeyOrEnd | Key | CommaOrEnd, b'}') if !in_array => Ok(self.close_container()),
             (KeyOrEnd | Key, b'"') => {
                 self.push_node()?;
                 Ok(if self.skip_string() { Colon } else { KeyOrEnd })
@@ -135,7 +135,7 @@ impl Parser<'_> {
     }
 
     /// Ends the innermost array or object.
-    fn close(&mut self) -> Expected {
+    fn close_container(&mut self) -> Expected {
         self.offset += 1;
         if let Some(open) = self.open.pop() {
             self.nodes[open as usize].next = self.nodes.len() as u32;

@@ -31,7 +31,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     name: "trace-event",
     description: "trace events (Chrome and others), including V8 samples",
     has_times: false,
-    recognizes: |head| document_matches(head, |root| events(root).is_some_and(|mut events| events.any(is_event))),
+    recognizes: |head| document_matches(head, |root| find_events(root).is_some_and(|mut events| events.any(is_event))),
     reader: FormatReader::Bytes(read),
 };
 
@@ -39,11 +39,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let text = read_bytes(document)?;
     let tape = parse(&text, document)?;
     let is_truncated = tape.is_truncated_in_value;
-    Value::root(&tape).map_or(Ok(()), |root| fold(root, is_truncated, document, sink))?;
+    Value::root(&tape).map_or(Ok(()), |root| fold_document(root, is_truncated, document, sink))?;
     document.check_end(!is_truncated, "the end of its first value")
 }
 
-fn events(root: Value<'_>) -> Option<Items<'_>> {
+fn find_events(root: Value<'_>) -> Option<Items<'_>> {
     if root.is_object() { root.get(b"traceEvents").map(Value::items) } else { Some(root.items()) }
 }
 
@@ -92,10 +92,15 @@ impl EventKind {
     }
 }
 
-fn fold(root: Value<'_>, is_truncated: bool, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+fn fold_document(
+    root: Value<'_>,
+    is_truncated: bool,
+    document: &mut Document<'_>,
+    sink: &mut Sink,
+) -> Result<(), Error> {
     let mut trace = Trace::default();
     let mut without_time_before = 0;
-    for event in events(root).into_iter().flatten() {
+    for event in find_events(root).into_iter().flatten() {
         without_time_before = trace.without_time;
         trace.add(event, document, sink);
     }
@@ -116,7 +121,7 @@ fn fold(root: Value<'_>, is_truncated: bool, document: &mut Document<'_>, sink: 
     }
     for (id, samples) in profiles.values_mut() {
         let thread = trace.thread_frame(id, has_several, document, sink);
-        samples.fold(thread, document.options, sink)?;
+        samples.fold_samples(thread, document.options, sink)?;
     }
     Ok(())
 }

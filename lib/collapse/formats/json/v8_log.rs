@@ -9,7 +9,7 @@
 //! times and VM states are left out.
 
 use super::value::Value;
-use super::{document_matches, read};
+use super::{document_matches, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::add_stack;
@@ -23,7 +23,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     description: "V8 tick log, from node --prof-process --preprocess",
     has_times: false,
     recognizes: |head| document_matches(head, recognizes),
-    reader: FormatReader::Bytes(|document, sink| read(document, sink, fold)),
+    reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
 
 fn recognizes(root: Value<'_>) -> bool {
@@ -31,7 +31,7 @@ fn recognizes(root: Value<'_>) -> bool {
     first.is_some_and(|code| code.get(b"type").is_some() && code.get(b"name").is_some())
 }
 
-fn fold(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.set_unit("ticks");
     let codes: Vec<FrameId> = root.get_items(b"code").map(|code| sink.intern(&code_name(code))).collect();
     let unknown = sink.intern(markers::UNKNOWN);

@@ -155,7 +155,12 @@ impl Samples {
     }
 
     /// Adds the samples' stacks. Each sample lasts until the next one, and the last one until the end of the profile.
-    pub(super) fn fold(&mut self, thread: Option<FrameId>, options: &Options, sink: &mut Sink) -> Result<(), Error> {
+    pub(super) fn fold_samples(
+        &mut self,
+        thread: Option<FrameId>,
+        options: &Options,
+        sink: &mut Sink,
+    ) -> Result<(), Error> {
         let weighs = uses_input_weights(options);
         self.samples.sort_by_key(|(time, _)| *time);
         if let (Some(start), Some((first, _)), true) = (self.start, self.samples.first(), weighs) {
@@ -198,7 +203,7 @@ impl Samples {
     fn path(&self, id: i64, stack: &mut Vec<FrameId>) -> bool {
         stack.clear();
         let Some(index) = self.node_indices.get(&id) else { return true };
-        let has_root = self.forest().ascend(*index, |node| match self.nodes[node].frame {
+        let has_root = self.forest().visit_ancestors(*index, |node| match self.nodes[node].frame {
             Frame::Function(frame) | Frame::GarbageCollector(frame) => stack.push(frame),
             Frame::Root(frame) if stack.is_empty() => stack.push(frame),
             Frame::Root(_) => {}

@@ -19,13 +19,13 @@ impl<'t> Value<'t> {
     }
 
     /// Returns the document from this value on.
-    fn raw(self) -> &'t [u8] {
+    fn raw_text(self) -> &'t [u8] {
         &self.tape.text[self.tape.nodes[self.node as usize].start as usize..]
     }
 
     /// Returns the first byte, which determines the value's type.
     fn first_byte(self) -> u8 {
-        self.raw()[0]
+        self.raw_text()[0]
     }
 
     pub(super) fn is_object(self) -> bool {
@@ -43,13 +43,13 @@ impl<'t> Value<'t> {
     }
 
     /// Returns an iterator over this value alone.
-    pub(super) fn once(self) -> Items<'t> {
+    pub(super) fn as_items(self) -> Items<'t> {
         Items { tape: self.tape, node: self.node, end: self.tape.nodes[self.node as usize].next }
     }
 
     /// Returns the keys and values of an object.
     pub(super) fn members(self) -> impl Iterator<Item = (Cow<'t, [u8]>, Value<'t>)> {
-        self.raw_members().map(|(key, value)| (unescape(key.quoted()), value))
+        self.raw_members().map(|(key, value)| (unescape(key.raw_string()), value))
     }
 
     /// Returns the keys and values of an object; the keys are strings.
@@ -62,7 +62,7 @@ impl<'t> Value<'t> {
 
     /// Returns the value of the first member of an object with this key.
     pub(super) fn get(self, key: &[u8]) -> Option<Value<'t>> {
-        self.raw_members().find(|(other, _)| other.quoted() == key).map(|(_, value)| value)
+        self.raw_members().find(|(other, _)| other.raw_string() == key).map(|(_, value)| value)
     }
 
     /// Returns the value in nested objects under these keys.
@@ -81,8 +81,8 @@ impl<'t> Value<'t> {
     }
 
     /// Returns the text between the quotes of a string, with its escapes.
-    fn quoted(self) -> &'t [u8] {
-        let text = &self.raw()[1..];
+    fn raw_string(self) -> &'t [u8] {
+        let text = &self.raw_text()[1..];
         let mut offset = 0;
         while let Some(found) = memchr::memchr2(b'"', b'\\', text.get(offset..).unwrap_or_default()) {
             if text[offset + found] == b'"' {
@@ -95,23 +95,23 @@ impl<'t> Value<'t> {
 
     /// Returns a string without its escapes.
     pub(super) fn as_string(self) -> Option<Cow<'t, [u8]>> {
-        (self.first_byte() == b'"').then(|| unescape(self.quoted()))
+        (self.first_byte() == b'"').then(|| unescape(self.raw_string()))
     }
 
     /// Returns a string, or the text of a number: some tools write IDs as strings, others as numbers.
     pub(super) fn as_label(self) -> Option<Cow<'t, [u8]>> {
-        self.as_string().or_else(|| self.number().map(Cow::Borrowed))
+        self.as_string().or_else(|| self.number_text().map(Cow::Borrowed))
     }
 
     /// Returns the text of a number.
-    fn number(self) -> Option<&'t [u8]> {
-        let length = self.raw().iter().take_while(|byte| is_scalar_byte(**byte)).count();
-        Some(&self.raw()[..length]).filter(|_| matches!(self.first_byte(), b'-' | b'0'..=b'9'))
+    fn number_text(self) -> Option<&'t [u8]> {
+        let length = self.raw_text().iter().take_while(|byte| is_scalar_byte(**byte)).count();
+        Some(&self.raw_text()[..length]).filter(|_| matches!(self.first_byte(), b'-' | b'0'..=b'9'))
     }
 
     /// Returns a number, truncated to an integer.
     pub(super) fn as_integer(self) -> Option<i64> {
-        let number = std::str::from_utf8(self.number()?).ok()?;
+        let number = std::str::from_utf8(self.number_text()?).ok()?;
         number.parse().ok().or_else(|| number.parse::<f64>().ok().map(|number| number as i64))
     }
 

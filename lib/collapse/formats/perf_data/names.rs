@@ -46,19 +46,19 @@ pub(super) fn add_stacks(samples: &mut Samples<'_>, options: &Options, sink: &mu
                 let span = spans.find(sample.stamp.tid, sample.stamp.time).filter(|_| *has_times);
                 stack.insert(0, sink.intern(span.unwrap_or(NO_SPAN)));
             }
-            sink.add_timed(&stack, Weights::plain(weigh(weight, 1, sample.period.into())), time)?;
+            sink.add_timed(&stack, Weights::plain(weight_of_samples(weight, 1, sample.period.into())), time)?;
         }
     } else {
         for (number, tally) in recording.tallies().iter().enumerate().filter(|(_, tally)| tally.samples > 0) {
             names.resolve_stack(number as u32, sink, &mut stack);
-            sink.add(&stack, Weights::plain(weigh(weight, tally.samples, tally.period)))?;
+            sink.add(&stack, Weights::plain(weight_of_samples(weight, tally.samples, tally.period)))?;
         }
     }
     Ok(warnings)
 }
 
 /// Returns the weight of samples with this sum of periods.
-fn weigh(weight: SampleWeight, samples: u64, period: u128) -> Weight {
+fn weight_of_samples(weight: SampleWeight, samples: u64, period: u128) -> Weight {
     match weight {
         SampleWeight::Samples => Weight::new(samples),
         SampleWeight::Period | SampleWeight::Microseconds => Weight::from_millionths(period.saturating_mul(1_000_000)),

@@ -6,7 +6,7 @@ use crate::collapse::filter::sample::{SampleFilter, SampleInfo};
 use crate::collapse::options::Options;
 use crate::perf::data::Header;
 use crate::perf::data::files::FileSearch;
-use crate::perf::event::{self, Event, Mmap, Sample, Stamp, sample_type as bit};
+use crate::perf::event::{self, Event, Mmap, Sample, Stamp, record_type, sample_type as bit};
 use crate::perf::objects::registry::Objects;
 use crate::perf::recording::{self, Recording, ThreadLabel};
 use crate::perf::symbols::kallsyms::ReferenceSymbol;
@@ -50,13 +50,10 @@ pub(super) struct Machine {
     pub(super) copies_stacks: bool,
 }
 
-/// The type of `PERF_RECORD_LOST_SAMPLES`, which `perf record` also writes at the end.
-const RECORD_LOST_SAMPLES: u8 = 13;
-
 /// Number of records after which ended processes are forgotten.
 const FORGET_INTERVAL: u64 = 1 << 16;
 
-/// How much older than the newest record a later one can be, in nanoseconds.
+/// Maximum time by which a record is older than the newest record before it, in nanoseconds.
 const MAX_DELAY: u64 = 1_000_000_000;
 
 impl<'a> Samples<'a> {
@@ -123,7 +120,8 @@ impl<'a> Samples<'a> {
                     self.count_sample(stamp, sample);
                 }
             }
-            Event::Lost(count) if record[0] == RECORD_LOST_SAMPLES => {
+            // `perf record` also writes such a record at the end.
+            Event::Lost(count) if u32::from(record[0]) == record_type::LOST_SAMPLES => {
                 self.lost_samples = self.lost_samples.saturating_add(count);
             }
             Event::Lost(count) => self.lost_records = self.lost_records.saturating_add(count),
@@ -202,7 +200,7 @@ impl<'a> Samples<'a> {
     }
 
     /// Returns the number of lost samples. Both counts are of the same losses, and each may be incomplete.
-    pub(super) fn lost(&self) -> u64 {
+    pub(super) fn lost_count(&self) -> u64 {
         self.lost_records.max(self.lost_samples)
     }
 }

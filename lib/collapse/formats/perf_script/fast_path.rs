@@ -20,14 +20,14 @@ pub(super) fn parse_symbol(text: &[u8]) -> Option<(&[u8], &[u8])> {
     if named[end - 1] != b')' || named[blank + 1] != b'(' {
         return None;
     }
-    let symbol = &without_offset(&text[..columns + blank])?[columns..];
+    let symbol = &strip_offset(&text[..columns + blank])?[columns..];
     let is_known = !symbol.is_empty() && symbol != UNKNOWN;
     is_known.then(|| (symbol, &named[end + 1..]))
 }
 
 /// Returns the text without the offset `+0x…` at its end. `None` if it has none, or one of more than eight digits.
 #[inline]
-fn without_offset(text: &[u8]) -> Option<&[u8]> {
+fn strip_offset(text: &[u8]) -> Option<&[u8]> {
     let (_, last) = text.split_last_chunk::<8>()?;
     let digits = hex_digits(u64::from_be_bytes(*last)).trailing_ones() / 8;
     let (before, digits) = text.split_at(text.len() - digits as usize);
@@ -78,14 +78,14 @@ fn find_blanks_and_ends(window: &[u8; WINDOW]) -> (u32, u32) {
     }
 
     #[target_feature(enable = "sse2")]
-    fn both(window: &[u8; WINDOW]) -> (u32, u32) {
+    fn find_both(window: &[u8; WINDOW]) -> (u32, u32) {
         let word = |offset: usize| window[offset..].first_chunk().map_or(0, |word| i64::from_le_bytes(*word));
         let halves = [_mm_set_epi64x(word(8), word(0)), _mm_set_epi64x(word(24), word(16))];
         (find(halves, b' '), find(halves, b'\n'))
     }
 
     // SAFETY: all x86-64 processors have SSE2.
-    unsafe { both(window) }
+    unsafe { find_both(window) }
 }
 
 #[cfg(not(target_arch = "x86_64"))]

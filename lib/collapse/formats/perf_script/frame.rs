@@ -5,7 +5,7 @@ use crate::markers::UNKNOWN;
 /// A frame as `perf script` prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::collapse) struct Frame<'a> {
-    /// Hexadecimal.
+    /// The address in hexadecimal digits.
     pub address: &'a [u8],
     /// The symbol without its offset; empty if there is none.
     pub symbol: &'a [u8],
@@ -48,7 +48,7 @@ pub(in crate::collapse) fn is_indented_frame(text: &[u8]) -> bool {
 /// Returns true if a line in a sample annotates the frame before it: its source line, branches, registers or
 /// instructions. Such lines are left out.
 pub(in crate::collapse) fn is_annotation(line: &[u8]) -> bool {
-    let text = without_inlined(line.trim_ascii());
+    let text = strip_inlined_mark(line.trim_ascii());
     matches!(line.first(), Some(b' ' | b'\t'))
         && (is_source_position(text) || is_module_offset(text) || is_branch(text) || is_machine_state(text))
 }
@@ -79,14 +79,14 @@ fn is_machine_state(text: &[u8]) -> bool {
 /// Returns the `FILE:LINE` of a line that follows a frame. perf prints `??:0`, or a module and an address, if it is
 /// unknown.
 pub(in crate::collapse) fn parse_source(line: &[u8]) -> Option<&[u8]> {
-    let text = without_inlined(line.strip_prefix(b"  ")?.trim_ascii());
+    let text = strip_inlined_mark(line.strip_prefix(b"  ")?.trim_ascii());
     let (file, number) = text.split_at(memchr::memrchr(b':', text)?);
     let known = number.len() > 1 && number[1..].iter().all(u8::is_ascii_digit) && file != b"??";
     (known && !is_frame(line)).then_some(text)
 }
 
 /// Returns a source position without the mark that perf appends if the function was inlined.
-fn without_inlined(position: &[u8]) -> &[u8] {
+fn strip_inlined_mark(position: &[u8]) -> &[u8] {
     position.strip_suffix(b" (inlined)").unwrap_or(position)
 }
 
@@ -120,12 +120,12 @@ fn split_any_address(line: &[u8]) -> Option<(&[u8], &[u8])> {
 /// Splits a text into the symbol, without its offset, and the module. Both may contain blanks and parentheses. The text
 /// is split after the offset or, without an offset, before the parenthesis that the end of the line closes.
 fn split_module(text: &[u8]) -> (&[u8], Option<&[u8]>) {
-    let Some((b')', inside)) = text.split_last() else { return (without_offset(text).unwrap_or(text), None) };
+    let Some((b')', inside)) = text.split_last() else { return (strip_offset(text).unwrap_or(text), None) };
     if let Some(blank) = memchr::memrchr(b' ', inside)
         && let Some(module) = inside[blank + 1..].strip_prefix(b"(")
     {
         let symbol = &text[..blank];
-        if let Some(symbol) = without_offset(symbol) {
+        if let Some(symbol) = strip_offset(symbol) {
             return (symbol, Some(module));
         }
         if symbol == UNKNOWN {
@@ -141,7 +141,7 @@ fn split_unusual_module<'a>(text: &'a [u8], inside: &'a [u8]) -> (&'a [u8], Opti
         return (UNKNOWN, Some(module));
     }
     for blank in memchr::memmem::find_iter(inside, b" (") {
-        if let Some(symbol) = without_offset(&text[..blank]) {
+        if let Some(symbol) = strip_offset(&text[..blank]) {
             return (symbol, Some(&inside[blank + 2..]));
         }
     }
@@ -165,7 +165,7 @@ fn find_last_parenthesis(text: &[u8]) -> Option<usize> {
 }
 
 /// Returns the text without the offset `+0x…` at its end. `None` if it has none.
-fn without_offset(text: &[u8]) -> Option<&[u8]> {
+fn strip_offset(text: &[u8]) -> Option<&[u8]> {
     let last = text.iter().rposition(|byte| !is_hex_digit(*byte))?;
     if last + 1 == text.len() { None } else { text[..=last].strip_suffix(b"+0x") }
 }

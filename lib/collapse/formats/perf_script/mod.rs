@@ -66,10 +66,10 @@ fn recognizes(head: &[u8]) -> bool {
         match header::parse(line) {
             Some(Line::Record | Line::Lost(_)) => return true,
             Some(Line::Sample(header)) if header.time.is_some() && header.event.is_some() => return true,
-            Some(Line::Sample(_)) if begins_with_perf_frame(lines.rest()) => return true,
+            Some(Line::Sample(_)) if begins_with_perf_frame(lines.remaining()) => return true,
             _ if header::parse_bare(line).is_some()
-                && frame::is_indented_frame(lines.rest())
-                && begins_with_perf_frame(lines.rest()) =>
+                && frame::is_indented_frame(lines.remaining())
+                && begins_with_perf_frame(lines.remaining()) =>
             {
                 return true;
             }
@@ -109,7 +109,7 @@ struct Root {
 /// The state of the parser between lines.
 #[derive(Clone, Copy)]
 enum State<'a> {
-    /// Between samples.
+    /// Not in a sample.
     Outside,
     /// In a sample that is not selected.
     Skipped,
@@ -134,13 +134,13 @@ struct Sample<'a> {
 
 impl Parser for PerfScript {
     fn parse(&mut self, text: &[u8], sink: &mut Sink, report: &mut BlockReport) -> Result<(), Error> {
-        let complete = without_truncated_frame(text);
+        let complete = strip_truncated_frame(text);
         let mut lines = Lines::new(complete);
         let mut state = State::Outside;
         let mut keys = Vec::new();
         loop {
             if matches!(state, State::Sample(_)) {
-                while let Some((key, rest)) = self.symbols.parse_fast(lines.rest()) {
+                while let Some((key, rest)) = self.symbols.parse_fast(lines.remaining()) {
                     keys.push(key);
                     lines = Lines::new(rest);
                 }
@@ -154,8 +154,8 @@ impl Parser for PerfScript {
                 if !self.stack.is_empty() {
                     self.finish_sample(&mut state, sink)?;
                 }
-            } else if line[0] != b'\t' || !self.parse_frame(line, lines.rest(), &mut state, sink) {
-                self.parse_line(line, lines.rest(), &mut state, sink, report)?;
+            } else if line[0] != b'\t' || !self.parse_frame(line, lines.remaining(), &mut state, sink) {
+                self.parse_line(line, lines.remaining(), &mut state, sink, report)?;
             }
         }
         if complete.len() < text.len() {
@@ -176,7 +176,7 @@ impl Parser for PerfScript {
 
 /// Returns the text without a truncated last line: a frame without a line end and without the `(MODULE)` that the line
 /// before it has. A truncated symbol would look like another function.
-fn without_truncated_frame(text: &[u8]) -> &[u8] {
+fn strip_truncated_frame(text: &[u8]) -> &[u8] {
     let Some(end) = memchr::memrchr(b'\n', text).map(|end| end + 1) else { return text };
     let (before, last) = text.split_at(end);
     let is_frame = matches!(last.first(), Some(b' ' | b'\t')) && !last.trim_ascii().is_empty();
@@ -268,7 +268,7 @@ impl PerfScript {
 
     /// Returns the state after the first line of a sample.
     fn begin_sample<'a>(&mut self, header: &Header<'a>, sink: &mut Sink, report: &mut BlockReport) -> State<'a> {
-        match self.selection.weigh(header, report) {
+        match self.selection.select_weight(header, report) {
             None => State::Skipped,
             Some(weight) => {
                 let time = if sink.keeps_times() { selection::sample_time(header, sink) } else { None };

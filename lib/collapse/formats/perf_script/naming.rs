@@ -63,16 +63,16 @@ impl Naming {
     /// Returns a frame's names, root first: several if a JIT compiler lists inlined functions in one symbol.
     pub(in crate::collapse) fn frame_names<'a>(&self, frame: &Frame<'a>, is_java: bool) -> Vec<Cow<'a, [u8]>> {
         if frame.is_unknown() {
-            return vec![self.with_suffix(self.module_frame(frame).into(), frame)];
+            return vec![self.append_suffix(self.module_frame(frame).into(), frame)];
         }
         if self.verbatim {
-            return vec![self.with_suffix(with_source(frame.symbol.into(), frame), frame)];
+            return vec![self.append_suffix(append_source(frame.symbol.into(), frame), frame)];
         }
         let mut names = vec![];
         for name in inlined::split_frames(frame.symbol, is_java) {
-            let name = with_source(name, frame);
+            let name = append_source(name, frame);
             names.push(match names.is_empty() {
-                true => self.with_suffix(name, frame),
+                true => self.append_suffix(name, frame),
                 false => markers::with_suffix(name, markers::INLINED),
             });
         }
@@ -101,7 +101,7 @@ impl Naming {
     }
 
     /// Appends the suffix for kernel or JIT code, if `--kernel` or `--jit` asks for it.
-    fn with_suffix<'a>(&self, name: Cow<'a, [u8]>, frame: &Frame<'_>) -> Cow<'a, [u8]> {
+    fn append_suffix<'a>(&self, name: Cow<'a, [u8]>, frame: &Frame<'_>) -> Cow<'a, [u8]> {
         let module = frame.module.unwrap_or_default();
         if self.kernel && is_kernel(module) {
             markers::with_suffix(name, markers::KERNEL)
@@ -114,7 +114,7 @@ impl Naming {
 }
 
 /// Appends `:FILE:LINE`, if the frame has a source position.
-fn with_source<'a>(name: Cow<'a, [u8]>, frame: &Frame<'_>) -> Cow<'a, [u8]> {
+fn append_source<'a>(name: Cow<'a, [u8]>, frame: &Frame<'_>) -> Cow<'a, [u8]> {
     frame.source.map_or(name.clone(), |source| [&name, &b":"[..], source].concat().into())
 }
 

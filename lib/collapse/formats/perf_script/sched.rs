@@ -40,7 +40,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 
 /// A context switch.
 struct Switch {
-    /// In nanoseconds.
+    /// Time of the switch in nanoseconds.
     time: u64,
     /// The thread that is switched out.
     prev_pid: u64,
@@ -51,7 +51,7 @@ struct Switch {
     /// The frame of the thread that is switched out.
     root: FrameId,
     is_java: bool,
-    /// Leaf first.
+    /// Frames of the stack, leaf first.
     frames: Vec<FrameId>,
 }
 

@@ -38,7 +38,7 @@ impl Selection {
     }
 
     /// Returns the sample's weight, if it is selected.
-    pub(super) fn weigh(&mut self, header: &Header<'_>, report: &mut BlockReport) -> Option<Weight> {
+    pub(super) fn select_weight(&mut self, header: &Header<'_>, report: &mut BlockReport) -> Option<Weight> {
         let event_matches = self.events.accept(header.event.unwrap_or_default());
         if !self.is_selected(header, report) || !event_matches {
             return None;

@@ -13,8 +13,8 @@ impl<'a> Lines<'a> {
         Self { rest: text }
     }
 
-    /// Returns the text after the lines that were returned so far.
-    pub(super) fn rest(&self) -> &'a [u8] {
+    /// Returns the text after the last line that was returned.
+    pub(super) fn remaining(&self) -> &'a [u8] {
         self.rest
     }
 }

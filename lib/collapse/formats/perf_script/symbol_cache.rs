@@ -8,7 +8,7 @@ use crate::markers;
 use crate::profile::FrameId;
 use crate::profile::byte_map::{ByteMap, Key};
 
-/// The frames of the symbols seen so far.
+/// The frames of the symbols that were parsed before.
 pub(super) struct SymbolCache {
     pub(super) naming: Naming,
     /// By symbol in threads that do not run Java (0) and threads that do (1), and by module if there is no symbol (2).
