@@ -131,7 +131,7 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// [`Error::Unreadable`] with `--strict`.
-    pub(super) fn report_count(&mut self, count: u64, thing: &str, what: &str) -> Result<(), Error> {
+    pub(super) fn report_problems(&mut self, count: u64, thing: &str, what: &str) -> Result<(), Error> {
         self.log.add_problems(count);
         match count {
             0 => Ok(()),

@@ -155,14 +155,14 @@ impl Section {
         if self.entries.is_empty() || !document.events.accept(&self.event) {
             return Ok(());
         }
-        let total = self.total()?;
+        let total = self.find_total()?;
         document.set_unit(match total {
             None => "percent",
             Some(total) if Some(total.weight) == self.periods => "events",
             _ => "samples",
         });
         let root_first = self.is_root_first();
-        for (entry, unlisted) in self.entries.iter().zip(self.unlisted(total)?) {
+        for (entry, unlisted) in self.entries.iter().zip(self.unlisted_weights(total)?) {
             entry.add(total.is_some(), unlisted, root_first, document, sink)?;
         }
         Ok(())
@@ -183,8 +183,8 @@ impl Section {
 
     /// Returns for each entry the weight that none of its listed stacks has, because perf left out small stacks. If
     /// perf states the total, these weights add up to what is missing from it.
-    fn unlisted(&self, total: Option<Total>) -> Result<Vec<u128>, Error> {
-        let unlisted = self.entries.iter().map(|entry| entry.unlisted(total.map(|total| total.weight)));
+    fn unlisted_weights(&self, total: Option<Total>) -> Result<Vec<u128>, Error> {
+        let unlisted = self.entries.iter().map(|entry| entry.unlisted_weight(total.map(|total| total.weight)));
         let mut unlisted = unlisted.collect::<Option<Vec<u128>>>().ok_or(Error::Overflow)?;
         let Some(Total { weight, .. }) = total.filter(|total| total.is_stated) else { return Ok(unlisted) };
         let listed = checked_sum(self.entries.iter().map(Entry::listed)).ok_or(Error::Overflow)?;
@@ -204,7 +204,7 @@ impl Section {
     /// perf does not say whether the numbers are samples or periods. They are samples if they fit into the stated
     /// number of samples, else periods if they fit into the stated sum of periods; else the total is extrapolated from
     /// the entries that have numbers.
-    fn total(&self) -> Result<Option<Total>, Error> {
+    fn find_total(&self) -> Result<Option<Total>, Error> {
         let (mut numbers, mut percents) = (0u128, 0u128);
         for entry in self.entries.iter().filter(|entry| entry.stacks.iter().any(|stack| !stack.is_percent)) {
             percents = percents.checked_add(entry.percent.millionths()).ok_or(Error::Overflow)?;
@@ -264,7 +264,7 @@ impl Entry {
 
     /// Returns the part of the entry's weight that the listed stacks do not have, or zero if rounding explains it.
     /// `total` is the weight of the event; without it, all weights are percentages.
-    fn unlisted(&self, total: Option<Weight>) -> Option<u128> {
+    fn unlisted_weight(&self, total: Option<Weight>) -> Option<u128> {
         let (listed, percent) = (self.listed()?, self.percent.millionths());
         let Some(total) = total else {
             let unlisted = percent.saturating_sub(listed);

@@ -65,7 +65,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         profiles.extend(profile.get_items(b"processes"));
     }
     document.set_unit(&String::from_utf8_lossy(&unit.unwrap_or_default()));
-    document.report_count(invalid_weights, "sample", INVALID_WEIGHT)?;
+    document.report_problems(invalid_weights, "sample", INVALID_WEIGHT)?;
     if is_cyclic {
         document.report_damage(CYCLIC, false)?;
     }

@@ -105,7 +105,7 @@ fn fold_samples(
         stack.extend(sample.items().map(|index| find_frame(Some(index), frames, sink)));
         add_stack(thread, &stack, weights.next(), sink)?;
     }
-    document.report_count(weights.invalid, "sample", INVALID_WEIGHT)
+    document.report_problems(weights.invalid, "sample", INVALID_WEIGHT)
 }
 
 /// Adds the stacks of a profile with events.
@@ -134,9 +134,9 @@ fn fold_events(
     if let Some(end) = profile.get(b"endValue") {
         stack.advance(clock.advance(Some(end)), sink)?;
     }
-    document.report_count(unknown, "event", "left out: the type is not O or C")?;
-    document.report_count(unopened, "close event", "left out: no open event before it")?;
-    document.report_count(clock.invalid, "time", "replaced by the one before: missing, too large or out of order")
+    document.report_problems(unknown, "event", "left out: the type is not O or C")?;
+    document.report_problems(unopened, "close event", "left out: no open event before it")?;
+    document.report_problems(clock.invalid, "time", "replaced by the one before: missing, too large or out of order")
 }
 
 /// A clock that never goes back.

@@ -238,8 +238,8 @@ impl Trace {
         if unmatched_ends > 0 {
             document.warn(&format!("left out {} without a begin event", plural(unmatched_ends, "end event")));
         }
-        document.report_count(too_deep, "event", "left out: inside too many other events")?;
-        document.report_count(self.without_time, "event", "left out: without a time or a duration")
+        document.report_problems(too_deep, "event", "left out: inside too many other events")?;
+        document.report_problems(self.without_time, "event", "left out: without a time or a duration")
     }
 }
 
