@@ -22,8 +22,9 @@ use fgkit::profile::SampleWeight;
 /// and SIGHUP are passed on to the command. A SIGINT that is sent to fg-record alone ends the recording but not the
 /// command: fg-record writes the profile and waits for the command to exit.
 ///
-/// Counters are per thread: a thread that exits before its first sample is due is not recorded. If a program starts
-/// many short-lived threads or processes, raise -F, or use -a, which counts per CPU.
+/// With root, or CAP_BPF and CAP_PERFMON, a BPF program takes the stacks, and counters count on CPUs. For other users
+/// counters are per thread: a thread that exits before its first sample is due is not recorded. If a program then
+/// starts many short-lived threads or processes, raise -F.
 #[derive(clap::Parser)]
 #[command(
     name = "fg-record",
@@ -188,7 +189,7 @@ pub struct OffCpuArgs {
     /// A BPF program adds up the time off the CPU by process, thread name and stack, and fg-record reads the sums once
     /// a second. fg-record itself then uses hardly any CPU time; a context switch costs as much as without --bpf.
     /// Stacks are unwound as with `--call-graph fp`. Each second has room for 16384 distinct stacks and 32768 distinct
-    /// sums; the rest is counted as `[lost]`. Requires root, Linux 5.18, and a build with `--features bpf`.
+    /// sums; the rest is counted as `[lost]`. Requires root, or CAP_BPF and CAP_PERFMON, and Linux 5.18.
     #[arg(long, requires = "off_cpu", hide_short_help = true)]
     #[arg(conflicts_with_all = ["off_cpu_period", "cpu", "mmap_pages", "cgroup"])]
     pub bpf: bool,
@@ -200,10 +201,13 @@ pub struct OffCpuArgs {
 pub struct StackArgs {
     /// Unwind with `dwarf`, `fp` or `lbr` [default: dwarf]
     ///
-    /// `dwarf[,BYTES]` works without frame pointers. The kernel copies BYTES of the user stack, at most 65528, and
-    /// fg-record unwinds the copy with the program's unwind information. Larger stacks are cut, and marked with the
-    /// frame `[truncated]`. BYTES is 65528 by default, and less where samples are so many, or the locked memory so
-    /// little, that the ring buffers would overflow: -v says what was chosen.
+    /// `dwarf` works without frame pointers, by the program's unwind information. With root, or CAP_BPF and
+    /// CAP_PERFMON, on x86-64 from Linux 6.1 on, a BPF program takes stacks of any depth while the thread stands still.
+    /// Otherwise, and for tracepoints and probes, the kernel copies up to 65528 bytes of the stack, or less where
+    /// samples are so many, or the locked memory so little, that the ring buffers would overflow. Larger stacks are
+    /// cut, and marked with the frame `[truncated]`. -v says how stacks were taken.
+    ///
+    /// `dwarf,BYTES` copies BYTES of each stack in any case, at most 65528.
     ///
     /// `fp` follows frame pointers in the kernel. It is cheaper, but code without frame pointers cuts stacks short,
     /// which cannot be detected.

@@ -164,7 +164,7 @@ impl CfiTable {
 ///
 /// An entry starts with its length, in 4 bytes, or in 8 after 4 bytes of ones. Then comes the distance back to its CIE,
 /// which is 0 in CIEs.
-fn fde_ranges(section: &[u8]) -> impl Iterator<Item = (Range<usize>, usize)> {
+pub(super) fn fde_ranges(section: &[u8]) -> impl Iterator<Item = (Range<usize>, usize)> {
     let mut next = 0;
     std::iter::from_fn(move || {
         loop {
@@ -197,13 +197,14 @@ fn read_number(section: &[u8], offset: usize, size: usize) -> Option<usize> {
 /// Most FDEs contain no such byte, and are not parsed.
 fn may_be_unsupported(fde: &[u8], cie: &CommonInformationEntry<Slice<'_>>) -> bool {
     use gimli::constants::{
-        DW_CFA_def_cfa, DW_CFA_def_cfa_expression, DW_CFA_def_cfa_register, DW_CFA_def_cfa_sf, DW_EH_PE_sdata4,
+        DW_CFA_def_cfa, DW_CFA_def_cfa_expression, DW_CFA_def_cfa_register, DW_CFA_def_cfa_sf, DW_CFA_register,
+        DW_EH_PE_sdata4,
     };
     // After the length and the CIE distance, and after the address and size of the function if both have 4 bytes.
     let is_short = cie.fde_address_encoding().is_some_and(|encoding| encoding.format() == DW_EH_PE_sdata4);
     let instructions = fde.get(if is_short { 16 } else { 8 }..).unwrap_or_default();
     memchr::memchr3(DW_CFA_def_cfa.0, DW_CFA_def_cfa_expression.0, DW_CFA_def_cfa_register.0, instructions)
-        .or_else(|| memchr::memchr(DW_CFA_def_cfa_sf.0, instructions))
+        .or_else(|| memchr::memchr2(DW_CFA_def_cfa_sf.0, DW_CFA_register.0, instructions))
         .is_some()
 }
 
@@ -214,6 +215,7 @@ fn is_unsupported(
     fde: &FrameDescriptionEntry<Slice<'_>>,
     followed: [gimli::Register; 2],
 ) -> bool {
+    let return_address = fde.cie().return_address_register();
     let mut instructions = fde.instructions(eh_frame, bases);
     while let Ok(Some(instruction)) = instructions.next() {
         let is_unsupported = match instruction {
@@ -223,6 +225,8 @@ fn is_unsupported(
             CallFrameInstruction::DefCfa { register, .. }
             | CallFrameInstruction::DefCfaSf { register, .. }
             | CallFrameInstruction::DefCfaRegister { register } => !followed.contains(&register),
+            // The caller's return address is in a register, as in vfork, which must not leave it on the stack.
+            CallFrameInstruction::Register { dest_register, .. } => dest_register == return_address,
             _ => false,
         };
         if is_unsupported {

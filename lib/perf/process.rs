@@ -21,6 +21,8 @@ pub struct Mapping {
     pub offset: u64,
     /// The mapped object.
     pub object: ObjectId,
+    /// True if the mapping is writable, as that of generated code may be.
+    pub is_writable: bool,
 }
 
 /// A value that was valid from `since` until `until`, which it excludes.
@@ -92,7 +94,7 @@ impl Process {
             for (start, end) in [(old.value.start, new.start), (new.end, old.value.end)] {
                 if start < end {
                     let offset = old.value.offset.wrapping_add(start - old.value.start);
-                    let rest = Mapping { start, end, offset, object: old.value.object };
+                    let rest = Mapping { start, end, offset, ..old.value };
                     self.current.insert(start, Timed::since(time, rest));
                 }
             }
@@ -219,6 +221,12 @@ impl Processes {
         self.exits.push(ThreadExit { time, pid, tid });
     }
 
+    /// Iterates over the mappings that a process has now, by their addresses.
+    pub fn mappings(&self, pid: u32) -> impl Iterator<Item = Mapping> + '_ {
+        let process = self.processes.get(&pid).into_iter();
+        process.flat_map(|process| process.current.values().map(|mapping| mapping.value))
+    }
+
     /// Returns what was mapped at an address of a process.
     pub fn find(&self, pid: u32, address: u64, time: u64) -> Option<Mapping> {
         self.processes.get(&pid)?.find(address, time)
@@ -284,7 +292,7 @@ mod tests {
     use super::{Mapping, ObjectId, Processes};
 
     fn mapping(start: u64, end: u64, object: u32) -> Mapping {
-        Mapping { start, end, offset: 0, object: ObjectId(object) }
+        Mapping { start, end, offset: 0, object: ObjectId(object), is_writable: false }
     }
 
     fn found(processes: &Processes, address: u64, time: u64) -> Option<(u32, u64)> {

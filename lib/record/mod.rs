@@ -4,7 +4,8 @@
 //! and reads the [`rings`] into a [`Recording`](crate::perf::recording::Recording). [`run`] is what fg-record runs: it
 //! shows the progress, and prints the result.
 
-pub mod clock;
+pub mod bpf;
+mod clock;
 pub mod command;
 pub mod counters;
 pub mod cpus;

@@ -17,6 +17,8 @@ pub struct FinishedRecording {
     pub events: Vec<SampledEvent>,
     /// The copies of stacks in samples, if stacks were copied.
     pub stack_copies: Option<StackCopies>,
+    /// The reason why stacks were copied, and not taken by a BPF program.
+    pub copy_reason: Option<String>,
     /// The time in each state, if time off the CPU was recorded.
     pub totals: Option<StateTotals>,
     /// The start, in seconds since 1970.

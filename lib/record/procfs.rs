@@ -67,14 +67,15 @@ fn parse_mapping(pid: u32, line: &[u8]) -> Option<Mmap<'_>> {
     let mut rest = line;
     let (start, end) = next_word(&mut rest)?.split_once('-')?;
     let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
-    let executable = next_word(&mut rest)?.contains('x');
+    let permissions = next_word(&mut rest)?;
+    let (executable, writable) = (permissions.contains('x'), permissions.contains('w'));
     let offset = u64::from_str_radix(next_word(&mut rest)?, 16).ok()?;
     let (_device, inode) = (next_word(&mut rest)?, next_word(&mut rest)?.parse::<u64>().ok()?);
     // The kernel's own mmap events name anonymous memory like this.
     let path = if rest.is_empty() { b"//anon" } else { rest };
     let length = end.checked_sub(start)?;
     let inode = Some(inode).filter(|inode| *inode != 0);
-    Some(Mmap { pid, start, length, offset, inode, build_id: None, executable, path })
+    Some(Mmap { pid, start, length, offset, inode, build_id: None, executable, writable, path })
 }
 
 /// Splits the next word and the blanks after it off the line.

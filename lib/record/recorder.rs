@@ -2,6 +2,7 @@
 
 use rustix::process::Signal;
 
+use super::bpf::StackSampler;
 use super::command::SuspendedCommand;
 use super::counters::Counters;
 use super::counters::sampling::{CallGraph, Rate, SampledEvent, Sampling};
@@ -33,9 +34,16 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     errors::check_cpus_online(request.cpus.as_deref())?;
     let bpf_options = request.off_cpu.filter(|options| options.in_kernel);
     let aggregation = bpf_options.map(|options| Aggregation::open(&target, &options)).transpose()?;
-    let sampling = sampling(request, suspended_command.is_some());
-    let counters = Counters::open(&target, &sampling)?;
-    let mut session = RecordingSession::new(counters, new_recording(request), &target, sampling.events)?;
+    let mut sampling = sampling(request, suspended_command.is_some());
+    let (sampler, copy_reason) = match sampling.can_take_stacks().then(|| StackSampler::open(&target)) {
+        Some(Ok(sampler)) => (Some(sampler), None),
+        Some(Err(reason)) => (None, Some(reason)),
+        None => (None, None),
+    };
+    sampling.takes_stacks = sampler.is_some();
+    let counters = Counters::open(&target, &sampling, sampler.as_ref())?;
+    let mut session = RecordingSession::new(counters, sampler, new_recording(request), &target, sampling.events)?;
+    session.copy_reason = copy_reason;
     session.overhead = request.max_overhead.map(Overhead::new);
     session.start(&target, aggregation, switch_tracker(request, &target))?;
     let command = suspended_command.map(SuspendedCommand::resume).transpose()?;
@@ -84,6 +92,7 @@ fn sampling(request: &Request, is_command: bool) -> Sampling {
         // A block that begins on one CPU may end on another.
         cpus: request.cpus.clone().filter(|_| request.off_cpu.is_none()),
         record_switches: request.off_cpu.is_some() && !in_kernel,
+        takes_stacks: false,
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::event::epoll::EventFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
+use super::bpf::StackSampler;
 use super::counters::sampling::SampledEvent;
 use super::counters::{Counters, CpuRings, Ring};
 use super::observer::{FinishedRecording, Observer};
@@ -59,6 +60,8 @@ pub(super) struct RecordingSession {
     reader: RingReader,
     /// The BPF program, if it sums blocks up.
     aggregation: Option<Aggregation>,
+    /// The reason why stacks are copied, and not taken by a BPF program.
+    pub(super) copy_reason: Option<String>,
     /// The limit of our own CPU usage, if there is one.
     pub(super) overhead: Option<Overhead>,
     events: Vec<SampledEvent>,
@@ -89,6 +92,7 @@ struct ReportedCounts {
 impl RecordingSession {
     pub(super) fn new(
         counters: Counters,
+        sampler: Option<StackSampler>,
         recording: Recording,
         target: &Target,
         events: Vec<SampledEvent>,
@@ -111,8 +115,9 @@ impl RecordingSession {
         Ok(Self {
             counters,
             recording,
-            reader: RingReader::default(),
+            reader: RingReader::new(sampler),
             aggregation: None,
+            copy_reason: None,
             overhead: None,
             events,
             part_start: Instant::now(),
@@ -135,6 +140,10 @@ impl RecordingSession {
     ) -> Result<(), Error> {
         // `/proc` is read once the kernel reports everything new, so that nothing is missed between the two.
         self.counters.enable_sideband().map_err(|error| system_error(&error))?;
+        if let Some(sampler) = &mut self.reader.sampler {
+            self.reader.followed = target.followed_processes();
+            sampler.start().map_err(Error::System)?;
+        }
         self.load_processes(target);
         self.aggregation = aggregation;
         if let Some(aggregation) = &mut self.aggregation {
@@ -159,6 +168,7 @@ impl RecordingSession {
         };
         for pid in pids {
             procfs::load_process(pid, &mut self.recording);
+            self.reader.note_process(pid);
         }
     }
 
@@ -266,8 +276,17 @@ impl RecordingSession {
         let events = self.events.clone();
         let sparse_note = self.sparse_note(&recording);
         let notes = self.counters.notes.drain(..).chain(sparse_note).collect();
-        let stack_copies = self.counters.stack_copies;
-        FinishedRecording { recording, events, stack_copies, totals: None, start_time, elapsed, command: None, notes }
+        FinishedRecording {
+            recording,
+            events,
+            stack_copies: self.counters.stack_copies,
+            copy_reason: self.copy_reason.clone(),
+            totals: None,
+            start_time,
+            elapsed,
+            command: None,
+            notes,
+        }
     }
 
     /// Returns a note for the user if our overhead is limited and there are too few samples.

@@ -85,7 +85,8 @@ fn sparse_stacks(totals: &StateTotals) -> Option<String> {
 /// Returns the lines that are shown on request: how stacks were copied, and why they were truncated.
 pub fn details(finished: &FinishedRecording) -> Vec<String> {
     let copies = finished.stack_copies.map(|StackCopies { copy, ring }| {
-        format!("stacks copied: up to {copy} bytes each, into a ring of {} KiB for each CPU", ring >> 10)
+        let because = finished.copy_reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+        format!("stacks copied: up to {copy} bytes each, into a ring of {} KiB for each CPU{because}", ring >> 10)
     });
     copies.into_iter().chain([truncation_details(finished)]).collect()
 }
@@ -94,8 +95,15 @@ pub fn details(finished: &FinishedRecording) -> Vec<String> {
 fn truncation_details(finished: &FinishedRecording) -> String {
     let truncated = &finished.recording.counts.truncated;
     format!(
-        "stacks truncated: {} copy too small, {} no stack (in execve), {} no unwind information, {} too deep",
-        truncated.dump_too_small, truncated.no_stack, truncated.no_unwind_information, truncated.too_deep,
+        "stacks truncated: {} copy too small, {} stack too large, {} not in memory, {} mapping changed, \
+         {} no stack (in execve), {} no unwind information, {} too deep",
+        truncated.dump_too_small,
+        truncated.stack_too_large,
+        truncated.not_resident,
+        truncated.stale_mapping,
+        truncated.no_stack,
+        truncated.no_unwind_information,
+        truncated.too_deep,
     )
 }
 

@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -29,8 +29,64 @@ pub fn set_period(counter: &File, period: u64) {
     unsafe { libc::ioctl(counter.as_raw_fd(), SET_PERIOD, &period) };
 }
 
+/// `PERF_EVENT_IOC_SET_BPF`, `_IOW('$', 8, __u32)`.
+const SET_BPF: libc::c_ulong = 0x4004_2408;
+
+/// Runs a BPF program for each sample of a counter. If it returns 0, the kernel drops the sample.
+pub fn set_overflow_program(counter: &File, program: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: both files stay open during the call, and the request takes a file descriptor by value.
+    let result = unsafe { libc::ioctl(counter.as_raw_fd(), SET_BPF, program.as_raw_fd()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The arguments of an update of a BPF map: the `BPF_MAP_*_ELEM` part of `union bpf_attr`.
+#[repr(C)]
+struct UpdateArguments {
+    map_fd: u32,
+    key: u64,
+    value: u64,
+    flags: u64,
+}
+
+/// Sets an element of a BPF map of files.
+pub fn update_file_map(map: BorrowedFd<'_>, index: u32, file: RawFd) -> io::Result<()> {
+    const UPDATE: libc::c_int = 2; // BPF_MAP_UPDATE_ELEM
+    let (key, value) = (std::ptr::from_ref(&index) as u64, std::ptr::from_ref(&file) as u64);
+    let arguments = UpdateArguments { map_fd: map.as_raw_fd().cast_unsigned(), key, value, flags: 0 };
+    // SAFETY: the map's keys and values have 4 bytes, and both pointers are those of variables that outlive the call.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, UPDATE, &arguments, size_of::<UpdateArguments>()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// A BPF array of numbers that is mapped into our memory.
+pub struct MappedArray<T> {
+    map: memmap2::MmapRaw,
+    length: usize,
+    numbers: std::marker::PhantomData<T>,
+}
+
+impl<T: Copy> MappedArray<T> {
+    /// Maps an array of `length` numbers.
+    pub fn open(array: &OwnedFd, length: usize) -> io::Result<Self> {
+        let map = memmap2::MmapOptions::new().len(length * size_of::<T>()).map_raw(array)?;
+        Ok(Self { map, length, numbers: std::marker::PhantomData })
+    }
+
+    /// Writes numbers from an index on.
+    ///
+    /// # Panics
+    /// Panics if they do not fit.
+    pub fn write(&mut self, first: usize, numbers: impl ExactSizeIterator<Item = T>) {
+        assert!(first <= self.length && numbers.len() <= self.length - first, "the caller checks the size");
+        let start = self.map.as_mut_ptr().cast::<T>();
+        for (index, number) in numbers.enumerate().take(self.length - first) {
+            // SAFETY: the index is within the mapping, which is aligned to a page.
+            unsafe { start.add(first + index).write_volatile(number) };
+        }
+    }
+}
+
 /// Waits until every CPU has left the non-preemptible kernel section that it may be in now, such as a context switch.
-#[cfg(feature = "bpf")]
 pub fn wait_for_cpus() {
     const GLOBAL: libc::c_int = 1; // MEMBARRIER_CMD_GLOBAL
     // SAFETY: takes three integers and no address.
@@ -42,7 +98,6 @@ pub fn wait_for_cpus() {
 }
 
 /// The arguments of a batch operation: the `batch` part of `union bpf_attr`.
-#[cfg(feature = "bpf")]
 #[repr(C)]
 struct BatchArguments {
     in_batch: *const u32,
@@ -58,9 +113,8 @@ struct BatchArguments {
 /// Reads all entries of a BPF hash map, and removes them from it if `delete` is set. It reads many entries a call;
 /// iterating over the keys would take three calls an entry. Entries that were read before an error are kept. `K` and
 /// `V` must have the sizes of the map's keys and values.
-#[cfg(feature = "bpf")]
 pub fn read_hash_map<K: aya::Pod, V: aya::Pod>(
-    map: std::os::fd::BorrowedFd<'_>,
+    map: BorrowedFd<'_>,
     delete: bool,
     entries: &mut Vec<(K, V)>,
 ) -> io::Result<()> {
@@ -82,9 +136,8 @@ pub fn read_hash_map<K: aya::Pod, V: aya::Pod>(
 }
 
 /// Reads up to `capacity` entries of a BPF hash map from a position on, and advances the position. `None` is the start.
-#[cfg(feature = "bpf")]
 fn read_batch<K: aya::Pod, V: aya::Pod>(
-    map: std::os::fd::BorrowedFd<'_>,
+    map: BorrowedFd<'_>,
     delete: bool,
     capacity: usize,
     position: &mut Option<u32>,
@@ -122,7 +175,6 @@ fn read_batch<K: aya::Pod, V: aya::Pod>(
 
 /// Errors after which the kernel has set the count and position of a batch: the end of the map, a bucket that does not
 /// fit, and a lock that it could not take.
-#[cfg(feature = "bpf")]
 const PARTIAL_READ_ERRORS: [libc::c_int; 5] = [libc::ENOENT, libc::ENOSPC, libc::EBUSY, libc::EDEADLK, libc::ETIMEDOUT];
 
 /// Returns the CPU time that this process has used.

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustc_hash::FxHashSet;
+
 use super::procfs;
 use crate::{Error, io_error_text};
 
@@ -31,6 +33,16 @@ impl Target {
     /// True if each thread that already runs gets counters of its own, beside the counters of other threads.
     pub(super) fn is_per_thread(&self) -> bool {
         matches!(self, Self::Threads(_) | Self::Processes(_))
+    }
+
+    /// Returns the processes whose mappings and threads samples refer to, as far as they exist; `None` for all.
+    pub(super) fn followed_processes(&self) -> Option<FxHashSet<u32>> {
+        match self {
+            Self::Command(pid) => Some([*pid].into_iter().collect()),
+            Self::Processes(pids) => Some(pids.iter().copied().collect()),
+            Self::Threads(tids) => Some(tids.iter().filter_map(|tid| find_process(*tid).ok()).collect()),
+            Self::Cgroup(_) | Self::System => None,
+        }
     }
 
     /// Returns the target's threads that already run. A command has none yet, and those of a cgroup are not listed.

@@ -1,17 +1,6 @@
-//! `--bpf`: what does not depend on how long threads wait.
+//! BPF programs: what does not depend on time.
 
 use crate::support::recording::{finish, recorder};
-
-#[cfg(not(feature = "bpf"))]
-#[test]
-fn a_build_without_bpf_reports_how_to_build_it() {
-    let outcome = finish(recorder(["--off-cpu", "--bpf", "--", "true"]).spawn().unwrap());
-    assert_eq!(outcome.code(), 125, "{outcome:?}");
-    assert_eq!(
-        outcome.stderr,
-        "fg-record: --bpf: this fg-record was built without BPF; run: cargo install fgkit --features bpf\n"
-    );
-}
 
 #[test]
 fn rejects_options_that_exclude_each_other() {
@@ -26,9 +15,8 @@ fn rejects_options_that_exclude_each_other() {
     }
 }
 
-#[cfg(feature = "bpf")]
 #[test]
-fn the_checked_in_object_equals_the_compiled_source() {
+fn the_checked_in_objects_equal_the_compiled_sources() {
     use std::path::Path;
 
     use crate::support::{command, directory, require, skip};
@@ -40,10 +28,12 @@ fn the_checked_in_object_equals_the_compiled_source() {
         return skip("libbpf-dev is not installed");
     }
     let folder = directory();
-    let built = folder.path().join("off_cpu.bpf.o");
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let status = command(package.join("scripts/build-bpf")).arg(&built).status().unwrap();
+    let status = command(package.join("scripts/build-bpf")).arg(folder.path()).status().unwrap();
     assert!(status.success());
-    let checked_in = package.join("lib/record/off_cpu/bpf/off_cpu.bpf.o");
-    assert!(std::fs::read(built).unwrap() == std::fs::read(checked_in).unwrap(), "run scripts/build-bpf");
+    for (source, name) in [("bpf", "sampler.bpf.o"), ("off_cpu/bpf", "off_cpu.bpf.o")] {
+        let checked_in = package.join("lib/record").join(source).join(name);
+        let built = folder.path().join(name);
+        assert!(std::fs::read(built).unwrap() == std::fs::read(checked_in).unwrap(), "{name}: run scripts/build-bpf");
+    }
 }

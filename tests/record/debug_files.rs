@@ -119,6 +119,7 @@ fn symbolize_file(path: &Path, pid: u32, addresses: &[u64]) -> (Vec<Vec<Frame>>,
         inode: None,
         build_id: None,
         executable: true,
+        writable: false,
         path,
     });
     let locations: Vec<_> =

@@ -84,8 +84,17 @@ fn names_each_sample_by_the_code_of_its_time() {
     let mut recording = Recording::new(options);
     let stamp = |time| Stamp { pid, tid: pid, time, ..Stamp::default() };
     let path = path.to_str().unwrap().as_bytes();
-    let mmap =
-        Mmap { pid, start: 0x10000, length: 4096, offset: 0, inode: None, build_id: None, executable: true, path };
+    let mmap = Mmap {
+        pid,
+        start: 0x10000,
+        length: 4096,
+        offset: 0,
+        inode: None,
+        build_id: None,
+        executable: true,
+        writable: false,
+        path,
+    };
     recording.handle_event(stamp(1), Event::Comm { pid, tid: pid, exec: true, comm: b"jit" });
     recording.handle_event(stamp(2), Event::Mmap(mmap));
     for time in [5, 50, 150, 250, 251, 252] {

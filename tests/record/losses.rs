@@ -32,13 +32,13 @@ fn taken_and_lost_samples_add_up_to_the_kernels_count() {
     let target = Target::Command(held.pid());
     let metric = EventSpec::parse("page-faults").unwrap();
     let sampling = Sampling { ring_order: Some(0), ..Sampling::new(metric, Rate::Period(1), CallGraph::FramePointers) };
-    let counters = match Counters::open(&target, &sampling) {
+    let counters = match Counters::open(&target, &sampling, None) {
         Ok(counters) => counters,
         Err(error) => return skip(&error.to_string()),
     };
     let reference = open_reference_counters(held.pid());
     let options = Options { max_stack: 127, ..Options::default() };
-    let (mut reader, mut recording) = (RingReader::default(), Recording::new(options));
+    let (mut reader, mut recording) = (RingReader::new(None), Recording::new(options));
     let mut running = held.resume().unwrap();
     let waiter = std::thread::spawn(move || running.wait());
     let counted = || reference.iter().map(|counter| counter.stat().unwrap().count).sum::<u64>();

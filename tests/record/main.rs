@@ -12,6 +12,7 @@ mod support;
 mod bpf;
 mod debug_files;
 mod events;
+mod exact_stacks;
 mod exit_status;
 mod files;
 mod interval;

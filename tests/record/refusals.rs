@@ -316,11 +316,9 @@ fn a_file_that_cannot_be_opened_is_a_bracketed_frame() {
 #[test]
 fn rejects_probes_and_bpf_without_permission() {
     let Some(nobody) = Nobody::new() else { return };
-    let mut cases = vec![("-e uprobe:./busy:spin", "-e uprobe:./busy:spin: uprobes need root")];
-    if cfg!(feature = "bpf") {
-        cases.push(("--off-cpu --bpf", "--bpf needs root"));
-    }
-    for (options, message) in cases {
+    for (options, message) in
+        [("-e uprobe:./busy:spin", "-e uprobe:./busy:spin: uprobes need root"), ("--off-cpu --bpf", "--bpf needs root")]
+    {
         let outcome = nobody.run(&format!("./fg-record {options} -- ./busy 0.1"));
         assert_eq!(outcome.code(), 125, "{outcome:?}");
         assert!(outcome.stderr.starts_with(&format!("fg-record: {message}, or ")), "{outcome:?}");

@@ -10,7 +10,6 @@
 mod support;
 
 mod agreement;
-#[cfg(feature = "bpf")]
 mod bpf;
 mod collapse;
 mod events;

@@ -147,3 +147,32 @@ fn two_recorders_do_not_disturb_each_other() {
         profiles.iter().try_for_each(|profile| profile.check_share(&["busy", "main", "spin", "step"], 0.8))
     });
 }
+
+/// Parses the times of the shell's `times`, such as `0m1.250s`.
+fn parse_shell_time(text: &str) -> Option<f64> {
+    let (minutes, seconds) = text.strip_suffix('s')?.split_once('m')?;
+    Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.parse::<f64>().ok()?)
+}
+
+#[test]
+fn processes_shorter_than_a_period_are_sampled_by_their_cpu_time() {
+    if !can_record() {
+        return;
+    }
+    statistical(|| {
+        let script = "i=0; while [ $i -lt 600 ]; do /bin/true; i=$((i+1)); done; times";
+        let outcome = record(["-v", "-F", "997", "--", "sh", "-c", script]).ok();
+        if outcome.stderr.contains("stacks copied") {
+            // Counters are per thread then, and processes that use less than a period leave no sample.
+            skip("no BPF program takes the stacks");
+            return Ok(());
+        }
+        let used: f64 = outcome.stderr.split_whitespace().filter_map(parse_shell_time).sum();
+        let sampled = Profile::from_stdout(&outcome).total() as f64 / 997.0;
+        // A millisecond more or less for each standard deviation of a Poisson process.
+        let deviation = (sampled / 997.0).sqrt();
+        let bounds = used * 0.95 - 3.0 * deviation..=used * 1.05 + 3.0 * deviation;
+        ensure!(bounds.contains(&sampled), "{sampled} s sampled of {used} s: {}", outcome.stderr);
+        Ok(())
+    });
+}

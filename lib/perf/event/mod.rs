@@ -8,12 +8,14 @@ mod callchain;
 mod fields;
 mod layout;
 mod parse;
+mod stack_record;
 
 pub use branches::Branches;
 pub use callchain::{Address, Callchain};
 pub use fields::Fields;
 pub use layout::{Layout, branch_type, record_type, sample_type};
-pub use parse::parse;
+pub use parse::{parse, parse_counter_id};
+pub use stack_record::{StackRecord, StackRecordPart};
 
 /// The time, the thread, the CPU and the counter of a record (`struct sample_id`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub struct Mmap<'a> {
     pub build_id: Option<&'a [u8]>,
     /// True if the mapping is executable.
     pub executable: bool,
+    /// True if the mapping is writable.
+    pub writable: bool,
     /// The path as the process sees it, or a name such as `[vdso]` or `//anon`.
     pub path: &'a [u8],
 }
@@ -146,4 +150,6 @@ pub struct UserState<'a> {
     pub registers: &'a [u8],
     /// The stack from the stack pointer up.
     pub stack: &'a [u8],
+    /// The stack as the BPF program took it, if it did.
+    pub record: Option<StackRecord<'a>>,
 }

@@ -13,6 +13,7 @@ const MISC_SWITCH_OUT: u16 = 1 << 13;
 const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 const MISC_MMAP_DATA: u16 = 1 << 13;
 const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
+const PROT_WRITE: u32 = 2;
 const PROT_EXEC: u32 = 4;
 
 /// Parses a record with its header. `None` if it is too short for its fields.
@@ -51,6 +52,18 @@ pub fn parse(record: &[u8], layout: Layout) -> Option<(Stamp, Event<'_>)> {
         _ => Event::Other,
     };
     Some((stamp, event))
+}
+
+/// Returns the ID of the counter of a sample, in a ring where the layouts of samples differ, but all begin with the fields
+/// of `layout` up to the ID. `None` for other records.
+pub fn parse_counter_id(record: &[u8], layout: Layout) -> Option<u64> {
+    let mut fields = Fields::new(record);
+    if fields.u32()? != record_type::SAMPLE {
+        return None;
+    }
+    let before = [bit::IP, bit::TID, bit::TIME, bit::ADDR].iter().filter(|bit| layout.sample_type & **bit != 0);
+    fields.take(4 + 8 * before.count())?;
+    fields.u64()
 }
 
 fn parse_sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<(Stamp, Event<'a>)> {
@@ -107,8 +120,8 @@ fn parse_sample<'a>(body: &mut Fields<'a>, layout: Layout, misc: u16) -> Option<
     if has(bit::BRANCH_STACK) {
         sample.branches = parse_branches(body, layout.branch_sample_type)?;
     }
-    if has(bit::REGS_USER) && has(bit::STACK_USER) {
-        sample.user = parse_user_state(body, layout.user_registers)?;
+    if has(bit::REGS_USER) {
+        sample.user = parse_user_state(body, layout.user_registers, has(bit::STACK_USER))?;
     }
     Some((stamp, Event::Sample(sample)))
 }
@@ -144,24 +157,24 @@ const ABI_64: u64 = 2;
 /// Parses the user registers and the copy of the user stack. `Some(None)` for kernel threads, which have neither.
 ///
 /// The ABI comes before the registers. The size of the copy comes before it, and the number of bytes used after it.
-fn parse_user_state<'a>(body: &mut Fields<'a>, mask: u64) -> Option<Option<UserState<'a>>> {
+fn parse_user_state<'a>(body: &mut Fields<'a>, mask: u64, has_stack: bool) -> Option<Option<UserState<'a>>> {
     let abi = body.u64()?;
     let registers = if abi == 0 { &[] } else { body.take(mask.count_ones() as usize * 8)? };
-    let size = usize::try_from(body.u64()?).ok()?;
+    let size = if has_stack { usize::try_from(body.u64()?).ok()? } else { 0 };
     let mut stack: &[u8] = &[];
     if size > 0 {
         let reserved = body.take(size)?;
         stack = reserved.get(..usize::try_from(body.u64()?).ok()?)?;
     }
     let registers = if abi == ABI_64 { registers } else { &[] };
-    Some((abi != 0).then_some(UserState { mask, registers, stack }))
+    Some((abi != 0).then_some(UserState { mask, registers, stack, record: None }))
 }
 
 fn parse_mmap<'a>(body: &mut Fields<'a>, kind: u32, misc: u16) -> Option<Mmap<'a>> {
     let (pid, _) = (body.u32()?, body.u32()?);
     let (start, length, offset) = (body.u64()?, body.u64()?, body.u64()?);
     let (mut inode, mut build_id) = (None, None);
-    let mut executable = misc & MISC_MMAP_DATA == 0;
+    let (mut executable, mut writable) = (misc & MISC_MMAP_DATA == 0, false);
     if kind == record_type::MMAP2 {
         let identity = body.take(24)?;
         if misc & MISC_MMAP_BUILD_ID == 0 {
@@ -169,10 +182,11 @@ fn parse_mmap<'a>(body: &mut Fields<'a>, kind: u32, misc: u16) -> Option<Mmap<'a
         } else {
             build_id = identity[4..].get(..usize::from(identity[0])).filter(|id| !id.is_empty());
         }
-        executable = body.u32()? & PROT_EXEC != 0;
+        let protection = body.u32()?;
+        (executable, writable) = (protection & PROT_EXEC != 0, protection & PROT_WRITE != 0);
         body.u32()?;
     }
-    Some(Mmap { pid, start, length, offset, inode, build_id, executable, path: body.c_string() })
+    Some(Mmap { pid, start, length, offset, inode, build_id, executable, writable, path: body.c_string() })
 }
 
 /// The fields at the end of every record but samples, in this order.

@@ -32,6 +32,12 @@ pub struct Counts {
 pub struct Truncated {
     /// The copy of the stack was too small.
     pub dump_too_small: u64,
+    /// The stack was larger than what the BPF program scans or can send.
+    pub stack_too_large: u64,
+    /// A page of the stack was not in memory.
+    pub not_resident: u64,
+    /// The code of a frame was mapped or unmapped around the time of the sample.
+    pub stale_mapping: u64,
     /// The thread had no user stack: within execve a program has left its old stack and not started on the new one.
     pub no_stack: u64,
     /// The code had no unwind information.
@@ -43,13 +49,22 @@ pub struct Truncated {
 impl Truncated {
     /// Returns the sum over all reasons.
     pub fn total(&self) -> u64 {
-        self.dump_too_small + self.no_stack + self.no_unwind_information + self.too_deep
+        self.dump_too_small
+            + self.stack_too_large
+            + self.not_resident
+            + self.stale_mapping
+            + self.no_stack
+            + self.no_unwind_information
+            + self.too_deep
     }
 
     pub(super) fn count(&mut self, reason: StopReason) {
         match reason {
             StopReason::Root => {}
             StopReason::DumpTooSmall => self.dump_too_small += 1,
+            StopReason::StackTooLarge => self.stack_too_large += 1,
+            StopReason::NotResident => self.not_resident += 1,
+            StopReason::StaleMapping => self.stale_mapping += 1,
             StopReason::NoStack => self.no_stack += 1,
             StopReason::NoUnwindInformation => self.no_unwind_information += 1,
             StopReason::TooDeep => self.too_deep += 1,

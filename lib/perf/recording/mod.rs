@@ -7,7 +7,7 @@ mod options;
 mod rotate;
 mod stack;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use self::counts::{Counts, Tally, Truncated};
 use self::locations::{LocationCache, Locations};
@@ -16,6 +16,7 @@ use self::stack::PendingSamples;
 pub use self::stack::Stack;
 use super::event::{Event, Mmap, Sample, Stamp};
 use super::location::Location;
+use super::objects::object::ObjectId;
 use super::objects::registry::Objects;
 use super::process::{CommId, Mapping, Processes, ThreadExit};
 use super::unwind::Unwinder;
@@ -66,6 +67,10 @@ pub struct Recording {
     /// A buffer for the IDs of a stack; reused to save allocations.
     pub(super) scratch: Vec<u32>,
     pub(super) location_cache: LocationCache,
+    /// Objects of frames that were unwound from words that the BPF program kept: it had no rows for some of them.
+    pub(super) sparse_objects: FxHashSet<ObjectId>,
+    /// Objects that were closed, whose numbers may be given to others.
+    pub(super) removed_objects: Vec<ObjectId>,
 }
 
 impl Recording {
@@ -87,6 +92,8 @@ impl Recording {
             pending: PendingSamples::default(),
             scratch: Vec::new(),
             location_cache: LocationCache::default(),
+            sparse_objects: FxHashSet::default(),
+            removed_objects: Vec::new(),
         }
     }
 
@@ -126,7 +133,23 @@ impl Recording {
         }
         let Some(end) = mmap.start.checked_add(mmap.length) else { return };
         let object = self.objects.open_mapping(mmap);
-        self.processes.map(mmap.pid, Mapping { start: mmap.start, end, offset: mmap.offset, object }, time);
+        let Mmap { start, offset, writable: is_writable, .. } = *mmap;
+        self.processes.map(mmap.pid, Mapping { start, end, offset, object, is_writable }, time);
+    }
+
+    /// Iterates over the mappings that a process has now, by their addresses.
+    pub fn mappings(&self, pid: u32) -> impl Iterator<Item = Mapping> + '_ {
+        self.processes.mappings(pid)
+    }
+
+    /// Takes out the objects of frames for which the BPF program had no rows.
+    pub fn take_sparse_objects(&mut self) -> FxHashSet<ObjectId> {
+        std::mem::take(&mut self.sparse_objects)
+    }
+
+    /// Takes out the objects that were closed.
+    pub fn take_removed_objects(&mut self) -> Vec<ObjectId> {
+        std::mem::take(&mut self.removed_objects)
     }
 
     /// Names a thread from `time` on.

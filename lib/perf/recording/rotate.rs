@@ -31,19 +31,23 @@ impl Recording {
             pending: Default::default(),
             scratch: Vec::new(),
             location_cache: std::mem::take(&mut self.location_cache),
+            sparse_objects: Default::default(),
+            removed_objects: Default::default(),
         };
         let (past, present) = (&part.comms, &mut self.comms);
         self.processes.renumber_comms(|comm| present.intern(past.name(FrameId::from_index(comm))).index() as CommId);
         let used: FxHashSet<ObjectId> = self.processes.objects().collect();
         let processes = &self.processes;
         self.objects.jit_code.retain(|pid| processes.contains(pid));
-        self.objects.forget_unused(
+        let removed = self.objects.forget_unused(
             |id, object| match object {
                 Object::Jit { pid, .. } => processes.contains(*pid),
                 _ => used.contains(&id),
             },
             &mut self.unwinder,
         );
+        self.sparse_objects.retain(|object| !removed.contains(object));
+        self.removed_objects.extend(removed);
         part
     }
 }
@@ -54,8 +58,8 @@ impl Objects {
         Self { objects: self.objects.clone(), jit_code: self.jit_code.clone(), ..Self::default() }
     }
 
-    /// Closes the files of all objects that are not in use.
-    fn forget_unused(&mut self, is_used: impl Fn(ObjectId, &Object) -> bool, unwinder: &mut Unwinder) {
+    /// Closes the files of all objects that are not in use, and returns their numbers.
+    fn forget_unused(&mut self, is_used: impl Fn(ObjectId, &Object) -> bool, unwinder: &mut Unwinder) -> Vec<ObjectId> {
         let mut kept: FxHashSet<ObjectId> = self.free.iter().copied().collect();
         kept.extend([UNKNOWN, KERNEL]);
         let unused = self.iter().filter(|(id, object)| !kept.contains(id) && !is_used(*id, object));
@@ -66,11 +70,12 @@ impl Objects {
         let mut unused: Vec<ObjectId> = unused.into_iter().collect();
         // Sorted, so that the same events make the same recording.
         unused.sort_unstable();
-        for id in unused {
+        for id in &unused {
             self.objects[id.index()] = Object::Unknown;
-            unwinder.forget(id);
-            self.free.push(id);
+            unwinder.forget(*id);
+            self.free.push(*id);
         }
+        unused
     }
 }
 
@@ -87,7 +92,17 @@ mod tests {
     fn program(recording: &mut Recording, pid: u32, path: &[u8], time: u64) {
         let stamp = Stamp { pid, tid: pid, time, id: 0, cpu: 0 };
         let (start, length) = (0x1000, 0x1000);
-        let mmap = Mmap { pid, start, length, offset: 0, inode: None, build_id: None, executable: true, path };
+        let mmap = Mmap {
+            pid,
+            start,
+            length,
+            offset: 0,
+            inode: None,
+            build_id: None,
+            executable: true,
+            writable: false,
+            path,
+        };
         recording.handle_event(stamp, Event::Comm { pid, tid: pid, exec: true, comm: path });
         recording.handle_event(Stamp { time: time + 1, ..stamp }, Event::Mmap(mmap));
         let sample = Sample {

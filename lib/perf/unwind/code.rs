@@ -22,7 +22,7 @@ pub(super) struct Code<'a> {
 }
 
 /// The assumed size of the function at an entry point, in bytes.
-const ENTRY_FUNCTION_SIZE: u64 = 64;
+pub(super) const ENTRY_FUNCTION_SIZE: u64 = 64;
 
 impl<'a> Code<'a> {
     /// Returns the code at an address of a mapping. `None` if the mapping is not of an ELF file.

@@ -1,9 +1,11 @@
 //! Unwinding: from registers and a copy of the stack to return addresses, by the unwind information of the objects.
 //!
-//! framehop does most of the work. Two things are added:
+//! framehop does most of the work. Three things are added:
 //!
 //! - Every object is loaded once for all processes (`modules`).
 //! - Frames that framehop cannot step are stepped by `cfi_stepper`.
+//! - A stack that the BPF program took is either walked already, and its frames are checked here, or is unwound from
+//!   the words that the program kept (`sparse`).
 
 mod aarch64;
 mod arch;
@@ -13,7 +15,9 @@ mod frame;
 mod module;
 mod modules;
 pub mod native;
+pub mod rows;
 mod snapshot;
+mod sparse;
 mod stack;
 mod unsupported;
 mod walk;
@@ -25,9 +29,11 @@ pub use self::frame::Frame;
 use self::modules::Modules;
 use self::native::Native;
 pub use self::snapshot::ProcessSnapshot;
+use self::sparse::SparseWords;
 use self::stack::Stack;
-use super::event::UserState;
+use super::event::{Address, StackRecord, UserState};
 use super::objects::object::ObjectId;
+use super::process::Mapping;
 use super::stop_reason::StopReason;
 
 /// The registers that samples must contain, as a mask for `perf_event_attr::sample_regs_user`.
@@ -37,6 +43,12 @@ pub const REGISTERS: u64 = Native::REGISTERS;
 pub fn read_argument(user: &UserState<'_>, number: u32) -> Option<u64> {
     let register = Native::ARGUMENTS.get(number.checked_sub(1)? as usize)?;
     Registers::new(REGISTERS, user.registers).get(*register)
+}
+
+/// Returns the instruction pointer and the stack pointer of a sample.
+pub fn read_position(user: &UserState<'_>) -> Option<(u64, u64)> {
+    let (ip, regs) = Native::start(&Registers::new(user.mask, user.registers))?;
+    Some((ip, Native::stack_pointer(&regs)))
 }
 
 /// The default limit of [`Unwinder::max_frames`].
@@ -49,6 +61,8 @@ pub struct Unwinder {
     pub max_frames: usize,
     /// The frames of the current stack, innermost first.
     pub frames: Vec<Frame>,
+    /// Memory for the words of a stack.
+    words: SparseWords,
 }
 
 impl std::fmt::Debug for Unwinder {
@@ -59,7 +73,7 @@ impl std::fmt::Debug for Unwinder {
 
 impl Default for Unwinder {
     fn default() -> Self {
-        Self { modules: Modules::new(), max_frames: MAX_FRAMES, frames: Vec::new() }
+        Self { modules: Modules::new(), max_frames: MAX_FRAMES, frames: Vec::new(), words: SparseWords::default() }
     }
 }
 
@@ -74,11 +88,50 @@ impl Unwinder {
         self.frames.clear();
         let registers = Registers::new(user.mask, user.registers);
         let Some((ip, mut regs)) = Native::start(&registers) else { return StopReason::NoUnwindInformation };
+        if let Some(record) = &user.record {
+            if record.is_walked() {
+                return self.check_walk(snapshot, record);
+            }
+            let words = std::mem::take(&mut self.words).with_record(record);
+            let mut stack = Stack::from_words(&words);
+            let stop = match self.walk(snapshot, ip, &mut regs, &registers, &mut stack) {
+                StopReason::Root => StopReason::Root,
+                _ if stack.has_met_hole() => record.explain(StopReason::NotResident),
+                stop => record.explain(stop),
+            };
+            self.words = words;
+            return stop;
+        }
         let mut stack = Stack::from_copy(Native::stack_pointer(&regs), user.stack);
         match self.walk(snapshot, ip, &mut regs, &registers, &mut stack) {
             StopReason::Root => StopReason::Root,
             _ if user.stack.is_empty() => StopReason::NoStack,
             stop => stop,
         }
+    }
+
+    /// Takes the frames of a stack that the BPF program walked.
+    ///
+    /// The program knew the mappings of the time when they were published to it. A frame whose code was replaced between
+    /// that time and the sample ends the stack: the program walked on by the rules of other code.
+    fn check_walk(&mut self, snapshot: ProcessSnapshot<'_>, record: &StackRecord<'_>) -> StopReason {
+        let version = |time| snapshot.processes.version(snapshot.pid, time);
+        let is_current = version(record.published).is_some() && version(record.published) == version(snapshot.time);
+        let published = ProcessSnapshot { time: record.published, ..snapshot };
+        let mut last = None::<Mapping>;
+        for (value, exact) in record.frames() {
+            let address = Address { value, in_kernel: false, exact };
+            let same = last.filter(|mapping| (mapping.start..mapping.end).contains(&address.lookup()));
+            let mapping = same.or_else(|| snapshot.find_mapping(address));
+            if mapping.is_none() || !is_current && mapping != published.find_mapping(address) {
+                return StopReason::StaleMapping;
+            }
+            if self.frames.len() >= self.max_frames {
+                return StopReason::TooDeep;
+            }
+            self.frames.push(Frame { address, mapping, stack_pointer: 0 });
+            last = mapping;
+        }
+        StopReason::Root
     }
 }

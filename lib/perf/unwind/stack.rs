@@ -1,11 +1,15 @@
 //! The memory of the stack of a sample.
 
+use super::sparse::SparseWords;
+
 /// The memory of the stack of a sample, as far as it was recorded.
 #[derive(Debug)]
 pub(super) struct Stack<'a> {
     memory: StackMemory<'a>,
     /// True if a word was asked for that lies beyond the end of the memory.
     has_passed_end: bool,
+    /// True if a word was asked for whose page was not in memory.
+    has_met_hole: bool,
 }
 
 /// The form in which the memory of a stack was recorded.
@@ -13,19 +17,32 @@ pub(super) struct Stack<'a> {
 enum StackMemory<'a> {
     /// A copy of all bytes from `start` on.
     Copy { start: u64, bytes: &'a [u8] },
+    /// The words that the BPF program kept.
+    Words(&'a SparseWords),
 }
 
 impl<'a> Stack<'a> {
     /// Creates a stack from a copy of its bytes, which starts at the stack pointer.
     pub(super) fn from_copy(start: u64, bytes: &'a [u8]) -> Self {
-        Self { memory: StackMemory::Copy { start, bytes }, has_passed_end: false }
+        Self { memory: StackMemory::Copy { start, bytes }, has_passed_end: false, has_met_hole: false }
+    }
+
+    /// Creates a stack from the words that the BPF program kept.
+    pub(super) fn from_words(words: &'a SparseWords) -> Self {
+        Self { memory: StackMemory::Words(words), has_passed_end: false, has_met_hole: false }
     }
 
     /// Returns the word at an address; `None` if it was not recorded.
     pub(super) fn read(&mut self, address: u64) -> Option<u64> {
         let word = self.memory.read(address);
         self.has_passed_end |= word.is_none() && address >= self.memory.end().saturating_sub(7);
+        self.has_met_hole |= word.is_none() && self.memory.is_hole(address);
         word
+    }
+
+    /// True if a word was asked for whose page was not in memory.
+    pub(super) fn has_met_hole(&self) -> bool {
+        self.has_met_hole
     }
 
     /// True if a word was asked for that lies beyond the end of what was recorded.
@@ -36,14 +53,24 @@ impl<'a> Stack<'a> {
 
 impl StackMemory<'_> {
     fn read(self, address: u64) -> Option<u64> {
-        let Self::Copy { start, bytes } = self;
-        let offset = usize::try_from(address.checked_sub(start)?).ok()?;
-        Some(u64::from_le_bytes(*bytes.get(offset..)?.first_chunk()?))
+        match self {
+            Self::Copy { start, bytes } => {
+                let offset = usize::try_from(address.checked_sub(start)?).ok()?;
+                Some(u64::from_le_bytes(*bytes.get(offset..)?.first_chunk()?))
+            }
+            Self::Words(words) => words.read(address),
+        }
+    }
+
+    fn is_hole(self, address: u64) -> bool {
+        matches!(self, Self::Words(words) if words.is_hole(address))
     }
 
     fn end(self) -> u64 {
-        let Self::Copy { start, bytes } = self;
-        start.saturating_add(bytes.len() as u64)
+        match self {
+            Self::Copy { start, bytes } => start.saturating_add(bytes.len() as u64),
+            Self::Words(words) => words.end(),
+        }
     }
 }
 

@@ -16,11 +16,11 @@ pub fn sample_options(
     sampling: &Sampling,
     event: &SampledEvent,
     exclude_kernel: bool,
-    stack_copy: u32,
+    stack_copy: Option<u32>,
 ) -> Opts {
     let Excluded { user, kernel } = event.spec.excluded;
     let exclude_kernel = exclude_kernel || kernel;
-    let mut options = common_options(target, exclude_kernel, sampling.records_counter_id(target));
+    let mut options = common_options(target, sampling, exclude_kernel, sampling.records_counter_id(target));
     options.exclude.user = user;
     options.sample_skid = match event.spec.precise {
         0 => SampleSkid::Arbitrary,
@@ -49,7 +49,7 @@ pub fn sample_options(
         CallGraph::Dwarf(_) => {
             call_chain.exclude_user = true;
             options.sample_format.user_regs = Some(RegsMask(unwind::REGISTERS));
-            options.sample_format.user_stack = Some(Size(stack_copy));
+            options.sample_format.user_stack = stack_copy.map(Size);
         }
     }
     // The kernel rejects a callchain that excludes both parts. If user space is excluded and the event excludes the
@@ -67,8 +67,8 @@ fn user_call_stack() -> Lbr {
 }
 
 /// Returns the attributes of a counter of side-band records: mappings, thread names, forks and exits.
-pub fn sideband_options(target: &Target, exclude_kernel: bool) -> Opts {
-    let mut options = common_options(target, exclude_kernel, target.is_per_thread());
+pub fn sideband_options(target: &Target, sampling: &Sampling, exclude_kernel: bool) -> Opts {
+    let mut options = common_options(target, sampling, exclude_kernel, sampling.is_per_thread(target));
     options.stat_format.lost_records = true;
     options.extra_record.task = true;
     options.extra_record.comm = true;
@@ -78,23 +78,35 @@ pub fn sideband_options(target: &Target, exclude_kernel: bool) -> Opts {
     options
 }
 
+/// Returns the attributes of the counter that stands for what the BPF program writes. Its samples begin with the fields
+/// that those of all counters begin with, up to the counter's ID.
+pub fn stack_options(target: &Target, sampling: &Sampling) -> Opts {
+    let mut options = common_options(target, sampling, false, true);
+    options.sample_on = SampleOn::Count(1);
+    options.sample_format.code_addr = sampling.records_address();
+    options.sample_format.raw = true;
+    options.stat_format.lost_records = true;
+    options
+}
+
 /// Returns the attributes of a counter that only records context switches.
-pub fn switch_options(target: &Target) -> Opts {
-    let mut options = common_options(target, false, target.is_per_thread());
+pub fn switch_options(target: &Target, sampling: &Sampling) -> Opts {
+    let mut options = common_options(target, sampling, false, sampling.is_per_thread(target));
     options.extra_record.ctx_switch = true;
     options
 }
 
 /// Returns the attributes of all counters. Each ring belongs to one CPU, so records need not name theirs.
-fn common_options(target: &Target, exclude_kernel: bool, records_counter_id: bool) -> Opts {
+fn common_options(target: &Target, sampling: &Sampling, exclude_kernel: bool, records_counter_id: bool) -> Opts {
     let mut options = Opts::default();
     options.exclude.hv = true;
     options.exclude.idle = true;
     options.exclude.kernel = exclude_kernel;
-    if matches!(target, Target::Command(_) | Target::Processes(_)) {
+    // Counters of CPUs count all threads anyway.
+    if !sampling.takes_stacks && matches!(target, Target::Command(_) | Target::Processes(_)) {
         options.inherit = Some(Inherit::NewChild);
     }
-    if matches!(target, Target::Command(_)) {
+    if sampling.is_enabled_by_exec(target) {
         options.on_execve = Some(OnExecve::Enable);
     }
     options.sample_format.code_addr = true;

@@ -16,7 +16,7 @@ use perf_event_open::sample::Sampler;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::sampling::{Rate, SampledEvent};
-use crate::perf::event::{self, Event, Layout, Sample, Stamp};
+use crate::perf::event::{self, Event, Layout, Sample, StackRecordPart, Stamp};
 use crate::record::events::value::SampleValue;
 use crate::record::sys;
 
@@ -28,6 +28,8 @@ pub struct Ring {
     /// The counter's ID, if records do not contain it because no other counter writes into the ring.
     counter_id: Option<u64>,
     layout: Layout,
+    /// The ID of the counter by which the BPF program writes stacks into the ring, if one does.
+    stack_counter: Option<u64>,
 }
 
 impl Ring {
@@ -40,6 +42,16 @@ impl Ring {
     pub fn parse<'a>(&self, record: &'a [u8]) -> Option<(Stamp, Event<'a>)> {
         let (stamp, event) = event::parse(record, self.layout)?;
         Some((Stamp { cpu: self.cpu, id: self.counter_id.unwrap_or(stamp.id), ..stamp }, event))
+    }
+
+    /// Parses one of the ring's records as a part of a stack that the BPF program wrote. `None` if it is another record.
+    pub fn parse_stack<'a>(&self, record: &'a [u8], layout: Layout) -> Option<(Stamp, StackRecordPart<'a>)> {
+        let id = self.stack_counter?;
+        if event::parse_counter_id(record, self.layout)? != id {
+            return None;
+        }
+        let (stamp, Event::Sample(sample)) = event::parse(record, layout)? else { return None };
+        Some((stamp, StackRecordPart::parse(sample.raw)?))
     }
 
     /// Returns the file that becomes readable when the ring is to be read.
@@ -92,6 +104,8 @@ pub struct Counters {
     records_period: bool,
     /// The copies of stacks in samples, if stacks are copied.
     pub(in crate::record) stack_copies: Option<StackCopies>,
+    /// The layout of the records in which the BPF program writes stacks.
+    pub(in crate::record) stack_layout: Layout,
     /// The weight of a sample of each event.
     weights: Vec<SampleWeight>,
     /// Notes for the user about how the counters were opened.
@@ -152,7 +166,7 @@ impl Counters {
     fn sample_counters(&self) -> impl Iterator<Item = (usize, &Counter)> {
         let leaders = self.rings.iter().map(|rings| &rings.samples.counter);
         leaders.chain(&self.ringless).filter_map(|counter| {
-            let source = self.source(counter).filter(|source| source.event != SWITCH_EVENT)?;
+            let source = self.source(counter).filter(|source| source.event < STACK_EVENT)?;
             Some((source.event as usize, counter))
         })
     }
@@ -222,6 +236,9 @@ impl Counters {
 
 /// The event index of counters that only record context switches.
 const SWITCH_EVENT: u32 = u32::MAX;
+
+/// The event index of counters by which the BPF program writes stacks.
+const STACK_EVENT: u32 = u32::MAX - 1;
 
 /// The event and the owner of a counter.
 #[derive(Clone, Copy, Debug)]

@@ -10,9 +10,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::attr;
 use super::sampling::Sampling;
-use super::{Counters, CpuRings, Ring, SWITCH_EVENT, SampleWeight, Source, StackCopies};
+use super::{Counters, CpuRings, Ring, STACK_EVENT, SWITCH_EVENT, SampleWeight, Source, StackCopies};
 use crate::Error;
 use crate::perf::event::{Layout, sample_type};
+use crate::record::bpf::StackSampler;
 use crate::record::events::spec::EventSpec;
 use crate::record::target::Target;
 use crate::record::{cpus, errors, procfs, sys};
@@ -23,7 +24,7 @@ impl Counters {
     /// # Errors
     /// [`Error::Usage`] if the requested rings are too small or stacks cannot be unwound, [`Error::System`] with the
     /// reason if the kernel refuses.
-    pub fn open(target: &Target, sampling: &Sampling) -> Result<Self, Error> {
+    pub fn open(target: &Target, sampling: &Sampling, sampler: Option<&StackSampler>) -> Result<Self, Error> {
         raise_file_limit();
         sampling.check_ring_size()?;
         sampling.check_call_graph()?;
@@ -32,7 +33,7 @@ impl Counters {
         let (mut exclude_kernel, mut ring_order) = (false, preferred_order);
         loop {
             let orders = (ring_order, sampling.sideband_ring_order(ring_order, preferred_order));
-            match Opener::new(target, sampling, exclude_kernel, orders).open() {
+            match Opener::new(target, sampling, sampler, exclude_kernel, orders).open() {
                 Err(OpenError::Counter(error, _))
                     if error.raw_os_error() == Some(libc::EACCES) && !exclude_kernel && !sampling.needs_kernel() =>
                 {
@@ -70,6 +71,8 @@ enum OpenError {
 struct Opener<'a> {
     target: &'a Target,
     sampling: &'a Sampling,
+    /// The BPF program that takes the user stacks, if one does.
+    sampler: Option<&'a StackSampler>,
     events: Vec<(&'a EventSpec, Opts)>,
     sideband_options: Opts,
     switch_options: Option<Opts>,
@@ -83,22 +86,27 @@ struct Opener<'a> {
 }
 
 impl<'a> Opener<'a> {
-    fn new(target: &'a Target, sampling: &'a Sampling, exclude_kernel: bool, ring_orders: (u8, u8)) -> Self {
-        let (sample_ring_order, sideband_ring_order) = ring_orders;
+    fn new(
+        target: &'a Target,
+        sampling: &'a Sampling,
+        sampler: Option<&'a StackSampler>,
+        exclude_kernel: bool,
+        (sample_ring_order, sideband_ring_order): (u8, u8),
+    ) -> Self {
         let events = sampling.events.iter();
         let stack_copy = sampling.stack_copy(sample_ring_order);
-        let sample_options =
-            |event| attr::sample_options(target, sampling, event, exclude_kernel, stack_copy.unwrap_or(0));
+        let sample_options = |event| attr::sample_options(target, sampling, event, exclude_kernel, stack_copy);
         Self {
             target,
             sampling,
+            sampler,
             events: events.clone().map(|event| (&event.spec, sample_options(event))).collect(),
-            sideband_options: attr::sideband_options(target, exclude_kernel),
-            switch_options: sampling.record_switches.then(|| attr::switch_options(target)),
+            sideband_options: attr::sideband_options(target, sampling, exclude_kernel),
+            switch_options: sampling.record_switches.then(|| attr::switch_options(target, sampling)),
             sample_ring_order,
             sideband_ring_order,
             sample_layout: sampling.record_layout(sampling.records_counter_id(target)),
-            other_layout: sampling.record_layout(target.is_per_thread()),
+            other_layout: sampling.record_layout(sampling.is_per_thread(target)),
             cpus: sampling.cpus.clone().unwrap_or_else(cpus::online_cpus),
             counters: Counters {
                 rings: Vec::new(),
@@ -107,11 +115,12 @@ impl<'a> Opener<'a> {
                 owner_threads: FxHashSet::default(),
                 records_period: sampling.records_period(),
                 stack_copies: stack_copy.map(|copy| StackCopies { copy, ring: 4096 << sample_ring_order }),
+                stack_layout: sampling.stack_layout(),
                 weights: events
                     .map(|event| SampleWeight { period: event.rate.period(), value: event.spec.value.clone() })
                     .collect(),
-                enable_explicitly: !matches!(target, Target::Command(_)),
-                is_per_cpu: matches!(target, Target::System | Target::Cgroup(_)),
+                enable_explicitly: !sampling.is_enabled_by_exec(target),
+                is_per_cpu: sampling.is_per_cpu(target),
                 notes: Vec::new(),
             },
         }
@@ -121,6 +130,7 @@ impl<'a> Opener<'a> {
         match self.target {
             Target::System => self.open_on_cpus(Scope::System)?,
             Target::Cgroup(directory) => self.open_on_cpus(Scope::Cgroup(directory))?,
+            _ if self.sampling.takes_stacks => self.open_on_cpus(Scope::System)?,
             Target::Command(pid) => self.open_on_cpus(Scope::TaskAndChildren(*pid))?,
             Target::Threads(tids) => {
                 for tid in tids {
@@ -172,6 +182,9 @@ impl<'a> Opener<'a> {
             for (event, (spec, options)) in self.events.iter_mut().enumerate() {
                 let failed = |error| OpenError::Counter(error, event);
                 let samples = open_counter(*spec, scope, cpu, options).map_err(failed)?;
+                if let Some(sampler) = self.sampler {
+                    sampler.attach(samples.file()).map_err(failed)?;
+                }
                 let source = Source { event: event as u32, owner: scope.owner() };
                 self.counters.sources.insert(samples.id().map_err(failed)?, source);
                 match (self.counters.rings.get(index), sideband.take()) {
@@ -191,12 +204,29 @@ impl<'a> Opener<'a> {
                     }
                 }
             }
+            self.open_stack_output(index)?;
         }
         Ok(())
     }
 }
 
 impl Opener<'_> {
+    /// Opens the counter by which the BPF program writes stacks into the ring of samples of a CPU.
+    fn open_stack_output(&mut self, index: usize) -> Result<(), OpenError> {
+        let failed = |error| OpenError::Counter(error, 0);
+        let (Some(sampler), Some(rings)) = (self.sampler, self.counters.rings.get_mut(index)) else { return Ok(()) };
+        let mut options = attr::stack_options(self.target, self.sampling);
+        let output = open_counter(&EventSpec::bpf_output(), Scope::System, self.cpus[index], &mut options);
+        let output = output.map_err(failed)?;
+        sys::share_ring(output.file(), rings.samples.file()).map_err(failed)?;
+        sampler.set_output(self.cpus[index], output.file()).map_err(failed)?;
+        let id = output.id().map_err(failed)?;
+        rings.samples.stack_counter = Some(id);
+        self.counters.sources.insert(id, Source { event: STACK_EVENT, owner: None });
+        self.counters.ringless.push(output);
+        Ok(())
+    }
+
     /// Opens the counter of context switches, if they are recorded. Returns its ring if it is the first one on its CPU.
     fn open_switches(&mut self, index: usize, scope: Scope<'_>) -> Result<Option<Ring>, OpenError> {
         let failed = |error| OpenError::Counter(error, 0);
@@ -246,7 +276,7 @@ fn map_ring(counter: Counter, order: u8, cpu: u32, layout: Layout) -> Result<Rin
     let id = counter.id().map_err(|error| OpenError::Counter(error, 0))?;
     let counter_id = (layout.sample_type & sample_type::ID == 0).then_some(id);
     let sampler = counter.sampler(order).map_err(OpenError::Ring)?;
-    Ok(Ring { counter, sampler, cpu, counter_id, layout })
+    Ok(Ring { counter, sampler, cpu, counter_id, layout, stack_counter: None })
 }
 
 fn open_counter(

@@ -78,6 +78,8 @@ const SAMPLE_RING_ORDER: u8 = 7;
 const STACK_RING_ORDERS: RangeInclusive<u8> = 9..=12;
 /// The share of the machine's memory that rings of stacks take, at most, as a divisor.
 const MEMORY_DIVISOR: u64 = 64;
+/// The smallest order of a ring of samples whose stacks are taken: 256 KiB, some large stacks.
+const STACK_RECORD_RING_ORDER: u8 = 6;
 /// The order of a ring of side-band records: 512 KiB.
 const SIDEBAND_RING_ORDER: u8 = 7;
 /// The order of a ring of side-band records where the kernel refused larger rings: 256 KiB.
@@ -169,6 +171,8 @@ pub struct Sampling {
     pub cpus: Option<Vec<u32>>,
     /// True if all context switches are recorded too.
     pub record_switches: bool,
+    /// True if a BPF program takes the user stacks.
+    pub takes_stacks: bool,
 }
 
 impl Sampling {
@@ -176,7 +180,13 @@ impl Sampling {
     pub fn new(spec: EventSpec, rate: Rate, call_graph: CallGraph) -> Self {
         let (ring_order, max_stack, cpus) = (None, None, None);
         let events = vec![SampledEvent { spec, rate }];
-        Self { events, call_graph, ring_order, max_stack, cpus, record_switches: false }
+        Self { events, call_graph, ring_order, max_stack, cpus, record_switches: false, takes_stacks: false }
+    }
+
+    /// True if a BPF program can take the user stacks: the kernel runs it for each sample of all events but those of
+    /// tracepoints and probes.
+    pub(in crate::record) fn can_take_stacks(&self) -> bool {
+        self.call_graph == CallGraph::Dwarf(None) && !self.events.iter().any(|event| event.spec.is_traced())
     }
 
     /// Returns the preferred and the smallest order of a ring of samples, on a machine with `memory` bytes.
@@ -184,6 +194,7 @@ impl Sampling {
         match (self.ring_order, self.call_graph) {
             (Some(order), _) => (order, order),
             (None, CallGraph::FramePointers | CallGraph::BranchRecords) => (SAMPLE_RING_ORDER, MIN_RING_ORDER),
+            (None, CallGraph::Dwarf(_)) if self.takes_stacks => (*STACK_RING_ORDERS.start(), STACK_RECORD_RING_ORDER),
             (None, CallGraph::Dwarf(copy)) => {
                 let affordable = (memory / MEMORY_DIVISOR / cpus.max(1) as u64 / 4096).max(1).ilog2() as u8;
                 let (least, most) = (*STACK_RING_ORDERS.start(), *STACK_RING_ORDERS.end());
@@ -209,6 +220,9 @@ impl Sampling {
     /// It is the largest with which a ring holds the samples of [`MIN_RING_TIME`], unless it was asked for.
     pub(super) fn stack_copy(&self, order: u8) -> Option<u32> {
         let CallGraph::Dwarf(copy) = self.call_graph else { return None };
+        if self.takes_stacks {
+            return None;
+        }
         let ring_bytes = 4096 << order;
         let fits = |copy: &u32| self.expected_bytes(*copy, MIN_RING_TIME) <= ring_bytes;
         let [.., smallest] = STACK_COPIES;
@@ -274,9 +288,34 @@ impl Sampling {
         SWITCH_RING_ORDER.min(sample_order)
     }
 
+    /// Returns the layout of the records in which the BPF program writes stacks.
+    pub(super) fn stack_layout(&self) -> Layout {
+        use sample_type as bit;
+        let address = if self.records_address() { bit::IP } else { 0 };
+        Layout::new(address | bit::TID | bit::TIME | bit::ID | bit::RAW, 0)
+    }
+
+    /// True if each thread that already runs gets counters of its own, beside the counters of other threads.
+    pub(super) fn is_per_thread(&self, target: &Target) -> bool {
+        !self.takes_stacks && target.is_per_thread()
+    }
+
+    /// True if the counters count on CPUs, for whichever thread runs there. The BPF program drops the samples of others.
+    pub(super) fn is_per_cpu(&self, target: &Target) -> bool {
+        self.takes_stacks || matches!(target, Target::System | Target::Cgroup(_))
+    }
+
+    /// True if the counters are enabled when the command runs its program.
+    pub(super) fn is_enabled_by_exec(&self, target: &Target) -> bool {
+        !self.takes_stacks && matches!(target, Target::Command(_))
+    }
+
     /// Returns the layout of the records.
     pub(super) fn record_layout(&self, records_counter_id: bool) -> Layout {
         let mut layout = self.call_graph.layout();
+        if self.takes_stacks {
+            layout.sample_type &= !sample_type::STACK_USER;
+        }
         if records_counter_id {
             layout.sample_type |= sample_type::ID;
         }
@@ -294,7 +333,7 @@ impl Sampling {
 
     /// True if samples contain the ID of their counter, because several counters write into one ring.
     pub(super) fn records_counter_id(&self, target: &Target) -> bool {
-        target.is_per_thread() || self.events.len() > 1
+        self.takes_stacks || target.is_per_thread() || self.events.len() > 1
     }
 
     /// True if samples contain the address at which they were taken. Switches omit it: it is always the same, and there

@@ -95,6 +95,16 @@ impl EventSpec {
         Self::new("dummy", TYPE_SOFTWARE, 9)
     }
 
+    /// Returns the event of what BPF programs write, `PERF_COUNT_SW_BPF_OUTPUT`.
+    pub(in crate::record) fn bpf_output() -> Self {
+        Self::new("bpf-output", TYPE_SOFTWARE, 10)
+    }
+
+    /// True if the kernel counts the event by a tracepoint or probe.
+    pub(in crate::record) fn is_traced(&self) -> bool {
+        self.config.ty == TYPE_TRACEPOINT || self.uprobe.is_some()
+    }
+
     fn new(name: &str, ty: u32, config: u64) -> Self {
         let config = DynamicPmu { ty, config, config1: 0, config2: 0, config3: 0 };
         let (name, excluded) = (name.to_owned(), Excluded::default());

@@ -43,7 +43,6 @@ impl StateTotals {
     }
 
     /// Charges blocks of unknown threads and stacks.
-    #[cfg(feature = "bpf")]
     pub(super) fn charge_lost(&mut self, recording: &mut Recording, amount: Amount) {
         let stack = recording.intern_unknown_stack(0, 0);
         self.charge(recording, stack, ThreadState::Lost, amount);

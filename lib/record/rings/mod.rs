@@ -1,4 +1,5 @@
 //! Waiting for the ring buffers, and reading them.
 
 pub mod epoll;
+mod pending_stack;
 pub mod reader;

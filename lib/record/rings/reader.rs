@@ -11,8 +11,12 @@
 //!
 //! Samples are processed where they are in their ring. Those with copies of stacks are large.
 
+use rustc_hash::FxHashSet;
+
+use super::pending_stack::PendingStack;
 use crate::perf::event::{Event, Sample, Stamp};
 use crate::perf::recording::Recording;
+use crate::record::bpf::StackSampler;
 use crate::record::counters::{Counters, CpuRings, Ring};
 use crate::record::off_cpu::switches::SwitchTracker;
 use crate::record::{clock, procfs};
@@ -38,6 +42,12 @@ pub struct RingReader {
     forgotten_before: u64,
     /// Side-band records that are newer than the horizon.
     pending: Vec<SidebandRecord>,
+    /// The BPF program that takes user stacks, if one does.
+    pub sampler: Option<StackSampler>,
+    /// For each CPU the last stack that the BPF program wrote.
+    stacks: Vec<PendingStack>,
+    /// The processes whose side-band records are used; `None` for all. Counters of CPUs report those of all processes.
+    pub followed: Option<FxHashSet<u32>>,
 }
 
 /// A side-band record that was copied out of its ring.
@@ -49,8 +59,9 @@ struct SidebandRecord {
     bytes: Vec<u8>,
 }
 
-impl Default for RingReader {
-    fn default() -> Self {
+impl RingReader {
+    /// Creates a reader of rings into which this BPF program writes stacks, if one does.
+    pub fn new(sampler: Option<StackSampler>) -> Self {
         Self {
             switches: None,
             sample_divisor: 1,
@@ -59,11 +70,12 @@ impl Default for RingReader {
             horizon: 0,
             forgotten_before: 0,
             pending: Vec::new(),
+            sampler,
+            stacks: Vec::new(),
+            followed: None,
         }
     }
-}
 
-impl RingReader {
     /// Reads the records that are in the rings, and of each ring at most one that is written meanwhile: a program that
     /// writes faster than we read must not keep us from everything else.
     pub fn read(&mut self, counters: &Counters, recording: &mut Recording) {
@@ -77,9 +89,12 @@ impl RingReader {
         let exited = is_forgetting_due.then(|| recording.take_exited_before(oldest_sample, procfs::thread_exists));
         let start = clock::now();
         self.read_sideband(counters, recording);
-        for rings in &counters.rings {
-            self.read_samples(&rings.samples, if is_last { u64::MAX } else { start }, counters, recording);
+        let mut stacks = std::mem::take(&mut self.stacks);
+        stacks.resize_with(counters.rings.len(), PendingStack::default);
+        for (rings, stack) in counters.rings.iter().zip(&mut stacks) {
+            self.read_samples(&rings.samples, stack, if is_last { u64::MAX } else { start }, counters, recording);
         }
+        self.stacks = stacks;
         self.read_switches(counters, recording);
         if let Some(switches) = &mut self.switches {
             switches.process_until(start, recording);
@@ -97,11 +112,26 @@ impl RingReader {
     }
 
     /// Reads the samples of a ring, of those that were written after `until` at most one.
-    fn read_samples(&mut self, ring: &Ring, until: u64, counters: &Counters, recording: &mut Recording) {
+    fn read_samples(
+        &mut self,
+        ring: &Ring,
+        stack: &mut PendingStack,
+        until: u64,
+        counters: &Counters,
+        recording: &mut Recording,
+    ) {
         let Some(records) = ring.sampler().iter() else { return };
         let mut records = records.into_cow();
         while let Some(record) = records.lending_next() {
-            let parsed = ring.parse(record.as_raw().as_bytes());
+            let bytes = record.as_raw().as_bytes();
+            if let Some((stamp, part)) = ring.parse_stack(bytes, counters.stack_layout) {
+                stack.add_part(stamp, &part);
+                continue;
+            }
+            let parsed = match ring.parse(bytes) {
+                Some((stamp, Event::Sample(sample))) => Some((stamp, Event::Sample(stack.join(stamp, sample)))),
+                other => other,
+            };
             let is_newer = parsed.as_ref().is_some_and(|(stamp, _)| stamp.time > until);
             self.add_sample_record(parsed, counters, recording);
             if is_newer {
@@ -164,6 +194,7 @@ impl RingReader {
         // The kernel may drop side-band records too: then `/proc` is asked.
         if !recording.knows_thread(stamp.tid) {
             procfs::load_process(stamp.pid, recording);
+            self.note_process(stamp.pid);
         }
         let period = counters.sample_weight(event, &sample).saturating_mul(self.sample_divisor.into());
         let sample = Sample { event, period, ..sample };
@@ -198,20 +229,50 @@ impl RingReader {
         self.process_pending(counters, recording);
     }
 
+    /// Notes that the mappings of a process were read from `/proc`.
+    pub fn note_process(&mut self, pid: u32) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.tables.note_process(pid);
+        }
+    }
+
+    /// True if a side-band record is of a process that is recorded, or will be.
+    fn is_followed(&mut self, stamp: Stamp, event: &Event<'_>) -> bool {
+        let Some(followed) = &mut self.followed else { return true };
+        match event {
+            Event::Fork { pid, parent_pid, .. } => {
+                followed.contains(parent_pid) && {
+                    followed.insert(*pid);
+                    true
+                }
+            }
+            Event::Mmap(mmap) => followed.contains(&mmap.pid),
+            Event::Comm { pid, .. } | Event::Exit { pid, .. } => followed.contains(pid),
+            _ => followed.contains(&stamp.pid),
+        }
+    }
+
     /// Processes the pending side-band records up to the horizon.
     fn process_pending(&mut self, counters: &Counters, recording: &mut Recording) {
-        if self.pending.is_empty() {
-            return;
-        }
-        self.pending.sort_by_key(|record| record.time);
-        let ready = self.pending.partition_point(|record| record.time <= self.horizon);
-        for record in self.pending.drain(..ready) {
-            if let Some((stamp, event)) = counters.rings[record.rings].sideband.parse(&record.bytes) {
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.sort_by_key(|record| record.time);
+        let ready = pending.partition_point(|record| record.time <= self.horizon);
+        for record in pending.drain(..ready) {
+            if let Some((stamp, event)) = counters.rings[record.rings].sideband.parse(&record.bytes)
+                && self.is_followed(stamp, &event)
+            {
+                if let Some(sampler) = &mut self.sampler {
+                    sampler.tables.note_event(&event);
+                }
                 if let Some(switches) = &mut self.switches {
                     switches.add_event(stamp, &event);
                 }
                 recording.handle_event(stamp, event);
             }
+        }
+        self.pending = pending;
+        if let Some(sampler) = &mut self.sampler {
+            sampler.tables.publish(recording, self.horizon);
         }
     }
 }

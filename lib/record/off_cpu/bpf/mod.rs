@@ -4,16 +4,9 @@
 //! and the recorder's work: it reads once a second how long all blocks of a kind were. Needs a build with the feature
 //! `bpf`. `off_cpu.bpf.c` is the program, and `scripts/build-bpf` compiles it to the object that is part of the build.
 
-#[cfg(feature = "bpf")]
 mod aggregation;
-#[cfg(not(feature = "bpf"))]
-#[path = "unsupported.rs"]
-mod aggregation;
-#[cfg(feature = "bpf")]
 mod errors;
-#[cfg(feature = "bpf")]
 mod hash_map;
-#[cfg(feature = "bpf")]
 mod maps;
 
 use std::time::Duration;

@@ -1,0 +1,108 @@
+//! The records in which the BPF program writes user stacks (`record/bpf/sampler.bpf.c`).
+//!
+//! A record is the raw data of a sample of the output counter. It precedes the sample that it belongs to in the same
+//! ring. A stack that is larger than a record comes in several parts.
+
+use super::Fields;
+use crate::perf::stop_reason::StopReason;
+
+/// The walk reached the root: the words are return addresses, innermost first.
+const ROOTED: u32 = 1;
+/// More words than fit.
+const FULL: u32 = 8;
+/// The stack is larger than what is scanned.
+const LIMIT: u32 = 16;
+
+/// A word whose lower 16 bits are this stands for the rest of a page that was not in memory.
+pub const HOLE: u64 = 1;
+
+/// Marks an address that is no return address, in a walked stack.
+const EXACT: u64 = 1 << 63;
+
+/// A part of a record, which repeats the head.
+#[derive(Clone, Copy, Debug)]
+pub struct StackRecordPart<'a> {
+    /// The record with the words of this part only.
+    pub record: StackRecord<'a>,
+    /// The index of the part.
+    pub part: u16,
+    /// Number of parts.
+    pub parts: u16,
+}
+
+/// A user stack that the BPF program took.
+#[derive(Clone, Copy, Debug)]
+pub struct StackRecord<'a> {
+    /// The instruction pointer.
+    pub ip: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// The time up to which the program knew the mappings of the process; 0 if it did not know them.
+    pub published: u64,
+    /// The start of the second stack, and its first word: that on which a signal came that is handled on another stack.
+    pub second: Option<(u64, usize)>,
+    flags: u32,
+    /// The number of bytes of the stack that were scanned.
+    scanned: u32,
+    /// The words, of 8 bytes each.
+    words: &'a [u8],
+}
+
+impl<'a> StackRecord<'a> {
+    /// The record with the words of all its parts.
+    pub fn with_words(self, words: &[u8]) -> StackRecord<'_> {
+        StackRecord { words, ..self }
+    }
+
+    /// The words, of 8 bytes each.
+    pub fn words(&self) -> impl ExactSizeIterator<Item = u64> + 'a {
+        self.words.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")))
+    }
+
+    /// The bytes of the words.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.words
+    }
+
+    /// True if the stack was walked to its root, false if the words are those that the program kept.
+    pub fn is_walked(&self) -> bool {
+        self.flags & ROOTED != 0
+    }
+
+    /// The address after the part of the stack that was scanned.
+    pub fn scanned_end(&self) -> u64 {
+        self.sp.saturating_add(self.scanned.into())
+    }
+
+    /// Iterates over the frames of a walked stack: each address, and whether it is exact, not a return address.
+    pub fn frames(&self) -> impl Iterator<Item = (u64, bool)> + 'a {
+        self.words().map(|word| (word & !EXACT, word & EXACT != 0))
+    }
+
+    /// Returns the reason why unwinding the words stopped, given that it stopped for `stop`.
+    pub fn explain(&self, stop: StopReason) -> StopReason {
+        match stop {
+            StopReason::Root | StopReason::TooDeep => stop,
+            // Nothing is mapped at the stack pointer.
+            _ if self.words.is_empty() || self.words().all(|word| word & 0xffff == HOLE) => StopReason::NoStack,
+            StopReason::NotResident => stop,
+            _ if self.flags & (FULL | LIMIT) != 0 => StopReason::StackTooLarge,
+            StopReason::DumpTooSmall => StopReason::NoUnwindInformation,
+            _ => stop,
+        }
+    }
+}
+
+impl<'a> StackRecordPart<'a> {
+    /// Parses the raw data of a sample. `None` if it is too short.
+    pub fn parse(raw: &'a [u8]) -> Option<Self> {
+        let mut fields = Fields::new(raw);
+        let (ip, sp, published, second) = (fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?);
+        let (flags, second_word, scanned, words) = (fields.u32()?, fields.u32()?, fields.u32()?, fields.u32()?);
+        let (part, parts, _) = (fields.u16()?, fields.u16()?, fields.u32()?);
+        let second = (second != 0).then_some((second, second_word as usize));
+        let words = fields.take((words as usize).checked_mul(8)?)?;
+        let record = StackRecord { ip, sp, published, second, flags, scanned, words };
+        Some(Self { record, part, parts })
+    }
+}

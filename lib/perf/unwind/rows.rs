@@ -1,0 +1,545 @@
+//! Rows: the unwind information of an object in the form that the BPF program searches (`record/bpf/sampler.bpf.c`).
+//!
+//! A row holds from an address up to the next row, and names a rule: how the caller's registers are found. Rows are
+//! sorted, and grouped by blocks of 256 bytes of code, so that a look-up touches few cache lines: the block's first row
+//! comes from an array, and the rest is a search among few neighbors. Every block begins with a row.
+//!
+//! They are made from `.eh_frame` by the rules of DWARF 5, section 6.4. A function, or a part of one, that needs more
+//! than the stack pointer and the frame pointer has rule 0: then the recorder unwinds the stack with the complete unwind
+//! information.
+
+use std::ops::Range;
+
+use addr2line::gimli::{
+    self, BaseAddresses, CallFrameInstruction, CommonInformationEntry, EhFrame, LittleEndian, UnwindExpression,
+    UnwindSection as _, X86_64,
+};
+use object::{Object as _, ObjectSection as _, ObjectSegment as _};
+use rustc_hash::FxHashMap;
+
+use super::code::ENTRY_FUNCTION_SIZE;
+use crate::perf::cfi::{Slice, fde_ranges};
+use crate::perf::objects::object::Elf;
+
+/// Number of bytes of code in a block.
+pub const BLOCK_SIZE: u64 = 256;
+
+/// The largest span of code of one object. Larger objects have no rows.
+const MAX_CODE_SIZE: u64 = 1 << 30;
+
+/// The rows of an object.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// The address of the first block, in the object's own address space (SVMA). A multiple of [`BLOCK_SIZE`].
+    pub start: u64,
+    /// For each block the index of its first row, and the number of all rows at the end.
+    pub blocks: Vec<u32>,
+    /// The byte of its block from which a row holds in the upper 8 bits, the number of its rule in the lower 24.
+    pub rows: Vec<u32>,
+}
+
+/// The distinct rules of all objects. A rule has the kind of its CFA in bits 48 to 55, the CFA's offset in bits 16 to 47,
+/// and the place of the saved frame pointer, in words from the CFA, in bits 0 to 15. Rule 0 is that of unknown code.
+#[derive(Debug)]
+pub struct Rules {
+    numbers: FxHashMap<u64, u32>,
+    rules: Vec<u64>,
+}
+
+/// Maximum number of rules: the size of the program's map. Real objects have some hundreds.
+pub const MAX_RULES: usize = 1 << 16;
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { numbers: FxHashMap::from_iter([(0, 0)]), rules: vec![0] }
+    }
+}
+
+impl Rules {
+    /// The rules by number.
+    pub fn all(&self) -> &[u64] {
+        &self.rules
+    }
+
+    /// Returns the number of a rule; 0 if there are too many.
+    fn intern(&mut self, rule: u64) -> u32 {
+        if let Some(number) = self.numbers.get(&rule) {
+            return *number;
+        }
+        if self.rules.len() >= MAX_RULES {
+            return 0;
+        }
+        let number = self.rules.len() as u32;
+        self.rules.push(rule);
+        self.numbers.insert(rule, number);
+        number
+    }
+}
+
+/// Kinds of rules: how the CFA is found, or what else is at the address.
+mod kind {
+    /// The stack pointer plus the offset.
+    pub const STACK_POINTER: u64 = 1;
+    /// The frame pointer plus the offset.
+    pub const FRAME_POINTER: u64 = 2;
+    /// The function has no caller.
+    pub const ROOT: u64 = 3;
+    /// The kernel put a signal frame here, with all registers.
+    pub const SIGNAL: u64 = 4;
+    /// The word that many bytes below the frame pointer.
+    pub const DEREF: u64 = 5;
+}
+
+const fn rule(kind: u64, offset: u32, saved: i16) -> u64 {
+    kind << 48 | (offset as u64) << 16 | saved.cast_unsigned() as u64
+}
+
+/// Makes the rows of an object. `None` if it has no unwind information, or is not for x86-64.
+pub fn compile(elf: &Elf, rules: &mut Rules) -> Option<Rows> {
+    if elf.architecture() != object::Architecture::X86_64 {
+        return None;
+    }
+    let file = object::File::parse(&**elf.bytes()).ok()?;
+    let section = file.section_by_name(".eh_frame")?;
+    let bytes = section.uncompressed_data().ok()?;
+    let text = file.section_by_name(".text").map_or(0, |text| text.address());
+    let code = code_range(&file)?;
+    let bases = BaseAddresses::default().set_eh_frame(section.address()).set_text(text);
+    let mut functions = Functions { rules, changes: Vec::new(), ranges: Vec::new() };
+    functions.read(&bytes, &bases);
+    let entry = (elf.entry() != 0).then(|| elf.entry()..elf.entry().saturating_add(ENTRY_FUNCTION_SIZE));
+    Some(functions.into_rows(code, entry))
+}
+
+/// Returns the range of all executable segments, in whole blocks.
+fn code_range(file: &object::File<'_>) -> Option<Range<u64>> {
+    let is_code =
+        |flags| matches!(flags, object::SegmentFlags::Elf { p_flags, .. } if p_flags.contains(object::elf::PF_X));
+    let segments = file.segments().filter(|segment| is_code(segment.flags()));
+    // The kernel maps whole pages.
+    let ranges = segments.map(|segment| {
+        let end = segment.address().saturating_add(segment.size());
+        segment.address() & !4095..end.checked_next_multiple_of(4096).unwrap_or(end)
+    });
+    let range = ranges.reduce(|all, range| all.start.min(range.start)..all.end.max(range.end))?;
+    (range.end - range.start <= MAX_CODE_SIZE).then_some(range)
+}
+
+/// The functions of an object, in the order of their entries in `.eh_frame`.
+struct Functions<'r> {
+    rules: &'r mut Rules,
+    /// The addresses from which rules hold, with their numbers.
+    changes: Vec<(u64, u32)>,
+    /// For each function its addresses, and its part of `changes`.
+    ranges: Vec<(Range<u64>, Range<usize>)>,
+}
+
+impl Functions<'_> {
+    fn read(&mut self, section: &[u8], bases: &BaseAddresses) {
+        let eh_frame = EhFrame::new(section, LittleEndian);
+        let mut last_cie = None::<(usize, CommonInformationEntry<_>, Option<State>)>;
+        for (range, cie_offset) in fde_ranges(section) {
+            if last_cie.as_ref().is_none_or(|(offset, ..)| *offset != cie_offset) {
+                let cie = eh_frame.cie_from_offset(bases, cie_offset.into()).ok();
+                last_cie = cie.map(|cie| {
+                    let initial = State::initial(&eh_frame, bases, &cie);
+                    (cie_offset, cie, initial)
+                });
+            }
+            let Some((_, cie, initial)) = &last_cie else { continue };
+            let known_cie = |_: &EhFrame<_>, _: &BaseAddresses, _| Ok(CommonInformationEntry::clone(cie));
+            let Ok(fde) = eh_frame.fde_from_offset(bases, range.start.into(), known_cie) else { continue };
+            let first = self.changes.len();
+            let (start, end) = (fde.initial_address(), fde.end_address());
+            let is_known = match initial {
+                _ if cie.is_signal_trampoline() => self.push(start, rule(kind::SIGNAL, 0, 0)),
+                Some(initial) => self.run(fde.instructions(&eh_frame, bases), &eh_frame, *initial, start..end),
+                None => None,
+            };
+            if is_known.is_none() {
+                self.changes.truncate(first);
+                self.changes.push((start, 0));
+            }
+            if start < end {
+                self.ranges.push((start..end, first..self.changes.len()));
+            }
+        }
+    }
+
+    fn push(&mut self, address: u64, rule: u64) -> Option<()> {
+        let number = self.rules.intern(rule);
+        self.changes.push((address, number));
+        Some(())
+    }
+
+    /// Runs the instructions of a function, and adds its rules. `None` if they are malformed.
+    fn run(
+        &mut self,
+        mut instructions: gimli::CallFrameInstructionIter<'_, Slice<'_>>,
+        eh_frame: &EhFrame<Slice<'_>>,
+        initial: State,
+        function: Range<u64>,
+    ) -> Option<()> {
+        let (mut state, mut saved_states, mut address, mut last) = (initial, Vec::new(), function.start, None);
+        while let Some(instruction) = instructions.next().ok()? {
+            let next = match instruction {
+                CallFrameInstruction::AdvanceLoc { delta } => {
+                    address.checked_add(u64::from(delta).checked_mul(state.code_alignment)?)?
+                }
+                CallFrameInstruction::SetLoc { address } => address,
+                CallFrameInstruction::RememberState => {
+                    saved_states.push(state);
+                    continue;
+                }
+                CallFrameInstruction::RestoreState => {
+                    state = saved_states.pop()?;
+                    continue;
+                }
+                instruction => {
+                    state.apply(&instruction, &initial, eh_frame);
+                    continue;
+                }
+            };
+            if next < address {
+                return None;
+            }
+            if next > address {
+                self.add_state(&state, address..next, &mut last);
+                address = next;
+            }
+        }
+        if address < function.end {
+            self.add_state(&state, address..function.end, &mut last);
+        }
+        Some(())
+    }
+
+    /// Adds the rule of a state that holds in a range, unless it is the one before.
+    fn add_state(&mut self, state: &State, range: Range<u64>, last: &mut Option<u64>) {
+        if let Cfa::Plt { boundary } = state.cfa {
+            // Each entry of 16 bytes pushes a word.
+            for start in range.step_by(16) {
+                self.push(start, rule(kind::STACK_POINTER, 8, state.saved_word()));
+                self.push(start + u64::from(boundary), rule(kind::STACK_POINTER, 16, state.saved_word()));
+            }
+            *last = None;
+            return;
+        }
+        let rule = state.rule();
+        if last.replace(rule) != Some(rule) {
+            self.push(range.start, rule);
+        }
+    }
+
+    /// Sorts the rules into blocks. `entry` is the code at which the program starts, which has no caller.
+    fn into_rows(mut self, code: Range<u64>, entry: Option<Range<u64>>) -> Rows {
+        let root = self.rules.intern(rule(kind::ROOT, 0, 0));
+        self.ranges.sort_unstable_by_key(|(range, _)| range.start);
+        let mut writer = RowWriter::new(code.start, self.changes.len());
+        for (index, (range, changes)) in self.ranges.iter().enumerate() {
+            for (address, number) in &self.changes[changes.clone()] {
+                writer.add(*address, *number);
+            }
+            if self.ranges.get(index + 1).is_none_or(|(next, _)| next.start > range.end) {
+                writer.add(range.end, 0);
+            }
+        }
+        writer.finish(code.end, entry.map(|entry| (entry, root)))
+    }
+}
+
+/// Writes rows in the order of their addresses.
+struct RowWriter {
+    start: u64,
+    /// Row by address: the address and the number of its rule.
+    changes: Vec<(u64, u32)>,
+}
+
+impl RowWriter {
+    fn new(start: u64, capacity: usize) -> Self {
+        Self { start, changes: Vec::with_capacity(capacity + capacity / 4) }
+    }
+
+    /// Adds a rule from an address on. One that comes late, because functions overlap, replaces what is known there.
+    fn add(&mut self, address: u64, number: u32) {
+        let number = if self.changes.last().is_some_and(|(last, _)| *last > address) { 0 } else { number };
+        let address = self.changes.last().map_or(address, |(last, _)| (*last).max(address));
+        match self.changes.last_mut() {
+            Some((last, rule)) if *last == address => *rule = number,
+            Some((_, rule)) if *rule == number => {}
+            _ => self.changes.push((address, number)),
+        }
+    }
+
+    fn finish(mut self, end: u64, root: Option<(Range<u64>, u32)>) -> Rows {
+        if let Some((range, number)) = root {
+            self.replace(range, number);
+        }
+        let count = ((end.max(self.start) - self.start) / BLOCK_SIZE) as usize;
+        let (mut blocks, mut rows) = (Vec::with_capacity(count + 1), Vec::with_capacity(self.changes.len() + count));
+        let (mut current, mut changes) = (0, self.changes.into_iter().peekable());
+        for block in 0..count as u64 {
+            let (first, after) = (self.start + block * BLOCK_SIZE, self.start + (block + 1) * BLOCK_SIZE);
+            while let Some((_, number)) = changes.next_if(|(address, _)| *address <= first) {
+                current = number;
+            }
+            blocks.push(rows.len() as u32);
+            rows.push(current);
+            while let Some((address, number)) = changes.next_if(|(address, _)| *address < after) {
+                rows.push(((address - first) as u32) << 24 | number);
+                current = number;
+            }
+        }
+        blocks.push(rows.len() as u32);
+        Rows { start: self.start, blocks, rows }
+    }
+
+    /// Gives a range a rule.
+    fn replace(&mut self, range: Range<u64>, number: u32) {
+        let first = self.changes.partition_point(|(address, _)| *address < range.start);
+        let after = self.changes.partition_point(|(address, _)| *address <= range.end);
+        let next = after.checked_sub(1).map_or(0, |last| self.changes[last].1);
+        self.changes.splice(first..after, [(range.start, number), (range.end, next)]);
+    }
+}
+
+/// How the CFA of a frame is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cfa {
+    Unknown,
+    Register(gimli::Register, i64),
+    /// The word at an offset from the frame pointer: frames that realign the stack.
+    Deref(i64),
+    /// Entries of a procedure linkage table: each pushes a word at this byte.
+    Plt {
+        boundary: u8,
+    },
+}
+
+/// What holds at an address of a function, as far as rules can express it.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    cfa: Cfa,
+    /// The place of the saved frame pointer, in bytes from the CFA; 0 if it is not saved.
+    saved: i64,
+    /// True if the frame pointer and the return address are found by rules that we know.
+    is_known: bool,
+    is_root: bool,
+    code_alignment: u64,
+    data_alignment: i64,
+}
+
+impl State {
+    /// Returns the state at the start of all functions of a CIE.
+    fn initial(
+        eh_frame: &EhFrame<Slice<'_>>,
+        bases: &BaseAddresses,
+        cie: &CommonInformationEntry<Slice<'_>>,
+    ) -> Option<Self> {
+        let mut state = Self {
+            cfa: Cfa::Unknown,
+            saved: 0,
+            is_known: cie.return_address_register() == X86_64::RA,
+            is_root: false,
+            code_alignment: cie.code_alignment_factor(),
+            data_alignment: cie.data_alignment_factor(),
+        };
+        let before = state;
+        let mut instructions = cie.instructions(eh_frame, bases);
+        while let Some(instruction) = instructions.next().ok()? {
+            state.apply(&instruction, &before, eh_frame);
+        }
+        Some(state)
+    }
+
+    /// Applies an instruction that does not change the address.
+    fn apply(&mut self, instruction: &CallFrameInstruction<usize>, initial: &Self, eh_frame: &EhFrame<Slice<'_>>) {
+        use CallFrameInstruction as I;
+        match *instruction {
+            I::DefCfa { register, offset } => self.cfa = Cfa::Register(register, offset.cast_signed()),
+            I::DefCfaSf { register, factored_offset } => {
+                self.cfa = Cfa::Register(register, factored_offset.wrapping_mul(self.data_alignment));
+            }
+            I::DefCfaRegister { register } => {
+                self.cfa = if let Cfa::Register(_, offset) = self.cfa {
+                    Cfa::Register(register, offset)
+                } else {
+                    Cfa::Unknown
+                };
+            }
+            I::DefCfaOffset { offset } => self.set_offset(offset.cast_signed()),
+            I::DefCfaOffsetSf { factored_offset } => self.set_offset(factored_offset.wrapping_mul(self.data_alignment)),
+            I::DefCfaExpression { expression } => self.cfa = parse_cfa_expression(expression, eh_frame),
+            I::Offset { register, factored_offset } => {
+                self.set_saved(register, factored_offset.cast_signed().wrapping_mul(self.data_alignment));
+            }
+            I::OffsetExtendedSf { register, factored_offset } => {
+                self.set_saved(register, factored_offset.wrapping_mul(self.data_alignment));
+            }
+            I::Restore { register: X86_64::RBP } => self.saved = initial.saved,
+            I::Undefined { register: X86_64::RA } => self.is_root = true,
+            I::Undefined { register: X86_64::RBP } | I::SameValue { register: X86_64::RBP } => self.saved = 0,
+            I::Register { dest_register: X86_64::RBP | X86_64::RA | X86_64::RSP, .. }
+            | I::Expression { register: X86_64::RBP | X86_64::RA | X86_64::RSP, .. }
+            | I::ValExpression { register: X86_64::RBP | X86_64::RA | X86_64::RSP, .. }
+            | I::ValOffset { register: X86_64::RBP | X86_64::RA | X86_64::RSP, .. }
+            | I::ValOffsetSf { register: X86_64::RBP | X86_64::RA | X86_64::RSP, .. }
+            | I::Restore { register: X86_64::RA }
+            | I::SameValue { register: X86_64::RA } => self.is_known = false,
+            _ => {}
+        }
+    }
+
+    fn set_offset(&mut self, offset: i64) {
+        self.cfa =
+            if let Cfa::Register(register, _) = self.cfa { Cfa::Register(register, offset) } else { Cfa::Unknown };
+    }
+
+    fn set_saved(&mut self, register: gimli::Register, offset: i64) {
+        match register {
+            X86_64::RBP => self.saved = offset,
+            // The program reads the return address below the CFA.
+            X86_64::RA => self.is_known &= offset == -8,
+            X86_64::RSP => self.is_known = false,
+            _ => {}
+        }
+    }
+
+    /// Returns the place of the saved frame pointer in words from the CFA, as rules have it.
+    fn saved_word(&self) -> i16 {
+        i16::try_from(self.saved / 8).unwrap_or(0)
+    }
+
+    /// Returns the rule of the state; 0 if it cannot be expressed.
+    fn rule(&self) -> u64 {
+        if self.is_root {
+            return rule(kind::ROOT, 0, 0);
+        }
+        if !self.is_known || self.saved % 8 != 0 || i16::try_from(self.saved / 8).is_err() {
+            return 0;
+        }
+        let (kind, offset) = match self.cfa {
+            Cfa::Register(X86_64::RSP, offset) => (kind::STACK_POINTER, offset),
+            Cfa::Register(X86_64::RBP, offset) => (kind::FRAME_POINTER, offset),
+            Cfa::Deref(offset) => (kind::DEREF, -offset),
+            _ => return 0,
+        };
+        u32::try_from(offset).map_or(0, |offset| rule(kind, offset, self.saved_word()))
+    }
+}
+
+/// Recognizes the two expressions of a CFA that are common: a word below the frame pointer, and that of procedure linkage
+/// tables, `rsp + 8 + ((rip & 15) >= boundary) * 8`.
+fn parse_cfa_expression(expression: UnwindExpression<usize>, eh_frame: &EhFrame<Slice<'_>>) -> Cfa {
+    let Ok(expression) = expression.get(eh_frame) else { return Cfa::Unknown };
+    match *expression.0.slice() {
+        // DW_OP_breg6 (rbp) with an offset of one signed byte of LEB128, DW_OP_deref.
+        [0x76, offset, 0x06] if offset & 0x80 == 0 => Cfa::Deref(i64::from((offset << 1).cast_signed() >> 1)),
+        [0x77, 8, 0x80, 0, 0x3f, 0x1a, boundary @ 0x30..=0x3f, 0x2a, 0x33, 0x24, 0x22] => {
+            Cfa::Plt { boundary: boundary - 0x30 }
+        }
+        _ => Cfa::Unknown,
+    }
+}
+
+#[cfg(all(test, target_os = "linux", target_arch = "x86_64"))]
+mod tests {
+    use std::sync::Arc;
+
+    use addr2line::gimli::{
+        BaseAddresses, CfaRule, EhFrame, LittleEndian, RegisterRule, UnwindContext, UnwindSection as _,
+    };
+    use object::{Object as _, ObjectSection as _};
+
+    use super::*;
+    use crate::perf::objects::object::Bytes;
+
+    impl Rows {
+        /// Returns the number of the rule that the BPF program finds at an address.
+        fn find(&self, address: u64) -> u32 {
+            let offset = address - self.start;
+            let block = (offset / BLOCK_SIZE) as usize;
+            let rows = &self.rows[self.blocks[block] as usize..self.blocks[block + 1] as usize];
+            let after = rows.partition_point(|row| u64::from(row >> 24) <= offset % BLOCK_SIZE);
+            rows[after - 1] & 0xff_ffff
+        }
+    }
+
+    /// The rule of a row of gimli's, or 0 if it cannot be expressed. `None` for expressions.
+    fn expected(row: &gimli::UnwindTableRow<usize>) -> Option<u64> {
+        let saved = match row.register(X86_64::RBP) {
+            None | Some(RegisterRule::SameValue | RegisterRule::Undefined) => Some(0),
+            Some(RegisterRule::Offset(offset)) if offset % 8 == 0 => Some((offset / 8) as i16),
+            _ => None,
+        };
+        match row.register(X86_64::RA) {
+            Some(RegisterRule::Undefined) => return Some(rule(kind::ROOT, 0, 0)),
+            Some(RegisterRule::Offset(-8)) => {}
+            _ => return Some(0),
+        }
+        match (row.cfa(), saved) {
+            (_, None) => Some(0),
+            (CfaRule::RegisterAndOffset { register: X86_64::RSP, offset }, Some(saved)) => {
+                Some(rule(kind::STACK_POINTER, *offset as u32, saved))
+            }
+            (CfaRule::RegisterAndOffset { register: X86_64::RBP, offset }, Some(saved)) => {
+                Some(rule(kind::FRAME_POINTER, *offset as u32, saved))
+            }
+            (CfaRule::RegisterAndOffset { .. }, _) => Some(0),
+            (CfaRule::Expression(_), _) => None,
+        }
+    }
+
+    #[test]
+    fn rows_say_what_gimli_says() {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let mut files: Vec<&str> = maps.lines().filter_map(|line| line.split_whitespace().nth(5)).collect();
+        files.dedup();
+        let (mut compared, mut rules) = (0, Rules::default());
+        for path in files {
+            let Ok(bytes) = std::fs::read(path) else { continue };
+            let bytes = Bytes::Copied(Arc::from(bytes));
+            let Some(elf) = Elf::parse(path.as_bytes().to_vec(), bytes) else { continue };
+            let Some(rows) = compile(&elf, &mut rules) else { continue };
+            let file = object::File::parse(&**elf.bytes()).unwrap();
+            let section = file.section_by_name(".eh_frame").unwrap();
+            let (data, bases) = (section.uncompressed_data().unwrap(), BaseAddresses::default());
+            let bases = bases.set_eh_frame(section.address());
+            let eh_frame = EhFrame::new(&data, LittleEndian);
+            let mut entries = eh_frame.entries(&bases);
+            let mut context = UnwindContext::new();
+            while let Ok(Some(entry)) = entries.next() {
+                let gimli::CieOrFde::Fde(partial) = entry else { continue };
+                let fde = partial.parse(EhFrame::cie_from_offset).unwrap();
+                if fde.is_signal_trampoline() {
+                    assert_eq!(rules.all()[rows.find(fde.initial_address()) as usize], rule(kind::SIGNAL, 0, 0));
+                    continue;
+                }
+                let mut table = fde.rows(&eh_frame, &bases, &mut context).unwrap();
+                while let Ok(Some(row)) = table.next_row() {
+                    let (start, end) = (row.start_address(), row.end_address().min(fde.end_address()));
+                    let is_entry = start.wrapping_sub(elf.entry()) < ENTRY_FUNCTION_SIZE;
+                    let Some(expected) = expected(row).filter(|_| start < end && !is_entry) else { continue };
+                    for address in [start, end - 1] {
+                        let found = rules.all()[rows.find(address) as usize];
+                        assert_eq!(found, expected, "{path} {address:x}");
+                        compared += 1;
+                    }
+                }
+            }
+        }
+        assert!(compared > 1000, "{compared}");
+    }
+
+    #[test]
+    fn a_block_starts_with_the_rule_that_holds_there() {
+        let mut writer = RowWriter::new(0x1000, 0);
+        [(0x1010, 5), (0x1120, 6), (0x1130, 0)].into_iter().for_each(|(address, number)| writer.add(address, number));
+        let rows = writer.finish(0x1300, Some((0x1200..0x1240, 9)));
+        assert_eq!(rows.blocks, [0, 2, 5, 7]);
+        let expected = [(0x1000, 0), (0x100f, 0), (0x1010, 5), (0x10ff, 5), (0x1100, 5), (0x1120, 6), (0x1130, 0)];
+        for (address, number) in expected.into_iter().chain([(0x1200, 9), (0x123f, 9), (0x1240, 0), (0x12ff, 0)]) {
+            assert_eq!(rows.find(address), number, "{address:x}");
+        }
+    }
+}

@@ -1,0 +1,533 @@
+// Takes the user stack of a sample, in the context of the interrupted thread, where the stack cannot change.
+// scripts/build-bpf compiles this to sampler.bpf.o.
+//
+// The program runs in the overflow handler of a counter, before the kernel writes its own sample. It keeps samples of
+// other processes out, and writes a record with the user stack into the same ring. The stack is either
+//
+// - walked: the return addresses, found with the rows that the recorder makes from .eh_frame (`step`), or
+// - sparse: those words of the stack's memory that may be return addresses or pointers into the stack (`scan_page`).
+//   The recorder unwinds it with the complete unwind information. This covers all that has no row.
+#include <linux/bpf.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __s64 s64;
+typedef __u64 u64;
+
+// The fields of kernel structures that are used. Their offsets are relocated when the program is loaded (CO-RE).
+#define KERNEL __attribute__((preserve_access_index))
+struct mm_struct { u64 exec_vm, start_stack; } KERNEL;
+struct vm_area_struct { u64 vm_end; } KERNEL;
+struct thread_struct { u64 fsbase; } KERNEL;
+struct task_struct {
+    int pid, tgid;
+    u32 flags;
+    struct mm_struct *mm;
+    u64 sas_ss_sp, sas_ss_size;
+    struct thread_struct thread;
+} KERNEL;
+struct pt_regs___kernel { u64 bp, ip, cs, sp; } KERNEL;
+
+enum { PF_KTHREAD = 0x00200000, USER64_CS = 0x33, PAGE = 4096 };
+enum { EVERYBODY, PROCESSES, THREADS };   // scope: whose samples are taken
+enum { HELD, WANTED };                    // a target: before and after it runs its program
+
+const volatile u64 scope;
+// The largest part of a stack that is scanned, in bytes.
+const volatile u64 max_scan = 1 << 20;
+
+#define OUT 16384u     // words of a stack
+#define PART 7400u     // words of a record: perf records have at most 65535 bytes
+#define MAPPINGS 256u  // executable mappings of a process
+#define FRAMES 4096u   // frames of a walk
+#define WINDOW 512     // bytes that a walk reads at once
+#define CHUNK 1024u    // numbers in an entry of an array: the kernel aligns entries to 8 bytes
+
+// What a record says of a stack.
+enum {
+    ROOTED = 1,      // the walk reached the root: return addresses follow, innermost first, else words of the stack
+    UNREADABLE = 4,  // a page of the stack was not in memory
+    FULL = 8,        // more words than fit
+    LIMIT = 16,      // the stack is larger than max_scan
+    SECOND = 32,     // the thread is on its alternate signal stack
+};
+
+struct target { u64 task; u64 state; };
+// A mapping with code. `first` is the place of `start` in the tables: its block, and its byte in the block; 0 if the
+// code has no rows.
+struct mapping { u64 start, end, first; };
+// What the recorder knows of a process: complete up to the time `published`. `exec_pages` is compared with the
+// kernel's own sum to notice that something was mapped or unmapped since. `code` has a bit for each 64 KiB that contain
+// code, modulo 2 GiB.
+struct process { u64 published, exec_pages; struct mapping mapping[MAPPINGS]; u64 code[512]; };
+struct chunk { u32 number[CHUNK]; };
+// The head of each part of a record. `second` is the start of the second stack, whose words begin at `second_word`;
+// `scanned` the number of bytes from `sp` on that were scanned, and `words` the number of words in this part.
+struct head { u64 ip, sp, published, second; u32 flags, second_word, scanned, words; u16 part, parts; u32 unused; };
+// Stands for the rest of a page that was not in memory.
+#define HOLE 1
+// In a walked stack: an instruction pointer, not a return address.
+#define EXACT (1ull << 63)
+#define HEAD (sizeof(struct head) / 8)
+
+// The state of a walk or a scan is in a map: in registers or on the BPF stack the verifier would follow every value
+// through every frame.
+struct walk { u64 pc, sp, bp, n, exact, is_rooted, is_unmapped, start, end, first, window; };
+struct scan { u64 low, span, end, other_low, other_high, other; u32 process; };
+struct scratch {
+    u64 page[512];
+    struct walk walk;
+    struct scan scan;
+    volatile u64 n, index, last, low, span, first, next, flags, holes;
+    u64 record[HEAD + OUT];
+};
+
+#define MAP(name, kind, entries, mapflags, of, to) \
+    struct { \
+        __uint(type, kind); \
+        __uint(max_entries, entries); \
+        __uint(map_flags, mapflags); \
+        __type(key, of); \
+        __type(value, to); \
+    } name SEC(".maps")
+
+MAP(targets, BPF_MAP_TYPE_HASH, 65536, BPF_F_NO_PREALLOC, u32, struct target);
+MAP(processes, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, struct process);
+// The rows of a block of 256 bytes of code begin at blocks[i] and end before blocks[i + 1]. A row has the byte in its
+// block from which it holds in 8 bits, and the number of its rule in 24.
+MAP(blocks, BPF_MAP_TYPE_ARRAY, (1 << 20) / CHUNK, BPF_F_MMAPABLE, u32, struct chunk);
+MAP(rows, BPF_MAP_TYPE_ARRAY, (1 << 22) / CHUNK, BPF_F_MMAPABLE, u32, struct chunk);
+// A rule has the kind of its CFA in bits 48 to 55, the CFA's offset in bits 16 to 47, and the place of the saved rbp, in
+// words from the CFA, in bits 0 to 15 (0: rbp is not saved).
+MAP(rules, BPF_MAP_TYPE_ARRAY, 1 << 16, BPF_F_MMAPABLE, u32, u64);
+// Number of entries set to that of the CPUs when the program is loaded.
+MAP(scratches, BPF_MAP_TYPE_ARRAY, 1, 0, u32, struct scratch);
+struct {
+    __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+    __uint(max_entries, 1);
+    __uint(key_size, 4);
+    __uint(value_size, 4);
+} outputs SEC(".maps");
+
+// A bound that clang cannot drop as redundant, nor move: the verifiers of Linux 6.1 to 6.8 forget what they knew.
+#define BOUND(x, mask) asm volatile("%0 &= %1" : "+r"(x) : "i"(mask))
+
+static __always_inline int is_wanted(u32 process, u32 thread) {
+    u32 id = scope == THREADS ? thread : process;
+    if (scope == EVERYBODY) return 1;
+    struct target *target = bpf_map_lookup_elem(&targets, &id);
+    return target && target->state == WANTED;
+}
+
+static __always_inline struct scratch *this_scratch(void) {
+    u32 cpu = bpf_get_smp_processor_id();
+    return bpf_map_lookup_elem(&scratches, &cpu);
+}
+
+// Returns 1 if a word points into the stack or to code. No register is compared with another: the verifier would learn
+// something of both, differently on each way.
+static __always_inline u64 is_kept(struct process *p, u64 word, u64 low, u64 span) {
+    u64 granule = (word >> 16) & 0x7fff, distance = word - low;
+    return ((~distance & (distance - span)) >> 63 | p->code[granule >> 6] >> (granule & 63)) & 1;
+}
+
+static __always_inline void keep(struct scratch *s, u64 word) {
+    u64 n = s->n;
+    s->record[HEAD + (n & (OUT - 1))] = word;
+    s->n = n + 1;
+}
+
+// Scans 16 words. A kept word changes memory, not registers: both ways meet in one state, so that the verifier follows
+// the words one after the other and not 2^16 ways.
+static __always_inline int scan_group(u32 group, struct scratch *s, struct process *p) {
+    u64 low = s->low, span = s->span, index = s->index;
+    u32 base = (group & 31) * 16;
+    if (group < s->first) return 0;
+    if (s->n >= OUT - 40) return 1;
+#pragma unroll
+    for (int k = 0; k < 16; k++) {
+        u64 word = s->page[base + k];
+        if (word - 0x10000 >= (1ull << 47) - 0x10000) continue;
+        if (is_kept(p, word, low, span)) {
+            keep(s, word | (index + k - s->last) << 48);
+            s->last = index + k + 1;
+        }
+    }
+    s->index = index + 16;
+    if (index + 16 - s->last > 60000) {   // the distance must fit into 16 bits: a word 0 is kept
+        keep(s, (index + 15 - s->last) << 48);
+        s->last = index + 16;
+    }
+    return 0;
+}
+
+// A function that is not static is verified once, whoever calls it.
+__attribute__((noinline)) int scan_words(u32 process) {
+    struct scratch *s = this_scratch();
+    struct process *p = bpf_map_lookup_elem(&processes, &process);
+    if (!s || !p) return 1;
+    for (u32 group = 0; group < 32; group++)
+        if (scan_group(group, s, p)) break;
+    return s->n >= OUT - 40;
+}
+
+__attribute__((noinline)) int scan_page(u32 unused) {
+    asm volatile("" ::"r"(unused));
+    struct scratch *s = this_scratch();
+    if (!s) return 1;
+    struct scan *scan = &s->scan;
+    u64 next = s->next;
+    if (next >= scan->end) return 1;
+    u64 page = next & ~(PAGE - 1ull);
+    u32 first = (next & (PAGE - 1)) / 8 / 16;   // up to 15 words below the stack pointer are scanned too
+    if (bpf_probe_read_user(s->page, PAGE, (void *)page)) {
+        // A page that was never touched, or is swapped out. A large frame may contain some: what is above may be there.
+        s->flags |= UNREADABLE;
+        if (++s->holes > 256 || s->n >= OUT - 40) return 1;
+        keep(s, HOLE | (s->index - s->last) << 48);
+        s->last = s->index = s->index + 512 - first * 16;
+        s->next = page + PAGE;
+        return 0;
+    }
+    s->holes = 0;
+    s->first = first;
+    s->low = scan->low;
+    s->span = scan->span;
+    if (scan_words(scan->process)) {
+        s->flags |= FULL;
+        return 1;
+    }
+    s->next = page + PAGE;
+    return 0;
+}
+
+__attribute__((noinline)) int scan_pages(u32 unused) {
+    asm volatile("" ::"r"(unused));
+    for (int i = 0; i < 16; i++)
+        if (scan_page(unused)) return 1;
+    return 0;
+}
+
+static __always_inline void scan_from(struct scratch *s, u64 start) {
+    s->next = start;
+    s->holes = 0;
+    for (int i = 0; i < 256; i++)
+        if (scan_pages(0)) break;
+}
+
+// Notes the lowest kept word that points into the other stack.
+__attribute__((noinline)) int find_other_at(u32 i) {
+    struct scratch *s = this_scratch();
+    if (!s || i >= s->n || i >= OUT) return 1;
+    struct scan *scan = &s->scan;
+    u64 word = s->record[HEAD + (i & (OUT - 1))] & ((1ull << 48) - 1);
+    if (word >= scan->other_low && word < scan->other_high && (!scan->other || word < scan->other)) scan->other = word;
+    return 0;
+}
+
+__attribute__((noinline)) int find_other(u32 from) {
+    for (u32 i = 0; i < 128; i++)
+        if (find_other_at(from + i)) return 1;
+    return 0;
+}
+
+static long find_end(struct task_struct *task, struct vm_area_struct *vma, void *end) {
+    *(u64 *)end = vma->vm_end;
+    return 0;
+}
+
+// Writes the words of the stack from `sp` up into the record.
+static __always_inline void scan_stack(struct scratch *s, struct task_struct *task, struct mm_struct *mm, u32 process,
+                                       u64 sp, struct head *head) {
+    u64 end = 0, start_stack = mm->start_stack, fs = task->thread.fsbase;
+    u64 alternate = task->sas_ss_sp, size = task->sas_ss_size;
+    s->n = s->index = s->last = s->flags = 0;
+    // The main thread's stack ends behind the program's arguments, a thread's (of glibc and musl) at its descriptor.
+    if (sp < start_stack && start_stack - sp < 1ull << 30) {
+        end = start_stack + 8;
+    } else if (size && sp - alternate <= size) {
+        end = alternate + size;
+        s->flags |= SECOND;
+    } else if (fs > sp && fs - sp < 64ull << 20) {
+        end = fs;
+    } else {
+        bpf_find_vma(task, sp, find_end, &end, 0);
+        if (!end) end = sp + max_scan;
+    }
+    struct scan *scan = &s->scan;
+    u64 low = sp & ~(PAGE - 1ull), span = end - low;
+    if (end - sp > max_scan) {
+        end = sp + max_scan;
+        s->flags |= LIMIT;
+    }
+    scan->low = low;
+    scan->span = span;
+    scan->end = end;
+    scan->process = process;
+    scan->other = 0;
+    if (s->flags & SECOND) {
+        // Pointers into the interrupted stack are kept too. The lowest is where that stack is scanned from.
+        scan->other_high = task->pid == task->tgid ? start_stack : fs;
+        scan->other_low = scan->other_high - (8ull << 20);
+        scan->low = scan->other_low;
+        scan->span = scan->other_high - scan->other_low;
+        scan_from(s, sp);
+        u64 after = s->next;
+        for (u32 i = 0; i < OUT; i += 128)
+            if (find_other(i)) break;
+        u64 other = scan->other & ~7ull;
+        head->second = other;
+        head->second_word = s->n;
+        if (other) {
+            s->index = s->last = 0;
+            scan->low = other & ~(PAGE - 1ull);
+            scan->span = scan->other_high - scan->low;
+            scan->end = scan->other_high;
+            if (scan->end - other > max_scan) {
+                scan->end = other + max_scan;
+                s->flags |= LIMIT;
+            }
+            scan_from(s, other);
+        }
+        s->next = after;
+    } else {
+        scan_from(s, sp);
+    }
+    head->scanned = s->next - sp;
+}
+
+enum { NO_RULE, BY_SP, BY_BP, AT_ROOT, BY_SIGNAL, BY_BP_DEREF };   // kinds of rules
+
+static __always_inline u32 *number_at(void *array, u64 index) {
+    u32 entry = index / CHUNK;
+    struct chunk *chunk = bpf_map_lookup_elem(array, &entry);
+    BOUND(index, CHUNK - 1);
+    return chunk ? &chunk->number[index] : 0;
+}
+
+// Returns the rule at a place of the tables; 0 if there is none.
+__attribute__((noinline)) u64 find_rule(u64 place) {
+    u64 block = place >> 8, byte = place & 255, low = 0;
+    u32 *from = number_at(&blocks, block), *to = number_at(&blocks, block + 1), *row;
+    if (!from || !to) return 0;
+    u64 first = *from, count = *to - first;
+    if (count - 1 >= 256) return 0;
+    // The last row that begins at this byte or before. No branches: what comes after would be verified for each way.
+#pragma unroll
+    for (u64 half = 128; half; half /= 2) {
+        row = number_at(&rows, first + low + half);
+        if (!row) return 0;
+        low += half & -((low + half - count) >> 63 & ((u64)(*row >> 24) - byte - 1) >> 63);
+    }
+    row = number_at(&rows, first + low);
+    if (!row) return 0;
+    u32 number = *row & 0xffffff;
+    u64 *rule = bpf_map_lookup_elem(&rules, &number);
+    return rule ? *rule : 0;
+}
+
+// Reads two words of the stack through a window: small frames share one read.
+static __always_inline int read_two(struct scratch *s, u64 at, u64 *two) {
+    u64 from = at - s->walk.window;
+    if (from > WINDOW - 16 || from & 7) {
+        if (bpf_probe_read_user(s->page, WINDOW, (void *)at)) {
+            s->walk.window = 0;
+            return bpf_probe_read_user(two, 16, (void *)at);
+        }
+        s->walk.window = at;
+        from = 0;
+    }
+    u64 index = from / 8;
+    if (index > WINDOW / 8 - 2) return 1;
+    two[0] = s->page[index];
+    two[1] = s->page[index + 1];
+    return 0;
+}
+
+struct walking { struct process *process; struct scratch *scratch; };
+
+// Steps to the caller. Returns 1 at the end of the walk: at the root, or where it finds no rule or cannot read.
+static long step(u32 i, struct walking *walking) {
+    struct process *p = walking->process;
+    struct scratch *s = walking->scratch;
+    struct walk *w = &s->walk;
+    u64 n = w->n, pc = w->pc;
+    if (n >= FRAMES) return 1;
+    u64 *kept = &s->record[HEAD + (n & (FRAMES - 1))];
+    *kept = pc | (w->exact ? EXACT : 0);
+    w->n = n + 1;
+    u64 at = pc - !w->exact;
+    if (at - w->start >= w->end - w->start) {
+        u64 low = 0;
+#pragma unroll
+        for (int half = MAPPINGS / 2; half; half /= 2) {
+            u64 k = low + half - 1;
+            BOUND(k, MAPPINGS - 1);
+            low += half & -((p->mapping[k].end - at - 1) >> 63);
+        }
+        BOUND(low, MAPPINGS - 1);
+        struct mapping *mapping = &p->mapping[low];
+        if (at < mapping->start || at >= mapping->end) {
+            w->is_unmapped = 1;
+            return 1;
+        }
+        if (!mapping->first) return 1;
+        w->start = mapping->start;
+        w->end = mapping->end;
+        w->first = mapping->first;
+    }
+    u64 rule = find_rule(w->first + (at - w->start));
+    u32 kind = rule >> 48 & 0xff;
+    u64 offset = rule >> 16 & 0xffffffff;
+    s64 saved = (s64)(rule << 48) >> 48;
+    u64 cfa, two[2], bp = w->bp;
+    if (kind == BY_SP) {
+        cfa = w->sp + offset;
+    } else if (kind == BY_BP) {
+        cfa = bp + offset;
+    } else if (kind == AT_ROOT) {
+        w->is_rooted = 1;
+        return 1;
+    } else if (kind == BY_SIGNAL) {
+        // The stack pointer is at a struct ucontext. Its registers begin at byte 40: rbp is the 11th, rsp and rip are the 16th
+        // and 17th.
+        if (bpf_probe_read_user(&w->bp, 8, (void *)(w->sp + 40 + 10 * 8))) return 1;
+        if (bpf_probe_read_user(two, 16, (void *)(w->sp + 40 + 15 * 8))) return 1;
+        // Nobody called the code to which the handler returns.
+        *kept = pc | EXACT;
+        w->sp = two[0];
+        w->pc = two[1];
+        w->exact = 1;
+        return 0;
+    } else if (kind == BY_BP_DEREF) {
+        if (bpf_probe_read_user(&cfa, 8, (void *)(bp - offset))) return 1;
+    } else {
+        return 1;
+    }
+    if (cfa <= w->sp) return 1;
+    // Large frames share nothing.
+    if (cfa - w->sp < 256 ? read_two(s, cfa - 16, two) : bpf_probe_read_user(two, 16, (void *)(cfa - 16))) return 1;
+    if (saved == -2) {
+        bp = two[0];
+    } else if (saved) {
+        if (bpf_probe_read_user(&bp, 8, (void *)(cfa + saved * 8))) return 1;
+    }
+    if (!two[1]) {
+        // A return address of 0 marks the root of a stack that a program made itself.
+        w->is_rooted = n > 0;
+        return 1;
+    }
+    w->pc = two[1];
+    w->bp = bp;
+    w->sp = cfa;
+    w->exact = 0;
+    return 0;
+}
+
+static __always_inline void send(void *context, struct scratch *s, u64 words) {
+    struct head *head = (void *)s->record;
+    head->parts = words <= PART ? 1 : words <= 2 * PART ? 2 : 3;
+#pragma unroll
+    for (u32 part = 0; part < 3; part++) {
+        if (part && words <= part * PART) break;
+        // The head of a part replaces words of the part before, which was sent.
+        struct head *own = (void *)&s->record[part * PART];
+        if (part) *own = *head;
+        u64 size = words - part * PART;
+        if (size > PART) size = PART;
+        own->part = part;
+        own->words = size;
+        bpf_perf_event_output(context, &outputs, BPF_F_CURRENT_CPU, own, sizeof *own + size * 8);
+    }
+}
+
+// Writes the user stack of the current thread into the ring. Returns 0 if the sample is not wanted.
+static __always_inline int take_stack(void *context) {
+    u64 ids = bpf_get_current_pid_tgid();
+    u32 process = ids >> 32;
+    if (!is_wanted(process, ids)) return 0;
+    struct task_struct *task = (void *)bpf_get_current_task_btf();
+    struct mm_struct *mm = task->mm;
+    struct scratch *s = this_scratch();
+    if (!s || !mm || task->flags & PF_KTHREAD) return 1;
+    struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)task);
+    if (regs->cs != USER64_CS) return 1;
+    u64 sp = regs->sp;
+    struct head *head = (void *)s->record;
+    head->ip = regs->ip;
+    head->sp = sp;
+    head->published = head->second = 0;
+    head->second_word = head->scanned = 0;
+    struct process *p = bpf_map_lookup_elem(&processes, &process);
+    // If the recorder has not heard of a mapping yet, every word that may be an address is kept.
+    if (p && p->exec_pages != mm->exec_vm) p = 0;
+    if (p) {
+        head->published = p->published;
+        struct walk *w = &s->walk;
+        w->pc = regs->ip;
+        w->sp = sp;
+        w->bp = regs->bp;
+        w->exact = 1;
+        w->n = w->is_rooted = w->is_unmapped = w->start = w->end = w->window = 0;
+        struct walking walking = {.process = p, .scratch = s};
+        bpf_loop(FRAMES, step, &walking, 0);
+        if (w->is_rooted) {
+            u64 n = w->n;
+            head->flags = ROOTED;
+            if (n > FRAMES) n = FRAMES;
+            send(context, s, n);
+            return 1;
+        }
+        // The recorder's knowledge may be old.
+        if (w->is_unmapped) p = 0;
+    }
+    scan_stack(s, task, mm, p ? process : 0, sp, head);
+    u64 n = s->n;
+    head->flags = s->flags;
+    if (n > OUT) n = OUT;
+    send(context, s, n);
+    return 1;
+}
+
+SEC("perf_event")
+int on_sample(void *context) { return take_stack(context); }
+
+// A new process of a target is a target too, whose samples count from its first instant. An ID that is reused by another
+// process is no target any more.
+SEC("raw_tp/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
+    u64 ids = bpf_get_current_pid_tgid();
+    u32 thread = BPF_CORE_READ(child, pid), process = BPF_CORE_READ(child, tgid);
+    struct target wanted = {.task = (u64)child, .state = WANTED};
+    if (scope == THREADS) {
+        bpf_map_delete_elem(&targets, &thread);
+    } else if (scope == PROCESSES && thread == process) {
+        if (is_wanted(ids >> 32, ids))
+            bpf_map_update_elem(&targets, &process, &wanted, BPF_ANY);
+        else
+            bpf_map_delete_elem(&targets, &process);
+    }
+    return 0;
+}
+
+SEC("raw_tp/sched_process_exec")
+int BPF_PROG(on_exec) {
+    u32 process = bpf_get_current_pid_tgid() >> 32;
+    struct target *target = bpf_map_lookup_elem(&targets, &process);
+    if (target) target->state = WANTED;
+    return 0;
+}
+
+// Once a process is gone for good, its ID may be reused.
+SEC("raw_tp/sched_process_free")
+int BPF_PROG(on_free, struct task_struct *task) {
+    u32 process = BPF_CORE_READ(task, tgid);
+    struct target *target = bpf_map_lookup_elem(&targets, &process);
+    if (target && target->task == (u64)task) bpf_map_delete_elem(&targets, &process);
+    return 0;
+}
+
+char licence[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,148 @@
+//! Loads the BPF program, and attaches it to counters.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+
+use aya::maps::{HashMap, Map, MapData, MapError};
+use aya::programs::{PerfEvent, RawTracePoint};
+use aya::{Ebpf, EbpfLoader};
+
+use super::errors;
+use super::tables::Tables;
+use crate::record::target::Target;
+use crate::record::{cpus, sys};
+
+/// The object that `scripts/build-bpf` makes from `sampler.bpf.c`.
+static OBJECT: &[u8] = aya::include_bytes_aligned!("sampler.bpf.o");
+
+/// The functions that follow the target's processes, each with the tracepoint that it is attached to.
+const FOLLOWERS: [(&str, &str); 3] =
+    [("on_fork", "sched_process_fork"), ("on_exec", "sched_process_exec"), ("on_free", "sched_process_free")];
+
+/// The values of `scope` in the program: whose samples are taken.
+const EVERYBODY: u64 = 0;
+const PROCESSES: u64 = 1;
+const THREADS: u64 = 2;
+
+/// `struct target`: a task, and whether it runs its program yet.
+type TargetWords = [u64; 2];
+const HELD: u64 = 0;
+const WANTED: u64 = 1;
+
+type BoxError = Box<dyn std::error::Error>;
+
+/// A loaded BPF program that takes user stacks.
+pub struct StackSampler {
+    program: Ebpf,
+    /// The function that runs for each sample.
+    on_sample: OwnedFd,
+    /// The map of the counter of each CPU whose ring gets the stacks.
+    outputs: OwnedFd,
+    /// The tables by which the program walks.
+    pub tables: Tables,
+    follows_processes: bool,
+}
+
+impl std::fmt::Debug for StackSampler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StackSampler").field("tables", &self.tables).finish_non_exhaustive()
+    }
+}
+
+impl StackSampler {
+    /// Loads the program for a target.
+    ///
+    /// # Errors
+    /// The reason in words if the kernel refuses it.
+    pub fn open(target: &Target) -> Result<Self, String> {
+        if !cfg!(target_arch = "x86_64") {
+            return Err(format!("the BPF program does not support {}", std::env::consts::ARCH));
+        }
+        Self::load(target).map_err(|error| errors::reason(&*error))
+    }
+
+    fn load(target: &Target) -> Result<Self, BoxError> {
+        let (scope, ids): (u64, &[u32]) = match target {
+            Target::Command(pid) => (PROCESSES, std::slice::from_ref(pid)),
+            Target::Processes(pids) => (PROCESSES, pids),
+            Target::Threads(tids) => (THREADS, tids),
+            Target::Cgroup(_) | Target::System => (EVERYBODY, &[]),
+        };
+        let cpus = cpus::online_cpus().into_iter().max().unwrap_or(0) + 1;
+        let mut program = EbpfLoader::new()
+            .override_global("scope", &scope, true)
+            .map_max_entries("scratches", cpus)
+            .map_max_entries("outputs", cpus)
+            .load(OBJECT)?;
+        let function: &mut PerfEvent =
+            program.program_mut("on_sample").ok_or("the BPF object has no program on_sample")?.try_into()?;
+        function.load()?;
+        let on_sample = function.fd()?.as_fd().try_clone_to_owned()?;
+        // Before the maps are taken out, to whose files the functions refer.
+        for (name, _) in FOLLOWERS {
+            follower(&mut program, name)?.load()?;
+        }
+        let mut targets: HashMap<MapData, u32, TargetWords> = take_map(&mut program, "targets")?.try_into()?;
+        let state = if matches!(target, Target::Command(_)) { HELD } else { WANTED };
+        for id in ids {
+            targets.insert(id, [0, state], 0)?;
+        }
+        let outputs = map_file(&take_map(&mut program, "outputs")?)?;
+        let tables = Tables::open(&mut program)?;
+        Ok(Self { program, on_sample, outputs, tables, follows_processes: scope != EVERYBODY })
+    }
+
+    /// Makes the program follow the target's processes: what they fork is recorded too.
+    ///
+    /// # Errors
+    /// The reason in words if the kernel refuses it.
+    pub fn start(&mut self) -> Result<(), String> {
+        if !self.follows_processes {
+            return Ok(());
+        }
+        FOLLOWERS
+            .iter()
+            .try_for_each(|(name, tracepoint)| self.follow(name, tracepoint))
+            .map_err(|error| errors::reason(&*error))
+    }
+
+    fn follow(&mut self, name: &str, tracepoint: &str) -> Result<(), BoxError> {
+        follower(&mut self.program, name)?.attach(tracepoint)?;
+        Ok(())
+    }
+
+    /// Runs the program for each sample of a counter.
+    ///
+    /// # Errors
+    /// Errors of the system call.
+    pub fn attach(&self, counter: &File) -> io::Result<()> {
+        sys::set_overflow_program(counter, self.on_sample.as_fd())
+    }
+
+    /// Makes the program write the stacks of a CPU into the ring of a counter.
+    ///
+    /// # Errors
+    /// Errors of the system call.
+    pub fn set_output(&self, cpu: u32, counter: &File) -> io::Result<()> {
+        sys::update_file_map(self.outputs.as_fd(), cpu, counter.as_raw_fd())
+    }
+}
+
+/// Returns a function of the program that is attached to a tracepoint, by its name.
+fn follower<'a>(program: &'a mut Ebpf, name: &str) -> Result<&'a mut RawTracePoint, BoxError> {
+    Ok(program.program_mut(name).ok_or_else(|| format!("the BPF object has no program {name}"))?.try_into()?)
+}
+
+/// Takes a map out of the program, by its name.
+pub(super) fn take_map(program: &mut Ebpf, name: &str) -> Result<Map, MapError> {
+    program.take_map(name).ok_or_else(|| MapError::InvalidName { name: name.to_owned() })
+}
+
+/// Returns the file of an array.
+pub(super) fn map_file(map: &Map) -> io::Result<OwnedFd> {
+    match map {
+        Map::Array(data) | Map::PerfEventArray(data) => data.fd().as_fd().try_clone_to_owned(),
+        _ => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
