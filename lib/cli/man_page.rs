@@ -1,4 +1,7 @@
 //! Renders a program's man page from its options and its [`Tool`] constants.
+//!
+//! clap_mangen (0.3) prints help texts in roman only, makes each group of options a section of its own, and puts
+//! everything after the options into one section without markup.
 
 use std::fmt::Write as _;
 

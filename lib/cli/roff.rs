@@ -1,4 +1,7 @@
 //! The subset of roff that the man pages use.
+//!
+//! The roff crate (1.1) does not escape the characters `^`, `~` and the backquote. groff prints others for them, so that
+//! a command copied from a page would not run.
 
 /// Escapes text so that roff prints it literally.
 pub(super) fn escape(text: &str) -> String {
