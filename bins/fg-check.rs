@@ -17,11 +17,11 @@ use fgkit::stats::significance::Runs;
 ///
 /// Reads folded stacks, plain or differential, and writes a line for each broken rule, with the stack that contributes
 /// most. Each rule limits a weight to N percent of the total. A differential profile from fg-diff(1) has two totals:
-/// growth is in percent of the total before, and all other rules check the weights after.
+/// growth is in percent of the total before, and all other rules apply to the weights after.
 ///
 /// RE is a regular expression that matches anywhere in the name of a frame. In `RE=N%`, the last `=` separates the two.
 ///
-/// If the weights are numbers of samples, growth breaks a rule only if it is more than noise. A run counts as at most
+/// If the weights are numbers of samples, growth breaks a rule only if it is more than noise. Each run counts as at most
 /// 1000 samples, because a single run does not show how much the program varies from run to run. To detect smaller
 /// growth, add up several runs with --before and --after of fg-diff(1), and give their number with --runs.
 #[derive(clap::Parser)]
@@ -45,6 +45,8 @@ struct LimitArgs {
     #[arg(long = "self", value_name = "RE=N%")]
     self_share: Vec<String>,
     /// Limit the weight of stacks with a match
+    ///
+    /// A stack counts once, however many of its frames match.
     #[arg(long, value_name = "RE=N%")]
     inclusive: Vec<String>,
     /// Limit the self weight of a category of functions
@@ -52,20 +54,20 @@ struct LimitArgs {
     /// `fg-csv --print-categories` shows the categories.
     #[arg(long, value_name = "NAME=N%", hide_short_help = true)]
     category: Vec<String>,
-    /// Limit lost samples
+    /// Limit the samples that were lost
     #[arg(long, value_name = "N%")]
     lost: Option<String>,
-    /// Limit stacks that are cut before their root
+    /// Limit the stacks that were cut before their root
     #[arg(long, value_name = "N%", hide_short_help = true)]
     truncated: Option<String>,
-    /// Limit stacks whose leaf has no symbol
+    /// Limit the stacks whose leaf has no symbol
     #[arg(long, value_name = "N%", hide_short_help = true)]
     unknown: Option<String>,
     /// Limit idle polling in an async runtime
     ///
-    /// If N% is omitted, the limit is 80%. N is the share of stacks in the runtime that only poll and trace: nothing is
-    /// called there but the kernel, the C library and the allocator. The rule applies if more than half of the total is
-    /// in the runtime.
+    /// If N% is omitted, the limit is 80%. The percentage is of the stacks in a runtime such as tokio. A stack is idle if
+    /// the runtime or the tracing library calls nothing but the kernel, the C library and the allocator. The rule
+    /// applies if more than half of the total is in the runtime.
     #[arg(long, value_name = "N%", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = DEFAULT_BUSY_LOOP_LIMIT)]
     busy_loop: Option<String>,
@@ -82,13 +84,14 @@ struct GrowthArgs {
     growth: Vec<String>,
     /// Limit the growth of inclusive weight
     ///
-    /// Unlike --growth, this finds functions that became slower in what they call, even if the compiler has inlined it.
+    /// Unlike --growth, this also detects that the callees of a function became slower, even if the compiler has inlined
+    /// them.
     #[arg(long, value_name = "[RE=]N%")]
     inclusive_growth: Vec<String>,
     /// Assume that each side is the sum of N runs
     ///
-    /// With more runs, smaller growth is significant. This takes for granted that the runs vary as much as runs usually
-    /// do; only `fg-diff --significant` measures it.
+    /// With more runs, smaller growth is significant. The variation between runs is assumed to be typical; only
+    /// `fg-diff --significant`, which reads each run, measures it.
     #[arg(long, value_name = "N", default_value = "1", hide_short_help = true)]
     runs: Runs,
 }
@@ -99,7 +102,7 @@ struct GrowthArgs {
 struct RuleFileArgs {
     /// Read rules from FILE, one per line
     ///
-    /// A rule is an option without its dashes, like `growth 2%`. `#` starts a comment line.
+    /// A rule is one of the limits above without its dashes, like `growth 2%`. `#` starts a comment line.
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// Use the category rules in FILE: see fg-csv(1)
@@ -113,13 +116,13 @@ struct RuleFileArgs {
 struct ReportArgs {
     /// Write annotations for GitHub Actions
     ///
-    /// Besides broken rules, they show growth above a limit that may be noise, patterns that match no frame, and
-    /// errors.
+    /// The annotations show broken rules, growth that exceeds a limit but may be noise, patterns that match no frame,
+    /// and errors.
     #[arg(long)]
     github: bool,
     /// Write a JUnit report to FILE, with a test case for each rule
     ///
-    /// If an error prevents the check, the report has one test case, with the error.
+    /// If an error prevents the check, the report has a single test case with that error.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     junit: Option<PathBuf>,
 }
@@ -140,6 +143,10 @@ impl Args {
             let name = path.display().to_string();
             let text = std::fs::read_to_string(path).map_err(|error| Error::read(&name, error))?;
             rules.extend(Rule::parse_all(&text, &name)?);
+        }
+        if let (true, Some(path)) = (rules.is_empty(), &self.files.rules) {
+            let what = "the file has no rule; write one per line, like lost 1%".to_owned();
+            return Err(Error::Unreadable { name: path.display().to_string(), what });
         }
         if rules.is_empty() {
             return Err(Error::Usage("no rules: give at least one limit, like --lost 1%, or --rules FILE".to_owned()));
@@ -225,7 +232,7 @@ impl Tool for Args {
     const EXAMPLES: Entries = &[
         (
             "fg-diff -n before.folded after.folded | fg-check --inclusive-growth 2%",
-            "Fail if a function became heavier by more than 2 % of the total:",
+            "Fail if the inclusive weight of a function grew by more than 2 % of the total:",
         ),
         (
             "fg-check --lost 1% --truncated 5% --self '^malloc$=10%' app.folded",
@@ -237,7 +244,7 @@ impl Tool for Args {
         ),
         (
             "fg-check --strict --rules limits.txt --github app.folded",
-            "Check the rules in a file, in a GitHub workflow, and reject malformed profiles:",
+            "Check the rules in a file in a GitHub workflow, and reject malformed profiles:",
         ),
         ("fg-check --busy-loop --junit report.xml server.folded", "Detect a busy loop, and write a JUnit report:"),
     ];
@@ -245,7 +252,7 @@ impl Tool for Args {
     const EXIT_STATUS: Entries = &[
         ("0", "No rule is broken."),
         ("1", "At least one rule is broken."),
-        ("2", "Invalid command line, or an error: nothing was checked."),
+        ("2", "Invalid command line, or an error that prevented the check."),
     ];
 
     fn failure(_: &Error) -> u8 {

@@ -13,8 +13,8 @@ use fgkit::{Error, folded};
 
 /// Convert profiler output to folded stacks
 ///
-/// Writes one line per distinct stack with its total weight, sorted, as fg-folded(5) describes. The inputs may have
-/// different formats: each is recognised by its content. --list-formats lists the formats.
+/// Writes each distinct stack once with its total weight, in the sorted text format of fg-folded(5). The inputs may
+/// have different formats: each is recognised by its content. For the formats, see FORMATS in fg-collapse(1).
 ///
 /// --pid, --tid, --kernel, --jit and --skip-after affect only perf script text and perf.data.
 #[derive(clap::Parser)]
@@ -43,20 +43,20 @@ struct ReadArgs {
     /// Parse with N threads [default: one per CPU]
     #[arg(short, long, value_name = "N", value_parser = cli::integer_in(1_usize..))]
     nthreads: Option<usize>,
-    /// Weigh each sample by its `period`, or as 1 with `samples`
+    /// Weigh each sample by its `period`, or as 1 (`samples`)
     ///
     /// A sample without a period counts as 1.
     #[arg(long, value_name = "BY", value_enum, default_value_t, hide_possible_values = true, hide_short_help = true)]
     weight: SampleWeight,
     /// Keep samples in input order and merge only equal neighbours
     ///
-    /// The result is for a flame chart: `fg-svg --flamechart`.
+    /// Use this to draw a flame chart with `fg-svg --flamechart`.
     #[arg(long, hide_short_help = true)]
     in_order: bool,
     /// Merge folded stacks that are already sorted, without holding them in memory
     ///
-    /// Works for pipes, too. It is an error if the input is not sorted. Sorted files are merged this way without the
-    /// option.
+    /// If all inputs are files, this happens without the option if they are sorted; pipes need the option. Input that is
+    /// not sorted is then an error.
     #[arg(long, hide_short_help = true)]
     #[arg(conflicts_with_all = ["in_order", "span", "time", "offset", "comm", "pids", "tids", "cpu", "no_idle"])]
     sorted: bool,
@@ -75,7 +75,7 @@ struct FrameArgs {
     /// Append `_[k]` to kernel frames
     #[arg(long, hide_short_help = true)]
     kernel: bool,
-    /// Append `_[j]` to just-in-time compiled frames
+    /// Append `_[j]` to frames that were compiled just in time
     #[arg(long, hide_short_help = true)]
     jit: bool,
     /// Same as --kernel --jit
@@ -91,7 +91,8 @@ struct FrameArgs {
     addrs: bool,
     /// Append source lines to frames
     ///
-    /// They come from the debug information of the files in a perf.data, or from perf script's `-F +srcline`.
+    /// For perf.data, they come from the debug information of the recorded files. perf script prints them with
+    /// `-F +srcline`.
     #[arg(long, hide_short_help = true)]
     srcline: bool,
     /// Start stacks at FUNCTION, without its callers; may be repeated
@@ -164,15 +165,16 @@ const PERF_DATA: &[(&str, &str)] = &[
     (
         "Names",
         "The programs and libraries of a recording are opened at their recorded paths, or else taken from perf's \
-         cache. With --symfs, they are opened under DIR only. A file whose build ID differs from the recorded one is \
-         not used. Separate debug information is found by build ID or debug link. Code that was generated at run time \
-         is named by jitdump files, and by /tmp/perf-PID.map if that file belongs to root or to you.",
+         cache of files by build ID. With --symfs, they are opened under DIR only. A file whose build ID differs from \
+         the recorded one is not used. Separate debug information is found by build ID or debug link. The names of \
+         code that was generated at run time come from jitdump files, and from /tmp/perf-PID.map if that file belongs \
+         to root or to you.",
     ),
     (
         "Pipes",
         "The output of `perf record -o -` is read as a stream. A perf.data file that is compressed or comes through a \
-         pipe is held in memory, up to 2 GiB, because its index is at its end. To avoid that, name the file, or \
-         redirect standard input from it: `< perf.data`.",
+         pipe is held in memory, up to 2 GiB, because its index is at its end. To avoid that, decompress the file, and \
+         name it or redirect standard input from it: `< perf.data`.",
     ),
 ];
 
@@ -181,7 +183,7 @@ impl Tool for Args {
         ("fg-collapse perf.data | fg-svg > flame.svg", "Draw what perf record has written:"),
         (
             "perf script | fg-collapse --all | fg-svg -c java > flame.svg",
-            "Draw it with perf's own symbols, kernel and JIT code marked:",
+            "Draw it with the names that perf finds, and mark kernel and JIT code:",
         ),
         ("fg-collapse -o week.folded monday.folded.gz tuesday.folded.gz", "Add up profiles:"),
         (
@@ -190,7 +192,7 @@ impl Tool for Args {
         ),
         (
             "fg-collapse --time +10,+20 --comm nginx perf.data | fg-csv",
-            "Tabulate ten seconds of the threads that are called nginx:",
+            "Tabulate ten seconds of the threads named nginx:",
         ),
         ("fg-collapse --pid --srcline perf.data > app.folded", "Distinguish processes and source lines:"),
         (
@@ -199,14 +201,14 @@ impl Tool for Args {
         ),
     ];
 
-    const ENVIRONMENT: Entries = &[("PERF_BUILDID_DIR", "perf's cache of recorded files [default: ~/.debug].")];
+    const ENVIRONMENT: Entries = &[("PERF_BUILDID_DIR", "perf's cache of files by build ID [default: ~/.debug].")];
 
     const SEE_ALSO: &'static [&'static str] = &["perf-record(1)", "perf-script(1)"];
 
     fn sections() -> Vec<Section> {
         let formats = collapse::formats().map(|format| (format.name, format.description)).collect();
         vec![
-            Section { heading: "FORMATS", text: "These are the names for --format:", entries: formats },
+            Section { heading: "FORMATS", text: "The option --format takes these names:", entries: formats },
             Section { heading: "PERF.DATA FILES", text: "", entries: PERF_DATA.to_vec() },
         ]
     }

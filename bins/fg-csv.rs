@@ -12,14 +12,18 @@ use fgkit::stats::weight_kind::WeightKind;
 
 /// Tabulate the weights of functions
 ///
-/// Reads folded stacks and writes one row per function. Its self weight is the weight of the stacks in which it is the
-/// leaf; all self weights add up to the total. Its inclusive weight is the weight of all stacks that contain it,
-/// counted once per stack even if it recurs. If the leaf is a thread state (`[off-cpu]`, `[runnable]` or
-/// `[unsampled]`), the self weight goes to the frame before it. The table is CSV, or aligned text on a terminal.
+/// Reads folded stacks and writes one row per function, by descending inclusive weight. The table is CSV, or aligned
+/// text on a terminal.
 ///
-/// For a differential profile from fg-diff(1), the table has the weights before and after, and the largest change comes
-/// first. If the weights are numbers of samples, it also has the chance that noise alone causes such a change: up to
-/// 0.05, the change is significant. A run counts as at most 1000 samples, as with `fg-diff --significant`.
+/// The self weight of a function is the weight of the stacks in which it is the leaf; all self weights add up to the
+/// total. Its inclusive weight is the weight of all stacks that contain it, counted once per stack even if the function
+/// is recursive. If the leaf is a thread state (`[off-cpu]`, `[runnable]` or `[unsampled]`), the self weight goes to the
+/// frame before it.
+///
+/// For a differential profile from fg-diff(1), the table has the weights before and after, and the largest change of
+/// self weight comes first. If the weights are numbers of samples, it also has the chance that noise alone causes such
+/// a change; a change with a chance of at most 0.05 is significant. Each run counts as at most 1000 samples, as with
+/// `fg-diff --significant`.
 #[derive(clap::Parser)]
 #[command(name = "fg-csv")]
 struct Args {
@@ -35,20 +39,20 @@ struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Table")]
 struct TableArgs {
-    /// Tabulate by `function`, `comm`, `stack` or `edge` [default: function]
+    /// Write a row per `function`, `comm`, `stack` or `edge` [default: function]
     ///
-    /// `comm` is the first frame, usually the name of a command or thread. `edge` is a caller with a callee.
+    /// A `comm` is a first frame, usually the name of a command or thread. An `edge` is a caller with its callee.
     #[arg(long, value_name = "WHAT", default_value = "function")]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     by: GroupBy,
 
-    /// Tabulate categories of functions by self weight
+    /// Write a row per category of functions, by self weight
     #[arg(long, conflicts_with_all = ["by", "top", "sort"])]
     summary: bool,
 
     /// Use the category rules in FILE
     ///
-    /// A line is a category and a regular expression, and `#` starts a comment line. The first expression that matches
+    /// Each line is a category and a regular expression; `#` starts a comment line. The first expression that matches
     /// a function's name determines its category.
     #[arg(long, value_name = "FILE")]
     categories: Option<PathBuf>,
@@ -63,7 +67,8 @@ struct TableArgs {
 
     /// Sort by COLUMN, numbers in descending order
     ///
-    /// Names and chances are sorted in ascending order, and deltas by size regardless of sign.
+    /// Names and chances are in ascending order, and deltas are sorted by size regardless of sign. For the names of
+    /// columns, see COLUMNS in fg-csv(1).
     #[arg(long, value_name = "COLUMN")]
     sort: Option<String>,
 }
@@ -74,15 +79,15 @@ struct TableArgs {
 struct DifferenceArgs {
     /// Set the weight of one sample [default: common divisor of the weights]
     ///
-    /// If all counts happen to be multiples of a number, the common divisor is too large, and so are the chances. -v
-    /// prints the weight in use.
+    /// If all numbers of samples happen to be multiples of another number, the common divisor is too large, and so are
+    /// the chances. -v prints the weight in use.
     #[arg(long, hide_short_help = true, value_name = "WEIGHT", value_parser = cli::parse_positive_weight)]
     per_sample: Option<Weight>,
 
     /// Assume that each side is the sum of N runs
     ///
-    /// With more runs, smaller changes are significant. This takes for granted that the runs vary as much as runs
-    /// usually do; only `fg-diff --significant` measures it.
+    /// With more runs, smaller changes are significant. The variation between runs is assumed to be typical; only
+    /// `fg-diff --significant`, which reads each run, measures it.
     #[arg(long, hide_short_help = true, value_name = "N", default_value = "1")]
     runs: Runs,
 }
@@ -102,17 +107,15 @@ struct FormatArgs {
 
 /// The man page's section about columns.
 const COLUMNS: &[(&str, &str)] = &[
-    ("function", "The function's name. With --by, `comm`, `stack`, or `caller` and `callee`."),
+    ("function", "The function's name. With --by, the column is `comm` or `stack`, or two are `caller` and `callee`."),
     ("self_samples, self_pct", "The self weight, and its percentage of the total."),
     ("inclusive_samples, inclusive_pct", "The inclusive weight, and its percentage of the total."),
     ("category", "The function's category: see --categories."),
-    (
-        "before, after, delta",
-        "In place of samples and pct, for a differential profile. Also with the prefixes self_ and inclusive_.",
-    ),
+    ("before, after, delta", "For a differential profile, in place of samples and pct, with the same prefixes."),
     (
         "chance",
-        "The probability that noise alone causes such a delta, adjusted for the number of rows. Empty for durations.",
+        "The probability that noise alone causes such a delta, adjusted for the number of rows. It is empty if the \
+         weights are durations.",
     ),
 ];
 
@@ -131,7 +134,7 @@ impl Tool for Args {
     const EXAMPLES: Entries = &[
         ("fg-collapse perf.data | fg-csv --top 10", "List the ten heaviest functions, by inclusive weight:"),
         ("fg-csv --sort self_samples --top 10 app.folded", "List the ten heaviest functions, by self weight:"),
-        ("fg-csv --summary app.folded", "Show the weight of networking, memory allocation, locks and your own code:"),
+        ("fg-csv --summary app.folded", "Show the weight of the kernel, memory allocation, locks and your own code:"),
         ("fg-csv --by edge --json -o calls.json app.folded", "Write the weight of each call as JSON:"),
         ("fg-diff -n before.folded after.folded | fg-csv --top 10", "List the functions that changed most:"),
         (
@@ -141,8 +144,8 @@ impl Tool for Args {
     ];
 
     fn sections() -> Vec<Section> {
-        let text = "The columns by default are function, self_samples, self_pct, inclusive_samples, inclusive_pct and \
-             category. With --by comm, stack or edge, there is one weight, without the prefixes self_ and inclusive_.";
+        let text = "By default, the columns are function, self_samples, self_pct, inclusive_samples, inclusive_pct and \
+             category. With --by comm, stack or edge, there is only one weight, so samples and pct have no prefix.";
         vec![Section { heading: "COLUMNS", text, entries: COLUMNS.to_vec() }]
     }
 

@@ -20,8 +20,8 @@ use fgkit::{Error, folded};
 /// red and shrinkage in blue; fg-csv(1) lists the functions that changed, and fg-check(1) checks the changes against
 /// limits.
 ///
-/// --before and --after add up several runs for each side. If their numbers differ, the weights before are scaled by
-/// the ratio.
+/// --before and --after add up several runs for each side. If one side has more runs, the weights before are multiplied
+/// by the number of runs after and divided by the number of runs before.
 #[derive(clap::Parser)]
 #[command(
     name = "fg-diff",
@@ -64,7 +64,7 @@ struct RunArgs {
 
     /// Scale BEFORE to the total weight of AFTER
     ///
-    /// This compares shares, for runs of different length. Rounding errors are carried from stack to stack, so that
+    /// Use this to compare shares if the runs differ in length. Rounding errors are carried from stack to stack, so that
     /// both totals are exactly equal.
     #[arg(short, long)]
     normalize: bool,
@@ -79,14 +79,14 @@ struct RunArgs {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Names")]
 struct NameArgs {
-    /// Write `0x...` for every 0x address in frames
+    /// Replace addresses such as 0x7f3a by `0x...`
     #[arg(short, long)]
     strip_hex: bool,
 
-    /// Replace matches of REGEX in frames
+    /// Replace matches of REGEX in frames by TEXT
     ///
-    /// Stacks that are then equal are compared with each other. The option may be repeated. In TEXT, `$1` is the first
-    /// group of REGEX. The last `=` separates REGEX and TEXT; write other equals signs as `\=`.
+    /// Stacks that become equal are compared with each other. The option may be repeated. In TEXT, `$1` is the first
+    /// group of REGEX. The last `=` separates REGEX from TEXT; write an equals sign in TEXT as `\=`.
     #[arg(long, value_name = "REGEX=TEXT")]
     strip: Vec<Rename>,
 }
@@ -97,29 +97,29 @@ struct NameArgs {
 struct SignificanceArgs {
     /// Ignore differences below this, like 250 or 0.5%
     ///
-    /// The weight before is set to the weight after for these stacks. A percentage is of the total after.
+    /// For these stacks, the weight before is set to the weight after. A percentage is of the total after.
     #[arg(long, value_name = "WEIGHT|%", allow_hyphen_values = true)]
     min_change: Option<Threshold>,
 
     /// Ignore differences that may be noise
     ///
-    /// The weight before is set to the weight after for these stacks. Of the differences that remain, at most one in
+    /// For these stacks, the weight before is set to the weight after. Of the differences that remain, at most one in
     /// twenty is expected to be noise.
     ///
     /// The number of samples varies by chance, to a known degree. Programs also vary from run to run, which a single
-    /// run does not show. Therefore, with one run per side, a run counts as at most 1000 samples, however many it has:
-    /// growth from 5 % to 10 % of the time is found, growth from 5 % to 6 % is not. To find smaller changes, use
-    /// several runs per side (--before, --after). They show how much each stack varies; three are a good start.
+    /// run does not show. With one run per side, each run therefore counts as at most 1000 samples: growth from 5 % to
+    /// 10 % of the time is found, growth from 5 % to 6 % is not. To find smaller changes, use several runs per side
+    /// (--before, --after). They show how much each stack varies; three runs are a good start.
     ///
-    /// Weights that are durations, such as time off the CPU, need several runs. A difference of `[lost]` always counts
-    /// as noise.
+    /// If the weights are durations, such as time off the CPU, each side needs several runs. A difference of `[lost]`
+    /// always counts as noise.
     #[arg(long)]
     significant: bool,
 
     /// Set the weight of one sample [default: common divisor of the weights]
     ///
-    /// If all counts happen to be multiples of a number, the common divisor is too large, and differences are missed.
-    /// -v prints the weight in use.
+    /// If all numbers of samples happen to be multiples of another number, the common divisor is too large, and
+    /// differences are missed. -v prints the weight in use.
     #[arg(long, hide_short_help = true, value_name = "WEIGHT", requires = "significant")]
     #[arg(value_parser = cli::parse_positive_weight)]
     per_sample: Option<Weight>,
@@ -133,7 +133,7 @@ struct SignificanceArgs {
 #[derive(clap::Args)]
 #[command(next_help_heading = "General options")]
 struct GeneralArgs {
-    /// Exit with an error at the first malformed line instead of skipping it
+    /// Fail at the first malformed line instead of skipping it
     #[arg(long, hide_short_help = true, display_order = 800)]
     strict: bool,
 }
@@ -176,7 +176,7 @@ impl Tool for Args {
         ),
         (
             "fg-diff -n --min-change 0.5% --exit-code old.folded new.folded",
-            "Exit with status 1 if any stack changed by 0.5 % or more:",
+            "Exit with status 1 if any stack changed by 0.5 % of the total or more:",
         ),
         (
             "fg-diff --strip 'v[0-9]+::=' --strip-hex v1.folded v2.folded",
@@ -219,7 +219,7 @@ impl Tool for Args {
             }
         };
         if let (true, Some(side)) = (self.runs.normalize, comparison.empty_side()) {
-            session.diagnostics.warn(&format!("--normalize has no effect: the total weight of {side} is 0"));
+            session.diagnostics.warn(&format!("--normalize has no effect: the total weight {side} is 0"));
         }
         report(&comparison, &mut session.diagnostics);
         Ok(u8::from(self.significance.exit_code && comparison.different > 0))

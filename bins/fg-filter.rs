@@ -14,9 +14,9 @@ use fgkit::{Error, folded};
 /// anywhere in the name of a frame; suffixes such as `_[k]` are part of the name.
 ///
 /// Options apply in the order in which they are listed here, whatever their order on the command line: first names
-/// change, then stacks are selected, then frames, then weights. If an option is given twice, the last one wins, so use
-/// `--focus 'a|b'` to keep stacks with either. The weights of kept and dropped stacks add up to the total; -v prints
-/// them.
+/// change, then stacks are selected, then frames are removed, then stacks are selected by weight. If an option other
+/// than --rename is given twice, the last one wins, so use `--focus 'a|b'` to keep stacks with either. The weights of
+/// kept and dropped stacks add up to the total; -v prints them.
 #[derive(clap::Parser)]
 #[command(name = "fg-filter")]
 struct Args {
@@ -42,15 +42,15 @@ struct NameArgs {
     ///
     /// Level 1 removes what compilers append: Rust's hashes, `.cold`, `.isra.0`, symbol versions and the numbers of
     /// lambdas. Level 2 also removes generic, template and call arguments. Level 3 also reduces a path to its last two
-    /// parts: `a::b::c::d` becomes `c::d`.
+    /// parts: `a::b::c::d` becomes `c::d`. Level 0 leaves names unchanged.
     #[arg(long, value_name = "LEVEL", default_value = "0", default_missing_value = "2", num_args = 0..=1)]
     #[arg(hide_default_value = true, require_equals = true, value_parser = cli::integer_in(0..=3_u8))]
     shorten: u8,
 
     /// Replace matches of REGEX in names; may be repeated
     ///
-    /// In TEXT, `$1` is the first group of REGEX. The last `=` separates REGEX and TEXT; write other equals signs as
-    /// `\=`.
+    /// In TEXT, `$1` is the first group of REGEX. The last `=` separates REGEX from TEXT; write an equals sign in TEXT
+    /// as `\=`.
     #[arg(long, value_name = "REGEX=TEXT")]
     rename: Vec<Rename>,
 
@@ -114,8 +114,8 @@ struct FrameArgs {
 
     /// End stacks at the last frame that matches REGEX
     ///
-    /// The last match is the one nearest to the leaf. Stacks without a match are unchanged. As in pprof, this option
-    /// ignores the arguments in names.
+    /// The last match is the one nearest to the leaf. Stacks without a match are unchanged. As in pprof, REGEX is matched
+    /// against names without their arguments.
     #[arg(long, hide_short_help = true, value_name = "REGEX")]
     prune_from: Option<FrameMatcher>,
 
@@ -133,7 +133,7 @@ struct FrameArgs {
 struct WeightArgs {
     /// Drop stacks below this weight, like 250 or 0.5%
     ///
-    /// A percentage is of the total weight that was read.
+    /// A percentage is of the total weight of the input.
     #[arg(long, hide_short_help = true, value_name = "WEIGHT|%", allow_hyphen_values = true)]
     min: Option<Threshold>,
 

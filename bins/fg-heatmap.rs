@@ -16,9 +16,9 @@ use fgkit::{Error, heatmap};
 /// HTML page. The map has one column per second. Within a column, time runs from bottom to top; darker cells have more
 /// samples.
 ///
-/// Drag over the map to see the flame graph of the selected samples. Drag over another range with Shift held to see the
-/// difference between the two. The page's address keeps the selection, and the page shows the fg-collapse command that
-/// selects the same samples.
+/// In a browser, drag over the map to see the flame graph of the selected samples. Hold Shift and drag over another
+/// range to see the difference between the two. The page's address contains the selection, and the page shows the
+/// fg-collapse command that selects the same samples.
 #[derive(clap::Parser)]
 #[command(name = "fg-heatmap")]
 struct Args {
@@ -49,7 +49,7 @@ struct DrawingArgs {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Input")]
 struct ReadArgs {
-    /// Weigh each sample by its `period`, or as 1 with `samples`
+    /// Weigh each sample by its `period`, or as 1 (`samples`)
     ///
     /// A sample without a period counts as 1.
     #[arg(long, value_name = "BY", default_value = "samples", hide_possible_values = true)]
@@ -84,7 +84,10 @@ impl Tool for Args {
             "fg-record --script -d 60 -p PID | fg-heatmap > map.html",
             "Record a running process for a minute, and show it:",
         ),
-        ("fg-heatmap --rows 100 --title Startup perf.data > map.html", "Divide each second into hundredths:"),
+        (
+            "fg-heatmap --rows 100 --title Startup perf.data > map.html",
+            "Set a title, and divide each second into hundredths:",
+        ),
         (
             "fg-heatmap --time +0,+30 --no-idle perf.data > map.html",
             "Show the first 30 seconds, without the idle thread:",
@@ -92,7 +95,7 @@ impl Tool for Args {
         ("fg-heatmap --weight period -o map.html perf.data", "Weigh samples by their period:"),
     ];
 
-    const ENVIRONMENT: Entries = &[("PERF_BUILDID_DIR", "perf's cache of recorded files [default: ~/.debug].")];
+    const ENVIRONMENT: Entries = &[("PERF_BUILDID_DIR", "perf's cache of files by build ID [default: ~/.debug].")];
 
     const SEE_ALSO: &'static [&'static str] = &["perf-record(1)", "perf-script(1)"];
 

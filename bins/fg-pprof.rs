@@ -9,16 +9,17 @@ use fgkit::{Error, folded};
 /// Convert folded stacks to a pprof profile
 ///
 /// Writes gzipped protobuf for `go tool pprof` and other programs that read its format. fg-collapse(1) converts the
-/// profile back to the same folded text. Each frame becomes a function with its full name. Weights that are not
-/// integers are written in a smaller unit: milliseconds instead of seconds, for example, or `count/100` if the unit has
-/// no smaller one.
+/// profile back to the same folded text. Each frame becomes a function with its full name. pprof has integer values
+/// only, so other weights are written in a smaller unit: milliseconds instead of seconds, for example, or `count/100`
+/// if the unit has no smaller one.
 ///
-/// A differential profile from fg-diff(1) becomes one as `pprof -diff_base` makes it: the weights before are negative,
-/// and percentages are of the total before. The same input always gives the same bytes, unless --time differs.
+/// A differential profile from fg-diff(1) is written like the profile that `pprof -diff_base` makes: the weights before
+/// are negative, and percentages are of the total before. The output contains the time only if --time sets it, so the
+/// same input always gives the same bytes.
 #[derive(clap::Parser)]
 #[command(name = "fg-pprof")]
 struct Args {
-    /// Name what was counted
+    /// Name what the weights count
     #[arg(long = "type", value_name = "NAME", default_value = "samples", value_parser = parse_name)]
     sample_type: String,
 
@@ -37,7 +38,7 @@ struct Args {
 
 fn parse_name(text: &str) -> Result<String, &'static str> {
     let is_blank = text.trim().is_empty();
-    if is_blank { Err("expected a name") } else { Ok(text.to_owned()) }
+    if is_blank { Err("expected a name that is not blank") } else { Ok(text.to_owned()) }
 }
 
 /// Parses seconds, and returns nanoseconds.
@@ -54,12 +55,9 @@ impl Tool for Args {
         ),
         (
             "fg-record --off-cpu -p PID | fg-pprof --type delay --unit microseconds -o d.pb.gz",
-            "Name what was counted and its unit:",
+            "Name what the weights count, and their unit:",
         ),
-        (
-            "fg-diff -n before.folded after.folded | fg-pprof -o diff.pb.gz",
-            "Convert a comparison, as `pprof -diff_base` shows it:",
-        ),
+        ("fg-diff -n before.folded after.folded | fg-pprof -o diff.pb.gz", "Convert a comparison of two profiles:"),
     ];
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {

@@ -17,9 +17,9 @@ mod manual;
 
 /// Draw folded stacks as an interactive flame graph
 ///
-/// Writes a self-contained SVG file. As an image, the graph is static. In a browser, click a frame to zoom, press
-/// Ctrl-F to search, and `?` to list all keys: see VIEWER in fg-svg(1). The file contains the whole profile, so that
-/// zooming in reveals frames that were too narrow to draw.
+/// Writes a self-contained SVG file. Image viewers show it as a static picture. In a browser, click a frame to zoom,
+/// press Ctrl-F to search, or press `?` to list all keys: see VIEWER in fg-svg(1). The file contains the whole profile,
+/// so that zooming in reveals frames that were too narrow to draw.
 ///
 /// A differential profile from fg-diff(1) is drawn as wide as its weights after. Frames that grew are red, and frames
 /// that shrank are blue.
@@ -50,15 +50,15 @@ struct TextArgs {
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     subtitle: Option<String>,
 
-    /// Name the unit of weights
+    /// Set the unit of weights
     #[arg(long, value_name = "TEXT", default_value = "samples")]
     countname: String,
 
-    /// Name what a frame is
+    /// Set the label of a frame's name
     #[arg(long, value_name = "TEXT", default_value = "Function:", hide_short_help = true)]
     nametype: String,
 
-    /// Multiply the weights that are shown by NUMBER
+    /// Multiply all displayed weights by NUMBER
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = parse_positive)]
     #[arg(allow_negative_numbers = true, hide_short_help = true)]
     factor: f64,
@@ -74,7 +74,7 @@ struct TextArgs {
 struct SizeArgs {
     /// Set the width in pixels [default: fit the window]
     ///
-    /// Where no script runs, the default width is 1200.
+    /// Viewers that run no script show the default width of 1200 pixels.
     #[arg(long, value_name = "PIXELS", value_parser = cli::integer_in(100..=1_000_000_u32))]
     #[arg(allow_negative_numbers = true)]
     width: Option<u32>,
@@ -111,7 +111,7 @@ struct SizeArgs {
     #[arg(allow_negative_numbers = true, hide_short_help = true)]
     fontwidth: f64,
 
-    /// Keep the beginning of names that do not fit, not the end
+    /// Show the beginning of names that do not fit, not the end
     #[arg(long, hide_short_help = true)]
     truncate_text_right: bool,
 }
@@ -138,7 +138,7 @@ struct ColourArgs {
     #[arg(long, hide_short_help = true)]
     hash: bool,
 
-    /// Use other colours, the same as with --seed 1
+    /// Use other colours; same as --seed 1
     #[arg(long, hide_short_help = true)]
     random: bool,
 
@@ -146,7 +146,10 @@ struct ColourArgs {
     #[arg(long, value_name = "NUMBER", value_parser = cli::integer_in::<u64>(..), hide_short_help = true)]
     seed: Option<u64>,
 
-    /// Take colours from ./palette.map, and add those of new names to it
+    /// Keep the colours of names in the file ./palette.map
+    ///
+    /// Names in the file have the colours given there. Other names are added to it with their colours, so that further
+    /// graphs use the same ones.
     #[arg(long, hide_short_help = true)]
     cp: bool,
 
@@ -156,7 +159,7 @@ struct ColourArgs {
 
     /// Colour a differential graph by `total` or `self` weights
     ///
-    /// `total` compares all stacks through a frame, `self` only the stacks that end in it.
+    /// `total` compares the weights of all stacks through a frame, and `self` those of the stacks that end in it.
     #[arg(long, value_name = "KIND", default_value = "total", hide_possible_values = true, hide_short_help = true)]
     delta: Delta,
 
@@ -195,25 +198,25 @@ struct LayoutArgs {
 
     /// Draw only stacks with FRAME, starting at it; may be repeated
     ///
-    /// With several, a stack starts at the first of them that it contains.
+    /// With several, a stack starts at the one nearest to its root.
     #[arg(long, value_name = "FRAME", hide_short_help = true)]
     base: Vec<String>,
 
-    /// Draw the stacks of a differential profile that have vanished
+    /// Draw only the stacks of a differential profile that have vanished
     ///
-    /// These stacks have weight 0 after, and are drawn as wide as before.
+    /// These stacks have the weight 0 after. They are drawn as wide as their weight before.
     #[arg(long, hide_short_help = true)]
     elided: bool,
 
     /// Draw a flame chart: stacks in input order from left to right
     ///
-    /// For the output of `fg-collapse --in-order`, whose order is that of time.
+    /// The input is the output of `fg-collapse --in-order`, which keeps the order of time.
     #[arg(long, conflicts_with_all = ["reverse", "base", "elided"], hide_short_help = true)]
     flamechart: bool,
 
     /// Draw sorted input in one pass and with little memory
     ///
-    /// The input must have the order that fg-collapse(1) writes. Works for pipes, too.
+    /// The input must be in the order in which fg-collapse(1) writes it; other input is an error.
     #[arg(long, alias = "no-sort", hide_short_help = true)]
     #[arg(conflicts_with_all = ["reverse", "base", "elided", "flamechart"])]
     sorted: bool,
@@ -264,6 +267,18 @@ impl LayoutArgs {
             (false, false) => StackOrder::Any,
         };
         StackOptions { order, reverse: self.reverse, bases: self.base.clone() }
+    }
+
+    /// Returns the message if there is no stack to draw.
+    fn reason_for_no_stacks(&self) -> String {
+        let reason = match (&self.base[..], self.elided) {
+            ([], false) => "the input is empty".to_owned(),
+            ([], true) => {
+                "with --elided, only stacks with the weight 0 after are drawn, and the input has none".to_owned()
+            }
+            (bases, _) => format!("no stack has a frame of --base {}", bases.join(" or ")),
+        };
+        format!("no stacks to draw: {reason}")
     }
 }
 
@@ -327,7 +342,7 @@ impl Tool for Args {
         match drawing.stack_count {
             0 if diagnostics.has_failed() => return Err(Error::AlreadyReported),
             0 if diagnostics.skipped_lines() > skipped => return Err(Error::Invalid(folded::NO_STACK.to_owned())),
-            0 => return Err(Error::Invalid("no stacks to draw: the input is empty".to_owned())),
+            0 => return Err(Error::Invalid(self.layout.reason_for_no_stacks())),
             _ => {}
         }
         if self.size.total.is_some_and(|total| total < drawing.layout.total.after) {

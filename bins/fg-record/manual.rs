@@ -6,7 +6,10 @@ use fgkit::cli::{Entries, Section};
 pub const EXAMPLES: Entries = &[
     ("fg-record -- ./app | fg-svg > flame.svg", "Record a program from start to end, and draw it:"),
     ("fg-record -p 1234 -d 30 | fg-svg > flame.svg", "Record a running process for 30 seconds:"),
-    ("sudo fg-record -a -d 10 | fg-filter --focus kswapd", "Record the whole system, and keep what kswapd does:"),
+    (
+        "sudo fg-record -a -d 10 | fg-filter --focus kswapd",
+        "Record the whole system for 10 seconds, and keep the stacks of kswapd:",
+    ),
     (
         "sudo fg-record -F 4999 -e cycles:u --user \"$USER\" -- ./app > user.folded",
         "As root, record the user code of a command that runs as yourself, at a higher frequency:",
@@ -27,15 +30,15 @@ pub const EXAMPLES: Entries = &[
     ),
     (
         "fg-record -p 1234 --interval 10m --max-overhead 2 -o 'app-%t.folded'",
-        "Record continuously, a file every ten minutes, with at most 2 % of a CPU:",
+        "Record continuously with at most 2 % of a CPU, and write a file every ten minutes:",
     ),
 ];
 
-const EVENTS_TEXT: &str = "The option -e names events as perf-list(1) does. It takes a comma-separated list and can \
-     be repeated.\n\n\
-     Every page fault, context switch, function call and other discrete event is sampled, unless -F or -c is \
-     given. The clocks and the hardware events are sampled at the frequency of -F.\n\n\
-     Each event gives a profile of its own. To record several, put `%e` into the file name, as in `-o \
+const EVENTS_TEXT: &str = "Events have the names that perf-list(1) prints. The option -e takes a comma-separated list \
+     and can be repeated.\n\n\
+     Clocks and hardware events are sampled at the frequency of -F. Every page fault, context switch, function call \
+     or other discrete event is sampled, unless -F or -c is given.\n\n\
+     Each event gives a profile of its own. To record several events, put `%e` into the file name, as in `-o \
      'app-%e.folded'`, or print all samples with --script.";
 
 const EVENTS: &[(&str, &str)] = &[
@@ -53,8 +56,8 @@ const EVENTS: &[(&str, &str)] = &[
     ),
     (
         "Other PMU events",
-        "`rNNN` is a raw event by its hexadecimal number. `cpu/event=0xNN,umask=0xNN/` and `cpu/NAME/` use the \
-         terms and names that the kernel lists under /sys/bus/event_source/devices.",
+        "`rNNN` is the raw event with the hexadecimal number NNN. `cpu/event=0xNN,umask=0xNN/` and `cpu/NAME/` use \
+         the terms and names that the kernel lists under /sys/bus/event_source/devices.",
     ),
     (
         "Software events",
@@ -67,8 +70,8 @@ const EVENTS: &[(&str, &str)] = &[
         "`uprobe:PATH:SYMBOL` samples every call of a function in a program or library. SYMBOL is a name from \
          the file's symbol table, a demangled name as in a flame graph, or `0xADDRESS`.\n\n\
          `uprobe:PATH:SYMBOL:N` weighs each call by argument N, from 1 to 6. For example, \
-         `uprobe:/lib/x86_64-linux-gnu/libc.so.6:malloc:1` adds up the bytes that are allocated. Arguments count \
-         as unsigned: a negative int becomes a large number.",
+         `uprobe:/lib/x86_64-linux-gnu/libc.so.6:malloc:1` adds up the bytes that are allocated. Arguments are \
+         read as unsigned: a negative int becomes a large number.",
     ),
     (
         "Modifiers",
@@ -78,9 +81,10 @@ const EVENTS: &[(&str, &str)] = &[
 ];
 
 const PERMISSIONS: &[(&str, &str)] = &[
+    ("3 or more", "Nothing, on the kernels of distributions that have these values."),
     ("2 or less", "Commands and your own processes."),
-    ("1 or less", "Kernel frames, kernel events, --off-cpu and --wall. At a higher level, kernel frames are left out."),
-    ("0 or less", "-a and --cgroup."),
+    ("1 or less", "Also kernel frames, kernel events, --off-cpu and --wall. Above 1, kernel frames are left out."),
+    ("0 or less", "Also -a and --cgroup."),
 ];
 
 /// Returns the sections that describe events and permissions.

@@ -14,9 +14,9 @@ use fgkit::profile::SampleWeight;
 ///
 /// Stacks are unwound while the program runs, with the unwind information that compilers put into every program. No
 /// frame pointers are needed, and no raw samples are written to disk. Functions are named from symbol tables and debug
-/// information; inlined calls are frames of their own. Threads and child processes are recorded too.
+/// information; inlined calls are frames of their own. Threads and child processes are recorded, too.
 ///
-/// While the profile goes to standard output, the command's own output is redirected to standard error.
+/// If the profile goes to standard output, the command's own output is redirected to standard error.
 ///
 /// The recording ends when the target exits, after the time of -d, or on Ctrl-C. The profile is then written. SIGTERM
 /// and SIGHUP are passed on to the command. A SIGINT that is sent to fg-record alone ends the recording but not the
@@ -56,9 +56,9 @@ pub struct TargetArgs {
     #[arg(value_name = "COMMAND", trailing_var_arg = true, help_heading = None)]
     pub command: Vec<OsString>,
 
-    /// Record running processes and their new children
+    /// Record running processes and children they start
     ///
-    /// Several PIDs are separated by commas.
+    /// Separate several PIDs by commas.
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = integer_in::<u32>(..))]
     pub pid: Vec<u32>,
 
@@ -101,7 +101,7 @@ pub struct TargetArgs {
 pub struct SamplingArgs {
     /// Sample HZ times a second [default: 997 or 99]
     ///
-    /// The default is 997 for a command, and 99 for what is already running.
+    /// The default is 997 for a command, and 99 for processes that are already running.
     #[arg(short = 'F', long, value_name = "HZ", value_parser = integer_in(1_u64..))]
     pub frequency: Option<u64>,
 
@@ -125,14 +125,14 @@ pub struct SamplingArgs {
 
     /// Weigh stacks by the sum of this field of a tracepoint
     ///
-    /// An example is the field `bytes` of `block:block_rq_issue`. Negative values, such as the results of failed system
-    /// calls, count as 0.
+    /// -e names the tracepoint: `-e block:block_rq_issue --weight-field bytes`. Negative values, such as the results of
+    /// failed system calls, count as 0.
     #[arg(long, value_name = "FIELD", requires = "event", conflicts_with = "weight", hide_short_help = true)]
     pub weight_field: Option<String>,
 
     /// Sample less often while fg-record uses more than this share of a CPU
     ///
-    /// The rate rises again when the share falls. Stacks are weighed by period, as with `--weight period`.
+    /// The rate rises again when the share falls. Stacks are weighed as with `--weight period`.
     #[arg(long, value_name = "PERCENT", hide_short_help = true)]
     #[arg(value_parser = parse_percent, conflicts_with = "weight")]
     pub max_overhead: Option<f64>,
@@ -151,36 +151,36 @@ pub struct SamplingArgs {
 pub struct OffCpuArgs {
     /// Record time off the CPU, in microseconds
     ///
-    /// The weight of a stack is the time that its thread spent off the CPU after leaving it with this stack. The leaf
-    /// is `[off-cpu]` if the thread blocked, and `[runnable]` if it was preempted. A block lasts until the thread runs
-    /// again, so it includes the wait for a CPU after the wakeup. A thread that is off the CPU when the recording ends
-    /// counts up to then. Blocks that began before the recording are left out.
+    /// The weight of a stack is the time that its thread spent off the CPU after it was switched out in this stack. The
+    /// leaf is `[off-cpu]` if the thread blocked, and `[runnable]` if it was preempted. A block lasts until the thread
+    /// runs again, so it includes the wait for a CPU after the wakeup. If a thread is off the CPU when the recording
+    /// ends, the time up to the end counts. Blocks that began before the recording are left out.
     #[arg(long, conflicts_with_all = ["event", "frequency", "count", "script", "weight"])]
     pub off_cpu: bool,
 
     /// Record time on and off the CPU, in microseconds
     ///
     /// Combines samples on the CPU with what --off-cpu records. The weights of a thread add up to its lifetime within
-    /// the recording: context switches tell how long it ran, and its samples share that time. The frame `[unsampled]`
-    /// marks time without a stack: runs in which no sample was taken, and the sleep of threads that were asleep when
-    /// the recording began.
+    /// the recording: context switches tell how long it ran, and that time is divided among its samples. The frame
+    /// `[unsampled]` marks time without a stack: runs in which no sample was taken, and blocks that began before the
+    /// recording.
     #[arg(long, conflicts_with_all = ["off_cpu", "event", "count", "script", "weight"])]
     #[arg(conflicts_with_all = ["min_block", "max_block", "bpf"])]
     pub wall: bool,
 
     /// Capture the stack of every Nth switch [default: adaptive]
     ///
-    /// By default every stack is captured, but only every 17th while there are more than 20000 switches a second or
-    /// samples are lost. All switches are timed in any case: blocks of a thread that last about equally long share
-    /// their time among those with a stack.
+    /// By default, every stack is captured, but only every 17th while there are more than 20000 switches a second or
+    /// samples are lost. All switches are timed in any case. The time of blocks without a stack is given to stacks of
+    /// the same thread whose blocks lasted about as long.
     #[arg(long, value_name = "N", value_parser = integer_in(1_u64..), hide_short_help = true)]
     pub off_cpu_period: Option<u64>,
 
-    /// Leave out blocks that are shorter, like 1ms or 50us
+    /// Leave out blocks that are shorter than TIME, like 1ms or 50us
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "off_cpu", hide_short_help = true)]
     pub min_block: Option<Duration>,
 
-    /// Leave out blocks that are longer
+    /// Leave out blocks that are longer than TIME
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "off_cpu", hide_short_help = true)]
     pub max_block: Option<Duration>,
 
@@ -189,7 +189,7 @@ pub struct OffCpuArgs {
     /// A BPF program adds up the time off the CPU by process, thread name and stack, and fg-record reads the sums once
     /// a second. fg-record itself then uses hardly any CPU time; a context switch costs as much as without --bpf.
     /// Stacks are unwound as with `--call-graph fp`. Each second has room for 16384 distinct stacks and 32768 distinct
-    /// sums; the rest is counted as `[lost]`. Requires root, or CAP_BPF and CAP_PERFMON, and Linux 5.18.
+    /// sums; the rest is counted as `[lost]`. Requires root, or CAP_BPF and CAP_PERFMON, and Linux 5.18 or later.
     #[arg(long, requires = "off_cpu", hide_short_help = true)]
     #[arg(conflicts_with_all = ["off_cpu_period", "cpu", "mmap_pages", "cgroup"])]
     pub bpf: bool,
@@ -212,8 +212,8 @@ pub struct StackArgs {
     /// `fp` follows frame pointers in the kernel. It is cheaper, but code without frame pointers cuts stacks short,
     /// which cannot be detected.
     ///
-    /// `lbr` uses the CPU's own records of calls that have not returned, where it keeps them: 8 to 32 calls, found
-    /// without reading the program's memory.
+    /// `lbr` uses the CPU's own record of calls that have not returned, without reading the program's memory. It needs a
+    /// CPU with such a record (Intel Haswell and later), which holds 8 to 32 calls.
     #[arg(long, value_name = "MODE")]
     #[cfg(target_os = "linux")]
     pub call_graph: Option<fgkit::record::counters::sampling::CallGraph>,
@@ -262,9 +262,9 @@ pub struct FormatArgs {
 
     /// Write a profile every TIME, like 10m, and start a new one
     ///
-    /// For recordings that last for days. In the file name of -o, `%t` stands for the time at which a profile begins:
-    /// `-o 'app-%t.folded'` writes app-20261121T025700Z.folded and so on. Processes that have exited are forgotten
-    /// after each profile.
+    /// Use this for recordings that last for days. In the file name of -o, `%t` stands for the time at which a profile
+    /// begins: `-o 'app-%t.folded'` writes app-20261121T025700Z.folded and so on. Processes that have exited are
+    /// forgotten after each profile, to limit memory.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub interval: Option<Duration>,
 }

@@ -67,7 +67,7 @@ impl Args {
             return usage("--bpf unwinds by frame pointers only; leave out --call-graph, or use --call-graph fp");
         }
         if self.off_cpu.min_block.zip(self.off_cpu.max_block).is_some_and(|(min, max)| min > max) {
-            return usage("--min-block is longer than --max-block");
+            return usage("--min-block must not be longer than --max-block");
         }
         if is_off_cpu && (format.interval.is_some() || sampling.max_overhead.is_some()) {
             return usage("--interval and --max-overhead cannot be used with --off-cpu or --wall");

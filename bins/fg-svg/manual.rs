@@ -5,11 +5,8 @@ use fgkit::cli::{Entries, Section};
 /// Examples for each group of options.
 pub const EXAMPLES: Entries = &[
     ("fg-record -- ./app | fg-svg > flame.svg", "Record a program, and draw where it spends its time:"),
-    (
-        "fg-diff -n before.folded after.folded | fg-svg > diff.svg",
-        "Draw what changed: red frames grew, blue frames shrank:",
-    ),
-    ("fg-svg --title 'Bytes allocated' --countname bytes heap.folded > heap.svg", "Name what is drawn:"),
+    ("fg-diff -n before.folded after.folded | fg-svg > diff.svg", "Draw the difference between two profiles:"),
+    ("fg-svg --title 'Bytes allocated' --countname bytes heap.folded > heap.svg", "Set the title and the unit:"),
     (
         "fg-svg --width 1600 --fontsize 10 --minwidth 0.5% app.folded > flame.svg",
         "Draw small text, and no frames below half a percent:",
@@ -38,14 +35,17 @@ const VIEWER: Entries = &[
     ("b", "Show the selected function between its callers and its callees."),
     (
         "o, h",
-        "Show only the stacks through the selected function, or hide them. Percentages are of the remaining stacks.",
+        "Show only the stacks through the selected function, or hide them. Percentages are of the stacks that remain.",
     ),
     ("r", "Merge recursive calls, or separate them again."),
     ("s", "Sort by weight, or by name."),
     ("i", "Turn the graph upside down."),
     ("y, Y", "Copy the name of the frame, or its whole stack."),
     ("?", "List the keys. The Menu button lists them, too."),
-    ("Back, Forward", "Each view has its own link. The link also works if the profile is drawn again."),
+    (
+        "Back, Forward",
+        "Go to the previous or next view. The page's address describes the view, also in a new drawing of the profile.",
+    ),
 ];
 
 /// The man page's section about the file of `--nameattr`.
@@ -56,7 +56,7 @@ const NAME_ATTRIBUTES: Entries = &[
         "Makes the frame a link, to an http, https, file, mailto or relative address. \
          A click follows the link, and Ctrl-click zooms.",
     ),
-    ("id, class", "Attributes of the frame's element."),
+    ("id, class", "Attributes of the frame's SVG element."),
     ("g_extra, a_extra", "Further attributes of a frame without or with a link, written as `key=\"value\"`."),
 ];
 

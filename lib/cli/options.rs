@@ -20,7 +20,8 @@ pub(super) const GENERAL_HEADING: &str = "General options";
 pub struct CommonArgs {
     /// Write to FILE [default: standard output]
     ///
-    /// The output gets this name when it is complete. Until then, it is a temporary file in the same directory.
+    /// FILE is created or replaced when the output is complete. Until then, the output is a temporary file in the same
+    /// directory.
     #[arg(short, long, value_name = "FILE", display_order = 900)]
     pub output: Option<PathBuf>,
 
@@ -28,7 +29,7 @@ pub struct CommonArgs {
     #[arg(short, long, display_order = 901, overrides_with = "verbose")]
     pub quiet: bool,
 
-    /// Print more about what the program does
+    /// Also print notes about what the program does
     #[arg(short, long, action = clap::ArgAction::Count, display_order = 902, overrides_with = "quiet")]
     pub verbose: u8,
 
@@ -78,11 +79,11 @@ pub struct ColorArgs {
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = GENERAL_HEADING)]
 pub struct InputArgs {
-    /// Input files, plain, gzip or zstd; `-` or none is standard input
+    /// Input files, plain, gzip or zstd [default: `-`, standard input]
     #[arg(value_name = "FILE", help_heading = None)]
     pub files: Vec<PathBuf>,
 
-    /// Exit with an error at the first malformed line instead of skipping it
+    /// Fail at the first malformed line instead of skipping it
     #[arg(long, hide_short_help = true, display_order = 800)]
     pub strict: bool,
 }

@@ -8,10 +8,10 @@ use crate::collapse::{EventChoice, NumberList, OffsetSpan, Options, TimeSpan};
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Sample selection")]
 pub struct SampleArgs {
-    /// Use this event or value, or `all` [default: first]
+    /// Use this event or value type, or `all` [default: first]
     ///
-    /// By default, the first event in the input is used, and a message lists the others. If samples have several
-    /// values, as in pprof, the default is the format's usual one, and -v lists the others.
+    /// By default, the first event in the input is used, and a message lists the others. If each sample has several
+    /// values, as in pprof, the default is the usual one of the format, and -v lists the others.
     #[arg(long, aliases = ["event-filter", "sample-type"], value_name = "NAME")]
     event: Option<OsString>,
     /// Use samples in this time range, like 1.5,2 or +0,+1
@@ -22,7 +22,7 @@ pub struct SampleArgs {
     time: Option<TimeSpan>,
     /// Use samples in this part of every second, like 0.2,0.25
     ///
-    /// FROM is included, TO is not; either may be omitted.
+    /// Seconds are those of the samples' clock. FROM is included, TO is not; either may be omitted.
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true, hide_short_help = true)]
     offset: Option<OffsetSpan>,
     /// Use samples of threads with this name; may be repeated
@@ -39,7 +39,7 @@ pub struct SampleArgs {
     cpu: Option<NumberList>,
     /// Skip samples of the idle thread (swapper)
     ///
-    /// This includes interrupts that arrived while the CPU was idle.
+    /// This also skips interrupts that arrived while the CPU was idle.
     #[arg(long, hide_short_help = true)]
     no_idle: bool,
 }
