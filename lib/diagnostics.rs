@@ -178,8 +178,8 @@ impl Diagnostics {
         if self.skipped_lines > 0 {
             let lines = plural(self.skipped_lines, "malformed line");
             self.warn(&match self.skipped_lines > MAX_REPORTED {
-                true => format!("{lines} left out (the first {MAX_REPORTED} shown)"),
-                false => format!("{lines} left out"),
+                true => format!("skipped {lines}; the first {MAX_REPORTED} are shown"),
+                false => format!("skipped {lines}"),
             });
         }
     }

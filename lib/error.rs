@@ -16,7 +16,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The output could not be written. Tools treat a broken pipe as success: see [`Error::is_broken_pipe`].
-    #[error("{name}: {}", io_error_text(source))]
+    #[error("{name}: cannot write: {}", io_error_text(source))]
     Write {
         /// The output name as the user gave it.
         name: String,

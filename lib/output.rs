@@ -67,14 +67,20 @@ impl Output {
     pub fn reject_overwriting(&self, other: Option<&Path>, inputs: &[&Path]) -> Result<(), Error> {
         let own = self.path.as_deref().unwrap_or(Path::new("-"));
         if let Some(other) = other.filter(|other| resolve(other).is_some() && resolve(other) == resolve(own)) {
-            return Err(Error::Usage(format!("{}: two outputs cannot go to the same file", other.display())));
+            return Err(Error::Usage(format!(
+                "{}: two outputs cannot go to the same file; name another one",
+                other.display()
+            )));
         }
         let replaced = [Some(own), other].into_iter().flatten().find(|output| {
             let file = resolve(output).filter(|file| file.as_os_str() != "-");
             file.is_some() && inputs.iter().any(|input| resolve(input) == file)
         });
         replaced.map_or(Ok(()), |path| {
-            Err(Error::Usage(format!("{}: is an input file, and the result would overwrite it", path.display())))
+            Err(Error::Usage(format!(
+                "{}: is an input file, which the output would overwrite; name another file",
+                path.display()
+            )))
         })
     }
 

@@ -74,14 +74,16 @@ pub fn check(
         return Err(Error::AlreadyReported);
     }
     if accumulator.total == Weights::default() {
-        return Err(Error::Invalid("the profile is empty; nothing to check".to_owned()));
+        return Err(Error::Invalid("the profile is empty: there is nothing to check".to_owned()));
     }
     if accumulator.differential && (accumulator.total.before.is_zero() || accumulator.total.after.is_zero()) {
         let side = if accumulator.total.before.is_zero() { "before" } else { "after" };
-        return Err(Error::Invalid(format!("the profile is empty {side}; nothing to compare")));
+        return Err(Error::Invalid(format!("the total weight {side} is 0: there is nothing to compare")));
     }
     if !accumulator.differential && rules.iter().any(|rule| rule.measure.is_growth()) {
-        return Err(Error::Invalid("growth rules need a differential profile, as fg-diff writes it".to_owned()));
+        return Err(Error::Invalid(
+            "--growth and --inclusive-growth need a differential profile, which fg-diff writes".to_owned(),
+        ));
     }
     let weight_kind = accumulator.differential.then(|| accumulator.divisor.kind_or_one(&accumulator.frames));
     if let Some(doubt) =

@@ -100,16 +100,20 @@ impl Rule {
         };
         let takes_none = matches!(measure, Measure::Lost | Measure::Truncated | Measure::Unknown | Measure::BusyLoop);
         match subject {
-            Some(_) if takes_none => return Err("expected only a share in percent".to_owned()),
+            Some(_) if takes_none => return Err("expected a percentage without a pattern, like 5%".to_owned()),
             None if !takes_none && !measure.is_growth() => {
-                return Err("expected WHAT=PERCENT".to_owned());
+                let what = if measure == Measure::Category { "NAME" } else { "RE" };
+                return Err(format!(
+                    "expected {what}=N%, like {}",
+                    if what == "RE" { "^malloc$=5%" } else { "allocator=5%" }
+                ));
             }
             _ => {}
         }
         let limit = limit.trim();
         let number = limit.strip_suffix('%').unwrap_or(limit);
         let limit = number.parse::<f64>().ok().filter(|limit| limit.is_finite() && *limit >= 0.0);
-        let limit = limit.ok_or_else(|| format!("{number:?} is not a share in percent"))?;
+        let limit = limit.ok_or_else(|| format!("{number:?} is not a percentage, like 5% or 0.5%"))?;
         let pattern = match subject {
             Some(subject) if measure != Measure::Category => {
                 Some(Regex::new(subject).map_err(|error| regex_error_text(&error))?)
@@ -138,8 +142,9 @@ impl Rule {
     fn parse_line(line: &str) -> Result<Self, String> {
         let (name, value) = line.split_once([' ', '\t']).unwrap_or((line, ""));
         let known = NAMES.iter().find(|(known, _)| *known == name);
-        let (_, measure) =
-            known.ok_or_else(|| format!("expected one of {}", NAMES.map(|(name, _)| name).join(", ")))?;
+        let (_, measure) = known.ok_or_else(|| {
+            format!("{name:?} is not a rule; expected one of {}", NAMES.map(|(name, _)| name).join(", "))
+        })?;
         // The value is optional here as on the command line.
         let is_default = *measure == Measure::BusyLoop && value.trim().is_empty();
         Self::parse(*measure, if is_default { DEFAULT_BUSY_LOOP_LIMIT } else { value.trim() })
@@ -160,7 +165,7 @@ impl Rule {
         match &self.text {
             Some(name) if self.measure == Measure::Category && !categories.names().any(|known| known == name) => {
                 let known = categories.names().collect::<Vec<_>>().join(", ");
-                Err(Error::Invalid(format!("unknown category {name}; expected one of {known}")))
+                Err(Error::Invalid(format!("category {name:?} does not exist; expected one of {known}")))
             }
             _ => Ok(()),
         }
@@ -209,6 +214,6 @@ mod tests {
         let measures: Vec<_> = rules.iter().map(|rule| rule.measure.name()).collect();
         assert_eq!(measures, ["self", "growth", "lost"]);
         let error = Rule::parse_all("lost 1%\nnothing 3\n", "rules").unwrap_err().to_string();
-        assert!(error.starts_with("rules:2: expected one of self, inclusive"), "{error}");
+        assert!(error.starts_with("rules:2: \"nothing\" is not a rule; expected one of self, inclusive"), "{error}");
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn answer<T: Tool>(error: &clap::Error, arguments: &[OsString]) -> u8
         ErrorKind::DisplayVersion if wants_details(arguments) => print(name, Ok((text + &details()).into_bytes())),
         ErrorKind::DisplayVersion => print(name, Ok(text.into_bytes())),
         _ => {
-            let text = negative_number(error).unwrap_or(text);
+            let text = negative_number(error).or_else(|| ambiguous_option::<T>(error)).unwrap_or(text);
             let text = text.strip_prefix("error: ").unwrap_or(&text);
             Diagnostics::to_stderr(name, 0).print_lines(text.trim_end().lines());
             2
@@ -61,6 +61,17 @@ fn negative_number(error: &clap::Error) -> Option<String> {
     let is_number = argument.strip_prefix('-')?.starts_with(|first: char| first.is_ascii_digit());
     (error.kind() == ErrorKind::UnknownArgument && is_number)
         .then(|| format!("unexpected argument {argument}: no option takes a negative number"))
+}
+
+/// Returns the message for the beginning of several options. clap would suggest only one of them.
+fn ambiguous_option<T: Tool>(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return None };
+    let beginning = argument.strip_prefix("--").filter(|_| error.kind() == ErrorKind::UnknownArgument)?;
+    let command = command::build::<T>();
+    let visible = command.get_arguments().filter(|option| !option.is_hide_set());
+    let longs = visible.filter_map(clap::Arg::get_long).filter(|long| long.starts_with(beginning));
+    let longs: Vec<String> = longs.map(|long| format!("--{long}")).collect();
+    (longs.len() > 1).then(|| format!("unexpected argument --{beginning}: expected one of {}", longs.join(", ")))
 }
 
 /// True if `-v` is given beside `-V`. clap stops at the first of the two, so the command line is searched.

@@ -133,7 +133,15 @@ fn read_all(
     let lost = report::report_selection(&summaries, options, is_empty, diagnostics)?;
     options.spans.iter().for_each(|spans| spans.report(diagnostics));
     if is_empty && diagnostics.skipped_lines() > 0 {
-        return Err(Error::Invalid("no line of the input could be parsed".to_owned()));
+        return Err(Error::Invalid(match options.format {
+            Some(format) => {
+                format!(
+                    "--format {}: no line of the input has this format; omit --format to detect it",
+                    format.as_str()
+                )
+            }
+            None => "no line of the input could be parsed; name its format with --format".to_owned(),
+        }));
     }
     Ok((workers, lost))
 }

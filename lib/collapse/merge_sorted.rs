@@ -61,7 +61,7 @@ pub fn merge_declared_sorted(
                 diagnostics.malformed(input.name(), input.line_number(), "expected a stack and its weight")?
             }
             LineStatus::OutOfOrder => {
-                let what = "out of order; omit --sorted".to_owned();
+                let what = "out of order: --sorted needs input in the order of fg-collapse; omit --sorted".to_owned();
                 return Err(Error::Malformed { name: input.name().to_owned(), line: input.line_number(), what });
             }
         }

@@ -96,7 +96,7 @@ impl Timeline {
     /// [`Error::Invalid`] if no sample has a time.
     pub(super) fn report(&self, diagnostics: &mut Diagnostics) -> Result<(), Error> {
         if self.samples.is_empty() && self.untimed > 0 {
-            let what = "no sample has a time; perf script text and perf.data have";
+            let what = "no sample has a time; use perf.data, perf script text or another input with times";
             return Err(Error::Invalid(what.to_owned()));
         }
         if self.untimed > 0 {

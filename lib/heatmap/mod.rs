@@ -57,7 +57,7 @@ pub fn write(timeline: &Timeline, options: &Options, name: &str, out: &mut dyn W
 fn check_drawable(timeline: &Timeline) -> Result<(), Error> {
     let times = timeline.samples.iter().map(|sample| sample.time);
     let (Some(first), Some(last)) = (times.clone().min(), times.max()) else {
-        return Err(Error::Invalid("no samples to draw".to_owned()));
+        return Err(Error::Invalid("no samples to draw: the input has none, or the options select none".to_owned()));
     };
     let (first, last) = (first / SECOND, last / SECOND);
     if last - first >= MAX_SECONDS {

@@ -27,7 +27,7 @@ impl Unit {
         if unit.fits(total.before) && unit.fits(total.after) {
             return Ok(unit);
         }
-        Err(Error::Invalid(format!("the weights' sum is too large: pprof counts up to 2^63 {}", unit.name)))
+        Err(Error::Invalid(format!("the sum of the weights is too large: pprof has values below 2^63 {}", unit.name)))
     }
 
     fn with_scale(unit: &str, scale: u64) -> Self {

@@ -34,11 +34,17 @@ pub fn counter_error(error: &io::Error, target: &Target, sampling: &Sampling, ev
         Some(libc::EMFILE) => too_many_files(target, sampling, online_cpus().len()),
         Some(libc::ENOSYS) => syscall_blocked(),
         Some(libc::EINVAL) if hertz > max_sample_rate() => {
-            format!("-F {hertz} is above kernel.perf_event_max_sample_rate={}", max_sample_rate())
+            format!(
+                "-F {hertz} is above kernel.perf_event_max_sample_rate={}; use a lower -F, or raise the sysctl",
+                max_sample_rate()
+            )
         }
         Some(libc::EOVERFLOW) => {
             let requested = sampling.max_stack.unwrap_or(0);
-            format!("--max-stack {requested} is above kernel.perf_event_max_stack={}", max_stack())
+            format!(
+                "--max-stack {requested} is above kernel.perf_event_max_stack={}; use a lower --max-stack, or raise the sysctl",
+                max_stack()
+            )
         }
         // The kernel gives the same errors for a directory that is not a cgroup of the perf_event controller and for an
         // event that it cannot count.
@@ -67,7 +73,7 @@ pub fn counter_error(error: &io::Error, target: &Target, sampling: &Sampling, ev
 pub fn check_cpus_online(cpus: Option<&[u32]>) -> Result<(), Error> {
     let online = online_cpus();
     match cpus.unwrap_or_default().iter().find(|cpu| !online.contains(cpu)) {
-        Some(cpu) => Err(Error::Invalid(format!("-C: CPU {cpu} does not exist or is offline"))),
+        Some(cpu) => Err(Error::Invalid(format!("-C {cpu}: this CPU does not exist or is offline"))),
         None => Ok(()),
     }
 }
@@ -100,7 +106,8 @@ pub fn small_rings_note(kib: usize) -> String {
 pub fn ring_error(error: &io::Error) -> Error {
     Error::System(match error.raw_os_error() {
         Some(libc::EPERM) => format!(
-            "cannot allocate ring buffers: locked-memory limit reached {}; all recordings of a user share it",
+            "cannot allocate ring buffers: locked-memory limit reached {}, which all recordings of a user share; \
+             use a smaller -m, or raise the limit",
             locked_memory_limits()
         ),
         _ => format!("cannot allocate ring buffers: {}", io_error_text(error)),

@@ -133,7 +133,9 @@ fn reason_for_no_samples(finished: &FinishedRecording) -> Option<String> {
     let name = first.spec.name();
     let measures_time = ["clock", "cycles", "instructions"].iter().any(|time| name.contains(time));
     Some(match measures_time || finished.events.len() > 1 {
-        true => "nothing was recorded: the target ran too briefly, or slept all the time".to_owned(),
+        true => {
+            "nothing was recorded: the target ran too briefly, or slept all the time; see -F and --off-cpu".to_owned()
+        }
         false => format!("nothing was recorded: no {name} event happened"),
     })
 }

@@ -67,7 +67,7 @@ impl FromStr for Runs {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, &'static str> {
-        text.parse().map(Self).map_err(|_| "expected a number from 1 on")
+        text.parse().map(Self).map_err(|_| "expected a whole number, 1 or more")
     }
 }
 

@@ -35,12 +35,12 @@ impl WeightKind {
             _ if runs.are_several() => None,
             Self::Counts(_) => None,
             Self::LikelyCounts(_) => Some(
-                "weights are judged as counts of samples; if they are durations, compare several runs a side with \
+                "the weights are taken for numbers of samples; if they are durations, compare several runs per side with \
                  fg-diff --significant",
             ),
             Self::Durations => Some(
-                "weights are durations, whose noise one run a side does not show; compare several runs a side with \
-                 fg-diff --significant",
+                "the weights are durations, and one run per side does not show how much they vary; compare several runs \
+                 per side with fg-diff --significant",
             ),
         }
     }

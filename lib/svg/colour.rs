@@ -59,7 +59,7 @@ impl FromStr for Colour {
         match digits.as_deref() {
             Some([a, b, c, d, e, f]) => Ok(Self(a << 4 | b, c << 4 | d, e << 4 | f)),
             Some([a, b, c]) => Ok(Self(a * 17, b * 17, c * 17)),
-            _ => Err("expected a colour, such as #e600e6".to_owned()),
+            _ => Err("expected a colour as #rrggbb or #rgb, like #e600e6".to_owned()),
         }
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn draw_sorted(
                 diagnostics.malformed(input.name(), input.line_number(), what)?;
             }
             LineStatus::OutOfOrder => {
-                let what = "out of order: --sorted needs input in the order of fg-collapse; leave out --sorted";
+                let what = "out of order: --sorted needs input in the order of fg-collapse; omit --sorted";
                 let (name, line) = (input.name().to_owned(), input.line_number());
                 return Err(Error::Malformed { name, line, what: what.to_owned() });
             }

@@ -123,7 +123,7 @@ fn noise_in_a_common_callee_does_not_hide_growth_of_callers() {
 fn growth_requires_two_weights() {
     let outcome = check(&["--growth", "2%"], PROFILE);
     assert_eq!(outcome.code(), 2);
-    assert!(outcome.stderr.contains("as fg-diff writes it"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("a differential profile, which fg-diff writes"), "{}", outcome.stderr);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn reads_rules_from_a_file() {
     std::fs::write(&rules, "self malloc=10%\nself x\n").unwrap();
     let outcome = check(&["--rules", rules.to_str().unwrap()], PROFILE);
     assert_eq!(outcome.code(), 2);
-    assert!(outcome.stderr.contains("rules:2: expected WHAT=PERCENT"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("rules:2: expected RE=N%"), "{}", outcome.stderr);
 }
 
 #[test]
@@ -218,8 +218,8 @@ fn reports_failed_checks_as_junit_errors_and_github_annotations() {
     for (options, profile, message) in [
         (&["--self", "x=1%"][..], &b""[..], "the profile is empty"),
         (&["--self", "x=1%", "/nonexistent/a\u{fffe}"], b"a 1\n", "/nonexistent/a"),
-        (&["--growth", "1%"], b"a 1\n", "as fg-diff writes it"),
-        (&["--self", "x"], b"a 1\n", "--self x: expected WHAT=PERCENT"),
+        (&["--growth", "1%"], b"a 1\n", "a differential profile, which fg-diff writes"),
+        (&["--self", "x"], b"a 1\n", "--self x: expected RE=N%"),
         (&["--rules", "/nonexistent/rules"], b"a 1\n", "/nonexistent/rules: No such file"),
     ] {
         let (code, counts, xml) = junit(options, profile);
@@ -251,7 +251,7 @@ fn rejects_an_unknown_category() {
     let outcome = check(&["--category", "alocator=1%"], PROFILE);
     assert_eq!((outcome.code(), outcome.stderr.lines().count()), (2, 1), "{outcome:?}");
     assert!(
-        outcome.stderr.contains("unknown category alocator; expected one of blocked, unknown,"),
+        outcome.stderr.contains("category \"alocator\" does not exist; expected one of blocked, unknown,"),
         "{}",
         outcome.stderr
     );

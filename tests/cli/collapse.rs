@@ -173,8 +173,7 @@ fn selects_an_event() {
     }
     let outcome = collapse(&["--event", "cache-misses"], EVENTS);
     assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""));
-    let expected =
-        "fg-collapse: --event: no sample of event cache-misses; the input has cycles (1), cycles:u (1), faults (1)\n";
+    let expected = "fg-collapse: --event cache-misses: no sample of this event; the input has cycles (1), cycles:u (1), faults (1)\n";
     assert_eq!(outcome.stderr, expected);
 }
 
@@ -250,7 +249,7 @@ not a span
     };
     let outcome = with(&[], SAMPLES).ok();
     assert_eq!(outcome.text(), "GET /;a_b;main;f;g 5\n[no span];c;main 7\ninner;a_b;main;f;g 6\n");
-    assert_eq!(outcome.stderr, format!("fg-collapse: {message}\nfg-collapse: 1 malformed line left out\n"));
+    assert_eq!(outcome.stderr, format!("fg-collapse: {message}\nfg-collapse: skipped 1 malformed line\n"));
     let outcome = with(&["--strict"], SAMPLES);
     assert_eq!((outcome.code(), outcome.stderr), (1, format!("fg-collapse: {message}\n")));
     let text = "a 1 cycles:\n\t 7f00 f (/x)\n\n";
@@ -451,7 +450,10 @@ fn merges_sorted_files() {
     let promised = run("fg-collapse", ["--sorted".as_ref(), "-".as_ref(), one.as_os_str()], b"a;b 2\nb 1\n").ok();
     assert_eq!(promised.text(), "a;b 3\na;b;c 2\nb 1\nz 1\n");
     let broken = run("fg-collapse", ["--sorted"], b"b 1\na 1\n");
-    assert_eq!((broken.code(), broken.stderr.as_str()), (1, "fg-collapse: stdin:2: out of order; omit --sorted\n"));
+    assert_eq!(
+        (broken.code(), broken.stderr.as_str()),
+        (1, "fg-collapse: stdin:2: out of order: --sorted needs input in the order of fg-collapse; omit --sorted\n")
+    );
 }
 
 #[test]

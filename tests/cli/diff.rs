@@ -53,7 +53,7 @@ fn reports_an_empty_side_that_cannot_be_scaled() {
         let (_folder, before, after) = files(before, after);
         let out = run("fg-diff", ["-n".as_ref(), before.as_os_str(), after.as_os_str()], b"").ok();
         assert!(
-            out.stderr.starts_with(&format!("fg-diff: --normalize has no effect: the total weight of {side} is 0")),
+            out.stderr.starts_with(&format!("fg-diff: --normalize has no effect: the total weight {side} is 0")),
             "{}",
             out.stderr
         );

@@ -108,7 +108,7 @@ fn reports_implausible_contents() {
     assert_eq!(small.text(), "c 1\nd 0\n");
     assert!(
         small.stderr.contains("stdin:1: the weight is below 0.000001")
-            && small.stderr.contains("1 malformed line left")
+            && small.stderr.contains("skipped 1 malformed line")
     );
     let cyclic = "{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"a\"},\"parent\":2},\
         {\"id\":2,\"callFrame\":{\"functionName\":\"f\"},\"parent\":1}],\"startTime\":0,\"samples\":[2],\"timeDeltas\":[1]}";

@@ -95,7 +95,7 @@ fn leaves_out_and_reports_files_that_cannot_be_merged() {
          left out elsewhere/8.folded: the folder names lack service=\n\
          service=a ['main;a 1']\n\
          left out service=a/1.folded.gz: the gzip data is cut short or corrupt\n\
-         reported service=a/2.folded: 2 malformed lines left out\n\
+         reported service=a/2.folded: skipped 2 malformed lines\n\
          left out service=a/4.folded: {plain}\n\
          left out service=a: {different}\n\
          service=b ['main;b 1']\n\

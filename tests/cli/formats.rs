@@ -221,7 +221,7 @@ fn reports_malformed_lines_and_folds_the_rest() {
                 outcome.stderr.lines().find(|message| message.starts_with(&format!("fg-collapse: stdin:{line}: ")));
             assert!(message.is_some_and(|message| message.contains(expected)), "{format}: {}", outcome.stderr);
             let counted =
-                outcome.stderr.lines().filter(|message| message.contains(" left out") && message.contains("malformed"));
+                outcome.stderr.lines().filter(|message| message.contains("skipped ") && message.contains("malformed"));
             assert_eq!(counted.count(), 1, "{format}: {}", outcome.stderr);
             let strict = run("fg-collapse", ["--strict", "--format", format], text.as_bytes());
             assert_eq!((strict.code(), strict.stdout.len(), strict.stderr.lines().count()), (1, 0, 1), "{strict:?}");

@@ -30,8 +30,8 @@ fn output_does_not_depend_on_threads_or_order() {
 fn reports_samples_without_a_time() {
     let untimed = "c 1 cycles:\n\t 7f00 f (/x)\n\n";
     for (text, message) in [
-        ("main 1\n".to_owned(), "no sample has a time; perf script text and perf.data have"),
-        (untimed.to_owned(), "no sample has a time; perf script text and perf.data have"),
+        ("main 1\n".to_owned(), "no sample has a time; use perf.data, perf script text or another input with times"),
+        (untimed.to_owned(), "no sample has a time; use perf.data, perf script text or another input with times"),
         (
             format!("{}c 1 40000.0: cycles:\n\t 7f00 f (/x)\n\n", recording(1)),
             "the samples span 40000 seconds, but at most 32000 can be drawn; select some with --time",

@@ -157,7 +157,11 @@ fn takes_the_first_event_and_adds_lost_samples() {
     assert_eq!((streamed.text(), streamed.stderr), (folded.text(), folded.stderr));
     assert_eq!(collapse(&path, &["--event", "faults"]).ok().text(), "[lost] 6\na_b;[unknown] 3\n");
     let refused = collapse(&path, &["--event", "other"]);
-    assert!(refused.code() != 0 && refused.stderr.contains("no sample of event other"), "{}", refused.stderr);
+    assert!(
+        refused.code() != 0 && refused.stderr.contains("--event other: no sample of this event"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[test]

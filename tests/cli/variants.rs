@@ -97,7 +97,7 @@ fn reports_malformed_call_trees_of_sample() {
         ("    + |:!\n", "5: expected "),
         (" + main  (in app) + 4  [0x10]\n", "5: expected "),
     ] {
-        let summary = "1 malformed line left out";
+        let summary = "skipped 1 malformed line";
         assert_folded(&tree(line), "Thread_1 9\n", &[message, summary]);
     }
     // Indentation with other columns than usual.
@@ -118,12 +118,12 @@ fn reports_malformed_rows_of_visual_studio_and_vtune() {
     const LEVELS: &str = "Level,Function Name,Number of Calls,Module Name,\n1,\"run\",3,\"a.exe\",\n";
     for row in ["two,\"f\",1,\"a.exe\",", "2,\"f", "2,\"f\",\"1,234.5\",\"a.exe\",", "2"] {
         let message = "3: expected a level, a function";
-        assert_folded(&format!("{LEVELS}{row}\n"), "run 3\n", &[message, "1 malformed line left out"]);
+        assert_folded(&format!("{LEVELS}{row}\n"), "run 3\n", &[message, "skipped 1 malformed line"]);
     }
     const STACKS: &str = "Function Stack,CPU Time:Self,Module\nrun,0.25,a.exe\n";
     for row in ["f", "f,NONSENSE,a.exe"] {
         let message = "3: expected a function";
-        assert_folded(&format!("{STACKS}{row}\n"), "a.exe`run 250\n", &[message, "1 malformed line left out"]);
+        assert_folded(&format!("{STACKS}{row}\n"), "a.exe`run 250\n", &[message, "skipped 1 malformed line"]);
     }
     for heading in ["Not a header of any format\n", "war:Column filter is ON.\n"] {
         let outcome = run("fg-collapse", [""; 0], heading.as_bytes());
@@ -153,5 +153,5 @@ fn reads_frames_of_dtrace_with_addresses_and_symbols_of_java() {
 #[test]
 fn a_folded_line_needs_a_complete_weight() {
     let text = "main;a 7\nmain;b 20.\nmain;c\nmain;d 1\n";
-    assert_folded(text, "main;a 7\nmain;d 1\n", &["2: ", "3: ", "2 malformed lines left out"]);
+    assert_folded(text, "main;a 7\nmain;d 1\n", &["2: ", "3: ", "skipped 2 malformed lines"]);
 }

@@ -166,7 +166,7 @@ fn does_not_run_the_command_without_locked_memory() {
     let Some(_setting) = Setting::change(&nobody, MLOCK_KB, "1") else { return };
     // Exactly this: the suspended command exits silently, whether it or the recorder exits first.
     let message = "fg-record: cannot allocate ring buffers: locked-memory limit reached (kernel.perf_event_mlock_kb=1, \
-                   ulimit -l); all recordings of a user share it\n";
+                   ulimit -l), which all recordings of a user share; use a smaller -m, or raise the limit\n";
     for _ in 0..10 {
         let outcome = nobody.run("ulimit -l 0; ./fg-record -- sh -c 'echo ran'");
         assert_eq!(outcome.code(), 125, "{outcome:?}");

@@ -71,7 +71,7 @@ fn reports_a_full_disk() {
     let full = || Stdio::from(std::fs::File::options().write(true).open("/dev/full").unwrap());
     let outcome = run_bounded(recorder(["--", "sh", "-c", SCRIPT]).stdout(full()));
     assert_eq!(outcome.code(), 125, "{outcome:?}");
-    assert!(outcome.stderr.ends_with("fg-record: stdout: No space left on device\n"), "{outcome:?}");
+    assert!(outcome.stderr.ends_with("fg-record: stdout: cannot write: No space left on device\n"), "{outcome:?}");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn rejects_an_output_that_cannot_be_created_before_the_command_runs() {
     let outcome =
         finish(recorder(["-o", "no/such", "--", "sh", "-c", ": > ran"]).current_dir(&folder).spawn().unwrap());
     assert_eq!(outcome.code(), 125, "{outcome:?}");
-    assert_eq!(outcome.stderr, "fg-record: no/such: No such file or directory\n");
+    assert_eq!(outcome.stderr, "fg-record: no/such: cannot write: No such file or directory\n");
     assert!(!folder.path().join("ran").exists());
 }
 

@@ -143,7 +143,10 @@ fn records_the_given_cpus_only() {
     let outcome = record(["-C", "0", "--", "sh", "-c", "exit 3"]);
     assert_eq!(outcome.code(), 3, "{outcome:?}");
     let outcome = record(["-C", "60000", "--", "true"]);
-    assert_eq!((outcome.code(), &*outcome.stderr), (125, "fg-record: -C: CPU 60000 does not exist or is offline\n"));
+    assert_eq!(
+        (outcome.code(), &*outcome.stderr),
+        (125, "fg-record: -C 60000: this CPU does not exist or is offline\n")
+    );
     assert_eq!(record(["-C", "x", "--", "true"]).code(), 2);
 }
 

@@ -72,7 +72,7 @@ fn report_left_out(
     match choice {
         EventChoice::Named(wanted) if is_empty && selected.is_empty() => {
             let wanted = String::from_utf8_lossy(wanted);
-            return Err(Error::Invalid(format!("--event: no sample of event {wanted}; the input has {left_out}")));
+            return Err(Error::Invalid(format!("--event {wanted}: no sample of this event; the input has {left_out}")));
         }
         EventChoice::First if selected.is_empty() => {
             diagnostics.warn(&format!("no event is selected; the input has {left_out}; use --event to select"));

@@ -51,11 +51,12 @@ impl Uprobe {
         if path.is_empty() || symbol.is_empty() {
             return Err(malformed());
         }
-        let unreadable = |error: std::io::Error| Error::Invalid(format!("{path}: {}", io_error_text(&error)));
+        let unreadable =
+            |error: std::io::Error| Error::Invalid(format!("-e uprobe:{text}: {path}: {}", io_error_text(&error)));
         let path = fs::canonicalize(path).map_err(unreadable)?;
         let file = fs::read(&path).map_err(unreadable)?;
-        let offset =
-            find_offset(&path, &file, symbol).map_err(|what| Error::Invalid(format!("{} {what}", path.display())))?;
+        let offset = find_offset(&path, &file, symbol)
+            .map_err(|what| Error::Invalid(format!("-e uprobe:{text}: {} {what}", path.display())))?;
         let path = CString::new(path.into_os_string().into_encoded_bytes()).map_err(|_| malformed())?;
         Ok(Self { path, offset, argument })
     }

@@ -78,7 +78,7 @@ fn help_fails_on_a_full_disk_but_not_on_a_closed_pipe() {
             let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
             let outcome = run_bounded(command(tool(name)).args(request).stdout(full).stderr(Stdio::piped()));
             assert_eq!(outcome.code(), 1, "{outcome:?}");
-            assert_eq!(outcome.stderr, format!("{name}: stdout: No space left on device\n"));
+            assert_eq!(outcome.stderr, format!("{name}: stdout: cannot write: No space left on device\n"));
             let (reader, closed) = std::io::pipe().unwrap();
             drop(reader);
             let outcome = run_bounded(command(tool(name)).args(request).stdout(closed).stderr(Stdio::piped())).ok();

@@ -68,7 +68,10 @@ fn a_failure_leaves_the_old_file_unchanged() {
         assert_eq!(workspace.read("old"), b"old content\n", "{program:?}");
         let outcome = workspace.run(["in.folded", "-o", "no/such/folder"]);
         assert_eq!(outcome.code(), program.failure, "{outcome:?}");
-        assert_eq!(outcome.stderr, format!("{}: no/such/folder: No such file or directory\n", program.name));
+        assert_eq!(
+            outcome.stderr,
+            format!("{}: no/such/folder: cannot write: No such file or directory\n", program.name)
+        );
     }
 }
 
@@ -82,12 +85,12 @@ fn writes_to_devices_and_reports_a_full_one() {
         assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
         let outcome = workspace.run(["in.folded", "-o", "/dev/full"]);
         assert_eq!(outcome.code(), program.failure, "{outcome:?}");
-        assert_eq!(outcome.stderr, format!("{}: /dev/full: No space left on device\n", program.name));
+        assert_eq!(outcome.stderr, format!("{}: /dev/full: cannot write: No space left on device\n", program.name));
         let mut command = workspace.command(["in.folded"]);
         command.stdout(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
         let outcome = crate::support::run_bounded(command.stderr(Stdio::piped()));
         assert_eq!(outcome.code(), program.failure, "{outcome:?}");
-        assert_eq!(outcome.stderr, format!("{}: stdout: No space left on device\n", program.name));
+        assert_eq!(outcome.stderr, format!("{}: stdout: cannot write: No space left on device\n", program.name));
     }
 }
 

@@ -76,7 +76,7 @@ fn fails_on_a_full_disk_but_not_on_a_closed_pipe() {
     let workspace = Workspace::new(RECORD);
     let busy = "while [ $((n += 1)) -lt 50000 ]; do :; done; exit 3";
     let outcome = workspace.run(["-q", "-o", "/dev/full", "--", "sh", "-c", busy]);
-    assert_eq!(outcome.stderr, "fg-record: /dev/full: No space left on device\n");
+    assert_eq!(outcome.stderr, "fg-record: /dev/full: cannot write: No space left on device\n");
     assert_eq!(outcome.code(), 125, "{outcome:?}");
     let (reader, closed) = std::io::pipe().unwrap();
     drop(reader);
