@@ -65,9 +65,9 @@ struct LimitArgs {
     unknown: Option<String>,
     /// Limit idle polling in an async runtime
     ///
-    /// If N% is omitted, the limit is 80%. The percentage is of the stacks in a runtime such as tokio. A stack is idle if
-    /// the runtime or the tracing library calls nothing but the kernel, the C library and the allocator. The rule
-    /// applies if more than half of the total is in the runtime.
+    /// The rule limits the share of idle stacks among those in a runtime such as tokio, to 80% if N% is omitted. A stack
+    /// is idle if the runtime or the tracing library calls nothing but the kernel, the C library and the allocator. The
+    /// rule applies only if more than half of the total is in the runtime.
     #[arg(long, value_name = "N%", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = DEFAULT_BUSY_LOOP_LIMIT)]
     busy_loop: Option<String>,

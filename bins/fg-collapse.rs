@@ -55,8 +55,8 @@ struct ReadArgs {
     in_order: bool,
     /// Merge folded stacks that are already sorted, without holding them in memory
     ///
-    /// If all inputs are files, this happens without the option if they are sorted; pipes need the option. Input that is
-    /// not sorted is then an error.
+    /// Sorted files are merged this way without the option, too; pipes need it. With the option, input that is not
+    /// sorted is an error.
     #[arg(long, hide_short_help = true)]
     #[arg(conflicts_with_all = ["in_order", "span", "time", "offset", "comm", "pids", "tids", "cpu", "no_idle"])]
     sorted: bool,
@@ -91,8 +91,8 @@ struct FrameArgs {
     addrs: bool,
     /// Append source lines to frames
     ///
-    /// For perf.data, they come from the debug information of the recorded files. perf script prints them with
-    /// `-F +srcline`.
+    /// For perf.data, they come from the debug information of the recorded files. For perf script text, run perf script
+    /// with `-F +srcline`.
     #[arg(long, hide_short_help = true)]
     srcline: bool,
     /// Start stacks at FUNCTION, without its callers; may be repeated

@@ -107,15 +107,19 @@ struct FormatArgs {
 
 /// The man page's section about columns.
 const COLUMNS: &[(&str, &str)] = &[
-    ("function", "The function's name. With --by, the column is `comm` or `stack`, or two are `caller` and `callee`."),
+    (
+        "function",
+        "The function's name. With --by comm or stack, the column has that name; with --by edge, there are two columns, \
+         caller and callee.",
+    ),
     ("self_samples, self_pct", "The self weight, and its percentage of the total."),
     ("inclusive_samples, inclusive_pct", "The inclusive weight, and its percentage of the total."),
     ("category", "The function's category: see --categories."),
     ("before, after, delta", "For a differential profile, in place of samples and pct, with the same prefixes."),
     (
         "chance",
-        "The probability that noise alone causes such a delta, adjusted for the number of rows. It is empty if the \
-         weights are durations.",
+        "The probability that noise alone causes such a delta, adjusted for the number of rows. It has the same \
+         prefixes, and is empty if the weights are durations.",
     ),
 ];
 
@@ -145,7 +149,8 @@ impl Tool for Args {
 
     fn sections() -> Vec<Section> {
         let text = "By default, the columns are function, self_samples, self_pct, inclusive_samples, inclusive_pct and \
-             category. With --by comm, stack or edge, there is only one weight, so samples and pct have no prefix.";
+             category. With --by comm, stack or edge, there is only one weight, so samples and pct have no prefix, and \
+             no category. With --summary, there are only category and the self weight.";
         vec![Section { heading: "COLUMNS", text, entries: COLUMNS.to_vec() }]
     }
 

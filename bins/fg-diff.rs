@@ -79,7 +79,7 @@ struct RunArgs {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Names")]
 struct NameArgs {
-    /// Replace addresses such as 0x7f3a by `0x...`
+    /// Write `0x...` for addresses such as 0x7f3a
     #[arg(short, long)]
     strip_hex: bool,
 
@@ -243,7 +243,8 @@ fn report(comparison: &Comparison, diagnostics: &mut Diagnostics) {
     let scaled = if *factor == 1.0 { String::new() } else { format!(" (scaled by {factor:.6})") };
     let sample = weight_kind.and_then(WeightKind::sample);
     let per_sample = sample.map_or_else(String::new, |sample| format!("; one sample weighs {sample}"));
-    let flattened = if *flattened == 0 { String::new() } else { format!(", {flattened} differences flattened") };
+    let flattened =
+        if *flattened == 0 { String::new() } else { format!(", {} ignored", plural(*flattened, "difference")) };
     if let Some(caveat) = weight_kind.and_then(|kind| kind.caveat(Runs::default())) {
         diagnostics.warn(caveat);
     }

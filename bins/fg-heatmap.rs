@@ -81,7 +81,7 @@ impl Tool for Args {
     const EXAMPLES: Entries = &[
         ("perf script | fg-heatmap > map.html", "Show when perf record took its samples:"),
         (
-            "fg-record --script -d 60 -p PID | fg-heatmap > map.html",
+            "fg-record --script -p 1234 -d 60 | fg-heatmap > map.html",
             "Record a running process for a minute, and show it:",
         ),
         (

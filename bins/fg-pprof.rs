@@ -54,7 +54,7 @@ impl Tool for Args {
             "Convert a profile for `go tool pprof -http=: profile.pb.gz`:",
         ),
         (
-            "fg-record --off-cpu -p PID | fg-pprof --type delay --unit microseconds -o d.pb.gz",
+            "fg-pprof --type delay --unit microseconds -o waits.pb.gz waits.folded",
             "Name what the weights count, and their unit:",
         ),
         ("fg-diff -n before.folded after.folded | fg-pprof -o diff.pb.gz", "Convert a comparison of two profiles:"),

@@ -171,7 +171,7 @@ struct ColourArgs {
     #[arg(long, value_name = "COLOUR", hide_short_help = true)]
     bgcolors: Option<Background>,
 
-    /// Set the colour of search matches
+    /// Set the colour of search matches, like #e600e6
     #[arg(long, value_name = "COLOUR", hide_short_help = true)]
     search_color: Option<Colour>,
 

@@ -11,7 +11,7 @@ pub const EXAMPLES: Entries = &[
         "Record the whole system for 10 seconds, and keep the stacks of kswapd:",
     ),
     (
-        "sudo fg-record -F 4999 -e cycles:u --user \"$USER\" -- ./app > user.folded",
+        "sudo fg-record -F 4999 -e cpu-clock:u --user \"$USER\" -- ./app > user.folded",
         "As root, record the user code of a command that runs as yourself, at a higher frequency:",
     ),
     (
@@ -81,7 +81,7 @@ const EVENTS: &[(&str, &str)] = &[
 ];
 
 const PERMISSIONS: &[(&str, &str)] = &[
-    ("3 or more", "Nothing, on the kernels of distributions that have these values."),
+    ("3 or more", "Nothing, on kernels such as those of Debian and Ubuntu; elsewhere the same as 2."),
     ("2 or less", "Commands and your own processes."),
     ("1 or less", "Also kernel frames, kernel events, --off-cpu and --wall. Above 1, kernel frames are left out."),
     ("0 or less", "Also -a and --cgroup."),

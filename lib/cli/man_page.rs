@@ -16,7 +16,7 @@ use super::tool::{Entries, Section, Tool};
 const ENVIRONMENT: Entries = &[
     ("NO_COLOR", "If set and not empty, messages are not coloured."),
     ("CLICOLOR_FORCE", "If set and not `0`, messages are coloured even if standard error is not a terminal."),
-    ("TERM", "If `dumb`, messages are not coloured."),
+    ("TERM", "If `dumb`, messages are not coloured, unless CLICOLOR_FORCE is set."),
 ];
 
 /// The date of this version. It is fixed, so that the same source always gives the same page.
