@@ -1,106 +1,164 @@
-//! Driving Chromium: a test script is put into the page, and its verdict read from the page's end state.
+//! Opens pages in Chromium and calls functions of `cases/*.js` in them.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
 
-use crate::support::{directory, run, skip};
+use serde_json::{Value, json};
+
+use crate::support::{command, directory, eventually, is_installed, run, skip};
 
 const PRELUDE: &str = include_str!("prelude.js");
 
-/// When the reader looks: the browser prefers light colours or dark ones.
-#[derive(Clone, Copy, Debug)]
-pub enum Hour {
-    Day,
-    Night,
+/// The colours that the user of the browser prefers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColorScheme {
+    Light,
+    Dark,
 }
 
-/// Runs a test in the picture of some stacks, drawn with the arguments; `fragment` is that of the page's address.
+/// A page in which a case runs.
+pub struct Page {
+    file_name: &'static str,
+    text: String,
+    fragment: String,
+    color_scheme: ColorScheme,
+}
+
+impl Page {
+    /// Draws stacks with `fg-svg`.
+    #[track_caller]
+    pub fn graph(stacks: &[u8], options: &[&str]) -> Self {
+        Self::svg(run("fg-svg", options, stacks).ok().text())
+    }
+
+    pub fn svg(text: String) -> Self {
+        Self::new("graph.svg", text)
+    }
+
+    pub fn html(text: String) -> Self {
+        Self::new("page.html", text)
+    }
+
+    fn new(file_name: &'static str, text: String) -> Self {
+        Self { file_name, text, fragment: String::new(), color_scheme: ColorScheme::Light }
+    }
+
+    /// Sets the fragment of the page's address, with its `#`.
+    pub fn fragment(mut self, fragment: &str) -> Self {
+        self.fragment = fragment.to_owned();
+        self
+    }
+
+    pub fn color_scheme(mut self, color_scheme: ColorScheme) -> Self {
+        self.color_scheme = color_scheme;
+        self
+    }
+
+    /// Runs a case without arguments. Panics unless it passes.
+    #[track_caller]
+    pub fn run(self, code: &str, function: &str) {
+        self.run_with(code, function, &json!([]));
+    }
+
+    /// Calls a function that `code` defines, with an array of arguments. Panics unless the case passes.
+    #[track_caller]
+    pub fn run_with(self, code: &str, function: &str, arguments: &Value) {
+        if let Some(result) = self.result(code, function, arguments) {
+            assert_eq!(result, "passed", "{function}");
+        }
+    }
+
+    /// Returns the result of a case, or `None` if there is no browser.
+    #[track_caller]
+    pub fn result(self, code: &str, function: &str, arguments: &Value) -> Option<String> {
+        let (end, script) = match self.file_name {
+            "graph.svg" => ("</svg>", script_for_svg(code, function, arguments)),
+            _ => ("</body>", script_for_html(code, function, arguments)),
+        };
+        let end = self.text.rfind(end).unwrap_or_else(|| panic!("no {end}"));
+        let page = format!("{}{script}{}", &self.text[..end], &self.text[end..]);
+        let folder = directory();
+        let file = folder.path().join(self.file_name);
+        std::fs::write(&file, page).unwrap();
+        let address = format!("file://{}{}", file.display(), self.fragment);
+        let options = ["--virtual-time-budget=20000", "--dump-dom"];
+        let document = open(self.color_scheme, folder.path(), &options, &address)?;
+        Some(find_result(&document).unwrap_or("no result: a script is not valid, or the case did not end").to_owned())
+    }
+}
+
+/// Returns the element that calls a function in an SVG document.
+pub fn script_for_svg(code: &str, function: &str, arguments: &Value) -> String {
+    let script = script(code, function, arguments);
+    assert!(!script.contains("]]>"), "{function} ends a CDATA section");
+    format!("<script><![CDATA[{script}]]></script>")
+}
+
+fn script_for_html(code: &str, function: &str, arguments: &Value) -> String {
+    let script = script(code, function, arguments);
+    assert!(!script.contains("</script"), "{function} ends a script element");
+    format!("<script>{script}</script>")
+}
+
+fn script(code: &str, function: &str, arguments: &Value) -> String {
+    // Text in the arguments must not end the element that contains the script.
+    let arguments = arguments.to_string().replace('<', r"\u003c").replace('>', r"\u003e");
+    format!("(() => {{\n{PRELUDE}\n{code}\nrunCase(() => {function}(...{arguments}));\n}})();\n")
+}
+
+/// Returns the text of the element that `runCase` appends.
+fn find_result(document: &str) -> Option<&str> {
+    let (_, rest) = document.split_once("id=\"test-result\"")?;
+    let (_, rest) = rest.split_once('>')?;
+    Some(rest.split_once("</desc>")?.0)
+}
+
+/// Prints a graph and returns the number of pages, or `None` if there is no browser.
 #[track_caller]
-pub fn judge(stacks: &[u8], arguments: &[&str], fragment: &str, test: &str) {
-    judge_at(Hour::Day, stacks, arguments, fragment, test);
-}
-
-/// The same by day or by night.
-#[track_caller]
-pub fn judge_at(hour: Hour, stacks: &[u8], arguments: &[&str], fragment: &str, test: &str) {
-    let svg = run("fg-svg", arguments, stacks).ok().text();
-    let page = svg.replacen("</svg>", &format!("<script><![CDATA[{}]]></script></svg>", script(test)), 1);
-    judge_file(hour, "graph.svg", &page, fragment);
-}
-
-/// The script that runs a test and writes its verdict.
-pub fn script(test: &str) -> String {
-    format!("(() => {{\n{PRELUDE}\njudge(async () => {{\n{test}\n}});\n}})();\n")
-}
-
-/// Opens a page that holds the script of a test.
-#[track_caller]
-pub fn judge_page(name: &str, page: &str, fragment: &str) {
-    judge_file(Hour::Day, name, page, fragment);
-}
-
-#[track_caller]
-fn judge_file(hour: Hour, name: &str, page: &str, fragment: &str) {
+pub fn count_printed_pages(svg: &str) -> Option<usize> {
     let folder = directory();
-    let file = folder.path().join(name);
-    std::fs::write(&file, page).unwrap();
-    let Some(dom) = visit(hour, folder.path(), &format!("file://{}{fragment}", file.display())) else { return };
-    let verdict = dom.split_once("id=\"verdict\"").and_then(|(_, rest)| rest.split_once('>')).map(|(_, rest)| rest);
-    let verdict = verdict.and_then(|rest| rest.split_once("</desc>")).map_or("no verdict", |(verdict, _)| verdict);
-    assert_eq!(verdict, "fine");
-}
-
-/// How many pages a picture takes on paper, if there is a browser.
-pub fn pages(svg: &str) -> Option<usize> {
-    let folder = directory();
-    let (file, paper) = (folder.path().join("graph.svg"), folder.path().join("paper.pdf"));
+    let (file, pdf) = (folder.path().join("graph.svg"), folder.path().join("printed.pdf"));
     std::fs::write(&file, svg).unwrap();
-    let print = format!("--print-to-pdf={}", paper.display());
-    open(Hour::Day, folder.path(), &[&print], &format!("file://{}", file.display()))?;
-    let text = std::fs::read(paper).unwrap();
+    let option = format!("--print-to-pdf={}", pdf.display());
+    open(ColorScheme::Light, folder.path(), &[&option], &format!("file://{}", file.display()))?;
+    let text = std::fs::read(pdf).unwrap();
     let pages = regex::bytes::Regex::new(r"/Type\s*/Page\b").unwrap().find_iter(&text).count();
     assert!(pages > 0, "no page was printed");
     Some(pages)
 }
 
-fn visit(hour: Hour, folder: &Path, address: &str) -> Option<String> {
-    open(hour, folder, &["--virtual-time-budget=20000", "--dump-dom"], address)
-}
-
-/// What the browser says of a page.
-fn open(hour: Hour, folder: &Path, arguments: &[&str], address: &str) -> Option<String> {
-    let Some(browser) = browser() else {
+/// Opens an address and returns what the browser prints, or `None` if there is no browser.
+#[track_caller]
+fn open(color_scheme: ColorScheme, folder: &Path, options: &[&str], address: &str) -> Option<String> {
+    let Some(browser) = find_browser() else {
         skip("no Chromium is installed");
         return None;
     };
-    let output = folder.join("dom");
-    let mut child = Command::new(browser)
+    let output = folder.join("output");
+    let preferred = match color_scheme {
+        ColorScheme::Dark => 0,
+        ColorScheme::Light => 1,
+    };
+    let mut child = command(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"])
         .args(["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1220,800"])
-        .arg(format!("--blink-settings=preferredColorScheme={}", u8::from(matches!(hour, Hour::Day))))
+        .arg(format!("--blink-settings=preferredColorScheme={preferred}"))
         .arg(format!("--user-data-dir={}", folder.join("profile").display()))
-        .args(arguments)
+        .args(options)
         .arg(address)
         .stdin(Stdio::null())
         .stdout(std::fs::File::create(&output).unwrap())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let patience = Instant::now() + Duration::from_secs(120);
-    while child.try_wait().unwrap().is_none() {
-        if Instant::now() > patience {
-            child.kill().unwrap();
-            child.wait().unwrap();
-            panic!("the browser did not end: {address}");
-        }
-        std::thread::sleep(Duration::from_millis(20));
+    if !eventually(|| child.try_wait().unwrap().is_some()) {
+        child.kill().unwrap();
+        child.wait().unwrap();
+        panic!("the browser hangs: {address}");
     }
     Some(std::fs::read_to_string(output).unwrap())
 }
 
-fn browser() -> Option<&'static str> {
-    let paths = std::env::var_os("PATH")?;
-    let installed = |name: &&str| std::env::split_paths(&paths).any(|folder| folder.join(name).is_file());
-    ["chromium", "chromium-browser", "google-chrome"].into_iter().find(installed)
+fn find_browser() -> Option<&'static str> {
+    ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| is_installed(name))
 }

@@ -1,5 +1,5 @@
-// Lints the scripts of the viewers and of their tests. The type checker knows the global names, because the scripts share
-// one scope and eslint reads each file by itself.
+// Lints the scripts of the viewers and of their tests. The type checker knows the global names: the scripts share one
+// scope, and eslint reads each file by itself.
 
 import js from "@eslint/js";
 
@@ -14,7 +14,6 @@ export default [
             "array-callback-return": "error",
             "default-case-last": "error",
             "eqeqeq": "error",
-            "max-len": ["error", { code: 140 }],
             "no-constructor-return": "error",
             "no-implicit-coercion": "error",
             "no-self-compare": "error",
@@ -27,5 +26,8 @@ export default [
             "prefer-template": "off",
         },
     },
-    { files: ["lib/**/*.js", "tests/browser/cases/*.js", "tests/browser/prelude.js"], languageOptions: { sourceType: "script" } },
+    {
+        files: ["lib/**/*.js", "tests/browser/cases/*.js", "tests/browser/prelude.js"],
+        languageOptions: { sourceType: "script" },
+    },
 ];

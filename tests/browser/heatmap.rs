@@ -1,13 +1,18 @@
-//! The map of seconds in a real browser: what is selected in it is what fg-collapse cuts out, to the sample.
+//! Selecting in a heat map: the flame graph shows exactly the samples that the displayed fg-collapse command keeps.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
-use crate::browser::{judge_page, script};
+use serde_json::json;
+
+use crate::browser::Page;
 use crate::hostile::NAMES;
-use crate::support::{directory, run, run_command, tool};
+use crate::support::{command, directory, run, run_command, tool};
 
-/// Half a minute of a program that works a little all the time, 50 ms of every second on something else, and every
-/// five seconds 200 ms in two threads on a third thing.
+const CASES: &str = include_str!("cases/heatmap.js");
+
+/// Returns 30 s of samples: of `work` every 20 ms, of `band` every millisecond for 50 ms of every second, and of `burst` in
+/// two threads every millisecond for 200 ms of every fifth second.
 fn recording() -> String {
     let mut text = String::new();
     for ms in 0..30_000 {
@@ -27,7 +32,7 @@ fn recording() -> String {
             sample("app", 101, 500, "main;tick;band");
         }
         if ms / 1000 % 5 == 2 && (700..900).contains(&offset) {
-            // The first of these is taken at the very beginning of a cell.
+            // The first of these is at the beginning of a cell.
             sample("app", 102, 0, "main;flush;burst");
             sample("pool", 103, 600, "main;flush;burst");
         }
@@ -35,41 +40,11 @@ fn recording() -> String {
     text
 }
 
-/// Runs a test in the page of a recording. It may use what is defined here.
-fn judge(recording: &[u8], arguments: &[&str], fragment: &str, test: &str) {
-    judge_map(&run("fg-heatmap", arguments, recording).ok().text(), fragment, test);
+fn page(recording: &[u8], options: &[&str]) -> Page {
+    Page::html(run("fg-heatmap", options, recording).ok().text())
 }
 
-fn judge_map(page: &str, fragment: &str, test: &str) {
-    let test = format!(
-        r##"
-        await until(() => document.body.matches(".ready"), "the page");
-        const canvas = document.querySelector("canvas"), map = document.querySelector(".heatmap");
-        const seconds = canvas.width, rows = canvas.height;
-        function point(kind, [second, row], shiftKey = false) {{
-            const box = canvas.getBoundingClientRect();
-            const clientX = box.left + (second + 0.5) * box.width / seconds, clientY = box.bottom - (row + 0.5) * box.height / rows;
-            canvas.dispatchEvent(new PointerEvent(kind, {{ clientX, clientY, shiftKey, button: 0, bubbles: true, cancelable: true }}));
-        }}
-        function drag(from, to, shiftKey) {{
-            point("pointerdown", from, shiftKey);
-            point("pointermove", to, shiftKey);
-            point("pointerup", to, shiftKey);
-        }}
-        const lines = () => [...document.querySelectorAll("#selections p")];
-        const commands = () => lines().map(line => line.querySelector("code").textContent);
-        const titles = () => groups().map(title).sort();
-        function same(actual, expected, what) {{
-            equal(JSON.stringify(actual), JSON.stringify(expected), what);
-        }}
-        {test}
-        "##
-    );
-    let page = page.replacen("</body>", &format!("<script>{}</script></body>", script(&test)), 1);
-    judge_page("map.html", &page, fragment);
-}
-
-/// The titles of the frames in the picture of some stacks, in order.
+/// Returns the titles of the frames that fg-svg draws, sorted.
 fn titles(folded: &[u8]) -> Vec<String> {
     let svg = run("fg-svg", ["--minwidth=0"], folded).ok().text();
     let document = roxmltree::Document::parse(&svg).unwrap();
@@ -80,20 +55,22 @@ fn titles(folded: &[u8]) -> Vec<String> {
     titles
 }
 
-fn cut(recording: &str, options: &str) -> Vec<u8> {
+/// Returns the stacks of the samples that fg-collapse keeps with these options.
+fn collapse(recording: &str, options: &str) -> Vec<u8> {
     let options = ["--weight", "samples"].into_iter().chain(options.split_whitespace());
     run("fg-collapse", options, recording.as_bytes()).ok().stdout
 }
 
+/// Returns the share of the stacks that contain a function.
 fn share(folded: &[u8], function: &str) -> f64 {
     let weight = |line: &str| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
-    let text = String::from_utf8(folded.to_vec()).unwrap();
-    let of = |lines: &mut dyn Iterator<Item = &str>| lines.map(weight).sum::<f64>();
-    of(&mut text.lines().filter(|line| line.contains(function))) / of(&mut text.lines())
+    let text = std::str::from_utf8(folded).unwrap();
+    let of_function: f64 = text.lines().filter(|line| line.contains(function)).map(weight).sum();
+    of_function / text.lines().map(weight).sum::<f64>()
 }
 
 #[test]
-fn what_is_dragged_over_is_what_fg_collapse_cuts_out() {
+fn dragging_selects_what_the_command_keeps() {
     let recording = recording();
     for (rows, kind, from, to, options, function) in [
         (50, "rectangle", (0, 15), (29, 16), "--time 5000,5030 --offset 0.3,0.34", "band"),
@@ -106,45 +83,35 @@ fn what_is_dragged_over_is_what_fg_collapse_cuts_out() {
         (49, "rectangle", (3, 10), (9, 20), "--time 5003,5010 --offset 0.204081633,0.428571429", "main"),
         (7, "span", (1, 6), (4, 0), "--time 5001.857142858,5004.142857143", "main"),
     ] {
-        let folded = cut(&recording, options);
+        let folded = collapse(&recording, options);
         assert!(share(&folded, function) >= 0.95, "{function} in {options}: {}", share(&folded, function));
-        let test = format!(
-            r##"
-            byId("{kind}", document).click();
-            drag([{}, {}], [{}, {}]);
-            same(commands(), ["fg-collapse --weight samples {options}"], "the command");
-            same(titles(), {:?}, "the frames");
-            "##,
-            from.0,
-            from.1,
-            to.0,
-            to.1,
-            titles(&folded),
-        );
-        judge(recording.as_bytes(), &[&format!("--rows={rows}")], "", &test);
+        let command = format!("fg-collapse --weight samples {options}");
+        let arguments = json!([kind, from, to, command, titles(&folded)]);
+        let page = page(recording.as_bytes(), &[&format!("--rows={rows}")]);
+        page.run_with(CASES, "selectsByDragging", &arguments);
     }
 }
 
-/// What `sh` makes of a command in a folder, with our programs.
-fn shell(folder: &std::path::Path, command: &str) -> Vec<u8> {
-    let programs = std::path::Path::new(tool("fg-collapse")).parent().unwrap();
-    let mut shell = std::process::Command::new("sh");
+/// Runs a shell command in a directory, with the programs of the package on the `PATH`.
+fn run_shell(folder: &Path, script: &str) -> Vec<u8> {
+    let programs = Path::new(tool("fg-collapse")).parent().unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
-    shell.current_dir(folder).env("PATH", path).args(["-c", command]);
+    let mut shell = command("sh");
+    shell.current_dir(folder).env("PATH", path).args(["-c", script]);
     run_command(shell, b"").ok().stdout
 }
 
 #[test]
-fn the_command_takes_what_is_shown_whatever_was_chosen_before() {
-    // Two threads of one number, one after the other; two events; a name for which shells need quotes.
+fn the_command_repeats_options_and_selection() {
+    // Two threads with one number, one after the other; two events; a name that a shell needs quoted.
     let mut text = recording().replace("[000] 5003", "[001] 5003").replace("pool 100/103", "it's a pool 100/103");
     for (ms, comm) in [(250, "app"), (250, "swapper"), (750, "late name")] {
         let tid = if comm == "swapper" { 0 } else { 101 };
-        // So many that their frames are wide enough to be drawn.
+        // Enough samples for frames that are wide enough to draw.
         for micros in 0..60 {
-            let place = format!("{ms}{micros:03}: 2000000");
-            let _ = writeln!(text, "{comm} {tid}/{tid} [002] 5010.{place} cycles:u: 7f00 only_{ms} (/x)");
-            let _ = writeln!(text, "{comm} 100/{tid} [002] 5011.{place} cpu-clock: 7f00 other_{ms} (/x)");
+            let time = format!("{ms}{micros:03}: 2000000");
+            let _ = writeln!(text, "{comm} {tid}/{tid} [002] 5010.{time} cycles:u: 7f00 only_{ms} (/x)");
+            let _ = writeln!(text, "{comm} 100/{tid} [002] 5011.{time} cpu-clock: 7f00 other_{ms} (/x)");
         }
     }
     let folder = directory();
@@ -160,134 +127,65 @@ fn the_command_takes_what_is_shown_whatever_was_chosen_before() {
         (&["--comm", "app", "-p1-100", "-t", "101"], "#thread=app+100/101", "--comm app -p 100 -t 101"),
         (&["-p1-100", "-t", "101,103"], "", "-p 1-100 -t 101,103"),
         (&["--weight=period"], "#time=5010,5012", "--time 5010,5012"),
-        // The times of the first sample that is left and of a nanosecond after the last one.
+        // The times of the first sample that is kept and of a nanosecond after the last one.
         (&["--time", "+2,+3"], "", "--time 5002.007003,5002.987003001"),
         (&["--time", "5002.5,5003.5"], "#time=5003,5009", "--time 5003,5003.487003001"),
         (&["--offset", "0.3,0.35"], "#time=5003,5009&offset=0.2,0.32", "--time 5003,5009 --offset 0.3,0.32"),
     ] {
-        let page = run("fg-heatmap", options, text.as_bytes()).ok().text();
         let weight = if options.contains(&"--weight=period") { "period" } else { "samples" };
-        let words = format!("fg-collapse --weight {weight} {expected}");
-        let command = words.trim_end();
-        let folded = shell(folder.path(), &format!("{command} samples"));
+        let command = format!("fg-collapse --weight {weight} {expected}");
+        let command = command.trim_end();
+        let folded = run_shell(folder.path(), &format!("{command} samples"));
         assert!(!folded.is_empty(), "{command}");
-        let test = format!(
-            r##"
-            same(commands(), [{command:?}], "the command");
-            same(groups().map(title).map(text => text.replace("of the period", "samples")).sort(), {:?}, "the frames");
-            "##,
-            titles(&folded)
-        );
-        judge_map(&page, fragment, &test);
+        let page = page(text.as_bytes(), options).fragment(fragment);
+        page.run_with(CASES, "showsCommandOfSelection", &json!([command, titles(&folded)]));
     }
 }
 
 #[test]
-fn where_there_are_no_samples_there_is_no_command() {
-    let test = r##"
-        same(lines().map(line => line.dataset.count), ["0"], "samples");
-        same(document.querySelectorAll("#selections code").length, 0, "commands");
-        "##;
-    judge(recording().as_bytes(), &["--offset", "0.1,0.2"], "#time=5002,5003&offset=0.5,0.6", test);
-    // A thread that perf names with a number below zero cannot be asked for.
-    let test = r##"
-        same(lines().map(line => line.dataset.count), ["1"], "samples");
-        same(document.querySelectorAll("#selections code").length, 0, "commands");
-        "##;
-    let odd = b"x -1/-1 [000] 1.000100: cycles: 7f00 f (/x)\n";
-    judge(odd, &[], "#thread=x+-1/-1", test);
+fn a_selection_without_samples_has_no_command() {
+    let page_without_samples = page(recording().as_bytes(), &["--offset", "0.1,0.2"]);
+    let page_without_samples = page_without_samples.fragment("#time=5002,5003&offset=0.5,0.6");
+    page_without_samples.run_with(CASES, "showsNoCommand", &json!(["0"]));
+    // perf writes some threads with a negative number, which fg-collapse cannot select.
+    let page = page(b"x -1/-1 [000] 1.000100: cycles: 7f00 f (/x)\n", &[]).fragment("#thread=x+-1/-1");
+    page.run_with(CASES, "showsNoCommand", &json!(["1"]));
 }
 
 #[test]
-fn two_selections_are_compared_as_fg_diff_does() {
+fn compares_two_selections_as_fg_diff_does() {
     let recording = recording();
     let folder = directory();
-    let (first, second) = (cut(&recording, "--time 5002,5003"), cut(&recording, "--time 5007,5008 -t 100-102"));
+    let first = collapse(&recording, "--time 5002,5003");
+    let second = collapse(&recording, "--time 5007,5008 -t 100-102");
     // As many samples, so that scaling rounds nothing.
     let second = [second, b"pool;main;flush;burst 200\n".to_vec()].concat();
     std::fs::write(folder.path().join("first"), first).unwrap();
     std::fs::write(folder.path().join("second"), second).unwrap();
-    let mut diff = std::process::Command::new(tool("fg-diff"));
+    let mut diff = command(tool("fg-diff"));
     diff.args(["-n", "first", "second"]).current_dir(folder.path());
     let expected = titles(&run_command(diff, b"").ok().stdout);
-    let test = format!(
-        r##"
-        drag([2, 0], [2, 49]);
-        drag([7, 0], [7, 49], true);
-        same(commands(), ["2", "7"].map(at => `fg-collapse --weight samples --time 500${{at}},500${{Number(at) + 1}}`), "commands");
-        same(titles(), {expected:?}, "the difference");
-        check(text("title").includes("red grew"), "told");
-        drag([0, 0], [0, 49]);
-        drag([2, 0], [2, 49], true);
-        equal(title(frame("burst")), "burst (200 samples, 40.00%; +40.00%)", "what grew");
-        equal(document.querySelectorAll("#frames").length, 1, "the still frames are gone");
-        const [swap] = [...document.querySelectorAll("#selections button")].filter(button => button.textContent === "Swap");
-        click(swap);
-        check(!frame("burst"), "what is not there after is not drawn");
-        check(location.hash.includes("time2="), "both in the link");
-        key("Escape", {{}}, map);
-        same(commands(), ["fg-collapse --weight samples"], "everything again");
-        equal(location.hash, "", "no link");
-        "##
-    );
-    judge(recording.as_bytes(), &[], "", &test);
+    page(recording.as_bytes(), &[]).run_with(CASES, "comparesSelections", &json!([expected]));
 }
 
 #[test]
-fn the_link_and_the_keyboard_select_and_one_thread_can_be_chosen() {
+fn links_keys_and_the_list_of_threads_select() {
     let recording = recording();
-    let folded = cut(&recording, "--time 5002,5013 --offset 0.7,0.9 -t 103");
-    let test = format!(
-        r##"
-        const threads = byId("thread", document), link = location.hash;
-        equal(threads.value, "pool 100/103", "the thread in the link");
-        same(titles(), {:?}, "what the link selects");
-        threads.value = "";
-        threads.dispatchEvent(new Event("change"));
-        equal(lines()[0].dataset.count, "1310", "of all threads");
-        byId("rectangle", document).click();
-        for (const name of ["ArrowRight", "ArrowUp", "Enter", "ArrowRight", "ArrowUp", "Enter"]) key(name, {{}}, map);
-        same(commands(), ["fg-collapse --weight samples --time 5001,5003 --offset 0.02,0.06"], "by keys");
-        equal(lines()[0].dataset.count, "4", "samples");
-        check(text("cell", document).includes("second 2 (5002 on the clock), 40 to 60 ms: 1 samples"), text("cell", document));
-        click(frame("main"));
-        location.hash = link;
-        await until(() => lines()[0].dataset.count === "600", "the link again");
-        key("Enter", {{}}, map);
-        key("Escape", {{}}, map);
-        equal(lines()[0].dataset.count, "600", "what was begun and left changes nothing");
-        location.hash = "#time=nonsense&offset=9,1&thread=nobody";
-        await until(() => lines()[0].dataset.count === "5400", "what is no selection selects everything");
-        "##,
-        titles(&folded),
-    );
-    judge(recording.as_bytes(), &[], "#time=5002,5013&offset=0.7,0.9&thread=pool+100/103", &test);
+    let folded = collapse(&recording, "--time 5002,5013 --offset 0.7,0.9 -t 103");
+    let page = page(recording.as_bytes(), &[]).fragment("#time=5002,5013&offset=0.7,0.9&thread=pool+100/103");
+    page.run_with(CASES, "selectsByLinkKeysAndThread", &json!([titles(&folded)]));
 }
 
 #[test]
-fn hostile_names_are_text_and_nothing_else() {
+fn shows_hostile_names_as_text() {
     let mut recording = Vec::new();
-    // A text with a NUL is taken for a binary file.
-    for (at, name) in NAMES.iter().filter(|name| !name.contains(&0)).enumerate() {
+    // fg-heatmap takes text with a NUL for a binary file.
+    for (number, name) in NAMES.iter().filter(|name| !name.contains(&0)).enumerate() {
         recording.extend_from_slice(name);
-        recording.extend_from_slice(format!(" 1/{at} [000] 1.{at:06}: cycles:\n\t 7f00 ").as_bytes());
+        recording.extend_from_slice(format!(" 1/{number} [000] 1.{number:06}: cycles:\n\t 7f00 ").as_bytes());
         recording.extend_from_slice(name);
         recording.extend_from_slice(b"+0x1 (/x)\n\n");
     }
-    judge(
-        &recording,
-        &["--title=</title><script>window.ran=1</script>"],
-        "#thread=%3Cscript%3E&time=%3Cscript%3E",
-        r##"
-        equal(window.ran, undefined, "something ran");
-        equal(lines()[0].dataset.count, "11", "samples");
-        for (const option of byId("thread", document).options) {
-            byId("thread", document).value = option.value;
-            byId("thread", document).dispatchEvent(new Event("change"));
-        }
-        drag([0, 0], [0, 49]);
-        equal(window.ran, undefined, "something ran later");
-        equal(document.querySelectorAll("script").length, 3, "scripts");
-        "##,
-    );
+    let page = page(&recording, &["--title=</title><script>window.ran=1</script>"]);
+    page.fragment("#thread=%3Cscript%3E&time=%3Cscript%3E").run(CASES, "showsHostileNamesOfSamplesAsText");
 }

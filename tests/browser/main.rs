@@ -1,4 +1,4 @@
-//! The picture in a real browser: what a reader does, and what strangers' names must not do.
+//! The viewers in Chromium. What is done in a page and checked there is in `cases/*.js`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,8 +8,10 @@ mod support;
 mod browser;
 mod changes;
 mod contrast;
+mod harness;
 mod heatmap;
 mod hostile;
+mod labels;
 mod search;
-mod sight;
 mod viewer;
+mod viewport;

@@ -1,63 +1,189 @@
-// What the tests in the browser have at hand. Each test is an async function; its verdict is written into the document.
+// @ts-check
+// What the cases in `cases/*.js` share. A Rust test calls one of their functions in the page. The result is written
+// into the document: `passed`, or one line for each failure.
 
-const svg = document.querySelector("svg.flame-graph");
-const faults = [];
-window.addEventListener("error", event => faults.push(`uncaught: ${event.message}`));
-window.addEventListener("unhandledrejection", event => faults.push(`unhandled: ${event.reason}`));
+/** The first graph of the page. */
+const svg = /** @type {SVGSVGElement} */ (document.querySelector("svg.flame-graph"));
 
-function check(truth, what) {
-    if (!truth) faults.push(what);
+/** @type {string[]} */
+const failures = [];
+let checks = 0;
+window.addEventListener("error", event => failures.push(`uncaught error: ${event.message}`));
+window.addEventListener("unhandledrejection", event => failures.push(`unhandled rejection: ${event.reason}`));
+
+/**
+ * Fails the case unless the condition is true.
+ *
+ * @param {unknown} condition
+ * @param {string} message what was checked
+ */
+function check(condition, message) {
+    checks++;
+    if (!condition) failures.push(message);
 }
 
-function equal(actual, expected, what) {
-    check(actual === expected, `${what}: expected ${JSON.stringify(expected)}, got ${JSON.stringify(actual)}`);
+/**
+ * Fails the case unless two values are the same.
+ *
+ * @param {unknown} actual
+ * @param {unknown} expected
+ * @param {string} message
+ */
+function equal(actual, expected, message) {
+    check(actual === expected, `${message}: expected ${JSON.stringify(expected)}, got ${JSON.stringify(actual)}`);
 }
 
-const pause = milliseconds => new Promise(resolve => setTimeout(resolve, milliseconds));
+/**
+ * Fails the case unless two lists of texts or numbers are the same.
+ *
+ * @param {(string | number)[]} actual
+ * @param {(string | number)[]} expected
+ * @param {string} message
+ */
+function equalLists(actual, expected, message) {
+    equal(JSON.stringify(actual), JSON.stringify(expected), message);
+}
 
-async function until(condition, what) {
+/** @param {number} milliseconds */
+const sleep = milliseconds => new Promise(resolve => setTimeout(resolve, milliseconds));
+
+/**
+ * Waits until a condition is true, at most two seconds of the browser's virtual time.
+ *
+ * @param {() => unknown} condition
+ * @param {string} message
+ */
+async function waitFor(condition, message) {
     for (let tries = 0; tries < 100; tries++) {
         if (condition()) return;
-        await pause(20);
+        await sleep(20);
     }
-    throw new Error(`waited in vain: ${what}`);
+    throw new Error(`did not happen: ${message}`);
 }
 
-const byId = (id, graph = svg) => graph.querySelector(`#${id}`);
-const text = (id, graph = svg) => byId(id, graph).textContent.trim();
-const groups = (graph = svg) => [...graph.querySelectorAll("#frames > g")];
-const title = group => group.querySelector("title").textContent;
-const frame = (name, graph = svg) => groups(graph).find(group => title(group).startsWith(`${name} (`));
-const rect = group => group.querySelector("rect").getBoundingClientRect();
-const width = name => Math.round(rect(frame(name)).width);
-const shown = element => getComputedStyle(element).visibility !== "hidden";
-
-function click(element) {
-    element.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
+/**
+ * Returns an element, which must exist.
+ *
+ * @param {string} selector
+ * @param {ParentNode} parent
+ */
+function getElement(selector, parent = svg) {
+    const element = parent.querySelector(selector);
+    if (!element) throw new Error(`no element matches ${selector}`);
+    return /** @type {SVGGraphicsElement} */ (element);
 }
 
-function key(name, options = {}, target = document.activeElement ?? document.documentElement) {
-    const event = new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true, ...options });
+/** @param {string} id */
+const byId = (id, graph = svg) => getElement(`#${id}`, graph);
+/** @param {string} id */
+const getText = (id, graph = svg) => byId(id, graph).textContent.trim();
+const getSearchField = (graph = svg) => /** @type {HTMLInputElement} */ (graph.querySelector("input"));
+
+/** Returns the elements of all drawn frames. */
+const getFrames = (graph = svg) => /** @type {SVGGElement[]} */ ([...graph.querySelectorAll("#frames > g")]);
+/** Returns the title of a frame, such as `main (3 samples, 1.50%)`. @param {Element | null} frame */
+const getTitle = frame => frame?.querySelector("title")?.textContent ?? "";
+/** Returns the function of a frame without spaces in its name. @param {Element | null} frame */
+const getName = frame => getTitle(frame).split(" ")[0];
+/** @param {string} name */
+const findFrames = (name, graph = svg) => getFrames(graph).filter(frame => getTitle(frame).startsWith(`${name} (`));
+/** @param {string} name */
+const hasFrame = (name, graph = svg) => findFrames(name, graph).length > 0;
+
+/**
+ * Returns the first frame of a function, which must be drawn.
+ *
+ * @param {string} name
+ */
+function getFrame(name, graph = svg) {
+    const [frame] = findFrames(name, graph);
+    if (!frame) throw new Error(`no frame of ${name}`);
+    return frame;
+}
+
+/** @param {Element} frame */
+const getRect = frame => /** @type {SVGRectElement} */ (getElement("rect", frame));
+/** Returns where a frame is on the screen. @param {Element} frame */
+const getBounds = frame => getRect(frame).getBoundingClientRect();
+/** @param {string} name */
+const getWidth = name => Math.round(getBounds(getFrame(name)).width);
+/** Returns the colour of a frame. @param {Element} frame */
+const getFill = frame => getComputedStyle(getRect(frame)).fill;
+/** @param {Element} element */
+const isVisible = element => getComputedStyle(element).visibility !== "hidden";
+/** Returns the numbers in a text, such as the channels of a colour. @param {string} text */
+const getNumbers = text => (text.match(/\d+(\.\d+)?/g) ?? []).map(Number);
+
+/** Returns what a script in a hostile name would set, and undefined if none ran. */
+const getScriptTrace = () => /** @type {any} */ (window).ran;
+
+/** Returns the text that is copied to the clipboard from now on. */
+function captureClipboard() {
+    const captured = { text: "" };
+    /** @param {string} text */
+    const writeText = async text => { captured.text = text; };
+    Object.defineProperty(navigator, "clipboard", { value: { writeText } });
+    return captured;
+}
+
+/**
+ * Clicks an element. Returns false if the page prevents what the browser would do.
+ *
+ * @param {Element} element
+ * @param {MouseEventInit} options
+ */
+function click(element, options = {}) {
+    return element.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, ...options }));
+}
+
+/**
+ * Presses a key where the focus is.
+ *
+ * @param {string} key
+ * @param {KeyboardEventInit} options
+ * @param {Element} target
+ */
+function pressKey(key, options = {}, target = document.activeElement ?? document.documentElement) {
+    const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...options });
     target.dispatchEvent(event);
     return event;
 }
 
-function type(pattern) {
-    const input = svg.querySelector("input");
+/** Moves the pointer over the rectangle of a frame. @param {Element} frame */
+function pointAt(frame) {
+    getRect(frame).dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
+}
+
+/** Types a pattern into the search field. @param {string} pattern */
+function typePattern(pattern) {
+    const input = getSearchField();
     input.value = pattern;
     input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-async function judge(test) {
+/** Sets the width of the graph; an empty text lets it fill the window. @param {string} width */
+function resize(width) {
+    svg.style.width = width;
+    window.dispatchEvent(new Event("resize"));
+}
+
+/**
+ * Runs a case when the page has been loaded and all graphs are interactive.
+ *
+ * @param {() => unknown} run
+ */
+async function runCase(run) {
     try {
-        await until(() => document.readyState === "complete", "the whole page");
-        await until(() => [...document.querySelectorAll("svg.flame-graph")].every(graph => graph.matches(".live")), "life");
-        await test();
+        await waitFor(() => document.readyState === "complete", "the page is loaded");
+        const graphs = [...document.querySelectorAll("svg.flame-graph")];
+        await waitFor(() => graphs.every(graph => graph.matches(".live")), "the graphs are interactive");
+        await run();
+        if (checks === 0) failures.push("the case checks nothing");
     } catch (error) {
-        faults.push(String(error));
+        failures.push(String(error));
     }
-    const verdict = document.createElementNS("http://www.w3.org/2000/svg", "desc");
-    verdict.id = "verdict";
-    verdict.textContent = faults.length === 0 ? "fine" : faults.join("\n");
-    document.documentElement.append(verdict);
+    const result = document.createElementNS("http://www.w3.org/2000/svg", "desc");
+    result.id = "test-result";
+    result.textContent = failures.length === 0 ? "passed" : failures.join("\n");
+    document.documentElement.append(result);
 }

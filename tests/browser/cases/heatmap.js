@@ -1,0 +1,124 @@
+// @ts-check
+// Selecting in a heat map.
+
+/** @typedef {[column: number, row: number]} Cell a second, and a part of it */
+
+const getCanvas = () => /** @type {HTMLCanvasElement} */ (document.querySelector("canvas"));
+const getMap = () => getElement(".heatmap", document);
+const pageIsReady = () => waitFor(() => document.body.matches(".ready"), "the page is ready");
+
+/** @type {(kind: string, cell: Cell, shiftKey: boolean) => void} */
+function sendPointerEvent(kind, [column, row], shiftKey) {
+    const canvas = getCanvas(), { left, bottom, width, height } = canvas.getBoundingClientRect();
+    const clientX = left + (column + 0.5) * width / canvas.width;
+    const clientY = bottom - (row + 0.5) * height / canvas.height;
+    const options = { clientX, clientY, shiftKey, button: 0, bubbles: true, cancelable: true };
+    canvas.dispatchEvent(new PointerEvent(kind, options));
+}
+
+/** @type {(from: Cell, to: Cell, shiftKey?: boolean) => void} */
+function drag(from, to, shiftKey = false) {
+    sendPointerEvent("pointerdown", from, shiftKey);
+    sendPointerEvent("pointermove", to, shiftKey);
+    sendPointerEvent("pointerup", to, shiftKey);
+}
+
+/** Returns the lines that describe the selections. */
+const getSelections = () => /** @type {HTMLElement[]} */ ([...document.querySelectorAll("#selections p")]);
+const getCommands = () => getSelections().map(line => getElement("code", line).textContent);
+const getSampleCounts = () => getSelections().map(line => line.dataset.count ?? "");
+const getTitles = () => getFrames().map(getTitle).sort();
+
+/** Chooses a kind of selection. @param {string} id */
+const chooseKind = id => click(getElement(`#${id}`, document));
+
+const getThreadList = () => /** @type {HTMLSelectElement} */ (document.querySelector("#thread"));
+
+/** @param {string} thread */
+function chooseThread(thread) {
+    getThreadList().value = thread;
+    getThreadList().dispatchEvent(new Event("change"));
+}
+
+/** @type {(kind: string, from: Cell, to: Cell, command: string, titles: string[]) => Promise<void>} */
+async function selectsByDragging(kind, from, to, command, titles) {
+    await pageIsReady();
+    chooseKind(kind);
+    drag(from, to);
+    equalLists(getCommands(), [command], "the command");
+    equalLists(getTitles(), titles, "the frames");
+}
+
+/** @type {(command: string, titles: string[]) => Promise<void>} */
+async function showsCommandOfSelection(command, titles) {
+    await pageIsReady();
+    equalLists(getCommands(), [command], "the command");
+    const actual = getFrames().map(getTitle).map(title => title.replace("of the period", "samples")).sort();
+    equalLists(actual, titles, "the frames");
+}
+
+/** @param {string} samples number of selected samples */
+async function showsNoCommand(samples) {
+    await pageIsReady();
+    equalLists(getSampleCounts(), [samples], "samples");
+    equal(document.querySelectorAll("#selections code").length, 0, "commands");
+}
+
+/** @param {string[]} titles titles of the frames of the differential graph */
+async function comparesSelections(titles) {
+    await pageIsReady();
+    drag([2, 0], [2, 49]);
+    drag([7, 0], [7, 49], true);
+    const commands = ["5002,5003", "5007,5008"].map(time => `fg-collapse --weight samples --time ${time}`);
+    equalLists(getCommands(), commands, "commands");
+    equalLists(getTitles(), titles, "the frames");
+    check(getText("title").includes("red grew"), "the title explains the colours");
+    drag([0, 0], [0, 49]);
+    drag([2, 0], [2, 49], true);
+    equal(getTitle(getFrame("burst")), "burst (200 samples, 40.00%; +40.00%)", "what grew");
+    equal(document.querySelectorAll("#frames").length, 1, "the static frames are removed");
+    const [swap] = [...document.querySelectorAll("#selections button")].filter(button => button.textContent === "Swap");
+    click(swap);
+    check(!hasFrame("burst"), "a function without weight has no frame");
+    check(location.hash.includes("time2="), "both selections are in the link");
+    pressKey("Escape", {}, getMap());
+    equalLists(getCommands(), ["fg-collapse --weight samples"], "Escape selects everything");
+    equal(location.hash, "", "no link");
+}
+
+/** @param {string[]} titles titles of the frames of the link's selection */
+async function selectsByLinkKeysAndThread(titles) {
+    await pageIsReady();
+    const link = location.hash;
+    equal(getThreadList().value, "pool 100/103", "the link's thread");
+    equalLists(getTitles(), titles, "the link's frames");
+    chooseThread("");
+    equalLists(getSampleCounts(), ["1310"], "samples of all threads");
+    chooseKind("rectangle");
+    for (const key of ["ArrowRight", "ArrowUp", "Enter", "ArrowRight", "ArrowUp", "Enter"]) pressKey(key, {}, getMap());
+    const command = "fg-collapse --weight samples --time 5001,5003 --offset 0.02,0.06";
+    equalLists(getCommands(), [command], "the command after a selection by keys");
+    equalLists(getSampleCounts(), ["4"], "samples after a selection by keys");
+    const cell = getElement("#cell", document).textContent;
+    check(cell.includes("second 2 (5002 on the clock), 40 to 60 ms: 1 samples"), cell);
+    click(getFrame("main"));
+    location.hash = link;
+    await waitFor(() => getSampleCounts()[0] === "600", "the link's selection");
+    pressKey("Enter", {}, getMap());
+    pressKey("Escape", {}, getMap());
+    equalLists(getSampleCounts(), ["600"], "samples after a cancelled selection");
+    location.hash = "#time=nonsense&offset=9,1&thread=nobody";
+    await waitFor(() => getSampleCounts()[0] === "5400", "an invalid link selects everything");
+}
+
+async function showsHostileNamesOfSamplesAsText() {
+    await pageIsReady();
+    equal(getScriptTrace(), undefined, "a script in a name ran");
+    equalLists(getSampleCounts(), ["11"], "samples");
+    const threads = [...getThreadList().options].map(option => option.value);
+    check(threads.length > 11, `${threads.length} threads`);
+    threads.forEach(chooseThread);
+    drag([0, 0], [0, 49]);
+    equal(getScriptTrace(), undefined, "a script in a name ran after a selection");
+    equal(document.querySelectorAll("script").length, 3, "number of script elements");
+}

@@ -1,0 +1,36 @@
+// @ts-check
+// Labels of frames.
+
+function fitsLabelsIntoFrames() {
+    const labelled = getFrames().filter(frame => frame.querySelector("text"));
+    check(labelled.length > 5, `${labelled.length} labels`);
+    /** @param {Element} frame */
+    const getLabel = frame => /** @type {SVGTextElement} */ (getElement("text", frame));
+    for (const frame of labelled) {
+        const { width } = getRect(frame).getBBox(), length = getLabel(frame).getComputedTextLength();
+        check(length <= width - 3, `${getTitle(frame)}: ${length} in ${width}`);
+    }
+    /** @param {string} name */
+    const getLabelOf = name => getLabel(getFrame(name)).textContent;
+    check(getLabelOf("another::function::in::namespaces").endsWith("namespaces"), "the function remains");
+    check(/^i+$/.test(getLabelOf("iiiiiiiiiiiiii")), "a name of narrow letters fits");
+    check(/^W+\.\.$/.test(getLabelOf("WWWWWWWWWWWWWW")), "a name of wide letters is cut");
+}
+
+function keepsBeginningOfLabels() {
+    const label = getElement("text", getFrame("a::function::in::namespaces")).textContent;
+    check(/^a::f.*\.\.$/.test(label), label);
+}
+
+/**
+ * Compares labels with those that `lib/svg/label.rs` makes.
+ *
+ * @param {[name: string, room: number, label: string][]} labels `room` is the number of characters that fit
+ */
+function cutsLabelsAsStaticGraph(labels) {
+    check(labels.length > 0, "no labels");
+    for (const [name, room, expected] of labels) {
+        const label = fitLabel(name, text => [...text].length <= room);
+        equal(label.length > 2 || label === name ? label : "", expected, `${name} in ${room}`);
+    }
+}

@@ -1,0 +1,76 @@
+//! What part of a graph the window shows, on the screen and on paper, and how frames too narrow to draw are counted.
+
+use serde_json::json;
+
+use crate::browser::{Page, count_printed_pages, script_for_svg};
+use crate::support::run;
+use crate::viewer::data_url;
+
+const CASES: &str = include_str!("cases/viewport.js");
+
+/// Returns a stack of two hundred frames, of which the twentieth has another callee.
+fn tall() -> Vec<u8> {
+    let stack = |depth: usize| (0..depth).map(|frame| format!("f{frame}")).collect::<Vec<_>>().join(";");
+    format!("{} 9\n{};side 1\n{};[off-cpu] 2\n", stack(200), stack(20), stack(3)).into_bytes()
+}
+
+#[test]
+fn controls_stay_in_the_window() {
+    Page::graph(&tall(), &[]).run(CASES, "keepsControlsInWindow");
+}
+
+#[test]
+fn zooming_draws_frames_that_were_too_narrow() {
+    let mut stacks = b"main;wide 100000\n".to_vec();
+    for narrow in 0..50 {
+        stacks.extend_from_slice(format!("main;many;narrow{narrow:02} 1\n").as_bytes());
+    }
+    Page::graph(&stacks, &["--width", "1200"]).run(CASES, "drawsFoldedFramesAfterZoom");
+}
+
+#[test]
+fn the_current_frame_stays_in_the_window() {
+    Page::graph(&tall(), &[]).run(CASES, "keepsCurrentFrameInWindow");
+}
+
+#[test]
+fn a_graph_a_few_pixels_too_large_does_not_scroll() {
+    // Five rows and what is above and below them are 150 pixels high.
+    let windows = [
+        (700, 150, &[][..], [0, 0]),
+        (700, 142, &[], [0, 0]),
+        (700, 130, &[], [0, 20]),
+        (694, 142, &["--width", "700"], [0, 0]),
+    ];
+    let windows = windows.map(|(width, height, options, expected)| {
+        let svg = run("fg-svg", options, b"a;b;c;d 1\n").ok().text();
+        let script = script_for_svg(CASES, "reportScrollLimits", &json!([]));
+        let svg = svg.replacen("</svg>", &format!("{script}</svg>"), 1);
+        json!({ "width": width, "height": height, "address": data_url(&svg), "expected": expected })
+    });
+    let page = Page::html("<!DOCTYPE html><body></body>".to_owned());
+    page.run_with(CASES, "limitsScrolling", &json!([windows]));
+}
+
+#[test]
+fn frames_too_narrow_to_draw_are_counted() {
+    // Each stack has a frame that is too narrow, alone among wide ones, and one has many.
+    let stacks = b"a;b;c 1\na;d 50000\na;e;f 1\na;g 50000\nh;i;j;k 2\nh;l 100000\n";
+    Page::graph(stacks, &[]).run(CASES, "countsFramesTooNarrowToDraw");
+}
+
+#[test]
+fn hidden_frames_are_not_counted_as_too_narrow() {
+    Page::graph(b"a;b;c;x 1\na;b;y 1\na;d 500000\ne 9\n", &[]).run(CASES, "countsNoHiddenFrames");
+}
+
+#[test]
+fn prints_the_whole_graph_on_one_page_without_controls() {
+    let svg = run("fg-svg", [""; 0], &tall()).ok().text();
+    if let Some(pages) = count_printed_pages(&svg) {
+        assert_eq!(pages, 1);
+    }
+    // The browser applies the style for paper only while it prints.
+    let (before, after) = svg.split_once("@media print").unwrap();
+    Page::svg(format!("{before}@media all{after}")).run(CASES, "laysOutForPaper");
+}
