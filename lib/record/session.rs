@@ -211,7 +211,7 @@ impl RecordingSession {
     /// Returns the time after which the rings are read even if they wake nobody.
     fn poll_interval(&self, wants_progress: bool) -> Option<Duration> {
         // Unwinding reads generated code while the process runs.
-        let needs_processes = self.counters.stack_copies.is_some();
+        let needs_processes = self.counters.stack_copies.is_some() || self.reader.sampler.is_some();
         let needs_switches = self.reader.switches.is_some();
         if self.has_silent_ring || wants_progress || needs_processes || needs_switches || self.overhead.is_some() {
             return Some(POLL_INTERVAL);

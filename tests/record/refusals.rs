@@ -216,7 +216,7 @@ fn reports_a_limit_on_descriptors_that_is_too_low() {
     let threads = Path::new("/proc").join(process.pid()).join("task");
     assert!(eventually(|| std::fs::read_dir(&threads).unwrap().count() > 80));
     let record_with_limit = |limit: &str| {
-        let script = format!("ulimit -n {limit}; exec \"$0\" -d 0.1 -p \"$1\"");
+        let script = format!("ulimit -n {limit}; exec \"$0\" -d 0.1 --call-graph dwarf,16384 -p \"$1\"");
         let mut shell = command("sh");
         shell.args(["-c", &script, tool("fg-record"), &process.pid()]);
         run_bounded(shell.stdout(Stdio::piped()).stderr(Stdio::piped()))

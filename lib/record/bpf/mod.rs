@@ -2,7 +2,7 @@
 //!
 //! `sampler.bpf.c` is the program, and `scripts/build-bpf` compiles it to the object that is part of the build. The
 //! program runs for each sample of the counters on every CPU, and writes the user stack into the ring before the kernel
-//! writes the sample. It walks stacks by tables that the recorder fills ([`tables`]): rows made from the unwind
+//! writes the sample. It walks stacks by tables that the recorder fills (`tables`): rows made from the unwind
 //! information of each object, and the mappings of each process. Where it cannot, it sends the words of the stack that
 //! unwinding needs.
 

@@ -199,7 +199,10 @@ impl Counters {
     /// Divides the frequency of all counters. Returns false, and changes nothing, if some counters cannot be changed:
     /// those with a fixed period, and those of threads, whose inherited copies are out of reach.
     pub fn divide_frequencies(&self, events: &[SampledEvent], divisor: u32) -> bool {
-        if !self.is_per_cpu || events.iter().any(|event| event.rate.period().is_some()) {
+        // The kernel turns the frequency of a clock into a period when it is opened (`perf_swevent_init_hrtimer`), and its
+        // samples keep the period that they had then.
+        let is_fixed = |event: &SampledEvent| event.rate.period().is_some() || event.spec.is_clock();
+        if !self.is_per_cpu || events.iter().any(is_fixed) {
             return false;
         }
         for counter in self.all() {

@@ -184,9 +184,11 @@ impl Sampling {
     }
 
     /// True if a BPF program can take the user stacks: the kernel runs it for each sample of all events but those of
-    /// tracepoints and probes.
+    /// tracepoints and probes. Switches are recorded in threads: counters of CPUs would record those of all threads.
     pub(in crate::record) fn can_take_stacks(&self) -> bool {
-        self.call_graph == CallGraph::Dwarf(None) && !self.events.iter().any(|event| event.spec.is_traced())
+        self.call_graph == CallGraph::Dwarf(None)
+            && !self.record_switches
+            && !self.events.iter().any(|event| event.spec.is_traced())
     }
 
     /// Returns the preferred and the smallest order of a ring of samples, on a machine with `memory` bytes.

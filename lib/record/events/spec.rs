@@ -100,6 +100,11 @@ impl EventSpec {
         Self::new("bpf-output", TYPE_SOFTWARE, 10)
     }
 
+    /// True if the event is one of the kernel's clocks, which count nanoseconds.
+    pub(in crate::record) fn is_clock(&self) -> bool {
+        self.config.ty == TYPE_SOFTWARE && self.config.config <= 1
+    }
+
     /// True if the kernel counts the event by a tracepoint or probe.
     pub(in crate::record) fn is_traced(&self) -> bool {
         self.config.ty == TYPE_TRACEPOINT || self.uprobe.is_some()
