@@ -69,6 +69,9 @@ fn user_call_stack() -> Lbr {
 /// Returns the attributes of a counter of side-band records: mappings, thread names, forks and exits.
 pub fn sideband_options(target: &Target, sampling: &Sampling, exclude_kernel: bool) -> Opts {
     let mut options = common_options(target, sampling, exclude_kernel, sampling.is_per_thread(target));
+    if matches!(target, Target::Command(_)) {
+        options.inherit = Some(Inherit::NewChild);
+    }
     options.stat_format.lost_records = true;
     options.extra_record.task = true;
     options.extra_record.comm = true;

@@ -176,7 +176,7 @@ impl<'a> Opener<'a> {
     fn open_on_cpus(&mut self, scope: Scope<'_>) -> Result<(), OpenError> {
         for index in 0..self.cpus.len() {
             let cpu = self.cpus[index];
-            let sideband = open_counter(Software::Dummy, scope.for_sideband(), cpu, &mut self.sideband_options);
+            let sideband = open_counter(Software::Dummy, self.sideband_scope(scope), cpu, &mut self.sideband_options);
             let mut sideband = Some(sideband.map_err(|error| OpenError::Counter(error, 0))?);
             let mut switches = self.open_switches(index, scope)?;
             for (event, (spec, options)) in self.events.iter_mut().enumerate() {
@@ -211,6 +211,15 @@ impl<'a> Opener<'a> {
 }
 
 impl Opener<'_> {
+    /// Returns the scope of the side-band records that samples of a scope need. The processes of a command are known
+    /// from their start, so that those of others need not wake the recorder.
+    fn sideband_scope<'s>(&self, scope: Scope<'s>) -> Scope<'s> {
+        match self.target {
+            Target::Command(pid) => Scope::TaskAndChildren(*pid),
+            _ => scope.for_sideband(),
+        }
+    }
+
     /// Opens the counter by which the BPF program writes stacks into the ring of samples of a CPU.
     fn open_stack_output(&mut self, index: usize) -> Result<(), OpenError> {
         let failed = |error| OpenError::Counter(error, 0);
