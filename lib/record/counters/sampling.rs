@@ -188,7 +188,11 @@ impl Sampling {
     pub(in crate::record) fn can_take_stacks(&self) -> bool {
         self.call_graph == CallGraph::Dwarf(None)
             && !self.record_switches
-            && !self.events.iter().any(|event| event.spec.is_traced())
+            && !self.events.iter().any(|event| {
+                // On a CPU the kernel adapts the period to the events of all threads: it would miss those of the target.
+                let is_adapted = event.rate.period().is_none() && event.spec.is_software() && !event.spec.is_clock();
+                event.spec.is_traced() || is_adapted
+            })
     }
 
     /// Returns the preferred and the smallest order of a ring of samples, on a machine with `memory` bytes.

@@ -100,6 +100,11 @@ impl EventSpec {
         Self::new("bpf-output", TYPE_SOFTWARE, 10)
     }
 
+    /// True if the kernel itself counts the event, not the CPU.
+    pub(in crate::record) fn is_software(&self) -> bool {
+        self.config.ty == TYPE_SOFTWARE
+    }
+
     /// True if the event is one of the kernel's clocks, which count nanoseconds.
     pub(in crate::record) fn is_clock(&self) -> bool {
         self.config.ty == TYPE_SOFTWARE && self.config.config <= 1
