@@ -32,6 +32,13 @@ const DISTANCE_SHIFT: u32 = 48;
 /// A word of this value stands for the rest of a page that was not in memory. Kept words are larger.
 const HOLE: u64 = 1;
 
+/// A word of this value stands for 0.
+const ZERO: u64 = 3;
+
+/// The value of a word that was not kept: it points neither to code nor into the stack. It must not look like 0, which marks
+/// the root of a stack.
+const NOT_KEPT: u64 = 2;
+
 /// The size of a page of x86-64.
 const PAGE_SIZE: u64 = 4096;
 
@@ -48,15 +55,19 @@ impl SparseWords {
         self
     }
 
-    /// Returns the word at an address, or 0 if it was not kept: it points neither to code nor into the stack. `None`
-    /// outside of what was scanned.
+    /// Returns the word at an address, or [`NOT_KEPT`]. `None` outside of what was scanned.
     pub(super) fn read(&self, address: u64) -> Option<u64> {
         let region = self.stacks.iter().find(|region| (region.start..region.end).contains(&address))?;
         let offset = address - region.start;
         if !offset.is_multiple_of(8) || region.is_hole(address) {
             return None;
         }
-        Some(region.words.get((offset / 8) as usize).copied().unwrap_or(0))
+        let word = region.words.get((offset / 8) as usize).copied().unwrap_or(0);
+        Some(match word {
+            0 => NOT_KEPT,
+            ZERO => 0,
+            word => word,
+        })
     }
 
     /// True if the page of an address was not in memory.
@@ -113,7 +124,7 @@ impl Region {
 
 #[cfg(test)]
 mod tests {
-    use super::{HOLE, SparseWords};
+    use super::{HOLE, NOT_KEPT, SparseWords, ZERO};
     use crate::perf::event::StackRecordPart;
 
     /// Packs a word with its distance to the one before.
@@ -130,20 +141,21 @@ mod tests {
     }
 
     #[test]
-    fn reads_kept_words_and_zeros_between_them() {
-        let words = [packed(2, 0x7777_0000), packed(0, 0x7777_0008), packed(3, 0x7777_0010)];
+    fn reads_kept_words_and_knows_that_others_were_not_kept() {
+        let words = [packed(2, 0x7777_0000), packed(0, 0x7777_0008), packed(0, ZERO), packed(2, 0x7777_0010)];
         let raw = part(0x7fff_0010, 0, 0, 0x80, &words);
         let record = StackRecordPart::parse(&raw).unwrap().record;
         let words = SparseWords::default().with_record(&record);
         // Scanning begins at the group of the stack pointer, 0x7fff_0000.
         let read = |offset: u64| words.read(0x7fff_0000 + offset);
-        assert_eq!([0x10, 0x18, 0x20, 0x38].map(read), [0x7777_0000, 0x7777_0008, 0, 0x7777_0010].map(Some));
+        let expected = [0x7777_0000, 0x7777_0008, 0, NOT_KEPT, 0x7777_0010];
+        assert_eq!([0x10, 0x18, 0x20, 0x28, 0x38].map(read), expected.map(Some));
         assert_eq!([0x8, 0x90, 0x14].map(read), [None; 3]);
-        assert_eq!((read(0x88), words.end()), (Some(0), 0x7fff_0090));
+        assert_eq!((read(0x88), words.end()), (Some(NOT_KEPT), 0x7fff_0090));
         // Another stack has nothing of the one before.
         let raw = part(0x7fff_0010, 0, 0, 0x80, &[]);
         let words = words.with_record(&StackRecordPart::parse(&raw).unwrap().record);
-        assert_eq!(words.read(0x7fff_0010), Some(0));
+        assert_eq!(words.read(0x7fff_0010), Some(NOT_KEPT));
     }
 
     #[test]
@@ -154,7 +166,7 @@ mod tests {
         let read = |offset: u64| words.read(0x7fff_0000 + offset);
         assert_eq!((read(0x80), read(0x1000), read(0x1ff8)), (Some(0x7777_0000), None, None));
         assert!(words.is_hole(0x7fff_1000) && !words.is_hole(0x7fff_2000));
-        assert_eq!((read(0x2000), read(0x2008)), (Some(0), Some(0x7777_0008)));
+        assert_eq!((read(0x2000), read(0x2008)), (Some(NOT_KEPT), Some(0x7777_0008)));
     }
 
     #[test]

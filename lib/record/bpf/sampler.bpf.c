@@ -44,6 +44,7 @@ const volatile u64 max_scan = 1 << 20;
 #define MAPPINGS 256u  // executable mappings of a process
 #define FRAMES 4096u   // frames of a walk
 #define WINDOW 512     // bytes that a walk reads at once
+#define UNKNOWN_SCAN (64u << 10)   // bytes of a stack that are scanned if its end is not known: what the kernel copies
 #define CHUNK 1024u    // numbers in an entry of an array: the kernel aligns entries to 8 bytes
 
 // What a record says of a stack.
@@ -69,6 +70,8 @@ struct chunk { u32 number[CHUNK]; };
 struct head { u64 ip, sp, published, second; u32 flags, second_word, scanned, words; u16 part, parts; u32 unused; };
 // Stands for the rest of a page that was not in memory.
 #define HOLE 1
+// Stands for a word that is 0.
+#define ZERO 3
 // In a walked stack: an instruction pointer, not a return address.
 #define EXACT (1ull << 63)
 #define HEAD (sizeof(struct head) / 8)
@@ -81,7 +84,7 @@ struct scratch {
     u64 page[512];
     struct walk walk;
     struct scan scan;
-    volatile u64 n, index, last, low, span, first, next, flags, holes;
+    volatile u64 n, index, last, after_pointer, low, span, first, next, flags, holes;
     u64 record[HEAD + OUT];
 };
 
@@ -150,10 +153,16 @@ static __always_inline int scan_group(u32 group, struct scratch *s, struct proce
 #pragma unroll
     for (int k = 0; k < 16; k++) {
         u64 word = s->page[base + k];
+        // A return address of 0 behind a pointer marks the root of some stacks.
+        if (!word && s->after_pointer == index + k) {
+            keep(s, ZERO | (index + k - s->last) << 48);
+            s->last = index + k + 1;
+        }
         if (word - 0x10000 >= (1ull << 47) - 0x10000) continue;
         if (is_kept(p, word, low, span)) {
             keep(s, word | (index + k - s->last) << 48);
             s->last = index + k + 1;
+            s->after_pointer = index + k + 1;
         }
     }
     s->index = index + 16;
@@ -254,8 +263,12 @@ static __always_inline void scan_stack(struct scratch *s, struct task_struct *ta
     } else if (fs > sp && fs - sp < 64ull << 20) {
         end = fs;
     } else {
+        // A stack that the program made itself, such as a goroutine's: its mapping may contain much else.
         bpf_find_vma(task, sp, find_end, &end, 0);
-        if (!end) end = sp + max_scan;
+        if (!end || end - sp > UNKNOWN_SCAN) {
+            end = sp + UNKNOWN_SCAN;
+            s->flags |= LIMIT;
+        }
     }
     struct scan *scan = &s->scan;
     u64 low = sp & ~(PAGE - 1ull), span = end - low;

@@ -130,7 +130,10 @@ impl RingReader {
             }
             let parsed = match ring.parse(bytes) {
                 Some((stamp, Event::Sample(sample))) => Some((stamp, Event::Sample(stack.join(stamp, sample)))),
-                other => other,
+                other => {
+                    stack.clear();
+                    other
+                }
             };
             let is_newer = parsed.as_ref().is_some_and(|(stamp, _)| stamp.time > until);
             self.add_sample_record(parsed, counters, recording);
