@@ -141,7 +141,7 @@ pub struct SamplingArgs {
     ///
     /// The number of pages is rounded up to a power of two.
     #[arg(short, long, value_name = "SIZE", hide_short_help = true)]
-    #[cfg_attr(target_os = "linux", arg(value_parser = fgkit::record::counters::sampling::parse_ring_size))]
+    #[cfg_attr(target_os = "linux", arg(value_parser = fgkit::record::counters::ring_size::parse_ring_size))]
     pub mmap_pages: Option<u8>,
 }
 

@@ -81,6 +81,6 @@ impl Report {
         }
         let mut lines = names.warnings().to_vec();
         lines.extend(summary::lines(finished, self.call_graph, unnamed));
-        (Summary { lines, details: summary::details(finished) }, result)
+        (Summary { lines, details: summary::details(finished, self.call_graph) }, result)
     }
 }

@@ -1,7 +1,8 @@
 //! Summarizes a recording in at most five lines: how much was recorded, what is wrong with it, and what to change.
 
 use super::counters::StackCopies;
-use super::counters::sampling::{CallGraph, MAX_STACK_COPY};
+use super::counters::ring_size::MAX_STACK_COPY;
+use super::counters::sampling::CallGraph;
 use super::observer::FinishedRecording;
 use super::off_cpu::totals::{Amount, StateTotals};
 use crate::diagnostics::plural;
@@ -82,13 +83,15 @@ fn sparse_stacks(totals: &StateTotals) -> Option<String> {
     ))
 }
 
-/// Returns the lines that are shown on request: how stacks were copied, and why they were truncated.
-pub fn details(finished: &FinishedRecording) -> Vec<String> {
+/// Returns the lines that are shown on request: how stacks were taken, and why they were truncated.
+pub fn details(finished: &FinishedRecording, call_graph: CallGraph) -> Vec<String> {
+    let is_taken = finished.stack_copies.is_none() && matches!(call_graph, CallGraph::Dwarf(_));
+    let taken = is_taken.then(|| "stacks taken by a BPF program".to_owned());
     let copies = finished.stack_copies.map(|StackCopies { copy, ring }| {
         let because = finished.copy_reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
         format!("stacks copied: up to {copy} bytes each, into a ring of {} KiB for each CPU{because}", ring >> 10)
     });
-    copies.into_iter().chain([truncation_details(finished)]).collect()
+    copies.into_iter().chain(taken).chain([truncation_details(finished)]).collect()
 }
 
 /// Returns the number of stacks that were truncated, by cause.

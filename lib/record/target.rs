@@ -38,10 +38,10 @@ impl Target {
     /// Returns the processes whose mappings and threads samples refer to, as far as they exist; `None` for all.
     pub(super) fn followed_processes(&self) -> Option<FxHashSet<u32>> {
         match self {
-            Self::Command(pid) => Some([*pid].into_iter().collect()),
             Self::Processes(pids) => Some(pids.iter().copied().collect()),
             Self::Threads(tids) => Some(tids.iter().filter_map(|tid| find_process(*tid).ok()).collect()),
-            Self::Cgroup(_) | Self::System => None,
+            // Only those of a command's processes are reported.
+            Self::Command(_) | Self::Cgroup(_) | Self::System => None,
         }
     }
 

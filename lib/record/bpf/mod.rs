@@ -10,4 +10,5 @@ mod errors;
 mod sampler;
 mod tables;
 
+pub(in crate::record) use self::errors::Refusal;
 pub use self::sampler::StackSampler;

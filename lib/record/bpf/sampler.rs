@@ -8,7 +8,7 @@ use aya::maps::{HashMap, Map, MapData, MapError};
 use aya::programs::{PerfEvent, RawTracePoint};
 use aya::{Ebpf, EbpfLoader};
 
-use super::errors;
+use super::errors::Refusal;
 use super::tables::Tables;
 use crate::record::target::Target;
 use crate::record::{cpus, sys};
@@ -59,7 +59,7 @@ impl StackSampler {
         if !cfg!(target_arch = "x86_64") {
             return Err(format!("the BPF program does not support {}", std::env::consts::ARCH));
         }
-        Self::load(target).map_err(|error| errors::reason(&*error))
+        Self::load(target).map_err(|error| Refusal::from_error(&*error).to_string())
     }
 
     fn load(target: &Target) -> Result<Self, BoxError> {
@@ -104,7 +104,7 @@ impl StackSampler {
         FOLLOWERS
             .iter()
             .try_for_each(|(name, tracepoint)| self.follow(name, tracepoint))
-            .map_err(|error| errors::reason(&*error))
+            .map_err(|error| Refusal::from_error(&*error).to_string())
     }
 
     fn follow(&mut self, name: &str, tracepoint: &str) -> Result<(), BoxError> {

@@ -6,6 +6,7 @@
 
 mod attr;
 mod open;
+pub mod ring_size;
 pub mod sampling;
 
 use std::fs::File;

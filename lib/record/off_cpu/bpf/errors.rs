@@ -1,10 +1,9 @@
 //! Explains why the kernel rejects the BPF program.
 
 use std::error::Error as StdError;
-use std::io;
-use std::path::Path;
 
 use crate::Error;
+use crate::record::bpf::Refusal;
 
 /// Checks the kernel's release. Before Linux 5.18, `sched_switch` does not say whether the thread was preempted.
 ///
@@ -21,18 +20,14 @@ pub fn check_release(release: &str) -> Result<(), Error> {
 }
 
 /// Returns the error for a program that could not be loaded or attached.
-pub fn load_error<'a>(error: &'a (dyn StdError + 'static)) -> Error {
-    let causes = || std::iter::successors(Some(error), |error: &&'a (dyn StdError + 'static)| (*error).source());
-    let code = causes().find_map(|error| error.downcast_ref::<io::Error>()?.raw_os_error());
-    Error::System(match code {
-        _ if !Path::new("/sys/kernel/btf/vmlinux").exists() => {
+pub fn load_error(error: &(dyn StdError + 'static)) -> Error {
+    Error::System(match Refusal::from_error(error) {
+        Refusal::NoTypeInformation => {
             "--bpf needs a kernel with type information (CONFIG_DEBUG_INFO_BTF); record without --bpf".to_owned()
         }
-        Some(libc::EPERM | libc::EACCES) => "--bpf needs root, or CAP_BPF and CAP_PERFMON".to_owned(),
-        _ => {
-            let causes: Vec<String> = causes().map(|error| error.to_string()).collect();
-            let what = causes.join(": ").lines().next().unwrap_or_default().to_owned();
-            format!("--bpf needs Linux 5.18 or later; this kernel rejects the program: {what}")
+        Refusal::NoPermission => "--bpf needs root, or CAP_BPF and CAP_PERFMON".to_owned(),
+        Refusal::Rejected(message) => {
+            format!("--bpf needs Linux 5.18 or later; this kernel rejects the program: {message}")
         }
     })
 }

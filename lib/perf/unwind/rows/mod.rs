@@ -8,15 +8,19 @@
 //! than the stack pointer and the frame pointer has rule 0: then the recorder unwinds the stack with the complete unwind
 //! information.
 
+mod state;
+mod writer;
+
 use std::ops::Range;
 
 use addr2line::gimli::{
-    self, BaseAddresses, CallFrameInstruction, CommonInformationEntry, EhFrame, LittleEndian, UnwindExpression,
-    UnwindSection as _, X86_64,
+    self, BaseAddresses, CallFrameInstruction, CommonInformationEntry, EhFrame, LittleEndian, UnwindSection as _,
 };
 use object::{Object as _, ObjectSection as _, ObjectSegment as _};
 use rustc_hash::FxHashMap;
 
+use self::state::{Cfa, State};
+use self::writer::RowWriter;
 use super::code::ENTRY_FUNCTION_SIZE;
 use crate::perf::cfi::{Slice, fde_ranges};
 use crate::perf::objects::object::Elf;
@@ -36,6 +40,18 @@ pub struct Rows {
     pub blocks: Vec<u32>,
     /// The byte of its block from which a row holds in the upper 8 bits, the number of its rule in the lower 24.
     pub rows: Vec<u32>,
+}
+
+#[cfg(test)]
+impl Rows {
+    /// Returns the number of the rule that the BPF program finds at an address.
+    fn find(&self, address: u64) -> u32 {
+        let offset = address - self.start;
+        let block = (offset / BLOCK_SIZE) as usize;
+        let rows = &self.rows[self.blocks[block] as usize..self.blocks[block + 1] as usize];
+        let after = rows.partition_point(|row| u64::from(row >> 24) <= offset % BLOCK_SIZE);
+        rows[after - 1] & 0xff_ffff
+    }
 }
 
 /// The distinct rules of all objects. A rule has the kind of its CFA in bits 48 to 55, the CFA's offset in bits 16 to 47,
@@ -248,222 +264,17 @@ impl Functions<'_> {
     }
 }
 
-/// Writes rows in the order of their addresses.
-struct RowWriter {
-    start: u64,
-    /// Row by address: the address and the number of its rule.
-    changes: Vec<(u64, u32)>,
-}
-
-impl RowWriter {
-    fn new(start: u64, capacity: usize) -> Self {
-        Self { start, changes: Vec::with_capacity(capacity + capacity / 4) }
-    }
-
-    /// Adds a rule from an address on. One that comes late, because functions overlap, replaces what is known there.
-    fn add(&mut self, address: u64, number: u32) {
-        let number = if self.changes.last().is_some_and(|(last, _)| *last > address) { 0 } else { number };
-        let address = self.changes.last().map_or(address, |(last, _)| (*last).max(address));
-        match self.changes.last_mut() {
-            Some((last, rule)) if *last == address => *rule = number,
-            Some((_, rule)) if *rule == number => {}
-            _ => self.changes.push((address, number)),
-        }
-    }
-
-    fn finish(mut self, end: u64, root: Option<(Range<u64>, u32)>) -> Rows {
-        if let Some((range, number)) = root {
-            self.replace(range, number);
-        }
-        let count = ((end.max(self.start) - self.start) / BLOCK_SIZE) as usize;
-        let (mut blocks, mut rows) = (Vec::with_capacity(count + 1), Vec::with_capacity(self.changes.len() + count));
-        let (mut current, mut changes) = (0, self.changes.into_iter().peekable());
-        for block in 0..count as u64 {
-            let (first, after) = (self.start + block * BLOCK_SIZE, self.start + (block + 1) * BLOCK_SIZE);
-            while let Some((_, number)) = changes.next_if(|(address, _)| *address <= first) {
-                current = number;
-            }
-            blocks.push(rows.len() as u32);
-            rows.push(current);
-            while let Some((address, number)) = changes.next_if(|(address, _)| *address < after) {
-                rows.push(((address - first) as u32) << 24 | number);
-                current = number;
-            }
-        }
-        blocks.push(rows.len() as u32);
-        Rows { start: self.start, blocks, rows }
-    }
-
-    /// Gives a range a rule.
-    fn replace(&mut self, range: Range<u64>, number: u32) {
-        let first = self.changes.partition_point(|(address, _)| *address < range.start);
-        let after = self.changes.partition_point(|(address, _)| *address <= range.end);
-        let next = after.checked_sub(1).map_or(0, |last| self.changes[last].1);
-        self.changes.splice(first..after, [(range.start, number), (range.end, next)]);
-    }
-}
-
-/// How the CFA of a frame is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cfa {
-    Unknown,
-    Register(gimli::Register, i64),
-    /// The word at an offset from the frame pointer: frames that realign the stack.
-    Deref(i64),
-    /// Entries of a procedure linkage table: each pushes a word at this byte.
-    Plt {
-        boundary: u8,
-    },
-}
-
-/// What holds at an address of a function, as far as rules can express it.
-#[derive(Clone, Copy, Debug)]
-struct State {
-    cfa: Cfa,
-    /// The place of the saved frame pointer, in bytes from the CFA; 0 if it is not saved.
-    saved: i64,
-    /// True if the frame pointer and the return address are found by rules that we know.
-    is_known: bool,
-    is_root: bool,
-    code_alignment: u64,
-    data_alignment: i64,
-}
-
-impl State {
-    /// Returns the state at the start of all functions of a CIE.
-    fn initial(
-        eh_frame: &EhFrame<Slice<'_>>,
-        bases: &BaseAddresses,
-        cie: &CommonInformationEntry<Slice<'_>>,
-    ) -> Option<Self> {
-        let mut state = Self {
-            cfa: Cfa::Unknown,
-            saved: 0,
-            is_known: cie.return_address_register() == X86_64::RA,
-            is_root: false,
-            code_alignment: cie.code_alignment_factor(),
-            data_alignment: cie.data_alignment_factor(),
-        };
-        let before = state;
-        let mut instructions = cie.instructions(eh_frame, bases);
-        while let Some(instruction) = instructions.next().ok()? {
-            state.apply(&instruction, &before, eh_frame);
-        }
-        Some(state)
-    }
-
-    /// Applies an instruction that does not change the address.
-    fn apply(&mut self, instruction: &CallFrameInstruction<usize>, initial: &Self, eh_frame: &EhFrame<Slice<'_>>) {
-        use CallFrameInstruction as I;
-        match *instruction {
-            I::DefCfa { register, offset } => self.cfa = Cfa::Register(register, offset.cast_signed()),
-            I::DefCfaSf { register, factored_offset } => {
-                self.cfa = Cfa::Register(register, factored_offset.wrapping_mul(self.data_alignment));
-            }
-            I::DefCfaRegister { register } => {
-                self.cfa = if let Cfa::Register(_, offset) = self.cfa {
-                    Cfa::Register(register, offset)
-                } else {
-                    Cfa::Unknown
-                };
-            }
-            I::DefCfaOffset { offset } => self.set_offset(offset.cast_signed()),
-            I::DefCfaOffsetSf { factored_offset } => self.set_offset(factored_offset.wrapping_mul(self.data_alignment)),
-            I::DefCfaExpression { expression } => self.cfa = parse_cfa_expression(expression, eh_frame),
-            I::Offset { register, factored_offset } => {
-                self.set_saved(register, factored_offset.cast_signed().wrapping_mul(self.data_alignment));
-            }
-            I::OffsetExtendedSf { register, factored_offset } => {
-                self.set_saved(register, factored_offset.wrapping_mul(self.data_alignment));
-            }
-            I::Restore { register: X86_64::RBP } => self.saved = initial.saved,
-            I::Undefined { register: X86_64::RA } => self.is_root = true,
-            I::Undefined { register: X86_64::RBP } | I::SameValue { register: X86_64::RBP } => self.saved = 0,
-            I::Register { dest_register: X86_64::RBP | X86_64::RA | X86_64::RSP, .. }
-            | I::Expression { register: X86_64::RBP | X86_64::RA | X86_64::RSP, .. }
-            | I::ValExpression { register: X86_64::RBP | X86_64::RA | X86_64::RSP, .. }
-            | I::ValOffset { register: X86_64::RBP | X86_64::RA | X86_64::RSP, .. }
-            | I::ValOffsetSf { register: X86_64::RBP | X86_64::RA | X86_64::RSP, .. }
-            | I::Restore { register: X86_64::RA }
-            | I::SameValue { register: X86_64::RA } => self.is_known = false,
-            _ => {}
-        }
-    }
-
-    fn set_offset(&mut self, offset: i64) {
-        self.cfa =
-            if let Cfa::Register(register, _) = self.cfa { Cfa::Register(register, offset) } else { Cfa::Unknown };
-    }
-
-    fn set_saved(&mut self, register: gimli::Register, offset: i64) {
-        match register {
-            X86_64::RBP => self.saved = offset,
-            // The program reads the return address below the CFA.
-            X86_64::RA => self.is_known &= offset == -8,
-            X86_64::RSP => self.is_known = false,
-            _ => {}
-        }
-    }
-
-    /// Returns the place of the saved frame pointer in words from the CFA, as rules have it.
-    fn saved_word(&self) -> i16 {
-        i16::try_from(self.saved / 8).unwrap_or(0)
-    }
-
-    /// Returns the rule of the state; 0 if it cannot be expressed.
-    fn rule(&self) -> u64 {
-        if self.is_root {
-            return rule(kind::ROOT, 0, 0);
-        }
-        if !self.is_known || self.saved % 8 != 0 || i16::try_from(self.saved / 8).is_err() {
-            return 0;
-        }
-        let (kind, offset) = match self.cfa {
-            Cfa::Register(X86_64::RSP, offset) => (kind::STACK_POINTER, offset),
-            Cfa::Register(X86_64::RBP, offset) => (kind::FRAME_POINTER, offset),
-            Cfa::Deref(offset) => (kind::DEREF, -offset),
-            _ => return 0,
-        };
-        u32::try_from(offset).map_or(0, |offset| rule(kind, offset, self.saved_word()))
-    }
-}
-
-/// Recognizes the two expressions of a CFA that are common: a word below the frame pointer, and that of procedure linkage
-/// tables, `rsp + 8 + ((rip & 15) >= boundary) * 8`.
-fn parse_cfa_expression(expression: UnwindExpression<usize>, eh_frame: &EhFrame<Slice<'_>>) -> Cfa {
-    let Ok(expression) = expression.get(eh_frame) else { return Cfa::Unknown };
-    match *expression.0.slice() {
-        // DW_OP_breg6 (rbp) with an offset of one signed byte of LEB128, DW_OP_deref.
-        [0x76, offset, 0x06] if offset & 0x80 == 0 => Cfa::Deref(i64::from((offset << 1).cast_signed() >> 1)),
-        [0x77, 8, 0x80, 0, 0x3f, 0x1a, boundary @ 0x30..=0x3f, 0x2a, 0x33, 0x24, 0x22] => {
-            Cfa::Plt { boundary: boundary - 0x30 }
-        }
-        _ => Cfa::Unknown,
-    }
-}
-
 #[cfg(all(test, target_os = "linux", target_arch = "x86_64"))]
 mod tests {
     use std::sync::Arc;
 
     use addr2line::gimli::{
-        BaseAddresses, CfaRule, EhFrame, LittleEndian, RegisterRule, UnwindContext, UnwindSection as _,
+        BaseAddresses, CfaRule, EhFrame, LittleEndian, RegisterRule, UnwindContext, UnwindSection as _, X86_64,
     };
     use object::{Object as _, ObjectSection as _};
 
     use super::*;
     use crate::perf::objects::object::Bytes;
-
-    impl Rows {
-        /// Returns the number of the rule that the BPF program finds at an address.
-        fn find(&self, address: u64) -> u32 {
-            let offset = address - self.start;
-            let block = (offset / BLOCK_SIZE) as usize;
-            let rows = &self.rows[self.blocks[block] as usize..self.blocks[block + 1] as usize];
-            let after = rows.partition_point(|row| u64::from(row >> 24) <= offset % BLOCK_SIZE);
-            rows[after - 1] & 0xff_ffff
-        }
-    }
 
     /// The rule of a row of gimli's, or 0 if it cannot be expressed. `None` for expressions.
     fn expected(row: &gimli::UnwindTableRow<usize>) -> Option<u64> {
@@ -529,17 +340,5 @@ mod tests {
             }
         }
         assert!(compared > 1000, "{compared}");
-    }
-
-    #[test]
-    fn a_block_starts_with_the_rule_that_holds_there() {
-        let mut writer = RowWriter::new(0x1000, 0);
-        [(0x1010, 5), (0x1120, 6), (0x1130, 0)].into_iter().for_each(|(address, number)| writer.add(address, number));
-        let rows = writer.finish(0x1300, Some((0x1200..0x1240, 9)));
-        assert_eq!(rows.blocks, [0, 2, 5, 7]);
-        let expected = [(0x1000, 0), (0x100f, 0), (0x1010, 5), (0x10ff, 5), (0x1100, 5), (0x1120, 6), (0x1130, 0)];
-        for (address, number) in expected.into_iter().chain([(0x1200, 9), (0x123f, 9), (0x1240, 0), (0x12ff, 0)]) {
-            assert_eq!(rows.find(address), number, "{address:x}");
-        }
     }
 }
