@@ -35,7 +35,9 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let bpf_options = request.off_cpu.filter(|options| options.in_kernel);
     let aggregation = bpf_options.map(|options| Aggregation::open(&target, &options)).transpose()?;
     let mut sampling = sampling(request, suspended_command.is_some());
-    let (sampler, copy_reason) = match sampling.can_take_stacks().then(|| StackSampler::open(&target)) {
+    let kinds = sampling.events.iter().filter_map(|event| event.spec.program_kind()).collect();
+    let open_sampler = || StackSampler::open(&target, &kinds);
+    let (sampler, copy_reason) = match sampling.can_take_stacks(&target).then(open_sampler) {
         Some(Ok(sampler)) => (Some(sampler), None),
         Some(Err(reason)) => (None, Some(reason)),
         None => (None, None),

@@ -32,8 +32,9 @@ pub fn set_period(counter: &File, period: u64) {
 /// `PERF_EVENT_IOC_SET_BPF`, `_IOW('$', 8, __u32)`.
 const SET_BPF: libc::c_ulong = 0x4004_2408;
 
-/// Runs a BPF program for each sample of a counter. If it returns 0, the kernel drops the sample.
-pub fn set_overflow_program(counter: &File, program: BorrowedFd<'_>) -> io::Result<()> {
+/// Runs a BPF program for each sample of a counter, or each time that a counter's tracepoint is reached. If it returns 0,
+/// the kernel drops the sample; at a tracepoint, that of all counters.
+pub fn set_program(counter: &File, program: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: both files stay open during the call, and the request takes a file descriptor by value.
     let result = unsafe { libc::ioctl(counter.as_raw_fd(), SET_BPF, program.as_raw_fd()) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -1,9 +1,11 @@
 //! Stacks of programs without frame pointers reach their root, and contain no frames of other calls.
 
+use std::path::Path;
+
 use crate::support::programs::{program, sources};
-use crate::support::recording::{Profile, Stack, can_record, record};
+use crate::support::recording::{Profile, Stack, can_record, record, recorder};
 use crate::support::statistics::{Check, ensure, statistical};
-use crate::support::{Outcome, command, directory, require, skip};
+use crate::support::{Outcome, command, directory, require, run_bounded, skip};
 
 /// Returns the path of the program `unwound` if it can be recorded.
 fn unwound() -> Option<String> {
@@ -86,17 +88,36 @@ fn a_stack_has_the_callers_of_its_own_call() {
 
 #[test]
 fn a_stack_that_a_bpf_program_takes_is_complete() {
-    let Some(unwound) = unwound() else { return };
     for mode in ["requests", "turns", "buffers", "shallows"] {
-        statistical(|| {
-            let outcome = record(["-v", "--", &unwound, mode, "10"]).ok();
-            if outcome.stderr.contains("stacks copied") {
-                skip("no BPF program takes the stacks");
-                return Ok(());
-            }
-            check_callers(&outcome, true)
-        });
+        check_taken(&[], mode, "10");
     }
+}
+
+#[test]
+fn a_stack_that_a_bpf_program_takes_at_a_switch_is_complete() {
+    check_taken(&["--off-cpu"], "naps", "2");
+}
+
+#[test]
+fn a_stack_that_a_bpf_program_takes_at_a_tracepoint_is_complete() {
+    if !Path::new("/sys/kernel/tracing/events/sched").exists() {
+        return skip("tracefs is not mounted or not readable");
+    }
+    check_taken(&["-e", "sched:sched_switch"], "naps", "2");
+    check_taken(&["-e", "syscalls:sys_enter_clock_nanosleep"], "naps", "2");
+}
+
+/// Checks the stacks of `unwound MODE ARGUMENT`, unless they are copied.
+fn check_taken(options: &[&str], mode: &str, argument: &str) {
+    let Some(unwound) = unwound() else { return };
+    statistical(|| {
+        let outcome = run_bounded(recorder(["-v"]).args(options).args(["--", &unwound, mode, argument])).ok();
+        if outcome.stderr.contains("stacks copied") {
+            skip("no BPF program takes the stacks");
+            return Ok(());
+        }
+        check_callers(&outcome, true)
+    });
 }
 
 #[test]
@@ -114,7 +135,7 @@ fn finds_the_root_of_a_goroutine() {
         let (all, rooted) = (profile.weight(&["main.work"]), profile.weight(&["runtime.goexit.abi0", "main.work"]));
         let cut = profile.weight(&["[truncated]", "main.work"]);
         // The runtime switches stacks inside of some functions that the program calls.
-        ensure!(all > 300 && rooted * 10 >= all * 9 && cut * 10 <= all, "{rooted} rooted and {cut} cut of {all}");
+        ensure!(all > 50 && rooted * 10 >= all * 9 && cut * 10 <= all, "{rooted} rooted and {cut} cut of {all}");
         Ok(())
     });
 }

@@ -1,8 +1,8 @@
 // Takes the user stack of a sample, in the context of the interrupted thread, where the stack cannot change.
 // scripts/build-bpf compiles this to sampler.bpf.o.
 //
-// The program runs in the overflow handler of a counter, before the kernel writes its own sample. It keeps samples of
-// other processes out, and writes a record with the user stack into the same ring. The stack is either
+// The program runs in the overflow handler of a counter or at a tracepoint, before the kernel writes its own sample. It
+// keeps samples of other processes out, and writes a record with the user stack into the same ring. The stack is either
 //
 // - walked: the return addresses, found with the rows that the recorder makes from .eh_frame (`step`), or
 // - sparse: those words of the stack's memory that may be return addresses or pointers into the stack (`scan_page`).
@@ -507,6 +507,20 @@ static __always_inline int take_stack(void *context) {
 
 SEC("perf_event")
 int on_sample(void *context) { return take_stack(context); }
+
+// The kernel runs the programs of a tracepoint for every process, and drops the samples of all counters, those of other
+// recorders too, if one returns 0.
+SEC("tracepoint")
+int on_tracepoint(void *context) {
+    take_stack(context);
+    return 1;
+}
+
+SEC("kprobe")
+int on_probe(void *context) {
+    take_stack(context);
+    return 1;
+}
 
 // A new process of a target is a target too, whose samples count from its first instant. An ID that is reused by another
 // process is no target any more.

@@ -5,11 +5,13 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
 use aya::maps::{HashMap, Map, MapData, MapError};
-use aya::programs::{PerfEvent, RawTracePoint};
+use aya::programs::{Program, RawTracePoint};
 use aya::{Ebpf, EbpfLoader};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::errors::Refusal;
 use super::tables::Tables;
+use crate::record::events::spec::ProgramKind;
 use crate::record::target::Target;
 use crate::record::{cpus, sys};
 
@@ -35,8 +37,8 @@ type BoxError = Box<dyn std::error::Error>;
 /// A loaded BPF program that takes user stacks.
 pub struct StackSampler {
     program: Ebpf,
-    /// The function that runs for each sample.
-    on_sample: OwnedFd,
+    /// The functions that take stacks.
+    functions: FxHashMap<ProgramKind, OwnedFd>,
     /// The map of the counter of each CPU whose ring gets the stacks.
     outputs: OwnedFd,
     /// The tables by which the program walks.
@@ -51,18 +53,18 @@ impl std::fmt::Debug for StackSampler {
 }
 
 impl StackSampler {
-    /// Loads the program for a target.
+    /// Loads the program for a target, with the functions of these kinds.
     ///
     /// # Errors
     /// The reason in words if the kernel refuses it.
-    pub fn open(target: &Target) -> Result<Self, String> {
+    pub fn open(target: &Target, kinds: &FxHashSet<ProgramKind>) -> Result<Self, String> {
         if !cfg!(target_arch = "x86_64") {
             return Err(format!("the BPF program does not support {}", std::env::consts::ARCH));
         }
-        Self::load(target).map_err(|error| Refusal::from_error(&*error).to_string())
+        Self::load(target, kinds).map_err(|error| Refusal::from_error(&*error).to_string())
     }
 
-    fn load(target: &Target) -> Result<Self, BoxError> {
+    fn load(target: &Target, kinds: &FxHashSet<ProgramKind>) -> Result<Self, BoxError> {
         let (scope, ids): (u64, &[u32]) = match target {
             Target::Command(pid) => (PROCESSES, std::slice::from_ref(pid)),
             Target::Processes(pids) => (PROCESSES, pids),
@@ -75,11 +77,11 @@ impl StackSampler {
             .map_max_entries("scratches", cpus)
             .map_max_entries("outputs", cpus)
             .load(OBJECT)?;
-        let function: &mut PerfEvent =
-            program.program_mut("on_sample").ok_or("the BPF object has no program on_sample")?.try_into()?;
-        function.load()?;
-        let on_sample = function.fd()?.as_fd().try_clone_to_owned()?;
         // Before the maps are taken out, to whose files the functions refer.
+        let mut functions = FxHashMap::default();
+        for kind in kinds {
+            functions.insert(*kind, load_function(&mut program, *kind)?);
+        }
         for (name, _) in FOLLOWERS {
             follower(&mut program, name)?.load()?;
         }
@@ -90,7 +92,7 @@ impl StackSampler {
         }
         let outputs = map_file(&take_map(&mut program, "outputs")?)?;
         let tables = Tables::open(&mut program)?;
-        Ok(Self { program, on_sample, outputs, tables, follows_processes: scope != EVERYBODY })
+        Ok(Self { program, functions, outputs, tables, follows_processes: scope != EVERYBODY })
     }
 
     /// Makes the program follow the target's processes: what they fork is recorded too.
@@ -112,12 +114,17 @@ impl StackSampler {
         Ok(())
     }
 
-    /// Runs the program for each sample of a counter.
+    /// Makes the program take the stacks of a counter's samples.
     ///
     /// # Errors
     /// Errors of the system call.
-    pub fn attach(&self, counter: &File) -> io::Result<()> {
-        sys::set_overflow_program(counter, self.on_sample.as_fd())
+    pub fn attach(&self, counter: &File, kind: ProgramKind) -> io::Result<()> {
+        let function = self.functions.get(&kind).ok_or(io::ErrorKind::InvalidInput)?;
+        match sys::set_program(counter, function.as_fd()) {
+            // A tracepoint runs its programs whichever counter they were attached to.
+            Err(error) if kind != ProgramKind::Sample && error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
+            result => result,
+        }
     }
 
     /// Makes the program write the stacks of a CPU into the ring of a counter.
@@ -127,6 +134,23 @@ impl StackSampler {
     pub fn set_output(&self, cpu: u32, counter: &File) -> io::Result<()> {
         sys::update_file_map(self.outputs.as_fd(), cpu, counter.as_raw_fd())
     }
+}
+
+/// Loads the function of a kind that takes stacks.
+fn load_function(program: &mut Ebpf, kind: ProgramKind) -> Result<OwnedFd, BoxError> {
+    let name = match kind {
+        ProgramKind::Sample => "on_sample",
+        ProgramKind::Tracepoint => "on_tracepoint",
+        ProgramKind::Probe => "on_probe",
+    };
+    let function = program.program_mut(name).ok_or_else(|| format!("the BPF object has no program {name}"))?;
+    match function {
+        Program::PerfEvent(function) => function.load()?,
+        Program::TracePoint(function) => function.load()?,
+        Program::KProbe(function) => function.load()?,
+        _ => return Err(format!("{name} is a BPF program of another type").into()),
+    }
+    Ok(function.fd()?.as_fd().try_clone_to_owned()?)
 }
 
 /// Returns a function of the program that is attached to a tracepoint, by its name.

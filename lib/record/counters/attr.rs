@@ -20,7 +20,10 @@ pub fn sample_options(
 ) -> Opts {
     let Excluded { user, kernel } = event.spec.excluded;
     let exclude_kernel = exclude_kernel || kernel;
-    let mut options = common_options(target, sampling, exclude_kernel, sampling.records_counter_id(target));
+    let mut options = common_options(exclude_kernel, sampling.records_counter_id(target));
+    if !sampling.counts_on_cpus(target, event) {
+        count_in_threads(&mut options, target);
+    }
     options.exclude.user = user;
     options.sample_skid = match event.spec.precise {
         0 => SampleSkid::Arbitrary,
@@ -68,9 +71,9 @@ fn user_call_stack() -> Lbr {
 
 /// Returns the attributes of a counter of side-band records: mappings, thread names, forks and exits.
 pub fn sideband_options(target: &Target, sampling: &Sampling, exclude_kernel: bool) -> Opts {
-    let mut options = common_options(target, sampling, exclude_kernel, sampling.is_per_thread(target));
-    if matches!(target, Target::Command(_)) {
-        options.inherit = Some(Inherit::NewChild);
+    let mut options = common_options(exclude_kernel, sampling.is_per_thread(target));
+    if sampling.has_sideband_of_threads(target) {
+        count_in_threads(&mut options, target);
     }
     options.stat_format.lost_records = true;
     options.extra_record.task = true;
@@ -83,8 +86,8 @@ pub fn sideband_options(target: &Target, sampling: &Sampling, exclude_kernel: bo
 
 /// Returns the attributes of the counter that stands for what the BPF program writes. Its samples begin with the fields
 /// that those of all counters begin with, up to the counter's ID.
-pub fn stack_options(target: &Target, sampling: &Sampling) -> Opts {
-    let mut options = common_options(target, sampling, false, true);
+pub fn stack_options(sampling: &Sampling) -> Opts {
+    let mut options = common_options(false, true);
     options.sample_on = SampleOn::Count(1);
     options.sample_format.code_addr = sampling.records_address();
     options.sample_format.raw = true;
@@ -94,28 +97,34 @@ pub fn stack_options(target: &Target, sampling: &Sampling) -> Opts {
 
 /// Returns the attributes of a counter that only records context switches.
 pub fn switch_options(target: &Target, sampling: &Sampling) -> Opts {
-    let mut options = common_options(target, sampling, false, sampling.is_per_thread(target));
+    let mut options = common_options(false, sampling.is_per_thread(target));
+    if !matches!(target, Target::System | Target::Cgroup(_)) {
+        count_in_threads(&mut options, target);
+    }
     options.extra_record.ctx_switch = true;
     options
 }
 
 /// Returns the attributes of all counters. Each ring belongs to one CPU, so records need not name theirs.
-fn common_options(target: &Target, sampling: &Sampling, exclude_kernel: bool, records_counter_id: bool) -> Opts {
+fn common_options(exclude_kernel: bool, records_counter_id: bool) -> Opts {
     let mut options = Opts::default();
     options.exclude.hv = true;
     options.exclude.idle = true;
     options.exclude.kernel = exclude_kernel;
-    // Counters of CPUs count all threads anyway.
-    if !sampling.takes_stacks && matches!(target, Target::Command(_) | Target::Processes(_)) {
-        options.inherit = Some(Inherit::NewChild);
-    }
-    if sampling.is_enabled_by_exec(target) {
-        options.on_execve = Some(OnExecve::Enable);
-    }
     options.sample_format.code_addr = true;
     options.record_id_all = true;
     options.record_id_format =
         RecordIdFormat { id: records_counter_id, task: true, time: true, ..RecordIdFormat::default() };
     options.timer = Some(Clock::Monotonic);
     options
+}
+
+/// Makes a counter of a thread count what it creates too, and a command from its program on.
+fn count_in_threads(options: &mut Opts, target: &Target) {
+    if target.includes_children() {
+        options.inherit = Some(Inherit::NewChild);
+    }
+    if matches!(target, Target::Command(_)) {
+        options.on_execve = Some(OnExecve::Enable);
+    }
 }

@@ -97,10 +97,8 @@ pub struct Counters {
     sources: FxHashMap<u64, Source>,
     /// Threads that have counters of their own.
     owner_threads: FxHashSet<u32>,
-    /// True if the counters must be enabled, false if the command's exec enables them.
-    enable_explicitly: bool,
-    /// True if the counters count on CPUs, for whichever thread runs there. False if they count in threads.
-    is_per_cpu: bool,
+    /// Counters that the command's exec enables.
+    enabled_by_exec: FxHashSet<u64>,
     /// True if samples contain their period.
     records_period: bool,
     /// The copies of stacks in samples, if stacks are copied.
@@ -119,10 +117,7 @@ impl Counters {
     /// # Errors
     /// Errors of the system call.
     pub fn enable_sideband(&self) -> io::Result<()> {
-        if !self.enable_explicitly {
-            return Ok(());
-        }
-        self.all().filter(|counter| self.is_sideband(counter)).try_for_each(Counter::enable)
+        self.all().filter(|counter| self.is_sideband(counter)).try_for_each(|counter| self.enable_counter(counter))
     }
 
     /// Enables all counters, unless the command's exec does.
@@ -130,10 +125,11 @@ impl Counters {
     /// # Errors
     /// Errors of the system call.
     pub fn enable(&self) -> io::Result<()> {
-        if !self.enable_explicitly {
-            return Ok(());
-        }
-        self.all().try_for_each(Counter::enable)
+        self.all().try_for_each(|counter| self.enable_counter(counter))
+    }
+
+    fn enable_counter(&self, counter: &Counter) -> io::Result<()> {
+        if self.enabled_by_exec.contains(&counter.id()?) { Ok(()) } else { counter.enable() }
     }
 
     /// Disables all counters.
@@ -147,7 +143,8 @@ impl Counters {
     /// Returns the number of samples of each event that the kernel dropped; `None` if the kernel does not report it.
     pub fn lost_samples(&self) -> Option<Vec<u64>> {
         let mut lost = Vec::new();
-        for (event, counter) in self.sample_counters() {
+        for (source, counter) in self.sample_counters() {
+            let event = source.event as usize;
             lost.resize(lost.len().max(event + 1), 0);
             lost[event] += counter.stat().ok()?.lost_records?;
         }
@@ -157,18 +154,17 @@ impl Counters {
     /// Returns the number of events that were counted in the recorded threads, sampled or not. `None` for counters that
     /// count on CPUs.
     pub fn total_count(&self) -> Option<u64> {
-        if self.is_per_cpu {
-            return None;
-        }
-        self.sample_counters().map(|(_, counter)| Some(counter.stat().ok()?.count)).sum()
+        let count =
+            |(source, counter): (&Source, &Counter)| Some(counter.stat().ok().filter(|_| !source.on_cpu)?.count);
+        self.sample_counters().map(count).sum()
     }
 
-    /// Returns the counters that take samples, each with the index of its event.
-    fn sample_counters(&self) -> impl Iterator<Item = (usize, &Counter)> {
+    /// Returns the counters that take samples.
+    fn sample_counters(&self) -> impl Iterator<Item = (&Source, &Counter)> {
         let leaders = self.rings.iter().map(|rings| &rings.samples.counter);
         leaders.chain(&self.ringless).filter_map(|counter| {
             let source = self.source(counter).filter(|source| source.event < STACK_EVENT)?;
-            Some((source.event as usize, counter))
+            Some((source, counter))
         })
     }
 
@@ -203,7 +199,7 @@ impl Counters {
         // The kernel turns the frequency of a clock into a period when it is opened (`perf_swevent_init_hrtimer`), and its
         // samples keep the period that they had then.
         let is_fixed = |event: &SampledEvent| event.rate.period().is_some() || event.spec.is_clock();
-        if !self.is_per_cpu || events.iter().any(is_fixed) {
+        if events.iter().any(is_fixed) || self.sample_counters().any(|(source, _)| !source.on_cpu) {
             return false;
         }
         for counter in self.all() {
@@ -251,6 +247,8 @@ struct Source {
     event: u32,
     /// The thread, if each thread has counters of its own.
     owner: Option<u32>,
+    /// True if the counter counts on a CPU, for whichever thread runs there.
+    on_cpu: bool,
 }
 
 /// The factors of the weight of a sample.

@@ -67,14 +67,23 @@ enum OpenError {
     Ring(io::Error),
 }
 
+/// An event of which counters are opened.
+struct EventToOpen<'a> {
+    spec: &'a EventSpec,
+    options: Opts,
+    /// True if its counters count on CPUs, for whichever thread runs there.
+    on_cpus: bool,
+}
+
 /// Opens the counters of a target, which it collects in `counters`.
 struct Opener<'a> {
     target: &'a Target,
     sampling: &'a Sampling,
     /// The BPF program that takes the user stacks, if one does.
     sampler: Option<&'a StackSampler>,
-    events: Vec<(&'a EventSpec, Opts)>,
+    events: Vec<EventToOpen<'a>>,
     sideband_options: Opts,
+    stack_options: Opts,
     switch_options: Option<Opts>,
     sample_ring_order: u8,
     sideband_ring_order: u8,
@@ -100,8 +109,16 @@ impl<'a> Opener<'a> {
             target,
             sampling,
             sampler,
-            events: events.clone().map(|event| (&event.spec, sample_options(event))).collect(),
+            events: events
+                .clone()
+                .map(|event| EventToOpen {
+                    spec: &event.spec,
+                    options: sample_options(event),
+                    on_cpus: sampling.counts_on_cpus(target, event),
+                })
+                .collect(),
             sideband_options: attr::sideband_options(target, sampling, exclude_kernel),
+            stack_options: attr::stack_options(sampling),
             switch_options: sampling.record_switches.then(|| attr::switch_options(target, sampling)),
             sample_ring_order,
             sideband_ring_order,
@@ -119,34 +136,39 @@ impl<'a> Opener<'a> {
                 weights: events
                     .map(|event| SampleWeight { period: event.rate.period(), value: event.spec.value.clone() })
                     .collect(),
-                enable_explicitly: !sampling.is_enabled_by_exec(target),
-                is_per_cpu: sampling.is_per_cpu(target),
+                enabled_by_exec: FxHashSet::default(),
                 notes: Vec::new(),
             },
         }
     }
 
     fn open(mut self) -> Result<Counters, OpenError> {
-        match self.target {
-            Target::System => self.open_on_cpus(Scope::System)?,
-            Target::Cgroup(directory) => self.open_on_cpus(Scope::Cgroup(directory))?,
-            _ if self.sampling.takes_stacks => self.open_on_cpus(Scope::System)?,
-            Target::Command(pid) => self.open_on_cpus(Scope::TaskAndChildren(*pid))?,
-            Target::Threads(tids) => {
-                for tid in tids {
-                    self.open_thread(*tid)?;
-                }
-            }
-            Target::Processes(pids) => {
-                for pid in pids {
-                    self.open_process(*pid)?;
-                }
+        if self.sampling.counts_in_threads(self.target) {
+            self.open_in_threads()?;
+            if self.counters.rings.is_empty() {
+                return Err(OpenError::Counter(io::Error::from_raw_os_error(libc::ESRCH), 0));
             }
         }
-        if self.counters.rings.is_empty() {
-            return Err(OpenError::Counter(io::Error::from_raw_os_error(libc::ESRCH), 0));
+        if self.events.iter().any(|event| event.on_cpus) {
+            self.open_scope(if let Target::Cgroup(directory) = self.target {
+                Scope::Cgroup(directory)
+            } else {
+                Scope::System
+            })?;
+        }
+        if let Some(sampler) = self.sampler {
+            self.open_stack_outputs(sampler)?;
         }
         Ok(self.counters)
+    }
+
+    fn open_in_threads(&mut self) -> Result<(), OpenError> {
+        match self.target {
+            Target::Command(pid) => self.open_scope(Scope::TaskAndChildren(*pid)),
+            Target::Threads(tids) => tids.iter().try_for_each(|tid| self.open_thread(*tid)),
+            Target::Processes(pids) => pids.iter().try_for_each(|pid| self.open_process(*pid)),
+            Target::Cgroup(_) | Target::System => Ok(()),
+        }
     }
 
     /// Opens counters for all threads of a process, including those that it creates in the meantime.
@@ -165,7 +187,7 @@ impl<'a> Opener<'a> {
 
     fn open_thread(&mut self, tid: u32) -> Result<(), OpenError> {
         self.counters.owner_threads.insert(tid);
-        match self.open_on_cpus(Scope::Thread(tid)) {
+        match self.open_scope(Scope::Thread(tid)) {
             // The thread has exited in the meantime.
             Err(OpenError::Counter(error, _)) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
             result => result,
@@ -173,20 +195,16 @@ impl<'a> Opener<'a> {
     }
 
     /// Opens the counters of a scope on all CPUs. The first scope's counters get rings, further ones write into those.
-    fn open_on_cpus(&mut self, scope: Scope<'_>) -> Result<(), OpenError> {
+    fn open_scope(&mut self, scope: Scope<'_>) -> Result<(), OpenError> {
         for index in 0..self.cpus.len() {
-            let cpu = self.cpus[index];
-            let sideband = open_counter(Software::Dummy, self.sideband_scope(scope), cpu, &mut self.sideband_options);
-            let mut sideband = Some(sideband.map_err(|error| OpenError::Counter(error, 0))?);
+            let mut sideband = self.open_sideband(index, scope)?;
             let mut switches = self.open_switches(index, scope)?;
-            for (event, (spec, options)) in self.events.iter_mut().enumerate() {
-                let failed = |error| OpenError::Counter(error, event);
-                let samples = open_counter(*spec, scope, cpu, options).map_err(failed)?;
-                if let Some(sampler) = self.sampler {
-                    sampler.attach(samples.file()).map_err(failed)?;
+            for event in 0..self.events.len() {
+                if self.events[event].on_cpus == scope.is_of_threads() {
+                    continue;
                 }
-                let source = Source { event: event as u32, owner: scope.owner() };
-                self.counters.sources.insert(samples.id().map_err(failed)?, source);
+                let failed = |error| OpenError::Counter(error, event);
+                let samples = self.open_samples(index, scope, event).map_err(failed)?;
                 match (self.counters.rings.get(index), sideband.take()) {
                     (Some(rings), sideband) => {
                         if let Some(sideband) = sideband {
@@ -198,51 +216,93 @@ impl<'a> Opener<'a> {
                     }
                     (None, sideband) => {
                         let sideband = sideband.expect("the first event takes it, and creates the rings");
+                        let cpu = self.cpus[index];
                         let sideband = map_ring(sideband, self.sideband_ring_order, cpu, self.other_layout)?;
                         let samples = map_ring(samples, self.sample_ring_order, cpu, self.sample_layout)?;
                         self.counters.rings.push(CpuRings { samples, sideband, switches: switches.take() });
                     }
                 }
             }
-            self.open_stack_output(index)?;
         }
         Ok(())
     }
 }
 
 impl Opener<'_> {
-    /// Returns the scope of the side-band records that samples of a scope need. The processes of a command are known
-    /// from their start, so that those of others need not wake the recorder.
-    fn sideband_scope<'s>(&self, scope: Scope<'s>) -> Scope<'s> {
-        match self.target {
-            Target::Command(pid) => Scope::TaskAndChildren(*pid),
-            _ => scope.for_sideband(),
+    /// Opens a counter of an event on a CPU.
+    fn open_samples(&mut self, index: usize, scope: Scope<'_>, event: usize) -> io::Result<Counter> {
+        let EventToOpen { spec, options, on_cpus } = &mut self.events[event];
+        let samples = open_counter(*spec, scope, self.cpus[index], options)?;
+        if let (Some(sampler), Some(kind)) = (self.sampler, spec.program_kind()) {
+            sampler.attach(samples.file(), kind)?;
         }
+        let source = Source { event: event as u32, owner: scope.owner(), on_cpu: *on_cpus };
+        self.note_counter(&samples, scope, Some(source))?;
+        Ok(samples)
     }
 
-    /// Opens the counter by which the BPF program writes stacks into the ring of samples of a CPU.
-    fn open_stack_output(&mut self, index: usize) -> Result<(), OpenError> {
+    /// True if a scope is that of a CPU, whose rings get the records of the target's threads already.
+    fn has_rings_of_threads(&self, index: usize, scope: Scope<'_>) -> bool {
+        !scope.is_of_threads() && self.counters.rings.get(index).is_some()
+    }
+
+    /// Opens the counter of the side-band records that samples of a scope need, unless there are some already.
+    fn open_sideband(&mut self, index: usize, scope: Scope<'_>) -> Result<Option<Counter>, OpenError> {
+        if self.has_rings_of_threads(index, scope) {
+            return Ok(None);
+        }
         let failed = |error| OpenError::Counter(error, 0);
-        let (Some(sampler), Some(rings)) = (self.sampler, self.counters.rings.get_mut(index)) else { return Ok(()) };
-        let mut options = attr::stack_options(self.target, self.sampling);
-        let output = open_counter(&EventSpec::bpf_output(), Scope::System, self.cpus[index], &mut options);
-        let output = output.map_err(failed)?;
-        sys::share_ring(output.file(), rings.samples.file()).map_err(failed)?;
-        sampler.set_output(self.cpus[index], output.file()).map_err(failed)?;
-        let id = output.id().map_err(failed)?;
-        rings.samples.stack_counter = Some(id);
-        self.counters.sources.insert(id, Source { event: STACK_EVENT, owner: None });
-        self.counters.ringless.push(output);
+        let scope = match (self.target, scope) {
+            (Target::Command(pid), _) => Scope::TaskAndChildren(*pid),
+            // A process may enter a cgroup with all its mappings.
+            (_, Scope::Cgroup(_)) => Scope::System,
+            (_, scope) => scope,
+        };
+        let sideband = open_counter(Software::Dummy, scope, self.cpus[index], &mut self.sideband_options);
+        let sideband = sideband.map_err(failed)?;
+        self.note_counter(&sideband, scope, None).map_err(failed)?;
+        Ok(Some(sideband))
+    }
+
+    /// Opens the counters by which the BPF program writes stacks into the rings of samples.
+    fn open_stack_outputs(&mut self, sampler: &StackSampler) -> Result<(), OpenError> {
+        let failed = |error| OpenError::Counter(error, 0);
+        for (rings, cpu) in self.counters.rings.iter_mut().zip(&self.cpus) {
+            let output = open_counter(&EventSpec::bpf_output(), Scope::System, *cpu, &mut self.stack_options);
+            let output = output.map_err(failed)?;
+            sys::share_ring(output.file(), rings.samples.file()).map_err(failed)?;
+            sampler.set_output(*cpu, output.file()).map_err(failed)?;
+            let id = output.id().map_err(failed)?;
+            rings.samples.stack_counter = Some(id);
+            self.counters.sources.insert(id, Source { event: STACK_EVENT, owner: None, on_cpu: true });
+            self.counters.ringless.push(output);
+        }
         Ok(())
     }
 
-    /// Opens the counter of context switches, if they are recorded. Returns its ring if it is the first one on its CPU.
+    /// Notes how a counter is enabled, and which event it counts if it is not one of side-band records.
+    fn note_counter(&mut self, counter: &Counter, scope: Scope<'_>, source: Option<Source>) -> io::Result<()> {
+        let id = counter.id()?;
+        if let Scope::TaskAndChildren(_) = scope {
+            self.counters.enabled_by_exec.insert(id);
+        }
+        if let Some(source) = source {
+            self.counters.sources.insert(id, source);
+        }
+        Ok(())
+    }
+
+    /// Opens the counter of context switches, if they are recorded and not yet by another. Returns its ring if it is the
+    /// first one on its CPU.
     fn open_switches(&mut self, index: usize, scope: Scope<'_>) -> Result<Option<Ring>, OpenError> {
+        if self.has_rings_of_threads(index, scope) {
+            return Ok(None);
+        }
         let failed = |error| OpenError::Counter(error, 0);
         let Some(options) = &mut self.switch_options else { return Ok(None) };
         let switches = open_counter(Software::Dummy, scope, self.cpus[index], options).map_err(failed)?;
-        let source = Source { event: SWITCH_EVENT, owner: scope.owner() };
-        self.counters.sources.insert(switches.id().map_err(failed)?, source);
+        let source = Source { event: SWITCH_EVENT, owner: scope.owner(), on_cpu: !scope.is_of_threads() };
+        self.note_counter(&switches, scope, Some(source)).map_err(failed)?;
         match self.counters.rings.get(index).and_then(|rings| rings.switches.as_ref()) {
             None => {
                 let order = self.sampling.switch_ring_order(self.sample_ring_order);
@@ -273,10 +333,9 @@ impl Scope<'_> {
         if let Self::Thread(tid) = self { Some(tid) } else { None }
     }
 
-    /// Returns the scope of the side-band records that samples of this scope need. A cgroup needs those of the whole
-    /// system: a process may enter it with all its mappings.
-    fn for_sideband(self) -> Self {
-        if let Self::Cgroup(_) = self { Self::System } else { self }
+    /// True if it selects threads, false if it selects what runs on a CPU.
+    fn is_of_threads(self) -> bool {
+        matches!(self, Self::TaskAndChildren(_) | Self::Thread(_))
     }
 }
 

@@ -6,7 +6,7 @@ use super::ring_size::MAX_STACK_COPY;
 use crate::Error;
 use crate::perf::event::{Layout, branch_type, sample_type};
 use crate::perf::unwind;
-use crate::record::events::spec::EventSpec;
+use crate::record::events::spec::{EventSpec, ProgramKind};
 use crate::record::events::value::SampleValue;
 use crate::record::target::Target;
 
@@ -119,16 +119,40 @@ impl Sampling {
         Self { events, call_graph, ring_order, max_stack, cpus, record_switches: false, takes_stacks: false }
     }
 
-    /// True if a BPF program can take the user stacks: the kernel runs it for each sample of all events but those of
-    /// tracepoints and probes. Switches are recorded in threads: counters of CPUs would record those of all threads.
-    pub(in crate::record) fn can_take_stacks(&self) -> bool {
-        self.call_graph == CallGraph::Dwarf(None)
-            && !self.record_switches
-            && !self.events.iter().any(|event| {
-                // On a CPU the kernel adapts the period to the events of all threads: it would miss those of the target.
-                let is_adapted = event.rate.period().is_none() && event.spec.is_software() && !event.spec.is_clock();
-                event.spec.is_traced() || is_adapted
-            })
+    /// True if a BPF program can take the user stacks. The kernel runs it for each sample, but at tracepoints each time
+    /// that one is reached, by whichever process of its scope: only every sample that is every event gets its stack so.
+    pub(in crate::record) fn can_take_stacks(&self, target: &Target) -> bool {
+        let is_in_cgroup = matches!(target, Target::Cgroup(_));
+        let can_take = |event: &SampledEvent| match event.spec.program_kind() {
+            Some(ProgramKind::Tracepoint | ProgramKind::Probe) => event.rate == Rate::Period(1) && !is_in_cgroup,
+            Some(ProgramKind::Sample) => true,
+            None => false,
+        };
+        self.call_graph == CallGraph::Dwarf(None) && self.events.iter().all(can_take)
+    }
+
+    /// True if the counters of an event count on CPUs, for whichever thread runs there, so that each thread counts from
+    /// its first instant. Unless all processes are recorded, the BPF program drops the samples of other threads.
+    pub(super) fn counts_on_cpus(&self, target: &Target, event: &SampledEvent) -> bool {
+        if matches!(target, Target::System | Target::Cgroup(_)) {
+            return true;
+        }
+        // The kernel adapts the period to the events of all threads: it would miss those of the target.
+        let is_adapted = event.rate.period().is_none() && event.spec.is_software() && !event.spec.is_clock();
+        // Switches and tracepoints are many.
+        let is_frequent = event.spec.is_tracepoint() || self.record_switches && !event.spec.is_clock();
+        self.takes_stacks && !is_adapted && !is_frequent
+    }
+
+    /// True if some counters count in threads.
+    pub(super) fn counts_in_threads(&self, target: &Target) -> bool {
+        self.events.iter().any(|event| !self.counts_on_cpus(target, event))
+    }
+
+    /// True if side-band records are those of the target's threads alone. The processes of a command are known from their
+    /// start, so that those of others need not wake the recorder.
+    pub(super) fn has_sideband_of_threads(&self, target: &Target) -> bool {
+        matches!(target, Target::Command(_)) || self.counts_in_threads(target)
     }
 
     /// True if nothing can be recorded without events of the kernel.
@@ -156,17 +180,7 @@ impl Sampling {
 
     /// True if each thread that already runs gets counters of its own, beside the counters of other threads.
     pub(super) fn is_per_thread(&self, target: &Target) -> bool {
-        !self.takes_stacks && target.is_per_thread()
-    }
-
-    /// True if the counters count on CPUs, for whichever thread runs there. The BPF program drops the samples of others.
-    pub(super) fn is_per_cpu(&self, target: &Target) -> bool {
-        self.takes_stacks || matches!(target, Target::System | Target::Cgroup(_))
-    }
-
-    /// True if the counters are enabled when the command runs its program.
-    pub(super) fn is_enabled_by_exec(&self, target: &Target) -> bool {
-        !self.takes_stacks && matches!(target, Target::Command(_))
+        target.is_per_thread() && self.counts_in_threads(target)
     }
 
     /// Returns the layout of the records.

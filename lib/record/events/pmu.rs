@@ -107,6 +107,14 @@ pub fn tracepoint_id(subsystem: &str, event: &str) -> Result<u64, Error> {
     id.trim().parse().map_err(|_| Error::System(format!("tracepoint {subsystem}:{event} has no ID")))
 }
 
+/// True if a tracepoint stands for a probe. The fields of probes begin with the address of the probed code.
+///
+/// # Errors
+/// [`Error::Usage`] if no tracepoint has that name, [`Error::System`] if tracefs cannot be read.
+pub fn is_probe(subsystem: &str, event: &str) -> Result<bool, Error> {
+    Ok(read_tracepoint_file(subsystem, event, "format")?.contains(" __probe_"))
+}
+
 /// Reads one of the files that describe a tracepoint, such as `id` or `format`.
 ///
 /// # Errors

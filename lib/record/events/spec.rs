@@ -22,6 +22,8 @@ pub struct EventSpec {
     pub value: Option<SampleValue>,
     /// The probed function, if the event is its calls.
     uprobe: Option<Uprobe>,
+    /// True if the event is a tracepoint that stands for a probe, as `perf probe` defines them.
+    is_probe: bool,
     /// The required precision of a sample's address, 0 to 3: `perf_event_attr::precise_ip`.
     pub precise: u8,
 }
@@ -33,6 +35,17 @@ pub struct Excluded {
     pub user: bool,
     /// True if it is not counted in the kernel.
     pub kernel: bool,
+}
+
+/// The kinds of BPF programs that can take the stacks of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProgramKind {
+    /// The kernel runs it for each sample of a counter.
+    Sample,
+    /// The kernel runs it each time that a tracepoint is reached.
+    Tracepoint,
+    /// The same for a tracepoint that stands for a probe.
+    Probe,
 }
 
 /// Event types: `enum perf_type_id`.
@@ -110,15 +123,25 @@ impl EventSpec {
         self.config.ty == TYPE_SOFTWARE && self.config.config <= 1
     }
 
-    /// True if the kernel counts the event by a tracepoint or probe.
-    pub(in crate::record) fn is_traced(&self) -> bool {
-        self.config.ty == TYPE_TRACEPOINT || self.uprobe.is_some()
+    /// True if the event is a tracepoint.
+    pub(in crate::record) fn is_tracepoint(&self) -> bool {
+        self.config.ty == TYPE_TRACEPOINT
+    }
+
+    /// Returns the kind of BPF program that the kernel runs for the event; `None` for uprobes that we define, to which
+    /// the copies of a counter in other threads do not attach it.
+    pub(in crate::record) fn program_kind(&self) -> Option<ProgramKind> {
+        match (&self.uprobe, self.is_tracepoint()) {
+            (Some(_), _) => None,
+            (None, false) => Some(ProgramKind::Sample),
+            (None, true) => Some(if self.is_probe { ProgramKind::Probe } else { ProgramKind::Tracepoint }),
+        }
     }
 
     fn new(name: &str, ty: u32, config: u64) -> Self {
         let config = DynamicPmu { ty, config, config1: 0, config2: 0, config3: 0 };
         let (name, excluded) = (name.to_owned(), Excluded::default());
-        Self { name, config, excluded, value: None, uprobe: None, precise: 0 }
+        Self { name, config, excluded, value: None, uprobe: None, is_probe: false, precise: 0 }
     }
 
     /// Parses the name of an event. Modifiers after a colon say where it is counted and how precisely, as in
@@ -222,7 +245,8 @@ impl EventSpec {
             return Ok(Self { config, ..Self::new(name, 0, 0) });
         }
         if let Some((subsystem, event)) = name.split_once(':') {
-            return Ok(Self::new(name, TYPE_TRACEPOINT, pmu::tracepoint_id(subsystem, event)?));
+            let is_probe = pmu::is_probe(subsystem, event)?;
+            return Ok(Self { is_probe, ..Self::new(name, TYPE_TRACEPOINT, pmu::tracepoint_id(subsystem, event)?) });
         }
         let known = SOFTWARE_EVENTS.iter().chain(&HARDWARE_EVENTS).map(|known| known.0).collect::<Vec<_>>().join(", ");
         let forms = "L1-dcache-load-misses and similar, rNNN, cpu/event=0xNN,umask=0xNN/, sched:sched_switch";
