@@ -6,11 +6,14 @@
    `buffers`: like `turns`, with frames that have buffers which are not written.
    `shallows`: like `turns`, but one of the two is shallow and takes longer.
    `alarmed`: a signal handler that interrupts qsort's callback.
-   `realigned`: a function that keeps its frame address in rbx. */
+   `realigned`: a function that keeps its frame address in rbx.
+   `switched`: a thread that works on a stack at a higher address than its own. */
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>
 static volatile unsigned long sink;
@@ -129,11 +132,33 @@ __asm__(
     "and $-64, %rsp\nsub $256, %rsp\ncall saver\n"
     "mov %rbx, %rsp\n.cfi_def_cfa_register rsp\npop %rbx\n.cfi_def_cfa_offset 8\nret\n"
     ".cfi_endproc\n.size realigned, . - realigned\n");
+/* Calls `saver` on the stack that ends at `top`. */
+void switched(char *top);
+__asm__(
+    ".text\n.globl switched\n.type switched, @function\nswitched:\n.cfi_startproc\n"
+    "push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset rbp, -16\nmov %rsp, %rbp\n.cfi_def_cfa_register rbp\n"
+    "mov %rdi, %rsp\ncall saver\nmov %rbp, %rsp\n"
+    "pop %rbp\n.cfi_def_cfa rsp, 8\nret\n"
+    ".cfi_endproc\n.size switched, . - switched\n");
 #else
 void saver(void) { work(20000000); }
 void realigned(void) { saver(); __asm__(""); }
+void switched(char *top) { saver(); __asm__(""); }
 #endif
+static void *run_switched(void *top) {
+    for (int n = 0; n < 20; n++) switched(top);
+    return 0;
+}
+static void start_switched(void) {
+    enum { SIZE = 1 << 20 };
+    /* Mapped before the thread's own stack, and so above it. */
+    char *stack = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pthread_t thread;
+    pthread_create(&thread, 0, run_switched, stack + SIZE);
+    pthread_join(thread, 0);
+}
 int main(int count, char **words) {
+    if (!strcmp(words[1], "switched")) start_switched();
     if (!strcmp(words[1], "realigned")) for (int n = 0; n < 20; n++) realigned();
     naps = !strcmp(words[1], "naps");
     if (naps || !strcmp(words[1], "requests")) length = atof(words[2]);

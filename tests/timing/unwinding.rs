@@ -55,6 +55,23 @@ fn unwinds_from_a_signal_handler_to_what_it_interrupted() {
     }
 }
 
+#[test]
+fn unwinds_from_a_stack_at_a_higher_address() {
+    let Some(unwound) = unwound() else { return };
+    statistical(|| {
+        let outcome = record(["-v", "--", &unwound, "switched"]).ok();
+        if outcome.stderr.contains("stacks copied") {
+            skip("the kernel copies one stack only");
+            return Ok(());
+        }
+        let profile = Profile::from_stdout(&outcome);
+        let (all, rooted) = (profile.weight(&["saver"]), profile.weight(&["run_switched", "switched", "saver"]));
+        // The words of one stack do not show the way to the other: the first samples are cut, until tables are made.
+        ensure!(all > 50 && rooted * 10 > all * 6, "{rooted} rooted of {all}");
+        Ok(())
+    });
+}
+
 /// Checks that no stack of a thread that calls the `odd` and the `even` functions by turns contains both kinds, which would
 /// be wrong. If `is_complete`, none may be truncated, but those of the first access to a page of the stack: the kernel cannot
 /// copy a page that does not exist yet.

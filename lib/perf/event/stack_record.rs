@@ -41,6 +41,8 @@ pub struct StackRecord<'a> {
     pub published: u64,
     /// The start of the second stack, and its first word: that on which a signal came that is handled on another stack.
     pub second: Option<(u64, usize)>,
+    /// The address at which the walk ended because the program had no rows of the code there.
+    pub rowless: Option<u64>,
     flags: u32,
     /// The number of bytes of the stack that were scanned.
     scanned: u32,
@@ -97,12 +99,14 @@ impl<'a> StackRecordPart<'a> {
     /// Parses the raw data of a sample. `None` if it is too short.
     pub fn parse(raw: &'a [u8]) -> Option<Self> {
         let mut fields = Fields::new(raw);
-        let (ip, sp, published, second) = (fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?);
+        let (ip, sp, published) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        let (second, rowless) = (fields.u64()?, fields.u64()?);
         let (flags, second_word, scanned, words) = (fields.u32()?, fields.u32()?, fields.u32()?, fields.u32()?);
         let (part, parts, _) = (fields.u16()?, fields.u16()?, fields.u32()?);
         let second = (second != 0).then_some((second, second_word as usize));
         let words = fields.take((words as usize).checked_mul(8)?)?;
-        let record = StackRecord { ip, sp, published, second, flags, scanned, words };
+        let rowless = (rowless != 0).then_some(rowless);
+        let record = StackRecord { ip, sp, published, second, rowless, flags, scanned, words };
         Some(Self { record, part, parts })
     }
 }

@@ -67,7 +67,7 @@ pub struct Recording {
     /// A buffer for the IDs of a stack; reused to save allocations.
     pub(super) scratch: Vec<u32>,
     pub(super) location_cache: LocationCache,
-    /// Objects of frames that were unwound from words that the BPF program kept: it had no rows for some of them.
+    /// Objects of stacks that the BPF program did not walk to their root: it had no rows for some of them.
     pub(super) sparse_objects: FxHashSet<ObjectId>,
     /// Objects that were closed, whose numbers may be given to others.
     pub(super) removed_objects: Vec<ObjectId>,
@@ -142,7 +142,7 @@ impl Recording {
         self.processes.mappings(pid)
     }
 
-    /// Takes out the objects of frames for which the BPF program had no rows.
+    /// Takes out the objects of stacks that the BPF program did not walk to their root.
     pub fn take_sparse_objects(&mut self) -> FxHashSet<ObjectId> {
         std::mem::take(&mut self.sparse_objects)
     }

@@ -228,9 +228,10 @@ impl Recording {
         let (pid, read_code) = (stamp.pid, self.options.read_code);
         let snapshot = ProcessSnapshot { pid, time: stamp.time, processes, objects, read_code };
         let stop = self.unwinder.unwind(snapshot, user);
-        if user.record.is_some_and(|record| !record.is_walked()) {
+        if let Some(record) = user.record.filter(|record| !record.is_walked()) {
             let mappings = self.unwinder.frames.iter().filter_map(|frame| frame.mapping);
-            self.sparse_objects.extend(mappings.map(|mapping| mapping.object));
+            let rowless = record.rowless.and_then(|address| processes.find(pid, address, stamp.time));
+            self.sparse_objects.extend(mappings.chain(rowless).map(|mapping| mapping.object));
         }
         for index in 0..self.unwinder.frames.len() {
             let frame = self.unwinder.frames[index];

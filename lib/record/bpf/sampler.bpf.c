@@ -66,8 +66,9 @@ struct mapping { u64 start, end, first; };
 struct process { u64 published, exec_pages; struct mapping mapping[MAPPINGS]; u64 code[512]; };
 struct chunk { u32 number[CHUNK]; };
 // The head of each part of a record. `second` is the start of the second stack, whose words begin at `second_word`;
-// `scanned` the number of bytes from `sp` on that were scanned, and `words` the number of words in this part.
-struct head { u64 ip, sp, published, second; u32 flags, second_word, scanned, words; u16 part, parts; u32 unused; };
+// `scanned` the number of bytes from `sp` on that were scanned, and `words` the number of words in this part. `rowless` is
+// the code without rows at which the walk ended, if it ended there.
+struct head { u64 ip, sp, published, second, rowless; u32 flags, second_word, scanned, words; u16 part, parts; u32 unused; };
 // Stands for the rest of a page that was not in memory.
 #define HOLE 1
 // Stands for a word that is 0.
@@ -78,7 +79,7 @@ struct head { u64 ip, sp, published, second; u32 flags, second_word, scanned, wo
 
 // The state of a walk or a scan is in a map: in registers or on the BPF stack the verifier would follow every value
 // through every frame.
-struct walk { u64 pc, sp, bp, n, exact, is_rooted, is_unmapped, start, end, first, window; };
+struct walk { u64 pc, sp, bp, n, exact, is_rooted, is_unmapped, rowless, start, end, first, window; };
 struct scan { u64 low, span, end, other_low, other_high, other; u32 process; };
 struct scratch {
     u64 page[512];
@@ -387,7 +388,10 @@ static long step(u32 i, struct walking *walking) {
             w->is_unmapped = 1;
             return 1;
         }
-        if (!mapping->first) return 1;
+        if (!mapping->first) {
+            w->rowless = at;
+            return 1;
+        }
         w->start = mapping->start;
         w->end = mapping->end;
         w->first = mapping->first;
@@ -420,7 +424,8 @@ static long step(u32 i, struct walking *walking) {
     } else {
         return 1;
     }
-    if (cfa <= w->sp) return 1;
+    // A frame pointer may lead to another stack, whose addresses may be lower.
+    if (cfa <= w->sp && kind != BY_BP) return 1;
     // Large frames share nothing.
     if (cfa - w->sp < 256 ? read_two(s, cfa - 16, two) : bpf_probe_read_user(two, 16, (void *)(cfa - 16))) return 1;
     if (saved == -2) {
@@ -472,7 +477,7 @@ static __always_inline int take_stack(void *context) {
     struct head *head = (void *)s->record;
     head->ip = regs->ip;
     head->sp = sp;
-    head->published = head->second = 0;
+    head->published = head->second = head->rowless = 0;
     head->second_word = head->scanned = 0;
     struct process *p = bpf_map_lookup_elem(&processes, &process);
     // If the recorder has not heard of a mapping yet, every word that may be an address is kept.
@@ -484,7 +489,7 @@ static __always_inline int take_stack(void *context) {
         w->sp = sp;
         w->bp = regs->bp;
         w->exact = 1;
-        w->n = w->is_rooted = w->is_unmapped = w->start = w->end = w->window = 0;
+        w->n = w->is_rooted = w->is_unmapped = w->rowless = w->start = w->end = w->window = 0;
         struct walking walking = {.process = p, .scratch = s};
         bpf_loop(FRAMES, step, &walking, 0);
         if (w->is_rooted) {
@@ -494,6 +499,7 @@ static __always_inline int take_stack(void *context) {
             send(context, s, n);
             return 1;
         }
+        head->rowless = w->rowless;
         // The recorder's knowledge may be old.
         if (w->is_unmapped) p = 0;
     }

@@ -95,6 +95,7 @@ impl RingReader {
             self.read_samples(&rings.samples, stack, if is_last { u64::MAX } else { start }, counters, recording);
         }
         self.stacks = stacks;
+        self.publish_tables(recording);
         self.read_switches(counters, recording);
         if let Some(switches) = &mut self.switches {
             switches.process_until(start, recording);
@@ -274,6 +275,11 @@ impl RingReader {
             }
         }
         self.pending = pending;
+        self.publish_tables(recording);
+    }
+
+    /// Publishes what the BPF program needs to walk, as far as it has changed.
+    fn publish_tables(&mut self, recording: &mut Recording) {
         if let Some(sampler) = &mut self.sampler {
             sampler.tables.publish(recording, self.horizon);
         }
