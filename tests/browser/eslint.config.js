@@ -14,6 +14,7 @@ export default [
             "array-callback-return": "error",
             "default-case-last": "error",
             "eqeqeq": "error",
+            "max-len": ["error", 120],
             "no-constructor-return": "error",
             "no-implicit-coercion": "error",
             "no-self-compare": "error",

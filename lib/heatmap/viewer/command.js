@@ -1,8 +1,8 @@
 // Writes the fg-collapse command that selects the same samples.
 
 /**
- * Returns the command that selects the samples that are shown. The element of the map says how they were filtered before.
- * Returns undefined if no options select the thread.
+ * Returns the command that selects the samples that are shown. The element of the map says how they were filtered
+ * before. Returns undefined if no options select the thread.
  *
  * @param {HTMLElement} element
  * @param {{ samples: Samples, selection: TimeSelection, thread: number | undefined, weight: string }} shown
@@ -10,7 +10,8 @@
 function formatCommand({ dataset }, { samples, selection, thread, weight }) {
     /** @param {string} name */
     const words = name => (dataset[name] ? dataset[name].split("\n") : []);
-    const [first, last] = [samples.times[0], samples.times[samples.count - 1]], [low, high] = words("offset").map(Number);
+    const [first, last] = [samples.times[0], samples.times[samples.count - 1]];
+    const [low, high] = words("offset").map(Number);
     const isBounded = words("bounded").length > 0;
     const { time, offset } = formatSelection({
         from: isBounded ? Math.max(selection.from, first) : selection.from,
@@ -28,8 +29,9 @@ function formatCommand({ dataset }, { samples, selection, thread, weight }) {
         const named = comm.startsWith("-") ? [`--comm=${comm}`] : ["--comm", comm];
         threads = [...(isExact ? named : words("comms")), ...(pid ? ["-p", pid] : words("pids")), "-t", tid];
     }
-    const options = [...(time ? ["--time", time] : []), ...(offset ? ["--offset", offset] : []), ...words("always"), ...threads];
-    return ["fg-collapse", "--weight", weight, ...options].map(quoteWord).join(" ");
+    const selected = [...(time ? ["--time", time] : []), ...(offset ? ["--offset", offset] : [])];
+    const options = ["--weight", weight, ...selected, ...words("always"), ...threads];
+    return ["fg-collapse", ...options].map(quoteWord).join(" ");
 }
 
 /**

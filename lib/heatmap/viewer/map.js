@@ -70,8 +70,8 @@ class HeatMap {
         const colours = Uint32Array.from({ length: 256 }, (_, step) => heatColour(step / 255));
         for (let second = 0; second < seconds; second++) {
             for (let row = 0; row < rows; row++) {
-                const weight = cells[second * rows + row];
-                if (weight > 0) pixels[(rows - 1 - row) * seconds + second] = colours[Math.round(255 * Math.sqrt(weight / maxWeight))];
+                const weight = cells[second * rows + row], step = Math.round(255 * Math.sqrt(weight / maxWeight));
+                if (weight > 0) pixels[(rows - 1 - row) * seconds + second] = colours[step];
             }
         }
         canvas.getContext("2d")?.putImageData(image, 0, 0);
@@ -82,15 +82,15 @@ class HeatMap {
         const step = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600].find(step => step * cellWidth >= 60) ?? 7200;
         const ticks = [];
         for (let second = 0; second <= seconds; second += step) {
-            const x = second * cellWidth;
+            const x = second * cellWidth, anchor = second === 0 ? "start" : "middle";
             ticks.push(createSvg("path", { class: "tick", d: `M${x},${height}v4` }));
-            ticks.push(createSvg("text", { x, y: height + 16, "text-anchor": second === 0 ? "start" : "middle" }, `${second} s`));
+            ticks.push(createSvg("text", { x, y: height + 16, "text-anchor": anchor }, `${second} s`));
         }
         ticks.push(createSvg("path", { class: "tick", d: `M0,${height}h${width}` }));
         this.ticks.replaceChildren(...ticks);
         const labels = [0, 250, 500, 750, 1000].map(ms => {
-            const y = height * (1 - ms / 1000);
-            return createSvg("text", { x: 44, y: Math.max(y + (ms === 0 ? 0 : 4), 10), "text-anchor": "end" }, `${ms} ms`);
+            const y = Math.max(height * (1 - ms / 1000) + (ms === 0 ? 0 : 4), 10);
+            return createSvg("text", { x: 44, y, "text-anchor": "end" }, `${ms} ms`);
         });
         this.scale.replaceChildren(...labels);
     }
@@ -121,8 +121,8 @@ class HeatMap {
     }
 
     /**
-     * Returns the path around a selection: its first second, those between, and its last. The first and the last second can
-     * be incomplete.
+     * Returns the path around a selection: its first second, those between, and its last. The first and the last second
+     * can be incomplete.
      *
      * @param {TimeSelection} selection
      */
@@ -169,6 +169,7 @@ function clamp(value, count) {
 function heatColour(share) {
     const stops = [[255, 243, 178], [254, 178, 76], [240, 59, 32], [128, 0, 38]], position = share * (stops.length - 1);
     const index = Math.min(Math.floor(position), stops.length - 2), rest = position - index;
-    const [red, green, blue] = stops[index].map((channel, i) => Math.round(channel + (stops[index + 1][i] - channel) * rest));
+    const [red, green, blue] = stops[index].map((channel, i) =>
+        Math.round(channel + (stops[index + 1][i] - channel) * rest));
     return (255 << 24 | blue << 16 | green << 8 | red) >>> 0;
 }

@@ -2,7 +2,8 @@
 
 /** The steps of the arrow keys. @type {Record<string, Cell>} */
 const ARROW_STEPS = {
-    ArrowLeft: { second: -1, row: 0 }, ArrowRight: { second: 1, row: 0 }, ArrowUp: { second: 0, row: 1 }, ArrowDown: { second: 0, row: -1 },
+    ArrowLeft: { second: -1, row: 0 }, ArrowRight: { second: 1, row: 0 },
+    ArrowUp: { second: 0, row: 1 }, ArrowDown: { second: 0, row: -1 },
 };
 
 class Page {
@@ -46,7 +47,8 @@ class Page {
         for (const thread of this.samples.threads) counts[thread]++;
         const options = this.samples.names.map((name, index) =>
             createHtml("option", { value: name }, `${name} (${this.countFormat.format(counts[index])})`));
-        this.threadList.replaceChildren(createHtml("option", { value: "" }, `all ${options.length} threads`), ...options);
+        const all = createHtml("option", { value: "" }, `all ${options.length} threads`);
+        this.threadList.replaceChildren(all, ...options);
     }
 
     listen() {
@@ -59,7 +61,8 @@ class Page {
         });
         // A drag continues outside of the map.
         window.addEventListener("pointermove", event => {
-            if (this.anchor || (event.target instanceof Node && area.contains(event.target))) this.moveCursor(map.cellAt(event));
+            const isInside = event.target instanceof Node && area.contains(event.target);
+            if (this.anchor || isInside) this.moveCursor(map.cellAt(event));
         });
         window.addEventListener("pointerup", event => this.endSelection(event.shiftKey));
         window.addEventListener("pointercancel", () => this.cancelSelection());
@@ -107,9 +110,10 @@ class Page {
     /** @param {Cell} cell */
     moveCursor(cell) {
         this.cursor = cell;
-        const { base, rows } = this.samples, { second, row } = cell, weight = this.countFormat.format(this.map.weight(cell));
-        const [low, high] = [rowStart(row, rows), rowStart(row + 1, rows)].map(time => (time / 1e6).toFixed(rows > 100 ? 1 : 0));
-        this.cellText.textContent = `second ${second} (${base + second} on the clock), ${low} to ${high} ms: ${weight} ${this.unit}`;
+        const { base, rows } = this.samples, { second, row } = cell;
+        const [low, high] = [row, row + 1].map(row => (rowStart(row, rows) / 1e6).toFixed(rows > 100 ? 1 : 0));
+        const time = `second ${second} (${base + second} on the clock), ${low} to ${high} ms`;
+        this.cellText.textContent = `${time}: ${this.countFormat.format(this.map.weight(cell))} ${this.unit}`;
         this.drawOutlines();
     }
 
@@ -151,7 +155,10 @@ class Page {
         return index < 0 ? undefined : index;
     }
 
-    /** Shows the flame graph of the selection. For two, shows how the second differs from the first, scaled to its weight. */
+    /**
+     * Shows the flame graph of the selection. For two, shows how the second differs from the first. The first is scaled
+     * to the weight of the second.
+     */
     show() {
         const [first, second] = this.selections, { parent, name, end } = this.profile.tree;
         const [before, after = before] = (second ? [first, second] : [first]).map(selection =>
@@ -160,9 +167,11 @@ class Page {
         const tree = { parent, name, end, own: after.own, total: new Float64Array(parent.length) };
         let largestDelta = 0;
         if (second) {
-            const scale = before.weight > 0 ? after.weight / before.weight : 0, totalBefore = new Float64Array(parent.length);
+            const scale = before.weight > 0 ? after.weight / before.weight : 0;
+            const totalBefore = new Float64Array(parent.length);
             sumTotals(Object.assign(tree, { ownBefore: before.own.map(weight => weight * scale), totalBefore }));
-            largestDelta = tree.total.subarray(1).reduce((max, total, index) => Math.max(max, Math.abs(total - totalBefore[index + 1])), 0);
+            const deltas = tree.total.map((total, node) => Math.abs(total - totalBefore[node]));
+            largestDelta = deltas.subarray(1).reduce((max, delta) => Math.max(max, delta), 0);
         } else {
             sumTotals(tree);
         }
@@ -179,14 +188,16 @@ class Page {
      */
     describe(sums) {
         const [first, second] = this.selections;
-        const heading = second ? "From the first selection to the second: red grew, blue shrank" : first ? "The selection" : "All samples";
         const title = this.root.querySelector("#title");
-        if (title) title.textContent = heading;
+        if (title) {
+            title.textContent = second ? "From the first selection to the second: red grew, blue shrank"
+                : first ? "The selection" : "All samples";
+        }
         const lines = sums.map((sum, index) => this.describeSums(sum, index));
         if (first) lines[0].append(" ", createButton("Clear", () => this.select(undefined, undefined)));
         if (second) lines[1].append(" ", createButton("Swap", () => this.select(second, first)));
-        const { lost } = this.samples;
-        if (lost > 0) lines.push(createHtml("p", {}, `${this.countFormat.format(lost)} samples were lost while recording.`));
+        const { lost } = this.samples, formatted = this.countFormat.format(lost);
+        if (lost > 0) lines.push(createHtml("p", {}, `${formatted} samples were lost while recording.`));
         this.summary.replaceChildren(...lines);
     }
 
@@ -196,9 +207,11 @@ class Page {
      */
     describeSums({ count, weight }, index) {
         const { samples, thread, unit, countFormat } = this, isCount = unit === "samples";
-        const shown = { samples, selection: this.selections[index] ?? EVERYTHING, thread, weight: isCount ? "samples" : "period" };
+        const selection = this.selections[index] ?? EVERYTHING;
+        const shown = { samples, selection, thread, weight: isCount ? "samples" : "period" };
         const command = count > 0 ? formatCommand(this.container, shown) : undefined;
-        const numbers = `${countFormat.format(count)} samples${isCount ? "" : `, ${countFormat.format(weight)} ${unit}`}`;
+        const sum = isCount ? "" : `, ${countFormat.format(weight)} ${unit}`;
+        const numbers = `${countFormat.format(count)} samples${sum}`;
         const swatch = createHtml("span", { class: this.selections[0] ? ["first", "second"][index] : "" });
         const content = command === undefined ? [numbers] : [`${numbers} · `, createHtml("code", {}, command)];
         return createHtml("p", { "data-count": count, "data-weight": weight }, swatch, ...content);
@@ -211,9 +224,9 @@ class Page {
         const set = (name, value) => (value ? link.set(name, value) : link.delete(name));
         for (const [index, suffix] of ["", "2"].entries()) {
             const selection = this.selections[index];
-            const { time, offset } = selection ? formatSelection(selection, this.samples.base) : { time: "", offset: "" };
-            set(`time${suffix}`, time);
-            set(`offset${suffix}`, offset);
+            const options = selection && formatSelection(selection, this.samples.base);
+            set(`time${suffix}`, options?.time ?? "");
+            set(`offset${suffix}`, options?.offset ?? "");
         }
         set("thread", this.threadList.value);
         setFragment(link, true);

@@ -48,7 +48,8 @@ function selectBetween(a, b, rows, isRectangle) {
     const [first, last] = [Math.min(a.second, b.second), Math.max(a.second, b.second)];
     if (isRectangle) return { from: first * SECOND, to: (last + 1) * SECOND, low, high };
     const [start, end] = a.second < b.second || (a.second === b.second && a.row <= b.row) ? [a, b] : [b, a];
-    const from = start.second * SECOND + rowStart(start.row, rows), to = end.second * SECOND + rowStart(end.row + 1, rows);
+    const from = start.second * SECOND + rowStart(start.row, rows);
+    const to = end.second * SECOND + rowStart(end.row + 1, rows);
     return { from, to, low: 0, high: SECOND };
 }
 

@@ -21,8 +21,8 @@ interface Samples {
 }
 
 /**
- * A selection, in nanoseconds: from `from` up to, but not including, `to`; of each second only from `low` up to, but not
- * including, `high`.
+ * A selection, in nanoseconds: from `from` up to, but not including, `to`; of each second only from `low` up to, but
+ * not including, `high`.
  */
 interface TimeSelection {
     from: number;

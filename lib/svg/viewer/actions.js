@@ -3,13 +3,16 @@
 /** @type {Action[]} */
 const ACTIONS = [
     { keys: ["Enter"], text: "zoom to {}", runOnFrame: (viewer, box) => viewer.zoomToBox(box) },
-    { keys: ["Escape"], text: "go back: close the search, reset the zoom, then undo all other changes", run: viewer => viewer.goBack() },
+    { keys: ["Escape"], text: "go back: close the search, reset the zoom, then undo all other changes",
+        run: viewer => viewer.goBack() },
     { keys: ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"], text: "go to a neighbour of {}",
         runOnFrame: (viewer, box, key) => viewer.goTo(viewer.picture.findNeighbour(box, key.slice(5).toLowerCase())) },
     { keys: ["/"], text: "search (also Ctrl-F)", run: viewer => viewer.openSearch() },
     { keys: ["n", "N"], text: "next, previous match", run: (viewer, key) => viewer.goToMatch(key === "n" ? 1 : -1) },
-    { keys: ["c"], text: "show only {} and its callers, merged", runOnFrame: (viewer, box) => viewer.isolate("callers", box) },
-    { keys: ["e"], text: "show only {} and what it calls, merged", runOnFrame: (viewer, box) => viewer.isolate("callees", box) },
+    { keys: ["c"], text: "show only {} and its callers, merged",
+        runOnFrame: (viewer, box) => viewer.isolate("callers", box) },
+    { keys: ["e"], text: "show only {} and what it calls, merged",
+        runOnFrame: (viewer, box) => viewer.isolate("callees", box) },
     { keys: ["b"], text: "show {} between its callers and what it calls",
         runOnFrame: (viewer, box) => viewer.isolate("between", box) },
     { keys: ["o"], text: "show only stacks through {}", runOnFrame: (viewer, box) => viewer.addFilter("only", box) },
@@ -49,7 +52,8 @@ function runAction({ run, runOnFrame }, viewer, box, key) {
  * @param {(Node | string)[]} children
  */
 function createHtml(name, attributes = {}, ...children) {
-    const element = /** @type {HTMLElementTagNameMap[Name]} */ (document.createElementNS("http://www.w3.org/1999/xhtml", name));
+    const created = document.createElementNS("http://www.w3.org/1999/xhtml", name);
+    const element = /** @type {HTMLElementTagNameMap[Name]} */ (created);
     setAttributes(element, attributes);
     element.append(...children);
     return element;
@@ -73,6 +77,7 @@ function createMenu(viewer, box) {
         });
         return button;
     });
-    const hint = box ? [] : [createHtml("p", {}, "Select a frame, by a click or with Tab and the arrows, for more actions.")];
-    return createHtml("div", { class: "menu", role: "dialog", "aria-label": "Actions" }, ...rows, ...hint);
+    const hint = "Select a frame, by a click or with Tab and the arrows, for more actions.";
+    const hints = box ? [] : [createHtml("p", {}, hint)];
+    return createHtml("div", { class: "menu", role: "dialog", "aria-label": "Actions" }, ...rows, ...hints);
 }

@@ -8,8 +8,8 @@ const MAX_NESTING = 4;
 
 /**
  * Returns as much of a name as fits. If the whole name does not fit, its last parts remain, with `..` before them: the
- * function rather than its namespaces. Type arguments are preferred to the namespaces of their type. If the last part does
- * not fit, its beginning remains.
+ * function rather than its namespaces. Type arguments are preferred to the namespaces of their type. If the last part
+ * does not fit, its beginning remains.
  *
  * @param {string} name
  * @param {Predicate} fits
@@ -29,8 +29,10 @@ function fitLabel(name, fits) {
         return longest;
     };
     const type = starts.findLastIndex(start => start < offset), detailed = inner && longestTail(type, inner);
-    const cut = inner && !detailed ? truncateRight(inner, cut => fits(tail(starts[type], cut))) : "";
-    return detailed || (cut.length > 8 ? tail(starts[type], cut) : longestTail(last) || truncateRight(text.slice(starts[last]), fits));
+    if (detailed) return detailed;
+    const cut = inner && truncateRight(inner, cut => fits(tail(starts[type], cut)));
+    if (cut.length > 8) return tail(starts[type], cut);
+    return longestTail(last) || truncateRight(text.slice(starts[last]), fits);
 }
 
 /**
@@ -51,9 +53,9 @@ function truncateRight(name, fits) {
 }
 
 /**
- * Returns a name without its least informative parts: the hash of a Rust name, the trait in `<Type as Trait>::method`, and
- * the type arguments of all parts but the last. Wrapper types are replaced with what they contain. For a method of a trait,
- * `inner` has the arguments of the type if they say anything, and `offset` says where they belong in `text`.
+ * Returns a name without its least informative parts: the hash of a Rust name, the trait in `<Type as Trait>::method`,
+ * and the type arguments of all parts but the last. Wrapper types are replaced with what they contain. For a method of
+ * a trait, `inner` has the arguments of the type if they say anything, and `offset` says where they belong in `text`.
  *
  * @param {string} name
  */
@@ -67,15 +69,18 @@ function simplifyName(name) {
         const [, part = "", separator = ""] = name.slice(start, starts[index + 1]).match(/^(.*?)([:/. ]*)$/s) ?? [];
         const bracket = part.startsWith("operator") ? -1 : part.indexOf("<");
         text += bracket > 0 ? part.slice(0, bracket) : part;
-        if (bracket > 0 && index === last - 1 && name !== original) [inner, offset] = [part.slice(bracket + 1, -1), text.length];
+        if (bracket > 0 && index === last - 1 && name !== original) {
+            inner = part.slice(bracket + 1, -1);
+            offset = text.length;
+        }
         text += separator;
     });
     return { text: text + name.slice(starts[last]), inner: inner.includes("::") ? simplifyTypes(inner) : "", offset };
 }
 
 /**
- * Removes the paths of the standard library from types, and all but the trait from `dyn Trait<A> + B`. If some types still
- * have a path, those without one become `_`.
+ * Removes the paths of the standard library from types, and all but the trait from `dyn Trait<A> + B`. If some types
+ * still have a path, those without one become `_`.
  *
  * @param {string} types
  */
@@ -132,7 +137,8 @@ function removeTrait(name) {
         if ("<([".includes(character)) depth++;
         if (")]".includes(character) || (character === ">" && name[offset - 1] !== "-")) depth--;
         if (depth > 0) continue;
-        const outer = name.slice(1, typeEnd < 0 ? offset : typeEnd), inner = unwrapType(outer), rest = name.slice(offset + 1);
+        const outer = name.slice(1, typeEnd < 0 ? offset : typeEnd), inner = unwrapType(outer);
+        const rest = name.slice(offset + 1);
         // The only method of a wrapped closure says nothing.
         return inner !== outer && inner.endsWith("}") && !rest.includes("{") ? inner : inner + rest;
     }
@@ -156,13 +162,14 @@ function unwrapType(type) {
 }
 
 /**
- * Returns the offsets of the parts of a qualified name, outside of all brackets. A closure belongs to the part before it,
- * and the call operator of a C++ lambda to the lambda.
+ * Returns the offsets of the parts of a qualified name, outside of all brackets. A closure belongs to the part before
+ * it, and the call operator of a C++ lambda to the lambda.
  *
  * @param {string} name
  */
 function findParts(name) {
-    const hasDottedPath = !name.includes("::") && !name.includes("/") && name.split(".").length > 2 && /(^|\.)[A-Z]/.test(name);
+    const hasOtherPath = name.includes("::") || name.includes("/");
+    const hasDottedPath = !hasOtherPath && name.split(".").length > 2 && /(^|\.)[A-Z]/.test(name);
     const starts = [0], lastDot = name.lastIndexOf(".");
     let depth = 0;
     for (let offset = 0; offset < name.length; offset++) {
@@ -173,11 +180,13 @@ function findParts(name) {
         } else if (character === "<" && name[offset - 1] === "-") depth++;
         const isAfterColon = name[offset - 1] === ":";
         // The space after a return type, as in `int Counter.next`.
-        const isAfterType = character === " " && offset < lastDot && !name.endsWith("operator", offset) && !"[(".includes(next);
+        const isAfterType = character === " " && offset < lastDot
+            && !name.endsWith("operator", offset) && !"[(".includes(next);
         const isColon = character === ":" && isAfterColon, isDot = character === "." && (hasDottedPath || isAfterColon);
         const isSeparator = character === "/" || isColon || isDot || isAfterType;
         const isCallOperator = name.startsWith("}::operator()", offset - 2);
-        if (depth === 0 && isSeparator && !isCallOperator && next !== undefined && next !== "{" && next !== ":") starts.push(offset + 1);
+        const isPartNext = next !== undefined && next !== "{" && next !== ":";
+        if (depth === 0 && isSeparator && !isCallOperator && isPartNext) starts.push(offset + 1);
     }
     return starts;
 }

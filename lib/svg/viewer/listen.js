@@ -89,8 +89,9 @@ function handleKey(viewer, event) {
 }
 
 /**
- * Handles a key that was pressed anywhere on the page. Ctrl-F opens the search of the graph with the focus, or of the first
- * one; pressed again, it is the browser's own. If nothing has the focus and the page is only a graph, other keys are for it.
+ * Handles a key that was pressed anywhere on the page. Ctrl-F opens the search of the graph with the focus, or of the
+ * first one; pressed again, it is the browser's own. If nothing has the focus and the page is only a graph, other keys
+ * are for it.
  *
  * @param {Viewer} viewer
  * @param {KeyboardEvent} event

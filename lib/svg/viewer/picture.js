@@ -136,7 +136,8 @@ class Picture {
     /** @param {number} node */
     delta(node) {
         const { own, ownBefore, total, totalBefore } = this.tree;
-        return this.sign * (this.bySelf ? own[node] - (ownBefore?.[node] ?? 0) : total[node] - (totalBefore?.[node] ?? 0));
+        const [after, before] = this.bySelf ? [own, ownBefore] : [total, totalBefore];
+        return this.sign * (after[node] - (before?.[node] ?? 0));
     }
 
     /**
@@ -209,7 +210,8 @@ class Picture {
     }
 
     /**
-     * Returns the nodes with a weight from left to right, a caller before its callees, and the callers of a sandwich last.
+     * Returns the nodes with a weight from left to right, a caller before its callees, and the callers of a sandwich
+     * last.
      */
     nodesInOrder() {
         const { parent, total, lower } = this.tree, nodes = [];
@@ -302,7 +304,8 @@ class Picture {
      */
     layOutSandwich(lower) {
         const isLower = this.view >= lower;
-        const callees = this.layOut(isLower ? 1 : this.base, 1, 1), callers = this.layOut(isLower ? this.view : 1, -1, 1);
+        const callees = this.layOut(isLower ? 1 : this.base, 1, 1);
+        const callers = this.layOut(isLower ? this.view : 1, -1, 1);
         const lowest = callers.reduce((lowest, { row }) => Math.min(lowest, row), 0);
         // Both halves have the function as their first box.
         return [...callees, ...callers.slice(1)].map(box => ({ ...box, row: box.row - lowest }));
@@ -350,13 +353,15 @@ class Picture {
      */
     findNeighbour({ node, row, x }, direction) {
         const { parent } = this.tree, frames = this.drawn.filter(box => !box.folded);
-        const step = direction === "up" ? 1 : direction === "down" ? -1 : 0, otherRow = row + (this.inverted ? -step : step);
+        const step = direction === "up" ? 1 : direction === "down" ? -1 : 0;
+        const otherRow = row + (this.inverted ? -step : step);
         const candidates = step !== 0
             ? frames.filter(box => box.row === otherRow && (parent[box.node] === node || parent[node] === box.node))
             : frames.filter(box => box.row === row && (direction === "left" ? box.x < x : box.x > x));
         /** @param {DrawnBox} box */
         const distance = box => (step !== 0 ? -box.width : Math.abs(box.x - x));
-        return candidates.length === 0 ? undefined : candidates.reduce((best, box) => (distance(box) < distance(best) ? box : best));
+        if (candidates.length === 0) return undefined;
+        return candidates.reduce((best, box) => (distance(box) < distance(best) ? box : best));
     }
 
     /** @param {number} row */
@@ -373,7 +378,8 @@ class Picture {
     createGroup(box) {
         const { node, row, x, width } = box, y = this.rowTop(row), custom = this.customElement(box);
         const group = /** @type {SVGElement} */ (custom?.cloneNode() ?? createSvg("g"));
-        setAttributes(group, { tabindex: node === this.base && !box.folded ? 0 : -1, role: "treeitem", "aria-level": row + 1 });
+        const tabindex = node === this.base && !box.folded ? 0 : -1;
+        setAttributes(group, { tabindex, role: "treeitem", "aria-level": row + 1 });
         const rect = createSvg("rect", { x: x.toFixed(2), y, width: width.toFixed(2), height: this.rowHeight - 1 });
         const title = box.folded ? this.foldedTitle(box.folded) : custom?.dataset.title ?? this.title(node);
         group.append(createSvg("title", {}, title), rect);
@@ -389,8 +395,8 @@ class Picture {
         if (node > 0 && this.matches?.[this.tree.name[node]]) group.classList.add("match");
         const label = width < this.fontSize ? "" : this.cutLabel(this.name(node), text => this.fits(text, width - 6));
         if (label) {
-            const middle = y + this.rowHeight / 2 + this.fontSize * 0.3;
-            group.append(createSvg("text", { x: (x + 3).toFixed(1), y: middle, ...(isDark && { fill: "#fff" }) }, label));
+            const place = { x: (x + 3).toFixed(1), y: y + this.rowHeight / 2 + this.fontSize * 0.3 };
+            group.append(createSvg("text", { ...place, ...(isDark && { fill: "#fff" }) }, label));
         }
         return group;
     }
@@ -421,7 +427,8 @@ class Picture {
         const { frames, weight } = this.undrawn, share = this.formatPercent(weight, this.weight(this.view));
         if (frames === 0) return " ";
         if (this.tree.lower) return this.formatUndrawn(frames);
-        return `${this.formatUndrawn(frames)} (${share === "0.00%" ? "<0.01%" : share}${this.view === 0 ? "" : " of the view"})`;
+        const shown = share === "0.00%" ? "<0.01%" : share;
+        return `${this.formatUndrawn(frames)} (${shown}${this.view === 0 ? "" : " of the view"})`;
     }
 
     /** @param {number} node */
@@ -491,8 +498,7 @@ function joinHashes([first, second]) {
  */
 function createTextMeter(root) {
     const style = getComputedStyle(root);
-    const canvas = /** @type {HTMLCanvasElement} */ (document.createElementNS("http://www.w3.org/1999/xhtml", "canvas"));
-    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    const context = /** @type {CanvasRenderingContext2D} */ (createHtml("canvas").getContext("2d"));
     context.font = `${style.fontSize} ${style.fontFamily}`;
     /** @type {Map<string, number>} */
     const widths = new Map();

@@ -10,7 +10,8 @@ const STATE = 1, DARK = 2;
  * @param {string} kind class of the elements with the data
  */
 async function unpack(root, kind) {
-    const chunks = [...root.querySelectorAll(`:scope > metadata.${kind}`)].map(chunk => toBytes(atob(chunk.textContent)));
+    const elements = [...root.querySelectorAll(`:scope > metadata.${kind}`)];
+    const chunks = elements.map(chunk => toBytes(atob(chunk.textContent)));
     const packed = new ReadableStream({
         pull(stream) {
             const chunk = chunks.shift();
@@ -48,8 +49,8 @@ async function readProfile(root, leaves) {
     const [stacks, names] = await Promise.all([unpack(root, "stacks"), unpack(root, "names")]);
     const { whole, largestDelta } = root.dataset, differential = largestDelta !== undefined;
     const tree = readStacks(stacks, Number(root.dataset.frames) + 1, differential, leaves);
-    const scale = { whole: Number(whole), largestDelta: Number(largestDelta) };
-    return { tree, differential, ...scale, elements: removeNameElements(root), ...readNames(names, Number(root.dataset.names)) };
+    const scale = { whole: Number(whole), largestDelta: Number(largestDelta) }, elements = removeNameElements(root);
+    return { tree, differential, ...scale, elements, ...readNames(names, Number(root.dataset.names)) };
 }
 
 /**

@@ -62,8 +62,8 @@ class Search {
         this.position = 0;
         picture.matches = null;
         try {
-            const expression = new RegExp(pattern, "i");
-            if (pattern) picture.matches = Uint8Array.from(picture.profile.names, name => Number(expression.test(name)));
+            const expression = new RegExp(pattern, "i"), { names } = picture.profile;
+            if (pattern) picture.matches = Uint8Array.from(names, name => Number(expression.test(name)));
         } catch (error) {
             // Browsers write the pattern before the reason.
             const message = String(/** @type {Error} */ (error).message);
@@ -110,7 +110,8 @@ class Search {
     }
 
     /**
-     * Advances to the next or previous match and returns its node. The first match is the first one in the view, if any.
+     * Advances to the next or previous match and returns its node. The first match is the first one in the view, if
+     * any.
      *
      * @param {number} step 1 or -1
      */
@@ -130,7 +131,8 @@ class Search {
         if (this.error) return `Invalid pattern: ${this.error}`;
         if (!picture.matches) return " ";
         const counts = this.ranges().map(range => this.countMatches(range)), [{ weight }, callers] = counts;
-        const count = counts.reduce((sum, { frames }) => sum + frames, 0), position = this.position > 0 ? `${this.position} of ` : "";
+        const count = counts.reduce((sum, { frames }) => sum + frames, 0);
+        const position = this.position > 0 ? `${this.position} of ` : "";
         const frames = `${picture.countFormat.format(count)} ${count === 1 ? "frame" : "frames"}`;
         const share = picture.formatPercent(weight, picture.weight(view));
         const all = picture.countFormat.format(this.matchingNodes().length);

@@ -1,4 +1,5 @@
-// Derives other trees from the profile's tree: without some frames, with merged recursion, callers or callees of a function.
+// Derives other trees from the profile's tree: without some frames, with merged recursion, callers or callees of a
+// function.
 
 /**
  * Keeps only the stacks through frames of these names, or only the other stacks.
@@ -71,7 +72,8 @@ function buildCalleeTree(tree, wanted, names) {
     for (let node = 1; node < tree.parent.length; node++) {
         if (!wanted.has(tree.name[node])) continue;
         for (const end = tree.end[node], top = node; node < end; node++) {
-            targets[node] = node === top ? builder.getChild(0, itself) : builder.getChild(targets[tree.parent[node]], tree.name[node]);
+            const [parent, name] = node === top ? [0, itself] : [targets[tree.parent[node]], tree.name[node]];
+            targets[node] = builder.getChild(parent, name);
             builder.addOwn(targets[node], node);
         }
         node--;
@@ -166,13 +168,16 @@ class TreeBuilder {
         const open = [];
         for (let node = 0, next = pending.pop(); next; node++, next = pending.pop()) {
             const [old, parent] = next;
-            for (; open.length > 0 && open[open.length - 1] !== parent; open.pop()) tree.end[open[open.length - 1]] = node;
+            for (; open.length > 0 && open[open.length - 1] !== parent; open.pop()) {
+                tree.end[open[open.length - 1]] = node;
+            }
             open.push(node);
             tree.parent[node] = parent;
             tree.name[node] = this.name[old];
             tree.own[node] = this.own[old];
             if (tree.ownBefore) tree.ownBefore[node] = this.ownBefore[old];
-            const children = [...this.children[old]].sort(([a], [b]) => (names[a] === names[b] ? b - a : names[a] < names[b] ? 1 : -1));
+            const children = [...this.children[old]].sort(([a], [b]) =>
+                (names[a] === names[b] ? b - a : names[a] < names[b] ? 1 : -1));
             for (const [, child] of children) pending.push([child, node]);
         }
         for (const node of open) tree.end[node] = tree.parent.length;

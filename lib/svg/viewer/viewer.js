@@ -137,7 +137,8 @@ class Viewer {
      * @param {number} step 1 or -1
      */
     goToMatch(step) {
-        const { picture, search } = this, node = search.advance(step), isTyping = document.activeElement === search.input;
+        const { picture, search } = this, node = search.advance(step);
+        const isTyping = document.activeElement === search.input;
         if (node === undefined) return;
         const { position } = search, view = picture.findView(node);
         if (view !== picture.view) this.zoomTo(view);
@@ -358,7 +359,8 @@ class Viewer {
         if (pattern) search.open();
         search.input.value = pattern;
         search.compile(pattern);
-        const valid = CHANGE_NAMES.filter(name => !REQUIRED_NAMES.includes(name) || splitLines(value(name)).every(line => known.has(line)));
+        const valid = CHANGE_NAMES.filter(name =>
+            !REQUIRED_NAMES.includes(name) || splitLines(value(name)).every(line => known.has(line)));
         this.applyChanges({ ...noChanges(), ...Object.fromEntries(valid.map(name => [name, value(name)])) }, zoom);
         this.isLinkStale = valid.length < CHANGE_NAMES.length || Boolean(zoom && picture.view === 0);
         this.draw();

@@ -62,7 +62,8 @@ class Viewport {
      */
     reveal(box = this.viewer.baseBox()) {
         if (!box) return;
-        const { top, bottom } = box.group.getBoundingClientRect(), first = this.upperHeight, last = innerHeight - this.picture.bottom;
+        const { top, bottom } = box.group.getBoundingClientRect();
+        const first = this.upperHeight, last = innerHeight - this.picture.bottom;
         if (top >= first - 1 && bottom <= last + 1) return;
         const isPivot = this.picture.tree.lower && box.node === 1;
         window.scrollBy(0, isPivot ? (top + bottom - first - last) / 2 : top < first ? top - first : bottom - last);
@@ -83,13 +84,15 @@ class Viewport {
 
     /** Sets the size of the graph. If it is a few pixels larger than the window, part of its margin is cut off. */
     updateViewBox() {
-        const { root, windowSize: [windowWidth, windowHeight], picture: { width, height } } = this, isFluid = root.dataset.fluid;
+        const { root, windowSize: [windowWidth, windowHeight], picture: { width, height } } = this;
+        const isFluid = root.dataset.fluid;
         /** @type {(size: number, available: number, limit: number) => number} */
         const excess = (size, available, limit) =>
             (this.isStandalone && size > available && size <= available + limit ? size - available : 0);
         // A scroll bar takes space from the other direction.
         if (!isFluid) setAttributes(root, { height });
-        const x = isFluid ? 0 : excess(width, height > windowHeight + SIDE ? root.clientWidth : windowWidth, 1.6 * SIDE);
+        const available = height > windowHeight + SIDE ? root.clientWidth : windowWidth;
+        const x = isFluid ? 0 : excess(width, available, 1.6 * SIDE);
         const y = excess(height, width - x > windowWidth ? root.clientHeight : windowHeight, SIDE);
         this.cut = [x, y];
         if (!isFluid) setAttributes(root, { width: width - x });
@@ -121,7 +124,8 @@ class Viewport {
         const bottom = Math.max(top + 4 * fontSize, visibleEnd), line = top + 2 * fontSize;
         this.placeBars(top, bottom);
         // In a narrow window each text below the frames has its own line.
-        const hasNote = this.viewer.texts.undrawn.textContent !== " ", undrawn = bottom - fontSize * (isNarrow ? 1.8 : 0.45);
+        const hasNote = this.viewer.texts.undrawn.textContent !== " ";
+        const undrawn = bottom - fontSize * (isNarrow ? 1.8 : 0.45);
         const details = bottom - (isNarrow ? fontSize / 2 : hasNote ? 1.75 * fontSize : picture.bottom / 2);
         this.placeTexts({ line, undrawn, details, matched: isNarrow ? undrawn - 1.3 * fontSize : details });
         const legendShift = Math.max(0, line + 1.6 * fontSize - (Number(this.root.dataset.top) - 1.2 * fontSize));
@@ -153,10 +157,13 @@ class Viewport {
         const changesLeft = texts.unzoom.classList.contains("hide") ? SIDE : SIDE + 7 * fontSize;
         /** @type {[string, number, number][]} */
         const places = [
-            ["unzoom", SIDE, line], ["changes", changesLeft, line], ["search", right - 4.5 * fontSize, line], ["menu", right, line],
+            ["unzoom", SIDE, line], ["changes", changesLeft, line],
+            ["search", right - 4.5 * fontSize, line], ["menu", right, line],
             ["details", SIDE, details], ["matched", right, matched], ["undrawn", right, undrawn],
         ];
-        for (const [id, x, y] of places) setAttributes(texts[id], { x, y, "text-anchor": x > width / 2 ? "end" : "start" });
+        for (const [id, x, y] of places) {
+            setAttributes(texts[id], { x, y, "text-anchor": x > width / 2 ? "end" : "start" });
+        }
     }
 
     /**
@@ -168,7 +175,11 @@ class Viewport {
     placeInputs(line, bottom) {
         const { picture: { width, fontSize }, viewer: { search, menu } } = this;
         setAttributes(search.container, { x: width - SIDE - 4 * fontSize - 204, y: line - 1.3 * fontSize });
-        setAttributes(menu, { x: Math.max(SIDE, width - 400 - SIDE), y: line + fontSize, width: Math.min(400, width - 2 * SIDE),
-            height: Math.max(bottom - line - fontSize, 100) });
+        setAttributes(menu, {
+            x: Math.max(SIDE, width - 400 - SIDE),
+            y: line + fontSize,
+            width: Math.min(400, width - 2 * SIDE),
+            height: Math.max(bottom - line - fontSize, 100),
+        });
     }
 }
