@@ -1,7 +1,8 @@
 //! Stacks that the BPF program takes: whole and right, however deep, and of every process from its first instant.
 
+use crate::support::callers::{LeafSamples, has_leaf};
 use crate::support::programs::program;
-use crate::support::recording::{Profile, Stack, can_record, record};
+use crate::support::recording::{Profile, can_record, record};
 use crate::support::{Outcome, skip};
 
 /// Returns true if a recording with `-v` took its stacks with the BPF program. Otherwise reports the test as skipped.
@@ -14,26 +15,6 @@ fn took_stacks(outcome: &Outcome) -> bool {
     copied.is_none()
 }
 
-/// True if a stack is in one of the program's leaves, or in what they call.
-fn has_leaf(stack: &Stack) -> bool {
-    stack.frames.iter().any(|frame| frame.ends_with("_leaf"))
-}
-
-/// Asserts that no stack is truncated, and that each leaf of the program has its own caller.
-#[track_caller]
-fn assert_right_callers(profile: &Profile) {
-    let is_wrong = |frames: &[String]| {
-        let has = |name: &str| frames.iter().any(|frame| frame == name);
-        frames.iter().any(|frame| frame == "[truncated]")
-            || !has("main")
-            || has("odd_leaf") != has("odd_caller")
-            || has("even_leaf") != has("even_caller")
-    };
-    let wrong: Vec<_> = profile.0.iter().filter(|stack| has_leaf(stack) && is_wrong(&stack.frames)).collect();
-    assert!(wrong.is_empty(), "{wrong:?}");
-    assert!(profile.0.iter().any(has_leaf), "{profile:?}");
-}
-
 #[test]
 fn every_leaf_has_its_own_caller_at_any_depth() {
     let (true, Some(callers)) = (can_record(), program("callers")) else { return };
@@ -42,13 +23,8 @@ fn every_leaf_has_its_own_caller_at_any_depth() {
         if !took_stacks(&outcome) {
             return;
         }
-        let profile = Profile::from_stdout(&outcome);
-        assert_right_callers(&profile);
-        let depth: usize = depth.parse().unwrap();
-        let descents = |frames: &[String]| frames.iter().filter(|frame| *frame == "descend").count();
-        let leaves = profile.0.iter().filter(|stack| has_leaf(stack));
-        let counts: Vec<usize> = leaves.map(|stack| descents(&stack.frames)).collect();
-        assert!(counts.iter().all(|count| *count == depth), "{counts:?} of {depth}");
+        let samples = LeafSamples::count(&Profile::from_stdout(&outcome), depth.parse().unwrap());
+        assert!(samples.all > 0 && samples.truncated == 0, "{samples:?} at depth {depth}");
     }
 }
 

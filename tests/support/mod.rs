@@ -6,6 +6,8 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
 
 #[cfg(target_os = "linux")]
+pub mod callers;
+#[cfg(target_os = "linux")]
 pub mod process;
 #[cfg(target_os = "linux")]
 pub mod programs;

@@ -1,0 +1,99 @@
+//! Recordings under other kernels: the BPF program takes right stacks where it can be loaded, and elsewhere the kernel
+//! copies them.
+//!
+//! QEMU boots the kernels that Debian builds for clouds, without hardware virtualization. Nothing is installed.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![allow(clippy::unwrap_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod guest;
+
+use std::path::{Path, PathBuf};
+
+use support::callers::LeafSamples;
+use support::recording::Profile;
+use support::statistics::{Check, ensure, statistical};
+use support::{Outcome, command, programs, require, run_command, skip};
+
+/// Depths of the recorded stacks, in frames of about 1,000 bytes. A copy of 65,528 bytes contains the first two.
+const DEPTHS: [usize; 4] = [1, 60, 500, 900];
+const COPIED: usize = 2;
+
+/// Linux 5.10, which has no bpf_loop.
+#[test]
+fn copies_stacks_where_the_kernel_rejects_the_program() {
+    check_recordings("debian-security", "bullseye-security", |outcome, depth| {
+        let refusals: Vec<_> = outcome.stderr.lines().filter(|line| line.contains("rejects the BPF program")).collect();
+        assert!(refusals.len() == 1 && refusals[0].contains("stacks copied"), "{outcome:?}");
+        let LeafSamples { all, truncated } = LeafSamples::count(&Profile::from_stdout(outcome), depth);
+        match DEPTHS[..COPIED].contains(&depth) {
+            true => check_rooted(outcome, depth),
+            false => {
+                ensure!(all >= 10, "{all} samples at depth {depth}");
+                assert!(truncated == all, "{outcome:?}");
+                Ok(())
+            }
+        }
+    });
+}
+
+#[test]
+fn takes_stacks_under_linux_6_1() {
+    check_recordings("debian-security", "bookworm-security", check_taken);
+}
+
+#[test]
+fn takes_stacks_under_linux_6_12() {
+    check_recordings("debian", "bookworm-backports", check_taken);
+}
+
+#[test]
+#[ignore = "Debian replaces this kernel every few weeks: its failure is no fault of a change here"]
+fn takes_stacks_under_the_newest_kernel() {
+    check_recordings("debian", "trixie-backports", check_taken);
+}
+
+/// Records the program `callers` under the kernel of a suite of Debian, and checks the outcome at each depth.
+fn check_recordings(path: &str, suite: &str, check: impl Fn(&Outcome, usize) -> Check) {
+    let (Some(kernel), Some(callers)) = (kernel(path, suite), programs::program("callers")) else { return };
+    statistical(|| {
+        let outcomes = guest::record_callers(&kernel, &callers, &DEPTHS)?;
+        outcomes.into_iter().zip(DEPTHS).try_for_each(|(outcome, depth)| check(&outcome.ok(), depth))
+    });
+}
+
+fn check_taken(outcome: &Outcome, depth: usize) -> Check {
+    assert!(outcome.stderr.contains("stacks taken by a BPF program"), "{outcome:?}");
+    check_rooted(outcome, depth)
+}
+
+/// Checks that nearly all stacks reach their root.
+fn check_rooted(outcome: &Outcome, depth: usize) -> Check {
+    let LeafSamples { all, truncated } = LeafSamples::count(&Profile::from_stdout(outcome), depth);
+    ensure!(all >= 10, "{all} samples at depth {depth}");
+    ensure!(truncated * 50 <= all, "{truncated} of {all} stacks are truncated at depth {depth}");
+    Ok(())
+}
+
+/// Returns the kernel of a suite of Debian, downloaded if necessary. Without one, or without the programs to run it, reports
+/// the test as skipped.
+#[track_caller]
+fn kernel(path: &str, suite: &str) -> Option<PathBuf> {
+    if !["apt-get", "qemu-system-x86_64", "busybox", "cpio", "strip"].into_iter().all(require) {
+        return None;
+    }
+    let kernel = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("vmlinuz-{suite}"));
+    if !kernel.exists() {
+        let mut download = command(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/download"));
+        download.args([path, suite]).arg(&kernel);
+        let outcome = run_command(download, b"");
+        if !outcome.status.success() {
+            skip(&format!("cannot download the kernel of {suite}: {}", outcome.stderr.trim()));
+            return None;
+        }
+    }
+    Some(kernel)
+}
