@@ -1,8 +1,8 @@
-//! Handling of SIGINT (Ctrl-C), SIGTERM and SIGHUP.
+//! Handling of SIGINT (Ctrl-C), SIGQUIT (Ctrl-\), SIGTERM and SIGHUP.
 //!
-//! A filter whose standard input is a pipe ignores the first SIGINT and ends when its input ends: in `fg-record | fg-svg`
-//! Ctrl-C reaches both, the recorder stops, and its output must still be drawn. The second SIGINT, and the first SIGTERM or
-//! SIGHUP, remove the unfinished output file and end the process.
+//! A filter whose standard input is a pipe ignores the first SIGINT or SIGQUIT and ends when its input ends: in
+//! `fg-record | fg-svg` Ctrl-C reaches both, the recorder stops, and its output must still be drawn. The second of these
+//! signals, and the first SIGTERM or SIGHUP, remove the unfinished output file and end the process.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
@@ -35,16 +35,20 @@ mod unix {
     use std::sync::mpsc::channel;
     use std::thread::Builder;
 
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     use signal_hook::iterator::Signals;
+
+    /// The signals that are handled.
+    const HANDLED: [i32; 4] = [SIGINT, SIGQUIT, SIGTERM, SIGHUP];
 
     /// Installs the signal handler of a filter. Signals that the parent had ignored, as nohup does, stay ignored.
     pub(crate) fn install(reads_stdin: bool) {
-        let handled = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
-        let mut ignores_next_interrupt = reads_stdin && stdin_is_pipe();
+        let handled = HANDLED.into_iter().filter(|signal| !is_ignored(*signal));
+        let mut ignores_next_key = reads_stdin && stdin_is_pipe();
         // If this fails, the signals keep their default actions.
         let _ = spawn_handler(handled, move |signal| {
-            if signal != SIGINT || !std::mem::take(&mut ignores_next_interrupt) {
+            let is_key = matches!(signal, SIGINT | SIGQUIT);
+            if !is_key || !std::mem::take(&mut ignores_next_key) {
                 die(signal);
             }
         });
@@ -93,7 +97,7 @@ mod unix {
         kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
     }
 
-    /// The signals that stop a tool: the first SIGINT, SIGTERM or SIGHUP asks it to stop, the second ends the process.
+    /// The signals that stop a tool: the first one asks it to stop, the second ends the process.
     pub struct Interrupts {
         /// The latest signal, 0 if none has arrived.
         received: Arc<AtomicI32>,
@@ -102,14 +106,14 @@ mod unix {
     impl Interrupts {
         /// Installs the signal handler, which calls `wake` on another thread when the first signal arrives.
         ///
-        /// SIGINT and SIGTERM are handled even if the parent had them ignored: shells ignore SIGINT in background jobs of
-        /// scripts, and `kill -INT` is how scripts end a recording. An ignored SIGHUP stays ignored, so that nohup works.
+        /// All but SIGHUP are handled even if the parent had them ignored: shells ignore SIGINT and SIGQUIT in background
+        /// jobs of scripts, and `kill -INT` is how scripts end a recording. An ignored SIGHUP stays ignored, so that nohup
+        /// works.
         ///
         /// # Errors
         /// The system gives no thread, or refuses the handler.
         pub fn listen(wake: impl Fn() + Send + 'static) -> io::Result<Self> {
-            let handled =
-                [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
+            let handled = HANDLED.into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
             let received = Arc::new(AtomicI32::new(0));
             let latest = received.clone();
             spawn_handler(handled, move |signal| {

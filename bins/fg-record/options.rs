@@ -18,9 +18,9 @@ use fgkit::profile::SampleWeight;
 ///
 /// If the profile goes to standard output, the command's own output is redirected to standard error.
 ///
-/// The recording ends when the target exits, after the time of -d, or on Ctrl-C. The profile is then written. SIGTERM
-/// and SIGHUP are passed on to the command. A SIGINT that is sent to fg-record alone ends the recording but not the
-/// command: fg-record writes the profile and waits for the command to exit.
+/// The recording ends when the target exits, after the time of -d, or on Ctrl-C or Ctrl-\. The profile is then written.
+/// SIGTERM and SIGHUP are passed on to the command. A SIGINT or SIGQUIT that is sent to fg-record alone ends the recording
+/// but not the command: fg-record writes the profile and waits for the command to exit.
 ///
 /// With root, or CAP_BPF and CAP_PERFMON, a BPF program takes the stacks, and counters count on CPUs. For other users
 /// counters are per thread: a thread that exits before its first sample is due is not recorded. If a program then

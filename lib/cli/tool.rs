@@ -61,7 +61,7 @@ pub trait Tool: clap::Parser {
         false
     }
 
-    /// True if the program handles SIGINT, SIGTERM and SIGHUP itself. Otherwise a shared handler removes an unfinished
+    /// True if the program handles SIGINT, SIGQUIT, SIGTERM and SIGHUP itself. Otherwise a shared handler removes an unfinished
     /// output file and ends the process.
     fn handles_signals(&self) -> bool {
         false

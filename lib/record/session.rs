@@ -32,9 +32,9 @@ pub(super) enum EndReason {
 }
 
 impl EndReason {
-    /// Returns the signal to send to the command. None for SIGINT: a terminal sends its Ctrl-C to the command too, and
-    /// somebody who interrupts the recorder alone wants the recording to end. SIGTERM and SIGHUP are meant for the
-    /// whole job.
+    /// Returns the signal to send to the command that is recorded. None for SIGINT and SIGQUIT: a terminal sends them to
+    /// the command too, and somebody who interrupts the recorder alone wants the recording to end. SIGTERM and SIGHUP
+    /// are meant for the whole job.
     pub(super) fn command_signal(self) -> Option<Signal> {
         match self {
             Self::DurationOver | Self::Signal(libc::SIGTERM) => Some(Signal::TERM),

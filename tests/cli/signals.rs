@@ -1,4 +1,4 @@
-//! Ctrl-C and other signals, sent to one program and typed at a pipeline.
+//! Ctrl-C, Ctrl-\ and other signals, sent to one program and typed at a pipeline.
 
 #![allow(unsafe_code)]
 
@@ -78,12 +78,15 @@ fn a_killed_program_leaves_no_files() {
     }
 }
 
+/// The signals that keys of a terminal send: Ctrl-C and Ctrl-\.
+const KEY_SIGNALS: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
+
 #[test]
 fn a_program_that_reads_a_pipe_finishes_after_the_first_interrupt() {
-    for program in READERS {
+    for (program, signal) in READERS.into_iter().flat_map(|program| KEY_SIGNALS.map(|signal| (program, signal))) {
         let waiting = WaitingProgram::start(program);
-        waiting.send(libc::SIGINT);
-        waiting.wait_for_delivery(libc::SIGINT);
+        waiting.send(signal);
+        waiting.wait_for_delivery(signal);
         let workspace = waiting.finish();
         assert_eq!(workspace.read("out"), workspace.run(["in.folded"]).ok().stdout, "{program:?}");
         assert_eq!(workspace.output_files(), ["out"], "{program:?}");
@@ -92,14 +95,14 @@ fn a_program_that_reads_a_pipe_finishes_after_the_first_interrupt() {
 
 #[test]
 fn the_second_interrupt_kills() {
-    for program in READERS {
+    for (program, signal) in READERS.into_iter().flat_map(|program| KEY_SIGNALS.map(|signal| (program, signal))) {
         let mut waiting = WaitingProgram::start(program);
         let exited = eventually(|| {
-            waiting.send(libc::SIGINT);
+            waiting.send(signal);
             waiting.child.try_wait().unwrap().is_some()
         });
         assert!(exited, "{program:?}");
-        waiting.assert_killed_by(libc::SIGINT);
+        waiting.assert_killed_by(signal);
     }
 }
 
@@ -136,12 +139,13 @@ fn a_signal_that_nohup_ignores_stays_ignored() {
 }
 
 const CTRL_C: &str = "\u{3}";
+const CTRL_BACKSLASH: &str = "\u{1c}";
 
-/// Types Ctrl-C at `RECORDER | fg-collapse | fg-svg -o flame.svg` on a terminal: once, or until the pipeline ends.
-fn interrupt_pipeline(folder: &Path, recorder: &str, once: bool) -> String {
+/// Types a key at `RECORDER | fg-collapse | fg-svg -o flame.svg` on a terminal: once, or until the pipeline ends.
+fn interrupt_pipeline(folder: &Path, recorder: &str, key: &str, once: bool) -> String {
     let mut terminal = Terminal::open();
-    // The shell survives Ctrl-C, as an interactive one does. Its children do not inherit its trap.
-    let script = format!("trap : INT; {recorder} | \"$COLLAPSE\" | \"$SVG\" -o flame.svg; echo pipeline ended");
+    // The shell survives the keys, as an interactive one does. Its children do not inherit its trap.
+    let script = format!("trap : INT QUIT; {recorder} | \"$COLLAPSE\" | \"$SVG\" -o flame.svg; echo pipeline ended");
     let mut command = command("sh");
     command.args(["-c", &script]).current_dir(folder);
     command.envs([("RECORD", tool("fg-record")), ("COLLAPSE", tool("fg-collapse")), ("SVG", tool("fg-svg"))]);
@@ -150,11 +154,11 @@ fn interrupt_pipeline(folder: &Path, recorder: &str, once: bool) -> String {
     let is_ready =
         || folder.join("recording").exists() && ["fg-collapse", "fg-svg"].iter().all(|name| is_ready(&shell, name));
     assert!(eventually(is_ready), "the pipeline does not start");
-    terminal.press(CTRL_C);
+    terminal.press(key);
     let ended = once
         || eventually(|| {
             std::thread::sleep(std::time::Duration::from_millis(200));
-            terminal.press(CTRL_C);
+            terminal.press(key);
             shell.try_wait().unwrap().is_some()
         });
     assert!(ended, "the pipeline does not end");
@@ -181,12 +185,15 @@ fn output_files(folder: &Path) -> Vec<String> {
 
 #[test]
 fn ctrl_c_at_a_pipeline_ends_the_recorder_and_draws_the_graph() {
-    let folder = directory();
-    let recorder = "sh -c 'trap \"echo \\\"main;work 7\\\"; exit\" INT; : > recording; while :; do sleep 0.05; done'";
-    let shown = interrupt_pipeline(folder.path(), recorder, true);
-    assert_eq!(output_files(folder.path()), ["flame.svg"], "{shown}");
-    let graph = std::fs::read_to_string(folder.path().join("flame.svg")).unwrap();
-    assert!(graph.contains("work"), "{graph}");
+    let recorder =
+        "sh -c 'trap \"echo \\\"main;work 7\\\"; exit\" INT QUIT; : > recording; while :; do sleep 0.05; done'";
+    for key in [CTRL_C, CTRL_BACKSLASH] {
+        let folder = directory();
+        let shown = interrupt_pipeline(folder.path(), recorder, key, true);
+        assert_eq!(output_files(folder.path()), ["flame.svg"], "{shown}");
+        let graph = std::fs::read_to_string(folder.path().join("flame.svg")).unwrap();
+        assert!(graph.contains("work"), "{graph}");
+    }
 }
 
 #[test]
@@ -194,7 +201,7 @@ fn the_second_ctrl_c_kills_a_pipeline() {
     let folder = directory();
     // It ignores Ctrl-C, and exits when nobody reads its output any more.
     let recorder = "sh -c 'trap \"\" INT; : > recording; while echo \"main;work 1\"; do sleep 0.05; done'";
-    let shown = interrupt_pipeline(folder.path(), recorder, false);
+    let shown = interrupt_pipeline(folder.path(), recorder, CTRL_C, false);
     assert_eq!(output_files(folder.path()), [""; 0], "{shown}");
 }
 
@@ -203,12 +210,14 @@ fn ctrl_c_at_a_recording_draws_the_samples() {
     if !can_record() {
         return;
     }
-    let folder = directory();
     // It creates the file once there are samples.
     let work = "n=0; while [ $n -lt 100000 ]; do n=$((n + 1)); done; : > recording; while :; do :; done";
     let recorder = format!("\"$RECORD\" -F 199 -- sh -c '{work}'");
-    let shown = interrupt_pipeline(folder.path(), &recorder, true);
-    assert_eq!(output_files(folder.path()), ["flame.svg"], "{shown}");
-    let graph = std::fs::read_to_string(folder.path().join("flame.svg")).unwrap();
-    assert!(graph.contains("</svg>") && graph.contains("sh"), "{shown}\n{graph}");
+    for key in [CTRL_C, CTRL_BACKSLASH] {
+        let folder = directory();
+        let shown = interrupt_pipeline(folder.path(), &recorder, key, true);
+        assert_eq!(output_files(folder.path()), ["flame.svg"], "{shown}");
+        let graph = std::fs::read_to_string(folder.path().join("flame.svg")).unwrap();
+        assert!(graph.contains("</svg>") && graph.contains("sh"), "{shown}\n{graph}");
+    }
 }

@@ -104,7 +104,7 @@ fn ctrl_c_ends_command_and_recording() {
     if !can_record() {
         return;
     }
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+    for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
         let recording = RunningRecording::start(&format!("{WORK}; while [ $n -lt 9000000 ]; do n=$((n + 1)); done"));
         send_to_group(&recording.recorder, signal);
         let outcome = finish(recording.recorder);
@@ -133,16 +133,18 @@ fn an_interrupted_recorder_prints_and_waits_for_the_command() {
     if !can_record() {
         return;
     }
-    let mut recording = RunningRecording::start(&format!("{}; exit 7", work_and_wait_until("[ -e printed ]")));
-    recording.send(libc::SIGINT);
-    let mut profile = Vec::new();
-    // Standard output ends before the command does: the command waits for us.
-    std::io::Read::read_to_end(recording.recorder.stdout.as_mut().unwrap(), &mut profile).unwrap();
-    assert!(Profile::parse(&profile).total() > 0);
-    assert!(recording.recorder.try_wait().unwrap().is_none());
-    std::fs::write(recording.path().join("printed"), "").unwrap();
-    let outcome = finish(recording.recorder);
-    assert_eq!(outcome.code(), 7, "{outcome:?}");
+    for signal in [libc::SIGINT, libc::SIGQUIT] {
+        let mut recording = RunningRecording::start(&format!("{}; exit 7", work_and_wait_until("[ -e printed ]")));
+        recording.send(signal);
+        let mut profile = Vec::new();
+        // Standard output ends before the command does: the command waits for us.
+        std::io::Read::read_to_end(recording.recorder.stdout.as_mut().unwrap(), &mut profile).unwrap();
+        assert!(Profile::parse(&profile).total() > 0);
+        assert!(recording.recorder.try_wait().unwrap().is_none());
+        std::fs::write(recording.path().join("printed"), "").unwrap();
+        let outcome = finish(recording.recorder);
+        assert_eq!(outcome.code(), 7, "{outcome:?}");
+    }
 }
 
 #[test]
