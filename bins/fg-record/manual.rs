@@ -7,6 +7,10 @@ pub const EXAMPLES: Entries = &[
     ("fg-record -- ./app | fg-svg > flame.svg", "Record a program from start to end, and draw it:"),
     ("fg-record -p 1234 -d 30 | fg-svg > flame.svg", "Record a running process for 30 seconds:"),
     (
+        "fg-record -p 1234 -- wrk -d 30 http://localhost:8080 | fg-svg > load.svg",
+        "Record a server for as long as a load generator runs:",
+    ),
+    (
         "sudo fg-record -a -d 10 | fg-filter --focus kswapd",
         "Record the whole system for 10 seconds, and keep the stacks of kswapd:",
     ),

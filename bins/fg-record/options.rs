@@ -22,6 +22,13 @@ use fgkit::profile::SampleWeight;
 /// SIGTERM and SIGHUP are passed on to the command. A SIGINT or SIGQUIT that is sent to fg-record alone ends the recording
 /// but not the command: fg-record writes the profile and waits for the command to exit.
 ///
+/// If fg-record is killed, even by SIGKILL, the command gets a SIGTERM. The processes that the command has started do not.
+/// Nor does the command itself if its program is set-user-ID, set-group-ID or has file capabilities and so gives it rights
+/// that fg-record does not have, or if it changes its user or group later: the kernel allows it no such signal.
+///
+/// With -p, -t, -a or --cgroup, a command says for how long these are recorded: until it exits. It is not recorded itself,
+/// unless it is part of the target. If the recording ends first, the command gets a SIGTERM.
+///
 /// With root, or CAP_BPF and CAP_PERFMON, a BPF program takes the stacks, and counters count on CPUs. For other users
 /// counters are per thread: a thread that exits before its first sample is due is not recorded. If a program then
 /// starts many short-lived threads or processes, raise -F.
@@ -29,7 +36,7 @@ use fgkit::profile::SampleWeight;
 #[command(
     name = "fg-record",
     override_usage = "fg-record [OPTIONS] -- COMMAND [ARGUMENT]...\n       \
-                      fg-record [OPTIONS] -p PID[,PID]... | -t TID | -a | --cgroup PATH"
+                      fg-record [OPTIONS] -p PID[,PID]... | -t TID | -a | --cgroup PATH [-- COMMAND...]"
 )]
 pub struct Args {
     #[command(flatten)]
@@ -53,6 +60,8 @@ pub struct Args {
 #[command(next_help_heading = "Target")]
 pub struct TargetArgs {
     /// The command to run and record, with its arguments
+    ///
+    /// With -p, -t, -a or --cgroup, these are recorded until the command exits.
     #[arg(value_name = "COMMAND", trailing_var_arg = true, help_heading = None)]
     pub command: Vec<OsString>,
 
@@ -90,7 +99,7 @@ pub struct TargetArgs {
 
     /// Stop after this time, like 10, 500ms or 2m
     ///
-    /// A number without a unit is in seconds. The command, if there is one, gets a SIGTERM.
+    /// A number without a unit is in seconds. The command, if there is one and it still runs, gets a SIGTERM.
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
     pub duration: Option<Duration>,
 }
@@ -217,6 +226,10 @@ pub struct StackArgs {
     #[arg(long, value_name = "MODE")]
     #[cfg(target_os = "linux")]
     pub call_graph: Option<fgkit::record::counters::sampling::CallGraph>,
+
+    /// Record call graphs, as with `perf record -g`: this is always on
+    #[arg(short = 'g', hide_short_help = true)]
+    _call_graphs: bool,
 
     /// Unwind at most N frames
     ///

@@ -13,7 +13,7 @@ use fgkit::record::events::value::SampleValue;
 use fgkit::record::off_cpu::OffCpuOptions;
 use fgkit::record::output_pattern;
 use fgkit::record::report::Report;
-use fgkit::record::request::{Request, RequestTarget};
+use fgkit::record::request::{CommandLine, Request, RequestTarget};
 use fgkit::record::run::{self, Destination};
 
 use super::options::{Args, OffCpuArgs, TargetArgs};
@@ -36,8 +36,10 @@ impl Args {
         let events = self.events()?;
         let weight = self.weight(&events);
         let Self { target, sampling, stacks, format, .. } = self;
+        let (target_to_record, workload) = target.request(to_stdout)?;
         Ok(Request {
-            target: target.request(to_stdout)?,
+            target: target_to_record,
+            workload,
             events,
             rate: sampling.frequency.map(Rate::Frequency).or(sampling.count.map(Rate::Period)),
             off_cpu: self.off_cpu.request(),
@@ -133,12 +135,14 @@ impl Args {
 }
 
 impl TargetArgs {
-    fn request(&self, to_stdout: bool) -> Result<RequestTarget, Error> {
+    /// Returns the target, and the command that runs beside it if it is not the target itself.
+    fn request(&self, to_stdout: bool) -> Result<(RequestTarget, Option<CommandLine>), Error> {
+        let command = (!self.command.is_empty()).then(|| CommandLine {
+            words: self.command.clone(),
+            quiet_stdout: to_stdout,
+            user: self.user.clone(),
+        });
         let mut targets = Vec::new();
-        if !self.command.is_empty() {
-            let (words, user) = (self.command.clone(), self.user.clone());
-            targets.push(RequestTarget::Command { words, quiet_stdout: to_stdout, user });
-        }
         if !self.pid.is_empty() {
             targets.push(RequestTarget::Processes(self.pid.clone()));
         }
@@ -149,10 +153,13 @@ impl TargetArgs {
         if self.all_cpus {
             targets.push(RequestTarget::System);
         }
-        match (targets.pop(), targets.is_empty()) {
-            (Some(target), true) => Ok(target),
-            (None, _) => usage("nothing to record: name a command (fg-record -- CMD) or a process (-p PID), or use -a"),
-            _ => usage("only one target can be recorded: a command, -p, -t, --cgroup or -a"),
+        match (targets.pop(), targets.is_empty(), command) {
+            (Some(target), true, workload) => Ok((target, workload)),
+            (Some(_), false, _) => usage("only one target can be recorded: -p, -t, --cgroup or -a"),
+            (None, _, Some(command)) => Ok((RequestTarget::Command(command), None)),
+            (None, ..) => {
+                usage("nothing to record: name a command (fg-record -- CMD) or a process (-p PID), or use -a")
+            }
         }
     }
 }

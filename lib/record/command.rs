@@ -1,12 +1,16 @@
-//! The command to profile: it is started, suspended until its counters are open, and then resumed.
+//! A command that is started, suspended until the counters are open, and then resumed.
+//!
+//! If we are killed, the kernel sends the command a SIGTERM (`PR_SET_PDEATHSIG`). It does so when the thread ends that
+//! created the process, so that thread lives as long as the [`RunningCommand`].
 
-use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
-use std::thread::{Builder, JoinHandle};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Builder;
 
+use super::request::CommandLine;
 use super::sys;
 use crate::{Error, io_error_text};
 
@@ -15,41 +19,40 @@ pub struct SuspendedCommand {
     name: String,
     pid: u32,
     resume: PipeWriter,
-    // `Command::spawn` only returns when the program runs or exec has failed, so it has a thread of its own.
-    spawner: JoinHandle<io::Result<Child>>,
+    parent: ParentThread,
 }
 
 impl SuspendedCommand {
-    /// Creates the command's process. `quiet_stdout` sends the command's output to our standard error, for when the
-    /// profile goes to standard output. `user` is the name of the user that the command runs as.
+    /// Creates the command's process.
     ///
     /// # Errors
     /// [`Error::Command`] if the process cannot be created, [`Error::Invalid`] if there is no such user.
-    pub fn start(words: &[OsString], quiet_stdout: bool, user: Option<&str>) -> Result<Self, Error> {
+    pub fn start(line: &CommandLine) -> Result<Self, Error> {
         let (program, arguments) =
-            words.split_first().ok_or_else(|| Error::Usage("name a command to record".to_owned()))?;
+            line.words.split_first().ok_or_else(|| Error::Usage("name a command to record".to_owned()))?;
         let name = program.to_string_lossy().into_owned();
         let failed = |error: io::Error| cannot_start(&name, &error);
         let mut command = Command::new(program);
         command.args(arguments);
-        if quiet_stdout {
+        if line.quiet_stdout {
             command.stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned().map_err(failed)?));
         }
-        if let Some(user) = user {
+        if let Some(user) = &line.user {
             sys::run_as(&mut command, lookup_user(user)?);
         }
         let (mut report_reader, report): (PipeReader, PipeWriter) = io::pipe().map_err(failed)?;
         let (resume_reader, resume) = io::pipe().map_err(failed)?;
         let parent_ends = [report_reader.as_raw_fd(), resume.as_raw_fd()];
+        // After `run_as`: a process that changes its user loses its parent-death signal.
         sys::suspend_before_exec(&mut command, OwnedFd::from(report), OwnedFd::from(resume_reader), parent_ends);
-        let spawner = Builder::new().spawn(move || command.spawn()).map_err(failed)?;
+        let parent = ParentThread::spawn(command).map_err(failed)?;
         let mut pid = [0; 4];
         if report_reader.read_exact(&mut pid).is_err() {
             drop(resume);
-            let error = spawner.join().map_err(|_| Error::AlreadyReported)?.err();
+            let error = parent.wait_for_exec().err();
             return Err(cannot_start(&name, &error.unwrap_or_else(|| io::ErrorKind::Other.into())));
         }
-        Ok(Self { name, pid: u32::from_le_bytes(pid), resume, spawner })
+        Ok(Self { name, pid: u32::from_le_bytes(pid), resume, parent })
     }
 
     /// Returns the ID of the command's process.
@@ -64,9 +67,38 @@ impl SuspendedCommand {
     pub fn resume(mut self) -> Result<RunningCommand, Error> {
         let resumed = self.resume.write_all(b"!");
         drop(self.resume);
-        let spawned = self.spawner.join().map_err(|_| Error::AlreadyReported)?;
+        let spawned = self.parent.wait_for_exec();
         let child = resumed.and(spawned).map_err(|error| cannot_start(&self.name, &error))?;
-        Ok(RunningCommand { child })
+        Ok(RunningCommand { child, _parent: self.parent })
+    }
+}
+
+/// The thread that creates the command's process. It ends when the value is dropped.
+struct ParentThread {
+    spawned: Receiver<io::Result<Child>>,
+    _end: Sender<()>,
+}
+
+impl ParentThread {
+    /// Starts the thread, which creates the process.
+    fn spawn(mut command: Command) -> io::Result<Self> {
+        let ((sender, spawned), (end, ended)) = (channel(), channel::<()>());
+        Builder::new().spawn(move || {
+            // `Command::spawn` only returns when the program runs or exec has failed.
+            let result = command.spawn();
+            // Closes our copies of the pipes that the process was suspended with.
+            drop(command);
+            let is_running = result.is_ok();
+            if sender.send(result).is_ok() && is_running {
+                let _ = ended.recv();
+            }
+        })?;
+        Ok(Self { spawned, _end: end })
+    }
+
+    /// Waits until the program runs or exec has failed.
+    fn wait_for_exec(&self) -> io::Result<Child> {
+        self.spawned.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
     }
 }
 
@@ -89,6 +121,7 @@ fn cannot_start(name: &str, error: &io::Error) -> Error {
 /// A command whose program runs, or has run.
 pub struct RunningCommand {
     child: Child,
+    _parent: ParentThread,
 }
 
 impl RunningCommand {

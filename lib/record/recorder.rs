@@ -30,11 +30,11 @@ const RUNNING_FREQUENCY: u64 = 99;
 /// [`Error::Invalid`] if the target does not exist, [`Error::System`] if the kernel refuses to record it,
 /// [`Error::Command`] if the command cannot be started, and errors of the observer.
 pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<FinishedRecording, Error> {
-    let (suspended_command, target) = open_target(&request.target)?;
+    let (suspended, target) = open_target(request)?;
     errors::check_cpus_online(request.cpus.as_deref())?;
     let bpf_options = request.off_cpu.filter(|options| options.in_kernel);
     let aggregation = bpf_options.map(|options| Aggregation::open(&target, &options)).transpose()?;
-    let mut sampling = sampling(request, suspended_command.is_some());
+    let mut sampling = sampling(request, matches!(target, Target::Command(_)));
     let kinds = sampling.events.iter().filter_map(|event| event.spec.program_kind()).collect();
     let open_sampler = || StackSampler::open(&target, &kinds);
     let (sampler, copy_reason) = match sampling.can_take_stacks(&target).then(open_sampler) {
@@ -47,38 +47,47 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
     let mut session = RecordingSession::new(counters, sampler, new_recording(request), &target, sampling.events)?;
     session.copy_reason = copy_reason;
     session.overhead = request.max_overhead.map(Overhead::new);
+    if let (Some(workload), Some(_)) = (&suspended, &request.workload) {
+        session.end_with_process(workload.pid())?;
+    }
     session.start(&target, aggregation, switch_tracker(request, &target))?;
-    let command = suspended_command.map(SuspendedCommand::resume).transpose()?;
+    let command = suspended.map(SuspendedCommand::resume).transpose()?;
     let result = session.run(request.duration, request.interval, observer);
     let mut finished = session.finish();
     finished.command = command;
-    // A command whose recording failed must not keep running on its own.
-    let signal = result.as_ref().map_or(Some(Signal::TERM), |reason| reason.command_signal());
+    let signal = match &result {
+        Ok(reason) if request.workload.is_some() => reason.workload_signal(),
+        Ok(reason) => reason.command_signal(),
+        // A command whose recording failed must not keep running on its own.
+        Err(_) => Some(Signal::TERM),
+    };
     if let (Some(command), Some(signal)) = (&mut finished.command, signal) {
         command.signal(signal);
     }
     result.map(|_| finished)
 }
 
-/// Starts the command, suspended, or checks that the processes exist.
-fn open_target(target: &RequestTarget) -> Result<(Option<SuspendedCommand>, Target), Error> {
-    match target {
-        RequestTarget::Command { words, quiet_stdout, user } => {
-            let command = SuspendedCommand::start(words, *quiet_stdout, user.as_deref())?;
+/// Checks that the target exists, and starts the command, suspended, if there is one.
+fn open_target(request: &Request) -> Result<(Option<SuspendedCommand>, Target), Error> {
+    let target = match &request.target {
+        RequestTarget::Command(line) => {
+            let command = SuspendedCommand::start(line)?;
             let pid = command.pid();
-            Ok((Some(command), Target::Command(pid)))
+            return Ok((Some(command), Target::Command(pid)));
         }
         RequestTarget::Processes(pids) => {
             pids.iter().try_for_each(|pid| target::check_process(*pid))?;
-            Ok((None, Target::Processes(pids.clone())))
+            Target::Processes(pids.clone())
         }
         RequestTarget::Threads(tids) => {
             tids.iter().try_for_each(|tid| target::find_process(*tid).map(drop))?;
-            Ok((None, Target::Threads(tids.clone())))
+            Target::Threads(tids.clone())
         }
-        RequestTarget::Cgroup(path) => Ok((None, Target::Cgroup(target::open_cgroup(path)?))),
-        RequestTarget::System => Ok((None, Target::System)),
-    }
+        RequestTarget::Cgroup(path) => Target::Cgroup(target::open_cgroup(path)?),
+        RequestTarget::System => Target::System,
+    };
+    let workload = request.workload.as_ref().map(SuspendedCommand::start).transpose()?;
+    Ok((workload, target))
 }
 
 fn sampling(request: &Request, is_command: bool) -> Sampling {

@@ -14,6 +14,8 @@ use crate::profile::SampleWeight;
 pub struct Request {
     /// The processes to record.
     pub target: RequestTarget,
+    /// A command to run beside the target, which is recorded until the command exits. perf calls it the workload.
+    pub workload: Option<CommandLine>,
     /// The events to sample. If empty, cycles if the machine counts them, else cpu-clock.
     pub events: Vec<EventSpec>,
     /// The rate of samples. `None` for 997 times a second of a command, 99 times of running processes, and every time
@@ -45,14 +47,7 @@ pub struct Request {
 #[derive(Debug)]
 pub enum RequestTarget {
     /// A command to start.
-    Command {
-        /// The program and its arguments.
-        words: Vec<OsString>,
-        /// True if its standard output goes to our standard error.
-        quiet_stdout: bool,
-        /// The user that it runs as; `None` for ours.
-        user: Option<String>,
-    },
+    Command(CommandLine),
     /// Running processes, by PID.
     Processes(Vec<u32>),
     /// Running threads, by TID.
@@ -61,4 +56,15 @@ pub enum RequestTarget {
     Cgroup(PathBuf),
     /// All processes, on all CPUs.
     System,
+}
+
+/// A command to start.
+#[derive(Clone, Debug)]
+pub struct CommandLine {
+    /// The program and its arguments.
+    pub words: Vec<OsString>,
+    /// True if its standard output goes to our standard error.
+    pub quiet_stdout: bool,
+    /// The user that it runs as; `None` for ours.
+    pub user: Option<String>,
 }

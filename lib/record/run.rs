@@ -42,8 +42,8 @@ pub fn run(
     }
     let (mut finished, printed) = std::thread::scope(|scope| {
         // Not beside a command, which has the terminal to itself.
-        let is_command = matches!(request.target, RequestTarget::Command { .. });
-        let wants_progress = !is_command && diagnostics.shows_progress();
+        let has_command = matches!(request.target, RequestTarget::Command(_)) || request.workload.is_some();
+        let wants_progress = !has_command && diagnostics.shows_progress();
         let mut observer = PrintingObserver { wants_progress, diagnostics, printer: &printer, scope, printing: None };
         let finished = recorder::record(request, &mut observer)?;
         observer.finish_printing()?;

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use super::bpf::StackSampler;
@@ -26,6 +27,8 @@ use crate::{Error, io_error_text};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EndReason {
     TargetExited,
+    /// The command beside the target has exited.
+    WorkloadExited,
     DurationOver,
     /// We received this signal.
     Signal(i32),
@@ -39,7 +42,15 @@ impl EndReason {
         match self {
             Self::DurationOver | Self::Signal(libc::SIGTERM) => Some(Signal::TERM),
             Self::Signal(libc::SIGHUP) => Some(Signal::HUP),
-            Self::TargetExited | Self::Signal(_) => None,
+            Self::TargetExited | Self::WorkloadExited | Self::Signal(_) => None,
+        }
+    }
+
+    /// Returns the signal to send to a command beside the target: there is nothing left for it to do.
+    pub(super) fn workload_signal(self) -> Option<Signal> {
+        match self {
+            Self::WorkloadExited => None,
+            reason => reason.command_signal().or(Some(Signal::TERM)),
         }
     }
 }
@@ -50,8 +61,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Tokens of the epoll set.
 const RING: u64 = 0;
 const INTERRUPTED: u64 = 1;
+const WORKLOAD_EXITED: u64 = 2;
 /// The token of the first file of `exit_files`.
-const TARGET_EXITED: u64 = 2;
+const TARGET_EXITED: u64 = 3;
 
 /// A recording that is running.
 pub(super) struct RecordingSession {
@@ -69,10 +81,14 @@ pub(super) struct RecordingSession {
     /// The counts that the counters had reported when the current part began.
     reported: ReportedCounts,
     epoll: EpollSet,
-    /// Files that become readable when the target's processes or threads exit. The recording ends when all have.
-    exit_files: Vec<OwnedFd>,
+    /// Files that become readable when the target's processes or threads exit. The recording ends when all have; never
+    /// if this is `None`.
+    exit_files: Option<Vec<OwnedFd>>,
     /// Number of those that have not exited.
     running: usize,
+    /// The file that becomes readable when the command beside the target exits.
+    workload: Option<OwnedFd>,
+    has_workload_exited: bool,
     /// True if the thread of some ring's counter has exited: the ring wakes us no more, but other threads may write
     /// into it.
     has_silent_ring: bool,
@@ -109,7 +125,7 @@ impl RecordingSession {
         })
         .map_err(|error| system_error(&error))?;
         let exit_files = open_exit_files(target);
-        for (index, file) in exit_files.iter().enumerate() {
+        for (index, file) in exit_files.iter().flatten().enumerate() {
             epoll.add(file, TARGET_EXITED + index as u64)?;
         }
         Ok(Self {
@@ -123,12 +139,22 @@ impl RecordingSession {
             part_start: Instant::now(),
             reported: ReportedCounts::default(),
             epoll,
-            running: exit_files.len(),
+            running: exit_files.as_ref().map_or(0, Vec::len),
             exit_files,
+            workload: None,
+            has_workload_exited: false,
             has_silent_ring: false,
             interrupts,
             _wakeup: wakeup,
         })
+    }
+
+    /// Ends the recording when a process exits, even if the target goes on.
+    pub(super) fn end_with_process(&mut self, pid: u32) -> Result<(), Error> {
+        let file = open_pidfd(pid).map_err(|error| Error::System(format!("pidfd_open: {error}")))?;
+        self.epoll.add(&file, WORKLOAD_EXITED)?;
+        self.workload = Some(file);
+        Ok(())
     }
 
     /// Enables the counters, and adds what already runs to the recording.
@@ -197,7 +223,10 @@ impl RecordingSession {
             if let Some(signal) = self.interrupts.received() {
                 return Ok(EndReason::Signal(signal));
             }
-            if self.running == 0 && !self.exit_files.is_empty() {
+            if self.has_workload_exited {
+                return Ok(EndReason::WorkloadExited);
+            }
+            if self.running == 0 && self.exit_files.is_some() {
                 return Ok(EndReason::TargetExited);
             }
             self.read();
@@ -227,11 +256,13 @@ impl RecordingSession {
             match event.data.u64() {
                 RING => has_hung_up |= flags.contains(EventFlags::HUP),
                 INTERRUPTED => {}
+                WORKLOAD_EXITED => self.has_workload_exited = true,
                 token => exited.push((token - TARGET_EXITED) as usize),
             }
         }
         self.has_silent_ring |= has_hung_up && self.remove_silent_rings();
-        self.running -= exited.iter().filter(|index| self.epoll.remove(&self.exit_files[**index])).count();
+        let files = self.exit_files.as_deref().unwrap_or_default();
+        self.running -= exited.iter().filter(|index| self.epoll.remove(&files[**index])).count();
         Ok(())
     }
 
@@ -337,22 +368,29 @@ fn system_error(error: &std::io::Error) -> Error {
     Error::System(io_error_text(error))
 }
 
-/// Opens files that become readable when the target's processes or threads exit.
-fn open_exit_files(target: &Target) -> Vec<OwnedFd> {
+/// Opens files that become readable when the target's processes or threads exit; none for those that have exited.
+/// Returns `None` if the target has no end, or the kernel has no such files.
+fn open_exit_files(target: &Target) -> Option<Vec<OwnedFd>> {
     match target {
-        Target::Command(pid) => open_pidfd(*pid, PidfdFlags::empty()).into_iter().collect(),
-        Target::Processes(pids) => pids.iter().filter_map(|pid| open_pidfd(*pid, PidfdFlags::empty())).collect(),
-        Target::Threads(tids) => tids.iter().filter_map(|tid| open_thread_pidfd(*tid)).collect(),
-        Target::Cgroup(_) | Target::System => Vec::new(),
+        Target::Command(pid) => open_all(&[*pid], open_pidfd),
+        Target::Processes(pids) => open_all(pids, open_pidfd),
+        Target::Threads(tids) => open_all(tids, open_thread_pidfd),
+        Target::Cgroup(_) | Target::System => None,
     }
 }
 
-/// Opens a pidfd of a thread with `PIDFD_THREAD`, or of its process before Linux 6.9.
-fn open_thread_pidfd(tid: u32) -> Option<OwnedFd> {
-    let thread = PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
-    open_pidfd(tid, thread).or_else(|| open_pidfd(target::find_process(tid).ok()?, PidfdFlags::empty()))
+fn open_all(ids: &[u32], open: impl Fn(u32) -> Result<OwnedFd, Errno>) -> Option<Vec<OwnedFd>> {
+    let opened = ids.iter().map(|id| open(*id)).filter(|file| !matches!(file, Err(Errno::SRCH)));
+    opened.collect::<Result<_, _>>().ok()
 }
 
-fn open_pidfd(pid: u32, flags: PidfdFlags) -> Option<OwnedFd> {
-    pidfd_open(Pid::from_raw(pid.cast_signed())?, flags).ok()
+/// Opens a pidfd of a thread with `PIDFD_THREAD`, or of its process before Linux 6.9.
+fn open_thread_pidfd(tid: u32) -> Result<OwnedFd, Errno> {
+    let open = |id: u32, flags| pidfd_open(Pid::from_raw(id.cast_signed()).ok_or(Errno::SRCH)?, flags);
+    open(tid, PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned()))
+        .or_else(|_| open(target::find_process(tid).map_err(|_| Errno::SRCH)?, PidfdFlags::empty()))
+}
+
+fn open_pidfd(pid: u32) -> Result<OwnedFd, Errno> {
+    pidfd_open(Pid::from_raw(pid.cast_signed()).ok_or(Errno::SRCH)?, PidfdFlags::empty())
 }

@@ -186,12 +186,17 @@ pub fn own_cpu_time() -> std::time::Duration {
 
 /// Makes a command suspend itself between fork and exec: it writes its PID to the pipe `report` and reads a byte from
 /// the pipe `resume`. If it reads none, it exits. `parent_ends` are our own ends of the two pipes.
+///
+/// From then on the command gets a SIGTERM when the thread ends that called [`Command::spawn`].
 pub fn suspend_before_exec(command: &mut Command, report: OwnedFd, resume: OwnedFd, parent_ends: [RawFd; 2]) {
     let suspend = move || {
         for fd in parent_ends {
             // SAFETY: the child does not use its copies. It must close them to see when the parent closes its own.
             unsafe { libc::close(fd) };
         }
+        // If the parent has ended already, there is nothing to read from `resume`.
+        // SAFETY: takes two integers and no address.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
         let pid = std::process::id().to_le_bytes();
         let mut byte = [0u8; 1];
         // SAFETY: each buffer has the length that is passed with it, and both files are open.
@@ -206,7 +211,7 @@ pub fn suspend_before_exec(command: &mut Command, report: OwnedFd, resume: Owned
         }
         Ok(())
     };
-    // SAFETY: between fork and exec only close, getpid, write, read and _exit are called, all async-signal-safe.
+    // SAFETY: between fork and exec only close, prctl, getpid, write, read and _exit are called, all async-signal-safe.
     unsafe { command.pre_exec(suspend) };
 }
 

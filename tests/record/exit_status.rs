@@ -1,11 +1,12 @@
 //! How recordings end: with the command's exit status, by signals, and if the command cannot be run.
 
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
-use crate::support::process::Background;
+use crate::support::process::{Background, Status};
 use crate::support::programs::program;
 use crate::support::recording::{Profile, can_record, finish, record, record_process, recorder};
 use crate::support::signals::{send, send_to_group};
@@ -172,4 +173,30 @@ fn an_interrupted_recording_of_a_process_leaves_it_running() {
     let outcome = record_process(&process, &["-F", "997"], Duration::from_millis(200)).ok();
     Profile::from_stdout(&outcome).assert_contains(&["busy", "main", "spin", "step"]);
     assert!(process.is_running(), "{outcome:?}");
+}
+
+#[test]
+fn the_command_ends_when_the_recorder_is_killed() {
+    if !can_record() {
+        return;
+    }
+    let own_pid = std::process::id().to_string();
+    let mut cases = vec![vec![], vec!["-p", &*own_pid]];
+    if rustix::process::geteuid().is_root() {
+        cases.extend([vec!["-a"], vec!["--user", "nobody"]]);
+    }
+    for options in cases {
+        let mut recorder = recorder(["-q"]);
+        let recorder = recorder.args(&options).args(["--", "sh", "-c", "echo $$ >&2; exec sleep 100000"]);
+        let mut recorder = recorder.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(recorder.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let pid: u32 = line.trim().parse().unwrap();
+        assert!(eventually(|| Status::read(pid).field("Name") == "sleep"), "{options:?}");
+        recorder.kill().unwrap();
+        recorder.wait().unwrap();
+        // It may remain as a zombie if nobody adopts it.
+        let has_ended = || ["", "Z (zombie)"].contains(&Status::read(pid).field("State"));
+        assert!(eventually(has_ended), "{options:?}");
+    }
 }

@@ -9,6 +9,7 @@ use fgkit::record::counters::Counters;
 use fgkit::record::counters::sampling::{CallGraph, Rate, Sampling};
 use fgkit::record::cpus;
 use fgkit::record::events::spec::EventSpec;
+use fgkit::record::request::CommandLine;
 use fgkit::record::rings::reader::RingReader;
 use fgkit::record::target::Target;
 
@@ -28,7 +29,8 @@ fn open_reference_counters(pid: u32) -> Vec<Counter> {
 #[test]
 fn taken_and_lost_samples_add_up_to_the_kernels_count() {
     let (true, Some(faults)) = (can_record(), program("faults")) else { return };
-    let held = SuspendedCommand::start(&[faults.into()], true, None).unwrap();
+    let held =
+        SuspendedCommand::start(&CommandLine { words: vec![faults.into()], quiet_stdout: true, user: None }).unwrap();
     let target = Target::Command(held.pid());
     let metric = EventSpec::parse("page-faults").unwrap();
     let sampling = Sampling { ring_order: Some(0), ..Sampling::new(metric, Rate::Period(1), CallGraph::FramePointers) };

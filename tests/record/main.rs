@@ -24,3 +24,4 @@ mod script;
 mod streams;
 mod targets;
 mod weight_field;
+mod workload;

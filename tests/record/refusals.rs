@@ -245,7 +245,7 @@ fn reports_missing_support_for_branch_records_and_precise_events() {
 
 #[test]
 fn rejects_contradicting_or_missing_targets() {
-    for arguments in [&["-p", "1", "--", "true"][..], &["-a", "-p", "1"], &["-a", "--", "true"], &[]] {
+    for arguments in [&["-p", "1", "-t", "1"][..], &["-a", "-p", "1"], &["-a", "--cgroup", "/", "--", "true"], &[]] {
         let outcome = run("fg-record", arguments, b"");
         assert_eq!(outcome.code(), 2, "{outcome:?}");
         assert!(!outcome.stderr.is_empty() && outcome.stdout.is_empty(), "{outcome:?}");

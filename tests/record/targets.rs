@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::support::process::Background;
 use crate::support::programs::{copy_program, program, workload};
-use crate::support::recording::{Profile, can_record, finish, record, record_process, recorder};
+use crate::support::recording::{Profile, can_record, finish, record, record_process, recorder, until_cpu_time};
 use crate::support::{command, directory, eventually, require, run_bounded, skip, tool};
 
 #[test]
@@ -178,11 +178,14 @@ fn records_a_cgroup_without_other_processes() {
     }
     let [inside, _outside] = [(); 2].map(|()| Background::start(command(&busy).arg("100000")));
     std::fs::write(cgroup.join("cgroup.procs"), inside.pid()).unwrap();
-    let outcome = record(["--script", "-F", "499", "-d", "2", "--cgroup", cgroup.to_str().unwrap()]);
+    let mut recorder = recorder(["--script", "-F", "499", "--cgroup", cgroup.to_str().unwrap()]);
+    recorder.args(until_cpu_time(inside.pid().parse().unwrap(), Duration::from_millis(500)));
+    let outcome = finish(recorder.spawn().unwrap());
     let pid = inside.pid();
     drop(inside);
     assert!(eventually(|| std::fs::remove_dir(&cgroup).is_ok()));
-    let text = outcome.ok().text();
+    assert_eq!(outcome.code(), 3, "{outcome:?}");
+    let text = outcome.text();
     let mut headers = text.lines().filter(|line| line.contains("cpu-clock:") || line.contains("cycles:"));
     let is_inside =
         |header: &str| header.split_whitespace().nth(1).is_some_and(|ids| ids.starts_with(&format!("{pid}/")));

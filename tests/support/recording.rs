@@ -62,6 +62,18 @@ pub fn record_process(process: &Background, options: &[&str], cpu_time: Duration
     finish(recorder)
 }
 
+/// Returns arguments for a recorder that end it once a process has used so much more CPU time: a command beside the target,
+/// which runs from when the counters count.
+pub fn until_cpu_time(pid: u32, more: Duration) -> [String; 5] {
+    let ticks = (more.as_secs_f64() * rustix::param::clock_ticks_per_second() as f64).ceil();
+    // The name, field 2, may contain anything. utime and stime are fields 14 and 15.
+    let script = format!(
+        "ticks() {{ sed 's/.*) //' /proc/{pid}/stat | {{ read -r $(seq -f f%g 3 13) utime stime rest; \
+         echo $((utime + stime)); }}; }}; end=$(($(ticks) + {ticks})); while [ $(ticks) -lt $end ]; do sleep 0.01; done"
+    );
+    ["--", "sh", "-c", &format!("{script}; echo printed; exit $0"), "3"].map(str::to_owned)
+}
+
 /// Waits until a recorder's counters count and its signal handlers are installed, or until it exits.
 pub fn wait_until_recording(recorder: &mut Child) {
     // It creates the file descriptor that it waits with after all others.
