@@ -7,8 +7,8 @@ pub const EXAMPLES: Entries = &[
     ("fg-record -- ./app | fg-svg > flame.svg", "Record a program from start to end, and draw it:"),
     ("fg-record -p 1234 -d 30 | fg-svg > flame.svg", "Record a running process for 30 seconds:"),
     (
-        "fg-record -p 1234 -- wrk -d 30 http://localhost:8080 | fg-svg > load.svg",
-        "Record a server for as long as a load generator runs:",
+        "sudo fg-record -p \"$(pgrep -o postgres)\" --subprocesses -- pgbench -T 30 | fg-svg > load.svg",
+        "Record a server and its workers for as long as a load generator runs:",
     ),
     (
         "sudo fg-record -a -d 10 | fg-filter --focus kswapd",

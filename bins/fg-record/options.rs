@@ -71,6 +71,13 @@ pub struct TargetArgs {
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = integer_in::<u32>(..))]
     pub pid: Vec<u32>,
 
+    /// Record the running descendants of the processes of -p, too
+    ///
+    /// Without this option, only children that start during the recording are recorded. A process whose parent has exited
+    /// is no descendant any more. The recording ends when all processes have exited that ran at its start.
+    #[arg(long, requires = "pid")]
+    pub subprocesses: bool,
+
     /// Record running threads, but no threads or processes that they start
     #[arg(short, long, value_name = "TID", value_delimiter = ',', value_parser = integer_in::<u32>(..))]
     #[arg(hide_short_help = true)]

@@ -144,7 +144,7 @@ impl TargetArgs {
         });
         let mut targets = Vec::new();
         if !self.pid.is_empty() {
-            targets.push(RequestTarget::Processes(self.pid.clone()));
+            targets.push(RequestTarget::Processes { pids: self.pid.clone(), subprocesses: self.subprocesses });
         }
         if !self.tid.is_empty() {
             targets.push(RequestTarget::Threads(self.tid.clone()));

@@ -133,7 +133,8 @@ fn permission_denied(target: &Target) -> String {
     match target {
         Target::System if level > 0 => format!("-a: cannot record all CPUs: {}", paranoid_advice(0)),
         Target::Cgroup(_) if level > 0 => format!("--cgroup: cannot record a cgroup: {}", paranoid_advice(0)),
-        Target::Processes(pids) | Target::Threads(pids) => {
+        Target::Processes { .. } | Target::Threads(_) => {
+            let pids = target.running_processes();
             let pid = pids.iter().find(|pid| !is_own_process(**pid)).or(pids.first());
             let process = pid.map_or(String::new(), |pid| target::describe_process(*pid));
             format!(

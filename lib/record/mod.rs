@@ -15,6 +15,7 @@ pub mod observer;
 pub mod off_cpu;
 pub mod output_pattern;
 mod overhead;
+mod process_table;
 mod procfs;
 pub mod recorder;
 pub mod report;
@@ -25,5 +26,6 @@ mod session;
 pub mod summary;
 mod sys;
 pub mod target;
+mod unrecorded_children;
 
 pub use self::sys::read_process_memory;

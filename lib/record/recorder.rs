@@ -15,6 +15,7 @@ use super::overhead::Overhead;
 use super::request::{Request, RequestTarget};
 use super::session::RecordingSession;
 use super::target::{self, Target};
+use super::unrecorded_children::UnrecordedChildren;
 use super::{errors, sys};
 use crate::Error;
 use crate::perf::recording::{Options, Recording};
@@ -51,9 +52,13 @@ pub fn record(request: &Request, observer: &mut dyn Observer) -> Result<Finished
         session.end_with_process(workload.pid())?;
     }
     session.start(&target, aggregation, switch_tracker(request, &target))?;
+    // Beside time off the CPU, the CPU time of others says nothing.
+    let children = request.off_cpu.is_none().then(|| UnrecordedChildren::watch(&target)).flatten();
     let command = suspended.map(SuspendedCommand::resume).transpose()?;
     let result = session.run(request.duration, request.interval, observer);
+    let hint = children.and_then(|children| children.hint());
     let mut finished = session.finish();
+    finished.notes.extend(hint);
     finished.command = command;
     let signal = match &result {
         Ok(reason) if request.workload.is_some() => reason.workload_signal(),
@@ -75,9 +80,9 @@ fn open_target(request: &Request) -> Result<(Option<SuspendedCommand>, Target), 
             let pid = command.pid();
             return Ok((Some(command), Target::Command(pid)));
         }
-        RequestTarget::Processes(pids) => {
+        RequestTarget::Processes { pids, subprocesses } => {
             pids.iter().try_for_each(|pid| target::check_process(*pid))?;
-            Target::Processes(pids.clone())
+            Target::Processes { pids: pids.clone(), subprocesses: *subprocesses }
         }
         RequestTarget::Threads(tids) => {
             tids.iter().try_for_each(|tid| target::find_process(*tid).map(drop))?;

@@ -48,8 +48,13 @@ pub struct Request {
 pub enum RequestTarget {
     /// A command to start.
     Command(CommandLine),
-    /// Running processes, by PID.
-    Processes(Vec<u32>),
+    /// Running processes.
+    Processes {
+        /// The IDs of the processes.
+        pids: Vec<u32>,
+        /// True if their running descendants are recorded too.
+        subprocesses: bool,
+    },
     /// Running threads, by TID.
     Threads(Vec<u32>),
     /// The processes of a cgroup, by its path.

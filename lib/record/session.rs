@@ -166,14 +166,14 @@ impl RecordingSession {
     ) -> Result<(), Error> {
         // `/proc` is read once the kernel reports everything new, so that nothing is missed between the two.
         self.counters.enable_sideband().map_err(|error| system_error(&error))?;
-        if let Some(sampler) = &mut self.reader.sampler {
-            self.reader.followed = target.followed_processes();
-            sampler.start().map_err(Error::System)?;
-        }
-        self.load_processes(target);
+        let followed = match &mut self.reader.sampler {
+            Some(sampler) => sampler.start(target).map_err(Error::System)?,
+            None => Vec::new(),
+        };
+        self.load_processes(target, followed);
         self.aggregation = aggregation;
         if let Some(aggregation) = &mut self.aggregation {
-            aggregation.start()?;
+            aggregation.start(target)?;
             self.reader.keep_since = 0;
         }
         self.reader.switches = switches;
@@ -184,14 +184,13 @@ impl RecordingSession {
         self.counters.enable().map_err(|error| system_error(&error))
     }
 
-    /// Adds the running processes of the target to the recording, as `/proc` describes them.
-    fn load_processes(&mut self, target: &Target) {
-        let pids = match target {
-            Target::Command(_) => Vec::new(),
-            Target::Processes(pids) => pids.clone(),
-            Target::Threads(tids) => tids.iter().filter_map(|tid| target::find_process(*tid).ok()).collect(),
-            Target::Cgroup(_) | Target::System => procfs::list_processes(),
-        };
+    /// Adds the running processes of the target to the recording, as `/proc` describes them. `followed` are those that
+    /// the BPF program follows; some may have exited.
+    fn load_processes(&mut self, target: &Target, followed: Vec<u32>) {
+        let pids = target.running_processes();
+        if self.reader.sampler.is_some() && target.has_followed_processes() {
+            self.reader.followed = Some(pids.iter().copied().chain(followed).collect());
+        }
         for pid in pids {
             procfs::load_process(pid, &mut self.recording);
             self.reader.note_process(pid);
@@ -373,7 +372,7 @@ fn system_error(error: &std::io::Error) -> Error {
 fn open_exit_files(target: &Target) -> Option<Vec<OwnedFd>> {
     match target {
         Target::Command(pid) => open_all(&[*pid], open_pidfd),
-        Target::Processes(pids) => open_all(pids, open_pidfd),
+        Target::Processes { .. } => open_all(&target.running_processes(), open_pidfd),
         Target::Threads(tids) => open_all(tids, open_thread_pidfd),
         Target::Cgroup(_) | Target::System => None,
     }

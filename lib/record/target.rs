@@ -4,8 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustc_hash::FxHashSet;
-
+use super::process_table::{ProcessTable, TreeScan};
 use super::procfs;
 use crate::{Error, io_error_text};
 
@@ -15,7 +14,12 @@ pub enum Target {
     /// A process that is about to run a program, and its children.
     Command(u32),
     /// Running processes, their threads, and the children that they create from now on.
-    Processes(Vec<u32>),
+    Processes {
+        /// The IDs of the processes that are named.
+        pids: Vec<u32>,
+        /// True if the descendants that they have already are recorded too.
+        subprocesses: bool,
+    },
     /// Running threads, without the threads and processes that they create.
     Threads(Vec<u32>),
     /// The processes of a cgroup, given by its open directory.
@@ -32,16 +36,48 @@ impl Target {
 
     /// True if each thread that already runs gets counters of its own, beside the counters of other threads.
     pub(super) fn is_per_thread(&self) -> bool {
-        matches!(self, Self::Threads(_) | Self::Processes(_))
+        matches!(self, Self::Threads(_) | Self::Processes { .. })
     }
 
-    /// Returns the processes whose mappings and threads samples refer to, as far as they exist; `None` for all.
-    pub(super) fn followed_processes(&self) -> Option<FxHashSet<u32>> {
+    /// True if samples refer to the mappings and threads of some processes only, which have to be followed: those of
+    /// [`Target::running_processes`], and their children. Of a command only its own processes are reported.
+    pub(super) fn has_followed_processes(&self) -> bool {
+        self.is_per_thread()
+    }
+
+    /// Returns the target's processes that run now, as far as they exist: all for a cgroup, whose processes are not
+    /// listed. A command has none yet.
+    pub(super) fn running_processes(&self) -> Vec<u32> {
         match self {
-            Self::Processes(pids) => Some(pids.iter().copied().collect()),
-            Self::Threads(tids) => Some(tids.iter().filter_map(|tid| find_process(*tid).ok()).collect()),
-            // Only those of a command's processes are reported.
-            Self::Command(_) | Self::Cgroup(_) | Self::System => None,
+            Self::Command(_) => Vec::new(),
+            Self::Processes { pids, subprocesses: false } => pids.clone(),
+            Self::Processes { pids, subprocesses: true } => ProcessTable::read().descendants_and_self(pids),
+            Self::Threads(tids) => tids.iter().filter_map(|tid| find_process(*tid).ok()).collect(),
+            Self::Cgroup(_) | Self::System => procfs::list_processes(),
+        }
+    }
+
+    /// Calls `attach` with the ID of each of the processes that are named, and of their descendants if those are recorded.
+    /// Afterwards it has been called for every process of the target that was not created by one after its call. `attach`
+    /// must make the children that a process creates from then on part of the recording.
+    ///
+    /// # Errors
+    /// The first error of `attach`.
+    pub(super) fn attach_to_processes<E>(&self, mut attach: impl FnMut(u32) -> Result<(), E>) -> Result<(), E> {
+        let Self::Processes { pids, subprocesses } = self else { return Ok(()) };
+        if !subprocesses {
+            return pids.iter().try_for_each(|pid| attach(*pid));
+        }
+        let mut scan = TreeScan::new(pids);
+        loop {
+            let missing = scan.find_missing(&ProcessTable::read());
+            if missing.is_empty() {
+                return Ok(());
+            }
+            for pid in missing {
+                attach(pid)?;
+                scan.note_attached(pid);
+            }
         }
     }
 
@@ -49,9 +85,8 @@ impl Target {
     pub fn running_threads(&self) -> Vec<u32> {
         match self {
             Self::Command(_) | Self::Cgroup(_) => Vec::new(),
-            Self::Processes(pids) => list_all_threads(pids),
+            Self::Processes { .. } | Self::System => list_all_threads(&self.running_processes()),
             Self::Threads(tids) => tids.clone(),
-            Self::System => list_all_threads(&procfs::list_processes()),
         }
     }
 }

@@ -22,6 +22,7 @@ mod off_cpu;
 mod refusals;
 mod script;
 mod streams;
+mod subprocesses;
 mod targets;
 mod weight_field;
 mod workload;

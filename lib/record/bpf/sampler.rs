@@ -39,6 +39,8 @@ pub struct StackSampler {
     program: Ebpf,
     /// The functions that take stacks.
     functions: FxHashMap<ProgramKind, OwnedFd>,
+    /// The map of processes or threads whose stacks are taken.
+    targets: HashMap<MapData, u32, TargetWords>,
     /// The map of the counter of each CPU whose ring gets the stacks.
     outputs: OwnedFd,
     /// The tables by which the program walks.
@@ -67,7 +69,7 @@ impl StackSampler {
     fn load(target: &Target, kinds: &FxHashSet<ProgramKind>) -> Result<Self, BoxError> {
         let (scope, ids): (u64, &[u32]) = match target {
             Target::Command(pid) => (PROCESSES, std::slice::from_ref(pid)),
-            Target::Processes(pids) => (PROCESSES, pids),
+            Target::Processes { pids, .. } => (PROCESSES, pids),
             Target::Threads(tids) => (THREADS, tids),
             Target::Cgroup(_) | Target::System => (EVERYBODY, &[]),
         };
@@ -92,21 +94,28 @@ impl StackSampler {
         }
         let outputs = map_file(&take_map(&mut program, "outputs")?)?;
         let tables = Tables::open(&mut program)?;
-        Ok(Self { program, functions, outputs, tables, follows_processes: scope != EVERYBODY })
+        Ok(Self { program, functions, targets, outputs, tables, follows_processes: scope != EVERYBODY })
     }
 
-    /// Makes the program follow the target's processes: what they fork is recorded too.
+    /// Makes the program follow the target's processes: what they fork is recorded too. Returns those that run already.
     ///
     /// # Errors
     /// The reason in words if the kernel refuses it.
-    pub fn start(&mut self) -> Result<(), String> {
+    pub fn start(&mut self, target: &Target) -> Result<Vec<u32>, String> {
         if !self.follows_processes {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        FOLLOWERS
-            .iter()
-            .try_for_each(|(name, tracepoint)| self.follow(name, tracepoint))
-            .map_err(|error| Refusal::from_error(&*error).to_string())
+        self.follow_all(target).map_err(|error| Refusal::from_error(&*error).to_string())
+    }
+
+    fn follow_all(&mut self, target: &Target) -> Result<Vec<u32>, BoxError> {
+        FOLLOWERS.iter().try_for_each(|(name, tracepoint)| self.follow(name, tracepoint))?;
+        let mut attached = Vec::new();
+        target.attach_to_processes(|pid| {
+            attached.push(pid);
+            self.targets.insert(pid, [0, WANTED], 0)
+        })?;
+        Ok(attached)
     }
 
     fn follow(&mut self, name: &str, tracepoint: &str) -> Result<(), BoxError> {

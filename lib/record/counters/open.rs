@@ -150,11 +150,10 @@ impl<'a> Opener<'a> {
             }
         }
         if self.events.iter().any(|event| event.on_cpus) {
-            self.open_scope(if let Target::Cgroup(directory) = self.target {
-                Scope::Cgroup(directory)
-            } else {
-                Scope::System
-            })?;
+            match self.target {
+                Target::Cgroup(directory) => self.open_scope(Scope::Cgroup(directory))?,
+                _ => self.open_scope(Scope::System)?,
+            }
         }
         if let Some(sampler) = self.sampler {
             self.open_stack_outputs(sampler)?;
@@ -166,7 +165,7 @@ impl<'a> Opener<'a> {
         match self.target {
             Target::Command(pid) => self.open_scope(Scope::TaskAndChildren(*pid)),
             Target::Threads(tids) => tids.iter().try_for_each(|tid| self.open_thread(*tid)),
-            Target::Processes(pids) => pids.iter().try_for_each(|pid| self.open_process(*pid)),
+            target @ Target::Processes { .. } => target.attach_to_processes(|pid| self.open_process(pid)),
             Target::Cgroup(_) | Target::System => Ok(()),
         }
     }

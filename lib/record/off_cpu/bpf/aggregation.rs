@@ -68,7 +68,7 @@ impl Aggregation {
     fn load(target: &Target, options: &OffCpuOptions, own_pid: u32) -> Result<Self, BoxError> {
         let (scope, chosen): (u64, &[u32]) = match target {
             Target::Command(pid) => (1, std::slice::from_ref(pid)),
-            Target::Processes(pids) => (1, pids),
+            Target::Processes { pids, .. } => (1, pids),
             Target::Threads(tids) => (2, tids),
             Target::Cgroup(_) | Target::System => (0, &[]),
         };
@@ -94,13 +94,19 @@ impl Aggregation {
     ///
     /// # Errors
     /// [`Error::System`] with the reason if the kernel rejects it.
-    pub fn start(&mut self) -> Result<(), Error> {
+    pub(in crate::record) fn start(&mut self, target: &Target) -> Result<(), Error> {
+        self.attach(target).map_err(|error| errors::load_error(&*error))?;
+        self.window_start = Instant::now();
+        Ok(())
+    }
+
+    fn attach(&mut self, target: &Target) -> Result<(), BoxError> {
         // Switches last: by then every new process of the target is noticed.
         for (name, tracepoint) in FUNCTIONS.iter().rev() {
-            let attached = function(&mut self.program, name).and_then(|function| Ok(function.attach(tracepoint)?));
-            attached.map_err(|error| errors::load_error(&*error))?;
+            function(&mut self.program, name)?.attach(tracepoint)?;
         }
-        self.window_start = Instant::now();
+        // Again, because a process may have created others before the program followed it.
+        target.attach_to_processes(|pid| self.maps.choose(pid, false))?;
         Ok(())
     }
 
