@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::thread::Builder;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::epoll::EventFlags;
@@ -359,8 +360,17 @@ impl RecordingSession {
         self.counters.notes.extend(self.overhead.as_ref().and_then(Overhead::note));
         // A ring only reports losses before its next record. The counters know of the last ones too.
         let part = self.finish_part();
-        FinishedRecording { elapsed, totals: self.reader.switches.map(|switches| switches.totals).or(totals), ..part }
+        let RingReader { switches, sampler, .. } = self.reader;
+        close_in_background((self.counters, sampler));
+        FinishedRecording { elapsed, totals: switches.map(|switches| switches.totals).or(totals), ..part }
     }
+}
+
+/// Drops counters and BPF programs on another thread: the kernel waits for all CPUs before it frees them, meanwhile
+/// functions can be named. It took 12 ms of the 80 ms from Ctrl-C to the exit of a recorder (`strace -f -T -e close`).
+fn close_in_background(files: impl Send + 'static) {
+    // If there is no thread, they are dropped here.
+    let _ = Builder::new().spawn(move || drop(files));
 }
 
 fn system_error(error: &std::io::Error) -> Error {
