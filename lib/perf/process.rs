@@ -130,7 +130,8 @@ pub type CommId = u32;
 pub struct ThreadExit {
     time: u64,
     pid: u32,
-    tid: u32,
+    /// The thread's ID.
+    pub tid: u32,
 }
 
 /// All processes and threads of a recording.

@@ -1,5 +1,6 @@
 //! Trees of processes: `--subprocesses`, and the line that suggests it.
 
+use std::path::Path;
 use std::time::Duration;
 
 use crate::support::process::{Background, Status, all_pids};
@@ -150,6 +151,35 @@ fn a_recording_of_a_tree_ends_with_its_last_process() {
     // Kills all of them.
     drop(tree);
     finish(recorder).ok();
+}
+
+#[test]
+fn counts_each_event_once_however_counters_were_inherited() {
+    if !can_record() || !Path::new("/sys/kernel/tracing/events/sched").exists() {
+        return;
+    }
+    // Subshells that are created while the recorder attaches have inherited counters and get their own, and their children
+    // inherit both.
+    let script = "while :; do (for n in 1 2 3 4 5 6 7 8; do /bin/true; done; echo >> lines); done";
+    let Some(tree) = Tree::start(script, &[]) else { return };
+    let lines = tree.folder.path().join("lines");
+    assert!(eventually(|| lines.exists()));
+    for _ in 0..3 {
+        let script =
+            "lines() { wc -l < \"$0\"; }; end=$(($(lines) + 5)); while [ $(lines) -lt $end ]; do sleep 0.01; done";
+        let mut recorder =
+            recorder(["--script", "-e", "sched:sched_process_exec", "--subprocesses", "-p", &tree.root.pid()]);
+        let outcome = finish(recorder.args(["--", "sh", "-c", script]).arg(&lines).spawn().unwrap()).ok();
+        // Each process runs one program.
+        let text = outcome.text();
+        let headers = text.lines().filter_map(|line| line.strip_prefix("true")).map(str::split_whitespace);
+        let mut pids: Vec<&str> = headers.filter_map(|mut words| words.next()).collect();
+        let count = pids.len();
+        pids.sort_unstable();
+        pids.dedup();
+        assert!(count >= 4 * 8, "{outcome:?}");
+        assert_eq!(pids.len(), count, "{outcome:?}");
+    }
 }
 
 #[test]

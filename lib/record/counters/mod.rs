@@ -183,14 +183,21 @@ impl Counters {
 
     /// Returns the index of the event that counter `id` sampled in thread `tid`; `None` if that sample is a duplicate.
     /// A thread that was created while counters were opened may have both its own and those inherited from its parent,
-    /// of which its own are used.
-    pub fn event_index(&self, tid: u32, id: u64) -> Option<u32> {
+    /// and then its children inherit both. Only those of the nearest ancestor that has its own are used.
+    pub fn event_index(&self, tid: u32, inherited_from: Option<u32>, id: u64) -> Option<u32> {
         let Some(source) = self.sources.get(&id) else {
             // If several recorders sample a switch, the kernel puts the ID of another's counter into some samples.
             return (self.weights.len() == 1).then_some(0);
         };
-        let is_used = !self.owner_threads.contains(&tid) || source.owner.is_none_or(|owner| owner == tid);
+        let expected = self.owner(tid, inherited_from);
+        let is_used = expected.is_none() || source.owner.is_none() || source.owner == expected;
         is_used.then_some(source.event)
+    }
+
+    /// Returns the thread whose counters count in thread `tid`: itself if it has its own, or the one from which it has
+    /// inherited them, if that is known.
+    pub fn owner(&self, tid: u32, inherited_from: Option<u32>) -> Option<u32> {
+        if self.owner_threads.contains(&tid) { Some(tid) } else { inherited_from }
     }
 
     /// Divides the frequency of all counters. Returns false, and changes nothing, if some counters cannot be changed:

@@ -11,7 +11,7 @@
 //!
 //! Samples are processed where they are in their ring. Those with copies of stacks are large.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pending_stack::PendingStack;
 use crate::perf::event::{Event, Sample, Stamp};
@@ -46,6 +46,9 @@ pub struct RingReader {
     pub sampler: Option<StackSampler>,
     /// For each CPU the last stack that the BPF program wrote.
     stacks: Vec<PendingStack>,
+    /// For each thread that was created during the recording, the thread whose counters it has inherited, if those are
+    /// counters of a thread.
+    inherited_from: FxHashMap<u32, u32>,
     /// The processes whose side-band records are used; `None` for all. Counters of CPUs report those of all processes.
     pub followed: Option<FxHashSet<u32>>,
 }
@@ -72,6 +75,7 @@ impl RingReader {
             pending: Vec::new(),
             sampler,
             stacks: Vec::new(),
+            inherited_from: FxHashMap::default(),
             followed: None,
         }
     }
@@ -107,6 +111,9 @@ impl RingReader {
             }
         }
         if let Some(exited) = exited {
+            for exit in &exited {
+                self.inherited_from.remove(&exit.tid);
+            }
             recording.forget_before(oldest_sample, exited);
             self.forgotten_before = oldest_sample;
         }
@@ -160,13 +167,15 @@ impl RingReader {
 
     fn read_switches(&mut self, counters: &Counters, recording: &mut Recording) {
         let Some(switches) = &mut self.switches else { return };
+        let is_duplicate = |stamp: Stamp| {
+            let inherited_from = self.inherited_from.get(&stamp.tid).copied();
+            counters.event_index(stamp.tid, inherited_from, stamp.id).is_none()
+        };
         for ring in counters.rings.iter().filter_map(|rings| rings.switches.as_ref()) {
             for_each_record(ring, |record| match ring.parse(record) {
                 Some((_, Event::Lost(count))) => recording.counts.lost_switches += count,
-                Some((stamp, event)) if counters.event_index(stamp.tid, stamp.id).is_some() => {
-                    switches.add_event(stamp, &event);
-                }
-                Some(_) => {}
+                Some((stamp, _)) if is_duplicate(stamp) => {}
+                Some((stamp, event)) => switches.add_event(stamp, &event),
                 None => recording.counts.malformed += 1,
             });
         }
@@ -187,13 +196,14 @@ impl RingReader {
     }
 
     fn add_sample(&mut self, stamp: Stamp, sample: Sample<'_>, counters: &Counters, recording: &mut Recording) {
-        let Some(event) = counters.event_index(stamp.tid, stamp.id) else { return };
+        if stamp.time > self.horizon {
+            self.read_sideband(counters, recording);
+        }
+        let inherited_from = self.inherited_from.get(&stamp.tid).copied();
+        let Some(event) = counters.event_index(stamp.tid, inherited_from, stamp.id) else { return };
         if !self.is_used(event) {
             recording.counts.skipped += 1;
             return;
-        }
-        if stamp.time > self.horizon {
-            self.read_sideband(counters, recording);
         }
         // The kernel may drop side-band records too: then `/proc` is asked.
         if !recording.knows_thread(stamp.tid) {
@@ -205,6 +215,15 @@ impl RingReader {
         match &mut self.switches {
             Some(switches) => switches.add_sample(stamp, &sample, recording),
             None => recording.handle_event(stamp, Event::Sample(sample)),
+        }
+    }
+
+    /// Notes from which thread a new one has inherited its counters.
+    fn note_inheritance(&mut self, event: &Event<'_>, counters: &Counters) {
+        if let Event::Fork { tid, parent_tid, .. } = event
+            && let Some(owner) = counters.owner(*parent_tid, self.inherited_from.get(parent_tid).copied())
+        {
+            self.inherited_from.insert(*tid, owner);
         }
     }
 
@@ -268,6 +287,7 @@ impl RingReader {
                 if let Some(sampler) = &mut self.sampler {
                     sampler.tables.note_event(&event);
                 }
+                self.note_inheritance(&event, counters);
                 if let Some(switches) = &mut self.switches {
                     switches.add_event(stamp, &event);
                 }
