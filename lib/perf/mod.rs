@@ -10,6 +10,7 @@ pub mod cfi;
 pub mod data;
 pub mod event;
 pub mod export;
+pub mod go;
 pub mod jit;
 pub mod location;
 pub mod objects;

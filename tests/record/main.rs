@@ -15,6 +15,7 @@ mod events;
 mod exact_stacks;
 mod exit_status;
 mod files;
+mod go;
 mod interval;
 mod jit;
 mod losses;

@@ -54,6 +54,15 @@ pub fn program(name: &str) -> Option<String> {
     Some(COMPILED.as_deref()?.join(name).to_str().unwrap().to_owned())
 }
 
+/// Compiles `goroutines.go` into a folder, with options for `go build`, and returns the path of the program.
+pub fn go_program(folder: &Path, options: &[&str]) -> String {
+    let program = folder.join("goroutines");
+    let mut compiler = command("go");
+    compiler.args(["build", "-o"]).arg(&program).args(options).arg(sources().join("goroutines.go"));
+    assert!(compiler.env("GOCACHE", folder.join("cache")).status().unwrap().success(), "{compiler:?}");
+    program.into_os_string().into_string().unwrap()
+}
+
 /// Copies a program that the test will execute.
 ///
 /// Another process copies it: a file that is open for writing cannot be executed, and processes that other tests start

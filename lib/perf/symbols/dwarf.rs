@@ -105,9 +105,13 @@ impl<'a> DebugInfo<'a> {
 
 /// Formats a location as `FILE:LINE`, without the file's folder.
 fn format_location(location: &addr2line::Location<'_>) -> Option<Vec<u8>> {
-    let file = location.file?;
+    Some(format_source(location.file?, location.line?))
+}
+
+/// Formats a source line as `FILE:LINE`, without the file's folder.
+pub(super) fn format_source(file: &str, line: u32) -> Vec<u8> {
     let name = file.rsplit('/').next().unwrap_or(file);
-    Some(format!("{}:{}", name.replace(char::is_control, "_"), location.line?).into_bytes())
+    format!("{}:{line}", name.replace(char::is_control, "_")).into_bytes()
 }
 
 /// Parses a file whose bytes the search stores.

@@ -1,10 +1,11 @@
-//! Frames of code in ELF files: by symbols, PLT stubs and debug information.
+//! Frames of code in ELF files: by symbols, PLT stubs, debug information and the function table of Go programs.
 
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 
 use super::debug_file::{DebugFile, DebugFileSearch};
 use super::dwarf::{DebugInfo, SourceFunction};
 use super::frame::{AddressFrames, NamedFrame, SymbolizeOptions};
+use super::go::GoFunctions;
 use super::plt::{Callee, Plt};
 use super::table::{Binding, Entry, SymbolTable, SymbolTableBuilder};
 use crate::perf::objects::mapped_file::bytes_to_path;
@@ -26,6 +27,8 @@ pub fn find_frames(elf: &Elf, addresses: &[u64], options: &SymbolizeOptions) -> 
                 let files = debug_file.iter().chain([&file]);
                 names.debug_info = files.into_iter().find_map(|file| DebugInfo::load(file, debug_path, &search));
             }
+            // Debug information has more of the names of generic functions, and knows C code too.
+            names.go = if names.debug_info.is_none() { GoFunctions::load(elf.bytes()) } else { None };
             names.find_frames(addresses, options)
         }
         Err(_) => AddressFrames::without_frames(addresses.len()),
@@ -44,6 +47,8 @@ struct ElfNames<'a> {
     symbols: SymbolTable<'a>,
     plt: Plt<'a>,
     debug_info: Option<DebugInfo<'a>>,
+    /// The functions of a Go program without debug information.
+    go: Option<GoFunctions<'a>>,
     demangler: Demangler,
 }
 
@@ -72,7 +77,7 @@ impl<'a> ElfNames<'a> {
         if symbols.is_empty() {
             add_functions(file, file.dynamic_symbols(), &mut symbols);
         }
-        Self { symbols: symbols.finish(), plt, debug_info: None, demangler: Demangler::default() }
+        Self { symbols: symbols.finish(), plt, debug_info: None, go: None, demangler: Demangler::default() }
     }
 
     /// Returns the frames of `addresses`, which must be in ascending order.
@@ -82,6 +87,8 @@ impl<'a> ElfNames<'a> {
             let code = self.find_code(*address);
             if let Some(debug_info) = &self.debug_info {
                 frames.push(self.add_debug_info(debug_info, *address, code.map(|code| self.to_frame(code)), options));
+            } else if let Some(go) = self.go.as_ref().and_then(|go| go.find_frames(*address, options)) {
+                frames.push(self.name_by_symbol(go, code));
             } else if !code.is_some_and(|code| frames.repeat_last(code.start)) {
                 frames.push(code.map(|code| self.to_frame(code)).into_iter().collect());
             }
@@ -112,6 +119,17 @@ impl<'a> ElfNames<'a> {
         }
         frames.retain(|frame| !frame.name.is_empty());
         frames.reverse();
+        frames
+    }
+
+    /// Gives the outermost of the frames of a Go function the name of its symbol, if it has one. Symbols tell the
+    /// instances of generic functions and the ABI.
+    fn name_by_symbol(&self, mut frames: Vec<NamedFrame>, code: Option<NamedCode<'a>>) -> Vec<NamedFrame> {
+        if let (Some(frame), Some(code)) = (frames.first_mut(), code)
+            && frame.start == Some(code.start)
+        {
+            frame.name = self.to_frame(code).name;
+        }
         frames
     }
 
