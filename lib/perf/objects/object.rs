@@ -174,11 +174,28 @@ impl Elf {
         let segment = self.segments.iter().find(|segment| segment.contains(offset))?;
         Some(segment.address.wrapping_add(offset - segment.offset))
     }
+
+    /// Returns the file offset at which the pages of code end that contain `offset`.
+    pub fn end_of_code(&self, offset: u64) -> Option<u64> {
+        let mut end = offset;
+        while let Some(segment) = self.segments.iter().find(|segment| segment.contains_page(end)) {
+            end = segment.offset.saturating_add(segment.size).checked_next_multiple_of(PAGE_SIZE)?;
+        }
+        (end > offset).then_some(end)
+    }
 }
+
+/// The smallest size of a page.
+const PAGE_SIZE: u64 = 4096;
 
 impl Segment {
     fn contains(&self, offset: u64) -> bool {
         offset >= self.offset && offset - self.offset < self.size
+    }
+
+    /// Returns true if the page at an offset has a byte of the segment.
+    fn contains_page(&self, page: u64) -> bool {
+        page.saturating_add(PAGE_SIZE) > self.offset && page < self.offset.saturating_add(self.size)
     }
 }
 

@@ -171,6 +171,7 @@ impl Tables {
         mappings.chunks_exact_mut(3).for_each(|mapping| mapping[..2].fill(i64::MAX as u64));
         let mut pages = 0;
         let user = recording.mappings(pid).filter(|mapping| mapping.end <= USER_END);
+        let user = user.map(|mapping| Mapping { end: end_of_code(&mapping, recording), ..mapping });
         for (index, mapping) in user.enumerate() {
             // The kernel's own sum leaves out what is writable.
             pages += if mapping.is_writable { 0 } else { (mapping.end - mapping.start) / 4096 };
@@ -200,4 +201,14 @@ impl Tables {
         let end = offset.checked_add(size)?;
         (end <= table.blocks * BLOCK_SIZE).then_some(table.first_block * BLOCK_SIZE + offset)
     }
+}
+
+/// Returns the end of the code in a mapping.
+///
+/// A dynamic linker maps the whole of an object as its first segment, and then the other segments over it. If the first
+/// one is code, the mapping was reported with the size of the object.
+fn end_of_code(mapping: &Mapping, recording: &Recording) -> u64 {
+    let Object::Elf(elf) = recording.objects.get(mapping.object) else { return mapping.end };
+    let size = elf.end_of_code(mapping.offset).map(|end| end - mapping.offset);
+    size.map_or(mapping.end, |size| mapping.end.min(mapping.start.saturating_add(size)))
 }
