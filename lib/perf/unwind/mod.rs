@@ -3,7 +3,7 @@
 //! framehop does most of the work. Three things are added:
 //!
 //! - Every object is loaded once for all processes (`modules`).
-//! - Frames that framehop cannot step are stepped by `cfi_stepper`.
+//! - Frames that framehop cannot step are stepped by `cfi_stepper`, and Go functions by `go`.
 //! - A stack that the BPF program took is either walked already, and its frames are checked here, or is unwound from
 //!   the words that the program kept (`sparse`).
 
@@ -12,6 +12,7 @@ mod arch;
 mod cfi_stepper;
 mod code;
 mod frame;
+mod go;
 mod module;
 mod modules;
 pub mod native;

@@ -4,9 +4,11 @@
 //! serves all processes, and no exec or fork rebuilds anything.
 
 use framehop::{FrameAddress, Unwinder as _};
+use rustc_hash::FxHashMap;
 
 use super::arch::Architecture;
 use super::code::Code;
+use super::go::{GoRule, GoUnwindInfo};
 use super::module::{self, LoadedModule};
 use crate::perf::cfi::CfiTable;
 use crate::perf::objects::object::ObjectId;
@@ -20,6 +22,8 @@ pub(super) struct Modules<A: Architecture> {
     caches: RuleCaches<A>,
     /// By object. `None` if the object was not met yet.
     objects: Vec<Option<UnwindInfo>>,
+    /// The Go programs among the objects.
+    go: FxHashMap<ObjectId, GoUnwindInfo>,
 }
 
 /// The unwind information of an object.
@@ -39,7 +43,12 @@ pub(super) enum UnwindInfo {
 
 impl<A: Architecture> Modules<A> {
     pub(super) fn new() -> Self {
-        Self { framehop: Default::default(), caches: RuleCaches::default(), objects: Vec::new() }
+        Self {
+            framehop: Default::default(),
+            caches: RuleCaches::default(),
+            objects: Vec::new(),
+            go: FxHashMap::default(),
+        }
     }
 
     /// Number of objects, up to the last that was met.
@@ -56,6 +65,9 @@ impl<A: Architecture> Modules<A> {
         if self.objects[index].is_some() {
             return;
         }
+        if let Some(go) = GoUnwindInfo::load(code.elf) {
+            self.go.insert(code.object, go);
+        }
         let base = (index as u64 + 1) << MODULE_SIZE_BITS;
         self.objects[index] = Some(match module::load(code.elf, base, 1 << MODULE_SIZE_BITS, [A::SP, A::FP]) {
             Some(LoadedModule { start, module, cfi }) => {
@@ -71,8 +83,14 @@ impl<A: Architecture> Modules<A> {
         self.objects.get(code.object.index())?.as_ref()
     }
 
+    /// Returns the rule of some code, if it is a Go function of an object that was loaded.
+    pub(super) fn find_go_rule(&self, code: &Code<'_>) -> Option<GoRule> {
+        self.go.get(&code.object)?.find(code.svma)
+    }
+
     /// Unloads an object, so that its number can be given to another.
     pub(super) fn unload(&mut self, object: ObjectId) {
+        self.go.remove(&object);
         if let Some(info) = self.objects.get_mut(object.index()).and_then(Option::take)
             && let UnwindInfo::Loaded { base, start, .. } = info
         {

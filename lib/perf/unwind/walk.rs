@@ -8,6 +8,7 @@ use super::arch::{Architecture, Registers, StepOutcome};
 use super::cfi_stepper::CfiStepper;
 use super::code::Code;
 use super::frame::Frame;
+use super::go;
 use super::modules::UnwindInfo;
 use super::native::Native;
 use super::snapshot::ProcessSnapshot;
@@ -59,7 +60,8 @@ impl Unwinder {
         }
     }
 
-    /// Steps to the caller: with JIT unwind information, with the CFI of the object, or with framehop.
+    /// Steps to the caller: with JIT unwind information, with the function table of a Go program, with the CFI of
+    /// the object, or with framehop.
     fn step(
         &mut self,
         snapshot: ProcessSnapshot<'_>,
@@ -82,6 +84,9 @@ impl Unwinder {
             };
         };
         self.modules.load(code);
+        if let Some(rule) = self.modules.find_go_rule(code) {
+            return go::step::<Native>(rule, regs, stack);
+        }
         let Some(UnwindInfo::Loaded { base, cfi, .. }) = self.modules.get(code) else {
             return self.step_with_framehop(None, address, regs, stack);
         };

@@ -4,7 +4,8 @@
 // The program runs in the overflow handler of a counter or at a tracepoint, before the kernel writes its own sample. It
 // keeps samples of other processes out, and writes a record with the user stack into the same ring. The stack is either
 //
-// - walked: the return addresses, found with the rows that the recorder makes from .eh_frame (`step`), or
+// - walked: the return addresses, found with the rows that the recorder makes from .eh_frame and the tables of Go
+//   programs (`step`), or
 // - sparse: those words of the stack's memory that may be return addresses or pointers into the stack (`scan_page`).
 //   The recorder unwinds it with the complete unwind information. This covers all that has no row.
 #include <linux/bpf.h>
@@ -313,7 +314,11 @@ static __always_inline void scan_stack(struct scratch *s, struct task_struct *ta
     head->scanned = s->next - sp;
 }
 
-enum { NO_RULE, BY_SP, BY_BP, AT_ROOT, BY_SIGNAL, BY_BP_DEREF };   // kinds of rules
+// Kinds of rules. Those from BY_GO_SP on are of Go programs, and explained in lib/perf/unwind/go.rs.
+enum {
+    NO_RULE, BY_SP, BY_BP, AT_ROOT, BY_SIGNAL, BY_BP_DEREF,
+    BY_GO_SP, BY_GO_CALLBACK, BY_GOROUTINE, BY_RESUMED,
+};
 
 static __always_inline u32 *number_at(void *array, u64 index) {
     u32 entry = index / CHUNK;
@@ -361,6 +366,27 @@ static __always_inline int read_two(struct scratch *s, u64 at, u64 *two) {
     return 0;
 }
 
+static __always_inline u64 read_word(u64 at) {
+    u64 word = 0;
+    bpf_probe_read_user(&word, 8, (void *)at);
+    return word;
+}
+
+// Reads the saved stack pointer and program counter of the goroutine for which the thread runs on its scheduler's
+// stack. `tls` is the place of the running goroutine (g) in the thread's storage, and `current` that of the current goroutine
+// (m.curg) in the thread's description (m). In a description of a goroutine, m is at byte 48, and what was saved is at
+// byte 56. Returns 1 if the thread runs on another stack.
+static __always_inline int read_goroutine(s64 tls, u64 current, u64 *saved) {
+    struct task_struct *task = (void *)bpf_get_current_task_btf();
+    u64 g = read_word(task->thread.fsbase + tls), m = read_word(g + 48);
+    if (!g || !m || read_word(m) != g) return 1;
+    u64 goroutine = read_word(m + current);
+    if (!goroutine || goroutine == g || read_word(goroutine + 48) != m) return 1;
+    return bpf_probe_read_user(saved, 16, (void *)(goroutine + 56)) || !saved[0];
+}
+
+#define UNKNOWN_BP 1   // no frame is there
+
 struct walking { struct process *process; struct scratch *scratch; };
 
 // Steps to the caller. Returns 1 at the end of the walk: at the root, or where it finds no rule or cannot read.
@@ -400,7 +426,7 @@ static long step(u32 i, struct walking *walking) {
     u32 kind = rule >> 48 & 0xff;
     u64 offset = rule >> 16 & 0xffffffff;
     s64 saved = (s64)(rule << 48) >> 48;
-    u64 cfa, two[2], bp = w->bp;
+    u64 cfa, two[2], bp = w->bp, is_other_stack = 0;
     if (kind == BY_SP) {
         cfa = w->sp + offset;
     } else if (kind == BY_BP) {
@@ -421,11 +447,27 @@ static long step(u32 i, struct walking *walking) {
         return 0;
     } else if (kind == BY_BP_DEREF) {
         if (bpf_probe_read_user(&cfa, 8, (void *)(bp - offset))) return 1;
+    } else if (kind == BY_GO_SP || kind == BY_GO_CALLBACK) {
+        cfa = w->sp + offset;
+        bp = UNKNOWN_BP;
+    } else if (kind == BY_GOROUTINE || kind == BY_RESUMED) {
+        if (read_goroutine(saved, offset & 0xffff, two)) return 1;
+        bp = UNKNOWN_BP;
+        saved = 0;
+        is_other_stack = 1;
+        if (kind == BY_RESUMED) {
+            w->sp = two[0];
+            w->pc = two[1];
+            w->bp = bp;
+            w->exact = 0;
+            return 0;
+        }
+        cfa = two[0] + (offset >> 16);
     } else {
         return 1;
     }
     // A frame pointer may lead to another stack, whose addresses may be lower.
-    if (cfa <= w->sp && kind != BY_BP) return 1;
+    if (cfa <= w->sp && kind != BY_BP && !is_other_stack) return 1;
     // Large frames share nothing.
     if (cfa - w->sp < 256 ? read_two(s, cfa - 16, two) : bpf_probe_read_user(two, 16, (void *)(cfa - 16))) return 1;
     if (saved == -2) {
@@ -441,7 +483,7 @@ static long step(u32 i, struct walking *walking) {
     w->pc = two[1];
     w->bp = bp;
     w->sp = cfa;
-    w->exact = 0;
+    w->exact = kind == BY_GO_CALLBACK;
     return 0;
 }
 

@@ -4,10 +4,12 @@
 //! sorted, and grouped by blocks of 256 bytes of code, so that a look-up touches few cache lines: the block's first row
 //! comes from an array, and the rest is a search among few neighbors. Every block begins with a row.
 //!
-//! They are made from `.eh_frame` by the rules of DWARF 5, section 6.4. A function, or a part of one, that needs more
+//! They are made from `.eh_frame` by the rules of DWARF 5, section 6.4, and from the function tables of Go programs
+//! (`go`). A function, or a part of one, that needs more
 //! than the stack pointer and the frame pointer has rule 0: then the recorder unwinds the stack with the complete unwind
 //! information.
 
+mod go;
 mod state;
 mod writer;
 
@@ -22,6 +24,7 @@ use rustc_hash::FxHashMap;
 use self::state::{Cfa, State};
 use self::writer::RowWriter;
 use super::code::ENTRY_FUNCTION_SIZE;
+use super::go::GoUnwindInfo;
 use crate::perf::cfi::{Slice, fde_ranges};
 use crate::perf::objects::object::Elf;
 
@@ -96,7 +99,7 @@ impl Rules {
 mod kind {
     /// The stack pointer plus the offset.
     pub const STACK_POINTER: u64 = 1;
-    /// The frame pointer plus the offset.
+    /// The frame pointer plus the offset, perhaps on another stack.
     pub const FRAME_POINTER: u64 = 2;
     /// The function has no caller.
     pub const ROOT: u64 = 3;
@@ -104,6 +107,14 @@ mod kind {
     pub const SIGNAL: u64 = 4;
     /// The word that many bytes below the frame pointer.
     pub const DEREF: u64 = 5;
+    /// The stack pointer plus the offset, in a Go function: it may have changed the frame pointer.
+    pub const GO: u64 = 6;
+    /// The same, but what looks like a return address is the address of an instruction.
+    pub const GO_CALLBACK: u64 = 7;
+    /// The saved stack pointer of the thread's current goroutine plus an offset.
+    pub const GOROUTINE: u64 = 8;
+    /// What the thread's current goroutine resumes.
+    pub const RESUMED: u64 = 9;
 }
 
 const fn rule(kind: u64, offset: u32, saved: i16) -> u64 {
@@ -116,13 +127,19 @@ pub fn compile(elf: &Elf, rules: &mut Rules) -> Option<Rows> {
         return None;
     }
     let file = object::File::parse(&**elf.bytes()).ok()?;
-    let section = file.section_by_name(".eh_frame")?;
-    let bytes = section.uncompressed_data().ok()?;
-    let text = file.section_by_name(".text").map_or(0, |text| text.address());
     let code = code_range(&file)?;
-    let bases = BaseAddresses::default().set_eh_frame(section.address()).set_text(text);
     let mut functions = Functions { rules, changes: Vec::new(), ranges: Vec::new() };
-    functions.read(&bytes, &bases);
+    if let Some(section) = file.section_by_name(".eh_frame") {
+        let bytes = section.uncompressed_data().ok()?;
+        let text = file.section_by_name(".text").map_or(0, |text| text.address());
+        functions.read(&bytes, &BaseAddresses::default().set_eh_frame(section.address()).set_text(text));
+    }
+    if let Some(go) = GoUnwindInfo::load(elf) {
+        functions.read_go(&go);
+    }
+    if functions.ranges.is_empty() {
+        return None;
+    }
     let entry = (elf.entry() != 0).then(|| elf.entry()..elf.entry().saturating_add(ENTRY_FUNCTION_SIZE));
     Some(functions.into_rows(code, entry))
 }

@@ -1,0 +1,37 @@
+//! Rows of Go functions.
+
+use super::{Functions, kind, rule};
+use crate::perf::unwind::go::{GoRule, GoUnwindInfo, GoroutineOffsets};
+
+impl Functions<'_> {
+    /// Adds the functions of a Go program.
+    pub(super) fn read_go(&mut self, go: &GoUnwindInfo) {
+        go.for_each_function(|range, changes| {
+            let first = self.changes.len();
+            for (address, go_rule) in changes {
+                self.push(*address, encode(*go_rule, go.goroutine));
+            }
+            self.ranges.push((range, first..self.changes.len()));
+        });
+    }
+}
+
+/// Returns a rule as the BPF program reads it; 0 if it cannot be expressed.
+fn encode(go_rule: GoRule, goroutine: Option<GoroutineOffsets>) -> u64 {
+    // The offset of the current goroutine is in the lower half of the CFA's offset.
+    let on_goroutine = |kind, offset: u32| match (goroutine, u16::try_from(offset)) {
+        (Some(GoroutineOffsets { thread_storage, current }), Ok(offset)) => {
+            rule(kind, u32::from(offset) << 16 | u32::from(current), thread_storage)
+        }
+        _ => 0,
+    };
+    match go_rule {
+        GoRule::Unknown => 0,
+        GoRule::Root => rule(kind::ROOT, 0, 0),
+        GoRule::StackPointer(offset) => rule(kind::GO, offset, 0),
+        GoRule::Callback(offset) => rule(kind::GO_CALLBACK, offset, 0),
+        GoRule::FramePointer => rule(kind::FRAME_POINTER, 16, -2),
+        GoRule::SavedStackPointer(offset) => on_goroutine(kind::GOROUTINE, offset),
+        GoRule::Resumed => on_goroutine(kind::RESUMED, 0),
+    }
+}
