@@ -13,10 +13,19 @@ pub enum StopReason {
     NotResident,
     /// The code of a frame was mapped or unmapped around the time of the sample.
     StaleMapping,
-    /// The thread had no user stack: within execve a program has left its old stack and not started on the new one.
-    NoStack,
+    /// Within execve the thread had no user stack: the old program's was gone, and the new program had not started.
+    Execve,
+    /// The stack is missing: its record was lost, or the thread's memory was gone because it was exiting.
+    Missing,
     /// The code has neither unwind information nor frame pointers.
     NoUnwindInformation,
     /// The stack is deeper than the limit.
     TooDeep,
+}
+
+impl StopReason {
+    /// True if frames are missing.
+    pub fn is_truncated(self) -> bool {
+        !matches!(self, Self::Root | Self::Execve)
+    }
 }

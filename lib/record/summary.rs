@@ -91,7 +91,10 @@ pub fn details(finished: &FinishedRecording, call_graph: CallGraph) -> Vec<Strin
         let because = finished.copy_reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
         format!("stacks copied: up to {copy} bytes each, into a ring of {} KiB for each CPU{because}", ring >> 10)
     });
-    copies.into_iter().chain(taken).chain([truncation_details(finished)]).collect()
+    let execve = finished.recording.counts.execve;
+    let execve =
+        (execve > 0).then(|| format!("{} within execve, where there is no user stack", plural(execve, "sample")));
+    copies.into_iter().chain(taken).chain([truncation_details(finished)]).chain(execve).collect()
 }
 
 /// Returns the number of stacks that were truncated, by cause.
@@ -99,12 +102,12 @@ fn truncation_details(finished: &FinishedRecording) -> String {
     let truncated = &finished.recording.counts.truncated;
     format!(
         "stacks truncated: {} copy too small, {} stack too large, {} not in memory, {} mapping changed, \
-         {} no stack (in execve), {} no unwind information, {} too deep",
+         {} missing, {} no unwind information, {} too deep",
         truncated.dump_too_small,
         truncated.stack_too_large,
         truncated.not_resident,
         truncated.stale_mapping,
-        truncated.no_stack,
+        truncated.missing,
         truncated.no_unwind_information,
         truncated.too_deep,
     )

@@ -148,8 +148,8 @@ pub struct UserState<'a> {
     ///
     /// Empty for 32-bit programs on a 64-bit machine, which have other registers.
     pub registers: &'a [u8],
-    /// The stack from the stack pointer up.
-    pub stack: &'a [u8],
+    /// A copy of the stack from the stack pointer up; `None` if samples have none.
+    pub stack: Option<&'a [u8]>,
     /// The stack as the BPF program took it, if it did.
     pub record: Option<StackRecord<'a>>,
 }

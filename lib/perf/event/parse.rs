@@ -161,10 +161,10 @@ fn parse_user_state<'a>(body: &mut Fields<'a>, mask: u64, has_stack: bool) -> Op
     let abi = body.u64()?;
     let registers = if abi == 0 { &[] } else { body.take(mask.count_ones() as usize * 8)? };
     let size = if has_stack { usize::try_from(body.u64()?).ok()? } else { 0 };
-    let mut stack: &[u8] = &[];
+    let mut stack = None;
     if size > 0 {
         let reserved = body.take(size)?;
-        stack = reserved.get(..usize::try_from(body.u64()?).ok()?)?;
+        stack = Some(reserved.get(..usize::try_from(body.u64()?).ok()?)?);
     }
     let registers = if abi == ABI_64 { registers } else { &[] };
     Some((abi != 0).then_some(UserState { mask, registers, stack, record: None }))
@@ -298,7 +298,7 @@ mod tests {
         let bytes = record(9, 2, &body);
         let Some((_, Event::Sample(sample))) = parse(&bytes, layout) else { panic!("no sample") };
         let user = sample.user.unwrap();
-        assert_eq!((user.registers, user.stack), (&words(&[0x10, 0x20])[..], &words(&[0xaa])[..]));
+        assert_eq!((user.registers, user.stack), (&words(&[0x10, 0x20])[..], Some(&words(&[0xaa])[..])));
         let bytes = record(9, 2, &words(&[0x4000, 0, 0]));
         let Some((_, Event::Sample(sample))) = parse(&bytes, layout) else { panic!("no sample") };
         assert!(sample.user.is_none());

@@ -8,6 +8,8 @@ use crate::perf::stop_reason::StopReason;
 
 /// The walk reached the root: the words are return addresses, innermost first.
 const ROOTED: u32 = 1;
+/// There is no stack: the thread was within execve.
+const NO_STACK: u32 = 2;
 /// More words than fit.
 const FULL: u32 = 8;
 /// The stack is larger than what is scanned.
@@ -71,6 +73,11 @@ impl<'a> StackRecord<'a> {
         self.flags & ROOTED != 0
     }
 
+    /// True if the thread had no stack, because it was within execve.
+    pub fn has_no_stack(&self) -> bool {
+        self.flags & NO_STACK != 0
+    }
+
     /// The address after the part of the stack that was scanned.
     pub fn scanned_end(&self) -> u64 {
         self.sp.saturating_add(self.scanned.into())
@@ -85,8 +92,7 @@ impl<'a> StackRecord<'a> {
     pub fn explain(&self, stop: StopReason) -> StopReason {
         match stop {
             StopReason::Root | StopReason::TooDeep => stop,
-            // Nothing is mapped at the stack pointer.
-            _ if self.words.is_empty() || self.words().all(|word| word & 0xffff == HOLE) => StopReason::NoStack,
+            _ if self.words.is_empty() || self.words().all(|word| word & 0xffff == HOLE) => StopReason::NotResident,
             StopReason::NotResident => stop,
             _ if self.flags & (FULL | LIMIT) != 0 => StopReason::StackTooLarge,
             StopReason::DumpTooSmall => StopReason::NoUnwindInformation,

@@ -13,6 +13,8 @@ pub struct Counts {
     pub skipped: u64,
     /// Number of samples whose stack was cut before its root.
     pub truncated: Truncated,
+    /// Number of samples within execve, where the thread had no user stack.
+    pub execve: u64,
     /// Number of user stacks that the kernel walked.
     pub user_stacks: u64,
     /// Number of frames of the user stacks that the kernel walked.
@@ -38,8 +40,8 @@ pub struct Truncated {
     pub not_resident: u64,
     /// The code of a frame was mapped or unmapped around the time of the sample.
     pub stale_mapping: u64,
-    /// The thread had no user stack: within execve a program has left its old stack and not started on the new one.
-    pub no_stack: u64,
+    /// The stack was missing: its record was lost, or the thread's memory was gone because it was exiting.
+    pub missing: u64,
     /// The code had no unwind information.
     pub no_unwind_information: u64,
     /// The stack was deeper than the kernel's limit or ours.
@@ -53,19 +55,19 @@ impl Truncated {
             + self.stack_too_large
             + self.not_resident
             + self.stale_mapping
-            + self.no_stack
+            + self.missing
             + self.no_unwind_information
             + self.too_deep
     }
 
     pub(super) fn count(&mut self, reason: StopReason) {
         match reason {
-            StopReason::Root => {}
+            StopReason::Root | StopReason::Execve => {}
             StopReason::DumpTooSmall => self.dump_too_small += 1,
             StopReason::StackTooLarge => self.stack_too_large += 1,
             StopReason::NotResident => self.not_resident += 1,
             StopReason::StaleMapping => self.stale_mapping += 1,
-            StopReason::NoStack => self.no_stack += 1,
+            StopReason::Missing => self.missing += 1,
             StopReason::NoUnwindInformation => self.no_unwind_information += 1,
             StopReason::TooDeep => self.too_deep += 1,
         }

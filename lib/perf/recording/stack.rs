@@ -140,8 +140,9 @@ impl Recording {
         ids.clear();
         let stop = self.collect_locations(stamp, sample, &mut ids);
         self.counts.truncated.count(stop);
+        self.counts.execve += u64::from(stop == StopReason::Execve);
         // Collected from the innermost location on, and stored from the root on.
-        ids.extend([StackInfo::new(sample.event, stop != StopReason::Root).0, comm]);
+        ids.extend([StackInfo::new(sample.event, stop.is_truncated()).0, comm]);
         ids.reverse();
         ids
     }

@@ -90,6 +90,9 @@ impl Unwinder {
         let registers = Registers::new(user.mask, user.registers);
         let Some((ip, mut regs)) = Native::start(&registers) else { return StopReason::NoUnwindInformation };
         if let Some(record) = &user.record {
+            if record.has_no_stack() {
+                return StopReason::Execve;
+            }
             if record.is_walked() {
                 return self.check_walk(snapshot, record);
             }
@@ -103,12 +106,25 @@ impl Unwinder {
             self.words = words;
             return stop;
         }
-        let mut stack = Stack::from_copy(Native::stack_pointer(&regs), user.stack);
+        let copy = user.stack.unwrap_or_default();
+        let mut stack = Stack::from_copy(Native::stack_pointer(&regs), copy);
         match self.walk(snapshot, ip, &mut regs, &registers, &mut stack) {
             StopReason::Root => StopReason::Root,
-            _ if user.stack.is_empty() => StopReason::NoStack,
+            _ if user.stack == Some(&[]) && self.is_old_program(snapshot) => {
+                self.frames.clear();
+                StopReason::Execve
+            }
+            _ if copy.is_empty() => StopReason::Missing,
             stop => stop,
         }
+    }
+
+    /// True if the registers of a sample whose stack is gone are those of the program that the process ran before.
+    /// Within execve they still are when the memory has been replaced.
+    fn is_old_program(&self, snapshot: ProcessSnapshot<'_>) -> bool {
+        let ProcessSnapshot { pid, time, processes, .. } = snapshot;
+        let has_execed = processes.has_execed_since(pid, 0) && !processes.has_execed_since(pid, time);
+        has_execed && matches!(self.frames[..], [Frame { mapping: None, .. }])
     }
 
     /// Takes the frames of a stack that the BPF program walked.

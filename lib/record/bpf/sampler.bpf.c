@@ -20,7 +20,7 @@ typedef __u64 u64;
 
 // The fields of kernel structures that are used. Their offsets are relocated when the program is loaded (CO-RE).
 #define KERNEL __attribute__((preserve_access_index))
-struct mm_struct { u64 exec_vm, start_stack; } KERNEL;
+struct mm_struct { u64 exec_vm, start_stack, start_code; } KERNEL;
 struct vm_area_struct { u64 vm_end; } KERNEL;
 struct thread_struct { u64 fsbase; } KERNEL;
 struct task_struct {
@@ -51,6 +51,7 @@ const volatile u64 max_scan = 1 << 20;
 // What a record says of a stack.
 enum {
     ROOTED = 1,      // the walk reached the root: return addresses follow, innermost first, else words of the stack
+    NO_STACK = 2,    // within execve: the old program's stack is gone, the new one has not started
     UNREADABLE = 4,  // a page of the stack was not in memory
     FULL = 8,        // more words than fit
     LIMIT = 16,      // the stack is larger than max_scan
@@ -521,6 +522,12 @@ static __always_inline int take_stack(void *context) {
     head->sp = sp;
     head->published = head->second = head->rowless = 0;
     head->second_word = head->scanned = 0;
+    // execve sets the start of the code when the program's image is complete.
+    if (!mm->start_code) {
+        head->flags = NO_STACK;
+        send(context, s, 0);
+        return 1;
+    }
     struct process *p = bpf_map_lookup_elem(&processes, &process);
     // If the recorder has not heard of a mapping yet, every word that may be an address is kept.
     if (p && p->exec_pages != mm->exec_vm) p = 0;
