@@ -31,7 +31,7 @@ use fgkit::profile::SampleWeight;
 ///
 /// With root, or CAP_BPF and CAP_PERFMON, a BPF program takes the stacks, and counters count on CPUs. For other users
 /// counters are per thread: a thread that exits before its first sample is due is not recorded. If a program then
-/// starts many short-lived threads or processes, raise -F.
+/// starts many short-lived threads or processes, raise -F. The summary says how much of the CPU time the samples cover.
 #[derive(clap::Parser)]
 #[command(
     name = "fg-record",

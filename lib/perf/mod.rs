@@ -16,6 +16,7 @@ pub mod location;
 pub mod objects;
 pub mod process;
 pub mod recording;
+pub mod runtime;
 pub mod stop_reason;
 pub mod symbols;
 pub mod thread_state;

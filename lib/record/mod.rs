@@ -8,9 +8,11 @@ pub mod bpf;
 mod clock;
 pub mod command;
 pub mod counters;
+mod coverage;
 pub mod cpus;
 mod errors;
 pub mod events;
+mod hints;
 pub mod observer;
 pub mod off_cpu;
 pub mod output_pattern;
@@ -27,5 +29,6 @@ pub mod summary;
 mod sys;
 pub mod target;
 mod unrecorded_children;
+pub mod usage;
 
 pub use self::sys::read_process_memory;

@@ -6,6 +6,7 @@ use super::command::RunningCommand;
 use super::counters::StackCopies;
 use super::counters::sampling::SampledEvent;
 use super::off_cpu::totals::StateTotals;
+use super::usage::Usage;
 use crate::Error;
 use crate::perf::recording::{Counts, Recording};
 
@@ -21,6 +22,8 @@ pub struct FinishedRecording {
     pub copy_reason: Option<String>,
     /// The time in each state, if time off the CPU was recorded.
     pub totals: Option<StateTotals>,
+    /// What the target used.
+    pub usage: Usage,
     /// The start, in seconds since 1970.
     pub start_time: u64,
     /// The duration.

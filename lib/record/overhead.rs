@@ -52,13 +52,6 @@ impl Overhead {
     }
 }
 
-/// Returns a note for the user if the samples represent less than half of the events that were counted.
-pub fn sparse_note(sampled: u128, counted: u64) -> Option<String> {
-    let share = sampled as f64 / counted as f64;
-    (share < 0.5)
-        .then(|| format!("samples represent only {:.1} % of the counted events; the rest is missing", share * 100.0))
-}
-
 /// Returns the next divisor, given the used share as a multiple of the limit. It rises at once, and falls in steps that
 /// do not overshoot.
 fn next_divisor(divisor: u32, usage: f64) -> u32 {
@@ -73,7 +66,7 @@ fn next_divisor(divisor: u32, usage: f64) -> u32 {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{MAX_DIVISOR, Overhead, next_divisor, sparse_note};
+    use super::{MAX_DIVISOR, Overhead, next_divisor};
 
     #[test]
     fn takes_fewer_samples_above_the_limit_and_more_below_it() {
@@ -100,12 +93,5 @@ mod tests {
         assert_eq!(update(3000, 562), None);
         let note = overhead.note().unwrap();
         assert_eq!(note, "--max-overhead 2: samples were taken at a reduced rate, at worst one in 3");
-    }
-
-    #[test]
-    fn notes_samples_that_represent_less_than_half_of_the_events() {
-        assert!(sparse_note(3, 200).unwrap().contains("1.5 %"));
-        assert_eq!(sparse_note(150, 200), None);
-        assert_eq!(sparse_note(0, 0), None);
     }
 }

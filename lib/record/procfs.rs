@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::perf::event::Mmap;
 use crate::perf::recording::Recording;
@@ -41,6 +41,21 @@ pub fn thread_exists(tid: u32) -> bool {
 pub fn thread_group(tid: u32) -> io::Result<Option<u32>> {
     let status = fs::read_to_string(format!("/proc/{tid}/status"))?;
     Ok(status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()))
+}
+
+/// Returns the path of a process's `stat`.
+pub fn process_stat(pid: u32) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}/stat"))
+}
+
+/// Returns the path of a thread's `stat`. That of its own directory in `/proc` is of all threads of its process.
+pub fn thread_stat(tid: u32) -> PathBuf {
+    PathBuf::from(format!("/proc/{tid}/task/{tid}/stat"))
+}
+
+/// Returns the CPU time in nanoseconds that a thread has used.
+pub fn thread_cpu_time(tid: u32) -> Option<u64> {
+    fs::read_to_string(format!("/proc/{tid}/task/{tid}/schedstat")).ok()?.split(' ').next()?.parse().ok()
 }
 
 /// Adds the mappings and the thread names of a running process to a recording. They are dated 0, the beginning of time,

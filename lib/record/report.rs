@@ -80,7 +80,7 @@ impl Report {
             result = result.and(printed);
         }
         let mut lines = names.warnings().to_vec();
-        lines.extend(summary::lines(finished, self.call_graph, unnamed));
+        lines.extend(summary::lines(finished, self.call_graph, &names, unnamed));
         (Summary { lines, details: summary::details(finished, self.call_graph) }, result)
     }
 }

@@ -15,10 +15,11 @@ use super::counters::{Counters, CpuRings, Ring};
 use super::observer::{FinishedRecording, Observer};
 use super::off_cpu::bpf::{Aggregation, WINDOW};
 use super::off_cpu::switches::SwitchTracker;
-use super::overhead::{self, Overhead};
+use super::overhead::Overhead;
 use super::rings::epoll::EpollSet;
 use super::rings::reader::RingReader;
 use super::target::{self, Target};
+use super::usage::{Usage, UsageMeter};
 use super::{clock, procfs, sys};
 use crate::interrupts::Interrupts;
 use crate::perf::recording::Recording;
@@ -78,6 +79,8 @@ pub(super) struct RecordingSession {
     /// The limit of our own CPU usage, if there is one.
     pub(super) overhead: Option<Overhead>,
     events: Vec<SampledEvent>,
+    /// Measures what the target uses, from the start on.
+    usage: Option<UsageMeter>,
     part_start: Instant,
     /// The counts that the counters had reported when the current part began.
     reported: ReportedCounts,
@@ -103,7 +106,6 @@ pub(super) struct RecordingSession {
 struct ReportedCounts {
     lost_samples: Vec<u64>,
     lost_sideband_records: u64,
-    events: u64,
 }
 
 impl RecordingSession {
@@ -137,6 +139,7 @@ impl RecordingSession {
             copy_reason: None,
             overhead: None,
             events,
+            usage: None,
             part_start: Instant::now(),
             reported: ReportedCounts::default(),
             epoll,
@@ -182,7 +185,9 @@ impl RecordingSession {
             let now = clock::now();
             target.running_threads().into_iter().for_each(|tid| switches.add_existing_thread(tid, now));
         }
-        self.counters.enable().map_err(|error| system_error(&error))
+        self.counters.enable().map_err(|error| system_error(&error))?;
+        self.usage = Some(UsageMeter::start(target, &self.counters, self.reader.sampler.as_ref()));
+        Ok(())
     }
 
     /// Adds the running processes of the target to the recording, as `/proc` describes them. `followed` are those that
@@ -214,7 +219,9 @@ impl RecordingSession {
             }
             let until_next_part = interval.map(|interval| interval.saturating_sub(self.part_start.elapsed()));
             if until_next_part.is_some_and(|remaining| remaining.is_zero()) {
-                let part = self.finish_part();
+                let usage = self.measure_usage();
+                self.read();
+                let part = self.finish_part(usage);
                 observer.on_part(part)?;
                 continue;
             }
@@ -288,8 +295,14 @@ impl RecordingSession {
         }
     }
 
+    /// Returns what the target has used since the previous part.
+    fn measure_usage(&mut self) -> Usage {
+        let sampler = self.reader.sampler.as_ref();
+        self.usage.as_mut().map_or_else(Usage::default, |usage| usage.take(&self.counters, sampler))
+    }
+
     /// Returns what was recorded since the previous part, and begins a new one.
-    fn finish_part(&mut self) -> FinishedRecording {
+    fn finish_part(&mut self, usage: Usage) -> FinishedRecording {
         let lost_samples = self.counters.lost_samples();
         let mut recording = self.recording.rotate();
         if let Some(lost) = self.counters.lost_sideband_records() {
@@ -305,27 +318,19 @@ impl RecordingSession {
         let start = SystemTime::now().checked_sub(elapsed).and_then(|start| start.duration_since(UNIX_EPOCH).ok());
         let start_time = start.unwrap_or_default().as_secs();
         let events = self.events.clone();
-        let sparse_note = self.sparse_note(&recording);
-        let notes = self.counters.notes.drain(..).chain(sparse_note).collect();
+        let notes = self.counters.notes.drain(..).collect();
         FinishedRecording {
             recording,
             events,
             stack_copies: self.counters.stack_copies,
             copy_reason: self.copy_reason.clone(),
             totals: None,
+            usage,
             start_time,
             elapsed,
             command: None,
             notes,
         }
-    }
-
-    /// Returns a note for the user if our overhead is limited and there are too few samples.
-    fn sparse_note(&mut self, recording: &Recording) -> Option<String> {
-        let events = self.overhead.as_ref().and_then(|_| self.counters.total_count())?;
-        let counted = events - std::mem::replace(&mut self.reported.events, events);
-        let sampled = (0..self.events.len()).map(|event| recording.total_period(event as u32)).sum();
-        if recording.counts.samples == 0 { None } else { overhead::sparse_note(sampled, counted) }
     }
 
     /// Stops waiting for rings whose own thread has exited: they would be ready all the time. Returns true if there are
@@ -349,6 +354,7 @@ impl RecordingSession {
         let end = clock::now();
         let elapsed = self.part_start.elapsed();
         self.counters.disable();
+        let usage = self.measure_usage();
         self.reader.finish(&self.counters, &mut self.recording);
         self.reader.finish_switches(end, &mut self.recording);
         let mut totals = None;
@@ -359,7 +365,7 @@ impl RecordingSession {
         }
         self.counters.notes.extend(self.overhead.as_ref().and_then(Overhead::note));
         // A ring only reports losses before its next record. The counters know of the last ones too.
-        let part = self.finish_part();
+        let part = self.finish_part(usage);
         let RingReader { switches, sampler, .. } = self.reader;
         close_in_background((self.counters, sampler));
         FinishedRecording { elapsed, totals: switches.map(|switches| switches.totals).or(totals), ..part }

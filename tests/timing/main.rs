@@ -12,6 +12,7 @@ mod support;
 mod agreement;
 mod bpf;
 mod collapse;
+mod coverage;
 mod events;
 mod gate;
 mod harness;

@@ -13,6 +13,8 @@ pub struct Counts {
     pub skipped: u64,
     /// Number of samples whose stack was cut before its root.
     pub truncated: Truncated,
+    /// Number of threads that were created.
+    pub new_threads: u64,
     /// Number of samples within execve, where the thread had no user stack.
     pub execve: u64,
     /// Number of user stacks that the kernel walked.

@@ -16,9 +16,10 @@ use self::stack::PendingSamples;
 pub use self::stack::Stack;
 use super::event::{Event, Mmap, Sample, Stamp};
 use super::location::Location;
-use super::objects::object::ObjectId;
+use super::objects::object::{Object, ObjectId};
 use super::objects::registry::Objects;
 use super::process::{CommId, Mapping, Processes, ThreadExit};
+use super::runtime::Runtime;
 use super::unwind::Unwinder;
 use crate::markers;
 use crate::profile::{FrameId, Frames, Stacks};
@@ -69,6 +70,10 @@ pub struct Recording {
     pub(super) location_cache: LocationCache,
     /// Objects of stacks that the BPF program did not walk to their root: it had no rows for some of them.
     pub(super) sparse_objects: FxHashSet<ObjectId>,
+    /// Number of stacks that end in each object, because its code has no unwind information.
+    pub(super) unwind_gaps: FxHashMap<ObjectId, u64>,
+    /// The runtimes of processes that have generated code.
+    pub(super) runtimes: FxHashMap<u32, Runtime>,
     /// Objects that were closed, whose numbers may be given to others.
     pub(super) removed_objects: Vec<ObjectId>,
 }
@@ -93,6 +98,8 @@ impl Recording {
             scratch: Vec::new(),
             location_cache: LocationCache::default(),
             sparse_objects: FxHashSet::default(),
+            unwind_gaps: FxHashMap::default(),
+            runtimes: FxHashMap::default(),
             removed_objects: Vec::new(),
         }
     }
@@ -114,6 +121,7 @@ impl Recording {
                 self.set_comm(tid, comm, stamp.time);
             }
             Event::Fork { pid, tid, parent_pid, parent_tid } => {
+                self.counts.new_threads += 1;
                 self.processes.fork((pid, tid), (parent_pid, parent_tid), stamp.time);
             }
             Event::Exit { pid, tid } => {
@@ -234,9 +242,33 @@ impl Recording {
         stacks.filter(move |(stack, _)| stack.event == event)
     }
 
-    /// Returns the sum of the periods of an event's samples.
-    pub fn total_period(&self, event: u32) -> u128 {
-        self.event_tallies(event).map(|(_, tally)| tally.period).sum()
+    /// Returns the sum of an event's samples.
+    pub fn total(&self, event: u32) -> Tally {
+        self.event_tallies(event).fold(Tally::default(), |sum, (_, tally)| Tally {
+            samples: sum.samples + tally.samples,
+            period: sum.period + tally.period,
+        })
+    }
+
+    /// Returns the number of stacks that end in each object because its code has no unwind information, the most first.
+    pub fn unwind_gaps(&self) -> Vec<(&Object, u64)> {
+        let mut gaps: Vec<_> = self.unwind_gaps.iter().collect();
+        gaps.sort_unstable_by_key(|(id, stacks)| (std::cmp::Reverse(**stacks), **id));
+        gaps.into_iter().map(|(id, stacks)| (self.objects.get(*id), *stacks)).collect()
+    }
+
+    /// Returns the runtime of a process that has generated code, if it is a known one.
+    pub fn runtime(&self, pid: u32) -> Option<Runtime> {
+        self.runtimes.get(&pid).copied()
+    }
+
+    /// Finds the runtimes of the processes that have generated code.
+    fn find_runtimes(&self) -> FxHashMap<u32, Runtime> {
+        let find = |pid: u32| {
+            let mut objects = self.processes.mappings(pid).map(|mapping| self.objects.get(mapping.object));
+            Some((pid, objects.find_map(|object| Runtime::from_path(object.path()))?))
+        };
+        self.objects.jit.keys().filter_map(|(pid, _)| find(*pid)).collect()
     }
 
     /// Returns the name of a stack's thread.

@@ -32,6 +32,8 @@ impl Recording {
             scratch: Vec::new(),
             location_cache: std::mem::take(&mut self.location_cache),
             sparse_objects: Default::default(),
+            unwind_gaps: std::mem::take(&mut self.unwind_gaps),
+            runtimes: self.find_runtimes(),
             removed_objects: Default::default(),
         };
         let (past, present) = (&part.comms, &mut self.comms);

@@ -238,6 +238,9 @@ impl Recording {
             let frame = self.unwinder.frames[index];
             locations.push(self.intern_location(stamp.pid, frame.address, frame.mapping));
         }
+        if let (StopReason::NoUnwindInformation, Some(last)) = (stop, locations.last()) {
+            *self.unwind_gaps.entry(self.locations.all()[*last as usize].object).or_default() += 1;
+        }
         stop
     }
 

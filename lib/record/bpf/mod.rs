@@ -4,7 +4,7 @@
 //! program runs for each sample of the counters on every CPU, and writes the user stack into the ring before the kernel
 //! writes the sample. It walks stacks by tables that the recorder fills (`tables`): rows made from the unwind
 //! information of each object, and the mappings of each process. Where it cannot, it sends the words of the stack that
-//! unwinding needs.
+//! unwinding needs. Beside that it adds up the CPU time of the target's processes that have ended.
 
 mod errors;
 mod sampler;

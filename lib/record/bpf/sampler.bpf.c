@@ -23,10 +23,15 @@ typedef __u64 u64;
 struct mm_struct { u64 exec_vm, start_stack, start_code; } KERNEL;
 struct vm_area_struct { u64 vm_end; } KERNEL;
 struct thread_struct { u64 fsbase; } KERNEL;
+struct sched_entity { u64 sum_exec_runtime; } KERNEL;
+struct signal_struct { u64 sum_sched_runtime; } KERNEL;
 struct task_struct {
     int pid, tgid;
     u32 flags;
     struct mm_struct *mm;
+    struct task_struct *group_leader;
+    struct signal_struct *signal;
+    struct sched_entity se;
     u64 sas_ss_sp, sas_ss_size;
     struct thread_struct thread;
 } KERNEL;
@@ -101,6 +106,8 @@ struct scratch {
     } name SEC(".maps")
 
 MAP(targets, BPF_MAP_TYPE_HASH, 65536, BPF_F_NO_PREALLOC, u32, struct target);
+// The CPU time in nanoseconds of the targets that are gone.
+MAP(ended_time, BPF_MAP_TYPE_ARRAY, 1, 0, u32, u64);
 MAP(processes, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, struct process);
 // The rows of a block of 256 bytes of code begin at blocks[i] and end before blocks[i + 1]. A row has the byte in its
 // block from which it holds in 8 bits, and the number of its rule in 24.
@@ -603,12 +610,22 @@ int BPF_PROG(on_exec) {
     return 0;
 }
 
-// Once a process is gone for good, its ID may be reused.
+// Once a target is gone for good, its CPU time is known, and its ID may be reused. A thread that is not the leader any
+// more, because another called execve, has the ID of a process that goes on.
 SEC("raw_tp/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task) {
-    u32 process = BPF_CORE_READ(task, tgid);
-    struct target *target = bpf_map_lookup_elem(&targets, &process);
-    if (target && target->task == (u64)task) bpf_map_delete_elem(&targets, &process);
+    u32 zero = 0, id = scope == THREADS ? BPF_CORE_READ(task, pid) : BPF_CORE_READ(task, tgid);
+    if (scope == PROCESSES && BPF_CORE_READ(task, group_leader) != task) return 0;
+    struct target *target = bpf_map_lookup_elem(&targets, &id);
+    // The task of a target that the recorder named is not known.
+    if (!target || (target->task && target->task != (u64)task)) return 0;
+    u64 *time = bpf_map_lookup_elem(&ended_time, &zero);
+    if (time) {
+        u64 own = scope == THREADS ? BPF_CORE_READ(task, se.sum_exec_runtime)
+                                   : BPF_CORE_READ(task, signal, sum_sched_runtime);
+        __sync_fetch_and_add(time, own);
+    }
+    bpf_map_delete_elem(&targets, &id);
     return 0;
 }
 

@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::time::Duration;
 
-use aya::maps::{HashMap, Map, MapData, MapError};
+use aya::maps::{Array, HashMap, Map, MapData, MapError};
 use aya::programs::{Program, RawTracePoint};
 use aya::{Ebpf, EbpfLoader};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,7 +14,7 @@ use super::errors::Refusal;
 use super::tables::Tables;
 use crate::record::events::spec::ProgramKind;
 use crate::record::target::Target;
-use crate::record::{cpus, sys};
+use crate::record::{cpus, procfs, sys};
 
 /// The object that `scripts/build-bpf` makes from `sampler.bpf.c`.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("sampler.bpf.o");
@@ -32,6 +33,10 @@ type TargetWords = [u64; 2];
 const HELD: u64 = 0;
 const WANTED: u64 = 1;
 
+/// A process that exits is freed a little later, and only then the program adds its time: it is waited for.
+const MAX_READINGS: u32 = 200;
+const READING_INTERVAL: Duration = Duration::from_millis(5);
+
 type BoxError = Box<dyn std::error::Error>;
 
 /// A loaded BPF program that takes user stacks.
@@ -45,7 +50,11 @@ pub struct StackSampler {
     outputs: OwnedFd,
     /// The tables by which the program walks.
     pub tables: Tables,
-    follows_processes: bool,
+    scope: u64,
+    /// The map of the processes or threads of the target.
+    targets: OwnedFd,
+    /// The CPU time of those that are gone.
+    ended_time: Array<MapData, u64>,
 }
 
 impl std::fmt::Debug for StackSampler {
@@ -93,8 +102,9 @@ impl StackSampler {
             targets.insert(id, [0, state], 0)?;
         }
         let outputs = map_file(&take_map(&mut program, "outputs")?)?;
+        let ended_time = take_map(&mut program, "ended_time")?.try_into()?;
         let tables = Tables::open(&mut program)?;
-        Ok(Self { program, functions, targets, outputs, tables, follows_processes: scope != EVERYBODY })
+        Ok(Self { program, functions, targets, outputs, tables, scope, ended_time })
     }
 
     /// Makes the program follow the target's processes: what they fork is recorded too. Returns those that run already.
@@ -102,7 +112,7 @@ impl StackSampler {
     /// # Errors
     /// The reason in words if the kernel refuses it.
     pub fn start(&mut self, target: &Target) -> Result<Vec<u32>, String> {
-        if !self.follows_processes {
+        if self.scope == EVERYBODY {
             return Ok(Vec::new());
         }
         self.follow_all(target).map_err(|error| Refusal::from_error(&*error).to_string())
@@ -134,6 +144,43 @@ impl StackSampler {
             Err(error) if kind != ProgramKind::Sample && error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
             result => result,
         }
+    }
+
+    /// Returns the CPU time in nanoseconds that the target's processes or threads have used since they exist. `None` if
+    /// it cannot be known, or if all processes are recorded.
+    pub fn cpu_time(&self) -> Option<u64> {
+        let (mut last_times, mut missing) = (FxHashMap::default(), None::<FxHashSet<u32>>);
+        for _ in 0..MAX_READINGS {
+            let ended = self.ended_time.get(&0, 0).ok()?;
+            let (mut time, mut gone) = (ended, FxHashSet::default());
+            for id in self.target_ids()? {
+                if let Some(own) = self.read_cpu_time(id).or_else(|| last_times.get(&id).copied()) {
+                    last_times.insert(id, own);
+                    time += own;
+                } else {
+                    gone.insert(id);
+                }
+            }
+            // Those that are gone from now on began after the first reading.
+            let missing = missing.get_or_insert_with(|| gone.clone());
+            missing.retain(|id| gone.contains(id));
+            if missing.is_empty() && self.ended_time.get(&0, 0).ok()? == ended {
+                return Some(time);
+            }
+            std::thread::sleep(READING_INTERVAL);
+        }
+        None
+    }
+
+    /// Returns the IDs of the target's processes or threads, as far as the kernel has not freed them.
+    fn target_ids(&self) -> Option<Vec<u32>> {
+        let mut targets = Vec::<(u32, TargetWords)>::new();
+        let read = sys::read_hash_map(self.targets.as_fd(), false, &mut targets);
+        (self.scope != EVERYBODY && read.is_ok()).then(|| targets.into_iter().map(|(id, _)| id).collect())
+    }
+
+    fn read_cpu_time(&self, id: u32) -> Option<u64> {
+        if self.scope == THREADS { procfs::thread_cpu_time(id) } else { sys::process_cpu_time(id) }
     }
 
     /// Makes the program write the stacks of a CPU into the ring of a counter.
@@ -172,10 +219,10 @@ pub(super) fn take_map(program: &mut Ebpf, name: &str) -> Result<Map, MapError> 
     program.take_map(name).ok_or_else(|| MapError::InvalidName { name: name.to_owned() })
 }
 
-/// Returns the file of an array.
+/// Returns the file of a map.
 pub(super) fn map_file(map: &Map) -> io::Result<OwnedFd> {
     match map {
-        Map::Array(data) | Map::PerfEventArray(data) => data.fd().as_fd().try_clone_to_owned(),
+        Map::Array(data) | Map::HashMap(data) | Map::PerfEventArray(data) => data.fd().as_fd().try_clone_to_owned(),
         _ => Err(io::ErrorKind::InvalidInput.into()),
     }
 }

@@ -18,6 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::sampling::{Rate, SampledEvent};
 use crate::perf::event::{self, Event, Layout, Sample, StackRecordPart, Stamp};
+use crate::record::cpus::online_cpus;
 use crate::record::events::value::SampleValue;
 use crate::record::sys;
 
@@ -99,6 +100,10 @@ pub struct Counters {
     owner_threads: FxHashSet<u32>,
     /// Counters that the command's exec enables.
     enabled_by_exec: FxHashSet<u64>,
+    /// True if the kernel was left out, because we lack the permission.
+    pub(in crate::record) excludes_kernel: bool,
+    /// True if the counters of side-band records count the CPU time of the target's threads.
+    counts_thread_time: bool,
     /// True if samples contain their period.
     records_period: bool,
     /// The copies of stacks in samples, if stacks are copied.
@@ -151,12 +156,40 @@ impl Counters {
         Some(lost)
     }
 
-    /// Returns the number of events that were counted in the recorded threads, sampled or not. `None` for counters that
-    /// count on CPUs.
-    pub fn total_count(&self) -> Option<u64> {
-        let count =
-            |(source, counter): (&Source, &Counter)| Some(counter.stat().ok().filter(|_| !source.on_cpu)?.count);
-        self.sample_counters().map(count).sum()
+    /// True if some counters count on CPUs, for whichever thread runs there.
+    pub fn counts_on_cpus(&self) -> bool {
+        self.sample_counters().any(|(source, _)| source.on_cpu)
+    }
+
+    /// Returns how often each event was counted, sampled or not.
+    pub fn event_counts(&self) -> Option<Vec<u64>> {
+        let mut counts = vec![0; self.weights.len()];
+        for (event, counter) in self.sample_counters() {
+            counts[event] += counter.stat().ok()?.count;
+        }
+        Some(counts)
+    }
+
+    /// Returns the CPU time in nanoseconds that the target's threads have used on the CPUs that are recorded. `None` if
+    /// the counters count on CPUs, for whichever thread runs there.
+    pub fn thread_time(&self) -> Option<u64> {
+        let counters = self.all().filter(|counter| self.is_sideband(counter));
+        self.counts_thread_time.then(|| counters.map(|counter| Some(counter.stat().ok()?.count)).sum())?
+    }
+
+    /// Returns the number of threads that ran when the counters were opened, if each has counters of its own.
+    pub fn owner_thread_count(&self) -> usize {
+        self.owner_threads.len()
+    }
+
+    /// True if no online CPU is left out.
+    pub fn counts_on_all_cpus(&self) -> bool {
+        self.rings.len() == online_cpus().len()
+    }
+
+    /// Returns the CPUs that are recorded.
+    pub fn cpus(&self) -> Vec<u32> {
+        self.rings.iter().map(|rings| rings.samples.cpu).collect()
     }
 
     /// Returns the counters that take samples.

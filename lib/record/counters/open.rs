@@ -137,6 +137,8 @@ impl<'a> Opener<'a> {
                     .map(|event| SampleWeight { period: event.rate.period(), value: event.spec.value.clone() })
                     .collect(),
                 enabled_by_exec: FxHashSet::default(),
+                excludes_kernel: exclude_kernel,
+                counts_thread_time: false,
                 notes: Vec::new(),
             },
         }
@@ -257,7 +259,10 @@ impl Opener<'_> {
             (_, Scope::Cgroup(_)) => Scope::System,
             (_, scope) => scope,
         };
-        let sideband = open_counter(Software::Dummy, scope, self.cpus[index], &mut self.sideband_options);
+        // Beside side-band records, those of threads count the CPU time of the target.
+        let event = if scope.is_of_threads() { Software::TaskClock } else { Software::Dummy };
+        self.counters.counts_thread_time |= scope.is_of_threads();
+        let sideband = open_counter(event, scope, self.cpus[index], &mut self.sideband_options);
         let sideband = sideband.map_err(failed)?;
         self.note_counter(&sideband, scope, None).map_err(failed)?;
         Ok(Some(sideband))

@@ -118,6 +118,11 @@ impl EventSpec {
         self.config.ty == TYPE_SOFTWARE
     }
 
+    /// True if the CPU counts the event.
+    pub(in crate::record) fn is_hardware(&self) -> bool {
+        !self.is_software() && !self.is_traced()
+    }
+
     /// True if the event is one of the kernel's clocks, which count nanoseconds.
     pub(in crate::record) fn is_clock(&self) -> bool {
         self.config.ty == TYPE_SOFTWARE && self.config.config <= 1

@@ -1,0 +1,50 @@
+//! The language runtime of a process, by the files that it has mapped.
+
+/// A language runtime that generates code, or interprets a language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Runtime {
+    /// HotSpot and its relatives.
+    Java,
+    /// Node.js.
+    Node,
+    /// CPython.
+    Python,
+    /// .NET.
+    DotNet,
+}
+
+impl Runtime {
+    /// Returns the runtime that a file belongs to.
+    pub fn from_path(path: &[u8]) -> Option<Self> {
+        let name = &path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..];
+        let is_version = |rest: &[u8]| rest.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+        let is_python = |prefix: &[u8]| name.strip_prefix(prefix).is_some_and(is_version);
+        match name {
+            b"libjvm.so" => Some(Self::Java),
+            b"node" | b"nodejs" => Some(Self::Node),
+            b"libcoreclr.so" => Some(Self::DotNet),
+            _ if name.starts_with(b"libnode.so") => Some(Self::Node),
+            _ if name.starts_with(b"libpython3") || is_python(b"python") => Some(Self::Python),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Runtime;
+
+    #[test]
+    fn knows_runtimes_by_their_files() {
+        let runtime = |path: &str| Runtime::from_path(path.as_bytes());
+        assert_eq!(runtime("/usr/lib/jvm/java-17/lib/server/libjvm.so"), Some(Runtime::Java));
+        assert_eq!(runtime("/usr/local/bin/node"), Some(Runtime::Node));
+        assert_eq!(runtime("/usr/lib/libnode.so.108"), Some(Runtime::Node));
+        assert_eq!(runtime("/usr/bin/python3.12"), Some(Runtime::Python));
+        assert_eq!(runtime("/usr/lib/libpython3.11.so.1.0"), Some(Runtime::Python));
+        assert_eq!(runtime("/opt/dotnet/libcoreclr.so"), Some(Runtime::DotNet));
+        for other in ["/usr/bin/pythonista", "/usr/bin/nodes", "/bin/sh", "", "//anon"] {
+            assert_eq!(runtime(other), None, "{other}");
+        }
+    }
+}

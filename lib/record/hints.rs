@@ -1,0 +1,288 @@
+//! What is wrong with a recording, and what helps: each hint by its cause, as it was counted.
+
+use object::Object as _;
+use rustc_hash::FxHashMap;
+
+use super::counters::ring_size::MAX_STACK_COPY;
+use super::counters::sampling::CallGraph;
+use super::coverage::{Coverage, seconds};
+use super::observer::FinishedRecording;
+use crate::diagnostics::{plural, printable};
+use crate::perf::objects::object::{Elf, Object};
+use crate::perf::recording::Counts;
+use crate::perf::runtime::Runtime;
+use crate::perf::symbols::symbolize::LocationFrames;
+
+/// What hints are drawn from.
+#[derive(Clone, Copy)]
+pub struct Hints<'a> {
+    pub finished: &'a FinishedRecording,
+    pub call_graph: CallGraph,
+    pub coverage: Option<Coverage<'a>>,
+    /// The names of all locations.
+    pub names: &'a LocationFrames,
+}
+
+impl Hints<'_> {
+    /// Returns all hints, the most useful first.
+    pub fn lines(self) -> Vec<String> {
+        let hints = [
+            self.no_samples(),
+            self.lost_samples(),
+            self.lost_switches(),
+            self.low_coverage(),
+            self.throttled(),
+            self.no_unwind_information(),
+            self.small_copies(),
+            self.not_resident(),
+            self.unnamed_generated_code(),
+            self.unnamed_python(),
+            self.no_frame_pointers(),
+            self.lost_sideband(),
+        ];
+        hints.into_iter().flatten().collect()
+    }
+
+    fn counts(&self) -> &Counts {
+        &self.finished.recording.counts
+    }
+
+    /// Returns the reason why there is no sample, if there is none. Recordings of time off the CPU show their totals
+    /// instead.
+    fn no_samples(&self) -> Option<String> {
+        let counts = self.counts();
+        if counts.samples + counts.lost > 0 || self.finished.totals.is_some() {
+            return None;
+        }
+        let reason = if counts.skipped > 0 {
+            format!("--max-overhead left {} out; raise it", plural(counts.skipped, "sample"))
+        } else {
+            self.reason_for_no_samples()?
+        };
+        Some(format!("nothing was recorded: {reason}"))
+    }
+
+    fn reason_for_no_samples(&self) -> Option<String> {
+        let [first, ..] = &self.finished.events[..] else { return None };
+        let elapsed = self.finished.elapsed.as_nanos() as f64;
+        let Some((coverage, used)) = self.coverage.and_then(|coverage| Some((coverage, coverage.used_time()?))) else {
+            return Some(match first.spec.is_discrete() {
+                true => format!("no {} event happened", first.spec.name()),
+                false => "the target ran too briefly, or slept all the time; see -F and --off-cpu".to_owned(),
+            });
+        };
+        let time = seconds(used);
+        Some(match used / elapsed < 0.01 && elapsed > 0.5e9 {
+            _ if coverage.is_low() => format!("no sample was taken of {time} CPU time"),
+            true => format!("the target slept ({time} CPU time in {}); see --off-cpu", seconds(elapsed)),
+            false => format!("the target used {time} CPU time, and a sample stands for {}; raise -F", {
+                seconds(coverage.sample())
+            }),
+        })
+    }
+
+    fn lost_samples(&self) -> Option<String> {
+        let Counts { lost, samples, .. } = *self.counts();
+        let all = samples + lost;
+        let help = self.reduce_samples();
+        (lost > 0).then(|| format!("lost {lost} of {all} samples ({}); raise -m or {help}", percentage(lost, all)))
+    }
+
+    fn lost_switches(&self) -> Option<String> {
+        let lost = self.counts().lost_switches;
+        (lost > 0).then(|| format!("{} lost: their time is [lost]", plural(lost, "switch record")))
+    }
+
+    fn lost_sideband(&self) -> Option<String> {
+        let lost = self.counts().lost_sideband;
+        let records = plural(lost, "record");
+        (lost > 0).then(|| format!("{records} of new mappings and threads lost: some names may be missing"))
+    }
+
+    fn throttled(&self) -> Option<String> {
+        let throttled = self.counts().throttled;
+        let times = plural(throttled, "time");
+        (throttled > 0).then(|| format!("the kernel throttled sampling {times}; {}", self.reduce_samples()))
+    }
+
+    /// Returns the options that make samples fewer or smaller.
+    fn reduce_samples(&self) -> &'static str {
+        let has_period = self.finished.events.iter().any(|event| event.rate.period().is_some());
+        match (has_period, self.call_graph) {
+            _ if self.finished.totals.is_some() => "raise --off-cpu-period",
+            (true, CallGraph::Dwarf(_)) => "raise -c, or use --call-graph fp",
+            (true, _) => "raise -c",
+            (false, _) => "lower -F",
+        }
+    }
+
+    /// Returns the reason why CPU time was not sampled, if much was not.
+    fn low_coverage(&self) -> Option<String> {
+        let coverage = self.coverage?;
+        if let Some(hint) = self.short_threads(&coverage) {
+            return Some(hint);
+        }
+        // Throttling has a hint of its own.
+        let skipped = self.counts().skipped;
+        (coverage.is_low() && self.counts().throttled == 0).then(|| match coverage.used_time() {
+            _ if skipped > 0 => {
+                format!("--max-overhead left {} out: shares may be wrong; raise it", plural(skipped, "sample"))
+            }
+            Some(_) => {
+                format!("no samples were taken of {} CPU time: shares may be wrong", seconds(coverage.missing()))
+            }
+            None => "many events were counted, but not sampled: shares may be wrong".to_owned(),
+        })
+    }
+
+    /// Returns a hint if the threads are too short for counters of their own: each waits for a whole period before its
+    /// first sample.
+    fn short_threads(&self, coverage: &Coverage<'_>) -> Option<String> {
+        let usage = &self.finished.usage;
+        let time = usage.cpu_time.filter(|_| usage.is_per_thread && coverage.used_time().is_some())?.total as f64;
+        // The first thread of a command is not among those that already ran.
+        let threads = usage.existing_threads.max(1) as u64 + self.counts().new_threads;
+        let each = time / threads as f64;
+        let is_cause = match coverage.is_of_unknown_part() {
+            true => each < coverage.sample(),
+            // Half a period of each thread is missing on average.
+            false => coverage.is_low() && threads as f64 * coverage.sample() > coverage.missing(),
+        };
+        let help = match &self.finished.copy_reason {
+            Some(reason) => format!("counters of CPUs sample it, but {reason}"),
+            None => "--call-graph dwarf samples it if you are root".to_owned(),
+        };
+        let (each, sample) = (seconds(each), seconds(coverage.sample()));
+        is_cause.then(|| {
+            format!("{threads} threads used {each} CPU time each: what uses less than {sample} has no sample; {help}")
+        })
+    }
+
+    /// Returns a hint if copies of stacks are too small.
+    fn small_copies(&self) -> Option<String> {
+        let copies = self.finished.stack_copies?;
+        let share = self.frequent_share(self.counts().truncated.dump_too_small)?;
+        let help = match (copies.copy.saturating_mul(2).min(MAX_STACK_COPY), &self.finished.copy_reason) {
+            (larger, _) if larger > copies.copy => format!("use --call-graph dwarf,{larger}"),
+            (_, Some(reason)) => format!("a BPF program takes them whole, but {reason}"),
+            (_, None) => "--call-graph dwarf takes them whole if you are root".to_owned(),
+        };
+        Some(format!("{share} of stacks are truncated where their copy of {} bytes ends; {help}", copies.copy))
+    }
+
+    fn not_resident(&self) -> Option<String> {
+        let share = self.frequent_share(self.counts().truncated.not_resident)?;
+        Some(format!("{share} of stacks are truncated at pages that are not in memory: swapped out, or never written"))
+    }
+
+    /// Returns where most of the stacks end that end in code without unwind information, and what helps there.
+    fn no_unwind_information(&self) -> Option<String> {
+        self.frequent_share(self.counts().truncated.no_unwind_information)?;
+        let (object, stacks) = self.finished.recording.unwind_gaps().into_iter().next()?;
+        let share = percentage(stacks, self.counts().samples);
+        let name = file_name(object);
+        let place = match object {
+            Object::Elf(elf) if is_go(elf) => format!("{name} where Go switches stacks; use --call-graph fp"),
+            Object::Elf(elf) if Runtime::from_path(elf.path()) == Some(Runtime::Node) => {
+                format!("built-in code of {name}, which has no unwind information; use --call-graph fp")
+            }
+            Object::Elf(_) => format!(
+                "code without unwind information in {name}: assembler, or built without -fasynchronous-unwind-tables"
+            ),
+            Object::Missing { reason, .. } => format!("{name}, whose file cannot be read: {}", printable(reason)),
+            Object::Jit { pid, .. } => {
+                let (program, help) = match self.finished.recording.runtime(*pid) {
+                    Some(Runtime::Java) => ("java".to_owned(), "start it with -XX:+PreserveFramePointer"),
+                    Some(Runtime::Node) => ("node".to_owned(), "use --call-graph fp"),
+                    _ => (format!("process {pid}"), "--call-graph fp helps if it keeps frame pointers"),
+                };
+                format!("code that {program} generated, without unwind information; {help}")
+            }
+            Object::Unknown | Object::Kernel => "code of which no mapping is known".to_owned(),
+        };
+        Some(format!("{share} of stacks end in {place}"))
+    }
+
+    /// Returns a hint if a process has generated much code that has no names.
+    fn unnamed_generated_code(&self) -> Option<String> {
+        let recording = &self.finished.recording;
+        let unnamed_process = |(number, location): (usize, &crate::perf::location::Location)| {
+            let Object::Jit { pid, .. } = recording.objects.get(location.object) else { return None };
+            let frames = &self.names.frames()[self.names.range(number as u32)];
+            frames.iter().all(|frame| !frame.has_symbol).then_some(*pid)
+        };
+        let processes: Vec<Option<u32>> = recording.locations().iter().enumerate().map(unnamed_process).collect();
+        let mut samples = FxHashMap::default();
+        for (stack, tally) in recording.tallies().iter().enumerate() {
+            let stack = recording.stack(stack as u32);
+            if let Some(pid) = stack.locations.iter().find_map(|location| processes[*location as usize]) {
+                *samples.entry(pid).or_insert(0) += tally.samples;
+            }
+        }
+        let (pid, samples) = samples.into_iter().max_by_key(|(pid, samples)| (*samples, *pid))?;
+        let share = self.frequent_share(samples)?;
+        let (program, help) = match recording.runtime(pid) {
+            Some(Runtime::Java) => ("java", format!("run jcmd {pid} Compiler.perfmap before the recording ends")),
+            Some(Runtime::Node) => ("node", "start node with --perf-basic-prof".to_owned()),
+            Some(Runtime::DotNet) => (".NET", "set DOTNET_PerfMapEnabled=1".to_owned()),
+            Some(Runtime::Python) | None => ("a process", format!("it writes no names to /tmp/perf-{pid}.map")),
+        };
+        Some(format!("{share} of stacks have frames without names in code that {program} generated; {help}"))
+    }
+
+    /// Returns a hint if most samples are of interpreted Python, whose functions have no names.
+    fn unnamed_python(&self) -> Option<String> {
+        let names =
+            |location: usize| self.names.frames()[self.names.range(location as u32)].iter().map(|frame| &*frame.name);
+        let locations = 0..self.finished.recording.locations().len();
+        let is_interpreter: Vec<bool> =
+            locations.clone().map(|location| names(location).any(|name| name == b"_PyEval_EvalFrameDefault")).collect();
+        if !is_interpreter.contains(&true) || locations.clone().any(|location| names(location).any(is_python_name)) {
+            return None;
+        }
+        let recording = &self.finished.recording;
+        let stacks = recording.tallies().iter().enumerate().map(|(id, tally)| (recording.stack(id as u32), tally));
+        let interpreted = stacks.filter(|(stack, _)| stack.locations.iter().any(|id| is_interpreter[*id as usize]));
+        let samples: u64 = interpreted.map(|(_, tally)| tally.samples).sum();
+        (samples * 2 > self.counts().samples).then(|| {
+            let share = percentage(samples, self.counts().samples);
+            format!("{share} of stacks are of Python functions without names; start Python 3.12 or later with -X perf")
+        })
+    }
+
+    fn no_frame_pointers(&self) -> Option<String> {
+        let counts = self.counts();
+        let is_flat = counts.user_frames * 2 < counts.user_stacks * 5;
+        (self.call_graph == CallGraph::FramePointers && is_flat).then(|| {
+            "most stacks have only one or two user frames; if the program was built without frame pointers, \
+             use --call-graph dwarf"
+                .to_owned()
+        })
+    }
+
+    /// Returns the share of the samples if it is more than one in twenty.
+    fn frequent_share(&self, affected: u64) -> Option<String> {
+        let samples = self.counts().samples;
+        (affected * 20 > samples).then(|| percentage(affected, samples))
+    }
+}
+
+fn file_name(object: &Object) -> String {
+    let path = object.path();
+    printable(&String::from_utf8_lossy(&path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..]))
+}
+
+/// True if a program was built by the Go compiler.
+fn is_go(elf: &Elf) -> bool {
+    object::File::parse(&**elf.bytes()).is_ok_and(|file| file.section_by_name(".gopclntab").is_some())
+}
+
+/// True for the name that the perf map of Python gives to a function.
+fn is_python_name(name: &[u8]) -> bool {
+    name.starts_with(b"py::")
+}
+
+/// Formats a part of a whole as percentage.
+pub fn percentage(part: u64, whole: u64) -> String {
+    format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
+}

@@ -1,0 +1,256 @@
+//! Measures what the target uses, whether or not samples are taken of it: CPU time, and counts of events.
+//!
+//! Nothing here depends on samples. A thread that exits before its first sample is due has used CPU time too.
+
+use std::fs;
+use std::os::fd::AsRawFd as _;
+use std::path::PathBuf;
+
+use super::bpf::StackSampler;
+use super::counters::Counters;
+use super::target::Target;
+use super::{clock, procfs};
+
+/// What a target has used in a recording, or in a part of one.
+#[derive(Clone, Debug, Default)]
+pub struct Usage {
+    /// Its CPU time. `None` if it cannot be known.
+    pub cpu_time: Option<CpuTime>,
+    /// How often each event was counted in the target. `None` if other processes were counted too.
+    pub event_counts: Option<Vec<u64>>,
+    /// Number of threads that already ran, if each has counters of its own; 0 if counters count on CPUs.
+    pub existing_threads: usize,
+    /// True if counters count in threads: each thread's counter waits for a whole period before its first sample.
+    pub is_per_thread: bool,
+    /// True if the kernel was left out, because we lack the permission.
+    pub excludes_kernel: bool,
+}
+
+/// CPU time in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuTime {
+    /// The time in user space and in the kernel.
+    pub total: u64,
+    /// The part in user space. The kernel estimates it from the ticks of its timer, which hit one or the other. `None`
+    /// if that is not known of nearly all of the time.
+    pub user: Option<u64>,
+}
+
+/// Measures what a target uses.
+#[derive(Debug)]
+pub struct UsageMeter {
+    source: Source,
+    last: Reading,
+    last_counts: Option<Vec<u64>>,
+    /// True if the counters count nothing but the target.
+    has_own_counts: bool,
+}
+
+/// The source of the CPU time.
+#[derive(Debug)]
+enum Source {
+    /// The BPF program that follows the target, or counters of its threads. The time in user space is that of these
+    /// files, each the `stat` of a process or thread.
+    Threads(Vec<PathBuf>),
+    /// The `cpu.stat` of a cgroup.
+    Cgroup(PathBuf),
+    /// What is not idle of these CPUs.
+    Cpus(Vec<u32>),
+    Unknown,
+}
+
+/// The CPU time until now, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Reading {
+    /// Only differences between two readings mean something.
+    total: Option<i128>,
+    ticks: Option<Ticks>,
+}
+
+/// The time in user space and in the kernel by the ticks of the kernel's timer, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Ticks {
+    user: u64,
+    system: u64,
+}
+
+impl UsageMeter {
+    /// Starts to measure.
+    pub fn start(target: &Target, counters: &Counters, sampler: Option<&StackSampler>) -> Self {
+        let is_whole = matches!(target, Target::Cgroup(_) | Target::System);
+        let mut meter = Self {
+            source: Source::new(target, counters),
+            last: Reading::default(),
+            last_counts: None,
+            has_own_counts: is_whole || !counters.counts_on_cpus(),
+        };
+        meter.take(counters, sampler);
+        meter
+    }
+
+    /// Returns what was used since the last call.
+    pub fn take(&mut self, counters: &Counters, sampler: Option<&StackSampler>) -> Usage {
+        let reading = self.source.read(counters, sampler);
+        let cpu_time = reading.since(std::mem::replace(&mut self.last, reading));
+        let counts = counters.event_counts().filter(|_| self.has_own_counts);
+        let last_counts = std::mem::replace(&mut self.last_counts, counts.clone());
+        let event_counts = counts.zip(last_counts).map(|(counts, last)| {
+            let differences = counts.iter().zip(last).map(|(count, last)| count.saturating_sub(last));
+            differences.collect()
+        });
+        Usage {
+            cpu_time,
+            event_counts,
+            existing_threads: counters.owner_thread_count(),
+            is_per_thread: !counters.counts_on_cpus(),
+            excludes_kernel: counters.excludes_kernel,
+        }
+    }
+}
+
+impl Source {
+    fn new(target: &Target, counters: &Counters) -> Self {
+        match target {
+            Target::System => Self::Cpus(counters.cpus()),
+            // The directory stays the same if it is renamed.
+            Target::Cgroup(directory) if counters.counts_on_all_cpus() => {
+                Self::Cgroup(PathBuf::from(format!("/proc/self/fd/{}/cpu.stat", directory.as_raw_fd())))
+            }
+            Target::Cgroup(_) => Self::Unknown,
+            Target::Command(pid) => Self::Threads(vec![procfs::process_stat(*pid)]),
+            Target::Processes(pids) => Self::Threads(pids.iter().map(|pid| procfs::process_stat(*pid)).collect()),
+            Target::Threads(tids) => Self::Threads(tids.iter().map(|tid| procfs::thread_stat(*tid)).collect()),
+        }
+    }
+
+    fn read(&self, counters: &Counters, sampler: Option<&StackSampler>) -> Reading {
+        match self {
+            Self::Threads(files) => {
+                let total = match sampler {
+                    // Exact, while counters of threads miss what a thread does before and after they count.
+                    Some(sampler) if counters.counts_on_all_cpus() => sampler.cpu_time(),
+                    _ => counters.thread_time(),
+                };
+                let read = |file| parse_process(&fs::read_to_string(file).ok()?, nanoseconds_per_tick());
+                Reading { total: total.map(i128::from), ticks: files.iter().map(read).sum() }
+            }
+            Self::Cgroup(file) => parse_cgroup(&fs::read_to_string(file).unwrap_or_default()),
+            Self::Cpus(cpus) => {
+                let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+                parse_cpus(&stat, cpus, clock::now(), nanoseconds_per_tick()).unwrap_or_default()
+            }
+            Self::Unknown => Reading::default(),
+        }
+    }
+}
+
+impl Reading {
+    /// Returns the time between an earlier reading and this one.
+    fn since(self, earlier: Self) -> Option<CpuTime> {
+        let total = u64::try_from(self.total? - earlier.total?).unwrap_or(0);
+        let ticks = self.ticks.zip(earlier.ticks).map(|(now, before)| Ticks {
+            user: now.user.saturating_sub(before.user),
+            system: now.system.saturating_sub(before.system),
+        });
+        Some(CpuTime { total, user: ticks.and_then(|ticks| ticks.user_part(total)) })
+    }
+}
+
+impl Ticks {
+    /// Returns the part of the time in user space. `None` if the ticks are of less than nearly all of it. The time of
+    /// children is not among them: the kernel takes all time of a process that is shorter than a tick for one or the
+    /// other.
+    fn user_part(self, total: u64) -> Option<u64> {
+        let all = self.user + self.system;
+        let share = all as f64 / total as f64;
+        (all > 0 && (0.9..=1.1).contains(&share)).then(|| (total as f64 * self.user as f64 / all as f64) as u64)
+    }
+}
+
+impl std::iter::Sum for Ticks {
+    fn sum<I: Iterator<Item = Self>>(ticks: I) -> Self {
+        ticks
+            .fold(Self::default(), |sum, ticks| Self { user: sum.user + ticks.user, system: sum.system + ticks.system })
+    }
+}
+
+fn nanoseconds_per_tick() -> u64 {
+    1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
+}
+
+/// Parses the `stat` of a process or thread: its own time, without that of its children.
+fn parse_process(stat: &str, tick: u64) -> Option<Ticks> {
+    // The name before may contain anything. The state after it is field 3 of proc(5), the times are 14 and 15.
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(11).map(|field| field.parse::<u64>().ok());
+    Some(Ticks { user: fields.next()?? * tick, system: fields.next()?? * tick })
+}
+
+/// Parses a cgroup's `cpu.stat`, which only cgroup2 has.
+fn parse_cgroup(stat: &str) -> Reading {
+    let read = |name: &str| {
+        let value = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse::<u64>().ok());
+        value.map(|microseconds| microseconds * 1000)
+    };
+    let ticks = read("user_usec").zip(read("system_usec")).map(|(user, system)| Ticks { user, system });
+    Reading { total: read("usage_usec").map(i128::from), ticks }
+}
+
+/// Parses `/proc/stat`. The time that a CPU is not idle is exact, that of user space is counted in ticks.
+fn parse_cpus(stat: &str, cpus: &[u32], now: u64, tick: u64) -> Option<Reading> {
+    let mut reading = Reading { total: Some(0), ticks: Some(Ticks::default()) };
+    for cpu in cpus {
+        let name = format!("cpu{cpu} ");
+        let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
+        let times: Vec<u64> = line.split(' ').map_while(|time| Some(time.parse::<u64>().ok()? * tick)).collect();
+        let [user, nice, system, idle, io_wait, irq, soft_irq, steal, ..] = times[..] else { return None };
+        // What the hypervisor gives to others is not ours.
+        let not_used = idle + io_wait + steal;
+        reading.total = Some(reading.total? + i128::from(now) - i128::from(not_used));
+        let ticks = [reading.ticks?, Ticks { user: user + nice, system: system + irq + soft_irq }];
+        reading.ticks = Some(ticks.into_iter().sum());
+    }
+    Some(reading)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CpuTime, Reading, Ticks, parse_cgroup, parse_cpus, parse_process};
+
+    #[test]
+    fn reads_the_own_time_of_a_process() {
+        let stat = "71 (a) b) R 1 71 71 0 -1 4194304 100 200 0 0 25 7 900 800 20 0 1 0 5000";
+        assert_eq!(parse_process(stat, 10), Some(Ticks { user: 250, system: 70 }));
+        assert_eq!(parse_process("71 (a) R 1", 10), None);
+    }
+
+    #[test]
+    fn reads_the_time_of_a_cgroup() {
+        let stat = "usage_usec 500\nuser_usec 300\nsystem_usec 200\ncore_sched.force_idle_usec 0\n";
+        let ticks = Some(Ticks { user: 300_000, system: 200_000 });
+        assert_eq!(parse_cgroup(stat), Reading { total: Some(500_000), ticks });
+        assert_eq!(parse_cgroup("nr_periods 0\n"), Reading::default());
+    }
+
+    #[test]
+    fn a_cpu_is_used_when_it_is_neither_idle_nor_stolen() {
+        let before = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 10 0 5 100 3 0 1 2 0 0\ncpu1 0 0 0 120 0 0 0 0 0 0\nintr 5\n";
+        let after = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 40 5 20 130 8 1 2 12 0 0\ncpu1 0 0 0 220 0 0 0 0 0 0\nintr 5\n";
+        let read = |stat, cpus: &[u32], now| parse_cpus(stat, cpus, now, 1);
+        let both = read(after, &[0, 1], 1100).unwrap().since(read(before, &[0, 1], 1000).unwrap());
+        // The ticks account for 52 of 55.
+        assert_eq!(both, Some(CpuTime { total: 55, user: Some(37) }));
+        let idle = read(after, &[1], 1100).unwrap().since(read(before, &[1], 1000).unwrap());
+        assert_eq!(idle, Some(CpuTime { total: 0, user: None }));
+        assert_eq!(read(after, &[2], 1100), None);
+    }
+
+    #[test]
+    fn the_time_in_user_space_is_unknown_if_children_used_much_of_it() {
+        let ticks = Ticks { user: 60, system: 30 };
+        assert_eq!(ticks.user_part(99), Some(66));
+        assert_eq!(ticks.user_part(101), None);
+        assert_eq!(Ticks::default().user_part(0), None);
+        let [earlier, later] = [None, Some(5)].map(|total| Reading { total, ticks: None });
+        assert_eq!(later.since(earlier), None);
+    }
+}

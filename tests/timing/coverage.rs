@@ -1,0 +1,119 @@
+//! The share of the CPU time that samples cover: it is right, and low where threads are too short to be sampled.
+
+use std::process::Stdio;
+
+use crate::support::process::Background;
+use crate::support::programs::program;
+use crate::support::recording::{can_record, record, recorder};
+use crate::support::statistics::{Check, ensure, statistical};
+use crate::support::{Outcome, command, run_bounded, skip};
+
+/// A shell script that runs 400 programs one after the other, each shorter than a millisecond.
+const SHORT_PROCESSES: &str = "i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done";
+
+/// Returns the share in percent and the CPU time in seconds that a summary states.
+fn stated_coverage(outcome: &Outcome) -> Option<(f64, f64)> {
+    let (_, coverage) = outcome.stderr.split_once("samples cover ")?;
+    let mut words = coverage.split_whitespace();
+    let share = words.next()?.parse().ok()?;
+    let time: f64 = words.nth(2)?.parse().ok()?;
+    Some((share, if words.next()? == "ms" { time / 1000.0 } else { time }))
+}
+
+/// Checks that samples cover all CPU time, as far as that many samples can say.
+fn check_covered(outcome: &Outcome, hertz: f64) -> Check {
+    let Some((share, time)) = stated_coverage(outcome) else { return Err(format!("no coverage: {outcome:?}")) };
+    let deviation = 100.0 / (time * hertz).sqrt();
+    ensure!((share - 100.0).abs() < 6.0 + 3.0 * deviation, "{share} % of {time} s: {outcome:?}");
+    ensure!(!outcome.stderr.contains(" has no sample;"), "{outcome:?}");
+    Ok(())
+}
+
+/// Returns true if a BPF program took the stacks. Otherwise reports the test as skipped.
+#[track_caller]
+fn took_stacks(outcome: &Outcome) -> bool {
+    let is_copied = outcome.stderr.contains("stacks copied");
+    if is_copied {
+        skip("no BPF program takes the stacks");
+    }
+    !is_copied
+}
+
+#[test]
+fn counters_of_cpus_cover_short_processes_and_threads() {
+    let (true, Some(pool)) = (can_record(), program("pool")) else { return };
+    statistical(|| {
+        let outcome = record(["-v", "-F", "997", "--", "sh", "-c", SHORT_PROCESSES]).ok();
+        if !took_stacks(&outcome) {
+            return Ok(());
+        }
+        check_covered(&outcome, 997.0)?;
+        check_covered(&record(["-F", "99", "--", &pool, "200", "3"]).ok(), 99.0)
+    });
+}
+
+#[test]
+fn running_processes_are_covered_with_what_they_start_and_what_ends() {
+    let (true, Some(pool)) = (can_record(), program("pool")) else { return };
+    statistical(|| {
+        let script = format!("sleep 0.3; {SHORT_PROCESSES}; exec sleep 30");
+        let shell = Background::start(command("sh").args(["-c", &script]).stderr(Stdio::null()));
+        let outcome = record(["-v", "-F", "997", "-d", "2", "-p", &shell.pid()]).ok();
+        if !took_stacks(&outcome) {
+            return Ok(());
+        }
+        check_covered(&outcome, 997.0)?;
+        // The process ends before the recording does.
+        let threads = Background::start(command(&pool).args(["200", "8"]));
+        check_covered(&record(["-F", "99", "-p", &threads.pid()]).ok(), 99.0)
+    });
+}
+
+#[test]
+fn threads_that_are_shorter_than_a_period_are_reported() {
+    let (true, Some(pool)) = (can_record(), program("pool")) else { return };
+    statistical(|| {
+        for command in [&["sh", "-c", SHORT_PROCESSES][..], &[&pool, "200", "1"]] {
+            let outcome = run_bounded(recorder(["--call-graph", "fp", "-F", "49", "--"]).args(command)).ok();
+            ensure!(
+                outcome.stderr.contains(" CPU time each: what uses less than 20 ms has no sample; "),
+                "{outcome:?}"
+            );
+            let share = stated_coverage(&outcome).map_or(0.0, |(share, _)| share);
+            ensure!(share < 50.0, "{share}: {outcome:?}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_recording_without_samples_says_why() {
+    if !can_record() {
+        return;
+    }
+    statistical(|| {
+        let slept = record(["-F", "1", "--", "sleep", "0.7"]).ok();
+        ensure!(slept.stderr.contains("nothing was recorded: the target slept ("), "{slept:?}");
+        let brief = record(["-F", "1", "--", "true"]).ok();
+        ensure!(brief.stderr.contains(" CPU time, and a sample stands for 1.00 s; raise -F"), "{brief:?}");
+        Ok(())
+    });
+}
+
+#[test]
+fn the_whole_system_and_user_code_are_covered() {
+    let (true, Some(busy)) = (can_record(), program("busy")) else { return };
+    let process = Background::start(command(&busy).arg("100000"));
+    statistical(|| {
+        let outcome = record(["-a", "-F", "199", "-d", "2", "--call-graph", "fp", "--no-inline"]);
+        if outcome.stderr.contains("cannot record all CPUs") {
+            skip(&outcome.stderr);
+            return Ok(());
+        }
+        check_covered(&outcome.ok(), 199.0)?;
+        check_covered(&record(["-F", "199", "-d", "1", "-p", &process.pid()]).ok(), 199.0)?;
+        let of_user = record(["-e", "cpu-clock:u", "-F", "199", "-d", "2", "-p", &process.pid()]).ok();
+        ensure!(of_user.stderr.contains(" CPU time in user space"), "{of_user:?}");
+        check_covered(&of_user, 199.0)
+    });
+}
