@@ -126,11 +126,9 @@ impl Source {
     fn read(&self, counters: &Counters, sampler: Option<&StackSampler>) -> Reading {
         match self {
             Self::Threads(files) => {
-                let total = match sampler {
-                    // Exact, while counters of threads miss what a thread does before and after they count.
-                    Some(sampler) if counters.counts_on_all_cpus() => sampler.cpu_time(),
-                    _ => counters.thread_time(),
-                };
+                // The BPF program does not tell CPUs apart.
+                let follower = sampler.filter(|_| counters.counts_on_all_cpus());
+                let total = counters.thread_time().or_else(|| follower?.cpu_time());
                 let read = |file| parse_process(&fs::read_to_string(file).ok()?, nanoseconds_per_tick());
                 Reading { total: total.map(i128::from), ticks: files.iter().map(read).sum() }
             }

@@ -34,7 +34,7 @@ const HELD: u64 = 0;
 const WANTED: u64 = 1;
 
 /// A process that exits is freed a little later, and only then the program adds its time: it is waited for.
-const MAX_READINGS: u32 = 200;
+const MAX_READINGS: u32 = 20;
 const READING_INTERVAL: Duration = Duration::from_millis(5);
 
 type BoxError = Box<dyn std::error::Error>;
