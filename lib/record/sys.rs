@@ -196,6 +196,21 @@ pub fn process_cpu_time(pid: u32) -> Option<u64> {
     (result == 0).then_some(time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned())
 }
 
+/// Returns the CPU time in nanoseconds of a child that has exited, and of its own children that were waited for. `None`
+/// if it has not exited. It can still be waited for.
+pub fn exited_child_cpu_time(pid: u32) -> Option<u64> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    let options = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
+    // SAFETY: both pointers are those of variables that outlive the call, which zeros are valid values of.
+    let (result, info, usage) = unsafe {
+        let result = libc::syscall(libc::SYS_waitid, libc::P_PID, pid, info.as_mut_ptr(), options, usage.as_mut_ptr());
+        (result, info.assume_init(), usage.assume_init())
+    };
+    let nanoseconds = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    (result == 0 && info.si_signo == libc::SIGCHLD).then(|| nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime))
+}
+
 /// Makes a command suspend itself between fork and exec: it writes its PID to the pipe `report` and reads a byte from
 /// the pipe `resume`. If it reads none, it exits. `parent_ends` are our own ends of the two pipes.
 ///

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use super::bpf::StackSampler;
 use super::counters::Counters;
 use super::target::Target;
-use super::{clock, procfs};
+use super::{clock, procfs, sys};
 
 /// What a target has used in a recording, or in a part of one.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +52,9 @@ enum Source {
     /// The BPF program that follows the target, or counters of its threads. The time in user space is that of these
     /// files, each the `stat` of a process or thread.
     Threads(Vec<PathBuf>),
+    /// Counters of a command's threads, or once the command has exited, what the kernel has added up of it and of the
+    /// children that were waited for: counters miss the end of each process.
+    Command(u32),
     /// The `cpu.stat` of a cgroup.
     Cgroup(PathBuf),
     /// What is not idle of these CPUs.
@@ -117,8 +120,11 @@ impl Source {
                 Self::Cgroup(PathBuf::from(format!("/proc/self/fd/{}/cpu.stat", directory.as_raw_fd())))
             }
             Target::Cgroup(_) => Self::Unknown,
-            Target::Command(pid) => Self::Threads(vec![procfs::process_stat(*pid)]),
-            Target::Processes(pids) => Self::Threads(pids.iter().map(|pid| procfs::process_stat(*pid)).collect()),
+            Target::Command(pid) => Self::Command(*pid),
+            Target::Processes { .. } => {
+                let pids = target.running_processes();
+                Self::Threads(pids.iter().map(|pid| procfs::process_stat(*pid)).collect())
+            }
             Target::Threads(tids) => Self::Threads(tids.iter().map(|tid| procfs::thread_stat(*tid)).collect()),
         }
     }
@@ -129,8 +135,11 @@ impl Source {
                 // The BPF program does not tell CPUs apart.
                 let follower = sampler.filter(|_| counters.counts_on_all_cpus());
                 let total = counters.thread_time().or_else(|| follower?.cpu_time());
-                let read = |file| parse_process(&fs::read_to_string(file).ok()?, nanoseconds_per_tick());
-                Reading { total: total.map(i128::from), ticks: files.iter().map(read).sum() }
+                Reading { total: total.map(i128::from), ticks: files.iter().map(read_ticks).sum() }
+            }
+            Self::Command(pid) => {
+                let total = counters.thread_time().max(sys::exited_child_cpu_time(*pid));
+                Reading { total: total.map(i128::from), ticks: read_ticks(&procfs::process_stat(*pid)) }
             }
             Self::Cgroup(file) => parse_cgroup(&fs::read_to_string(file).unwrap_or_default()),
             Self::Cpus(cpus) => {
@@ -170,6 +179,11 @@ impl std::iter::Sum for Ticks {
         ticks
             .fold(Self::default(), |sum, ticks| Self { user: sum.user + ticks.user, system: sum.system + ticks.system })
     }
+}
+
+/// Reads the time of a process or thread from its `stat`.
+fn read_ticks(file: &PathBuf) -> Option<Ticks> {
+    parse_process(&fs::read_to_string(file).ok()?, nanoseconds_per_tick())
 }
 
 fn nanoseconds_per_tick() -> u64 {

@@ -44,15 +44,13 @@ pub struct StackSampler {
     program: Ebpf,
     /// The functions that take stacks.
     functions: FxHashMap<ProgramKind, OwnedFd>,
-    /// The map of processes or threads whose stacks are taken.
+    /// The processes or threads of the target that are not gone.
     targets: HashMap<MapData, u32, TargetWords>,
     /// The map of the counter of each CPU whose ring gets the stacks.
     outputs: OwnedFd,
     /// The tables by which the program walks.
     pub tables: Tables,
     scope: u64,
-    /// The map of the processes or threads of the target.
-    targets: OwnedFd,
     /// The CPU time of those that are gone.
     ended_time: Array<MapData, u64>,
 }
@@ -173,10 +171,10 @@ impl StackSampler {
     }
 
     /// Returns the IDs of the target's processes or threads, as far as the kernel has not freed them.
-    fn target_ids(&self) -> Option<Vec<u32>> {
-        let mut targets = Vec::<(u32, TargetWords)>::new();
-        let read = sys::read_hash_map(self.targets.as_fd(), false, &mut targets);
-        (self.scope != EVERYBODY && read.is_ok()).then(|| targets.into_iter().map(|(id, _)| id).collect())
+    fn target_ids(&self) -> Option<FxHashSet<u32>> {
+        // While entries are deleted, keys may come twice.
+        let ids = self.targets.keys().collect::<Result<FxHashSet<u32>, _>>().ok();
+        ids.filter(|_| self.scope != EVERYBODY)
     }
 
     fn read_cpu_time(&self, id: u32) -> Option<u64> {

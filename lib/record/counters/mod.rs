@@ -164,8 +164,8 @@ impl Counters {
     /// Returns how often each event was counted, sampled or not.
     pub fn event_counts(&self) -> Option<Vec<u64>> {
         let mut counts = vec![0; self.weights.len()];
-        for (event, counter) in self.sample_counters() {
-            counts[event] += counter.stat().ok()?.count;
+        for (source, counter) in self.sample_counters() {
+            counts[source.event as usize] += counter.stat().ok()?.count;
         }
         Some(counts)
     }

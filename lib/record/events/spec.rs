@@ -120,7 +120,7 @@ impl EventSpec {
 
     /// True if the CPU counts the event.
     pub(in crate::record) fn is_hardware(&self) -> bool {
-        !self.is_software() && !self.is_traced()
+        !self.is_software() && !self.is_tracepoint() && !self.is_uprobe()
     }
 
     /// True if the event is one of the kernel's clocks, which count nanoseconds.
