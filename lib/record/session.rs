@@ -60,6 +60,9 @@ impl EndReason {
 /// The time between two readings of the rings if they wake nobody, or somebody wants progress.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
+/// The same while the BPF program meets objects that it cannot walk through yet.
+const LEARNING_INTERVAL: Duration = Duration::from_millis(10);
+
 /// Tokens of the epoll set.
 const RING: u64 = 0;
 const INTERRUPTED: u64 = 1;
@@ -249,6 +252,9 @@ impl RecordingSession {
         // Unwinding reads generated code while the process runs.
         let needs_processes = self.counters.stack_copies.is_some() || self.reader.sampler.is_some();
         let needs_switches = self.reader.switches.is_some();
+        if self.reader.is_learning {
+            return Some(LEARNING_INTERVAL);
+        }
         if self.has_silent_ring || wants_progress || needs_processes || needs_switches || self.overhead.is_some() {
             return Some(POLL_INTERVAL);
         }

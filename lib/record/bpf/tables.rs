@@ -117,13 +117,15 @@ impl Tables {
         self.changed.insert(pid);
     }
 
-    /// Publishes the mappings of all processes that have changed. They are complete up to `time`.
-    pub fn publish(&mut self, recording: &mut Recording, time: u64) {
+    /// Publishes the mappings of all processes that have changed. They are complete up to `time`. Returns true if there are
+    /// rows of more objects now.
+    pub fn publish(&mut self, recording: &mut Recording, time: u64) -> bool {
         for object in recording.take_removed_objects() {
             self.objects.remove(&object);
         }
         let new_objects = recording.take_sparse_objects();
-        if new_objects.iter().any(|object| !self.objects.contains_key(object)) {
+        let has_new = new_objects.iter().any(|object| !self.objects.contains_key(object));
+        if has_new {
             for object in new_objects {
                 self.add_object(object, recording);
             }
@@ -135,6 +137,7 @@ impl Tables {
                 self.published.insert(pid);
             }
         }
+        has_new
     }
 
     /// Makes the rows of an object, unless they are made.

@@ -46,6 +46,9 @@ pub struct RingReader {
     pub sampler: Option<StackSampler>,
     /// For each CPU the last stack that the BPF program wrote.
     stacks: Vec<PendingStack>,
+    /// True if the last samples came through objects that the BPF program could not walk through: the next ones will show
+    /// more of them.
+    pub is_learning: bool,
     /// For each thread that was created during the recording, the thread whose counters it has inherited, if those are
     /// counters of a thread.
     inherited_from: FxHashMap<u32, u32>,
@@ -75,6 +78,7 @@ impl RingReader {
             pending: Vec::new(),
             sampler,
             stacks: Vec::new(),
+            is_learning: false,
             inherited_from: FxHashMap::default(),
             followed: None,
         }
@@ -99,7 +103,7 @@ impl RingReader {
             self.read_samples(&rings.samples, stack, if is_last { u64::MAX } else { start }, counters, recording);
         }
         self.stacks = stacks;
-        self.publish_tables(recording);
+        self.is_learning = self.publish_tables(recording);
         self.read_switches(counters, recording);
         if let Some(switches) = &mut self.switches {
             switches.process_until(start, recording);
@@ -298,11 +302,10 @@ impl RingReader {
         self.publish_tables(recording);
     }
 
-    /// Publishes what the BPF program needs to walk, as far as it has changed.
-    fn publish_tables(&mut self, recording: &mut Recording) {
-        if let Some(sampler) = &mut self.sampler {
-            sampler.tables.publish(recording, self.horizon);
-        }
+    /// Publishes what the BPF program needs to walk, as far as it has changed. Returns true if it can walk through more
+    /// objects now.
+    fn publish_tables(&mut self, recording: &mut Recording) -> bool {
+        self.sampler.as_mut().is_some_and(|sampler| sampler.tables.publish(recording, self.horizon))
     }
 }
 
