@@ -190,7 +190,7 @@ impl Hints<'_> {
                 "code without unwind information in {name}: assembler, or built without -fasynchronous-unwind-tables"
             ),
             Object::Missing { reason, .. } => format!("{name}, whose file cannot be read: {}", printable(reason)),
-            Object::Jit { pid, .. } => {
+            Object::Jit { pid, is_mapped: true } => {
                 let (program, help) = match self.finished.recording.runtime(*pid) {
                     Some(Runtime::Java) => ("java".to_owned(), "start it with -XX:+PreserveFramePointer"),
                     Some(Runtime::Node) => ("node".to_owned(), "use --call-graph fp"),
@@ -198,7 +198,9 @@ impl Hints<'_> {
                 };
                 format!("code that {program} generated, without unwind information; {help}")
             }
-            Object::Unknown | Object::Kernel => "code of which no mapping is known".to_owned(),
+            Object::Unknown | Object::Kernel | Object::Jit { is_mapped: false, .. } => {
+                "code of which no mapping is known".to_owned()
+            }
         };
         Some(format!("{share} of stacks end in {place}"))
     }
@@ -207,7 +209,7 @@ impl Hints<'_> {
     fn unnamed_generated_code(&self) -> Option<String> {
         let recording = &self.finished.recording;
         let unnamed_process = |(number, location): (usize, &crate::perf::location::Location)| {
-            let Object::Jit { pid, .. } = recording.objects.get(location.object) else { return None };
+            let Object::Jit { pid, is_mapped: true } = recording.objects.get(location.object) else { return None };
             let frames = &self.names.frames()[self.names.range(number as u32)];
             frames.iter().all(|frame| !frame.has_symbol).then_some(*pid)
         };
