@@ -168,7 +168,22 @@ function resize(width) {
 }
 
 /**
- * Runs a case when the page has been loaded and all graphs are interactive.
+ * Waits until the page has the focus: before, its elements get no focus events and match no `:focus`. On a busy machine
+ * that takes a while. Messages take real time, but none of the browser's virtual time.
+ */
+async function waitForFocus() {
+    const { port1, port2 } = new MessageChannel();
+    for (let turns = 0; turns < 200_000 && !document.hasFocus(); turns++) {
+        await new Promise(resolve => {
+            port1.onmessage = resolve;
+            port2.postMessage(null);
+        });
+    }
+    port1.close();
+}
+
+/**
+ * Runs a case when the page has been loaded and has the focus, and all graphs are interactive.
  *
  * @param {() => unknown} run
  */
@@ -177,6 +192,7 @@ async function runCase(run) {
         await waitFor(() => document.readyState === "complete", "the page is loaded");
         const graphs = [...document.querySelectorAll("svg.flame-graph")];
         await waitFor(() => graphs.every(graph => graph.matches(".live")), "the graphs are interactive");
+        await waitForFocus();
         await run();
         if (checks === 0) failures.push("the case checks nothing");
     } catch (error) {
