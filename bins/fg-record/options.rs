@@ -36,7 +36,7 @@ use fgkit::profile::SampleWeight;
 #[command(
     name = "fg-record",
     override_usage = "fg-record [OPTIONS] -- COMMAND [ARGUMENT]...\n       \
-                      fg-record [OPTIONS] -p PID[,PID]... | -t TID | -a | --cgroup PATH [-- COMMAND...]"
+                      fg-record [OPTIONS] -p PID | -t TID | -a | --cgroup PATH [-- COMMAND...]"
 )]
 pub struct Args {
     #[command(flatten)]
@@ -71,7 +71,7 @@ pub struct TargetArgs {
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = integer_in::<u32>(..))]
     pub pid: Vec<u32>,
 
-    /// Record the running descendants of the processes of -p, too
+    /// With -p, record running descendants, too
     ///
     /// Without this option, only children that start during the recording are recorded. A process whose parent has exited
     /// is no descendant any more. The recording ends when all processes have exited that ran at its start.
