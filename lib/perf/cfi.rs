@@ -121,6 +121,22 @@ impl CfiTable {
         Self { index, bases: self.bases.set_eh_frame_hdr(address), ..self }
     }
 
+    /// Returns true if an entry covers an address.
+    ///
+    /// Without a sorted table of the entries, all are read.
+    pub(super) fn covers(&self, address: u64) -> bool {
+        let eh_frame = self.eh_frame();
+        // Such an object has another form of unwind information.
+        if self.eh_frame.is_empty() {
+            return true;
+        }
+        let header = EhFrameHdr::new(&self.index, LittleEndian).parse(&self.bases, 8).ok();
+        if let Some(table) = header.as_ref().and_then(|header| header.table()) {
+            return table.fde_for_address(&eh_frame, &self.bases, address, EhFrame::cie_from_offset).is_ok();
+        }
+        eh_frame.fde_for_address(&self.bases, address, EhFrame::cie_from_offset).is_ok()
+    }
+
     /// Returns where the code at an address has saved a register, as an offset from its CFA.
     ///
     /// `Some(None)` if the code did not change the register, `None` if the unwind information does not say.

@@ -9,6 +9,8 @@ pub enum StopReason {
     DumpTooSmall,
     /// The stack is larger than what the BPF program scans or can send.
     StackTooLarge,
+    /// The interrupted function's stack is another one than was copied: the signal is handled on an alternate stack.
+    OtherStack,
     /// A page of the stack was not in memory.
     NotResident,
     /// The code of a frame was mapped or unmapped around the time of the sample.

@@ -34,6 +34,7 @@ impl Hints<'_> {
             self.throttled(),
             self.no_unwind_information(),
             self.small_copies(),
+            self.other_stack(),
             self.not_resident(),
             self.unnamed_generated_code(),
             self.unnamed_python(),
@@ -168,6 +169,17 @@ impl Hints<'_> {
             (_, None) => "--call-graph dwarf takes them whole if you are root".to_owned(),
         };
         Some(format!("{share} of stacks are truncated where their copy of {} bytes ends; {help}", copies.copy))
+    }
+
+    fn other_stack(&self) -> Option<String> {
+        let share = self.frequent_share(self.counts().truncated.other_stack)?;
+        let help = match &self.finished.copy_reason {
+            Some(reason) => format!("a BPF program takes both, but {reason}"),
+            None => "--call-graph dwarf takes both if you are root".to_owned(),
+        };
+        Some(format!(
+            "{share} of stacks are of handlers on an alternate signal stack: the interrupted stack is not copied; {help}"
+        ))
     }
 
     fn not_resident(&self) -> Option<String> {

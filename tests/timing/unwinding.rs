@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::support::programs::{go_program, program};
-use crate::support::recording::{Profile, Stack, can_record, record, recorder};
+use crate::support::programs::{compiler, go_program, program, sources};
+use crate::support::recording::{Profile, Stack, can_record, finish, record, recorder};
 use crate::support::statistics::{Check, ensure, statistical};
-use crate::support::{Outcome, directory, require, run_bounded, skip};
+use crate::support::{Outcome, command, directory, require, run_bounded, skip};
 
 /// Returns the path of the program `unwound` if it can be recorded.
 fn unwound() -> Option<String> {
@@ -191,4 +191,168 @@ fn samples_within_execve_are_whole_and_have_no_user_frames() {
         ensure!(without_stack < 0.005, "{without_stack} without a stack: {outcome:?}");
         Ok(())
     });
+}
+
+/// Checks that the leaves of the program `callers` have their own callers, and that enough of their stacks begin at the
+/// program's first function.
+fn check_own_callers(outcome: &Outcome) -> Check {
+    let profile = Profile::from_stdout(outcome);
+    let (mut all, mut rooted) = (0, 0);
+    for stack in profile.0.iter().filter(|stack| stack.frames.iter().any(|frame| frame.ends_with("_leaf"))) {
+        let has = |name: &str| stack.contains(&[name]);
+        for kind in ["odd", "even"] {
+            let other = if kind == "odd" { "even" } else { "odd" };
+            assert!(!(has(&format!("{kind}_leaf")) && has(&format!("{other}_caller"))), "{stack:?}");
+        }
+        let has_caller = has("odd_caller") || has("even_caller");
+        all += stack.weight;
+        rooted += if has_caller && stack.contains(&["_start", "main"]) { stack.weight } else { 0 };
+    }
+    ensure!(all > 100 && rooted * 100 >= all * 99, "{rooted} rooted of {all}: {outcome:?}");
+    Ok(())
+}
+
+/// The ways to take stacks.
+const WAYS: [&[&str]; 2] = [&[], &["--call-graph", "dwarf,65528"]];
+
+/// Records a program with one of [`WAYS`].
+fn record_with(way: &[&str], words: &[&str]) -> Outcome {
+    let mut recorder = recorder(["-F", "997"]);
+    finish(recorder.args(way).arg("--").args(words).spawn().unwrap()).ok()
+}
+
+#[test]
+fn unwinds_code_without_unwind_information() {
+    if !can_record() || !require("cc") {
+        return;
+    }
+    let folder = directory();
+    // Names come from the debug file that the stripped program refers to; it has no symbols to unwind by.
+    for name in ["bare", "stripped"] {
+        let path = folder.path().join(name);
+        let mut compiler = compiler(&path);
+        compiler.args(["-O2", "-g", "-fomit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]);
+        compiler.args(["-fno-optimize-sibling-calls", "-fno-ipa-icf", "-fno-ipa-cp", "callers.c"]);
+        assert!(compiler.status().unwrap().success(), "{compiler:?}");
+        if name == "stripped" {
+            let script = "objcopy --only-keep-debug $0 $0.debug && strip $0 && objcopy --add-gnu-debuglink=$0.debug $0";
+            assert!(command("sh").args(["-c", script]).arg(&path).status().unwrap().success());
+        }
+        for way in WAYS {
+            statistical(|| check_own_callers(&record_with(way, &[path.to_str().unwrap(), "1", "20"])));
+        }
+    }
+}
+
+#[test]
+fn unwinds_a_static_program_of_musl() {
+    if !can_record() || !require("musl-gcc") {
+        return;
+    }
+    let folder = directory();
+    let path = folder.path().join("musl");
+    let mut compiler = command("musl-gcc");
+    compiler.current_dir(sources()).args(["-O2", "-g", "-static", "-w", "-o"]).arg(&path).arg("libc_calls.c");
+    assert!(compiler.status().unwrap().success(), "{compiler:?}");
+    for way in WAYS {
+        statistical(|| {
+            let profile = Profile::from_stdout(&record_with(way, &[path.to_str().unwrap(), "1"]));
+            let (mut all, mut rooted) = (0, 0);
+            for stack in profile.0.iter().filter(|stack| stack.frames.iter().any(|frame| is_libc_leaf(frame))) {
+                let leaf = stack.frames.iter().find_map(|frame| CALLERS.iter().find(|(leaf, _)| leaf == frame));
+                let (_, callers) = leaf.unwrap();
+                let has = |name: &&str| stack.contains(&["_start", "main", name]);
+                assert!(
+                    !["copy", "print", "sort"].iter().any(|name| !callers.contains(name) && has(name)),
+                    "{stack:?}"
+                );
+                all += stack.weight;
+                rooted += if callers.iter().any(has) { stack.weight } else { 0 };
+            }
+            ensure!(all > 100 && rooted * 100 >= all * 99, "{rooted} rooted of {all}: {profile:?}");
+            Ok(())
+        });
+    }
+}
+
+/// Functions of the program `libc_calls` and of musl, with those of the program that call them.
+const CALLERS: [(&str, &[&str]); 4] =
+    [("memcpy", &["copy", "print", "sort"]), ("fmt_fp", &["print"]), ("smoothsort", &["sort"]), ("compare", &["sort"])];
+
+/// True for functions in [`CALLERS`].
+fn is_libc_leaf(frame: &str) -> bool {
+    CALLERS.iter().any(|(leaf, _)| *leaf == frame)
+}
+
+#[test]
+fn unwinds_builtins_and_generated_code_of_node() {
+    if !can_record() || !require("node") {
+        return;
+    }
+    let folder = directory();
+    let script = "function odd() { const numbers = []; for (let n = 0; n < 5000; n++) numbers.push(n * 7919 % 5003);
+            return numbers.sort((a, b) => a - b)[5]; }
+        function even() { const map = new Map(); for (let n = 0; n < 5000; n++) map.set('k' + n, n); return map.size; }
+        function oddCaller() { return odd() + 1; }
+        function evenCaller() { return even() + 1; }
+        const end = Date.now() + 1500;
+        while (Date.now() < end) oddCaller() + evenCaller();";
+    let path = folder.path().join("a.js");
+    std::fs::write(&path, script).unwrap();
+    for way in WAYS {
+        statistical(|| {
+            let profile =
+                Profile::from_stdout(&record_with(way, &["node", "--perf-basic-prof", path.to_str().unwrap()]));
+            let (mut all, mut rooted) = (0, 0);
+            for stack in
+                profile.0.iter().filter(|stack| stack.frames.iter().any(|frame| frame.starts_with("Builtins_")))
+            {
+                let has = |name: &str| stack.frames.iter().any(|frame| frame.contains(name));
+                assert!(!(has("Builtins_MapPrototypeSet") && has("oddCaller")), "{stack:?}");
+                assert!(!(has("Builtins_ArrayTimSort") && has("evenCaller")), "{stack:?}");
+                all += stack.weight;
+                rooted += if stack.contains(&["_start", "Builtins_JSEntry"]) { stack.weight } else { 0 };
+            }
+            ensure!(all > 100 && rooted * 100 >= all * 95, "{rooted} rooted of {all}: {profile:?}");
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn unwinds_trampolines_of_python() {
+    let python = command("python3").args(["-X", "perf", "-c", "import sys; sys.activate_stack_trampoline"]).status();
+    if !can_record() || !require("python3") {
+        return;
+    }
+    if !python.is_ok_and(|status| status.success()) {
+        return skip("this Python has no trampolines");
+    }
+    let folder = directory();
+    // Functions whose trampolines fill pages, so that some lie across two.
+    let script = "import time\nspace = {}\n
+for n in range(600):
+    exec(f'def f{n}(k):\\n    return f{n + 1}(k) if {n} % 50 < 49 else sum(range(k))', space)
+end = time.time() + 1.5
+while time.time() < end:
+    for n in range(0, 600, 50): space[f'f{n}'](2000)
+";
+    let path = folder.path().join("a.py");
+    std::fs::write(&path, script).unwrap();
+    for way in WAYS {
+        statistical(|| {
+            let profile = Profile::from_stdout(&record_with(way, &["python3", "-X", "perf", path.to_str().unwrap()]));
+            let is_python = |stack: &&Stack| stack.frames.iter().any(|frame| frame.starts_with("py::f"));
+            let (mut all, mut rooted) = (0, 0);
+            for stack in profile.0.iter().filter(is_python) {
+                let names = stack.frames.iter().filter_map(|frame| frame.strip_prefix("py::f")?.split(':').next());
+                let numbers: Vec<u32> = names.map(|number| number.parse().unwrap()).collect();
+                assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "{stack:?}");
+                all += stack.weight;
+                rooted += if stack.contains(&["_start", "Py_BytesMain"]) { stack.weight } else { 0 };
+            }
+            ensure!(all > 100 && rooted * 100 >= all * 99, "{rooted} rooted of {all}: {profile:?}");
+            Ok(())
+        });
+    }
 }

@@ -169,6 +169,14 @@ impl Elf {
         self.entry
     }
 
+    /// Returns the code from an address on, to the end of its segment. Empty if no code is there.
+    pub fn code_from(&self, address: u64) -> &[u8] {
+        let offset = |segment: &Segment| address.checked_sub(segment.address).filter(|offset| *offset < segment.size);
+        let found = self.segments.iter().find_map(|segment| Some((segment, offset(segment)?)));
+        let range = found.map(|(segment, offset)| segment.offset + offset..segment.offset + segment.size);
+        range.and_then(|range| self.bytes.get(range.start as usize..range.end as usize)).unwrap_or_default()
+    }
+
     /// Returns the virtual address, as the file states it, of the code at a file offset.
     pub fn address_of_offset(&self, offset: u64) -> Option<u64> {
         let segment = self.segments.iter().find(|segment| segment.contains(offset))?;

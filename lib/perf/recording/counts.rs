@@ -38,6 +38,8 @@ pub struct Truncated {
     pub dump_too_small: u64,
     /// The stack was larger than what the BPF program scans or can send.
     pub stack_too_large: u64,
+    /// The stack of the function that a signal interrupted was not copied.
+    pub other_stack: u64,
     /// A page of the stack was not in memory.
     pub not_resident: u64,
     /// The code of a frame was mapped or unmapped around the time of the sample.
@@ -55,6 +57,7 @@ impl Truncated {
     pub fn total(&self) -> u64 {
         self.dump_too_small
             + self.stack_too_large
+            + self.other_stack
             + self.not_resident
             + self.stale_mapping
             + self.missing
@@ -67,6 +70,7 @@ impl Truncated {
             StopReason::Root | StopReason::Execve => {}
             StopReason::DumpTooSmall => self.dump_too_small += 1,
             StopReason::StackTooLarge => self.stack_too_large += 1,
+            StopReason::OtherStack => self.other_stack += 1,
             StopReason::NotResident => self.not_resident += 1,
             StopReason::StaleMapping => self.stale_mapping += 1,
             StopReason::Missing => self.missing += 1,

@@ -7,11 +7,8 @@
 use addr2line::gimli::{self, AArch64 as dwarf};
 use framehop::aarch64::{CacheAarch64, UnwindRegsAarch64, UnwinderAarch64};
 
-use super::arch::{Architecture, Registers, StepOutcome};
-use super::snapshot::ProcessSnapshot;
-use super::stack::Stack;
+use super::arch::{Architecture, Registers};
 use crate::perf::cfi::Section;
-use crate::perf::event::Address;
 
 /// The 64-bit ARM architecture.
 pub(super) enum Aarch64 {}
@@ -33,6 +30,7 @@ impl Architecture for Aarch64 {
     const SP: gimli::Register = dwarf::SP;
     const FP: gimli::Register = dwarf::X29;
     const RA: gimli::Register = dwarf::X30;
+    const READS_CODE: bool = false;
 
     fn runs(elf: object::Architecture) -> bool {
         matches!(elf, object::Architecture::Aarch64 | object::Architecture::Aarch64_Ilp32)
@@ -64,15 +62,5 @@ impl Architecture for Aarch64 {
 
     fn perf_register(register: gimli::Register) -> Option<u32> {
         (u32::from(register.0) <= SP).then(|| u32::from(register.0))
-    }
-
-    /// Returns `None`: on this architecture the trampolines of CPython keep frame pointers.
-    fn step_trampoline(
-        _: ProcessSnapshot<'_>,
-        _: Address,
-        _: &mut Self::Regs,
-        _: &mut Stack<'_>,
-    ) -> Option<StepOutcome> {
-        None
     }
 }

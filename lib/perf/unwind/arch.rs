@@ -3,8 +3,6 @@
 use addr2line::gimli;
 
 use super::module::Module;
-use super::snapshot::ProcessSnapshot;
-use super::stack::Stack;
 use crate::perf::event::Address;
 
 /// The outcome of a step from a frame to its caller.
@@ -40,6 +38,10 @@ pub(super) trait Architecture {
     /// The DWARF number of the return address.
     const RA: gimli::Register;
 
+    /// True if [`code_paths`](super::code_paths) decodes this architecture's instructions. If not, frame pointers are
+    /// followed where there is no unwind information.
+    const READS_CODE: bool;
+
     /// True if ELF files of an architecture contain code of this one.
     fn runs(elf: object::Architecture) -> bool;
 
@@ -53,13 +55,6 @@ pub(super) trait Architecture {
     fn set(regs: &mut Self::Regs, ip: u64, sp: u64, fp: u64);
     /// Returns the kernel's number of a register (`enum perf_event_…_regs`) by its DWARF number.
     fn perf_register(register: gimli::Register) -> Option<u32>;
-    /// Steps over generated code that is known by its bytes: it has neither unwind information nor a frame pointer.
-    fn step_trampoline(
-        snapshot: ProcessSnapshot<'_>,
-        address: Address,
-        regs: &mut Self::Regs,
-        stack: &mut Stack<'_>,
-    ) -> Option<StepOutcome>;
 }
 
 /// The registers of a sample.

@@ -42,11 +42,14 @@ impl<'a> Code<'a> {
 }
 
 impl ProcessSnapshot<'_> {
-    /// Fills `code` with the code at an address, which a program has generated. `None` if it cannot be read.
-    pub(super) fn read_generated_code(&self, address: u64, code: &mut [u8]) -> Option<()> {
-        let read_code = self.read_code?;
+    /// Reads code that a program has generated into a buffer, and returns the number of bytes that were read.
+    pub(super) fn read_generated_code(&self, address: u64, code: &mut [u8]) -> usize {
         // What a process has run after the sample tells nothing about the sample.
-        let is_same_program = !self.processes.has_execed_since(self.pid, self.time);
-        (is_same_program && read_code(self.pid, address, code) == code.len()).then_some(())
+        match self.read_code {
+            Some(read_code) if !self.processes.has_execed_since(self.pid, self.time) => {
+                read_code(self.pid, address, code)
+            }
+            _ => 0,
+        }
     }
 }

@@ -3,14 +3,17 @@
 //! framehop does most of the work. Three things are added:
 //!
 //! - Every object is loaded once for all processes (`modules`).
-//! - Frames that framehop cannot step are stepped by `cfi_stepper`, and Go functions by `go`.
+//! - Frames that framehop cannot step are stepped by `cfi_stepper`, Go functions by `go`, and code without unwind
+//!   information by `bare_code`.
 //! - A stack that the BPF program took is either walked already, and its frames are checked here, or is unwound from
 //!   the words that the program kept (`sparse`).
 
 mod aarch64;
 mod arch;
+mod bare_code;
 mod cfi_stepper;
 mod code;
+mod code_paths;
 mod frame;
 mod go;
 mod module;
@@ -25,6 +28,7 @@ mod walk;
 mod x86_64;
 
 use self::arch::{Architecture, Registers};
+use self::bare_code::BareCode;
 pub use self::code::ReadCode;
 pub use self::frame::Frame;
 use self::modules::Modules;
@@ -58,6 +62,7 @@ const MAX_FRAMES: usize = 16 * 1024;
 /// Unwinds the user stacks of samples.
 pub struct Unwinder {
     modules: Modules<Native>,
+    bare_code: BareCode,
     /// Maximum number of frames per stack.
     pub max_frames: usize,
     /// The frames of the current stack, innermost first.
@@ -74,7 +79,13 @@ impl std::fmt::Debug for Unwinder {
 
 impl Default for Unwinder {
     fn default() -> Self {
-        Self { modules: Modules::new(), max_frames: MAX_FRAMES, frames: Vec::new(), words: SparseWords::default() }
+        Self {
+            modules: Modules::new(),
+            bare_code: BareCode::default(),
+            max_frames: MAX_FRAMES,
+            frames: Vec::new(),
+            words: SparseWords::default(),
+        }
     }
 }
 
@@ -82,6 +93,7 @@ impl Unwinder {
     /// Forgets an object, so that its number can be given to another.
     pub fn forget(&mut self, object: ObjectId) {
         self.modules.unload(object);
+        self.bare_code.forget(object);
     }
 
     /// Unwinds the user stack of a sample into [`Unwinder::frames`].

@@ -16,6 +16,9 @@ use crate::perf::objects::object::ObjectId;
 /// Each object gets 2 to this many bytes of the address space.
 const MODULE_SIZE_BITS: u32 = 44;
 
+/// Maximum number of addresses of an object that are remembered.
+const MAX_COVERED: usize = 1 << 18;
+
 /// framehop's unwinder with the objects that were loaded into it.
 pub(super) struct Modules<A: Architecture> {
     framehop: A::Unwinder,
@@ -38,6 +41,8 @@ pub(super) enum UnwindInfo {
         start: u64,
         /// The frames that framehop cannot step.
         cfi: Box<CfiTable>,
+        /// Whether addresses have unwind information.
+        covered: FxHashMap<u64, bool>,
     },
 }
 
@@ -72,7 +77,7 @@ impl<A: Architecture> Modules<A> {
         self.objects[index] = Some(match module::load(code.elf, base, 1 << MODULE_SIZE_BITS, [A::SP, A::FP]) {
             Some(LoadedModule { start, module, cfi }) => {
                 self.framehop.add_module(module);
-                UnwindInfo::Loaded { base, start, cfi: Box::new(cfi) }
+                UnwindInfo::Loaded { base, start, cfi: Box::new(cfi), covered: FxHashMap::default() }
             }
             None => UnwindInfo::Missing,
         });
@@ -86,6 +91,17 @@ impl<A: Architecture> Modules<A> {
     /// Returns the rule of some code, if it is a Go function of an object that was loaded.
     pub(super) fn find_go_rule(&self, code: &Code<'_>) -> Option<GoRule> {
         self.go.get(&code.object)?.find(code.svma)
+    }
+
+    /// Returns true if there is unwind information of some code, whose object is loaded.
+    pub(super) fn is_covered(&mut self, code: &Code<'_>) -> bool {
+        let Some(Some(UnwindInfo::Loaded { cfi, covered, .. })) = self.objects.get_mut(code.object.index()) else {
+            return false;
+        };
+        if covered.len() > MAX_COVERED {
+            covered.clear();
+        }
+        *covered.entry(code.svma).or_insert_with(|| cfi.covers(code.svma))
     }
 
     /// Unloads an object, so that its number can be given to another.

@@ -40,6 +40,14 @@ impl<'a> Stack<'a> {
         word
     }
 
+    /// True if a stack pointer is in what was recorded, or right behind it.
+    pub(super) fn is_recorded_at(&self, stack_pointer: u64) -> bool {
+        match self.memory {
+            StackMemory::Copy { start, .. } => (start..=self.memory.end()).contains(&stack_pointer),
+            StackMemory::Words(words) => words.read(stack_pointer).is_some(),
+        }
+    }
+
     /// True if a word was asked for whose page was not in memory.
     pub(super) fn has_met_hole(&self) -> bool {
         self.has_met_hole

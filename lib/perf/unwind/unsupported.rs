@@ -7,11 +7,8 @@
 use addr2line::gimli;
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 
-use super::arch::{Architecture, Registers, StepOutcome};
-use super::snapshot::ProcessSnapshot;
-use super::stack::Stack;
+use super::arch::{Architecture, Registers};
 use crate::perf::cfi::Section;
-use crate::perf::event::Address;
 
 /// An architecture whose stacks cannot be unwound.
 pub(super) enum Unsupported {}
@@ -27,6 +24,7 @@ impl Architecture for Unsupported {
     const SP: gimli::Register = gimli::Register(u16::MAX);
     const FP: gimli::Register = gimli::Register(u16::MAX);
     const RA: gimli::Register = gimli::Register(u16::MAX);
+    const READS_CODE: bool = false;
 
     fn runs(_: object::Architecture) -> bool {
         false
@@ -47,15 +45,6 @@ impl Architecture for Unsupported {
     fn set(_: &mut Self::Regs, _: u64, _: u64, _: u64) {}
 
     fn perf_register(_: gimli::Register) -> Option<u32> {
-        None
-    }
-
-    fn step_trampoline(
-        _: ProcessSnapshot<'_>,
-        _: Address,
-        _: &mut Self::Regs,
-        _: &mut Stack<'_>,
-    ) -> Option<StepOutcome> {
         None
     }
 }

@@ -48,6 +48,12 @@ impl Unwinder {
             }
             let next = match self.step(snapshot, address, code.as_ref(), regs, registers, stack) {
                 StepOutcome::Root => return StopReason::Root,
+                // The kernel interrupted this function, which runs on another stack than the handler.
+                StepOutcome::Unreadable | StepOutcome::Failed
+                    if address.exact && self.frames.len() > 1 && !stack.is_recorded_at(Native::stack_pointer(regs)) =>
+                {
+                    return StopReason::OtherStack;
+                }
                 StepOutcome::Unreadable => return StopReason::DumpTooSmall,
                 StepOutcome::Failed => return StopReason::NoUnwindInformation,
                 StepOutcome::Caller(next) => next,
@@ -61,7 +67,7 @@ impl Unwinder {
     }
 
     /// Steps to the caller: with JIT unwind information, with the function table of a Go program, with the CFI of
-    /// the object, or with framehop.
+    /// the object, with framehop, or by the code itself.
     fn step(
         &mut self,
         snapshot: ProcessSnapshot<'_>,
@@ -78,14 +84,17 @@ impl Unwinder {
                 let read = |register, stack: &mut Stack<'_>| self.read_register(snapshot, register, registers, stack);
                 return CfiStepper::<Native>::new(regs, &read, stack).step(cfi, entry, address.lookup());
             }
-            return match Native::step_trampoline(snapshot, address, regs, stack) {
-                Some(outcome) => outcome,
-                None => self.step_with_framehop(None, address, regs, stack),
+            return match Native::READS_CODE {
+                true => self.step_bare_code(snapshot, address, None, regs, registers, stack),
+                false => self.step_with_framehop(None, address, regs, stack),
             };
         };
         self.modules.load(code);
         if let Some(rule) = self.modules.find_go_rule(code) {
             return go::step::<Native>(rule, regs, stack);
+        }
+        if Native::READS_CODE && !self.modules.is_covered(code) {
+            return self.step_bare_code(snapshot, address, Some(code), regs, registers, stack);
         }
         let Some(UnwindInfo::Loaded { base, cfi, .. }) = self.modules.get(code) else {
             return self.step_with_framehop(None, address, regs, stack);
@@ -132,7 +141,7 @@ impl Unwinder {
     /// Returns the value that a register has in the last frame, for registers that framehop does not follow.
     ///
     /// It is the value in the first frame, unless a frame between has saved the register.
-    fn read_register(
+    pub(super) fn read_register(
         &self,
         snapshot: ProcessSnapshot<'_>,
         register: gimli::Register,
