@@ -13,6 +13,7 @@ pub mod cpus;
 mod errors;
 pub mod events;
 mod hints;
+mod hotspot;
 pub mod observer;
 pub mod off_cpu;
 pub mod output_pattern;

@@ -16,9 +16,10 @@ use super::request::{Request, RequestTarget};
 use super::session::RecordingSession;
 use super::target::{self, Target};
 use super::unrecorded_children::UnrecordedChildren;
-use super::{errors, sys};
+use super::{errors, hotspot, sys};
 use crate::Error;
 use crate::perf::recording::{Options, Recording};
+use crate::perf::unwind::RunningProcesses;
 
 /// Samples a second of a command.
 const COMMAND_FREQUENCY: u64 = 997;
@@ -149,7 +150,10 @@ fn new_recording(request: &Request) -> Recording {
         },
         max_branches: errors::max_branches(),
         keep_addresses: request.each_sample,
-        read_code: Some(sys::read_process_memory),
+        running: Some(RunningProcesses {
+            read_code: sys::read_process_memory,
+            keeps_frame_pointers: hotspot::keeps_frame_pointers,
+        }),
         ..Options::default()
     };
     let mut recording = Recording::new(options);

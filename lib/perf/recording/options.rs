@@ -1,6 +1,6 @@
 //! The options of a recording.
 
-use crate::perf::unwind::{ReadCode, native};
+use crate::perf::unwind::{RunningProcesses, native};
 use crate::profile::SampleWeight;
 
 /// The options of a recording.
@@ -18,8 +18,8 @@ pub struct Options {
     pub keep_addresses: bool,
     /// True to unwind copied user stacks. False if they are of a machine whose stacks cannot be unwound here.
     pub unwind: bool,
-    /// Reads the code of recorded processes; `None` if they do not run.
-    pub read_code: Option<ReadCode>,
+    /// Reads from the recorded processes; `None` if they do not run.
+    pub running: Option<RunningProcesses>,
     /// The form of the root frame of stacks.
     pub thread: ThreadLabel,
 }
@@ -33,7 +33,7 @@ impl Default for Options {
             max_branches: usize::MAX,
             keep_addresses: false,
             unwind: native::can_unwind(std::env::consts::ARCH),
-            read_code: None,
+            running: None,
             thread: ThreadLabel::default(),
         }
     }

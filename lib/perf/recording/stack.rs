@@ -226,8 +226,8 @@ impl Recording {
     /// Unwinds the user stack, and collects its locations.
     fn collect_unwound(&mut self, stamp: Stamp, user: &UserState<'_>, locations: &mut Vec<u32>) -> StopReason {
         let (processes, objects) = (&self.processes, &self.objects);
-        let (pid, read_code) = (stamp.pid, self.options.read_code);
-        let snapshot = ProcessSnapshot { pid, time: stamp.time, processes, objects, read_code };
+        let (pid, running) = (stamp.pid, self.options.running);
+        let snapshot = ProcessSnapshot { pid, time: stamp.time, processes, objects, running };
         let stop = self.unwinder.unwind(snapshot, user);
         if let Some(record) = user.record.filter(|record| !record.is_walked()) {
             let mappings = self.unwinder.frames.iter().filter_map(|frame| frame.mapping);

@@ -44,6 +44,16 @@ pub(super) struct BareCode {
     /// What is known of generated code, since a time.
     generated: Findings,
     generated_since: u64,
+    /// Whether all code that a process generates keeps frame pointers, by process ID.
+    frame_pointers: FxHashMap<u32, FramePointers>,
+}
+
+/// Whether all code that a process generates keeps frame pointers.
+#[derive(Clone, Copy, Debug)]
+struct FramePointers {
+    /// The time of the sample for which the process was read.
+    since: u64,
+    are_kept: bool,
 }
 
 /// The number of an object, or the ID of the process that has generated code.
@@ -107,6 +117,18 @@ impl BareCode {
         if self.objects.len() > MAX_ADDRESSES {
             self.objects = Findings::default();
         }
+    }
+
+    /// True if all code that a process generates keeps frame pointers. That is so until it runs another program.
+    fn keeps_frame_pointers(&mut self, snapshot: ProcessSnapshot<'_>) -> bool {
+        let known = self.frame_pointers.get(&snapshot.pid);
+        let valid = known.filter(|known| !snapshot.processes.has_execed_since(snapshot.pid, known.since));
+        if let Some(valid) = valid {
+            return valid.are_kept;
+        }
+        let read = FramePointers { since: snapshot.time, are_kept: snapshot.keeps_frame_pointers() };
+        self.frame_pointers.insert(snapshot.pid, read);
+        read.are_kept
     }
 
     /// Returns the rules at an address of an ELF file, or of generated code without `code`.
@@ -202,6 +224,10 @@ impl Unwinder {
         registers: &Registers<'_>,
         stack: &mut Stack<'_>,
     ) -> StepOutcome {
+        let has_frame = code.is_none() && self.bare_code.keeps_frame_pointers(snapshot);
+        if has_frame && !address.exact {
+            return self.step_with_framehop(None, address, regs, stack);
+        }
         self.bare_code.expire(snapshot.time);
         let Rules { from_entry, returns } = self.bare_code.find_rules(snapshot, address, code);
         if self.is_root(snapshot, address, regs, returns) {
@@ -238,6 +264,9 @@ impl Unwinder {
         }
         if let Some(caller) = found {
             return self.return_to(snapshot, caller, regs, stack);
+        }
+        if has_frame {
+            return self.step_with_framehop(None, address, regs, stack);
         }
         let is_frame = frame_place.is_some_and(|place| is_called_from(place, stack));
         match self.step_by_frame_pointer(snapshot, is_frame, regs, stack) {

@@ -5,11 +5,16 @@ use crate::perf::objects::object::{Elf, Object, ObjectId};
 use crate::perf::objects::registry::Objects;
 use crate::perf::process::Mapping;
 
-/// Reads code of a running process into a buffer, and returns the number of bytes that were read.
-///
-/// The arguments are the process ID, the address and the buffer. Only code may be read this way: unlike a stack, it
-/// is still what it was when the sample was taken.
-pub type ReadCode = fn(u32, u64, &mut [u8]) -> usize;
+/// What can be read from processes that run. The first argument is the process ID.
+#[derive(Clone, Copy, Debug)]
+pub struct RunningProcesses {
+    /// Reads code at an address into a buffer, and returns the number of bytes that were read.
+    ///
+    /// Only code may be read this way: unlike a stack, it is still what it was when the sample was taken.
+    pub read_code: fn(u32, u64, &mut [u8]) -> usize,
+    /// True if all code that the process generates keeps frame pointers, by the settings of its runtime.
+    pub keeps_frame_pointers: fn(u32) -> bool,
+}
 
 /// Code of an ELF file.
 pub(super) struct Code<'a> {
@@ -44,12 +49,16 @@ impl<'a> Code<'a> {
 impl ProcessSnapshot<'_> {
     /// Reads code that a program has generated into a buffer, and returns the number of bytes that were read.
     pub(super) fn read_generated_code(&self, address: u64, code: &mut [u8]) -> usize {
-        // What a process has run after the sample tells nothing about the sample.
-        match self.read_code {
-            Some(read_code) if !self.processes.has_execed_since(self.pid, self.time) => {
-                read_code(self.pid, address, code)
-            }
-            _ => 0,
-        }
+        self.running().map_or(0, |running| (running.read_code)(self.pid, address, code))
+    }
+
+    /// True if all code that the process generates keeps frame pointers, by the settings of its runtime.
+    pub(super) fn keeps_frame_pointers(&self) -> bool {
+        self.running().is_some_and(|running| (running.keeps_frame_pointers)(self.pid))
+    }
+
+    /// Returns what reads from the process. What a process has run after the sample tells nothing about the sample.
+    fn running(&self) -> Option<RunningProcesses> {
+        self.running.filter(|_| !self.processes.has_execed_since(self.pid, self.time))
     }
 }

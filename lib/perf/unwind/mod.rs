@@ -29,7 +29,7 @@ mod x86_64;
 
 use self::arch::{Architecture, Registers};
 use self::bare_code::BareCode;
-pub use self::code::ReadCode;
+pub use self::code::RunningProcesses;
 pub use self::frame::Frame;
 use self::modules::Modules;
 use self::native::Native;

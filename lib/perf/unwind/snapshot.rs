@@ -1,6 +1,6 @@
 //! A process at a point in time.
 
-use super::code::ReadCode;
+use super::code::RunningProcesses;
 use crate::perf::cfi::CfiTable;
 use crate::perf::event::Address;
 use crate::perf::objects::registry::Objects;
@@ -17,8 +17,8 @@ pub struct ProcessSnapshot<'a> {
     pub processes: &'a Processes,
     /// The objects that are mapped.
     pub objects: &'a Objects,
-    /// Reads the code of the process; `None` if it does not run.
-    pub read_code: Option<ReadCode>,
+    /// Reads from the process; `None` if it does not run.
+    pub running: Option<RunningProcesses>,
 }
 
 impl<'a> ProcessSnapshot<'a> {

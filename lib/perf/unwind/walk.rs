@@ -84,7 +84,8 @@ impl Unwinder {
                 let read = |register, stack: &mut Stack<'_>| self.read_register(snapshot, register, registers, stack);
                 return CfiStepper::<Native>::new(regs, &read, stack).step(cfi, entry, address.lookup());
             }
-            return match Native::READS_CODE {
+            // Without the process, generated code cannot be read: it is taken to keep frame pointers.
+            return match Native::READS_CODE && snapshot.running.is_some() {
                 true => self.step_bare_code(snapshot, address, None, regs, registers, stack),
                 false => self.step_with_framehop(None, address, regs, stack),
             };
@@ -118,7 +119,7 @@ impl Unwinder {
     /// Steps to the caller with framehop. `lookup` is the address in the address space of the modules.
     ///
     /// Without one, framehop follows frame pointers.
-    fn step_with_framehop(
+    pub(super) fn step_with_framehop(
         &mut self,
         lookup: Option<FrameAddress>,
         address: Address,
