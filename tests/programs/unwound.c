@@ -118,6 +118,12 @@ __attribute__((noinline)) unsigned long even_shallow(int depth) {
     __asm__ volatile("");
     return sum;
 }
+/* Writes to each page that `buffers` and `shallows` use, whose deepest frames lie in pages that nothing else writes: the
+   kernel copies nothing of a stack whose first page does not exist. */
+__attribute__((noinline)) void touch_stack(void) {
+    volatile char pages[1 << 17];
+    for (unsigned n = 0; n < sizeof pages; n += 1024) pages[n] = 0;
+}
 #ifdef __x86_64__
 /* Keeps its frame address in rbx, which its callee saves and changes. */
 void realigned(void);
@@ -164,6 +170,7 @@ int main(int count, char **words) {
     if (naps || !strcmp(words[1], "requests")) length = atof(words[2]);
     if (naps || !strcmp(words[1], "requests")) for (int n = 0; n < 800 / length; n++) sink += odd_request() + even_request();
     if (!strcmp(words[1], "turns")) for (int n = 0; n < 200; n++) sink += odd_call(30) + even_call(30);
+    if (!strcmp(words[1], "buffers") || !strcmp(words[1], "shallows")) touch_stack();
     if (!strcmp(words[1], "buffers")) for (int n = 0; n < 4000; n++) sink += odd_buffer(100) + even_buffer(100);
     if (!strcmp(words[1], "shallows")) for (int n = 0; n < 1000; n++) sink += odd_shallow(3) + even_shallow(6);
     if (!strcmp(words[1], "deep")) for (int n = 0; n < 15000; n++) deep(200);
