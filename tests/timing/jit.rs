@@ -107,3 +107,25 @@ fn names_node_code_in_recordings_of_perf() {
         });
     }
 }
+
+const JAVA: &str = "public class A {
+    static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+    public static void main(String[] words) { for (int n = 0; n < 40; n++) if (fib(33) == 0) System.exit(1); }
+}";
+
+#[test]
+fn unwinds_java_code_that_keeps_frame_pointers() {
+    if !(can_record() && require("javac")) {
+        return;
+    }
+    let folder = directory();
+    std::fs::write(folder.path().join("A.java"), JAVA).unwrap();
+    assert!(command("javac").arg("A.java").current_dir(&folder).status().unwrap().success());
+    statistical(|| {
+        let mut recorder = recorder(["--call-graph", "dwarf", "--", "java", "-XX:+PreserveFramePointer", "A"]);
+        let profile = Profile::from_stdout(&finish(recorder.current_dir(&folder).spawn().unwrap()).ok());
+        let truncated = profile.weight(&["[truncated]"]);
+        ensure!(profile.total() > 200 && truncated * 20 < profile.total(), "{truncated} of {}", profile.total());
+        Ok(())
+    });
+}
