@@ -173,8 +173,10 @@ impl Elf {
     pub fn code_from(&self, address: u64) -> &[u8] {
         let offset = |segment: &Segment| address.checked_sub(segment.address).filter(|offset| *offset < segment.size);
         let found = self.segments.iter().find_map(|segment| Some((segment, offset(segment)?)));
-        let range = found.map(|(segment, offset)| segment.offset + offset..segment.offset + segment.size);
-        range.and_then(|range| self.bytes.get(range.start as usize..range.end as usize)).unwrap_or_default()
+        let range = found.and_then(|(segment, offset)| {
+            Some(segment.offset.checked_add(offset)? as usize..segment.offset.checked_add(segment.size)? as usize)
+        });
+        range.and_then(|range| self.bytes.get(range)).unwrap_or_default()
     }
 
     /// Returns the virtual address, as the file states it, of the code at a file offset.

@@ -46,6 +46,8 @@ pub(super) struct BareCode {
     generated_since: u64,
     /// Whether all code that a process generates keeps frame pointers, by process ID.
     frame_pointers: FxHashMap<u32, FramePointers>,
+    /// Number of instructions that may still be followed for the current stack.
+    budget: usize,
 }
 
 /// Whether all code that a process generates keeps frame pointers.
@@ -82,6 +84,10 @@ const MAX_AGE: u64 = 1_000_000_000;
 /// Maximum number of addresses that are remembered.
 const MAX_ADDRESSES: usize = 1 << 18;
 
+/// Maximum number of instructions that are followed for one stack, so that no program stops the recorder with code made
+/// for it. On average 30 are followed for an address, once.
+const MAX_INSTRUCTIONS_PER_STACK: usize = 1_000_000;
+
 /// The largest frame of generated code that is searched for other return addresses, in bytes.
 const MAX_FRAME: u64 = 1 << 16;
 
@@ -106,6 +112,11 @@ impl BareCode {
         self.functions.remove(&object);
         self.objects.rules.retain(|(owner, _), _| *owner != object.0);
         self.objects.rules_from_entry.retain(|(owner, ..), _| *owner != object.0);
+    }
+
+    /// Prepares for the next stack.
+    pub(super) fn start_stack(&mut self) {
+        self.budget = MAX_INSTRUCTIONS_PER_STACK;
     }
 
     /// Forgets what is too old, or too much.
@@ -135,7 +146,8 @@ impl BareCode {
     fn find_rules(&mut self, snapshot: ProcessSnapshot<'_>, address: Address, code: Option<&Code<'_>>) -> Rules {
         let Some(code) = code else {
             return *self.generated.rules.entry((snapshot.pid, address.value)).or_insert_with(|| {
-                let returns = Paths::new(&mut ProcessCode::new(snapshot)).follow_to_return(None, address.value);
+                let returns =
+                    Paths::new(&mut ProcessCode::new(snapshot), &mut self.budget).follow_to_return(None, address.value);
                 Rules { from_entry: None, returns }
             });
         };
@@ -144,7 +156,7 @@ impl BareCode {
         *self.objects.rules.entry((code.object.0, svma)).or_insert_with(|| {
             let mut source = FileCode { elf: code.elf, functions };
             let function = source.find_function(code.svma);
-            let mut paths = Paths::new(&mut source);
+            let mut paths = Paths::new(&mut source, &mut self.budget);
             let from_entry = function.clone().and_then(|function| paths.follow_from_entry(function, svma));
             Rules { from_entry, returns: paths.follow_to_return(function, svma) }
         })
@@ -161,14 +173,16 @@ impl BareCode {
         let distance = address.value.checked_sub(entry).filter(|distance| *distance < MAX_FUNCTION)?;
         let Some(code) = code else {
             return *self.generated.rules_from_entry.entry((snapshot.pid, entry, address.value)).or_insert_with(|| {
-                Paths::new(&mut ProcessCode::new(snapshot)).follow_from_entry(entry..u64::MAX, address.value)
+                Paths::new(&mut ProcessCode::new(snapshot), &mut self.budget)
+                    .follow_from_entry(entry..u64::MAX, address.value)
             });
         };
         let svma = ip_in_file(code, address);
         let entry = svma.checked_sub(distance)?;
         let functions = self.functions.get(&code.object).map_or(&[][..], |functions| functions);
         *self.objects.rules_from_entry.entry((code.object.0, entry, svma)).or_insert_with(|| {
-            Paths::new(&mut FileCode { elf: code.elf, functions }).follow_from_entry(entry..u64::MAX, svma)
+            Paths::new(&mut FileCode { elf: code.elf, functions }, &mut self.budget)
+                .follow_from_entry(entry..u64::MAX, svma)
         })
     }
 
@@ -359,11 +373,12 @@ impl Unwinder {
             None if stack.has_passed_end() => return StepOutcome::Unreadable,
             _ => return StepOutcome::Failed,
         }
+        let Some(place) = bp.checked_add(8) else { return StepOutcome::Failed };
         match stack.read(bp) {
-            Some(saved) if saved > bp + 8 && saved - bp <= MAX_DISTANCE && saved % 8 == 0 => {
-                self.return_to(snapshot, Caller { place: bp + 8, frame_pointer: Some(saved) }, regs, stack)
+            Some(saved) if saved > place && saved - bp <= MAX_DISTANCE && saved % 8 == 0 => {
+                self.return_to(snapshot, Caller { place, frame_pointer: Some(saved) }, regs, stack)
             }
-            Some(0) if stack.read(bp + 8) == Some(0) => StepOutcome::Root,
+            Some(0) if stack.read(place) == Some(0) => StepOutcome::Root,
             None if stack.has_passed_end() => StepOutcome::Unreadable,
             _ => StepOutcome::Failed,
         }
@@ -376,12 +391,13 @@ impl Unwinder {
         regs: &mut Regs,
         stack: &mut Stack<'_>,
     ) -> StepOutcome {
-        let sp = Native::stack_pointer(regs).next_multiple_of(8);
+        let Some(sp) = Native::stack_pointer(regs).checked_next_multiple_of(8) else { return StepOutcome::Failed };
         for place in (sp..sp.saturating_add(MAX_ROOT_FRAME)).step_by(8) {
             let Some(word) = stack.read(place) else { break };
             if BareCode::is_return_address(snapshot, word) {
                 let mapping = snapshot.find_mapping(return_address(word));
-                let code = mapping.and_then(|mapping| Code::find(mapping, word - 1, snapshot.objects));
+                let code =
+                    mapping.and_then(|mapping| Code::find(mapping, return_address(word).lookup(), snapshot.objects));
                 return match code.is_some_and(|code| code.is_entry_point()) {
                     true => self.return_to(snapshot, Caller { place, frame_pointer: None }, regs, stack),
                     false => StepOutcome::Failed,
@@ -404,7 +420,7 @@ fn has_return_address(snapshot: ProcessSnapshot<'_>, range: Range<u64>, stack: &
     if range.end.checked_sub(range.start)? > MAX_FRAME {
         return None;
     }
-    for address in (range.start.next_multiple_of(8)..range.end).step_by(8) {
+    for address in (range.start.checked_next_multiple_of(8)?..range.end).step_by(8) {
         if BareCode::is_return_address(snapshot, stack.read(address)?) {
             return Some(true);
         }

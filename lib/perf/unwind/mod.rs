@@ -99,6 +99,7 @@ impl Unwinder {
     /// Unwinds the user stack of a sample into [`Unwinder::frames`].
     pub fn unwind(&mut self, snapshot: ProcessSnapshot<'_>, user: &UserState<'_>) -> StopReason {
         self.frames.clear();
+        self.bare_code.start_stack();
         let registers = Registers::new(user.mask, user.registers);
         let Some((ip, mut regs)) = Native::start(&registers) else { return StopReason::NoUnwindInformation };
         if let Some(record) = &user.record {

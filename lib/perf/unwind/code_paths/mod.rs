@@ -56,6 +56,9 @@ pub(super) struct CallerRule {
 /// glibc's longest function has 4,000; on average a search ends after 30.
 const MAX_INSTRUCTIONS: usize = 10_000;
 
+/// Maximum number of branches that wait to be followed. With [`state::MAX_STORES`] it bounds the memory of a search.
+const MAX_BRANCHES: usize = 256;
+
 /// Number of returns that must agree.
 const MAX_RETURNS: usize = 3;
 
@@ -63,8 +66,10 @@ const MAX_RETURNS: usize = 3;
 pub(super) struct Paths<'c> {
     code: &'c mut dyn ReadInstructions,
     info: InstructionInfoFactory,
-    /// Number of instructions that may still be followed.
+    /// Number of instructions that may still be followed in this search.
     budget: usize,
+    /// Number of instructions that may still be followed in this search and later ones.
+    total_budget: &'c mut usize,
 }
 
 /// A part of a path that is not followed yet.
@@ -103,8 +108,8 @@ pub(super) struct Returns {
 }
 
 impl<'c> Paths<'c> {
-    pub(super) fn new(code: &'c mut dyn ReadInstructions) -> Self {
-        Self { code, info: InstructionInfoFactory::new(), budget: MAX_INSTRUCTIONS }
+    pub(super) fn new(code: &'c mut dyn ReadInstructions, total_budget: &'c mut usize) -> Self {
+        Self { code, info: InstructionInfoFactory::new(), budget: MAX_INSTRUCTIONS, total_budget }
     }
 
     /// Finds the rule at `address` by the paths from the entry of its function.
@@ -151,6 +156,9 @@ impl<'c> Paths<'c> {
             vec![Path { ip: start, calls: 0, is_doubtful: false, length: 0, function, state: State::at_start() }];
         let mut seen = FxHashSet::default();
         while let Some(shortest) = (0..paths.len()).min_by_key(|index| (paths[*index].calls, paths[*index].length)) {
+            if paths.len() > MAX_BRANCHES {
+                return;
+            }
             let path = paths.swap_remove(shortest);
             let passed = (path.calls, path.is_doubtful);
             if seen.insert(path.ip)
@@ -173,6 +181,10 @@ impl<'c> Paths<'c> {
                 return None;
             }
             self.budget = self.budget.checked_sub(1)?;
+            *self.total_budget = self.total_budget.checked_sub(1)?;
+            if path.state.is_full() {
+                return None;
+            }
             let instruction = decode(self.code.read(path.ip), path.ip)?;
             let next = instruction.next_ip();
             match instruction.flow_control() {
@@ -317,8 +329,11 @@ mod tests {
     /// offset of a function without a symbol.
     fn places(bytes: &[u8], offset: u64) -> [Option<(gimli::Register, i64)>; 2] {
         let mut code = Bytes { bytes: bytes.to_vec(), functions: Vec::new() };
-        let returns = Paths::new(&mut code).follow_to_return(None, START + offset);
-        let rules = [returns.rule, Paths::new(&mut code).follow_from_entry(START..u64::MAX, START + offset)];
+        let returns = Paths::new(&mut code, &mut MAX_INSTRUCTIONS.clone()).follow_to_return(None, START + offset);
+        let rules = [
+            returns.rule,
+            Paths::new(&mut code, &mut MAX_INSTRUCTIONS.clone()).follow_from_entry(START..u64::MAX, START + offset),
+        ];
         rules.map(|rule| match rule?.return_address {
             Value::Register(register, offset) => Some((register, offset)),
             _ => None,
@@ -350,8 +365,11 @@ mod tests {
         let bytes = [0x53, 0xe8, 0x01, 0, 0, 0, 0x90, 0xc3];
         let mut code = Bytes { bytes: bytes.to_vec(), functions: vec![START..START + 7, START + 7..START + 8] };
         let function = code.find_function(START);
-        assert_eq!(Paths::new(&mut code).follow_to_return(function.clone(), START + 6), Returns::default());
-        let rule = Paths::new(&mut code).follow_from_entry(function.unwrap(), START + 6);
+        assert_eq!(
+            Paths::new(&mut code, &mut MAX_INSTRUCTIONS.clone()).follow_to_return(function.clone(), START + 6),
+            Returns::default()
+        );
+        let rule = Paths::new(&mut code, &mut MAX_INSTRUCTIONS.clone()).follow_from_entry(function.unwrap(), START + 6);
         assert_eq!(rule.map(|rule| rule.return_address), Some(Value::Register(SP, 8)));
     }
 
@@ -359,10 +377,14 @@ mod tests {
     fn a_path_that_calls_is_doubtful_without_a_symbol() {
         // call rax; ret
         let mut code = Bytes { bytes: vec![0xff, 0xd0, 0xc3], functions: Vec::new() };
-        assert!(Paths::new(&mut code).follow_to_return(None, START).is_doubtful);
-        assert!(!Paths::new(&mut code).follow_to_return(None, START + 2).is_doubtful);
+        assert!(Paths::new(&mut code, &mut MAX_INSTRUCTIONS.clone()).follow_to_return(None, START).is_doubtful);
+        assert!(!Paths::new(&mut code, &mut MAX_INSTRUCTIONS.clone()).follow_to_return(None, START + 2).is_doubtful);
         code.functions.push(START..START + 3);
-        assert!(!Paths::new(&mut code).follow_to_return(Some(START..START + 3), START).is_doubtful);
+        assert!(
+            !Paths::new(&mut code, &mut MAX_INSTRUCTIONS.clone())
+                .follow_to_return(Some(START..START + 3), START)
+                .is_doubtful
+        );
     }
 
     #[test]
@@ -379,7 +401,10 @@ mod tests {
     fn a_thread_that_exits_has_no_caller() {
         // mov edi, eax; mov eax, 60; syscall; hlt
         let mut code = Bytes { bytes: vec![0x89, 0xc7, 0xb8, 60, 0, 0, 0, 0x0f, 0x05, 0xf4], functions: Vec::new() };
-        assert_eq!(Paths::new(&mut code).follow_to_return(None, START), Returns { exits: true, ..Returns::default() });
+        assert_eq!(
+            Paths::new(&mut code, &mut MAX_INSTRUCTIONS.clone()).follow_to_return(None, START),
+            Returns { exits: true, ..Returns::default() }
+        );
     }
 
     #[test]
@@ -396,5 +421,38 @@ mod tests {
         let bytes = [0x48, 0x8b, 0x65, 0xf0, 0x48, 0x8d, 0x24, 0xd4, 0x41, 0xff, 0x24, 0xda];
         assert_eq!(places(&bytes, 0)[0], Some((BP, 8)));
         assert_eq!(places(&bytes, 4)[0], None);
+    }
+
+    #[test]
+    fn any_bytes_are_followed_within_bounds() {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        for length in (1..2000).chain([1 << 16]) {
+            // Half of them consist of pushes, jumps and writes to the stack mostly.
+            let common = [0x50, 0x75, 0x74, 0x55, 0x5d, 0xc9, 0x48, 0x89, 0x44, 0x24];
+            let mut byte = || match random() {
+                random if length % 2 == 0 && random % 8 > 0 => common[(random >> 8) as usize % common.len()],
+                random => (random >> 8) as u8,
+            };
+            let bytes: Vec<u8> = (0..length).map(|_| byte()).collect();
+            places(&bytes, length as u64 / 2);
+        }
+    }
+
+    #[test]
+    fn pushes_and_branches_end_a_search() {
+        // push rax; je 0: each branch would keep all words that were pushed.
+        let pushes = [0x50; 3000];
+        let branches = [0x74, 0x00].repeat(3000);
+        assert_eq!(places(&[&pushes[..], &branches, &[0xc3]].concat(), 0), [None, Some((SP, 0))]);
+        let mut budget = 10;
+        let mut code = Bytes { bytes: vec![0x90; 100], functions: Vec::new() };
+        Paths::new(&mut code, &mut budget).follow_to_return(None, START);
+        assert_eq!(budget, 0);
     }
 }

@@ -10,6 +10,9 @@ pub(in crate::perf::unwind) const BP: gimli::Register = gimli::X86_64::RBP;
 /// Stands for a stack pointer that was rounded down by a number that is not known.
 const ALIGNED: gimli::Register = gimli::Register(16);
 
+/// Maximum number of words that are written on a path. Compilers' functions write fewer before they return.
+pub(super) const MAX_STORES: usize = 512;
+
 /// Number of general-purpose registers.
 pub(super) const REGISTERS: usize = 16;
 
@@ -84,6 +87,11 @@ impl State {
         let Value::Register(register, offset) = address else { return };
         self.stores.retain(|(place, _)| place.register != register || place.offset.abs_diff(offset) >= 8);
         self.stores.push((Place { register, offset }, value));
+    }
+
+    /// True if the path has written too many words to be followed.
+    pub(super) fn is_full(&self) -> bool {
+        self.stores.len() > MAX_STORES
     }
 
     /// Pushes a value.
