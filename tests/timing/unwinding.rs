@@ -299,10 +299,11 @@ fn unwinds_builtins_and_generated_code_of_node() {
         while (Date.now() < end) oddCaller() + evenCaller();";
     let path = folder.path().join("a.js");
     std::fs::write(&path, script).unwrap();
+    let log = format!("--logfile={}", folder.path().join("v8.log").display());
     for way in WAYS {
         statistical(|| {
-            let profile =
-                Profile::from_stdout(&record_with(way, &["node", "--perf-basic-prof", path.to_str().unwrap()]));
+            let words = ["node", "--perf-basic-prof", &log, path.to_str().unwrap()];
+            let profile = Profile::from_stdout(&record_with(way, &words));
             let (mut all, mut rooted) = (0, 0);
             for stack in
                 profile.0.iter().filter(|stack| stack.frames.iter().any(|frame| frame.starts_with("Builtins_")))
