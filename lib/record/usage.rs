@@ -54,7 +54,12 @@ enum Source {
     Threads(Vec<PathBuf>),
     /// Counters of a command's threads, or once the command has exited, what the kernel has added up of it and of the
     /// children that were waited for: counters miss the end of each process.
-    Command(u32),
+    Command {
+        /// The ID of its process.
+        pid: u32,
+        /// What the process had used before it ran the command's program.
+        before: u64,
+    },
     /// The `cpu.stat` of a cgroup.
     Cgroup(PathBuf),
     /// What is not idle of these CPUs.
@@ -120,7 +125,7 @@ impl Source {
                 Self::Cgroup(PathBuf::from(format!("/proc/self/fd/{}/cpu.stat", directory.as_raw_fd())))
             }
             Target::Cgroup(_) => Self::Unknown,
-            Target::Command(pid) => Self::Command(*pid),
+            Target::Command(pid) => Self::Command { pid: *pid, before: sys::process_cpu_time(*pid).unwrap_or(0) },
             Target::Processes { .. } => {
                 let pids = target.running_processes();
                 Self::Threads(pids.iter().map(|pid| procfs::process_stat(*pid)).collect())
@@ -137,8 +142,9 @@ impl Source {
                 let total = counters.thread_time().or_else(|| follower?.cpu_time());
                 Reading { total: total.map(i128::from), ticks: files.iter().map(read_ticks).sum() }
             }
-            Self::Command(pid) => {
-                let total = counters.thread_time().max(sys::exited_child_cpu_time(*pid));
+            Self::Command { pid, before } => {
+                let at_exit = sys::exited_child_cpu_time(*pid).map(|time| time.saturating_sub(*before));
+                let total = counters.thread_time().max(at_exit);
                 Reading { total: total.map(i128::from), ticks: read_ticks(&procfs::process_stat(*pid)) }
             }
             Self::Cgroup(file) => parse_cgroup(&fs::read_to_string(file).unwrap_or_default()),

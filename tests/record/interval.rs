@@ -21,8 +21,8 @@ fn writes_a_file_for_each_interval() {
     let summaries = outcome.stderr.matches(" at 997 Hz in ").count();
     assert_eq!(summaries, files.len(), "{outcome:?}");
     // Each sample is in exactly one file.
-    let counts = outcome.stderr.lines().filter_map(|line| line.strip_prefix("fg-record: ")?.split_once(" sample"));
-    let samples: u64 = counts.map(|(count, _)| count.parse::<u64>().unwrap()).sum();
+    let count = |line: &str| line.strip_prefix("fg-record: ")?.split_once(" sample")?.0.parse::<u64>().ok();
+    let samples: u64 = outcome.stderr.lines().filter_map(count).sum();
     assert_eq!(profiles.iter().map(Profile::total).sum::<u64>(), samples, "{outcome:?}");
 }
 
