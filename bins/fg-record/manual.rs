@@ -97,8 +97,8 @@ pub fn sections() -> Vec<Section> {
         Section { heading: "EVENTS", text: EVENTS_TEXT, entries: EVENTS.to_vec() },
         Section {
             heading: "PERMISSIONS",
-            text: "Root and processes with CAP_PERFMON may record everything; stacks of any depth and --bpf also \
-                 need CAP_BPF. Function calls (`uprobe:`) cannot be recorded without these rights. Tracepoints also need \
+            text: "Root and processes with CAP_PERFMON may record everything; whole stacks and --bpf also need \
+                 CAP_BPF. Function calls (`uprobe:`) cannot be recorded without these rights. Tracepoints also need \
                  access to /sys/kernel/tracing, which normally only root has.\n\n\
                  For other users, the value of the sysctl kernel.perf_event_paranoid decides what can be \
                  recorded:",

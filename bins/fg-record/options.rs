@@ -218,10 +218,10 @@ pub struct StackArgs {
     /// Unwind with `dwarf`, `fp` or `lbr` [default: dwarf]
     ///
     /// `dwarf` works without frame pointers, by the program's unwind information. With root, or CAP_BPF and
-    /// CAP_PERFMON, on x86-64 from Linux 6.1 on, a BPF program takes stacks of any depth while the thread stands still.
-    /// Otherwise, and for `uprobe:` events, the kernel copies up to 65528 bytes of the stack, or less where samples are
-    /// so many, or the locked memory so little, that the ring buffers would overflow. Larger stacks are cut, and marked
-    /// with the frame `[truncated]`. -v says how stacks were taken.
+    /// CAP_PERFMON, on x86-64 from Linux 6.1 on, a BPF program takes whole stacks, of up to 4096
+    /// frames, while the thread stands still. Otherwise, and for `uprobe:` events, the kernel copies up to 65528 bytes of
+    /// the stack, or less where samples are so many, or the locked memory so little, that the ring buffers would
+    /// overflow. Larger stacks are cut, and marked with the frame `[truncated]`. -v says how stacks were taken.
     ///
     /// `dwarf,BYTES` copies BYTES of each stack in any case, at most 65528.
     ///

@@ -34,6 +34,7 @@ impl Hints<'_> {
             self.throttled(),
             self.no_unwind_information(),
             self.small_copies(),
+            self.large_stacks(),
             self.other_stack(),
             self.not_resident(),
             self.unnamed_generated_code(),
@@ -68,7 +69,8 @@ impl Hints<'_> {
         let elapsed = self.finished.elapsed.as_nanos() as f64;
         let Some((coverage, used)) = self.coverage.and_then(|coverage| Some((coverage, coverage.used_time()?))) else {
             return Some(match first.spec.is_discrete() {
-                true => format!("no {} event happened", first.spec.name()),
+                true if first.rate.period() == Some(1) => format!("no {} event happened", first.spec.name()),
+                true => format!("too few {} events happened for a sample", first.spec.name()),
                 false => "the target ran too briefly, or slept all the time; see -F and --off-cpu".to_owned(),
             });
         };
@@ -171,6 +173,11 @@ impl Hints<'_> {
         Some(format!("{share} of stacks are truncated where their copy of {} bytes ends; {help}", copies.copy))
     }
 
+    fn large_stacks(&self) -> Option<String> {
+        let share = self.frequent_share(self.counts().truncated.stack_too_large)?;
+        Some(format!("{share} of stacks are truncated: they have more than 4096 frames, or a megabyte"))
+    }
+
     fn other_stack(&self) -> Option<String> {
         let share = self.frequent_share(self.counts().truncated.other_stack)?;
         let help = match &self.finished.copy_reason {
@@ -267,10 +274,11 @@ impl Hints<'_> {
     fn no_frame_pointers(&self) -> Option<String> {
         let counts = self.counts();
         let is_flat = counts.user_frames * 2 < counts.user_stacks * 5;
+        let help = if self.finished.totals.is_some() { "leave out --bpf" } else { "use --call-graph dwarf" };
         (self.call_graph == CallGraph::FramePointers && is_flat).then(|| {
-            "most stacks have only one or two user frames; if the program was built without frame pointers, \
-             use --call-graph dwarf"
-                .to_owned()
+            format!(
+                "most stacks have only one or two user frames; if the program was built without frame pointers, {help}"
+            )
         })
     }
 

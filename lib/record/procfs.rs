@@ -69,12 +69,19 @@ pub fn load_process(pid: u32, recording: &mut Recording) {
     if recording.knows_process(pid) {
         return;
     }
-    let Ok(maps) = fs::read(format!("/proc/{pid}/maps")) else { return };
+    let maps = read_maps(pid);
     for line in maps.split(|byte| *byte == b'\n') {
         if let Some(mmap) = parse_mapping(pid, line) {
             recording.map(&mmap, 0);
         }
     }
+}
+
+/// Reads the mappings of a process. If its first thread has exited, only the other threads tell them.
+fn read_maps(pid: u32) -> Vec<u8> {
+    let threads = list_threads(pid).unwrap_or_default().into_iter().map(|tid| format!("/proc/{pid}/task/{tid}/maps"));
+    let files = std::iter::once(format!("/proc/{pid}/maps")).chain(threads);
+    files.filter_map(|file| fs::read(file).ok()).find(|maps| !maps.is_empty()).unwrap_or_default()
 }
 
 /// Parses a line of `/proc/PID/maps`: `START-END PERMISSIONS OFFSET DEVICE INODE PATH`.

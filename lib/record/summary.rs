@@ -74,7 +74,7 @@ fn time_by_state(totals: &StateTotals) -> String {
         (ThreadState::Asleep, "earlier sleep"),
         (ThreadState::Runnable, "preemption"),
         (ThreadState::Lost, "lost span"),
-        (ThreadState::Running, "sample on CPU"),
+        (ThreadState::Running, "on-CPU sample"),
     ] {
         let Amount { count, nanoseconds } = totals.total(state);
         if count > 0 || state == ThreadState::Blocked {

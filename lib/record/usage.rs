@@ -143,8 +143,9 @@ impl Source {
                 Reading { total: total.map(i128::from), ticks: files.iter().map(read_ticks).sum() }
             }
             Self::Command { pid, before } => {
-                let at_exit = sys::exited_child_cpu_time(*pid).map(|time| time.saturating_sub(*before));
-                let total = counters.thread_time().max(at_exit);
+                // The kernel's sum does not tell CPUs apart.
+                let at_exit = sys::exited_child_cpu_time(*pid).filter(|_| counters.counts_on_all_cpus());
+                let total = counters.thread_time().max(at_exit.map(|time| time.saturating_sub(*before)));
                 Reading { total: total.map(i128::from), ticks: read_ticks(&procfs::process_stat(*pid)) }
             }
             Self::Cgroup(file) => parse_cgroup(&fs::read_to_string(file).unwrap_or_default()),

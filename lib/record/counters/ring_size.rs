@@ -75,7 +75,6 @@ impl Sampling {
         match (self.ring_order, self.call_graph) {
             (Some(order), _) => (order, order),
             (None, CallGraph::FramePointers | CallGraph::BranchRecords) => (SAMPLE_RING_ORDER, MIN_RING_ORDER),
-            (None, CallGraph::Dwarf(_)) if self.takes_stacks => (*STACK_RING_ORDERS.start(), STACK_RECORD_RING_ORDER),
             (None, CallGraph::Dwarf(copy)) => {
                 let affordable = (memory / MEMORY_DIVISOR / cpus.max(1) as u64 / 4096).max(1).ilog2() as u8;
                 let (least, most) = (*STACK_RING_ORDERS.start(), *STACK_RING_ORDERS.end());
@@ -88,6 +87,7 @@ impl Sampling {
     /// Returns the smallest order of a ring that holds two samples: in a smaller one, every sample would be lost.
     fn min_ring_order(&self) -> u8 {
         match self.call_graph {
+            CallGraph::Dwarf(_) if self.takes_stacks => STACK_RECORD_RING_ORDER,
             CallGraph::Dwarf(copy) => {
                 let smallest = copy.unwrap_or(STACK_COPIES[STACK_COPIES.len() - 1]);
                 MIN_RING_ORDER.max(order_for(2 * u64::from(smallest)))
