@@ -6,10 +6,10 @@ use super::observer::FinishedRecording;
 /// Below this share the user is warned.
 const ENOUGH: f64 = 0.9;
 
-/// The time in nanoseconds that a tick of the kernel's timer stands for, at most.
+/// The time in nanoseconds of a tick of the kernel's timer, at most.
 const TICK: f64 = 1e7;
 
-/// What the samples of an event stand for, compared with what was used of it. CPU time is in nanoseconds, other events
+/// The events that samples represent, compared with those that happened. CPU time is in nanoseconds, other events
 /// are counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Coverage<'a> {
@@ -17,11 +17,11 @@ pub struct Coverage<'a> {
     /// True if other events were sampled too.
     is_one_of_several: bool,
     code: Code,
-    /// What one sample stands for.
+    /// What one sample represents.
     sample: f64,
-    /// What the samples stand for, without lost ones.
+    /// What the samples represent, without lost ones.
     sampled: f64,
-    /// What the lost samples stand for.
+    /// What the lost samples represent.
     lost: f64,
     used: f64,
 }
@@ -66,7 +66,7 @@ impl<'a> Coverage<'a> {
         Some(Self { event, is_one_of_several, code, sample, sampled: tally.period as f64, lost, used: used as f64 })
     }
 
-    /// Returns what one sample stands for.
+    /// Returns what one sample represents.
     pub fn sample(&self) -> f64 {
         self.sample
     }

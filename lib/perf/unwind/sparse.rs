@@ -29,10 +29,10 @@ const GROUP_SIZE: u64 = 128;
 /// A word is packed with the number of words between it and the one before, in the upper 16 bits.
 const DISTANCE_SHIFT: u32 = 48;
 
-/// A word of this value stands for the rest of a page that was not in memory. Kept words are larger.
+/// A word of this value represents the rest of a page that was not in memory. Kept words are larger.
 const HOLE: u64 = 1;
 
-/// A word of this value stands for 0.
+/// A word of this value represents 0.
 const ZERO: u64 = 3;
 
 /// The value of a word that was not kept: it points neither to code nor into the stack. It must not look like 0, which marks

@@ -84,7 +84,7 @@ pub fn sideband_options(target: &Target, sampling: &Sampling, exclude_kernel: bo
     options
 }
 
-/// Returns the attributes of the counter that stands for what the BPF program writes. Its samples begin with the fields
+/// Returns the attributes of the counter of what the BPF program writes. Its samples begin with the fields
 /// that those of all counters begin with, up to the counter's ID.
 pub fn stack_options(sampling: &Sampling) -> Opts {
     let mut options = common_options(false, true);

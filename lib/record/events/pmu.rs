@@ -107,7 +107,7 @@ pub fn tracepoint_id(subsystem: &str, event: &str) -> Result<u64, Error> {
     id.trim().parse().map_err(|_| Error::System(format!("tracepoint {subsystem}:{event} has no ID")))
 }
 
-/// True if a tracepoint stands for a probe. The fields of probes begin with the address of the probed code.
+/// True if a tracepoint was made for a probe. The fields of probes begin with the address of the probed code.
 ///
 /// # Errors
 /// [`Error::Usage`] if no tracepoint has that name, [`Error::System`] if tracefs cannot be read.

@@ -22,7 +22,7 @@ pub struct EventSpec {
     pub value: Option<SampleValue>,
     /// The probed function, if the event is its calls.
     uprobe: Option<Uprobe>,
-    /// True if the event is a tracepoint that stands for a probe, as `perf probe` defines them.
+    /// True if the event is a tracepoint that was made for a probe, as `perf probe` defines them.
     is_probe: bool,
     /// The required precision of a sample's address, 0 to 3: `perf_event_attr::precise_ip`.
     pub precise: u8,
@@ -44,7 +44,7 @@ pub enum ProgramKind {
     Sample,
     /// The kernel runs it each time that a tracepoint is reached.
     Tracepoint,
-    /// The same for a tracepoint that stands for a probe.
+    /// The same for a tracepoint that was made for a probe.
     Probe,
 }
 

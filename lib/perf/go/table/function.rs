@@ -174,7 +174,7 @@ impl<'a> Function<'a> {
         read_u32(self.table.bytes, self.record.checked_add(index.checked_mul(4)?)?)
     }
 
-    /// Returns the values of a table at an offset; 0 stands for none.
+    /// Returns the values of a table at an offset; 0 for none.
     fn values(&self, offset: Option<u32>) -> Values<'a> {
         let start = offset
             .filter(|offset| *offset > 0)
