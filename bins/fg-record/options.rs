@@ -18,7 +18,8 @@ use fgkit::profile::SampleWeight;
 ///
 /// If the profile goes to standard output, the command's own output is redirected to standard error.
 ///
-/// The recording ends when the target exits, after the time of -d, or on Ctrl-C or Ctrl-\. The profile is then written.
+/// The recording ends when the target exits, after the time of -d, or on Ctrl-C or Ctrl-\. The profile is then written;
+/// a second signal while that takes place ends fg-record without it.
 /// SIGTERM and SIGHUP are passed on to the command. A SIGINT or SIGQUIT that is sent to fg-record alone ends the recording
 /// but not the command: fg-record writes the profile and waits for the command to exit.
 ///

@@ -31,7 +31,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 #[allow(unused_imports)] // Not every target uses all of them.
-pub use self::skips::{corpus, is_installed, require, skip};
+pub use self::skips::{corpus, is_installed, require, skip, skip_optional};
 
 /// How long a process may take before a test calls it hung. It bounds nothing else: a busy machine stretches it (see
 /// [`eventually`]), and no test measures with it.

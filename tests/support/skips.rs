@@ -15,8 +15,15 @@ pub fn corpus(path: &str) -> Option<PathBuf> {
     if file.exists() {
         return Some(file);
     }
-    report(&format!("no ../shared/corpus/{path}"));
+    skip_optional(&format!("no ../shared/corpus/{path}"));
     None
+}
+
+/// Reports the test as skipped because of something that packages do not provide everywhere: no failure, not even with
+/// `FG_SKIP=never`.
+#[track_caller]
+pub fn skip_optional(why: &str) {
+    report(why);
 }
 
 /// Returns true if a program is installed. Otherwise reports the test as skipped.
