@@ -17,11 +17,11 @@ pub struct Coverage<'a> {
     /// True if other events were sampled too.
     is_one_of_several: bool,
     code: Code,
-    /// What one sample represents.
+    /// The amount that one sample represents.
     sample: f64,
-    /// What the samples represent, without lost ones.
+    /// The amount that the samples represent, without lost ones.
     sampled: f64,
-    /// What the lost samples represent.
+    /// The amount that the lost samples represent.
     lost: f64,
     used: f64,
 }

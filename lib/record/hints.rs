@@ -1,4 +1,4 @@
-//! What is wrong with a recording, and what helps: each hint by its cause, as it was counted.
+//! Hints at what is wrong with a recording and what helps, each by its cause, as it was counted.
 
 use object::Object as _;
 use rustc_hash::FxHashMap;
@@ -13,7 +13,7 @@ use crate::perf::recording::Counts;
 use crate::perf::runtime::Runtime;
 use crate::perf::symbols::symbolize::LocationFrames;
 
-/// What hints are drawn from.
+/// The facts that hints are drawn from.
 #[derive(Clone, Copy)]
 pub struct Hints<'a> {
     pub finished: &'a FinishedRecording,

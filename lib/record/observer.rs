@@ -22,7 +22,7 @@ pub struct FinishedRecording {
     pub copy_reason: Option<String>,
     /// The time in each state, if time off the CPU was recorded.
     pub totals: Option<StateTotals>,
-    /// What the target used.
+    /// The CPU time and the events of the target.
     pub usage: Usage,
     /// The start, in seconds since 1970.
     pub start_time: u64,

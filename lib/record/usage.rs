@@ -11,12 +11,12 @@ use super::counters::Counters;
 use super::target::Target;
 use super::{clock, procfs, sys};
 
-/// What a target has used in a recording, or in a part of one.
+/// The CPU time and events of a target in a recording, or in a part of one.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
     /// Its CPU time. `None` if it cannot be known.
     pub cpu_time: Option<CpuTime>,
-    /// How often each event was counted in the target. `None` if other processes were counted too.
+    /// The count of each event in the target. `None` if other processes were counted too.
     pub event_counts: Option<Vec<u64>>,
     /// Number of threads that already ran, if each has counters of its own; 0 if counters count on CPUs.
     pub existing_threads: usize,
@@ -57,12 +57,12 @@ enum Source {
     Command {
         /// The ID of its process.
         pid: u32,
-        /// What the process had used before it ran the command's program.
+        /// The CPU time of the process before it ran the command's program.
         before: u64,
     },
     /// The `cpu.stat` of a cgroup.
     Cgroup(PathBuf),
-    /// What is not idle of these CPUs.
+    /// The time in which these CPUs are not idle.
     Cpus(Vec<u32>),
     Unknown,
 }

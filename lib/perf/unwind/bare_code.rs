@@ -34,23 +34,23 @@ use crate::perf::process::Mapping;
 /// The registers that are followed.
 type Regs = <Native as Architecture>::Regs;
 
-/// What was found about code without unwind information.
+/// Findings about code without unwind information.
 #[derive(Debug, Default)]
 pub(super) struct BareCode {
     /// The functions of objects, by address.
     functions: FxHashMap<ObjectId, Vec<Range<u64>>>,
-    /// What is known of the code of objects.
+    /// Findings about the code of objects.
     objects: Findings,
-    /// What is known of generated code, since a time.
+    /// Findings about generated code, since a time.
     generated: Findings,
     generated_since: u64,
-    /// Whether all code that a process generates keeps frame pointers, by process ID.
+    /// Tells by process ID if all code that a process generates keeps frame pointers.
     frame_pointers: FxHashMap<u32, FramePointers>,
     /// Number of instructions that may still be followed for the current stack.
     budget: usize,
 }
 
-/// Whether all code that a process generates keeps frame pointers.
+/// Tells if all code that a process generates keeps frame pointers.
 #[derive(Clone, Copy, Debug)]
 struct FramePointers {
     /// The time of the sample for which the process was read.
@@ -61,7 +61,7 @@ struct FramePointers {
 /// The number of an object, or the ID of the process that has generated code.
 type Owner = u32;
 
-/// What is known of code, by its owner and address.
+/// Findings about code, by its owner and address.
 #[derive(Debug, Default)]
 struct Findings {
     rules: FxHashMap<(Owner, u64), Rules>,
@@ -69,7 +69,7 @@ struct Findings {
     rules_from_entry: FxHashMap<(Owner, u64, u64), Option<CallerRule>>,
 }
 
-/// What the paths of code tell about its caller.
+/// The findings of the paths of code about its caller.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rules {
     from_entry: Option<CallerRule>,

@@ -5,7 +5,7 @@ use crate::perf::objects::object::{Elf, Object, ObjectId};
 use crate::perf::objects::registry::Objects;
 use crate::perf::process::Mapping;
 
-/// What can be read from processes that run. The first argument is the process ID.
+/// Reads from processes that run. The first argument is the process ID.
 #[derive(Clone, Copy, Debug)]
 pub struct RunningProcesses {
     /// Reads code at an address into a buffer, and returns the number of bytes that were read.

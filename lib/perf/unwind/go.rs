@@ -27,7 +27,7 @@ use crate::perf::go::locate::TableLocation;
 use crate::perf::go::table::{Function, FunctionTable};
 use crate::perf::objects::object::{Bytes, Elf};
 
-/// How the caller of a Go function is found.
+/// The way to the caller of a Go function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::perf) enum GoRule {
     /// There is no rule.

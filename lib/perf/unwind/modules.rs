@@ -41,7 +41,7 @@ pub(super) enum UnwindInfo {
         start: u64,
         /// The frames that framehop cannot step.
         cfi: Box<CfiTable>,
-        /// Whether addresses have unwind information.
+        /// Tells for each address if it has unwind information.
         covered: FxHashMap<u64, bool>,
     },
 }

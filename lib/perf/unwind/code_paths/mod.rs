@@ -42,7 +42,7 @@ pub(super) trait ReadInstructions {
     fn find_function(&mut self, address: u64) -> Option<Range<u64>>;
 }
 
-/// How the caller of code is found, by the registers at the code.
+/// The way to the caller of code, by the registers at the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CallerRule {
     /// The address of the return address.
@@ -96,7 +96,7 @@ enum PathEnd {
     Exits,
 }
 
-/// What the paths to a return tell.
+/// The findings of the paths to a return.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Returns {
     /// The rule that all of them give.

@@ -113,7 +113,7 @@ mod kind {
     pub const GO_CALLBACK: u64 = 7;
     /// The saved stack pointer of the thread's current goroutine plus an offset.
     pub const GOROUTINE: u64 = 8;
-    /// What the thread's current goroutine resumes.
+    /// The saved registers that the thread's current goroutine resumes.
     pub const RESUMED: u64 = 9;
 }
 
