@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 /// A frame without a symbol.
 pub const UNKNOWN: &[u8] = b"[unknown]";
+/// A Python function whose name cannot be read.
+pub const PYTHON: &[u8] = b"[python]";
 /// The frame between a thread's name and a stack whose outermost callers are missing.
 pub const TRUNCATED: &[u8] = b"[truncated]";
 /// The only frame of samples that the kernel or the recorder dropped.

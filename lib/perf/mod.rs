@@ -3,7 +3,7 @@
 //! [`event`] parses records, and [`data`] reads them from `perf.data`. [`process`] keeps what is mapped and what threads are
 //! called, over time. [`objects`] holds the files whose code ran, [`jit`] describes the code that processes generate.
 //! [`recording`] adds up samples as stacks of locations; [`unwind`] finds the user stacks that the kernel does not, with
-//! the unwind information in [`cfi`]. At the end [`symbols`] names each location once, and [`export`] turns the recording
+//! the unwind information in [`cfi`], and [`runtimes`] the functions of interpreters. At the end [`symbols`] names each location once, and [`export`] turns the recording
 //! into a profile or the text of `perf script`.
 
 pub mod cfi;
@@ -17,6 +17,7 @@ pub mod objects;
 pub mod process;
 pub mod recording;
 pub mod runtime;
+pub mod runtimes;
 pub mod stop_reason;
 pub mod symbols;
 pub mod thread_state;

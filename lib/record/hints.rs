@@ -217,7 +217,7 @@ impl Hints<'_> {
                 };
                 format!("code that {program} generated, without unwind information; {help}")
             }
-            Object::Unknown | Object::Kernel | Object::Jit { is_mapped: false, .. } => {
+            Object::Unknown | Object::Kernel | Object::Script | Object::Jit { is_mapped: false, .. } => {
                 "code of which no mapping is known".to_owned()
             }
         };

@@ -151,7 +151,7 @@ fn new_recording(request: &Request) -> Recording {
         max_branches: errors::max_branches(),
         keep_addresses: request.each_sample,
         running: Some(RunningProcesses {
-            read_code: sys::read_process_memory,
+            read: sys::read_process_memory,
             keeps_frame_pointers: hotspot::keeps_frame_pointers,
         }),
         ..Options::default()

@@ -4,6 +4,7 @@
 //! ring. A stack that is larger than a record comes in several parts.
 
 use super::Fields;
+use crate::perf::runtimes::interpreter::ScriptFrame;
 use crate::perf::stop_reason::StopReason;
 
 /// The walk reached the root: the words are return addresses, innermost first.
@@ -14,6 +15,14 @@ const NO_STACK: u32 = 2;
 const FULL: u32 = 8;
 /// The stack is larger than what is scanned.
 const LIMIT: u32 = 16;
+
+/// The outermost script frames are missing.
+const SCRIPT_CUT: u32 = 64;
+/// The innermost interpreter loop has no script frame.
+const SCRIPT_ENTERING: u32 = 128;
+
+/// Marks the outermost script frame of an interpreter loop.
+const OUTERMOST: u64 = 1 << 63;
 
 /// A word whose lower 16 bits are this stands for the rest of a page that was not in memory.
 pub const HOLE: u64 = 1;
@@ -48,6 +57,8 @@ pub struct StackRecord<'a> {
     flags: u32,
     /// The number of bytes of the stack that were scanned.
     scanned: u32,
+    /// The number of words at the end that are script frames.
+    script_words: u32,
     /// The words, of 8 bytes each.
     words: &'a [u8],
 }
@@ -58,14 +69,44 @@ impl<'a> StackRecord<'a> {
         StackRecord { words, ..self }
     }
 
-    /// The words, of 8 bytes each.
+    /// The words of the native stack, of 8 bytes each.
     pub fn words(&self) -> impl ExactSizeIterator<Item = u64> + 'a {
-        self.words.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")))
+        words_of(self.split().0)
     }
 
-    /// The bytes of the words.
+    /// The bytes of all words.
     pub fn bytes(&self) -> &'a [u8] {
         self.words
+    }
+
+    /// The frames of script functions, innermost first.
+    pub fn script_frames(&self) -> impl Iterator<Item = ScriptFrame> + 'a {
+        let mut words = words_of(self.split().1);
+        std::iter::from_fn(move || {
+            let (code, position, hash) = (words.next()?, words.next()?, words.next()?);
+            Some(ScriptFrame {
+                code: code & !OUTERMOST,
+                instruction: ((position >> 32) as u32).cast_signed(),
+                first_line: position as u32,
+                hash,
+                is_outermost: code & OUTERMOST != 0,
+            })
+        })
+    }
+
+    /// True if the outermost script frames are missing.
+    pub fn is_script_cut(&self) -> bool {
+        self.flags & SCRIPT_CUT != 0
+    }
+
+    /// True if the innermost interpreter loop has no script frame.
+    pub fn is_entering_script(&self) -> bool {
+        self.flags & SCRIPT_ENTERING != 0
+    }
+
+    /// Returns the bytes of the native stack, and those of the script frames.
+    fn split(&self) -> (&'a [u8], &'a [u8]) {
+        self.words.split_at(self.words.len().saturating_sub(self.script_words as usize * 8))
     }
 
     /// True if the stack was walked to its root, false if the words are those that the program kept.
@@ -92,7 +133,7 @@ impl<'a> StackRecord<'a> {
     pub fn explain(&self, stop: StopReason) -> StopReason {
         match stop {
             StopReason::Root | StopReason::TooDeep => stop,
-            _ if self.words.is_empty() || self.words().all(|word| word & 0xffff == HOLE) => StopReason::NotResident,
+            _ if self.words().len() == 0 || self.words().all(|word| word & 0xffff == HOLE) => StopReason::NotResident,
             StopReason::NotResident => stop,
             _ if self.flags & (FULL | LIMIT) != 0 => StopReason::StackTooLarge,
             StopReason::DumpTooSmall => StopReason::NoUnwindInformation,
@@ -108,11 +149,15 @@ impl<'a> StackRecordPart<'a> {
         let (ip, sp, published) = (fields.u64()?, fields.u64()?, fields.u64()?);
         let (second, rowless) = (fields.u64()?, fields.u64()?);
         let (flags, second_word, scanned, words) = (fields.u32()?, fields.u32()?, fields.u32()?, fields.u32()?);
-        let (part, parts, _) = (fields.u16()?, fields.u16()?, fields.u32()?);
+        let (part, parts, script_words) = (fields.u16()?, fields.u16()?, fields.u32()?);
         let second = (second != 0).then_some((second, second_word as usize));
         let words = fields.take((words as usize).checked_mul(8)?)?;
         let rowless = (rowless != 0).then_some(rowless);
-        let record = StackRecord { ip, sp, published, second, rowless, flags, scanned, words };
+        let record = StackRecord { ip, sp, published, second, rowless, flags, scanned, script_words, words };
         Some(Self { record, part, parts })
     }
+}
+
+fn words_of(bytes: &[u8]) -> impl ExactSizeIterator<Item = u64> + '_ {
+    bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")))
 }

@@ -108,7 +108,7 @@ impl<'a> StackBuilder<'a> {
     fn push_frame(&mut self, index: usize, is_java: bool, frames: &mut Frames) {
         let known = self.frames[usize::from(is_java)][index].get_or_insert_with(|| {
             let frame = &self.names.frames()[index];
-            if !frame.has_symbol {
+            if !frame.has_symbol || frame.is_script {
                 return vec![frames.intern(&frame.name)];
             }
             let mut ids = Vec::new();

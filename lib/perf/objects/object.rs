@@ -26,6 +26,9 @@ pub enum Object {
     Unknown,
     /// The kernel and its modules.
     Kernel,
+    /// The functions of interpreted languages. Their addresses are numbers of
+    /// [`ScriptFrames`](crate::perf::runtimes::functions::ScriptFrames).
+    Script,
     /// Machine code that a process generated. Its addresses are those of the process.
     Jit {
         /// The ID of the process.
@@ -51,6 +54,7 @@ impl Object {
             Self::Unknown | Self::Jit { is_mapped: false, .. } => markers::UNKNOWN,
             Self::Jit { is_mapped: true, .. } => b"//anon",
             Self::Kernel => b"[kernel.kallsyms]",
+            Self::Script => b"[script]",
             Self::Elf(elf) => &elf.path,
             Self::Missing { path, .. } => path,
         }
@@ -183,6 +187,13 @@ impl Elf {
     pub fn address_of_offset(&self, offset: u64) -> Option<u64> {
         let segment = self.segments.iter().find(|segment| segment.contains(offset))?;
         Some(segment.address.wrapping_add(offset - segment.offset))
+    }
+
+    /// Returns the virtual address, as the file states it, of the first byte of a mapping of `size` bytes of code.
+    pub fn address_of_mapping(&self, offset: u64, size: u64) -> Option<u64> {
+        // Segments need not begin at a page of the file, but mappings do.
+        let mut skips = (0..size.min(PAGE_SIZE)).step_by(16);
+        skips.find_map(|skip| self.address_of_offset(offset.checked_add(skip)?)?.checked_sub(skip))
     }
 
     /// Returns the file offset at which the pages of code end that contain `offset`.

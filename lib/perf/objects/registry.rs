@@ -9,6 +9,7 @@ use crate::perf::data::files::FileSearch;
 use crate::perf::event::Mmap;
 use crate::perf::jit::code::JitCode;
 use crate::perf::jit::jitdump::JitDump;
+use crate::perf::runtimes::functions::ScriptFrames;
 use crate::perf::symbols::kallsyms::KernelSymbols;
 
 /// All objects of a recording.
@@ -28,17 +29,21 @@ pub struct Objects {
     pub(in crate::perf) folders: ProcessFolders,
     /// The names of generated code.
     pub jit_code: JitCode,
+    /// The functions of interpreted languages.
+    pub script_frames: ScriptFrames,
 }
 
 /// The object of addresses outside of all known mappings.
 pub const UNKNOWN: ObjectId = ObjectId(0);
 /// The kernel and its modules.
 pub const KERNEL: ObjectId = ObjectId(1);
+/// The functions of interpreted languages.
+pub const SCRIPT: ObjectId = ObjectId(2);
 
 impl Default for Objects {
     fn default() -> Self {
         Self {
-            objects: vec![Object::Unknown, Object::Kernel],
+            objects: vec![Object::Unknown, Object::Kernel, Object::Script],
             by_file: FxHashMap::default(),
             by_name: FxHashMap::default(),
             jit: FxHashMap::default(),
@@ -47,6 +52,7 @@ impl Default for Objects {
             kernel: KernelSymbols::default(),
             folders: ProcessFolders::default(),
             jit_code: JitCode::default(),
+            script_frames: ScriptFrames::default(),
         }
     }
 }
@@ -84,7 +90,7 @@ impl Objects {
         match self.get(id) {
             Object::Unknown | Object::Missing { .. } => false,
             Object::Jit { pid, .. } => self.jit_code.may_have_symbols(*pid),
-            Object::Kernel | Object::Elf(_) => true,
+            Object::Kernel | Object::Script | Object::Elf(_) => true,
         }
     }
 

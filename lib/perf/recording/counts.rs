@@ -27,6 +27,8 @@ pub struct Counts {
     pub lost_sideband: u64,
     /// Number of context switches that the kernel dropped.
     pub lost_switches: u64,
+    /// Number of stacks whose script frames do not match the native ones.
+    pub unmatched_scripts: u64,
     /// Number of records that could not be parsed.
     pub malformed: u64,
 }

@@ -5,13 +5,14 @@ mod jit_reuse;
 mod locations;
 mod options;
 mod rotate;
+mod scripts;
 mod stack;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use self::counts::{Counts, Tally, Truncated};
 use self::locations::{LocationCache, Locations};
-pub use self::options::{Options, ThreadLabel};
+pub use self::options::{Options, ScriptFrameOptions, ThreadLabel};
 use self::stack::PendingSamples;
 pub use self::stack::Stack;
 use super::event::{Event, Mmap, Sample, Stamp};
@@ -20,6 +21,7 @@ use super::objects::object::{Object, ObjectId};
 use super::objects::registry::Objects;
 use super::process::{CommId, Mapping, Processes, ThreadExit};
 use super::runtime::Runtime;
+use super::runtimes::processes::{InterpreterWords, Interpreters};
 use super::unwind::Unwinder;
 use crate::markers;
 use crate::profile::{FrameId, Frames, Stacks};
@@ -76,6 +78,8 @@ pub struct Recording {
     pub(super) runtimes: FxHashMap<u32, Runtime>,
     /// Objects that were closed, whose numbers may be given to others.
     pub(super) removed_objects: Vec<ObjectId>,
+    /// The interpreters of processes.
+    pub(super) interpreters: Interpreters,
 }
 
 impl Recording {
@@ -101,6 +105,7 @@ impl Recording {
             unwind_gaps: FxHashMap::default(),
             runtimes: FxHashMap::default(),
             removed_objects: Vec::new(),
+            interpreters: Interpreters::default(),
         }
     }
 
@@ -148,6 +153,21 @@ impl Recording {
     /// Iterates over the mappings that a process has now, by their addresses.
     pub fn mappings(&self, pid: u32) -> impl Iterator<Item = Mapping> + '_ {
         self.processes.mappings(pid)
+    }
+
+    /// Returns the description of a process for the BPF program that walks script frames. `None` if it runs no interpreter
+    /// that is known, or script frames are not wanted.
+    pub fn describe_interpreter(&mut self, pid: u32) -> Option<InterpreterWords> {
+        if self.options.scripts == ScriptFrameOptions::NativeOnly {
+            return None;
+        }
+        let mappings: Vec<Mapping> = self.processes.mappings(pid).collect();
+        self.interpreters.describe(&mappings, &self.objects)
+    }
+
+    /// Returns the interpreters that were met and cannot be walked, in words.
+    pub fn unsupported_interpreters(&self) -> impl Iterator<Item = &str> {
+        self.interpreters.unsupported()
     }
 
     /// Takes out the objects of stacks that the BPF program did not walk to their root.

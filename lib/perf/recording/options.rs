@@ -22,6 +22,22 @@ pub struct Options {
     pub running: Option<RunningProcesses>,
     /// The form of the root frame of stacks.
     pub thread: ThreadLabel,
+    /// The frames of interpreted functions.
+    pub scripts: ScriptFrameOptions,
+    /// True if script frames get their lines.
+    pub script_lines: bool,
+}
+
+/// The frames of interpreted functions, and of the interpreter that runs them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScriptFrameOptions {
+    /// Script frames replace those of the interpreter.
+    #[default]
+    Script,
+    /// Script frames, and all frames of the interpreter.
+    WithInterpreter,
+    /// No script frames.
+    NativeOnly,
 }
 
 impl Default for Options {
@@ -35,6 +51,8 @@ impl Default for Options {
             unwind: native::can_unwind(std::env::consts::ARCH),
             running: None,
             thread: ThreadLabel::default(),
+            scripts: ScriptFrameOptions::default(),
+            script_lines: false,
         }
     }
 }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 
 use super::Recording;
 use crate::perf::objects::object::{Object, ObjectId};
-use crate::perf::objects::registry::{KERNEL, Objects, UNKNOWN};
+use crate::perf::objects::registry::{KERNEL, Objects, SCRIPT, UNKNOWN};
 use crate::perf::process::CommId;
 use crate::perf::unwind::Unwinder;
 use crate::profile::{FrameId, Frames};
@@ -35,7 +35,9 @@ impl Recording {
             unwind_gaps: std::mem::take(&mut self.unwind_gaps),
             runtimes: self.find_runtimes(),
             removed_objects: Default::default(),
+            interpreters: self.interpreters.to_report(),
         };
+        self.interpreters.forget_frames();
         let (past, present) = (&part.comms, &mut self.comms);
         self.processes.renumber_comms(|comm| present.intern(past.name(FrameId::from_index(comm))).index() as CommId);
         let used: FxHashSet<ObjectId> = self.processes.objects().collect();
@@ -49,21 +51,27 @@ impl Recording {
             &mut self.unwinder,
         );
         self.sparse_objects.retain(|object| !removed.contains(object));
+        removed.iter().for_each(|object| self.interpreters.forget(*object));
         self.removed_objects.extend(removed);
         part
     }
 }
 
 impl Objects {
-    /// Copies the objects for symbolization. No object is to be added to the copy.
-    fn to_symbolize(&self) -> Self {
-        Self { objects: self.objects.clone(), jit_code: self.jit_code.clone(), ..Self::default() }
+    /// Copies the objects for symbolization, and takes the script frames. No object is to be added to the copy.
+    fn to_symbolize(&mut self) -> Self {
+        Self {
+            objects: self.objects.clone(),
+            jit_code: self.jit_code.clone(),
+            script_frames: std::mem::take(&mut self.script_frames),
+            ..Self::default()
+        }
     }
 
     /// Closes the files of all objects that are not in use, and returns their numbers.
     fn forget_unused(&mut self, is_used: impl Fn(ObjectId, &Object) -> bool, unwinder: &mut Unwinder) -> Vec<ObjectId> {
         let mut kept: FxHashSet<ObjectId> = self.free.iter().copied().collect();
-        kept.extend([UNKNOWN, KERNEL]);
+        kept.extend([UNKNOWN, KERNEL, SCRIPT]);
         let unused = self.iter().filter(|(id, object)| !kept.contains(id) && !is_used(*id, object));
         let unused: FxHashSet<ObjectId> = unused.map(|(id, _)| id).collect();
         self.by_file.retain(|_, id| !unused.contains(id));
@@ -165,7 +173,7 @@ mod tests {
             forget_before(&mut recording, time + 60);
             assert_eq!(recording.rotate().counts.samples, 1);
         }
-        assert_eq!(recording.objects.iter().count(), 3);
+        assert_eq!(recording.objects.iter().count(), 4);
         assert!(recording.comms.is_empty() && recording.locations().is_empty());
     }
 }

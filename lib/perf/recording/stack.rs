@@ -1,5 +1,6 @@
 //! The stacks of samples, as locations: what the kernel wrote, and what unwinding finds.
 
+use super::scripts::MergedLocation;
 use super::{ANY_CPU, Recording, ThreadLabel};
 use crate::perf::event::{Address, Sample, Stamp, UserState};
 use crate::perf::location::Location;
@@ -234,13 +235,23 @@ impl Recording {
             let rowless = record.rowless.and_then(|address| processes.find(pid, address, stamp.time));
             self.sparse_objects.extend(mappings.chain(rowless).map(|mapping| mapping.object));
         }
-        for index in 0..self.unwinder.frames.len() {
-            let frame = self.unwinder.frames[index];
-            locations.push(self.intern_location(stamp.pid, frame.address, frame.mapping));
+        let frames = std::mem::take(&mut self.unwinder.frames);
+        let merged = user.record.and_then(|record| self.merge_script_frames(stamp, &record, &frames, stop));
+        let stop = merged.as_ref().map_or(stop, |merged| merged.stop);
+        let merged = merged.map(|merged| merged.locations);
+        for location in merged.unwrap_or_else(|| (0..frames.len()).map(MergedLocation::Native).collect()) {
+            locations.push(match location {
+                MergedLocation::Native(index) => {
+                    self.intern_location(stamp.pid, frames[index].address, frames[index].mapping)
+                }
+                MergedLocation::Script(location) => self.locations.intern(location),
+            });
         }
-        if let (StopReason::NoUnwindInformation, Some(last)) = (stop, locations.last()) {
-            *self.unwind_gaps.entry(self.locations.all()[*last as usize].object).or_default() += 1;
+        if let (StopReason::NoUnwindInformation, Some(last)) = (stop, frames.last()) {
+            let location = self.intern_location(stamp.pid, last.address, last.mapping);
+            *self.unwind_gaps.entry(self.locations.all()[location as usize].object).or_default() += 1;
         }
+        self.unwinder.frames = frames;
         stop
     }
 

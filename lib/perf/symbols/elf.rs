@@ -156,7 +156,7 @@ impl<'a> ElfNames<'a> {
 
     fn to_inlined_frame(&self, SourceFunction { mangled_name, source }: SourceFunction) -> NamedFrame {
         let name = self.demangler.demangle(&mangled_name);
-        NamedFrame { name, has_symbol: true, is_inlined: true, start: None, source }
+        NamedFrame { name, has_symbol: true, is_inlined: true, start: None, source, is_script: false }
     }
 }
 

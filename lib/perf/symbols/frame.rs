@@ -26,17 +26,24 @@ pub struct NamedFrame {
     pub start: Option<u64>,
     /// The source line as `FILE:LINE`, if it was asked for and is known.
     pub source: Option<Vec<u8>>,
+    /// True if the name is that of a script function, which no linker has mangled.
+    pub is_script: bool,
 }
 
 impl NamedFrame {
     /// Returns the frame of a symbol that starts at `start`.
     pub(in crate::perf) fn from_symbol(name: Vec<u8>, start: u64) -> Self {
-        Self { name, has_symbol: true, is_inlined: false, start: Some(start), source: None }
+        Self { name, has_symbol: true, is_inlined: false, start: Some(start), source: None, is_script: false }
+    }
+
+    /// Returns the frame of a script function. Without a name, `name` is that of its interpreter in brackets.
+    pub(in crate::perf) fn from_script(name: Vec<u8>, has_name: bool) -> Self {
+        Self { name, has_symbol: has_name, is_inlined: false, start: None, source: None, is_script: true }
     }
 
     /// Returns the frame of code without a symbol.
     pub(super) fn without_symbol(name: Vec<u8>) -> Self {
-        Self { name, has_symbol: false, is_inlined: false, start: None, source: None }
+        Self { name, has_symbol: false, is_inlined: false, start: None, source: None, is_script: false }
     }
 }
 

@@ -30,7 +30,7 @@ impl<'a> GoFunctions<'a> {
             && let Some(call) = function.inlined_call(site)
         {
             let (name, source) = (call.name.to_vec(), source(site));
-            frames.push(NamedFrame { name, has_symbol: true, is_inlined: true, start: None, source });
+            frames.push(NamedFrame { name, has_symbol: true, is_inlined: true, start: None, source, is_script: false });
             site = call.call_site;
         }
         // Without inlined calls, the line is that of the instruction, as debug information has it.

@@ -9,6 +9,7 @@ use crate::parallel::{self, cores};
 use crate::perf::location::Location;
 use crate::perf::objects::object::{Object, ObjectId};
 use crate::perf::objects::registry::Objects;
+use crate::perf::runtimes::functions::ScriptFrames;
 
 /// The frames of all locations of a recording.
 #[derive(Debug, Default)]
@@ -92,6 +93,7 @@ fn symbolize_object(
     let addresses: Vec<u64> = locations.iter().map(|location| location.address).collect();
     let (mut frames, warnings) = match object {
         Object::Unknown | Object::Missing { .. } => (AddressFrames::without_frames(addresses.len()), Vec::new()),
+        Object::Script => (find_script_frames(&objects.script_frames, &addresses), Vec::new()),
         Object::Kernel => kallsyms::find_frames(&objects.kernel, addresses),
         Object::Jit { pid, .. } => objects.jit_code.find_frames(*pid, locations, options.lines),
         Object::Elf(elf) => elf::find_frames(elf, &addresses, options),
@@ -102,4 +104,11 @@ fn symbolize_object(
     }
     frames.fill_missing(NamedFrame::without_symbol(object.frame_without_symbol()));
     (frames, warnings)
+}
+
+/// Returns the frames of script functions by their numbers.
+fn find_script_frames(names: &ScriptFrames, numbers: &[u64]) -> AddressFrames {
+    let mut frames = AddressFrames::default();
+    numbers.iter().for_each(|number| frames.push(names.get(*number).cloned().into_iter().collect()));
+    frames
 }

@@ -8,10 +8,11 @@ use crate::perf::process::Mapping;
 /// Reads from processes that run. The first argument is the process ID.
 #[derive(Clone, Copy, Debug)]
 pub struct RunningProcesses {
-    /// Reads code at an address into a buffer, and returns the number of bytes that were read.
+    /// Reads at an address into a buffer, and returns the number of bytes that were read.
     ///
-    /// Only code may be read this way: unlike a stack, it is still what it was when the sample was taken.
-    pub read_code: fn(u32, u64, &mut [u8]) -> usize,
+    /// Only what does not change may be read this way, such as code: unlike a stack, it is still what it was when the
+    /// sample was taken.
+    pub read: fn(u32, u64, &mut [u8]) -> usize,
     /// True if all code that the process generates keeps frame pointers, by the settings of its runtime.
     pub keeps_frame_pointers: fn(u32) -> bool,
 }
@@ -49,7 +50,7 @@ impl<'a> Code<'a> {
 impl ProcessSnapshot<'_> {
     /// Reads code that a program has generated into a buffer, and returns the number of bytes that were read.
     pub(super) fn read_generated_code(&self, address: u64, code: &mut [u8]) -> usize {
-        self.running().map_or(0, |running| (running.read_code)(self.pid, address, code))
+        self.running().map_or(0, |running| (running.read)(self.pid, address, code))
     }
 
     /// True if all code that the process generates keeps frame pointers, by the settings of its runtime.

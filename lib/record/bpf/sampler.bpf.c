@@ -13,6 +13,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+typedef __u8 u8;
 typedef __u16 u16;
 typedef __u32 u32;
 typedef __s64 s64;
@@ -46,6 +47,7 @@ const volatile u64 scope;
 const volatile u64 max_scan = 1 << 20;
 
 #define OUT 16384u     // words of a stack
+#define RECORD 32768u  // words of a stack and of script frames
 #define PART 7400u     // words of a record: perf records have at most 65535 bytes
 #define MAPPINGS 256u  // executable mappings of a process
 #define FRAMES 4096u   // frames of a walk
@@ -61,6 +63,8 @@ enum {
     FULL = 8,        // more words than fit
     LIMIT = 16,      // the stack is larger than max_scan
     SECOND = 32,     // the thread is on its alternate signal stack
+    SCRIPT_CUT = 64,        // the outermost script frames are missing
+    SCRIPT_ENTERING = 128,  // the innermost interpreter loop has no script frame
 };
 
 struct target { u64 task; u64 state; };
@@ -74,8 +78,13 @@ struct process { u64 published, exec_pages; struct mapping mapping[MAPPINGS]; u6
 struct chunk { u32 number[CHUNK]; };
 // The head of each part of a record. `second` is the start of the second stack, whose words begin at `second_word`;
 // `scanned` the number of bytes from `sp` on that were scanned, and `words` the number of words in this part. `rowless` is
-// the code without rows at which the walk ended, if it ended there.
-struct head { u64 ip, sp, published, second, rowless; u32 flags, second_word, scanned, words; u16 part, parts; u32 unused; };
+// the code without rows at which the walk ended, if it ended there. The last `script_words` of all words are script frames.
+struct head {
+    u64 ip, sp, published, second, rowless;
+    u32 flags, second_word, scanned, words;
+    u16 part, parts;
+    u32 script_words;
+};
 // Stands for the rest of a page that was not in memory.
 #define HOLE 1
 // Stands for a word that is 0.
@@ -93,7 +102,8 @@ struct scratch {
     struct walk walk;
     struct scan scan;
     volatile u64 n, index, last, after_pointer, low, span, first, next, flags, holes;
-    u64 record[HEAD + OUT];
+    volatile u64 script_frame, script_n, script_flags;
+    u64 record[HEAD + RECORD + 8];
 };
 
 #define MAP(name, kind, entries, mapflags, of, to) \
@@ -139,6 +149,14 @@ static __always_inline struct scratch *this_scratch(void) {
     u32 cpu = bpf_get_smp_processor_id();
     return bpf_map_lookup_elem(&scratches, &cpu);
 }
+
+static __always_inline u64 read_word(u64 at) {
+    u64 word = 0;
+    bpf_probe_read_user(&word, 8, (void *)at);
+    return word;
+}
+
+#include "interpreters.bpf.h"
 
 // Returns 1 if a word points into the stack or to code. No register is compared with another: the verifier would learn
 // something of both, differently on each way.
@@ -374,12 +392,6 @@ static __always_inline int read_two(struct scratch *s, u64 at, u64 *two) {
     return 0;
 }
 
-static __always_inline u64 read_word(u64 at) {
-    u64 word = 0;
-    bpf_probe_read_user(&word, 8, (void *)at);
-    return word;
-}
-
 // Reads the saved stack pointer and program counter of the goroutine for which the thread runs on its scheduler's
 // stack. `tls` is the place of the running goroutine (g) in the thread's storage, and `current` that of the current goroutine
 // (m.curg) in the thread's description (m). In a description of a goroutine, m is at byte 48, and what was saved is at
@@ -495,11 +507,17 @@ static long step(u32 i, struct walking *walking) {
     return 0;
 }
 
-static __always_inline void send(void *context, struct scratch *s, u64 words) {
+// Sends the words of the native stack, and those of the script frames.
+static __always_inline void send(void *context, struct scratch *s, u32 process, u64 words) {
     struct head *head = (void *)s->record;
-    head->parts = words <= PART ? 1 : words <= 2 * PART ? 2 : 3;
+    u32 script_words = walk_script(process, words);
+    BOUND(script_words, RECORD / 2 - 1);
+    words += script_words;
+    head->script_words = script_words;
+    head->flags |= s->script_flags;
+    head->parts = words <= PART ? 1 : words <= 2 * PART ? 2 : words <= 3 * PART ? 3 : 4;
 #pragma unroll
-    for (u32 part = 0; part < 3; part++) {
+    for (u32 part = 0; part < 4; part++) {
         if (part && words <= part * PART) break;
         // The head of a part replaces words of the part before, which was sent.
         struct head *own = (void *)&s->record[part * PART];
@@ -532,7 +550,7 @@ static __always_inline int take_stack(void *context) {
     // execve sets the start of the code when the program's image is complete.
     if (!mm->start_code) {
         head->flags = NO_STACK;
-        send(context, s, 0);
+        send(context, s, process, 0);
         return 1;
     }
     struct process *p = bpf_map_lookup_elem(&processes, &process);
@@ -552,7 +570,7 @@ static __always_inline int take_stack(void *context) {
             u64 n = w->n;
             head->flags = ROOTED;
             if (n > FRAMES) n = FRAMES;
-            send(context, s, n);
+            send(context, s, process, n);
             return 1;
         }
         head->rowless = w->rowless;
@@ -563,7 +581,7 @@ static __always_inline int take_stack(void *context) {
     u64 n = s->n;
     head->flags = s->flags;
     if (n > OUT) n = OUT;
-    send(context, s, n);
+    send(context, s, process, n);
     return 1;
 }
 
@@ -599,6 +617,13 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
         else
             bpf_map_delete_elem(&targets, &process);
     }
+    if (thread == process) {
+        // A copy of a process has its interpreter at the same addresses.
+        u32 old = ids >> 32;
+        struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &old);
+        if (interpreter) bpf_map_update_elem(&interpreters, &process, interpreter, BPF_ANY);
+        else bpf_map_delete_elem(&interpreters, &process);
+    }
     return 0;
 }
 
@@ -607,6 +632,7 @@ int BPF_PROG(on_exec) {
     u32 process = bpf_get_current_pid_tgid() >> 32;
     struct target *target = bpf_map_lookup_elem(&targets, &process);
     if (target) target->state = WANTED;
+    bpf_map_delete_elem(&interpreters, &process);
     return 0;
 }
 

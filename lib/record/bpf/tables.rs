@@ -14,6 +14,7 @@ use crate::perf::event::Event;
 use crate::perf::objects::object::{Object, ObjectId};
 use crate::perf::process::Mapping;
 use crate::perf::recording::Recording;
+use crate::perf::runtimes::processes::InterpreterWords;
 use crate::perf::unwind::rows::{self, BLOCK_SIZE, MAX_RULES, Rules};
 use crate::record::sys::MappedArray;
 
@@ -46,6 +47,7 @@ pub struct Tables {
     used_blocks: usize,
     used_rows: usize,
     processes: HashMap<MapData, u32, ProcessWords>,
+    interpreters: HashMap<MapData, u32, InterpreterWords>,
     /// The tables of each object that the program has met.
     objects: FxHashMap<ObjectId, ObjectTable>,
     /// Processes whose mappings have changed since they were published.
@@ -91,6 +93,7 @@ impl Tables {
             used_blocks: 1,
             used_rows: 0,
             processes,
+            interpreters: take_map(program, "interpreters")?.try_into()?,
             objects: FxHashMap::default(),
             changed: FxHashSet::default(),
             published: FxHashSet::default(),
@@ -107,6 +110,7 @@ impl Tables {
                 self.changed.remove(pid);
                 // Other threads may still run. Their stacks are unwound without tables.
                 let _ = self.processes.remove(pid);
+                let _ = self.interpreters.remove(pid);
             }
             _ => {}
         }
@@ -132,6 +136,11 @@ impl Tables {
             self.changed.extend(self.published.iter());
         }
         for pid in std::mem::take(&mut self.changed) {
+            // Before the mappings: a walk that begins then has script frames, if there are some.
+            match recording.describe_interpreter(pid) {
+                Some(words) => _ = self.interpreters.insert(pid, words, 0),
+                None => _ = self.interpreters.remove(&pid),
+            }
             let words = self.process_words(pid, recording, time);
             if self.processes.insert(pid, words, 0).is_ok() {
                 self.published.insert(pid);
@@ -195,11 +204,8 @@ impl Tables {
     fn find_place(&self, mapping: &Mapping, recording: &Recording) -> Option<u64> {
         let Object::Elf(elf) = recording.objects.get(mapping.object) else { return None };
         let table = self.objects.get(&mapping.object).filter(|table| table.blocks > 0)?;
-        // Segments need not begin at a page of the file, but mappings do.
         let size = mapping.end - mapping.start;
-        let svma = (0..size.min(4096))
-            .step_by(16)
-            .find_map(|skip| elf.address_of_offset(mapping.offset.checked_add(skip)?)?.checked_sub(skip))?;
+        let svma = elf.address_of_mapping(mapping.offset, size)?;
         let offset = svma.checked_sub(table.start)?;
         let end = offset.checked_add(size)?;
         (end <= table.blocks * BLOCK_SIZE).then_some(table.first_block * BLOCK_SIZE + offset)

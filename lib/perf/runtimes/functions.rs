@@ -1,0 +1,132 @@
+//! The script functions of a recording, and the frames that are made of them.
+
+use rustc_hash::FxHashMap;
+
+use super::interpreter::{Function, Interpreter, Memory, ScriptFrame};
+use crate::perf::symbols::frame::NamedFrame;
+
+/// The distinct script frames of a recording, by number.
+#[derive(Clone, Debug, Default)]
+pub struct ScriptFrames {
+    frames: Vec<NamedFrame>,
+    numbers: FxHashMap<Vec<u8>, u32>,
+}
+
+impl ScriptFrames {
+    /// Returns a frame by its number.
+    pub fn get(&self, number: u64) -> Option<&NamedFrame> {
+        self.frames.get(usize::try_from(number).ok()?)
+    }
+
+    fn intern(&mut self, name: Vec<u8>, has_name: bool) -> u32 {
+        if let Some(number) = self.numbers.get(&name) {
+            return *number;
+        }
+        let number = u32::try_from(self.frames.len()).expect("fewer than 2^32 frames");
+        self.numbers.insert(name.clone(), number);
+        self.frames.push(NamedFrame::from_script(name, has_name));
+        number
+    }
+}
+
+/// Maximum number of functions that are remembered. Programs that make functions all the time have more: all are forgotten
+/// then, and read again.
+const MAX_FUNCTIONS: usize = 1 << 19;
+
+/// A function's address and the hash of its name.
+type FunctionKey = (u64, u64);
+
+/// The functions that were read from processes.
+///
+/// A function has the same address in a process and its copies, and the hash tells functions apart that were at the same
+/// address one after the other. So functions of all processes are in one table.
+#[derive(Debug, Default)]
+pub struct Functions {
+    functions: FxHashMap<FunctionKey, Option<Function>>,
+    /// The number of the frame of each function, and of each instruction if lines are wanted.
+    frames: FxHashMap<(FunctionKey, i32), u32>,
+}
+
+impl Functions {
+    /// Returns the number of a frame in `names`. Reads the function if it is new.
+    pub fn find_frame(
+        &mut self,
+        frame: ScriptFrame,
+        interpreter: &dyn Interpreter,
+        memory: Memory,
+        with_lines: bool,
+        names: &mut ScriptFrames,
+    ) -> u32 {
+        let function = (frame.code, frame.hash);
+        let key = (function, if with_lines { frame.instruction } else { 0 });
+        if let Some(number) = self.frames.get(&key) {
+            return *number;
+        }
+        if self.functions.len() >= MAX_FUNCTIONS || self.frames.len() >= MAX_FUNCTIONS {
+            self.functions.clear();
+            self.frames.clear();
+        }
+        let function = self.functions.entry(function).or_insert_with(|| interpreter.read_function(memory, frame));
+        let number = match function {
+            Some(function) => {
+                let line = || interpreter.find_line(function, frame.instruction);
+                names.intern(frame_name(function, if with_lines { line() } else { None }), true)
+            }
+            None => names.intern(interpreter.unnamed_frame().to_vec(), false),
+        };
+        self.frames.insert(key, number);
+        number
+    }
+
+    /// Forgets the numbers of frames: the next ones are of other [`ScriptFrames`].
+    pub fn forget_frames(&mut self) {
+        self.frames.clear();
+    }
+}
+
+/// Returns `NAME (FILE)` or `NAME (FILE:LINE)`.
+fn frame_name(function: &Function, line: Option<u32>) -> Vec<u8> {
+    let mut name = [&function.name[..], b" (", short_path(&function.file)].concat();
+    if let Some(line) = line {
+        name.extend_from_slice(format!(":{line}").as_bytes());
+    }
+    name.push(b')');
+    name
+}
+
+/// Returns the path of a file from where the interpreter searches for modules: behind `site-packages`, or the folder of the
+/// standard library.
+fn short_path(path: &[u8]) -> &[u8] {
+    let after = |folder: &[u8]| memchr::memmem::rfind(path, folder).map(|index| &path[index + folder.len()..]);
+    after(b"/site-packages/").or_else(|| after(b"/dist-packages/")).unwrap_or_else(|| {
+        let library = after(b"/lib/python3.").map(|rest| rest.trim_ascii_start());
+        let rest = library.and_then(|rest| rest.iter().position(|byte| *byte == b'/').map(|slash| &rest[slash + 1..]));
+        rest.filter(|rest| !rest.is_empty()).unwrap_or(path)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Function, frame_name, short_path};
+
+    #[test]
+    fn shortens_paths_of_modules() {
+        for (path, short) in [
+            ("/usr/lib/python3.11/threading.py", "threading.py"),
+            ("/usr/lib/python3/dist-packages/numpy/core/fromnumeric.py", "numpy/core/fromnumeric.py"),
+            ("/venv/lib/python3.13t/site-packages/django/urls/base.py", "django/urls/base.py"),
+            ("/home/me/app.py", "/home/me/app.py"),
+            ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap>"),
+            ("/usr/lib/python3.11", "/usr/lib/python3.11"),
+        ] {
+            assert_eq!(short_path(path.as_bytes()), short.as_bytes(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_frame_has_name_file_and_line() {
+        let function = Function { name: "A.f".into(), file: "/x/a.py".into(), first_line: 3, lines: Vec::new() };
+        assert_eq!(frame_name(&function, None), b"A.f (/x/a.py)");
+        assert_eq!(frame_name(&function, Some(7)), b"A.f (/x/a.py:7)");
+    }
+}

@@ -1,0 +1,186 @@
+//! What the recorder must know of an interpreter.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use object::{
+    Object as _, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _, RelocationTarget, SectionFlags,
+};
+use rustc_hash::FxHashMap;
+
+use super::thread_anchor::ThreadAnchor;
+use crate::perf::objects::object::Elf;
+
+/// Number of fields of a layout, as in the BPF program.
+pub const FIELDS: usize = 24;
+
+/// The result of looking for an interpreter in an ELF file.
+#[derive(Debug)]
+pub enum Recognition {
+    /// The file contains none.
+    None,
+    /// The file contains an interpreter that cannot be walked, for this reason.
+    Unsupported(String),
+    /// The file contains this interpreter.
+    Found(Arc<dyn Interpreter>),
+}
+
+/// An interpreter in an ELF file.
+pub trait Interpreter: std::fmt::Debug + Send + Sync {
+    /// Returns the layout of its structures.
+    fn layout(&self) -> &Layout;
+
+    /// Returns the addresses of the functions that run script functions, in the address space of the file (SVMA).
+    fn loops(&self) -> &[Range<u64>];
+
+    /// Returns the frame of a script function whose name cannot be read.
+    fn unnamed_frame(&self) -> &'static [u8];
+
+    /// Reads a function from the process. `None` if it is not there any more.
+    fn read_function(&self, memory: Memory, frame: ScriptFrame) -> Option<Function>;
+
+    /// Returns the line of an instruction of a function; `None` if it is not known.
+    fn find_line(&self, function: &Function, instruction: i32) -> Option<u32>;
+}
+
+/// The layout of an interpreter's structures, by which the BPF program walks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The number of the interpreter in the BPF program.
+    pub kind: u32,
+    /// The place of a thread's state.
+    pub anchor: ThreadAnchor,
+    /// The offsets of fields, and other numbers, as the BPF program names them.
+    pub fields: [u32; FIELDS],
+}
+
+/// A frame of a script function, as the BPF program sends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScriptFrame {
+    /// The address of the function's description.
+    pub code: u64,
+    /// The index of the instruction.
+    pub instruction: i32,
+    /// The first line of the function.
+    pub first_line: u32,
+    /// A hash of what makes up the function's name.
+    pub hash: u64,
+    /// True if the frame is the outermost of an interpreter loop.
+    pub is_outermost: bool,
+}
+
+/// A script function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// The name.
+    pub name: Vec<u8>,
+    /// The file that defines it.
+    pub file: Vec<u8>,
+    /// The first line.
+    pub first_line: u32,
+    /// The lines of instructions, in the format of the interpreter.
+    pub lines: Vec<u8>,
+}
+
+/// The memory of a process that runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// The process ID.
+    pub pid: u32,
+    /// Reads at an address of a process, and returns the number of bytes that were read.
+    pub read: fn(u32, u64, &mut [u8]) -> usize,
+}
+
+impl Memory {
+    /// Reads `length` bytes.
+    pub fn bytes(self, address: u64, length: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        ((self.read)(self.pid, address, &mut bytes) == length).then_some(bytes)
+    }
+
+    /// Reads a number of 8 bytes.
+    pub fn u64(self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        ((self.read)(self.pid, address, &mut bytes) == 8).then(|| u64::from_le_bytes(bytes))
+    }
+}
+
+/// An ELF file that may contain an interpreter.
+pub struct InterpreterFile<'a> {
+    /// The file.
+    pub elf: &'a Elf,
+    file: object::File<'a>,
+    /// The exported symbols: their addresses and sizes.
+    symbols: FxHashMap<&'a [u8], Range<u64>>,
+}
+
+impl<'a> InterpreterFile<'a> {
+    /// Opens a file that exports one of the `markers`. `None` if it does not.
+    pub(super) fn open(elf: &'a Elf, markers: &[&[u8]]) -> Option<Self> {
+        let file = object::File::parse(&**elf.bytes()).ok()?;
+        // Few files contain the names, and few symbols have to be read then.
+        let names = file.section_by_name(".dynstr")?.data().ok()?;
+        if !markers.iter().any(|marker| memchr::memmem::find(names, marker).is_some()) {
+            return None;
+        }
+        let defined = file.dynamic_symbols().filter(object::ObjectSymbol::is_definition);
+        let symbols = defined
+            .filter_map(|symbol| {
+                let (start, size) = (symbol.address(), symbol.size());
+                Some((symbol.name_bytes().ok()?, start..start.checked_add(size)?))
+            })
+            .collect();
+        Some(Self { elf, file, symbols })
+    }
+
+    /// Returns the address range of an exported symbol.
+    pub fn symbol(&self, name: &[u8]) -> Option<Range<u64>> {
+        self.symbols.get(name).cloned()
+    }
+
+    /// Returns the address ranges of all functions, exported or not, whose names are accepted.
+    pub fn functions(&self, is_wanted: impl Fn(&[u8]) -> bool) -> Vec<Range<u64>> {
+        let all = self.file.symbols().chain(self.file.dynamic_symbols());
+        let wanted = all.filter(|symbol| symbol.is_definition() && symbol.name_bytes().is_ok_and(&is_wanted));
+        let ranges = wanted.map(|symbol| symbol.address()..symbol.address().saturating_add(symbol.size()));
+        let mut ranges: Vec<Range<u64>> = ranges.filter(|range| !range.is_empty()).collect();
+        ranges.sort_unstable_by_key(|range| (range.start, range.end));
+        ranges.dedup();
+        ranges
+    }
+
+    /// Returns the content of the file from an address on, to the end of its section.
+    pub fn data_from(&self, address: u64) -> Option<&'a [u8]> {
+        let section = self.file.sections().find(|section| {
+            (section.address()..section.address().saturating_add(section.size())).contains(&address)
+        })?;
+        section.data().ok()?.get((address - section.address()) as usize..)
+    }
+
+    /// Returns the number of 4 bytes at an address of the file.
+    pub fn u32_at(&self, address: u64) -> Option<u32> {
+        Some(u32::from_le_bytes(*self.data_from(address)?.first_chunk()?))
+    }
+
+    /// True if an address of the file is in data that can be written to.
+    pub fn is_writable(&self, address: u64) -> bool {
+        self.file.sections().any(|section| {
+            let is_inside = (section.address()..section.address().saturating_add(section.size())).contains(&address);
+            let SectionFlags::Elf { sh_flags, .. } = section.flags() else { return false };
+            is_inside && sh_flags.contains(object::elf::SHF_WRITE)
+        })
+    }
+
+    /// Returns the address that the dynamic linker writes to an address of the file.
+    pub fn relocated(&self, address: u64) -> Option<u64> {
+        let (_, relocation) = self.file.dynamic_relocations()?.find(|(offset, _)| *offset == address)?;
+        let addend = relocation.addend();
+        match relocation.target() {
+            RelocationTarget::Symbol(index) => {
+                let symbol = self.file.dynamic_symbol_table()?.symbol_by_index(index).ok()?;
+                symbol.is_definition().then(|| symbol.address().wrapping_add_signed(addend))
+            }
+            _ => u64::try_from(addend).ok(),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Interpreters whose script functions are named as they run: without a restart, options or agents.
+//!
+//! An interpreter keeps the frames of script functions in memory of its own. The BPF program walks them at each sample
+//! (`record/bpf/interpreters.bpf.h`), by a layout that the recorder finds in the interpreter's ELF file. The names are read
+//! from the process when a function is first met ([`functions`]), and the script frames replace the interpreter's own
+//! frames in the native stack ([`merge`]).
+//!
+//! To add an interpreter, implement [`Interpreter`](interpreter::Interpreter), add a row to `RECOGNIZERS`, and a step
+//! function to the BPF program.
+
+pub mod functions;
+pub mod interpreter;
+pub mod merge;
+pub mod processes;
+mod python;
+mod thread_anchor;
+
+use self::interpreter::{InterpreterFile, Recognition};
+
+/// Recognizes the interpreter in an ELF file. One function for each interpreter.
+type Recognizer = fn(&InterpreterFile<'_>) -> Recognition;
+
+/// All known interpreters.
+const RECOGNIZERS: [Recognizer; 1] = [python::recognize];
+
+/// A symbol that each of them exports. Files without one are not looked at.
+const MARKERS: [&[u8]; 1] = [python::MARKER];

@@ -1,0 +1,151 @@
+//! The interpreters of a recording: which process runs which, where it is, and what its functions are called.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::functions::Functions;
+use super::interpreter::{FIELDS, Interpreter, InterpreterFile, Memory, Recognition, ScriptFrame};
+use super::merge::NativeKind;
+use super::thread_anchor::ThreadAnchor;
+use super::{MARKERS, RECOGNIZERS};
+use crate::perf::objects::object::{Elf, Object, ObjectId};
+use crate::perf::objects::registry::{Objects, SCRIPT};
+use crate::perf::location::Location;
+use crate::perf::process::Mapping;
+
+/// `struct interpreter` of the BPF program, in numbers of 4 bytes.
+pub type InterpreterWords = [u32; 6 + FIELDS];
+
+/// The kinds of anchors in the BPF program.
+const IN_THREAD_DATA: u32 = 1;
+const IN_THREAD_STORAGE: u32 = 2;
+
+/// The interpreters of a recording.
+#[derive(Debug, Default)]
+pub struct Interpreters {
+    /// The interpreter of each object that was looked at.
+    by_object: FxHashMap<ObjectId, Option<Arc<dyn Interpreter>>>,
+    /// What is not supported, in words.
+    unsupported: BTreeSet<String>,
+    functions: Functions,
+}
+
+/// An interpreter of a process.
+#[derive(Clone, Debug)]
+pub struct ProcessInterpreter {
+    object: ObjectId,
+    interpreter: Arc<dyn Interpreter>,
+}
+
+impl Interpreters {
+    /// The interpreters that were met and cannot be walked, in words.
+    pub fn unsupported(&self) -> impl Iterator<Item = &str> {
+        self.unsupported.iter().map(String::as_str)
+    }
+
+    /// Returns what only says which interpreters are not supported.
+    pub fn to_report(&self) -> Self {
+        Self { unsupported: self.unsupported.clone(), ..Self::default() }
+    }
+
+    /// Forgets an object, whose number may be given to another.
+    pub fn forget(&mut self, object: ObjectId) {
+        self.by_object.remove(&object);
+    }
+
+    /// Forgets the numbers of frames: the next ones are of other [`ScriptFrames`](super::functions::ScriptFrames).
+    pub fn forget_frames(&mut self) {
+        self.functions.forget_frames();
+    }
+
+    /// Returns the interpreter of a process with these mappings. If there are several, the first one counts.
+    pub fn find(&mut self, mappings: impl Iterator<Item = Mapping>, objects: &Objects) -> Option<ProcessInterpreter> {
+        self.find_mapping(mappings, objects).map(|(found, _)| found)
+    }
+
+    /// Returns the description of a process with these mappings for the BPF program. `None` if it runs no interpreter that
+    /// is known.
+    pub fn describe(
+        &mut self,
+        mappings: &[Mapping],
+        objects: &Objects,
+    ) -> Option<InterpreterWords> {
+        let (found, mapping) = self.find_mapping(mappings.iter().copied(), objects)?;
+        let Object::Elf(elf) = objects.get(mapping.object) else { return None };
+        let layout = found.interpreter.layout();
+        let (kind, anchor) = match layout.anchor {
+            ThreadAnchor::ThreadData(key) => {
+                let start = elf.address_of_mapping(mapping.offset, mapping.end - mapping.start)?;
+                (IN_THREAD_DATA, mapping.start.wrapping_sub(start).wrapping_add(key))
+            }
+            ThreadAnchor::ThreadStorage(offset) => (IN_THREAD_STORAGE, offset.cast_unsigned()),
+        };
+        let is_musl = mappings.iter().any(|mapping| is_musl(objects.get(mapping.object)));
+        let mut words: InterpreterWords = [0; 6 + FIELDS];
+        words[..6].copy_from_slice(&[layout.kind, kind, anchor as u32, (anchor >> 32) as u32, is_musl.into(), 0]);
+        words[6..].copy_from_slice(&layout.fields);
+        Some(words)
+    }
+
+    fn find_mapping(
+        &mut self,
+        mut mappings: impl Iterator<Item = Mapping>,
+        objects: &Objects,
+    ) -> Option<(ProcessInterpreter, Mapping)> {
+        mappings.find_map(|mapping| {
+            let object = mapping.object;
+            let interpreter = self.by_object.entry(object).or_insert_with(|| match objects.get(object) {
+                Object::Elf(elf) => recognize(elf, &mut self.unsupported),
+                _ => None,
+            });
+            Some((ProcessInterpreter { object, interpreter: interpreter.clone()? }, mapping))
+        })
+    }
+
+    /// Returns the location of a script frame. Reads the function's name if it is new.
+    pub fn locate(
+        &mut self,
+        frame: ScriptFrame,
+        of: &ProcessInterpreter,
+        memory: Memory,
+        with_lines: bool,
+        objects: &mut Objects,
+    ) -> Location {
+        let names = &mut objects.script_frames;
+        let number = self.functions.find_frame(frame, &*of.interpreter, memory, with_lines, names);
+        Location { object: SCRIPT, address: number.into(), ip: 0, loaded_at: 0 }
+    }
+}
+
+impl ProcessInterpreter {
+    /// Returns the part of a native frame in the interpreter, from what is mapped at its address.
+    pub fn kind_of(&self, address: u64, mapping: Option<Mapping>, objects: &Objects) -> NativeKind {
+        let Some(mapping) = mapping.filter(|mapping| mapping.object == self.object) else { return NativeKind::Other };
+        let Object::Elf(elf) = objects.get(mapping.object) else { return NativeKind::Other };
+        let address = elf.address_of_offset((address - mapping.start).wrapping_add(mapping.offset));
+        let is_loop = |address: u64| self.interpreter.loops().iter().any(|range| range.contains(&address));
+        if address.is_some_and(is_loop) { NativeKind::Loop } else { NativeKind::Interpreter }
+    }
+}
+
+/// Returns the interpreter in a file; notes why, if there is one that cannot be walked.
+fn recognize(elf: &Elf, unsupported: &mut BTreeSet<String>) -> Option<Arc<dyn Interpreter>> {
+    let file = InterpreterFile::open(elf, &MARKERS)?;
+    RECOGNIZERS.iter().find_map(|recognize| match recognize(&file) {
+        Recognition::None => None,
+        Recognition::Unsupported(reason) => {
+            unsupported.insert(reason);
+            None
+        }
+        Recognition::Found(interpreter) => Some(interpreter),
+    })
+}
+
+/// True for the dynamic linker of musl.
+fn is_musl(object: &Object) -> bool {
+    let path = object.path();
+    let name = &path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..];
+    name.starts_with(b"ld-musl-")
+}

@@ -1,0 +1,333 @@
+//! The layouts of CPython's structures.
+
+use super::lines::LineTable;
+use crate::perf::runtimes::interpreter::{FIELDS, InterpreterFile, Layout, Memory};
+use crate::perf::runtimes::thread_anchor::ThreadAnchor;
+
+/// The number of CPython in the BPF program.
+const KIND: u32 = 1;
+
+/// The value of `INDIRECT_FRAME` if the thread's state points to the frame itself.
+const NONE: u32 = u32::MAX;
+
+/// Where an interpreter loop begins, as in the BPF program.
+#[derive(Clone, Copy, Debug)]
+enum LoopStart {
+    /// At each frame.
+    EachFrame = 0,
+    /// At frames with a flag.
+    Flag = 1,
+    /// Before a frame that is not shown.
+    EntryFrame = 2,
+}
+
+/// The offsets of one version, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Offsets {
+    thread_id: u32,
+    first_frame: u32,
+    indirect_frame: u32,
+    code: u32,
+    previous: u32,
+    instruction: u32,
+    is_pointer: bool,
+    owner: u32,
+    loop_start: LoopStart,
+    first_line: u32,
+    file: u32,
+    name: u32,
+    lines: u32,
+    bytecode: u32,
+    string_data: u32,
+}
+
+/// The offsets of the versions that do not describe themselves, from their headers. `tests/record/python.rs` compares the
+/// functions and lines with those that the interpreter reports.
+const TABLE: [(u32, Offsets); 5] = [
+    (8, FRAME_OBJECTS),
+    (9, FRAME_OBJECTS),
+    (10, Offsets { instruction: 96, ..FRAME_OBJECTS }),
+    (
+        11,
+        Offsets {
+            thread_id: 152,
+            first_frame: 56,
+            indirect_frame: 8,
+            code: 32,
+            previous: 48,
+            instruction: 56,
+            is_pointer: true,
+            owner: 68,
+            loop_start: LoopStart::Flag,
+            first_line: 72,
+            file: 112,
+            name: 128,
+            lines: 136,
+            bytecode: 184,
+            string_data: 48,
+        },
+    ),
+    (
+        12,
+        Offsets {
+            thread_id: 136,
+            first_frame: 56,
+            indirect_frame: 0,
+            code: 0,
+            previous: 8,
+            instruction: 56,
+            is_pointer: true,
+            owner: 70,
+            loop_start: LoopStart::EntryFrame,
+            first_line: 68,
+            file: 112,
+            name: 128,
+            lines: 136,
+            bytecode: 192,
+            string_data: 40,
+        },
+    ),
+];
+
+/// The versions whose frames are objects.
+const FRAME_OBJECTS: Offsets = Offsets {
+    thread_id: 176,
+    first_frame: 24,
+    indirect_frame: NONE,
+    code: 32,
+    previous: 24,
+    instruction: 104,
+    is_pointer: false,
+    owner: 0,
+    loop_start: LoopStart::EachFrame,
+    first_line: 40,
+    file: 104,
+    name: 112,
+    lines: 120,
+    bytecode: 0,
+    string_data: 48,
+};
+
+/// The places in `_Py_DebugOffsets` of the offsets that are needed, by minor version. They are those of `current_frame` and
+/// `thread_id` of a thread's state, `previous`, `executable`, `instr_ptr` and `owner` of a frame, `filename`, `qualname`,
+/// `linetable`, `firstlineno` and `co_code_adaptive` of a code object, and of the size of an ASCII string's header.
+const DEBUG_OFFSETS: [(u32, [usize; 12]); 3] = [
+    (13, [184, 192, 232, 240, 248, 264, 280, 296, 304, 312, 344, 560]),
+    (14, [208, 216, 256, 264, 272, 288, 320, 336, 344, 352, 384, 640]),
+    (15, [208, 240, 320, 328, 336, 352, 384, 400, 408, 416, 448, 736]),
+];
+
+/// The first bytes of `_Py_DebugOffsets`.
+const COOKIE: &[u8] = b"xdebugpy";
+
+/// The symbols that each version exported first, the newest version first.
+const FIRST_SYMBOLS: [(u32, &[u8]); 3] =
+    [(10, b"PyModule_AddObjectRef"), (9, b"PyFrame_GetCode"), (8, b"PyCode_NewWithPosOnlyArgs")];
+
+/// The size of the memory of a structure that the BPF program reads at once, at most.
+const MAX_READ: u32 = 240;
+
+/// The largest name, path or line table that is read.
+const MAX_LENGTH: u64 = 1 << 20;
+
+/// The length and the flags of strings and byte strings, in bytes from their start.
+const LENGTH: u64 = 16;
+const STATE: u64 = 32;
+const BYTES_DATA: u64 = 32;
+
+/// The number of bytes of a string that are hashed.
+const MAX_HASHED: u64 = 64;
+
+/// The layout of a version of CPython.
+#[derive(Debug)]
+pub(super) struct PythonLayout {
+    /// What the BPF program needs.
+    pub layout: Layout,
+    pub line_table: LineTable,
+    pub strings: Strings,
+    offsets: Offsets,
+}
+
+/// The parts of a code object that make up a function.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Code {
+    pub first_line: u32,
+    pub name: u64,
+    pub file: u64,
+    pub lines: u64,
+}
+
+/// The layout of strings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Strings {
+    /// The place of the bytes of ASCII strings. Those of others are 24 or 16 bytes further on.
+    ascii_data: u64,
+}
+
+impl PythonLayout {
+    /// Finds the layout of an interpreter.
+    ///
+    /// # Errors
+    /// The version, if its layout is not known.
+    pub(super) fn find(file: &InterpreterFile<'_>, anchor: ThreadAnchor) -> Result<Self, String> {
+        let version = file.symbol(b"Py_Version").and_then(|symbol| file.u32_at(symbol.start));
+        let offsets = match version {
+            Some(version) if version >> 24 == 3 => {
+                let minor = version >> 16 & 0xff;
+                let known = described_offsets(file, minor).or_else(|| table_offsets(minor));
+                known.map(|offsets| (minor, offsets)).ok_or_else(|| format!("3.{minor}"))?
+            }
+            Some(version) => return Err(format!("{}.{}", version >> 24, version >> 16 & 0xff)),
+            None => {
+                let minor = FIRST_SYMBOLS.iter().find(|(_, symbol)| file.symbol(symbol).is_some());
+                let minor = minor.map(|(minor, _)| *minor).ok_or("before 3.8")?;
+                (minor, table_offsets(minor).ok_or("before 3.8")?)
+            }
+        };
+        let (minor, offsets) = offsets;
+        let layout = offsets.layout(anchor).ok_or_else(|| format!("3.{minor} with unusual structures"))?;
+        let line_table = match minor {
+            ..10 => LineTable::Pairs,
+            10 => LineTable::Ranges,
+            _ => LineTable::Locations,
+        };
+        Ok(Self { layout, line_table, strings: Strings { ascii_data: offsets.string_data.into() }, offsets })
+    }
+
+    /// Reads a code object.
+    pub(super) fn read_code(&self, memory: Memory, address: u64) -> Option<Code> {
+        let field = |offset: u32| memory.u64(address.checked_add(offset.into())?);
+        let Offsets { first_line, file, name, lines, .. } = self.offsets;
+        // A number of 4 bytes.
+        let first_line = field(first_line)? as u32;
+        Some(Code { first_line, name: field(name)?, file: field(file)?, lines: field(lines)? })
+    }
+
+    /// Reads the content of a byte string.
+    pub(super) fn read_bytes(&self, memory: Memory, address: u64) -> Option<Vec<u8>> {
+        let length = memory.u64(address.checked_add(LENGTH)?).filter(|length| *length <= MAX_LENGTH)?;
+        memory.bytes(address.checked_add(BYTES_DATA)?, length as usize)
+    }
+}
+
+impl Code {
+    /// Returns the hash that the BPF program makes.
+    pub(super) fn hash(&self, layout: &PythonLayout, memory: Memory) -> Option<u64> {
+        let words = [self.name, self.file, self.lines];
+        let hash = words.into_iter().fold(u64::from(self.first_line), mix);
+        let hash = layout.strings.hash(memory, self.name, hash)?;
+        layout.strings.hash(memory, self.file, hash)
+    }
+}
+
+/// Adds a word to a hash, as the BPF program does.
+fn mix(hash: u64, word: u64) -> u64 {
+    let hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    hash ^ hash >> 32
+}
+
+impl Strings {
+    /// Adds the length and the last bytes of a string to a hash, as the BPF program does.
+    fn hash(self, memory: Memory, string: u64, hash: u64) -> Option<u64> {
+        let length = memory.u64(string.checked_add(LENGTH)?)?;
+        let size = length.min(MAX_HASHED);
+        let end = string.checked_add(self.ascii_data)?.checked_add(length)?;
+        let mut bytes = memory.bytes(end - size, size as usize)?;
+        bytes.resize(MAX_HASHED as usize, 0);
+        let words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
+        Some(words.fold(mix(hash, length), mix))
+    }
+
+    /// Reads a string as UTF-8.
+    pub(super) fn read(self, memory: Memory, string: u64) -> Option<Vec<u8>> {
+        let length = memory.u64(string.checked_add(LENGTH)?).filter(|length| *length <= MAX_LENGTH)?;
+        let state = memory.u64(string.checked_add(STATE)?)?;
+        let (size, is_compact, is_ascii) = (state >> 2 & 7, state >> 5 & 1 == 1, state >> 6 & 1 == 1);
+        if !is_compact || !matches!(size, 1 | 2 | 4) {
+            return None;
+        }
+        // Before 3.12 the header of other strings is 24 bytes longer, since then 16.
+        let longer = if self.ascii_data == 48 { 24 } else { 16 };
+        let data = self.ascii_data + if is_ascii { 0 } else { longer };
+        let bytes = memory.bytes(string.checked_add(data)?, (length * size) as usize)?;
+        let characters = bytes.chunks_exact(size as usize).map(|character| {
+            let code = character.iter().rev().fold(0, |code, byte| code << 8 | u32::from(*byte));
+            char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+        });
+        Some(characters.collect::<String>().into_bytes())
+    }
+}
+
+fn table_offsets(minor: u32) -> Option<Offsets> {
+    TABLE.iter().find(|(known, _)| *known == minor).map(|(_, offsets)| *offsets)
+}
+
+/// Reads the offsets that the interpreter itself states.
+fn described_offsets(file: &InterpreterFile<'_>, minor: u32) -> Option<Offsets> {
+    let (_, places) = DEBUG_OFFSETS.iter().find(|(known, _)| *known == minor)?;
+    let data = file.data_from(file.symbol(b"_PyRuntime")?.start).filter(|data| data.starts_with(COOKIE))?;
+    let read = |place: usize| Some(u64::from_le_bytes(*data.get(place..)?.first_chunk()?));
+    // The version of the description.
+    if read(8)? >> 16 & 0xff != u64::from(minor) {
+        return None;
+    }
+    let mut values = [0u32; 12];
+    for (value, place) in values.iter_mut().zip(places) {
+        *value = u32::try_from(read(*place)?).ok()?;
+    }
+    let [first_frame, thread_id, previous, code, instruction, owner, file, name, lines, first_line, bytecode, header] =
+        values;
+    Some(Offsets {
+        thread_id,
+        first_frame,
+        indirect_frame: NONE,
+        code,
+        previous,
+        instruction,
+        is_pointer: true,
+        owner,
+        loop_start: LoopStart::EntryFrame,
+        first_line,
+        file,
+        name,
+        lines,
+        bytecode,
+        string_data: header,
+    })
+}
+
+impl Offsets {
+    /// Returns what the BPF program needs. `None` if it could not read the structures at once.
+    fn layout(&self, anchor: ThreadAnchor) -> Option<Layout> {
+        let frame_end = [self.code + 8, self.previous + 8, self.instruction + 8, self.owner + 1].into_iter().max()?;
+        let in_code = [self.first_line, self.name, self.file, self.lines];
+        let (code_start, code_last) = (*in_code.iter().min()?, *in_code.iter().max()?);
+        let code_size = code_last + 8 - code_start;
+        if frame_end > MAX_READ || code_size > MAX_READ {
+            return None;
+        }
+        let mut fields = [0; FIELDS];
+        let values = [
+            self.thread_id,
+            self.first_frame,
+            self.indirect_frame,
+            frame_end,
+            self.code,
+            self.previous,
+            self.instruction,
+            u32::from(self.is_pointer),
+            self.owner,
+            self.loop_start as u32,
+            self.bytecode,
+            code_start,
+            code_size,
+            self.first_line - code_start,
+            self.name - code_start,
+            self.file - code_start,
+            self.lines - code_start,
+            self.string_data,
+        ];
+        fields[..values.len()].copy_from_slice(&values);
+        Some(Layout { kind: KIND, anchor, fields })
+    }
+}

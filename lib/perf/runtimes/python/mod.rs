@@ -1,0 +1,86 @@
+//! CPython 3.8 to 3.15.
+//!
+//! From 3.13 on the interpreter describes itself (`_Py_DebugOffsets` at the start of `_PyRuntime`); before, the layout
+//! depends on the version only. Frames and code objects are those of `Include/internal/pycore_frame.h` and
+//! `Include/cpython/code.h` of CPython.
+
+mod layout;
+mod lines;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use self::layout::PythonLayout;
+use super::interpreter::{Function, Interpreter, InterpreterFile, Layout, Memory, Recognition, ScriptFrame};
+use super::thread_anchor::find_anchor;
+use crate::markers;
+
+/// The function that runs Python functions. Compilers move rarely used parts of it to another place.
+const LOOP: &[u8] = b"_PyEval_EvalFrameDefault";
+
+/// A symbol by which the file of an interpreter is found.
+pub(super) const MARKER: &[u8] = LOOP;
+
+/// The functions of instructions, in interpreters built with tail calls.
+const TAIL_CALL_PREFIX: &[u8] = b"_TAIL_CALL_";
+
+/// A CPython interpreter.
+#[derive(Debug)]
+struct Python {
+    layout: PythonLayout,
+    loops: Vec<Range<u64>>,
+}
+
+/// Recognizes CPython in an ELF file: `libpython` or a program that contains it.
+pub(super) fn recognize(file: &InterpreterFile<'_>) -> Recognition {
+    if file.symbol(LOOP).is_none() {
+        return Recognition::None;
+    }
+    let is_loop = |name: &[u8]| {
+        let rest = name.strip_prefix(LOOP);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b".")) || name.starts_with(TAIL_CALL_PREFIX)
+    };
+    let Some(anchor) = find_anchor(file, b"PyGILState_GetThisThreadState") else {
+        return Recognition::Unsupported("a build of Python whose threads cannot be found".to_owned());
+    };
+    match PythonLayout::find(file, anchor) {
+        Ok(layout) => {
+            let loops = file.functions(is_loop);
+            Recognition::Found(Arc::new(Python { layout, loops }))
+        }
+        Err(version) => Recognition::Unsupported(format!("Python {version}; 3.8 to 3.15 are")),
+    }
+}
+
+impl Interpreter for Python {
+    fn layout(&self) -> &Layout {
+        &self.layout.layout
+    }
+
+    fn loops(&self) -> &[Range<u64>] {
+        &self.loops
+    }
+
+    fn unnamed_frame(&self) -> &'static [u8] {
+        markers::PYTHON
+    }
+
+    fn read_function(&self, memory: Memory, frame: ScriptFrame) -> Option<Function> {
+        let code = self.layout.read_code(memory, frame.code)?;
+        // Another function may be there by now.
+        if code.hash(&self.layout, memory)? != frame.hash {
+            return None;
+        }
+        let strings = &self.layout.strings;
+        Some(Function {
+            name: strings.read(memory, code.name)?,
+            file: strings.read(memory, code.file)?,
+            first_line: code.first_line,
+            lines: self.layout.read_bytes(memory, code.lines).unwrap_or_default(),
+        })
+    }
+
+    fn find_line(&self, function: &Function, instruction: i32) -> Option<u32> {
+        lines::find(self.layout.line_table, &function.lines, function.first_line, instruction)
+    }
+}
