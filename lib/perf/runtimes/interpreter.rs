@@ -138,15 +138,10 @@ impl<'a> InterpreterFile<'a> {
         self.symbols.get(name).cloned()
     }
 
-    /// Returns the address ranges of all functions, exported or not, whose names are accepted.
-    pub fn functions(&self, is_wanted: impl Fn(&[u8]) -> bool) -> Vec<Range<u64>> {
-        let all = self.file.symbols().chain(self.file.dynamic_symbols());
-        let wanted = all.filter(|symbol| symbol.is_definition() && symbol.name_bytes().is_ok_and(&is_wanted));
-        let ranges = wanted.map(|symbol| symbol.address()..symbol.address().saturating_add(symbol.size()));
-        let mut ranges: Vec<Range<u64>> = ranges.filter(|range| !range.is_empty()).collect();
-        ranges.sort_unstable_by_key(|range| (range.start, range.end));
-        ranges.dedup();
-        ranges
+    /// Returns the address and the content of a section.
+    pub fn section(&self, name: &str) -> Option<(u64, &'a [u8])> {
+        let section = self.file.section_by_name(name)?;
+        Some((section.address(), section.data().ok()?))
     }
 
     /// Returns the content of the file from an address on, to the end of its section.

@@ -8,6 +8,7 @@
 //! To add an interpreter, implement [`Interpreter`](interpreter::Interpreter), add a row to `RECOGNIZERS`, and a step
 //! function to the BPF program.
 
+mod function_parts;
 pub mod functions;
 pub mod interpreter;
 pub mod merge;

@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use self::layout::PythonLayout;
+use super::function_parts::find_parts;
 use super::interpreter::{Function, Interpreter, InterpreterFile, Layout, Memory, Recognition, ScriptFrame};
 use super::thread_anchor::find_anchor;
 use crate::markers;
@@ -21,9 +22,6 @@ const LOOP: &[u8] = b"_PyEval_EvalFrameDefault";
 /// A symbol by which the file of an interpreter is found.
 pub(super) const MARKER: &[u8] = LOOP;
 
-/// The functions of instructions, in interpreters built with tail calls.
-const TAIL_CALL_PREFIX: &[u8] = b"_TAIL_CALL_";
-
 /// A CPython interpreter.
 #[derive(Debug)]
 struct Python {
@@ -33,21 +31,12 @@ struct Python {
 
 /// Recognizes CPython in an ELF file: `libpython` or a program that contains it.
 pub(super) fn recognize(file: &InterpreterFile<'_>) -> Recognition {
-    if file.symbol(LOOP).is_none() {
-        return Recognition::None;
-    }
-    let is_loop = |name: &[u8]| {
-        let rest = name.strip_prefix(LOOP);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b".")) || name.starts_with(TAIL_CALL_PREFIX)
-    };
+    let Some(function) = file.symbol(LOOP) else { return Recognition::None };
     let Some(anchor) = find_anchor(file, b"PyGILState_GetThisThreadState") else {
         return Recognition::Unsupported("a build of Python whose threads cannot be found".to_owned());
     };
     match PythonLayout::find(file, anchor) {
-        Ok(layout) => {
-            let loops = file.functions(is_loop);
-            Recognition::Found(Arc::new(Python { layout, loops }))
-        }
+        Ok(layout) => Recognition::Found(Arc::new(Python { layout, loops: find_parts(file, function) })),
         Err(version) => Recognition::Unsupported(format!("Python {version}; 3.8 to 3.15 are")),
     }
 }

@@ -1,0 +1,79 @@
+//! The parts of a function: compilers move rarely used code behind other functions.
+//!
+//! Symbols name the other parts (`NAME.cold`), but not in stripped files. Unwind information tells them from other
+//! functions: at its first instruction, a function has only a return address on the stack.
+
+use std::ops::Range;
+
+use addr2line::gimli::{
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, UnwindContext, UnwindSection as _, X86_64,
+};
+use iced_x86::{Decoder, DecoderOptions, FlowControl};
+
+use super::interpreter::InterpreterFile;
+
+type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+/// Maximum number of parts of a function.
+const MAX_PARTS: usize = 8;
+
+/// Returns the address ranges of a function: the given one, and those of its other parts, which it jumps to.
+pub(super) fn find_parts(file: &InterpreterFile<'_>, function: Range<u64>) -> Vec<Range<u64>> {
+    let mut parts = vec![function];
+    let Some(table) = UnwindTable::open(file) else { return parts };
+    let mut next = 0;
+    while next < parts.len() {
+        for target in jump_targets(file, parts[next].clone()) {
+            if parts.len() < MAX_PARTS
+                && !parts.iter().any(|part| part.contains(&target))
+                && let Some(part) = table.find_part(target)
+            {
+                parts.push(part);
+            }
+        }
+        next += 1;
+    }
+    parts
+}
+
+/// Returns where the jumps of a piece of code lead to outside of it.
+fn jump_targets(file: &InterpreterFile<'_>, range: Range<u64>) -> Vec<u64> {
+    let code = file.elf.code_from(range.start);
+    let code = &code[..code.len().min((range.end - range.start) as usize)];
+    let is_jump = |flow| matches!(flow, FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch);
+    let instructions = Decoder::with_ip(64, code, range.start, DecoderOptions::NONE).into_iter();
+    let jumps = instructions.filter(|instruction| is_jump(instruction.flow_control()));
+    let mut targets: Vec<u64> = jumps.map(|jump| jump.near_branch_target()).collect();
+    targets.retain(|target| *target != 0 && !range.contains(target));
+    targets.sort_unstable();
+    targets.dedup();
+    targets
+}
+
+/// The unwind information of a file, with its search table.
+struct UnwindTable<'a> {
+    header: addr2line::gimli::ParsedEhFrameHdr<Slice<'a>>,
+    frames: EhFrame<Slice<'a>>,
+    bases: BaseAddresses,
+}
+
+impl<'a> UnwindTable<'a> {
+    fn open(file: &InterpreterFile<'a>) -> Option<Self> {
+        let (header_address, header) = file.section(".eh_frame_hdr")?;
+        let (frames_address, frames) = file.section(".eh_frame")?;
+        let bases = BaseAddresses::default().set_eh_frame_hdr(header_address).set_eh_frame(frames_address);
+        let header = EhFrameHdr::new(header, LittleEndian).parse(&bases, 8).ok()?;
+        Some(Self { header, frames: EhFrame::new(frames, LittleEndian), bases })
+    }
+
+    /// Returns the range of the part of a function at an address. `None` if the address is the start of a function.
+    fn find_part(&self, address: u64) -> Option<Range<u64>> {
+        let table = self.header.table()?;
+        let fde = table.fde_for_address(&self.frames, &self.bases, address, EhFrame::cie_from_offset).ok()?;
+        let range = fde.initial_address()..fde.initial_address().checked_add(fde.len())?;
+        let mut context = UnwindContext::new();
+        let row = fde.unwind_info_for_address(&self.frames, &self.bases, &mut context, range.start).ok()?;
+        let is_function_start = matches!(row.cfa(), CfaRule::RegisterAndOffset { register: X86_64::RSP, offset: 8 });
+        (!is_function_start).then_some(range)
+    }
+}
