@@ -250,6 +250,21 @@ pub struct StackArgs {
     #[arg(long, hide_short_help = true)]
     pub no_inline: bool,
 
+    /// Leave out the functions of interpreted languages
+    ///
+    /// By default, fg-record shows the functions of running Python programs, versions 3.8 to 3.15, as `NAME (FILE)`, in
+    /// place of the interpreter's own frames. This needs root, or CAP_BPF and CAP_PERFMON, on x86-64, and no options or
+    /// restart of the program. The frame of a function whose name cannot be read is `[python]`.
+    #[arg(long, hide_short_help = true)]
+    pub native_only: bool,
+
+    /// Show the interpreter's own frames, too
+    ///
+    /// By default, the interpreter's frames are only shown above the innermost script function: there they tell what it
+    /// does.
+    #[arg(long, conflicts_with = "native_only", hide_short_help = true)]
+    pub interpreter_frames: bool,
+
     /// Append the source line to each frame, like `parse:lexer.c:123`
     #[arg(long, hide_short_help = true)]
     pub lines: bool,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fgkit::Error;
 use fgkit::cli::Session;
+use fgkit::perf::recording::ScriptFrameOptions;
 use fgkit::perf::symbols::frame::SymbolizeOptions;
 use fgkit::profile::SampleWeight;
 use fgkit::record::counters::sampling::{CallGraph, Rate};
@@ -16,7 +17,7 @@ use fgkit::record::report::Report;
 use fgkit::record::request::{CommandLine, Request, RequestTarget};
 use fgkit::record::run::{self, Destination};
 
-use super::options::{Args, OffCpuArgs, TargetArgs};
+use super::options::{Args, OffCpuArgs, StackArgs, TargetArgs};
 
 /// Records and writes the profile. Returns the command's exit status, or 0 if there is no command.
 pub fn run(args: &Args, session: &mut Session) -> Result<u8, Error> {
@@ -52,6 +53,12 @@ impl Args {
             max_overhead: sampling.max_overhead,
             weight,
             each_sample: format.script,
+            scripts: match stacks {
+                StackArgs { native_only: true, .. } => ScriptFrameOptions::NativeOnly,
+                StackArgs { interpreter_frames: true, .. } => ScriptFrameOptions::WithInterpreter,
+                _ => ScriptFrameOptions::Script,
+            },
+            script_lines: stacks.lines,
         })
     }
 

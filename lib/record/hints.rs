@@ -9,7 +9,7 @@ use super::coverage::{Coverage, seconds};
 use super::observer::FinishedRecording;
 use crate::diagnostics::{plural, printable};
 use crate::perf::objects::object::{Elf, Object};
-use crate::perf::recording::Counts;
+use crate::perf::recording::{Counts, ScriptFrameOptions};
 use crate::perf::runtime::Runtime;
 use crate::perf::symbols::symbolize::LocationFrames;
 
@@ -38,6 +38,7 @@ impl Hints<'_> {
             self.other_stack(),
             self.not_resident(),
             self.unnamed_generated_code(),
+            self.unsupported_interpreters(),
             self.unnamed_python(),
             self.no_frame_pointers(),
             self.lost_sideband(),
@@ -251,23 +252,32 @@ impl Hints<'_> {
         Some(format!("{share} of stacks have frames without names in code that {program} generated; {help}"))
     }
 
+    /// Returns the interpreters whose functions are not shown.
+    fn unsupported_interpreters(&self) -> Option<String> {
+        let names: Vec<String> = self.finished.recording.unsupported_interpreters().map(printable).collect();
+        (!names.is_empty()).then(|| format!("functions are not shown of {}", names.join(", of ")))
+    }
+
     /// Returns a hint if most samples are of interpreted Python, whose functions have no names.
     fn unnamed_python(&self) -> Option<String> {
+        let recording = &self.finished.recording;
         let names =
             |location: usize| self.names.frames()[self.names.range(location as u32)].iter().map(|frame| &*frame.name);
         let locations = 0..self.finished.recording.locations().len();
         let is_interpreter: Vec<bool> =
             locations.clone().map(|location| names(location).any(|name| name == b"_PyEval_EvalFrameDefault")).collect();
-        if !is_interpreter.contains(&true) || locations.clone().any(|location| names(location).any(is_python_name)) {
+        // Chosen so, or said already.
+        let is_expected = recording.options.scripts != ScriptFrameOptions::Script
+            || recording.unsupported_interpreters().next().is_some();
+        if is_expected || !is_interpreter.contains(&true) || locations.clone().any(|location| names(location).any(is_python_name)) {
             return None;
         }
-        let recording = &self.finished.recording;
         let stacks = recording.tallies().iter().enumerate().map(|(id, tally)| (recording.stack(id as u32), tally));
         let interpreted = stacks.filter(|(stack, _)| stack.locations.iter().any(|id| is_interpreter[*id as usize]));
         let samples: u64 = interpreted.map(|(_, tally)| tally.samples).sum();
         (samples * 2 > self.counts().samples).then(|| {
             let share = percentage(samples, self.counts().samples);
-            format!("{share} of stacks are of Python functions without names; start Python 3.12 or later with -X perf")
+            format!("{share} of stacks are of Python functions without names; run fg-record as root, or start Python 3.12 or later with -X perf")
         })
     }
 

@@ -154,6 +154,8 @@ fn new_recording(request: &Request) -> Recording {
             read: sys::read_process_memory,
             keeps_frame_pointers: hotspot::keeps_frame_pointers,
         }),
+        scripts: request.scripts,
+        script_lines: request.script_lines,
         ..Options::default()
     };
     let mut recording = Recording::new(options);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::counters::sampling::{CallGraph, Rate};
 use super::events::spec::EventSpec;
 use super::off_cpu::OffCpuOptions;
+use crate::perf::recording::ScriptFrameOptions;
 use crate::profile::SampleWeight;
 
 /// A recording that is asked for.
@@ -41,6 +42,10 @@ pub struct Request {
     pub weight: SampleWeight,
     /// True if each sample is kept, to be printed like `perf script` does.
     pub each_sample: bool,
+    /// The frames of interpreted functions.
+    pub scripts: ScriptFrameOptions,
+    /// True if script frames get their lines.
+    pub script_lines: bool,
 }
 
 /// The processes to record, as the user names them.

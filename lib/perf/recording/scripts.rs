@@ -3,6 +3,7 @@
 use super::{Recording, ScriptFrameOptions};
 use crate::perf::event::{Stamp, StackRecord};
 use crate::perf::location::Location;
+use crate::perf::objects::object::Object;
 use crate::perf::runtimes::interpreter::{Memory, ScriptFrame};
 use crate::perf::runtimes::merge::{MergedFrame, NativeKind, ScriptStack, merge};
 use crate::perf::stop_reason::StopReason;
@@ -40,7 +41,14 @@ impl Recording {
         let objects = &self.objects;
         let interpreter = self.interpreters.find(self.processes.mappings(stamp.pid), objects)?;
         let kind_of = |frame: &Frame| interpreter.kind_of(frame.address.lookup(), frame.mapping, objects);
-        let kinds: Vec<NativeKind> = frames.iter().map(kind_of).collect();
+        let mut kinds: Vec<NativeKind> = frames.iter().map(kind_of).collect();
+        for index in 1..kinds.len() {
+            // Generated code that calls the loop itself is a trampoline of the interpreter (`python -X perf`).
+            let object = frames[index].mapping.map(|mapping| objects.get(mapping.object));
+            if kinds[index - 1] == NativeKind::Loop && matches!(object, Some(Object::Jit { .. })) {
+                kinds[index] = NativeKind::Interpreter;
+            }
+        }
         let is_cut = record.is_script_cut();
         let stack = ScriptStack { frames: &scripts, is_cut, is_entering: record.is_entering_script() };
         let keep_interpreter = self.options.scripts == ScriptFrameOptions::WithInterpreter;
