@@ -25,6 +25,10 @@ pub const EXAMPLES: Entries = &[
     ("sudo fg-record --off-cpu -p 1234 -d 30 | fg-svg > waits.svg", "Show where a process waits, and for how long:"),
     ("sudo fg-record --wall -- ./app | fg-svg -c states > time.svg", "Show all time of a program, on and off the CPU:"),
     (
+        "sudo fg-record --lines -p \"$(pgrep -o gunicorn)\" --subprocesses -d 30 | fg-svg > python.svg",
+        "Show the functions and lines of a Python service, and the C functions that they call:",
+    ),
+    (
         "fg-record --call-graph fp --no-inline -- ./app > app.folded",
         "Record a program that is built with frame pointers, at low overhead:",
     ),

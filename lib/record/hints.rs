@@ -269,7 +269,10 @@ impl Hints<'_> {
         // Chosen so, or said already.
         let is_expected = recording.options.scripts != ScriptFrameOptions::Script
             || recording.unsupported_interpreters().next().is_some();
-        if is_expected || !is_interpreter.contains(&true) || locations.clone().any(|location| names(location).any(is_python_name)) {
+        if is_expected
+            || !is_interpreter.contains(&true)
+            || locations.clone().any(|location| names(location).any(is_python_name))
+        {
             return None;
         }
         let stacks = recording.tallies().iter().enumerate().map(|(id, tally)| (recording.stack(id as u32), tally));

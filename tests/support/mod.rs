@@ -11,6 +11,7 @@ pub mod callers;
 pub mod process;
 #[cfg(target_os = "linux")]
 pub mod programs;
+pub mod pythons;
 #[cfg(target_os = "linux")]
 pub mod recording;
 #[cfg(unix)]

@@ -75,7 +75,7 @@ fn names_python_code_by_its_jitdump() {
     let path = folder.path().join("a.py");
     std::fs::write(&path, "def fib(n):\n    return n if n < 2 else fib(n - 1) + fib(n - 2)\nfib(27)\n").unwrap();
     statistical(|| {
-        let mut recorder = recorder(["--", "python3", "-X", "perf_jit"]);
+        let mut recorder = recorder(["--native-only", "--", "python3", "-X", "perf_jit"]);
         let profile = Profile::from_stdout(&finish(recorder.arg(&path).spawn().unwrap()).ok());
         let frame = format!("py::fib:{}", path.display());
         profile.check_share(&[&frame, &frame], 0.5)

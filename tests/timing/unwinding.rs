@@ -1,12 +1,12 @@
 //! Stacks of programs without frame pointers reach their root, and contain no frames of other calls.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::support::programs::{compiler, go_program, program, sources};
 use crate::support::recording::{Profile, Stack, can_record, finish, record, recorder};
 use crate::support::statistics::{Check, ensure, statistical};
-use crate::support::{Outcome, command, directory, require, run_bounded, skip, skip_optional};
+use crate::support::{Outcome, command, directory, pythons, require, run_bounded, skip, skip_optional};
 
 /// Returns the path of the program `unwound` if it can be recorded.
 fn unwound() -> Option<String> {
@@ -321,17 +321,14 @@ fn unwinds_builtins_and_generated_code_of_node() {
     }
 }
 
-/// Returns the path of a Python from 3.12 on: the default one, or one that pyenv has installed.
+/// Returns the path of a Python whose functions can have trampolines.
 fn find_python_with_trampolines() -> Option<String> {
-    let versions = std::env::home_dir().and_then(|home| std::fs::read_dir(home.join(".pyenv/versions")).ok());
-    let installed = versions.into_iter().flatten().flatten().map(|version| version.path().join("bin/python3"));
-    let has_trampolines = |python: &String| {
+    let has_trampolines = |python: &PathBuf| {
         let mut check = command(python);
         check.args(["-X", "perf", "-c", "import sys; sys.activate_stack_trampoline"]);
         check.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
     };
-    let paths = installed.map(|path| path.display().to_string());
-    std::iter::once("python3".to_owned()).chain(paths).find(has_trampolines)
+    pythons::all().into_iter().find(has_trampolines).map(|python| python.display().to_string())
 }
 
 #[test]
@@ -355,7 +352,9 @@ while time.time() < end:
     std::fs::write(&path, script).unwrap();
     for way in WAYS {
         statistical(|| {
-            let profile = Profile::from_stdout(&record_with(way, &[&python, "-X", "perf", path.to_str().unwrap()]));
+            let options = [way, &["--native-only"]].concat();
+            let words = [&*python, "-X", "perf", path.to_str().unwrap()];
+            let profile = Profile::from_stdout(&record_with(&options, &words));
             let is_python = |stack: &&Stack| stack.frames.iter().any(|frame| frame.starts_with("py::f"));
             let (mut all, mut rooted) = (0, 0);
             for stack in profile.0.iter().filter(is_python) {

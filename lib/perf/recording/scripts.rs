@@ -1,7 +1,7 @@
 //! The script frames of samples: merges them into the native stack.
 
 use super::{Recording, ScriptFrameOptions};
-use crate::perf::event::{Stamp, StackRecord};
+use crate::perf::event::{StackRecord, Stamp};
 use crate::perf::location::Location;
 use crate::perf::objects::object::Object;
 use crate::perf::runtimes::interpreter::{Memory, ScriptFrame};

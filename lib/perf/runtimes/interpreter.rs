@@ -146,9 +146,10 @@ impl<'a> InterpreterFile<'a> {
 
     /// Returns the content of the file from an address on, to the end of its section.
     pub fn data_from(&self, address: u64) -> Option<&'a [u8]> {
-        let section = self.file.sections().find(|section| {
-            (section.address()..section.address().saturating_add(section.size())).contains(&address)
-        })?;
+        let section = self
+            .file
+            .sections()
+            .find(|section| (section.address()..section.address().saturating_add(section.size())).contains(&address))?;
         section.data().ok()?.get((address - section.address()) as usize..)
     }
 

@@ -10,9 +10,9 @@ use super::interpreter::{FIELDS, Interpreter, InterpreterFile, Memory, Recogniti
 use super::merge::NativeKind;
 use super::thread_anchor::ThreadAnchor;
 use super::{MARKERS, RECOGNIZERS};
+use crate::perf::location::Location;
 use crate::perf::objects::object::{Elf, Object, ObjectId};
 use crate::perf::objects::registry::{Objects, SCRIPT};
-use crate::perf::location::Location;
 use crate::perf::process::Mapping;
 
 /// `struct interpreter` of the BPF program, in numbers of 4 bytes.
@@ -67,11 +67,7 @@ impl Interpreters {
 
     /// Returns the description of a process with these mappings for the BPF program. `None` if it runs no interpreter that
     /// is known.
-    pub fn describe(
-        &mut self,
-        mappings: &[Mapping],
-        objects: &Objects,
-    ) -> Option<InterpreterWords> {
+    pub fn describe(&mut self, mappings: &[Mapping], objects: &Objects) -> Option<InterpreterWords> {
         let (found, mapping) = self.find_mapping(mappings.iter().copied(), objects)?;
         let Object::Elf(elf) = objects.get(mapping.object) else { return None };
         let layout = found.interpreter.layout();

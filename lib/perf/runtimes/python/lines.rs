@@ -135,6 +135,14 @@ mod tests {
     #[test]
     fn a_damaged_table_has_no_line() {
         assert_eq!(find(LineTable::Locations, &[0x80 | 14 << 3, 0x7f, 0x7f], 10, 0), None);
-        assert_eq!(find(LineTable::Locations, &[0x80 | 13 << 3, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x3f], 10, 0), None);
+        assert_eq!(
+            find(
+                LineTable::Locations,
+                &[0x80 | 13 << 3, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x3f],
+                10,
+                0
+            ),
+            None
+        );
     }
 }
