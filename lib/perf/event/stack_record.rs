@@ -4,7 +4,7 @@
 //! ring. A stack that is larger than a record comes in several parts.
 
 use super::Fields;
-use crate::perf::runtimes::interpreter::ScriptFrame;
+use crate::perf::runtimes::interpreter::{ScriptFrame, SentName};
 use crate::perf::stop_reason::StopReason;
 
 /// The walk reached the root: the words are return addresses, innermost first.
@@ -23,6 +23,12 @@ const SCRIPT_ENTERING: u32 = 128;
 
 /// Marks the outermost script frame of an interpreter loop.
 const OUTERMOST: u64 = 1 << 63;
+
+/// Marks a script frame whose name follows.
+const WITH_NAME: u64 = 1 << 62;
+
+/// Number of bytes in which a name or a path is sent.
+const MAX_STRING: usize = 128;
 
 /// A word whose lower 16 bits are this stands for the rest of a page that was not in memory.
 pub const HOLE: u64 = 1;
@@ -79,18 +85,30 @@ impl<'a> StackRecord<'a> {
         self.words
     }
 
-    /// The frames of script functions, innermost first.
-    pub fn script_frames(&self) -> impl Iterator<Item = ScriptFrame> + 'a {
-        let mut words = words_of(self.split().1);
+    /// The frames of script functions, innermost first, and the names that were sent with them.
+    pub fn script_frames(&self) -> impl Iterator<Item = (ScriptFrame, Option<SentName<'a>>)> + 'a {
+        let mut fields = Fields::new(self.split().1);
         std::iter::from_fn(move || {
-            let (code, position, hash) = (words.next()?, words.next()?, words.next()?);
-            Some(ScriptFrame {
-                code: code & !OUTERMOST,
+            let (code, position, hash) = (fields.u64()?, fields.u64()?, fields.u64()?);
+            let frame = ScriptFrame {
+                code: code & !(OUTERMOST | WITH_NAME),
                 instruction: ((position >> 32) as u32).cast_signed(),
                 first_line: position as u32,
                 hash,
                 is_outermost: code & OUTERMOST != 0,
-            })
+            };
+            let mut sent = None;
+            if code & WITH_NAME != 0 {
+                let (file_length, name_length) = (fields.u32()? as usize, fields.u32()? as usize);
+                let (name, file) = (fields.take(MAX_STRING)?, fields.take(MAX_STRING)?);
+                sent = Some(SentName {
+                    name: &name[..name_length.min(MAX_STRING)],
+                    file: &file[..file_length.min(MAX_STRING)],
+                    is_name_cut: name_length > MAX_STRING,
+                    is_file_cut: file_length > MAX_STRING,
+                });
+            }
+            Some((frame, sent))
         })
     }
 

@@ -34,7 +34,13 @@ impl Recording {
         frames: &[Frame],
         stop: StopReason,
     ) -> Option<MergedStack> {
-        let scripts: Vec<ScriptFrame> = record.script_frames().collect();
+        let mut scripts: Vec<ScriptFrame> = Vec::new();
+        for (frame, sent) in record.script_frames() {
+            scripts.push(frame);
+            if let Some(sent) = sent {
+                self.interpreters.add_sent_name(frame, sent);
+            }
+        }
         if scripts.is_empty() {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::interpreter::{Function, Interpreter, Memory, ScriptFrame};
+use super::interpreter::{Function, Interpreter, Memory, ScriptFrame, SentName};
 use crate::perf::symbols::frame::NamedFrame;
 
 /// The distinct script frames of a recording, by number.
@@ -43,6 +43,8 @@ type FunctionKey = (u64, u64);
 #[derive(Debug, Default)]
 pub struct Functions {
     functions: FxHashMap<FunctionKey, Option<Function>>,
+    /// The names that the BPF program sent, by their hashes. A process that is gone has none.
+    sent: FxHashMap<u64, Function>,
     /// The number of the frame of each function, and of each instruction if lines are wanted.
     frames: FxHashMap<(FunctionKey, i32), u32>,
 }
@@ -62,11 +64,15 @@ impl Functions {
         if let Some(number) = self.frames.get(&key) {
             return *number;
         }
-        if self.functions.len() >= MAX_FUNCTIONS || self.frames.len() >= MAX_FUNCTIONS {
+        if [self.functions.len(), self.frames.len(), self.sent.len()].into_iter().max() >= Some(MAX_FUNCTIONS) {
             self.functions.clear();
             self.frames.clear();
+            self.sent.clear();
         }
-        let function = self.functions.entry(function).or_insert_with(|| interpreter.read_function(memory, frame));
+        let sent = &self.sent;
+        let function = self.functions.entry(function).or_insert_with(|| {
+            interpreter.read_function(memory, frame).or_else(|| sent.get(&frame.hash).cloned())
+        });
         let number = match function {
             Some(function) => {
                 let line = || interpreter.find_line(function, frame.instruction);
@@ -76,6 +82,14 @@ impl Functions {
         };
         self.frames.insert(key, number);
         number
+    }
+
+    /// Remembers a name that the BPF program sent.
+    pub fn add_sent_name(&mut self, frame: ScriptFrame, sent: SentName<'_>) {
+        let text = |text: &[u8], is_cut| if is_cut { [b"...", text].concat() } else { text.to_vec() };
+        let (name, file) = (text(sent.name, sent.is_name_cut), text(sent.file, sent.is_file_cut));
+        let function = Function { name, file, first_line: frame.first_line, lines: None };
+        self.sent.insert(frame.hash, function);
     }
 
     /// Forgets the numbers of frames: the next ones are of other [`ScriptFrames`].
@@ -125,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_frame_has_name_file_and_line() {
-        let function = Function { name: "A.f".into(), file: "/x/a.py".into(), first_line: 3, lines: Vec::new() };
+        let function = Function { name: "A.f".into(), file: "/x/a.py".into(), first_line: 3, lines: None };
         assert_eq!(frame_name(&function, None), b"A.f (/x/a.py)");
         assert_eq!(frame_name(&function, Some(7)), b"A.f (/x/a.py:7)");
     }

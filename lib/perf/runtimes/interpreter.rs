@@ -69,6 +69,19 @@ pub struct ScriptFrame {
     pub is_outermost: bool,
 }
 
+/// The name of a script function, as the BPF program sends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentName<'a> {
+    /// The name, or its end.
+    pub name: &'a [u8],
+    /// The path of the file, or its end.
+    pub file: &'a [u8],
+    /// True if the start of the name is missing.
+    pub is_name_cut: bool,
+    /// True if the start of the path is missing.
+    pub is_file_cut: bool,
+}
+
 /// A script function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
@@ -78,8 +91,8 @@ pub struct Function {
     pub file: Vec<u8>,
     /// The first line.
     pub first_line: u32,
-    /// The lines of instructions, in the format of the interpreter.
-    pub lines: Vec<u8>,
+    /// The lines of instructions, in the format of the interpreter. `None` if they could not be read.
+    pub lines: Option<Vec<u8>>,
 }
 
 /// The memory of a process that runs.

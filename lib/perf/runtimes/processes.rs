@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::functions::Functions;
-use super::interpreter::{FIELDS, Interpreter, InterpreterFile, Memory, Recognition, ScriptFrame};
+use super::interpreter::{FIELDS, Interpreter, InterpreterFile, Memory, Recognition, ScriptFrame, SentName};
 use super::merge::NativeKind;
 use super::thread_anchor::ThreadAnchor;
 use super::{MARKERS, RECOGNIZERS};
@@ -48,6 +48,11 @@ impl Interpreters {
     /// Returns what only says which interpreters are not supported.
     pub fn to_report(&self) -> Self {
         Self { unsupported: self.unsupported.clone(), ..Self::default() }
+    }
+
+    /// Remembers a name that the BPF program sent.
+    pub fn add_sent_name(&mut self, frame: ScriptFrame, sent: SentName<'_>) {
+        self.functions.add_sent_name(frame, sent);
     }
 
     /// Forgets an object, whose number may be given to another.

@@ -1,13 +1,16 @@
 // Walks the frames of script functions, which interpreters keep in memory of their own.
 //
 // The recorder publishes a description of each process that runs a known interpreter: where a thread finds its own state,
-// and the offsets of the fields that are read (lib/perf/runtimes). Three words a frame follow the words of the native
-// stack, innermost first:
+// and the offsets of the fields that are read (lib/perf/runtimes). The words of the script frames follow those of the native
+// stack, innermost frame first:
 //
-// - the address of the code object. Bit 63 is set if the frame is the outermost of an interpreter loop.
+// - the address of the code object. Bit 63 is set if the frame is the outermost of an interpreter loop, bit 62 if a name
+//   follows.
 // - the index of the instruction in the upper half, the function's first line in the lower half
 // - a hash of what makes up the function's name. The recorder reads the name later, and believes it only if it has the
 //   same hash: code objects are freed, and others are made at their addresses.
+// - with bit 62, the lengths of the function's name and of its file's path, and the last bytes of both. They are sent when
+//   the hash is new: the process may not have them any more when the recorder reads them.
 
 // The kind of an interpreter.
 enum { PYTHON = 1 };
@@ -38,10 +41,17 @@ enum { LOOP_PER_FRAME, LOOP_BY_FLAG, LOOP_BY_ENTRY_FRAME };
 struct interpreter { u32 kind, anchor_kind; u64 anchor; u32 is_musl, unused; u32 field[FIELDS]; };
 MAP(interpreters, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, struct interpreter);
 
+// The hashes whose names were sent last, each in the place of its lower bits.
+#define SENT_NAMES 65536
+MAP(sent_names, BPF_MAP_TYPE_ARRAY, SENT_NAMES, 0, u32, u64);
+
 #define SCRIPT_FRAMES 4096u
-#define WORDS_PER_FRAME 3u
+#define FRAME_WORDS 3u
 #define OUTERMOST (1ull << 63)
-#define MAX_STRING 64u   // bytes of a string that are hashed: its last
+#define WITH_NAME (1ull << 62)
+#define STRING_WORDS 16u   // of a string that are hashed and sent: its last
+#define MAX_STRING (8 * STRING_WORDS)
+#define NAMED_WORDS 4000u  // no names are sent behind so many words
 
 struct script_walk { struct interpreter *interpreter; struct scratch *scratch; u32 base; };
 
@@ -50,18 +60,26 @@ static __always_inline u64 mix(u64 hash, u64 word) {
     return hash ^ hash >> 32;
 }
 
-// Hashes the length and the last bytes of a string object.
-static __always_inline u64 hash_string(struct scratch *s, u64 string, u64 data, u64 hash) {
-    u64 length = read_word(string + 16), *words = s->page + 64;
+// Reads the last bytes of a string object, and adds them and its length to a hash.
+static __always_inline u64 read_string(u64 *words, u64 string, u64 data, u64 length, u64 hash) {
     u64 size = length > MAX_STRING ? MAX_STRING : length;
 #pragma unroll
-    for (int i = 0; i < 8; i++) words[i] = 0;
-    BOUND(size, 127);
+    for (u32 i = 0; i < STRING_WORDS; i++) words[i] = 0;
+    BOUND(size, 2 * MAX_STRING - 1);
     if (size <= MAX_STRING) bpf_probe_read_user(words, size, (void *)(string + data + length - size));
     hash = mix(hash, length);
 #pragma unroll
-    for (int i = 0; i < 8; i++) hash = mix(hash, words[i]);
+    for (u32 i = 0; i < STRING_WORDS; i++) hash = mix(hash, words[i]);
     return hash;
+}
+
+// Returns 1 if a name is to be sent, and notes that it is.
+static __always_inline int is_new_name(u64 hash) {
+    u32 place = hash % SENT_NAMES;
+    u64 *sent = bpf_map_lookup_elem(&sent_names, &place);
+    if (!sent || *sent == hash) return 0;
+    *sent = hash;
+    return 1;
 }
 
 // The value of a field in the first 512 bytes of the page.
@@ -81,15 +99,14 @@ static long step_python(u32 i, struct script_walk *walk) {
     u64 instruction = PAGE_FIELD(u64, s, f[INSTRUCTION]);
     u8 owner = PAGE_FIELD(u8, s, f[OWNER]);
     u32 owner_kind = f[OWNER_KIND];
-    u64 index = walk->base + n * WORDS_PER_FRAME;
+    u64 index = walk->base + s->script_words, last = s->script_last;
     BOUND(index, RECORD - 1);
+    BOUND(last, RECORD - 1);
     u64 *words = &s->record[HEAD + index];
     s->script_frame = previous;
     if (owner_kind == LOOP_BY_ENTRY_FRAME && owner >= 3) {
         // The frame that was noted before is the outermost of its loop. If there is none, the loop is about to end.
-        u64 before = index - WORDS_PER_FRAME;
-        BOUND(before, RECORD - 1);
-        if (n) s->record[HEAD + before] |= OUTERMOST;
+        if (n) s->record[HEAD + last] |= OUTERMOST;
         else s->script_flags |= SCRIPT_ENTERING;
         return 0;
     }
@@ -99,15 +116,28 @@ static long step_python(u32 i, struct script_walk *walk) {
     }
     u64 first_line = PAGE_FIELD(u32, s, f[FIRST_LINE]), name = PAGE_FIELD(u64, s, f[NAME]);
     u64 file = PAGE_FIELD(u64, s, f[FILE]), lines = PAGE_FIELD(u64, s, f[LINES]);
+    u64 name_length = read_word(name + 16), file_length = read_word(file + 16);
     u64 hash = mix(mix(mix(first_line, name), file), lines);
-    hash = hash_string(s, name, f[STRING_DATA], hash);
-    hash = hash_string(s, file, f[STRING_DATA], hash);
+    hash = read_string(s->page + 64, name, f[STRING_DATA], name_length, hash);
+    hash = read_string(s->page + 64 + STRING_WORDS, file, f[STRING_DATA], file_length, hash);
     if (f[IS_POINTER]) instruction -= code + f[BYTECODE];
     int is_outermost = owner_kind == LOOP_PER_FRAME || (owner_kind == LOOP_BY_FLAG && owner);
-    words[0] = code | (is_outermost ? OUTERMOST : 0);
+    // Bits 5 and 6 of a string's state say that its bytes are ASCII and follow its head.
+    int is_named = s->script_words < NAMED_WORDS && is_new_name(hash) &&
+                   (read_word(name + 32) & read_word(file + 32) & 0x60) == 0x60;
+    words[0] = code | (is_outermost ? OUTERMOST : 0) | (is_named ? WITH_NAME : 0);
     words[1] = instruction << 32 | first_line;
     words[2] = hash;
+    s->script_last = index;
     s->script_n = n + 1;
+    u64 size = FRAME_WORDS;
+    if (is_named) {
+        words[3] = name_length << 32 | (u32)file_length;
+#pragma unroll
+        for (u32 i = 0; i < 2 * STRING_WORDS; i++) words[4 + i] = s->page[64 + i];
+        size = FRAME_WORDS + 1 + 2 * STRING_WORDS;
+    }
+    s->script_words += size;
     return 0;
 }
 
@@ -128,7 +158,7 @@ __attribute__((noinline)) u32 walk_script(u32 process, u32 base) {
     struct scratch *s = this_scratch();
     struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
     if (!s || base > OUT) return 0;
-    s->script_n = s->script_flags = 0;
+    s->script_n = s->script_words = s->script_last = s->script_flags = 0;
     if (!interpreter) return 0;
     struct task_struct *task = (void *)bpf_get_current_task_btf();
     u64 thread_pointer = task->thread.fsbase;
@@ -142,5 +172,5 @@ __attribute__((noinline)) u32 walk_script(u32 process, u32 base) {
     struct script_walk walk = {.interpreter = interpreter, .scratch = s, .base = base};
     bpf_loop(2 * SCRIPT_FRAMES, step_python, &walk, 0);
     if (s->script_frame && s->script_n >= SCRIPT_FRAMES) s->script_flags |= SCRIPT_CUT;
-    return s->script_n * WORDS_PER_FRAME;
+    return s->script_words;
 }

@@ -102,8 +102,8 @@ struct scratch {
     struct walk walk;
     struct scan scan;
     volatile u64 n, index, last, after_pointer, low, span, first, next, flags, holes;
-    volatile u64 script_frame, script_n, script_flags;
-    u64 record[HEAD + RECORD + 8];
+    volatile u64 script_frame, script_n, script_words, script_last, script_flags;
+    u64 record[HEAD + RECORD + 64];
 };
 
 #define MAP(name, kind, entries, mapflags, of, to) \
@@ -515,9 +515,9 @@ static __always_inline void send(void *context, struct scratch *s, u32 process, 
     words += script_words;
     head->script_words = script_words;
     head->flags |= s->script_flags;
-    head->parts = words <= PART ? 1 : words <= 2 * PART ? 2 : words <= 3 * PART ? 3 : 4;
+    head->parts = words <= PART ? 1 : words <= 2 * PART ? 2 : words <= 3 * PART ? 3 : words <= 4 * PART ? 4 : 5;
 #pragma unroll
-    for (u32 part = 0; part < 4; part++) {
+    for (u32 part = 0; part < 5; part++) {
         if (part && words <= part * PART) break;
         // The head of a part replaces words of the part before, which was sent.
         struct head *own = (void *)&s->record[part * PART];

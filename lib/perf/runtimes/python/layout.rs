@@ -136,7 +136,7 @@ const STATE: u64 = 32;
 const BYTES_DATA: u64 = 32;
 
 /// The number of bytes of a string that are hashed.
-const MAX_HASHED: u64 = 64;
+const MAX_HASHED: u64 = 128;
 
 /// The layout of a version of CPython.
 #[derive(Debug)]

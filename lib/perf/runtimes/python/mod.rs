@@ -65,11 +65,11 @@ impl Interpreter for Python {
             name: strings.read(memory, code.name)?,
             file: strings.read(memory, code.file)?,
             first_line: code.first_line,
-            lines: self.layout.read_bytes(memory, code.lines).unwrap_or_default(),
+            lines: self.layout.read_bytes(memory, code.lines),
         })
     }
 
     fn find_line(&self, function: &Function, instruction: i32) -> Option<u32> {
-        lines::find(self.layout.line_table, &function.lines, function.first_line, instruction)
+        lines::find(self.layout.line_table, function.lines.as_ref()?, function.first_line, instruction)
     }
 }
