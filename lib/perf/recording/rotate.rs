@@ -19,7 +19,7 @@ impl Recording {
             options: self.options,
             processes: Default::default(),
             last_exits: Default::default(),
-            objects: self.objects.to_symbolize(),
+            objects: self.objects.take_for_symbols(),
             comms: std::mem::replace(&mut self.comms, Frames::new()),
             locations: std::mem::take(&mut self.locations),
             stacks: std::mem::take(&mut self.stacks),
@@ -59,7 +59,7 @@ impl Recording {
 
 impl Objects {
     /// Copies the objects for symbolization, and takes the script frames. No object is to be added to the copy.
-    fn to_symbolize(&mut self) -> Self {
+    fn take_for_symbols(&mut self) -> Self {
         Self {
             objects: self.objects.clone(),
             jit_code: self.jit_code.clone(),
