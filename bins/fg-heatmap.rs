@@ -41,7 +41,7 @@ struct DrawingArgs {
     #[arg(long, value_name = "N", default_value = "50", value_parser = cli::integer_in(1..=250_u32))]
     rows: u32,
     /// Set the palette of the flame graph: see --colors in fg-svg(1)
-    #[arg(long, value_name = "PALETTE", default_value = "hot", hide_possible_values = true, hide_short_help = true)]
+    #[arg(long, value_name = "PALETTE", default_value = "module", hide_possible_values = true, hide_short_help = true)]
     colors: Palette,
 }
 

@@ -79,7 +79,7 @@ struct SizeArgs {
     #[arg(allow_negative_numbers = true)]
     width: Option<u32>,
 
-    /// Set the height of frames in pixels [default: 16, or to fit the font]
+    /// Set the height of frames in pixels [default: 18, or to fit the font]
     #[arg(long, value_name = "PIXELS", value_parser = cli::integer_in(2..=1_000_u32))]
     #[arg(allow_negative_numbers = true, hide_short_help = true)]
     height: Option<u32>,
@@ -97,8 +97,8 @@ struct SizeArgs {
     #[arg(allow_negative_numbers = true, hide_short_help = true)]
     total: Option<Weight>,
 
-    /// Set the font family, as in CSS
-    #[arg(long, value_name = "FAMILY", default_value = "Verdana, DejaVu Sans, sans-serif", hide_short_help = true)]
+    /// Set the font family, as in CSS [default: the system's]
+    #[arg(long, value_name = "FAMILY", default_value = svg::DEFAULT_FONT, hide_default_value = true, hide_short_help = true)]
     fonttype: String,
 
     /// Set the font size in pixels
@@ -120,7 +120,10 @@ struct SizeArgs {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Colours")]
 struct ColourArgs {
-    /// Set the palette, like java or rust [default: hot]
+    /// Set the palette, like java or hot [default: module]
+    ///
+    /// `module` gives each crate, package or library a hue: the program's own code, libraries, the kernel and frames without a
+    /// symbol are told apart.
     ///
     /// `hot`, `mem`, `io`, `red`, `green`, `blue`, `yellow`, `purple`, `aqua` and `orange` are ranges of colours, from
     /// which a frame's name selects one.
@@ -130,9 +133,9 @@ struct ColourArgs {
     ///
     /// `states` distinguishes functions, blocked time and runnable time. `wakeup` and `chain` are for the stacks of
     /// wakers.
-    #[arg(short, long, alias = "color", value_name = "PALETTE", default_value = "hot")]
-    #[arg(hide_default_value = true, hide_possible_values = true)]
-    colors: Palette,
+    /// With --hash, --random or --seed the default is `hot`.
+    #[arg(short, long, alias = "color", value_name = "PALETTE", hide_possible_values = true)]
+    colors: Option<Palette>,
 
     /// Give names that begin alike similar colours
     #[arg(long, hide_short_help = true)]
@@ -247,6 +250,14 @@ struct FileArgs {
     encoding: Option<String>,
 }
 
+impl ColourArgs {
+    /// Returns the palette. Options that choose colours of a range need one.
+    fn palette(&self) -> Palette {
+        let is_ranged = self.hash || self.random || self.seed.is_some();
+        self.colors.unwrap_or(if is_ranged { Palette::Hot } else { Palette::Module })
+    }
+}
+
 fn parse_positive(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.parse().ok();
     number.filter(|number| number.is_normal() && *number > 0.0).ok_or_else(|| "expected a number above 0".to_owned())
@@ -290,8 +301,8 @@ impl Args {
             title: text.title.clone().or(default_title),
             subtitle: text.subtitle.clone(),
             width: size.width,
-            // A third more than the text needs.
-            frame_height: size.height.unwrap_or((size.fontsize * 4.0 / 3.0).ceil().clamp(16.0, 1000.0) as u32),
+            // Half more than the text needs.
+            frame_height: size.height.unwrap_or((size.fontsize * 1.5).ceil().clamp(16.0, 1000.0) as u32),
             min_width: size.minwidth,
             font_family: size.fonttype.clone(),
             font_size: size.fontsize,
@@ -299,7 +310,7 @@ impl Args {
             count_name: text.countname.clone(),
             name_type: text.nametype.clone(),
             scheme: Scheme {
-                palette: colours.colors,
+                palette: colours.palette(),
                 by_prefix: colours.hash,
                 seed: colours.seed.unwrap_or(colours.random.into()),
                 palette_map,
@@ -354,7 +365,7 @@ impl Tool for Args {
         let name = output.name().to_owned();
         svg::write(&drawing, &options, &name, output)?;
         if self.colours.cp {
-            options.scheme.save_colours(&drawing.layout.names);
+            options.scheme.save_colours(&drawing.layout.names, &drawing.modules);
             Output::write_file(PALETTE_MAP.as_ref(), &options.scheme.palette_map.to_text())?;
         }
         Ok(0)

@@ -70,7 +70,7 @@ impl Image<'_> {
         }
         match self.options.diffusion {
             true => colour::diffusion(frame.total.after.as_f64() / self.whole.as_f64()),
-            false => self.options.scheme.colour(name),
+            false => self.options.scheme.colour_among(name, self.modules),
         }
     }
 

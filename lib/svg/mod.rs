@@ -23,6 +23,8 @@ mod language;
 pub mod layout;
 mod layout_parallel;
 mod layout_stream;
+mod module;
+mod module_colours;
 pub mod name_attributes;
 mod options;
 mod packed_profile;
@@ -33,7 +35,7 @@ mod transform;
 mod write;
 
 pub use drawing::Drawing;
-pub use options::{Background, Delta, MinWidth, Options, StackOptions, StackOrder};
+pub use options::{Background, DEFAULT_FONT, Delta, MinWidth, Options, StackOptions, StackOrder};
 pub use packed_profile::PackedProfile;
 pub(crate) use packed_profile::{compress, push_number};
 pub(crate) use text::{escape, visible};

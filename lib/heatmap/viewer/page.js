@@ -6,7 +6,7 @@ const ARROW_STEPS = {
     ArrowUp: { second: 0, row: 1 }, ArrowDown: { second: 0, row: -1 },
 };
 
-class Page {
+class HeatMapPage {
     /**
      * @param {GraphElement} root
      * @param {Profile} profile
@@ -26,7 +26,7 @@ class Page {
         this.anchor = undefined;
         /** @type {number | undefined} The thread that the map shows. */
         this.shownThread = undefined;
-        /** @type {Viewer | undefined} */
+        /** @type {App | undefined} */
         this.viewer = undefined;
         this.container = /** @type {HTMLElement} */ (document.querySelector(".heatmap"));
         this.map = new HeatMap(this.container, samples);
@@ -178,7 +178,7 @@ class Page {
         this.drawOutlines();
         this.describe(second ? [before, after] : [after]);
         const profile = { ...this.profile, tree, differential: Boolean(second), whole: tree.total[0], largestDelta };
-        if (this.viewer) this.viewer.setProfile(profile); else this.viewer = new Viewer(this.root, profile);
+        if (this.viewer) this.viewer.setProfile(profile); else this.viewer = new App(this.root, profile);
     }
 
     /**

@@ -4,7 +4,7 @@ const graph = /** @type {GraphElement} */ (document.currentScript?.closest("svg.
 /** @type {number[]} */
 const leaves = [];
 Promise.all([readProfile(graph, leaves), readSamples(graph)])
-    .then(([profile, samples]) => new Page(graph, profile, Uint32Array.from(leaves), samples))
+    .then(([profile, samples]) => new HeatMapPage(graph, profile, Uint32Array.from(leaves), samples))
     .catch(error => {
         graph.classList.remove("scripted");
         getElement("cell").textContent = `Not interactive: ${error.message}`;

@@ -1,0 +1,227 @@
+//! Colours by module: muted hues of equal lightness for the modules that take most of the picture, and a colour for each
+//! other kind of code. The viewer has the same colours for its light and its dark theme (`viewer/viewer.css`).
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::colour::Colour;
+use super::layout::Layout;
+use super::module::{Kind, origin};
+use crate::markers;
+
+/// A class of frames that have the same colour: its index in [`LIGHT`] and [`DARK`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Class(pub u8);
+
+const OWN: Class = Class(0);
+const HUES: u8 = 7;
+const OTHER: Class = Class(8);
+const THREAD: Class = Class(14);
+
+/// The colours of the light theme, in the order of the classes: own code, seven modules, other modules, runtime, kernel,
+/// interpreter, generated code, unknown, thread, off-CPU, runnable, unsampled.
+pub const LIGHT: [Colour; 18] = [
+    Colour(0xff, 0xc4, 0x84),
+    Colour(0xb3, 0xde, 0xbb),
+    Colour(0xa0, 0xdc, 0xef),
+    Colour(0xde, 0xc6, 0xf2),
+    Colour(0xd1, 0xd6, 0xa4),
+    Colour(0x9e, 0xdf, 0xda),
+    Colour(0xef, 0xc1, 0xe0),
+    Colour(0xbc, 0xd1, 0xfd),
+    Colour(0xf8, 0xc0, 0xc9),
+    Colour(0xdf, 0xe3, 0xea),
+    Colour(0xcc, 0xce, 0xeb),
+    Colour(0xda, 0xd1, 0xb0),
+    Colour(0xb1, 0xdc, 0xcd),
+    Colour(0xde, 0xde, 0xde),
+    Colour(0xe8, 0xeb, 0xef),
+    Colour(0xa0, 0xc8, 0xf4),
+    Colour(0xf4, 0xd5, 0x76),
+    Colour(0xe8, 0xe8, 0xe8),
+];
+
+/// The colours of the dark theme.
+pub const DARK: [Colour; 18] = [
+    Colour(0x6e, 0x46, 0x11),
+    Colour(0x36, 0x59, 0x3d),
+    Colour(0x21, 0x58, 0x67),
+    Colour(0x5a, 0x46, 0x69),
+    Colour(0x51, 0x53, 0x29),
+    Colour(0x1d, 0x5b, 0x57),
+    Colour(0x66, 0x42, 0x5c),
+    Colour(0x3f, 0x4f, 0x72),
+    Colour(0x6d, 0x41, 0x49),
+    Colour(0x39, 0x3e, 0x43),
+    Colour(0x4c, 0x4d, 0x68),
+    Colour(0x57, 0x50, 0x36),
+    Colour(0x31, 0x59, 0x4d),
+    Colour(0x35, 0x35, 0x35),
+    Colour(0x2c, 0x2e, 0x31),
+    Colour(0x28, 0x4a, 0x6c),
+    Colour(0x6c, 0x59, 0x18),
+    Colour(0x2e, 0x2e, 0x2e),
+];
+
+impl Class {
+    /// Returns the colour in the light theme.
+    pub fn colour(self) -> Colour {
+        LIGHT[usize::from(self.0)]
+    }
+}
+
+/// The classes of the modules of a drawing.
+#[derive(Debug, Default)]
+pub struct ModuleColours {
+    classes: BTreeMap<String, Class>,
+    /// Names that are only at the root of stacks: threads and processes.
+    threads: HashSet<Vec<u8>>,
+    /// The name of the program, for functions whose names tell no module.
+    program: String,
+}
+
+impl ModuleColours {
+    /// Assigns hues to the modules of a layout by the area of their frames.
+    pub fn assign(layout: &Layout) -> Self {
+        let (mut roots, mut deeper, mut areas) = (HashSet::new(), HashSet::new(), HashMap::<String, f64>::new());
+        for frame in &layout.frames {
+            let name = layout.names.name(frame.name);
+            if frame.depth == 0 {
+                roots.insert(name)
+            } else {
+                deeper.insert(name)
+            };
+            if let (Kind::Module, module) = origin(name) {
+                *areas.entry(module.into_owned()).or_default() +=
+                    frame.total.after.as_f64() + frame.total.before.as_f64();
+            }
+        }
+        let threads: HashSet<Vec<u8>> =
+            roots.iter().filter(|name| !deeper.contains(**name) && is_thread(name)).map(|name| name.to_vec()).collect();
+        let own = own_modules(layout, &threads);
+        let mut modules: Vec<_> = areas.into_iter().filter(|(module, _)| !own.contains(module)).collect();
+        modules.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let hues = (1..=HUES).map(Class).chain(std::iter::repeat(OTHER));
+        let mut classes: BTreeMap<_, _> = modules.into_iter().map(|(module, _)| module).zip(hues).collect();
+        classes.extend(own.into_iter().map(|module| (module, OWN)));
+        let mut names: Vec<_> = threads.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        names.sort_by_key(|name| (Reverse(name.len()), name.clone()));
+        let program = if names.len() == 1 { names.remove(0) } else { "program".to_owned() };
+        Self { classes, threads, program }
+    }
+
+    /// Returns the class of a frame.
+    pub fn class(&self, name: &[u8]) -> Class {
+        if self.threads.contains(name) {
+            return THREAD;
+        }
+        let (kind, module) = origin(name);
+        match kind {
+            Kind::Module => self.classes.get(&*module).copied().unwrap_or(OTHER),
+            Kind::Runtime => Class(9),
+            Kind::Kernel => Class(10),
+            Kind::Interpreter => Class(11),
+            Kind::Generated => Class(12),
+            Kind::Unknown => Class(13),
+            Kind::OffCpu => Class(15),
+            Kind::Runnable => Class(16),
+            Kind::Unsampled => Class(17),
+        }
+    }
+
+    /// Returns the name of the module of a frame, or an empty text.
+    pub fn module(&self, name: &[u8]) -> String {
+        if self.threads.contains(name) {
+            return String::new();
+        }
+        match origin(name) {
+            (Kind::Module, module) if module.is_empty() => self.program.clone(),
+            (_, module) => module.into_owned(),
+        }
+    }
+
+    /// Returns the modules that have a colour of their own, in the order of their colours.
+    pub fn legend(&self) -> Vec<(Colour, String)> {
+        let mut modules: Vec<_> = self.classes.iter().filter(|(_, class)| **class < OTHER).collect();
+        modules.sort_by_key(|(module, class)| (**class, module.as_str()));
+        let label = |module: &String| if module.is_empty() { self.program.clone() } else { module.clone() };
+        modules.into_iter().map(|(module, class)| (class.colour(), label(module))).collect()
+    }
+}
+
+/// True unless a name at the root of a stack looks like a function.
+fn is_thread(name: &[u8]) -> bool {
+    !matches!(name, b"main" | b"_start") && !markers::is_marker(name) && origin(name) == (Kind::Module, "".into())
+}
+
+/// Returns the modules of the program itself: those with a function `main`, or named as the program; if there is none, that of
+/// functions without a module.
+fn own_modules(layout: &Layout, threads: &HashSet<Vec<u8>>) -> HashSet<String> {
+    let programs: HashSet<String> =
+        threads.iter().map(|name| String::from_utf8_lossy(name).replace('-', "_")).collect();
+    let mut own = HashSet::new();
+    for (_, name) in layout.names.iter() {
+        let (kind, module) = origin(name);
+        if kind != Kind::Module || module.is_empty() {
+            continue;
+        }
+        let plain = String::from_utf8_lossy(markers::strip_suffix(name));
+        let rest = plain.strip_prefix(&*module).unwrap_or_default();
+        let is_main = rest == "::main" || rest.starts_with("::main::{") || rest == ".main" || plain.ends_with(".main");
+        let is_script = plain.starts_with("<module> (");
+        if is_main || is_script || programs.contains(&module.replace('-', "_")) {
+            own.insert(module.into_owned());
+        }
+    }
+    if own.is_empty() {
+        own.insert(String::new());
+    }
+    own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Class, DARK, LIGHT, ModuleColours, OTHER, OWN, THREAD};
+    use crate::profile::{Weight, Weights};
+    use crate::svg::layout::LayoutBuilder;
+
+    fn assign(stacks: &[(&[&str], u64)]) -> ModuleColours {
+        let mut builder = LayoutBuilder::new(0.0, Weight::ZERO);
+        for (stack, weight) in stacks {
+            let names = stack.iter().map(|name| name.as_bytes());
+            builder.add(0, names, Weights::plain(Weight::new(*weight))).unwrap();
+        }
+        ModuleColours::assign(&builder.finish())
+    }
+
+    #[test]
+    fn own_code_and_the_largest_modules_have_hues() {
+        let colours = assign(&[
+            (&["app-1", "std::rt::start", "app_1::main", "regex::find"], 3),
+            (&["app-1", "std::rt::start", "app_1::main", "serde::parse", "malloc"], 9),
+        ]);
+        let class = |name: &str| colours.class(name.as_bytes());
+        assert_eq!([class("app_1::other"), class("serde::x"), class("regex::y")], [OWN, Class(1), Class(2)]);
+        assert_eq!([class("app-1"), class("std::rt::start"), class("new::z")], [THREAD, Class(9), OTHER]);
+        assert_eq!(
+            colours.legend().iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(),
+            ["app_1", "serde", "regex"]
+        );
+    }
+
+    #[test]
+    fn functions_without_a_module_are_own_code_if_nothing_else_is() {
+        let colours = assign(&[(&["postgres", "main", "ExecProcNode"], 1)]);
+        assert_eq!(colours.class(b"ExecProcNode"), OWN);
+        assert_eq!(colours.module(b"ExecProcNode"), "postgres");
+    }
+
+    #[test]
+    fn the_viewer_has_the_same_colours() {
+        let style = include_str!("viewer/viewer.css");
+        for (index, (light, dark)) in LIGHT.iter().zip(DARK).enumerate() {
+            let rule = format!("--c{index}: light-dark({light}, {dark});");
+            assert!(style.contains(&rule), "{rule}");
+        }
+    }
+}
