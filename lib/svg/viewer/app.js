@@ -163,7 +163,6 @@ class App {
         this.state = { ...this.state, selected };
         this.view = this.builder.build(this.state);
         this.graph.mark(this.view);
-        this.table.reveal();
         this.table.draw(this.view);
         this.details.draw(this.view);
     }
@@ -187,7 +186,6 @@ class App {
         const zoom = tree.lower && node === PIVOT ? 0 : node;
         if (zoom === this.state.zoom) this.select(selected); else this.update({ zoom, selected });
         this.matchPosition = 0;
-        this.table.reveal();
         this.graph.focus(this.graph.base(this.view));
     }
 

@@ -1,7 +1,7 @@
 // Draws the boxes of the layout.
 
 // The least width of a drawn frame and of one with a label, in pixels.
-const TOO_NARROW = 0.5, NARROWEST_LABEL = 20;
+const TOO_NARROW = 0.5, NARROWEST_LABEL = 24;
 
 // The least width of a frame to which a search leads, in pixels.
 const EASILY_SEEN = 20;
@@ -145,7 +145,8 @@ class Graph {
         const { app: { settings: { fontSize } } } = this, room = width - 9, name = nameOfNode(view, node);
         const fill = isWhite ? { fill: "#fff" } : {}, baseline = y + (this.rowHeight - 1) / 2 + fontSize * 0.35;
         const label = this.cutLabel(name, text => this.fits(text, room));
-        if (!label) return;
+        // One letter of a name says nothing.
+        if (label.length < 3 && label !== name) return;
         group.append(createSvg("text", { x: (x + 4).toFixed(1), y: baseline.toFixed(1), ...fill }, label));
         const share = this.shareLabel(view, node);
         if (!this.fits(label + share, room - 14)) return;

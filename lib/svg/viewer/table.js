@@ -117,7 +117,8 @@ class Table {
      */
     differenceCells(view, name) {
         const [before, after] = sharesOf(view, name), points = after - before, isGrowth = points > 0;
-        const texts = [before === 0 ? "new" : formatShare(before, 1), after === 0 ? "gone" : formatShare(after, 1)];
+        const texts = points === 0 && before === 0 ? ["–", "–"]
+            : [before === 0 ? "new" : formatShare(before, 1), after === 0 ? "gone" : formatShare(after, 1)];
         const bar = createBar(Math.abs(points) / this.largest, isGrowth ? "grew" : "fell");
         return [...texts.map((text, index) => createHtml("div", { class: `c${index === 0 ? " muted" : ""}`, role: "gridcell" }, text)),
             createHtml("div", { class: "c d", role: "gridcell" }, bar, formatSigned(100 * points, formatPoint))];
@@ -141,7 +142,9 @@ class Table {
         const { order, app } = this, selected = app.state.selected?.name;
         const index = selected === undefined ? -1 : order.indexOf(selected);
         const next = Math.max(0, Math.min(order.length - 1, index < 0 ? 0 : index + step));
-        if (order.length > 0) app.select({ name: order[next] });
+        if (order.length === 0) return;
+        app.select({ name: order[next] });
+        this.reveal();
     }
 
     /** Scrolls to the selected function. */
@@ -152,6 +155,7 @@ class Table {
         if (top < scroller.scrollTop) scroller.scrollTop = top;
         const bottom = top + ROW - scroller.clientHeight;
         if (bottom > scroller.scrollTop) scroller.scrollTop = bottom;
+        this.drawRows();
     }
 
     /** Returns the table as CSV, with all rows. */
