@@ -34,9 +34,9 @@ struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Drawing")]
 struct DrawingArgs {
-    /// Set the title
-    #[arg(long, value_name = "TEXT", default_value = "Heatmap")]
-    title: String,
+    /// Set the title [default: the name of the program]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    title: Option<String>,
     /// Divide each second into N rows
     #[arg(long, value_name = "N", default_value = "50", value_parser = cli::integer_in(1..=250_u32))]
     rows: u32,
@@ -62,7 +62,7 @@ struct ReadArgs {
 impl Args {
     fn page_options(&self, input: collapse::Options) -> heatmap::Options {
         let graph = svg::Options {
-            title: Some("All samples".to_owned()),
+            title: self.drawing.title.clone(),
             // The same as in the viewer.
             min_width: MinWidth::Pixels(0.5),
             scheme: Scheme { palette: self.drawing.colors, ..Scheme::default() },
@@ -73,7 +73,12 @@ impl Args {
             .to_owned(),
             ..svg::Options::default()
         };
-        heatmap::Options { title: self.drawing.title.clone(), rows: self.drawing.rows, graph, input }
+        heatmap::Options {
+            title: self.drawing.title.clone().unwrap_or_else(|| "Samples over time".to_owned()),
+            rows: self.drawing.rows,
+            graph,
+            input,
+        }
     }
 }
 

@@ -43,19 +43,19 @@ struct Args {
 #[command(next_help_heading = "Text")]
 struct TextArgs {
     /// Set the title [default: Flame Graph]
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     title: Option<String>,
 
     /// Add a line below the title
-    #[arg(long, value_name = "TEXT", hide_short_help = true)]
+    #[arg(long, value_name = "TEXT", hide_short_help = true, allow_hyphen_values = true)]
     subtitle: Option<String>,
 
     /// Set the unit of weights
-    #[arg(long, value_name = "TEXT", default_value = "samples")]
+    #[arg(long, value_name = "TEXT", default_value = "samples", allow_hyphen_values = true)]
     countname: String,
 
     /// Set the label of a frame's name
-    #[arg(long, value_name = "TEXT", default_value = "Function:", hide_short_help = true)]
+    #[arg(long, value_name = "TEXT", default_value = "Function:", hide_short_help = true, allow_hyphen_values = true)]
     nametype: String,
 
     /// Multiply all displayed weights by NUMBER
@@ -64,7 +64,7 @@ struct TextArgs {
     factor: f64,
 
     /// Add an XML comment to the file
-    #[arg(long, value_name = "TEXT", hide_short_help = true)]
+    #[arg(long, value_name = "TEXT", hide_short_help = true, allow_hyphen_values = true)]
     notes: Option<String>,
 }
 
@@ -235,6 +235,12 @@ struct FileArgs {
     #[arg(long, alias = "no-javascript", hide_short_help = true)]
     plain: bool,
 
+    /// Write an HTML page instead of an SVG image
+    ///
+    /// The page has the same viewer. Use it where SVG files are shown as images, such as artifacts of a CI system.
+    #[arg(long, conflicts_with = "plain")]
+    html: bool,
+
     /// Read titles, links and attributes of frames from FILE
     ///
     /// For the format, see NAME ATTRIBUTES in fg-svg(1).
@@ -363,7 +369,8 @@ impl Tool for Args {
             diagnostics.warn("writing the SVG to the terminal; to save it: fg-svg > flame.svg");
         }
         let name = output.name().to_owned();
-        svg::write(&drawing, &options, &name, output)?;
+        let write = if self.file.html { svg::write_page } else { svg::write };
+        write(&drawing, &options, &name, output)?;
         if self.colours.cp {
             options.scheme.save_colours(&drawing.layout.names, &drawing.modules);
             Output::write_file(PALETTE_MAP.as_ref(), &options.scheme.palette_map.to_text())?;

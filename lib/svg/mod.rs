@@ -39,8 +39,8 @@ pub use options::{Background, DEFAULT_FONT, Delta, MinWidth, Options, StackOptio
 pub use packed_profile::PackedProfile;
 pub(crate) use packed_profile::{compress, push_number};
 pub(crate) use text::{escape, visible};
-pub use write::write;
-pub(crate) use write::{PageParts, write_element};
+pub(crate) use write::{PAGE_END, PageParts, write_element, write_page_head};
+pub use write::{write, write_page};
 
 use crate::diagnostics::Diagnostics;
 use crate::input::Source;

@@ -10,10 +10,12 @@ class App {
     /**
      * @param {GraphElement} root
      * @param {Profile} profile
+     * @param {Panel} [panel]
      */
-    constructor(root, profile) {
+    constructor(root, profile, panel) {
         this.settings = readSettings(root);
         this.profile = profile;
+        this.panel = panel;
         /** The index of the graph on the page. */
         this.order = document.querySelectorAll(".fg").length;
         this.id = `fg${this.order}`;
@@ -36,8 +38,8 @@ class App {
         this.menu = new Menu(this);
         const { page } = this;
         this.side = createHtml("aside", { class: "side card" }, this.table.element, this.details.element);
-        this.slot = createHtml("div", { class: "time" });
-        this.element = createHtml("div", { class: "fg" }, page.header, page.toolbar, page.chips, this.slot,
+        const above = createHtml("div", { class: "time" }, ...(panel ? [panel.element] : []));
+        this.element = createHtml("div", { class: "fg" }, page.header, page.toolbar, page.chips, above,
             createHtml("main", {}, this.graph.element, this.side), page.footer, this.menu.element, this.details.tip, page.message);
         this.isPage = mount(root, this.element);
         this.applyLink();
@@ -54,6 +56,7 @@ class App {
         this.page.drawNote(view);
         this.table.draw(view);
         this.details.draw(view);
+        this.panel?.draw(view);
         if (this.isPage) document.title = this.titleOf(view);
     }
 
@@ -104,7 +107,9 @@ class App {
 
     /** Restores the state in the address. */
     applyLink() {
-        const read = this.link.read(), known = new Set(this.profile.names), changes = noChanges();
+        const read = this.link.read();
+        if (this.panel) this.setProfile(this.panel.loadProfile(read));
+        const known = new Set(this.profile.names), changes = noChanges();
         let isLinkStale = false;
         for (const name of CHANGE_NAMES) {
             const isKnown = !REQUIRED_NAMES.includes(name) || splitLines(read(name)).every(line => known.has(line));
@@ -129,7 +134,6 @@ class App {
         this.profile = profile;
         this.page.sides.hidden = !profile.differential;
         this.builder.profile = profile;
-        this.applyLink();
     }
 
     /** Returns the frame that keys act on: the one under the pointer, or else the one with the focus. @returns {Target} */
@@ -309,6 +313,7 @@ class App {
         const isDark = isChosen ? classList.contains("dark") : matchMedia("(prefers-color-scheme: dark)").matches;
         classList.toggle("dark", !isDark);
         classList.toggle("light", isDark);
+        this.draw();
     }
 
     /** @param {Target} target */

@@ -287,13 +287,14 @@ class Graph {
 }
 
 /**
- * Describes a node as screen readers and scrapers get it: `NAME (12 samples, 1.50 %)`.
+ * Describes a node as screen readers and scrapers get it: `NAME (12 samples, 1.50%)`.
  *
  * @param {View} view
  * @param {number} node
  */
 function describeNode(view, node) {
     const { total, totals: [before, after] } = measureNode(view, node), { side, whole } = view;
-    const share = side === "difference" && node > 0 ? formatChange(before, after) : formatShare(total, whole);
-    return `${nameOfNode(view, node)} (${formatWeight(total, view.settings)}, ${share})`;
+    const percent = node === 0 ? "100%" : `${NUMBER_FORMATS[2].format(whole > 0 ? 100 * total / whole : 0)}%`;
+    const share = side === "difference" && node > 0 ? formatChange(before, after) : percent;
+    return `${nameOfNode(view, node)} (${formatExactWeight(total, view.settings)}, ${share})`;
 }

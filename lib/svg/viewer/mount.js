@@ -41,11 +41,11 @@ function mount(root, element) {
     const family = `${root.getAttribute("font-family")}`;
     element.style.setProperty("--label", `${root.getAttribute("font-size")}px ${family}`);
     if (!isPage) {
-        element.classList.add("inline");
-        if (style) element.prepend(style);
-        root.after(element);
-        root.remove();
-        return document.body.children.length === 1;
+        const isWhole = document.body.classList.contains("fg-page");
+        element.classList.add(isWhole ? "whole" : "inline");
+        if (style) document.head.append(style);
+        root.replaceWith(element);
+        return isWhole;
     }
     if (window.parent !== window) {
         const object = createSvg("foreignObject", { width: "100%", height: "100%" }, element);

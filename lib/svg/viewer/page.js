@@ -119,8 +119,7 @@ class Page {
     /** @param {View} view */
     createChips({ state, profile, tree }) {
         const { changes, zoom } = state, { app } = this;
-        /** @type {[kind: string, value: string, remove: () => void][]} */
-        const chips = [];
+        const chips = app.panel?.chips() ?? [];
         /** @type {[ChangeName, string][]} */
         const lists = [["only", "Focus"], ["hide", "Ignore"], ["omit", "Hide"]];
         for (const [name, kind] of lists) {

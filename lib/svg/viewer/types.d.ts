@@ -197,6 +197,18 @@ interface Part {
     draw(view: View): void;
 }
 
+/** A filter that can be removed. */
+type Chip = [kind: string, value: string, remove: () => void];
+
+/** A panel above the graph that chooses the profile. */
+interface Panel extends Part {
+    element: HTMLElement;
+    /** Returns the profile that the link selects. */
+    loadProfile(read: (name: string) => string): Profile;
+    /** Returns what was selected. */
+    chips(): Chip[];
+}
+
 /** The root element of a flame graph. */
 type GraphElement = SVGSVGElement;
 
