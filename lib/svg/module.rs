@@ -53,6 +53,11 @@ pub fn origin(name: &[u8]) -> (Kind, Cow<'_, str>) {
 }
 
 fn origin_of_text(name: &str) -> (Kind, Cow<'_, str>) {
+    // Java has a type before the name: `void java.util.List.sort(int)`.
+    let name = match name.split_once(' ') {
+        Some((_, rest)) if name.contains('.') && is_java_path(rest.as_bytes()) && !name.contains("::") => rest,
+        _ => name,
+    };
     if let Some((module, _)) = name.split_once('`').filter(|(module, _)| !module.is_empty()) {
         return (if is_c_library(module) { Kind::Runtime } else { Kind::Module }, module.into());
     }
@@ -243,6 +248,7 @@ mod tests {
             ("[libx.so]", Kind::Unknown, ""),
             ("org/apache/kafka/clients/Main.run_[j]", Kind::Module, "org.apache.kafka"),
             ("java.util.HashMap.get", Kind::Runtime, "java.util"),
+            ("void org.a.b.C.run(java.lang.Object)", Kind::Module, "org.a.b"),
             ("net/http.(*conn).serve", Kind::Module, "net/http"),
             ("main.main", Kind::Module, "main"),
             ("runtime.mallocgc", Kind::Runtime, "runtime"),

@@ -71,12 +71,13 @@ impl Page {
     /// Returns the result of a case, or `None` if there is no browser.
     #[track_caller]
     pub fn result(self, code: &str, function: &str, arguments: &Value) -> Option<String> {
-        let (end, script) = match self.file_name {
-            "graph.svg" => ("</svg>", script_for_svg(code, function, arguments)),
-            _ => ("</body>", script_for_html(code, function, arguments)),
+        // The viewer replaces an SVG document by a page, perhaps before its end is read.
+        let (place, script) = match self.file_name {
+            "graph.svg" => (self.text.find("<style>"), script_for_svg(code, function, arguments)),
+            _ => (self.text.rfind("</body>"), script_for_html(code, function, arguments)),
         };
-        let end = self.text.rfind(end).unwrap_or_else(|| panic!("no {end}"));
-        let page = format!("{}{script}{}", &self.text[..end], &self.text[end..]);
+        let place = place.expect("no place for a script");
+        let page = format!("{}{script}{}", &self.text[..place], &self.text[place..]);
         let folder = directory();
         let file = folder.path().join(self.file_name);
         std::fs::write(&file, page).unwrap();

@@ -140,7 +140,7 @@ class Lanes {
         for (let time = 0; time <= span; time += step) {
             const x = this.place(this.start + time), isLast = x > width - 24;
             ticks.push(createSvg("path", { class: "tick", d: `M${x},${height - 1}v4` }),
-                createSvg("text", { x, y: height + 14, "text-anchor": time === 0 ? "start" : isLast ? "end" : "middle" }, formatDuration(time, step)));
+                createSvg("text", { x, y: height + 14, "text-anchor": time === 0 ? "start" : isLast ? "end" : "middle" }, formatDuration(time, step, span)));
         }
         return ticks;
     }
@@ -177,11 +177,12 @@ class Lanes {
  *
  * @param {number} time in nanoseconds
  * @param {number} step
+ * @param {number} longest the longest time beside which it is shown
  */
-function formatDuration(time, step) {
-    const [size, unit] = step >= 60 * SECOND ? [60 * SECOND, "min"] : step >= SECOND / 10 ? [SECOND, "s"]
-        : step >= 1e5 ? [1e6, "ms"] : [1e3, "µs"];
-    const decimals = Math.max(0, Math.min(3, -Math.floor(Math.log10(step / size) + 1e-9)));
+function formatDuration(time, step, longest = time) {
+    const [size, unit] = longest >= 120 * SECOND && step >= SECOND ? [60 * SECOND, "min"] : longest >= SECOND ? [SECOND, "s"]
+        : longest >= 1e6 ? [1e6, "ms"] : [1e3, "µs"];
+    const decimals = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step / size) - 1e-9)));
     return `${(time / size).toFixed(decimals)} ${unit}`;
 }
 

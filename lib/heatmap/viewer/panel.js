@@ -140,7 +140,7 @@ class TimePanel {
     /** @param {number} cell */
     describeCell(cell) {
         const { picture, samples: { times }, unit } = this, { from, to, low, high } = picture.select(cell, cell, false), step = picture.cellDuration;
-        const [start, end] = [from, to].map(time => formatDuration(time - times[0], step));
+        const [start, end] = [from, to].map(time => formatDuration(time - times[0], step, to - times[0]));
         return high - low < SECOND ? "" : `${start} – ${end}: ${formatThings(picture.weight(cell), unit)}`;
     }
 
@@ -268,6 +268,16 @@ class TimePanel {
         this.picture.mark({ selections: current ? [current] : [first, second], cursor: this.cursor });
     }
 
+    /** The weight of all samples. */
+    get total() {
+        return this.profile.whole;
+    }
+
+    get hint() {
+        const [first, second] = this.selections;
+        return !first ? "Drag over the samples to select a time." : !second ? "Drag with Shift to compare with another time." : "";
+    }
+
     /** Returns the selections as filters that can be removed. @returns {[kind: string, value: string, remove: () => void][]} */
     chips() {
         const [first, second] = this.selections, { names } = this.samples;
@@ -288,18 +298,16 @@ class TimePanel {
     describeSelection({ from, to, low, high }) {
         const { times, count } = this.samples, step = Math.max(1e3, Math.min(SECOND / 100, (times[count - 1] - times[0]) / 1000));
         const start = times[0], [first, last] = [Math.max(from, start), Math.min(to, times[count - 1] + 1)];
-        const span = [first, last].map(time => formatDuration(time - start, step)).join(" – ");
+        const span = [first, last].map(time => formatDuration(time - start, step, last - start)).join(" – ");
         return high - low < SECOND ? `${span}, ${(low / 1e6).toFixed(0)} – ${(high / 1e6).toFixed(0)} ms of each second` : span;
     }
 
     /** Describes the selected samples, with the commands that select them. */
     describe() {
-        const [first, second] = this.selections, { lost } = this.samples, { sums } = this;
+        const [first, second] = this.selections, { samples: { lost }, sums } = this;
         const lines = sums.map((sum, index) => this.describeSums(sum, index));
         if (second) lines[1].append(" ", createButton("Swap", () => this.select(second, first)));
         if (lost > 0) lines.push(createHtml("p", {}, `${formatThings(lost, "samples")} lost while recording.`));
-        const hint = "Drag to select a time; drag with Shift to compare it with another.";
-        if (!first) lines.push(createHtml("p", { class: "hint" }, hint));
         this.summary.replaceChildren(...lines);
     }
 

@@ -186,8 +186,8 @@ class App {
     /** @param {number} node */
     zoomTo(node) {
         const { tree } = this.view, selected = node === 0 ? this.state.selected : { name: tree.name[node], node };
-        // The function of a sandwich is the base without any zoom.
-        const zoom = tree.lower && node === PIVOT ? 0 : node;
+        // The function that a tree is about has the whole width without any zoom.
+        const zoom = tree.hasPivot && node === PIVOT ? 0 : node;
         if (zoom === this.state.zoom) this.select(selected); else this.update({ zoom, selected });
         this.matchPosition = 0;
         this.graph.focus(this.graph.base(this.view));

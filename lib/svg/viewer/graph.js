@@ -91,12 +91,12 @@ class Graph {
     }
 
     /**
-     * Returns the outermost node that is drawn: the zoomed one, or, in a sandwich without zoom, the function.
+     * Returns the node over the whole width: the zoomed one, or the function that the tree is about.
      *
      * @param {View} view
      */
     base({ tree, state: { zoom } }) {
-        return zoom === 0 && tree.lower ? PIVOT : zoom;
+        return zoom === 0 && tree.hasPivot ? PIVOT : zoom;
     }
 
     /**
@@ -126,7 +126,7 @@ class Graph {
         rect.setAttribute("fill", this.colour(view, node));
         if (traits & STATE) group.classList.add("state");
         if (box.above) group.classList.add("above");
-        if (node === PIVOT && tree.lower) group.classList.add("pivot");
+        if (node === PIVOT && tree.hasPivot) group.classList.add("pivot");
         if (node > 0 && view.match.names?.[name]) group.classList.add("match");
         if (width >= NARROWEST_LABEL) this.appendLabels(group, box, view, y, this.needsWhiteText(view, node, traits));
         return group;

@@ -1,7 +1,7 @@
 // Computes where frames go: the node in view over the whole width, its callers, and its callees as far as they are wide
 // enough.
 
-/** The names of the functions in a sandwich: node 1 is the function, nodes from `lower` on are its callers. */
+/** The node of the function that a tree is about, if the tree is about one. */
 const PIVOT = 1;
 
 /**
@@ -69,7 +69,7 @@ function findNodesInOrder(input) {
 function layOut(input) {
     const { tree, zoom } = input, undrawn = { frames: 0, weight: 0 };
     if (tree.lower === undefined) {
-        const boxes = layOutHalf(input, zoom, 1, 0, undrawn);
+        const boxes = tree.hasPivot ? layOutHalf(input, zoom || PIVOT, 1, 1, undrawn) : layOutHalf(input, zoom, 1, 0, undrawn);
         return { boxes, rows: countRows(boxes), undrawn };
     }
     // Each half of a sandwich has its own zoom.

@@ -105,7 +105,7 @@ class Page {
 
     /** @param {View} view */
     drawHeader(view) {
-        const { settings, whole, wholeBefore, profile, side, filtered } = view, all = side === "before" ? profile.tree.totalBefore?.[0] ?? 0 : profile.whole;
+        const { settings, whole, wholeBefore, profile, side, filtered } = view, all = side === "before" ? profile.tree.totalBefore?.[0] ?? 0 : this.app.panel?.total ?? profile.whole;
         this.title.textContent = this.app.titleOf(view);
         const total = side === "difference" ? `${formatWeight(wholeBefore, settings)} → ${formatWeight(whole, settings)}`
             : formatWeight(whole, settings);
@@ -138,6 +138,7 @@ class Page {
         const elements = chips.map(chip => createChip(...chip));
         if (state.isLinkStale) elements.unshift(createHtml("span", { class: "stale" }, "The link leads to a frame that is not in this graph."));
         if (chips.length > 1) elements.push(createButton("Clear all", () => app.change(noChanges()), { class: "plain clear" }));
+        if (app.panel?.hint) elements.push(createHtml("span", { class: "hint" }, app.panel.hint));
         this.removeLast = chips.at(-1)?.[2];
         return elements;
     }

@@ -111,7 +111,7 @@ function buildCallerTree(tree, wanted, names) {
         builder.addTotal(target, node);
         node = tree.end[node] - 1;
     }
-    return builder.build(names);
+    return markPivot(builder.build(names));
 }
 
 /**
@@ -132,7 +132,12 @@ function buildCalleeTree(tree, wanted, names) {
         }
         node--;
     }
-    return builder.build(names);
+    return markPivot(builder.build(names));
+}
+
+/** @param {Tree} tree @returns {Tree} */
+function markPivot(tree) {
+    return { ...tree, hasPivot: tree.parent.length > 1 };
 }
 
 /**
@@ -156,7 +161,7 @@ function buildSandwich(tree, wanted, names) {
         both.end[node] += lower - 2;
         if (both.parent[node] > 1) both.parent[node] += lower - 2;
     }
-    return { ...both, lower };
+    return { ...both, lower, hasPivot: true };
 }
 
 /** Builds a tree from nodes that are added in any order, with weights of the nodes of another tree. */

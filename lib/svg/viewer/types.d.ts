@@ -18,6 +18,8 @@ interface Tree {
     totalBefore?: Float64Array;
     /** The first node of the callers; undefined unless the tree is a sandwich. */
     lower?: number;
+    /** True if the tree is about one function, which is node 1. */
+    hasPivot?: boolean;
 }
 
 /** The fields of a tree that have a number for each node. */
@@ -203,6 +205,10 @@ type Chip = [kind: string, value: string, remove: () => void];
 /** A panel above the graph that chooses the profile. */
 interface Panel extends Part {
     element: HTMLElement;
+    /** The weight of everything that could be chosen. */
+    readonly total: number;
+    /** Says what can be done, or is empty. */
+    readonly hint: string;
     /** Returns the profile that the link selects. */
     loadProfile(read: (name: string) => string): Profile;
     /** Returns what was selected. */
