@@ -13,5 +13,6 @@ mod heatmap;
 mod hostile;
 mod labels;
 mod search;
+mod table;
 mod viewer;
 mod viewport;

@@ -12,6 +12,12 @@ fn shows_the_share_of_matches_in_the_view() {
 }
 
 #[test]
+fn finds_a_name_as_it_is_written() {
+    let stacks = b"main;[unknown] 10\nmain;operator()(int) 20\nk 70\n";
+    Page::graph(stacks, &[]).run(CASES, "findsTextBeforeExpressions");
+}
+
+#[test]
 fn reports_an_invalid_pattern_and_still_works() {
     Page::graph(STACKS, &[]).fragment("#search=ba%5B").run(CASES, "reportsInvalidPattern");
 }

@@ -2,9 +2,8 @@
 
 use serde_json::json;
 
-use crate::browser::{Page, count_printed_pages, script_for_svg};
+use crate::browser::{Page, count_printed_pages};
 use crate::support::run;
-use crate::viewer::data_url;
 
 const CASES: &str = include_str!("cases/viewport.js");
 
@@ -29,27 +28,22 @@ fn zooming_draws_frames_that_were_too_narrow() {
 }
 
 #[test]
-fn the_current_frame_stays_in_the_window() {
-    Page::graph(&tall(), &[]).run(CASES, "keepsCurrentFrameInWindow");
+fn the_current_frame_stays_in_view() {
+    Page::graph(&tall(), &[]).run(CASES, "keepsCurrentFrameInView");
 }
 
 #[test]
-fn a_graph_a_few_pixels_too_large_does_not_scroll() {
-    // Five rows and what is above and below them are 150 pixels high.
-    let windows = [
-        (700, 150, &[][..], [0, 0]),
-        (700, 142, &[], [0, 0]),
-        (700, 130, &[], [0, 20]),
-        (694, 142, &["--width", "700"], [0, 0]),
-    ];
-    let windows = windows.map(|(width, height, options, expected)| {
-        let svg = run("fg-svg", options, b"a;b;c;d 1\n").ok().text();
-        let script = script_for_svg(CASES, "reportScrollLimits", &json!([]));
-        let svg = svg.replacen("</svg>", &format!("{script}</svg>"), 1);
-        json!({ "width": width, "height": height, "address": data_url(&svg), "expected": expected })
-    });
-    let page = Page::html("<!DOCTYPE html><body></body>".to_owned());
-    page.run_with(CASES, "limitsScrolling", &json!([windows]));
+fn fills_a_frame_of_a_page_without_scaling() {
+    let svg = run("fg-svg", [""; 0], &tall()).ok().text();
+    for kind in ["iframe", "object"] {
+        let page = Page::html("<!DOCTYPE html><body></body>".to_owned());
+        page.run_with(CASES, "fitsFrameOfPage", &json!([svg, kind]));
+    }
+}
+
+#[test]
+fn fits_a_phone() {
+    Page::graph(&tall(), &["--title", "A title that is too long for the screen of a phone, however it is held"]).run(CASES, "fitsPhone");
 }
 
 #[test]
@@ -60,8 +54,8 @@ fn frames_too_narrow_to_draw_are_counted() {
 }
 
 #[test]
-fn hidden_frames_are_not_counted_as_too_narrow() {
-    Page::graph(b"a;b;c;x 1\na;b;y 1\na;d 500000\ne 9\n", &[]).run(CASES, "countsNoHiddenFrames");
+fn dropped_frames_are_not_counted_as_too_narrow() {
+    Page::graph(b"a;b;c;x 1\na;b;y 1\na;d 500000\ne 9\n", &[]).run(CASES, "countsNoDroppedFrames");
 }
 
 #[test]
