@@ -31,9 +31,9 @@ fn moves_from_match_to_match() {
 
 #[test]
 fn counts_matches_too_narrow_to_draw_and_zooms_to_them() {
-    // One wide function; fifty that are too narrow to draw, also when their callers' caller is zoomed.
+    // One wide function; thirty that are too narrow to draw, also when their callers' caller is zoomed.
     let mut stacks = b"main;wide 1000000\nmain;group;rest 2000\n".to_vec();
-    for narrow in 0..50 {
+    for narrow in 0..30 {
         stacks.extend_from_slice(format!("main;group;many;narrow{narrow:02};leaf 1\n").as_bytes());
     }
     Page::graph(&stacks, &[]).run(CASES, "showsMatchesTooNarrowToDraw");

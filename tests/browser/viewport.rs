@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::browser::{Page, count_printed_pages};
+use crate::browser::{Page, count_printed_pages, script_for_svg};
 use crate::support::run;
+use crate::viewer::data_url;
 
 const CASES: &str = include_str!("cases/viewport.js");
 
@@ -35,9 +36,11 @@ fn the_current_frame_stays_in_view() {
 #[test]
 fn fills_a_frame_of_a_page_without_scaling() {
     let svg = run("fg-svg", [""; 0], &tall()).ok().text();
+    let script = script_for_svg(CASES, "reportSize", &json!([]));
+    let address = data_url(&svg.replacen("<style>", &format!("{script}<style>"), 1));
     for kind in ["iframe", "object"] {
         let page = Page::html("<!DOCTYPE html><body></body>".to_owned());
-        page.run_with(CASES, "fitsFrameOfPage", &json!([svg, kind]));
+        page.run_with(CASES, "fitsFrameOfPage", &json!([address, kind]));
     }
 }
 
@@ -65,6 +68,5 @@ fn prints_the_whole_graph_on_one_page_without_controls() {
         assert_eq!(pages, 1);
     }
     // The browser applies the style for paper only while it prints.
-    let (before, after) = svg.split_once("@media print").unwrap();
-    Page::svg(format!("{before}@media all{after}")).run(CASES, "laysOutForPaper");
+    Page::svg(svg.replace("@media print", "@media all")).run(CASES, "laysOutForPaper");
 }

@@ -139,9 +139,10 @@ class TimePanel {
 
     /** @param {number} cell */
     describeCell(cell) {
-        const { picture, samples: { times }, unit } = this, { from, to, low, high } = picture.select(cell, cell, false), step = picture.cellDuration;
-        const [start, end] = [from, to].map(time => formatDuration(time - times[0], step, to - times[0]));
-        return high - low < SECOND ? "" : `${start} – ${end}: ${formatThings(picture.weight(cell), unit)}`;
+        const { picture, settings } = this, { from, to } = picture.select(cell, cell, false);
+        const [start, end] = [from, to].map(time =>
+            formatDuration(time - picture.start, picture.cellDuration, to - picture.start));
+        return `${start} – ${end}: ${formatWeight(picture.weight(cell), settings)}`;
     }
 
     /** Returns the selection that is not complete yet. */
@@ -182,7 +183,7 @@ class TimePanel {
         this.isRectangle &&= kind === "seconds";
         this.cursor = this.anchor = undefined;
         this.container.replaceChildren(this.picture.element);
-        this.paint();
+        this.app.draw();
     }
 
     /** @param {string} shape */
@@ -296,8 +297,8 @@ class TimePanel {
 
     /** @param {TimeSelection} selection */
     describeSelection({ from, to, low, high }) {
-        const { times, count } = this.samples, step = Math.max(1e3, Math.min(SECOND / 100, (times[count - 1] - times[0]) / 1000));
-        const start = times[0], [first, last] = [Math.max(from, start), Math.min(to, times[count - 1] + 1)];
+        const { samples: { times, count }, picture: { start } } = this, step = Math.max(1e3, Math.min(SECOND / 100, (times[count - 1] - times[0]) / 1000));
+        const [first, last] = [Math.max(from, times[0]), Math.min(to, times[count - 1] + 1)];
         const span = [first, last].map(time => formatDuration(time - start, step, last - start)).join(" – ");
         return high - low < SECOND ? `${span}, ${(low / 1e6).toFixed(0)} – ${(high / 1e6).toFixed(0)} ms of each second` : span;
     }

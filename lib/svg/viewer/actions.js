@@ -47,7 +47,7 @@ const ACTIONS = [
 ];
 
 /** @type {Record<string, string>} */
-const KEY_NAMES = { ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→", Escape: "Esc" };
+const KEY_NAMES = { ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→", Escape: "Esc", Enter: "↵", Backspace: "⌫" };
 
 /** @param {App} _ @param {Target} target */
 function needsFrame(_, { node }) {

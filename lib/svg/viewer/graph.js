@@ -128,7 +128,7 @@ class Graph {
         if (box.above) group.classList.add("above");
         if (node === PIVOT && tree.hasPivot) group.classList.add("pivot");
         if (node > 0 && view.match.names?.[name]) group.classList.add("match");
-        if (width >= NARROWEST_LABEL) this.appendLabels(group, box, view, y, this.needsWhiteText(view, node, traits));
+        if (width >= NARROWEST_LABEL) this.appendLabels(group, box, view, y, this.inkOf(view, node, traits));
         return group;
     }
 
@@ -139,18 +139,18 @@ class Graph {
      * @param {Box} box
      * @param {View} view
      * @param {number} y
-     * @param {boolean} isWhite
+     * @param {string} ink class of the text's colour
      */
-    appendLabels(group, { node, x, width }, view, y, isWhite) {
+    appendLabels(group, { node, x, width }, view, y, ink) {
         const { app: { settings: { fontSize } } } = this, room = width - 9, name = nameOfNode(view, node);
-        const fill = isWhite ? { fill: "#fff" } : {}, baseline = y + (this.rowHeight - 1) / 2 + fontSize * 0.35;
+        const baseline = y + (this.rowHeight - 1) / 2 + fontSize * 0.35;
         const label = this.cutLabel(name, text => this.fits(text, room));
         // One letter of a name says nothing.
         if (label.length < 3 && label !== name) return;
-        group.append(createSvg("text", { x: (x + 4).toFixed(1), y: baseline.toFixed(1), ...fill }, label));
+        group.append(createSvg("text", { x: (x + 4).toFixed(1), y: baseline.toFixed(1), class: ink }, label));
         const share = this.shareLabel(view, node);
         if (!this.fits(label + share, room - 14)) return;
-        group.append(createSvg("text", { class: "share", x: (x + width - 6).toFixed(1), y: baseline.toFixed(1), ...fill }, share));
+        group.append(createSvg("text", { class: `share ${ink}`, x: (x + width - 6).toFixed(1), y: baseline.toFixed(1) }, share));
     }
 
     /**
@@ -188,12 +188,15 @@ class Graph {
     }
 
     /**
+     * Returns the class of the colour of a frame's text. Only colours of the theme have text of the theme.
+     *
      * @param {View} view
      * @param {number} node
      * @param {number} traits
      */
-    needsWhiteText({ side, settings: { diffusion } }, node, traits) {
-        return side !== "difference" && !diffusion && node > 0 && traits >> CLASS_SHIFT === 0 && Boolean(traits & DARK);
+    inkOf({ side, settings: { diffusion } }, node, traits) {
+        if (side === "difference" || node === 0 || (!diffusion && traits >> CLASS_SHIFT > 0)) return "ink";
+        return traits & DARK && !diffusion ? "white" : "black";
     }
 
     /**
@@ -268,20 +271,22 @@ class Graph {
      * Scrolls as little as is needed to show a box. The function of a sandwich goes to the middle.
      *
      * @param {DrawnBox | undefined} box
+     * @param {boolean} isCentred true to scroll to the middle if the box cannot be seen
      */
-    reveal(box) {
+    reveal(box, isCentred = false) {
         const rect = box?.group.querySelector("rect")?.getBoundingClientRect(), { element } = this;
         if (!box || !rect) return;
-        const area = element.getBoundingClientRect(), isPivot = box.group.classList.contains("pivot");
+        const area = element.getBoundingClientRect(), isMiddle = isCentred || box.group.classList.contains("pivot");
         const [above, below] = [rect.top - area.top - 6, rect.bottom - area.bottom + 6];
-        if (isPivot && (above < 0 || below > 0)) element.scrollTop += (above + below) / 2;
+        if (isMiddle && (above < 0 || below > 0)) element.scrollTop += (above + below) / 2;
         else if (above < 0) element.scrollTop += above;
         else if (below > 0) element.scrollTop += below;
     }
 
-    /** Scrolls to the root. @param {View} view */
+    /** Scrolls to the root, or to the node that has its place. @param {View} view */
     showBase(view) {
-        if (view.tree.lower) this.reveal(this.findBox(PIVOT));
+        const base = this.base(view);
+        if (base !== 0) this.reveal(this.findBox(base), true);
         else this.element.scrollTop = view.rootAtTop ? 0 : this.element.scrollHeight;
     }
 }

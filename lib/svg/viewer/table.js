@@ -221,7 +221,7 @@ function sortFunctions(functions, profile, side, matches, column, descending, wh
     }
     const order = Uint32Array.from(list), sign = descending ? -1 : 1;
     if (column === "name") {
-        return order.sort((a, b) => -sign * (names[a] < names[b] ? -1 : 1));
+        return order.sort((a, b) => sign * (names[a] < names[b] ? -1 : 1));
     }
     /** @type {Record<string, (name: number) => number>} */
     const keys = {

@@ -75,12 +75,14 @@ async function comparesSelections(titles) {
     drag([7, 0], [7, 49], true);
     const commands = ["5002,5003", "5007,5008"].map(time => `fg-collapse --weight samples --time ${time}`);
     equalLists(getCommands(), commands, "commands");
-    equalLists(getTitles(), titles, "the frames");
+    // Only the words for the change differ.
+    const withoutShares = (/** @type {string} */ title) => title.split(", ")[0];
+    equalLists(getTitles().map(withoutShares), titles.map(withoutShares), "the frames");
     equalLists(getChips().map(chip => chip.split(" ")[0]), ["Before", "After"], "both are filters");
     check(getText("legend").includes("Points of the total"), "the legend explains the colours");
     drag([0, 0], [0, 49]);
     drag([2, 0], [2, 49], true);
-    equal(getTitle(getFrame("burst")), "burst (400 samples, 0 % → 80.0 % (new, +80.0 points))", "what grew");
+    equal(getTitle(getFrame("burst")), "burst (200 samples, 0 % → 40.0 % (new, +40.0 points))", "what grew");
     equal(document.querySelectorAll("#frames").length, 1, "the static frames are removed");
     const [swap] = [...document.querySelectorAll("#selections button")].filter(button => button.textContent === "Swap");
     click(swap);
@@ -105,7 +107,7 @@ async function selectsByLinkKeysAndThread(titles) {
     equalLists(getCommands(), [command], "the command after a selection by keys");
     equalLists(getSampleCounts(), ["4"], "samples after a selection by keys");
     const cell = getElement("#cell", document).textContent;
-    check(cell.includes("2.04"), cell);
+    equal(cell, "2.04 s – 2.06 s: 1 sample", "the cell under the cursor");
     click(getFrame("main"));
     location.hash = link;
     await waitFor(() => getSampleCounts()[0] === "600", "the link's selection");

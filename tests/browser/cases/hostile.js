@@ -11,7 +11,7 @@ function showsHostileNamesAsText() {
         const frame = getFrames()[index];
         pointAt(frame);
         click(frame);
-        pressKey("0", {}, document.body);
+        pressKey("0");
     });
     typePattern("script");
     equal(getScriptTrace(), undefined, "a script in a name ran after a click");

@@ -18,7 +18,7 @@ function drawsAllFrames() {
 
 function describesFrameUnderPointer() {
     pointAt(getFrame("write"));
-    equal(getTip(), "writeTotal50 samples25.0 % · 50.0 % of its callerSelf40 samples20.0 %", "tooltip");
+    equal(getTip(), "writeTotal50 samples25.0 % · 50.0 % of its callerSelf40 samples20.0 %Modulelibc", "tooltip");
     pointAt(getFrame("all"));
     equal(getTip(), "allTotal200 samples100 %", "tooltip of the root");
     getElement(".graph").dispatchEvent(new MouseEvent("pointerleave"));
@@ -293,10 +293,4 @@ function drawsBeforeStaticFramesAreLoaded() {
 function scalesUnits(expected) {
     pointAt(getFrame("f"));
     equalLists([...getTexts("#total"), getTip()], expected, "weights");
-}
-
-function fitsNarrowWindow() {
-    resize("400px");
-    const { width } = svg.getBoundingClientRect();
-    equal(width, 400, "width of the viewer");
 }
