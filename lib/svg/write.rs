@@ -243,11 +243,12 @@ impl<'a> Image<'a> {
             (VIEWER, "--match", search_color.map(|colour| colour.to_string())),
             (VIEWER, "--match-ink", match_text.map(|colour| colour.to_string())),
             (VIEWER, "--graph-page", flat_background.map(|colour| colour.to_string())),
+            (".fg.fg .graph", "color-scheme", flat_background.map(|colour| scheme_of(colour).to_owned())),
             (VIEWER, "--muted", ui_color.map(|colour| colour.to_string())),
             (VIEWER, "--stroke", stroke_color.map(|colour| colour.to_string())),
         ] {
             if let Some(value) = value {
-                let root = if selector == VIEWER { "" } else { "svg.flame-graph" };
+                let root = if selector.starts_with(VIEWER) { "" } else { "svg.flame-graph" };
                 let rule = format!("{root}{selector} {{ {property}: {value}; }}\n");
                 text.extend_from_slice(rule.as_bytes());
             }
@@ -308,6 +309,11 @@ impl<'a> Image<'a> {
             }
         }
     }
+}
+
+/// Returns the CSS colour scheme whose text can be read on a background.
+fn scheme_of(background: Colour) -> &'static str {
+    if background.is_light() { "light" } else { "dark" }
 }
 
 /// Returns the colour of text on a background.

@@ -80,7 +80,8 @@ const getText = (id, graph = svg) => byId(id, graph).textContent.trim();
 /** @param {ParentNode} graph */
 const getSearchField = (graph = svg) => /** @type {HTMLInputElement} */ (graph.querySelector("input"));
 /** Returns the texts of elements. @type {(selector: string, graph?: ParentNode) => string[]} */
-const getTexts = (selector, graph = svg) => [...graph.querySelectorAll(selector)].map(element => element.textContent.trim());
+const getTexts = (selector, graph = svg) =>
+    [...graph.querySelectorAll(selector)].map(element => element.textContent.trim());
 
 /** Returns the elements of all drawn frames. @param {ParentNode} graph */
 const getFrames = (graph = svg) => /** @type {SVGGElement[]} */ ([...graph.querySelectorAll("#frames > g")]);
@@ -172,7 +173,8 @@ function pressKey(key, options = {}, target = document.activeElement ?? document
 /** Moves the pointer over the rectangle of a frame. @param {Element} frame */
 function pointAt(frame) {
     const { left, bottom } = getBounds(frame);
-    getRect(frame).dispatchEvent(new MouseEvent("mouseover", { bubbles: true, clientX: left + 2, clientY: bottom - 2 }));
+    getRect(frame).dispatchEvent(new MouseEvent("mouseover",
+        { bubbles: true, clientX: left + 2, clientY: bottom - 2 }));
 }
 
 /** Types a pattern into the search field. @param {string} pattern */
@@ -210,8 +212,7 @@ async function waitForFocus() {
 async function runCase(run) {
     try {
         await waitFor(() => document.readyState === "complete", "the page is loaded");
-        const count = document.querySelectorAll("svg.flame-graph, .fg").length;
-        await waitFor(() => document.querySelectorAll(".fg").length === count, "the graphs are interactive");
+        await waitFor(() => !document.querySelector("svg.flame-graph:not(:has(.fg))"), "the graphs are interactive");
         svg = /** @type {HTMLElement} */ (document.querySelector(".fg") ?? svg);
         await waitForFocus();
         await run();

@@ -53,7 +53,7 @@ class Lanes {
         this.measure();
         const { canvas, cellWidth, width, height, cellCount } = this, ratio = window.devicePixelRatio || 1;
         this.lanes = this.sum(shown);
-        const largest = Math.max(...this.lanes.map(lane => lane.reduce((most, weight) => Math.max(most, weight), 0)), 0);
+        const largest = this.lanes.flatMap(lane => [...lane]).reduce((most, weight) => Math.max(most, weight), 0);
         [canvas.width, canvas.height] = [width * ratio, height * ratio];
         Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
         const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
@@ -80,8 +80,10 @@ class Lanes {
         const { samples: { count, times, threads, weights, stacks }, start, cellDuration, laneCount } = this;
         const lanes = Array.from({ length: laneCount }, () => new Float64Array(this.cellCount + 1));
         for (let index = 0; index < count; index++) {
-            if ((thread !== undefined && threads[index] !== thread) || (wanted && wanted[stacks[index]] === 0)) continue;
-            lanes[Math.min(threads[index], laneCount - 1)][Math.floor((times[index] - start) / cellDuration)] += weights[index];
+            if ((thread !== undefined && threads[index] !== thread)
+                || (wanted && wanted[stacks[index]] === 0)) continue;
+            const lane = lanes[Math.min(threads[index], laneCount - 1)];
+            lane[Math.floor((times[index] - start) / cellDuration)] += weights[index];
         }
         return lanes;
     }
@@ -99,10 +101,12 @@ class Lanes {
             if (!selection) return createSvg("g");
             const left = this.place(Math.max(selection.from, this.start));
             const right = this.place(Math.min(selection.to, this.start + this.span));
-            return createSvg("rect", { class: ["first", "second"][index], x: left, y: -1, width: Math.max(right - left, 1), height: height + 1 });
+            const width = Math.max(right - left, 1), name = ["first", "second"][index];
+            return createSvg("rect", { class: name, x: left, y: -1, width, height: height + 1 });
         });
         const veils = selections[0] && !selections[1] ? this.createVeils(selections[0]) : [];
-        const cell = cursor === undefined ? [] : [createSvg("rect", { class: "cursor", x: LABEL_WIDTH + cursor * this.cellWidth, y: 0,
+        const cell = cursor === undefined ? []
+            : [createSvg("rect", { class: "cursor", x: LABEL_WIDTH + cursor * this.cellWidth, y: 0,
             width: this.cellWidth, height: height - LANE_GAP })];
         this.marks.replaceChildren(...this.createLabels(), ...this.createTicks(), ...veils, ...outlines, ...cell);
     }
@@ -127,8 +131,9 @@ class Lanes {
     createLabels() {
         const { samples: { names }, laneCount } = this;
         return Array.from({ length: laneCount }, (_, index) => {
-            const isRest = index === MAX_LANES, text = isRest ? `${names.length - MAX_LANES} other threads` : names[index];
-            const label = createSvg("text", { x: 0, y: index * LANE + 10 }, text.length > 18 ? `${text.slice(0, 17)}…` : text);
+            const text = index === MAX_LANES ? `${names.length - MAX_LANES} other threads` : names[index];
+            const shown = text.length > 18 ? `${text.slice(0, 17)}…` : text;
+            const label = createSvg("text", { x: 0, y: index * LANE + 10 }, shown);
             label.append(createSvg("title", {}, text));
             return label;
         });
@@ -139,8 +144,9 @@ class Lanes {
         const step = DURATIONS.find(duration => duration >= least) ?? 4 * 3600 * SECOND, ticks = [];
         for (let time = 0; time <= span; time += step) {
             const x = this.place(this.start + time), isLast = x > width - 24;
+            const anchor = time === 0 ? "start" : isLast ? "end" : "middle";
             ticks.push(createSvg("path", { class: "tick", d: `M${x},${height - 1}v4` }),
-                createSvg("text", { x, y: height + 14, "text-anchor": time === 0 ? "start" : isLast ? "end" : "middle" }, formatDuration(time, step, span)));
+                createSvg("text", { x, y: height + 14, "text-anchor": anchor }, formatDuration(time, step, span)));
         }
         return ticks;
     }
@@ -180,7 +186,8 @@ class Lanes {
  * @param {number} longest the longest time beside which it is shown
  */
 function formatDuration(time, step, longest = time) {
-    const [size, unit] = longest >= 120 * SECOND && step >= SECOND ? [60 * SECOND, "min"] : longest >= SECOND ? [SECOND, "s"]
+    const [size, unit] = longest >= 120 * SECOND && step >= SECOND ? [60 * SECOND, "min"]
+        : longest >= SECOND ? [SECOND, "s"]
         : longest >= 1e6 ? [1e6, "ms"] : [1e3, "µs"];
     const decimals = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step / size) - 1e-9)));
     return `${(time / size).toFixed(decimals)} ${unit}`;

@@ -53,11 +53,12 @@ class TimePanel {
     fillElements() {
         const { container, samples: { names, threads } } = this, counts = new Uint32Array(names.length);
         for (const thread of threads) counts[thread]++;
-        const options = names.map((name, index) => createHtml("option", { value: name }, `${name} (${formatCount(counts[index])})`));
+        const options = names.map((name, index) => createHtml("option", { value: name },
+            `${name} (${formatCount(counts[index])})`));
         this.threadList.append(createHtml("option", { value: "" }, `All ${options.length} threads`), ...options);
         this.threadList.hidden = names.length < 2;
         setAttributes(container, { tabindex: 0, role: "application",
-            "aria-label": "Samples over time. Arrows move, Enter starts and ends a selection, Escape selects everything." });
+            "aria-label": "Samples over time. Arrows move, Enter starts and ends a selection, Escape clears it." });
         container.replaceChildren(this.picture.element);
         const bar = createHtml("div", { class: "timebar" }, this.kinds, this.shapes, this.threadList, this.cell,
             createHtml("span", { class: "sp" }), this.key);
@@ -148,7 +149,8 @@ class TimePanel {
     /** Returns the selection that is not complete yet. */
     currentSelection() {
         const { anchor, cursor } = this;
-        return anchor === undefined || cursor === undefined ? undefined : this.picture.select(anchor, cursor, this.isRectangle);
+        return anchor === undefined || cursor === undefined ? undefined
+            : this.picture.select(anchor, cursor, this.isRectangle);
     }
 
     /** @param {boolean} isSecond true to compare the first selection with this one */
@@ -199,7 +201,8 @@ class TimePanel {
      */
     loadProfile(read) {
         const { samples: { base, names } } = this, thread = names.indexOf(read("thread"));
-        const [first, second] = ["", "2"].map(suffix => parseSelection(read(`time${suffix}`), read(`offset${suffix}`), base));
+        const [first, second] = ["", "2"].map(suffix =>
+            parseSelection(read(`time${suffix}`), read(`offset${suffix}`), base));
         const keys = ["time", "offset", "time2", "offset2"].map(read).join();
         this.selections = [first, first && second];
         this.thread = thread < 0 ? undefined : thread;
@@ -219,7 +222,8 @@ class TimePanel {
         const [before, after = before] = this.sums = (second ? [first, second] : [first]).map(selection =>
             sumSamples(this.samples, selection ?? EVERYTHING, thread, this.leaves, parent.length));
         const compared = second && { ownBefore: before.own, totalBefore: new Float64Array(parent.length) };
-        const tree = sumTotals({ parent, name, end, own: after.own, total: new Float64Array(parent.length), ...compared });
+        const tree = sumTotals({ parent, name, end, own: after.own, total: new Float64Array(parent.length),
+            ...compared });
         return { ...this.profile, tree, differential: Boolean(second), whole: tree.total[0] };
     }
 
@@ -276,10 +280,15 @@ class TimePanel {
 
     get hint() {
         const [first, second] = this.selections;
-        return !first ? "Drag over the samples to select a time." : !second ? "Drag with Shift to compare with another time." : "";
+        if (!first) return "Drag over the samples to select a time.";
+        return second ? "" : "Drag with Shift to compare with another time.";
     }
 
-    /** Returns the selections as filters that can be removed. @returns {[kind: string, value: string, remove: () => void][]} */
+    /**
+     * Returns the selections as filters that can be removed.
+     *
+     * @returns {[kind: string, value: string, remove: () => void][]}
+     */
     chips() {
         const [first, second] = this.selections, { names } = this.samples;
         /** @type {[string, string, () => void][]} */
@@ -290,17 +299,20 @@ class TimePanel {
                 this.app.applyLink();
             }]);
         }
-        if (first) chips.push([second ? "Before" : "Time", this.describeSelection(first), () => this.select(second, undefined)]);
+        if (first) chips.push([second ? "Before" : "Time", this.describeSelection(first),
+            () => this.select(second, undefined)]);
         if (second) chips.push(["After", this.describeSelection(second), () => this.select(first, undefined)]);
         return chips;
     }
 
     /** @param {TimeSelection} selection */
     describeSelection({ from, to, low, high }) {
-        const { samples: { times, count }, picture: { start } } = this, step = Math.max(1e3, Math.min(SECOND / 100, (times[count - 1] - times[0]) / 1000));
+        const { samples: { times, count }, picture: { start } } = this;
+        const step = Math.max(1e3, Math.min(SECOND / 100, (times[count - 1] - times[0]) / 1000));
         const [first, last] = [Math.max(from, times[0]), Math.min(to, times[count - 1] + 1)];
         const span = [first, last].map(time => formatDuration(time - start, step, last - start)).join(" – ");
-        return high - low < SECOND ? `${span}, ${(low / 1e6).toFixed(0)} – ${(high / 1e6).toFixed(0)} ms of each second` : span;
+        if (high - low === SECOND) return span;
+        return `${span}, ${(low / 1e6).toFixed(0)} – ${(high / 1e6).toFixed(0)} ms of each second`;
     }
 
     /** Describes the selected samples, with the commands that select them. */
@@ -317,11 +329,14 @@ class TimePanel {
      * @param {number} index index of the selection
      */
     describeSums({ count, weight }, index) {
-        const { samples, thread, unit } = this, isCount = unit === "samples", selection = this.selections[index] ?? EVERYTHING;
+        const { samples, thread, unit } = this, isCount = unit === "samples";
+        const selection = this.selections[index] ?? EVERYTHING;
         const shown = { samples, selection, thread, weight: isCount ? "samples" : "period" };
         const command = count > 0 ? formatCommand(this.container, shown) : undefined;
         const swatch = createHtml("i", { class: this.selections[0] ? ["first", "second"][index] : "" });
-        const copy = command === undefined ? [] : [createHtml("code", { class: "mono" }, command), createButton("Copy", () => this.app.copy(command))];
-        return createHtml("p", { "data-count": count, "data-weight": weight }, swatch, formatThings(count, "samples"), ...copy);
+        const copy = command === undefined ? []
+            : [createHtml("code", { class: "mono" }, command), createButton("Copy", () => this.app.copy(command))];
+        return createHtml("p", { "data-count": count, "data-weight": weight }, swatch, formatThings(count, "samples"),
+            ...copy);
     }
 }

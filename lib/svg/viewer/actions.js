@@ -35,10 +35,12 @@ const ACTIONS = [
         run: app => app.toggle("root", "bottom") },
     { keys: ["t"], text: "Table of functions", menu: "more", isOn: app => app.state.hasTable,
         run: app => app.update({ hasTable: !app.state.hasTable }) },
-    { keys: ["d"], text: "Before, after, difference", refuse: app => (app.profile.differential ? "" : "There is nothing to compare with."),
+    { keys: ["d"], text: "Before, after, difference",
+        refuse: app => (app.profile.differential ? "" : "There is nothing to compare with."),
         run: app => app.cycleSide() },
     { keys: ["C"], text: "Copy the table as CSV", menu: "more", run: app => app.copy(app.table.toCsv()) },
-    { keys: ["0"], text: "Reset the zoom", refuse: app => (app.state.zoom ? "" : "Nothing is zoomed."), run: app => app.zoomTo(0) },
+    { keys: ["0"], text: "Reset the zoom", refuse: app => (app.state.zoom ? "" : "Nothing is zoomed."),
+        run: app => app.zoomTo(0) },
     { keys: ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"], text: "Go to a neighbour",
         run: (app, { box }, key) => app.goToNeighbour(box, key.slice(5).toLowerCase()) },
     { keys: ["Escape"], text: "Close, or remove the last filter", run: app => app.goBack() },
@@ -47,7 +49,8 @@ const ACTIONS = [
 ];
 
 /** @type {Record<string, string>} */
-const KEY_NAMES = { ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→", Escape: "Esc", Enter: "↵", Backspace: "⌫" };
+const KEY_NAMES = { ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→", Escape: "Esc", Enter: "↵",
+    Backspace: "⌫" };
 
 /** @param {App} _ @param {Target} target */
 function needsFrame(_, { node }) {

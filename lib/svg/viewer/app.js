@@ -2,7 +2,8 @@
 
 /** @returns {State} */
 function initialState() {
-    return { changes: noChanges(), zoom: 0, search: "", selected: undefined, column: undefined, descending: true, tab: "graph",
+    return { changes: noChanges(), zoom: 0, search: "", selected: undefined, column: undefined, descending: true,
+        tab: "graph",
         hasTable: true, isLinkStale: false };
 }
 
@@ -40,7 +41,8 @@ class App {
         this.side = createHtml("aside", { class: "side card" }, this.table.element, this.details.element);
         const above = createHtml("div", { class: "time" }, ...(panel ? [panel.element] : []));
         this.element = createHtml("div", { class: "fg" }, page.header, page.toolbar, page.chips, above,
-            createHtml("main", {}, this.graph.element, this.side), page.footer, this.menu.element, this.details.tip, page.message);
+            createHtml("main", {}, this.graph.element, this.side), page.footer, this.menu.element, this.details.tip,
+            page.message);
         this.isPage = mount(root, this.element);
         this.applyLink();
         listen(this);
@@ -102,7 +104,8 @@ class App {
     /** Writes the state to the address. @param {boolean} isStep */
     writeLink(isStep) {
         const { state: { zoom, search, changes }, view } = this;
-        this.link.write({ zoom: zoom === 0 ? "" : this.hasher.format(view.tree, zoom), search, ...changes, turned: "" }, isStep);
+        this.link.write({ zoom: zoom === 0 ? "" : this.hasher.format(view.tree, zoom), search, ...changes, turned: "" },
+            isStep);
     }
 
     /** Restores the state in the address. */
@@ -136,7 +139,11 @@ class App {
         this.builder.profile = profile;
     }
 
-    /** Returns the frame that keys act on: the one under the pointer, or else the one with the focus. @returns {Target} */
+    /**
+     * Returns the frame that keys act on: the one under the pointer, or else the one with the focus.
+     *
+     * @returns {Target}
+     */
     target() {
         const box = this.hovered ?? (this.graph.frames.contains(document.activeElement) ? this.focused : undefined);
         if (box) return this.targetOf(box);
@@ -257,7 +264,8 @@ class App {
         /** @param {number} node */
         const isInView = node => node >= first && node < end;
         const start = step > 0 ? nodes.findIndex(isInView) : nodes.findLastIndex(isInView);
-        const position = this.matchPosition > 0 ? (this.matchPosition - 1 + step + nodes.length) % nodes.length : Math.max(0, start);
+        const position = this.matchPosition > 0 ? (this.matchPosition - 1 + step + nodes.length) % nodes.length
+            : Math.max(0, start);
         const node = nodes[position], isTyping = document.activeElement === this.page.input;
         const box = graph.findBox(node);
         if (!box) this.update({ zoom: this.findWideView(node) });
@@ -303,7 +311,8 @@ class App {
     highlightKind(kind) {
         const { view } = this;
         for (const { node, group, folded } of this.graph.drawn) {
-            const isKind = kind === undefined || (!folded && node > 0 && classOfName(view.profile, view.tree.name[node]) === kind);
+            const isKind = kind === undefined
+                || (!folded && node > 0 && classOfName(view.profile, view.tree.name[node]) === kind);
             group.classList.toggle("dim", !isKind);
         }
     }
@@ -333,7 +342,8 @@ class App {
      * @param {number} node
      */
     stackOf(node) {
-        const { tree, state: { changes } } = this.view, names = findPath(tree, node).slice(1).map(step => this.profile.names[tree.name[step]]);
+        const { tree, state: { changes } } = this.view;
+        const names = findPath(tree, node).slice(1).map(step => this.profile.names[tree.name[step]]);
         return (changes.callers || changes.invert || isCaller(tree, node) ? names.reverse() : names).join(";");
     }
 

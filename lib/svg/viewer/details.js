@@ -5,7 +5,8 @@ class Details {
     /** @param {App} app */
     constructor(app) {
         this.app = app;
-        this.element = createHtml("section", { class: "det", id: "details", "aria-label": "Details", "aria-live": "polite" });
+        this.element = createHtml("section",
+            { class: "det", id: "details", "aria-label": "Details", "aria-live": "polite" });
         this.tip = createHtml("div", { class: "tip", role: "tooltip" });
         this.tip.hidden = true;
     }
@@ -21,7 +22,8 @@ class Details {
         }
         const name = view.profile.names[selected.name], target = { name: selected.name, node: selected.node };
         const buttons = ["s", "f", "i", "y"].map(key => createActionButton(this.app, findAction(key), target));
-        const close = createButton("×", () => this.app.select(undefined), { class: "close", "aria-label": "Close the details" });
+        const close = createButton("×", () => this.app.select(undefined),
+            { class: "close", "aria-label": "Close the details" });
         const title = createHtml("h2", {}, createNameLabel(name).textContent ?? name);
         this.element.replaceChildren(close, title, createHtml("div", { class: "full mono" }, name),
             createFacts(describeSelection(view, selected)), createHtml("div", { class: "acts" }, ...buttons));
@@ -38,7 +40,8 @@ class Details {
         tip.hidden = !box;
         if (!box || !place) return;
         const name = box.folded ? graph.describeFolded(box.folded, view) : nameOfNode(view, box.node);
-        const custom = box.folded ? null : view.profile.elements.get(view.tree.name[box.node])?.getAttribute("data-title");
+        const custom = box.folded ? null
+            : view.profile.elements.get(view.tree.name[box.node])?.getAttribute("data-title");
         const facts = box.folded || custom ? [] : describeFrame(view, box.node);
         tip.replaceChildren(createHtml("b", {}, custom ?? name), createFacts(facts));
         const { offsetWidth: width, offsetHeight: height } = tip, { clientX: x, clientY: y } = place;
@@ -68,18 +71,21 @@ function describeFrame(view, node) {
     const { total, self, totals, selves } = measured;
     if (view.side === "difference" && node > 0) {
         return [...describeChange("Total", totals), ...describeChange("Self", selves),
-            ["Weight", measured.weights.map(weight => formatWeight(weight, settings)).join(" → "), ""], ...describeModule(view, tree.name[node])];
+            ["Weight", measured.weights.map(weight => formatWeight(weight, settings)).join(" → "), ""],
+            ...describeModule(view, tree.name[node])];
     }
     const caller = tree.parent[node], shares = [formatShare(total, whole)];
     if (zoom !== 0 && node > zoom) shares.push(`${formatShare(total, weights[zoom])} of the view`);
     if (node > 0 && caller > 0) {
-        const other = isCaller(tree, node) || view.state.changes.callers || view.state.changes.invert ? "callee" : "caller";
+        const { callers, invert } = view.state.changes;
+        const other = isCaller(tree, node) || callers || invert ? "callee" : "caller";
         shares.push(`${formatShare(total, weights[caller])} of its ${other}`);
     }
     /** @type {[string, string, string][]} */
     const facts = [["Total", formatWeight(total, settings), shares.join(" · ")]];
-    if (node > 0) facts.push(["Self", formatWeight(self, settings), formatShare(self, whole)], ...describeModule(view, tree.name[node]));
-    return facts;
+    if (node === 0) return facts;
+    return [...facts, ["Self", formatWeight(self, settings), formatShare(self, whole)],
+        ...describeModule(view, tree.name[node])];
 }
 
 /**
@@ -90,13 +96,15 @@ function describeFrame(view, node) {
  * @returns {[label: string, value: string, extra: string][]}
  */
 function describeSelection(view, { name, node }) {
-    const { functions: { self, total, places, selfBefore = self, totalBefore = total }, whole, wholeBefore, settings } = view;
+    const { functions: { self, total, places, selfBefore = self, totalBefore = total }, whole, wholeBefore,
+        settings } = view;
     /** @type {[string, string, string][]} */
     const facts = [], count = places[name];
     /** @type {(before: Float64Array, after: Float64Array) => number[]} */
-    const shares = (before, after) => [wholeBefore > 0 ? before[name] / wholeBefore : 0, whole > 0 ? after[name] / whole : 0];
+    const shares = (before, after) => [before[name] / (wholeBefore || 1), after[name] / (whole || 1)];
     if (view.side === "difference") {
-        facts.push(...describeChange("Self", shares(selfBefore, self)), ...describeChange("Total", shares(totalBefore, total)));
+        facts.push(...describeChange("Self", shares(selfBefore, self)),
+            ...describeChange("Total", shares(totalBefore, total)));
         const weights = [totalBefore[name], total[name]];
         const change = formatSigned(weights[1] - weights[0], size => formatWeight(size, settings));
         facts.push(["Weight", weights.map(weight => formatWeight(weight, settings)).join(" → "), change]);

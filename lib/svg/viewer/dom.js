@@ -103,7 +103,8 @@ function memoize(compute) {
     /** @type {Result} */
     let result;
     return (...inputs) => {
-        if (!last || inputs.some((input, index) => input !== last?.[index])) [result, last] = [compute(...inputs), inputs];
+        if (last && inputs.every((input, index) => input === last?.[index])) return result;
+        [result, last] = [compute(...inputs), inputs];
         return result;
     };
 }

@@ -10,7 +10,8 @@ function listen(app) {
     app.element.addEventListener("keydown", event => handleKey(app, event));
     window.addEventListener("keydown", event => handlePageKey(app, event));
     window.addEventListener("pointerdown", event => {
-        if (app.menu.isOpen && event.target instanceof Node && !app.menu.element.contains(event.target)) app.menu.close();
+        if (app.menu.isOpen && event.target instanceof Node
+            && !app.menu.element.contains(event.target)) app.menu.close();
     });
     window.addEventListener("hashchange", () => app.applyLink());
     new ResizeObserver(() => app.draw()).observe(app.graph.element);
@@ -123,7 +124,8 @@ function listenToTable(app) {
     });
     element.addEventListener("keydown", event => {
         const page = Math.max(1, Math.floor(table.scroller.clientHeight / ROW) - 1);
-        const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
+        const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity,
+            End: Infinity }[event.key];
         if (step === undefined && event.key !== "Enter") return;
         event.preventDefault();
         event.stopPropagation();

@@ -6,7 +6,11 @@ const UNITS = {
     bytes: [[1, "B"], [2 ** 10, "KiB"], [2 ** 20, "MiB"], [2 ** 30, "GiB"], [2 ** 40, "TiB"]],
 };
 
-/** The number of base units in the units that weights can have, by their names. @type {Record<string, [string, number]>} */
+/**
+ * The number of base units in the units that weights can have, by their names.
+ *
+ * @type {Record<string, [string, number]>}
+ */
 const KNOWN_UNITS = {
     ns: ["time", 1], nanoseconds: ["time", 1], us: ["time", 1e3], "µs": ["time", 1e3], microseconds: ["time", 1e3],
     ms: ["time", 1e6], milliseconds: ["time", 1e6], s: ["time", 1e9], sec: ["time", 1e9], seconds: ["time", 1e9],
@@ -81,7 +85,8 @@ function formatShare(weight, whole) {
     const percent = whole > 0 ? 100 * weight / whole : 0;
     if (percent > 0 && percent < 0.005) return "<0.01 %";
     if (percent === 0 || percent === 100) return `${percent} %`;
-    return `${percent >= 99.95 ? NUMBER_FORMATS[percent > 99.995 ? 0 : 2].format(percent) : formatThreeDigits(percent)} %`;
+    if (percent > 99.995) return "100 %";
+    return `${percent >= 99.95 ? NUMBER_FORMATS[2].format(percent) : formatThreeDigits(percent)} %`;
 }
 
 /**
@@ -126,5 +131,5 @@ function formatPoint(points) {
 
 /** @param {number} ratio */
 function formatRatio(ratio) {
-    return ratio >= 9.95 ? formatCount(ratio) : NUMBER_FORMATS[ratio >= 0.995 && ratio < 1.05 ? 2 : ratio < 1 ? 2 : 1].format(ratio);
+    return NUMBER_FORMATS[ratio >= 9.95 ? 0 : ratio >= 1.05 ? 1 : 2].format(ratio);
 }

@@ -75,7 +75,8 @@ class Graph {
      */
     createFrames(layout, _side, rootAtTop, matches) {
         const { frames, app: { view } } = this, height = Math.max(1, layout.rows * this.rowHeight);
-        const fromBottom = this.element.scrollHeight - this.element.scrollTop, hadFocus = frames.contains(document.activeElement);
+        const fromBottom = this.element.scrollHeight - this.element.scrollTop,
+            hadFocus = frames.contains(document.activeElement);
         const focused = hadFocus ? this.findEventBox(document.activeElement) : undefined;
         this.rows = layout.rows;
         this.undrawn = layout.undrawn;
@@ -87,7 +88,9 @@ class Graph {
         frames.classList.toggle("difference", view.side === "difference");
         this.element.classList.toggle("upward", !rootAtTop);
         if (!rootAtTop) this.element.scrollTop = this.element.scrollHeight - fromBottom;
-        if (hadFocus) (this.findBox(focused?.node) ?? this.findBox(this.base(view)))?.group.focus({ preventScroll: true });
+        if (!hadFocus) return;
+        const box = this.findBox(focused?.node) ?? this.findBox(this.base(view));
+        box?.group.focus({ preventScroll: true });
     }
 
     /**
@@ -128,7 +131,9 @@ class Graph {
         if (box.above) group.classList.add("above");
         if (node === PIVOT && tree.hasPivot) group.classList.add("pivot");
         if (node > 0 && view.match.names?.[name]) group.classList.add("match");
-        if (width >= NARROWEST_LABEL) this.appendLabels(group, box, view, y, this.inkOf(view, node, traits));
+        const ink = this.inkOf(view, node, traits);
+        if (ink !== "ink") group.classList.add("own");
+        if (width >= NARROWEST_LABEL) this.appendLabels(group, box, view, y, ink);
         return group;
     }
 
@@ -150,7 +155,8 @@ class Graph {
         group.append(createSvg("text", { x: (x + 4).toFixed(1), y: baseline.toFixed(1), class: ink }, label));
         const share = this.shareLabel(view, node);
         if (!this.fits(label + share, room - 14)) return;
-        group.append(createSvg("text", { class: `share ${ink}`, x: (x + width - 6).toFixed(1), y: baseline.toFixed(1) }, share));
+        const right = (x + width - 6).toFixed(1);
+        group.append(createSvg("text", { class: `share ${ink}`, x: right, y: baseline.toFixed(1) }, share));
     }
 
     /**
@@ -206,8 +212,8 @@ class Graph {
     describeFolded(nodes, view) {
         const weight = nodes.reduce((sum, node) => sum + view.weights[node], 0);
         const frames = nodes.reduce((sum, node) => sum + countFrames(view, node), 0);
-        const share = formatShare(weight, view.whole);
-        return `${formatThings(frames, "frames")} too narrow to draw (${formatWeight(weight, view.settings)}, ${share})`;
+        const amount = `${formatWeight(weight, view.settings)}, ${formatShare(weight, view.whole)}`;
+        return `${formatThings(frames, "frames")} too narrow to draw (${amount})`;
     }
 
     /**

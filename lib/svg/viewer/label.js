@@ -7,9 +7,9 @@ const WRAPPERS = ["GenFuture", "Pin", "Box", "AssertUnwindSafe", "Instrumented"]
 const MAX_NESTING = 4;
 
 /**
- * Returns as much of a name as fits. If the whole name does not fit, its last parts remain: the function rather than its
- * namespaces. Type arguments are preferred to the namespaces of their type. If the last part does not fit, its beginning
- * remains.
+ * Returns as much of a name as fits. If the whole name does not fit, its last parts remain: the function rather than
+ * its namespaces. Type arguments are preferred to the namespaces of their type. If the last part does not fit, its
+ * beginning remains.
  *
  * @param {string} name
  * @param {Predicate} fits
@@ -52,8 +52,8 @@ function truncateRight(name, fits) {
 }
 
 /**
- * Returns a name without its least informative parts: the hash of a Rust name, a source file in parentheses, the trait in
- * `<Type as Trait>::method`, type arguments. Wrapper types are replaced with what they contain. For a method of
+ * Returns a name without its least informative parts: the hash of a Rust name, a source file in parentheses, the trait
+ * in `<Type as Trait>::method`, type arguments. Wrapper types are replaced with what they contain. For a method of
  * a trait, `inner` has the arguments of the type if they say anything, and `offset` says where they belong in `text`.
  *
  * @param {string} name

@@ -69,7 +69,8 @@ function findNodesInOrder(input) {
 function layOut(input) {
     const { tree, zoom } = input, undrawn = { frames: 0, weight: 0 };
     if (tree.lower === undefined) {
-        const boxes = tree.hasPivot ? layOutHalf(input, zoom || PIVOT, 1, 1, undrawn) : layOutHalf(input, zoom, 1, 0, undrawn);
+        const boxes = tree.hasPivot ? layOutHalf(input, zoom || PIVOT, 1, 1, undrawn)
+            : layOutHalf(input, zoom, 1, 0, undrawn);
         return { boxes, rows: countRows(boxes), undrawn };
     }
     // Each half of a sandwich has its own zoom.

@@ -2,7 +2,8 @@
 
 // The classes of colours from which all modules share an entry, with its label.
 const FIRST_SHARED_CLASS = 8;
-const SHARED_CLASSES = ["other modules", "std, libc", "kernel", "interpreter", "generated code", "unknown", "threads", "off-CPU",
+const SHARED_CLASSES = ["other modules", "std, libc", "kernel", "interpreter", "generated code", "unknown", "threads",
+    "off-CPU",
     "runnable", "unsampled"];
 
 /**
@@ -15,7 +16,8 @@ function createLegend(view, highlight) {
     if (view.side === "difference") return createDifferenceLegend(view);
     const { profile, whole } = view, shares = sumByColour(view);
     const entries = shares.map(({ label, name, weight, kind }) => {
-        const swatch = createHtml("i"), entry = createHtml("span", {}, swatch, createHtml("b", {}, label), formatShare(weight, whole));
+        const swatch = createHtml("i");
+        const entry = createHtml("span", {}, swatch, createHtml("b", {}, label), formatShare(weight, whole));
         swatch.style.background = colourOfName(profile, name);
         if (kind >= 0) {
             entry.addEventListener("mouseenter", () => highlight(kind));
@@ -27,7 +29,8 @@ function createLegend(view, highlight) {
 }
 
 /**
- * Returns the self weights of functions by what their colour says: the module, or the marker in palettes without modules.
+ * Returns the self weights of functions by what their colour says: the module, or the marker in palettes without
+ * modules.
  *
  * @param {View} view
  */
@@ -57,8 +60,8 @@ function createDifferenceLegend({ settings: { negate }, filtered, state: { chang
         swatch.style.background = `var(--${negate && index !== 3 ? colours[6 - index] : colour})`;
         return createHtml("span", {}, swatch, createHtml("b", {}, labels[index]));
     });
-    let gone = 0;
-    for (let node = 1; totalBefore && node < total.length; node++) if (total[node] === 0 && totalBefore[node] > 0) gone++;
+    const gone = totalBefore?.reduce((sum, before, node) => sum + Number(before > 0 && total[node] === 0), 0) ?? 0;
     const note = gone > 0 && !changes.between ? `${formatThings(gone, "frames")} gone, shown in Before` : "";
-    return [createHtml("span", {}, "Points of the total"), ...swatches, createHtml("span", {}, "Width: after"), createHtml("span", {}, note)];
+    const words = (/** @type {string} */ text) => createHtml("span", {}, text);
+    return [words("Points of the total"), ...swatches, words("Width: after"), words(note)];
 }

@@ -23,14 +23,16 @@ class Menu {
      */
     openFor(target, place) {
         const { app } = this, name = app.nameOf(target), { text } = simplifyName(name);
-        const title = createHtml("div", { class: "hd" }, createHtml("b", {}, text.slice(findParts(text).at(-2) ?? 0)), ` ${app.shareOf(target)}`);
+        const short = createHtml("b", {}, text.slice(findParts(text).at(-2) ?? 0));
+        const title = createHtml("div", { class: "hd" }, short, ` ${app.shareOf(target)}`);
         const actions = ACTIONS.filter(action => action.menu === "frame" && !action.refuse?.(app, target));
         this.open([title, ...this.createItems(actions, target)], place, name);
     }
 
     /** @param {Element} button */
     openMore(button) {
-        const { left, bottom } = button.getBoundingClientRect(), actions = ACTIONS.filter(({ menu }) => menu === "more");
+        const { left, bottom } = button.getBoundingClientRect();
+        const actions = ACTIONS.filter(({ menu }) => menu === "more");
         this.open(this.createItems(actions, {}), { x: left, y: bottom + 4 }, "More");
     }
 
@@ -41,7 +43,8 @@ class Menu {
         const title = createHtml("div", { class: "hd" }, createHtml("b", {}, "Keys"), ` ${note}`);
         const close = createButton("Close", () => this.close());
         this.element.classList.add("help");
-        this.open([title, createHtml("div", { class: "keys" }, ...rows), close], { x: innerWidth / 2 - 290, y: 60 }, "Keys", "dialog");
+        this.open([title, createHtml("div", { class: "keys" }, ...rows), close], { x: innerWidth / 2 - 290, y: 60 },
+            "Keys", "dialog");
     }
 
     /**
@@ -52,7 +55,8 @@ class Menu {
         const { app } = this;
         return actions.flatMap((action, index) => {
             const isOn = action.isOn?.(app), keys = createHtml("kbd", {}, KEY_NAMES[action.keys[0]] ?? action.keys[0]);
-            const role = isOn === undefined ? { role: "menuitem" } : { role: "menuitemcheckbox", "aria-checked": String(isOn) };
+            const role = isOn === undefined ? { role: "menuitem" }
+                : { role: "menuitemcheckbox", "aria-checked": String(isOn) };
             const button = createButton(action.text, () => {
                 this.close();
                 runAction(app, action, target);
@@ -77,7 +81,8 @@ class Menu {
         setAttributes(element, { role, "aria-label": label });
         element.hidden = false;
         const { offsetWidth: width, offsetHeight: height } = element;
-        const left = Math.max(6, Math.min(x, innerWidth - width - 6)), top = Math.max(6, Math.min(y, innerHeight - height - 6));
+        const left = Math.max(6, Math.min(x, innerWidth - width - 6));
+        const top = Math.max(6, Math.min(y, innerHeight - height - 6));
         element.style.transform = `translate(${left}px, ${top}px)`;
         element.querySelector("button")?.focus({ preventScroll: true });
     }

@@ -7,7 +7,8 @@
  * @returns {Settings}
  */
 function readSettings(root) {
-    const { dataset } = root, caption = (/** @type {string} */ id) => root.querySelector(`:scope > #${id}`)?.textContent ?? "";
+    const { dataset } = root;
+    const caption = (/** @type {string} */ id) => root.querySelector(`:scope > #${id}`)?.textContent ?? "";
     return {
         title: dataset.titled ? caption("title") : "",
         subtitle: caption("subtitle"),
@@ -29,8 +30,9 @@ function readSettings(root) {
 }
 
 /**
- * Replaces the picture by the viewer. A file of its own becomes an HTML document, which scrolls and fits phones. In a frame
- * of another page the picture remains, because its size is that of the frame. Returns true if the page is only the graph.
+ * Replaces the picture by the viewer. A file of its own becomes an HTML document, which scrolls and fits phones. In a
+ * frame of another page the picture remains, because its size is that of the frame. Returns true if the page is only
+ * the graph.
  *
  * @param {GraphElement} root
  * @param {HTMLElement} element

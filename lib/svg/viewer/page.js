@@ -18,8 +18,8 @@ class Page {
         this.sides = createChoice("Compare", [["before", "Before"], ["after", "After"], ["", "Difference"]],
             value => app.change({ side: value }));
         this.sides.hidden = !app.profile.differential;
-        this.toolbar = createHtml("div", { class: "bar", role: "toolbar", "aria-label": "Tools" }, this.tabs, this.sides,
-            this.createSearch(), createHtml("span", { class: "sp" }), ...this.createButtons());
+        this.toolbar = createHtml("div", { class: "bar", role: "toolbar", "aria-label": "Tools" },
+            this.tabs, this.sides, this.createSearch(), createHtml("span", { class: "sp" }), ...this.createButtons());
         this.chips = createHtml("div", { class: "chips" });
         this.legend = createHtml("div", { class: "lg", id: "legend" });
         this.note = createHtml("span", { id: "undrawn" });
@@ -41,9 +41,12 @@ class Page {
         const { app } = this;
         const more = createButton("More ▾", () => app.menu.openMore(more), { "aria-haspopup": "menu" });
         const icon = createSvg("svg", { width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" },
-            createSvg("circle", { cx: 7, cy: 7, r: 5.4 }), createSvg("path", { class: "half", d: "M7 1.6a5.4 5.4 0 0 1 0 10.8z" }));
-        const theme = createButton(icon, () => app.switchTheme(), { class: "btn ic", "aria-label": "Light or dark", title: "Light or dark" });
-        const help = createButton("?", () => app.menu.openHelp(), { class: "btn ic wide", "aria-label": "Keys", title: "Keys" });
+            createSvg("circle", { cx: 7, cy: 7, r: 5.4 }),
+            createSvg("path", { class: "half", d: "M7 1.6a5.4 5.4 0 0 1 0 10.8z" }));
+        const theme = createButton(icon, () => app.switchTheme(),
+            { class: "btn ic", "aria-label": "Light or dark", title: "Light or dark" });
+        const help = createButton("?", () => app.menu.openHelp(),
+            { class: "btn ic wide", "aria-label": "Keys", title: "Keys" });
         return [more, theme, help];
     }
 
@@ -53,7 +56,8 @@ class Page {
         if (value !== "between") return app.change({ between: "" }, { tab: value === "table" ? "table" : "graph" });
         const name = app.state.selected?.name ?? app.table.order[0];
         if (name === undefined) return this.say("No function is left to show.");
-        app.change({ callers: "", callees: "", between: view.profile.names[name] }, { tab: "graph", selected: { name } });
+        app.change({ callers: "", callees: "", between: view.profile.names[name] },
+            { tab: "graph", selected: { name } });
     }
 
     openSearch() {
@@ -105,13 +109,16 @@ class Page {
 
     /** @param {View} view */
     drawHeader(view) {
-        const { settings, whole, wholeBefore, profile, side, filtered } = view, all = side === "before" ? profile.tree.totalBefore?.[0] ?? 0 : this.app.panel?.total ?? profile.whole;
+        const { settings, whole, wholeBefore, profile, side, filtered } = view;
+        const all = side === "before" ? profile.tree.totalBefore?.[0] ?? 0 : this.app.panel?.total ?? profile.whole;
         this.title.textContent = this.app.titleOf(view);
-        const total = side === "difference" ? `${formatWeight(wholeBefore, settings)} → ${formatWeight(whole, settings)}`
+        const total = side === "difference"
+            ? `${formatWeight(wholeBefore, settings)} → ${formatWeight(whole, settings)}`
             : formatWeight(whole, settings);
         const isPart = side !== "difference" && whole < all * 0.9999995;
         const exact = formatExactWeight(whole, settings);
-        const fact = createHtml("span", { class: "stat", title: exact === total ? "" : exact }, createHtml("b", { id: "total" }, total),
+        const fact = createHtml("span", { class: "stat", title: exact === total ? "" : exact },
+            createHtml("b", { id: "total" }, total),
             isPart ? ` of ${formatWeight(all, settings)}` : "");
         this.facts.replaceChildren(fact, ...createBadges(view, filtered));
     }
@@ -136,8 +143,10 @@ class Page {
         }
         if (zoom !== 0) chips.push(["Zoom", profile.names[tree.name[zoom]], () => app.zoomTo(0)]);
         const elements = chips.map(chip => createChip(...chip));
-        if (state.isLinkStale) elements.unshift(createHtml("span", { class: "stale" }, "The link leads to a frame that is not in this graph."));
-        if (chips.length > 1) elements.push(createButton("Clear all", () => app.change(noChanges()), { class: "plain clear" }));
+        const stale = "The link leads to a frame that is not in this graph.";
+        const clear = createButton("Clear all", () => app.change(noChanges()), { class: "plain clear" });
+        if (state.isLinkStale) elements.unshift(createHtml("span", { class: "stale" }, stale));
+        if (chips.length > 1) elements.push(clear);
         if (app.panel?.hint) elements.push(createHtml("span", { class: "hint" }, app.panel.hint));
         this.removeLast = chips.at(-1)?.[2];
         return elements;
@@ -169,7 +178,8 @@ function createBadges({ profile: { names }, functions, whole }, tree) {
     return QUALITY.flatMap(([marker, word, title]) => {
         const name = names.indexOf(marker), share = name >= 0 && tree.total[0] > 0 ? functions.total[name] / whole : 0;
         if (share === 0) return [];
-        return [createHtml("span", { class: share >= 0.01 ? "badge warn" : "badge", title }, `${formatShare(share, 1)} ${word}`)];
+        const kind = share >= 0.01 ? "badge warn" : "badge";
+        return [createHtml("span", { class: kind, title }, `${formatShare(share, 1)} ${word}`)];
     });
 }
 

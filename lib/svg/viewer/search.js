@@ -42,7 +42,8 @@ function findRanges({ tree, state: { zoom } }) {
 function countMatches({ tree: { name, end }, weights, match }, [first, last]) {
     const { names } = match, seen = new Set();
     let weight = 0;
-    for (let node = first, countedEnd = first; names && node < last; node++) {
+    if (!names) return { functions: seen, weight };
+    for (let node = first, countedEnd = first; node < last; node++) {
         if (names[name[node]] === 0 || !(weights[node] > 0)) continue;
         seen.add(name[node]);
         if (node < countedEnd) continue;
@@ -64,6 +65,7 @@ function describeMatches(view) {
     const count = new Set([...result.functions, ...callers?.functions ?? []]).size;
     if (match.error && count === 0) return `Invalid: ${match.error}`;
     if (count === 0) return "No match";
-    const share = formatShare(callers ? Math.max(result.weight, callers.weight) : result.weight, zoom ? weights[zoom] : whole);
+    const weight = Math.max(result.weight, callers?.weight ?? 0);
+    const share = formatShare(weight, zoom ? weights[zoom] : whole);
     return `${share}${zoom ? " of the view" : ""} in ${formatThings(count, "functions")}`;
 }

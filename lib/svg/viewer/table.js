@@ -57,13 +57,15 @@ class Table {
         const { view } = this;
         if (!view) return;
         /** @type {Record<TableColumn, string>} */
-        const titles = { name: view.side === "difference" ? "Function, by self" : "Function", self: "Self", total: "Total", before: "Before", after: "After",
+        const titles = { name: view.side === "difference" ? "Function, by self" : "Function", self: "Self",
+            total: "Total", before: "Before", after: "After",
             points: "Points" };
         this.head.replaceChildren(...columnsOf(view.side).map(column => {
             const isSorted = column === sorted, arrow = isSorted ? descending ? " ▾" : " ▴" : "";
-            const button = createButton(titles[column] + arrow, () => this.app.sortTable(column), { class: "plain", tabindex: -1 });
-            return createHtml("div", { role: "columnheader", class: isSorted ? "on" : "", "aria-sort": !isSorted ? "none"
-                : descending ? "descending" : "ascending" }, button);
+            const button = createButton(titles[column] + arrow, () => this.app.sortTable(column),
+                { class: "plain", tabindex: -1 });
+            const order = !isSorted ? "none" : descending ? "descending" : "ascending";
+            return createHtml("div", { role: "columnheader", class: isSorted ? "on" : "", "aria-sort": order }, button);
         }));
     }
 
@@ -93,7 +95,8 @@ class Table {
         const cell = createHtml("div", { class: "n", role: "gridcell", title: text }, swatch, createNameLabel(text));
         const cells = side === "difference" ? this.differenceCells(view, name) : this.weightCells(view, name);
         const row = createHtml("div", { class: `tr${isSelected ? " sel" : ""}`, role: "row", "data-name": name,
-            id: `${this.app.id}-row-${index}`, "aria-rowindex": index + 2, "aria-selected": String(isSelected) }, cell, ...cells);
+            id: `${this.app.id}-row-${index}`, "aria-rowindex": index + 2, "aria-selected": String(isSelected) },
+        cell, ...cells);
         return row;
     }
 
@@ -120,7 +123,9 @@ class Table {
         const texts = points === 0 && before === 0 ? ["–", "–"]
             : [before === 0 ? "new" : formatShare(before, 1), after === 0 ? "gone" : formatShare(after, 1)];
         const bar = createBar(Math.abs(points) / this.largest, isGrowth ? "grew" : "fell");
-        return [...texts.map((text, index) => createHtml("div", { class: `c${index === 0 ? " muted" : ""}`, role: "gridcell" }, text)),
+        const cells = texts.map((text, index) =>
+            createHtml("div", { class: `c${index === 0 ? " muted" : ""}`, role: "gridcell" }, text));
+        return [...cells,
             createHtml("div", { class: "c d", role: "gridcell" }, bar, formatSigned(100 * points, formatPoint))];
     }
 
@@ -225,7 +230,8 @@ function sortFunctions(functions, profile, side, matches, column, descending, wh
     }
     /** @type {Record<string, (name: number) => number>} */
     const keys = {
-        self: name => own[name], total: name => inclusive[name], before: name => selfBefore[name], after: name => self[name],
+        self: name => own[name], total: name => inclusive[name],
+        before: name => selfBefore[name], after: name => self[name],
         points: name => Math.abs(self[name] / (whole || 1) - selfBefore[name] / (wholeBefore || 1)),
     };
     const values = new Float64Array(names.length);

@@ -88,7 +88,8 @@ function measureNode({ tree, weights, own, whole, wholeBefore }, node) {
     const share = (weight, whole) => (whole > 0 ? weight / whole : 0);
     return {
         total: node === 0 ? whole : weights[node], self: own[node],
-        totals: [share(before, wholeBefore), share(after, whole)], selves: [share(ownBefore, wholeBefore), share(tree.own[node], whole)],
+        totals: [share(before, wholeBefore), share(after, whole)],
+        selves: [share(ownBefore, wholeBefore), share(tree.own[node], whole)],
         weights: [before, after],
     };
 }

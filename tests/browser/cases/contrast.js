@@ -19,7 +19,11 @@ function getContrast(a, b) {
 const canvas = /** @type {HTMLCanvasElement} */ (document.createElementNS("http://www.w3.org/1999/xhtml", "canvas"));
 const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));
 
-/** Returns the channels of a colour over another one, whatever its notation. @type {(colour: string, behind?: number[], alpha?: number) => number[]} */
+/**
+ * Returns the channels of a colour over another one, whatever its notation.
+ *
+ * @type {(colour: string, behind?: number[], alpha?: number) => number[]}
+ */
 function paint(colour, behind = [255, 255, 255], alpha = 1) {
     context.fillStyle = `rgb(${behind.join()})`;
     context.fillRect(0, 0, 1, 1);
@@ -56,10 +60,12 @@ function checkAllText(state) {
     }
     check(labels > 3, `${state}: ${labels} labels`);
     for (const element of svg.querySelectorAll("*")) {
-        const hasText = [...element.childNodes].some(child => child.nodeType === Node.TEXT_NODE && child.textContent?.trim());
+        const hasText = [...element.childNodes].some(child => child.nodeType === Node.TEXT_NODE
+            && child.textContent?.trim());
         if (!hasText || element.closest("svg, .toast:not(.shown)") || !element.checkVisibility()) continue;
         const background = getBackground(element);
-        checkContrast(paint(getComputedStyle(element).color, background), background, `${state}, ${element.className} ${element.textContent}`);
+        checkContrast(paint(getComputedStyle(element).color, background), background,
+            `${state}, ${element.className} ${element.textContent}`);
     }
 }
 

@@ -152,7 +152,8 @@ function highlightsFunction() {
 async function describesTouchedFrame() {
     /** @type {(kind: string, name: string) => boolean} */
     const touch = (kind, name) => getRect(getFrame(name))
-        .dispatchEvent(new PointerEvent(kind, { bubbles: true, cancelable: true, pointerType: "touch", clientX: 200, clientY: 300 }));
+        .dispatchEvent(new PointerEvent(kind,
+            { bubbles: true, cancelable: true, pointerType: "touch", clientX: 200, clientY: 300 }));
     const isOpen = () => svg.querySelector(".menu button") !== null;
     const widthBefore = getWidth("write");
     touch("pointerdown", "write");
@@ -206,7 +207,8 @@ function describesItselfToScreenReaders(label = "Where the time goes") {
         equal(getFrame(name).getAttribute("aria-level"), level, `level of ${name}`);
     }
     for (const button of svg.querySelectorAll("button")) {
-        check(button.textContent.trim() || button.getAttribute("aria-label"), `a button has a name: ${button.outerHTML}`);
+        check(button.textContent.trim() || button.getAttribute("aria-label"),
+            `a button has a name: ${button.outerHTML}`);
     }
     equal(getElement(".table").getAttribute("role"), "grid", "role of the table");
     equal(getElement(".table").getAttribute("aria-rowcount"), "8", "number of its rows");
@@ -225,7 +227,8 @@ function outlinesThreadStates() {
     getFrame("[lost]").focus();
     pressKey("i");
     check(!getText("legend").includes("[lost]"), "the legend follows the filters");
-    check(getText("legend").includes("[off-cpu]60 %") || getText("legend").includes("[off-cpu]60.0 %"), getText("legend"));
+    check(getText("legend").includes("[off-cpu]60 %") || getText("legend").includes("[off-cpu]60.0 %"),
+        getText("legend"));
 }
 
 /**
@@ -273,7 +276,8 @@ async function keepsGraphsOfOnePageApart() {
         equal(new Function(`return typeof ${name};`)(), "undefined", `${name} is not global`);
     }
     equalLists(globals.filter(name => !(name in bareWindow)), [], "global variables of the graphs");
-    check(!document.querySelector("h1, #host")?.matches(".fg *") && getTexts("#host", document).join() === "A page", "the page remains");
+    check(!document.querySelector("h1, #host")?.matches(".fg *") && getTexts("#host", document).join() === "A page",
+        "the page remains");
 }
 
 async function keepsFragmentOfPage() {
