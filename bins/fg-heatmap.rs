@@ -10,13 +10,13 @@ use fgkit::svg::colour::{Palette, Scheme};
 use fgkit::svg::{self, MinWidth};
 use fgkit::{Error, heatmap};
 
-/// Draw a heat map of samples over time, with a flame graph of any time range
+/// Draw samples over time, with a flame graph of any time range
 ///
 /// Reads profiler output whose samples have times, such as perf.data and perf script text, and writes a self-contained
-/// HTML page. The map has one column per second. Within a column, time runs from bottom to top; darker cells have more
-/// samples.
+/// HTML page. Above the graph, each thread has a lane over time; `Seconds` shows a map with a column for each second
+/// instead. Darker cells have more samples. A search shows when matching functions ran.
 ///
-/// In a browser, drag over the map to see the flame graph of the selected samples. Hold Shift and drag over another
+/// In a browser, drag over the lanes to see the flame graph of the selected samples. Hold Shift and drag over another
 /// range to see the difference between the two. The page's address contains the selection, and the page shows the
 /// fg-collapse command that selects the same samples.
 #[derive(clap::Parser)]
@@ -37,7 +37,7 @@ struct DrawingArgs {
     /// Set the title [default: the name of the program]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     title: Option<String>,
-    /// Divide each second into N rows
+    /// Divide each second of the map into N rows
     #[arg(long, value_name = "N", default_value = "50", value_parser = cli::integer_in(1..=250_u32))]
     rows: u32,
     /// Set the palette of the flame graph: see --colors in fg-svg(1)
@@ -68,7 +68,8 @@ impl Args {
             scheme: Scheme { palette: self.drawing.colors, ..Scheme::default() },
             count_name: match self.input.weight {
                 SampleWeight::Samples => "samples",
-                SampleWeight::Period | SampleWeight::Microseconds => "of the period",
+                SampleWeight::Microseconds => "us",
+                SampleWeight::Period => "events",
             }
             .to_owned(),
             ..svg::Options::default()

@@ -21,8 +21,8 @@ mod manual;
 /// press Ctrl-F to search, or press `?` to list all keys: see VIEWER in fg-svg(1). The file contains the whole profile,
 /// so that zooming in reveals frames that were too narrow to draw.
 ///
-/// A differential profile from fg-diff(1) is drawn as wide as its weights after. Frames that grew are red, and frames
-/// that shrank are blue.
+/// A differential profile from fg-diff(1) is drawn as wide as its weights after. In a browser, frames
+/// that grew are orange, and frames that shrank are blue.
 #[derive(clap::Parser)]
 #[command(name = "fg-svg", infer_long_args = true)]
 struct Args {
@@ -42,7 +42,7 @@ struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Text")]
 struct TextArgs {
-    /// Set the title [default: Flame Graph]
+    /// Set the title [default: the name of the program]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     title: Option<String>,
 
@@ -195,7 +195,9 @@ struct LayoutArgs {
     #[arg(long)]
     reverse: bool,
 
-    /// Draw an icicle graph, with the root at the top
+    /// Draw the still picture as an icicle graph, with the root at the top
+    ///
+    /// In a browser, the root is at the top; the key `u` moves it to the bottom.
     #[arg(short, long)]
     inverted: bool,
 

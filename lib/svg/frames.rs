@@ -26,6 +26,7 @@ impl Image<'_> {
         text.extend_from_slice(b"</title>");
         let colour = if self.differential { Colour(245, 245, 245) } else { Colour(222, 222, 222) };
         self.push_rect(0.0, 1.0, 0, colour, text);
+        self.push_label(0.0, 0, colour, "all", text);
         text.extend_from_slice(b"</g>\n");
     }
 

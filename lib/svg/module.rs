@@ -36,6 +36,7 @@ pub fn origin(name: &[u8]) -> (Kind, Cow<'_, str>) {
         markers::OFF_CPU => Some(Kind::OffCpu),
         markers::RUNNABLE => Some(Kind::Runnable),
         markers::UNSAMPLED => Some(Kind::Unsampled),
+        b"[python]" | b"[ruby]" | b"[php]" | b"[perl]" | b"[node]" => Some(Kind::Interpreter),
         _ if name.starts_with(b"[") => Some(Kind::Unknown),
         _ if name.ends_with(markers::KERNEL) => Some(Kind::Kernel),
         _ => None,
@@ -124,6 +125,15 @@ fn source_of(name: &str) -> Option<&str> {
     let file = source.split(':').next().unwrap_or_default();
     let is_source = [".py", ".js", ".mjs", ".ts", ".rb", ".php"].iter().any(|extension| file.ends_with(extension));
     (is_source || file.starts_with('<') || source.starts_with("node:")).then_some(source)
+}
+
+/// Returns true if a function is of a script that is neither in a package nor in a library.
+pub fn is_own_script(name: &[u8]) -> bool {
+    let name = markers::strip_suffix(name).to_str_lossy();
+    source_of(&name).is_some_and(|source| {
+        let file = source.split(':').next().unwrap_or_default();
+        origin_of_source(source) == (Kind::Module, file.rsplit(['/', '\\']).next().unwrap_or_default().into())
+    })
 }
 
 fn origin_of_source(source: &str) -> (Kind, Cow<'_, str>) {
@@ -246,6 +256,12 @@ mod tests {
             ("vfs_read_[k]", Kind::Kernel, "kernel"),
             ("[off-cpu]", Kind::OffCpu, ""),
             ("[libx.so]", Kind::Unknown, ""),
+            ("[python]", Kind::Interpreter, ""),
+            ("Cart.total (/app/cart.rb:7)", Kind::Module, "cart.rb"),
+            ("total (cart.php)", Kind::Module, "cart.php"),
+            ("<lambda> (/usr/lib/python3.13/json/decoder.py:44)", Kind::Runtime, "standard library"),
+            ("sort (/var/lib/gems/3.1.0/gems/rack-2.2/lib/rack.rb:3)", Kind::Module, "rack-2.2"),
+            ("run (/app/server.js:10:5)", Kind::Module, "server.js"),
             ("org/apache/kafka/clients/Main.run_[j]", Kind::Module, "org.apache.kafka"),
             ("java.util.HashMap.get", Kind::Runtime, "java.util"),
             ("void org.a.b.C.run(java.lang.Object)", Kind::Module, "org.a.b"),

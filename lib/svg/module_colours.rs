@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::colour::Colour;
 use super::layout::Layout;
-use super::module::{Kind, origin};
+use super::module::{Kind, is_own_script, origin};
 use crate::markers;
 
 /// A class of frames that have the same colour: its index in [`LIGHT`] and [`DARK`].
@@ -154,8 +154,8 @@ fn is_thread(name: &[u8]) -> bool {
     !matches!(name, b"main" | b"_start") && !markers::is_marker(name) && origin(name) == (Kind::Module, "".into())
 }
 
-/// Returns the modules of the program itself: those with a function `main`, or named as the program; if there is none, that of
-/// functions without a module.
+/// Returns the modules of the program itself: those with a function `main`, or named as the program, and its scripts; if
+/// there is none, that of functions without a module.
 fn own_modules(layout: &Layout, threads: &HashSet<Vec<u8>>) -> HashSet<String> {
     let programs: HashSet<String> =
         threads.iter().map(|name| String::from_utf8_lossy(name).replace('-', "_")).collect();
@@ -168,8 +168,7 @@ fn own_modules(layout: &Layout, threads: &HashSet<Vec<u8>>) -> HashSet<String> {
         let plain = String::from_utf8_lossy(markers::strip_suffix(name));
         let rest = plain.strip_prefix(&*module).unwrap_or_default();
         let is_main = rest == "::main" || rest.starts_with("::main::{") || rest == ".main" || plain.ends_with(".main");
-        let is_script = plain.starts_with("<module> (");
-        if is_main || is_script || programs.contains(&module.replace('-', "_")) {
+        if is_main || is_own_script(name) || programs.contains(&module.replace('-', "_")) {
             own.insert(module.into_owned());
         }
     }
@@ -214,6 +213,19 @@ mod tests {
         let colours = assign(&[(&["postgres", "main", "ExecProcNode"], 1)]);
         assert_eq!(colours.class(b"ExecProcNode"), OWN);
         assert_eq!(colours.module(b"ExecProcNode"), "postgres");
+    }
+
+    #[test]
+    fn script_functions_differ_from_native_ones() {
+        let colours = assign(&[
+            (&["python3", "<module> (/app/run.py:1)", "load (/app/cart.py:3)", "_PyEval_Vector", "parse_float"], 3),
+            (&["python3", "<module> (/app/run.py:1)", "get (/x/site-packages/requests/api.py:1)", "memcpy"], 2),
+        ]);
+        let class = |name: &str| colours.class(name.as_bytes());
+        assert_eq!([class("<module> (/app/run.py:1)"), class("load (/app/cart.py:9)")], [OWN, OWN]);
+        let others = [class("get (/x/site-packages/requests/api.py:1)"), class("parse_float"), class("memcpy")];
+        assert!(!others.contains(&OWN) && others[0] != others[1], "{others:?}");
+        assert_eq!(class("_PyEval_Vector"), class("[python]"));
     }
 
     #[test]

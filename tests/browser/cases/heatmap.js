@@ -56,7 +56,7 @@ async function selectsByDragging(kind, from, to, command, titles) {
 async function showsCommandOfSelection(command, titles) {
     await pageIsReady();
     equalLists(getCommands(), [command], "the command");
-    const actual = getFrames().map(getTitle).map(title => title.replace("of the period", "samples")).sort();
+    const actual = getFrames().map(getTitle).map(title => title.replace("events", "samples")).sort();
     equalLists(actual, titles, "the frames");
 }
 
