@@ -11,10 +11,7 @@ pub const EXAMPLES: Entries = &[
         "fg-svg --width 1600 --fontsize 10 --minwidth 0.5% app.folded > flame.svg",
         "Draw small text, and no frames below half a percent:",
     ),
-    (
-        "fg-svg -c rust --bgcolors '#ffffff' -o flame.svg app.folded",
-        "Colour frames by kind, on white:",
-    ),
+    ("fg-svg -c rust --bgcolors '#ffffff' -o flame.svg app.folded", "Colour frames by kind, on white:"),
     ("fg-svg --reverse --inverted app.folded > callers.svg", "Show who calls the heaviest functions:"),
     ("fg-svg --plain app.folded | rsvg-convert > flame.png", "Convert the graph to a PNG file:"),
 ];
@@ -27,10 +24,16 @@ const VIEWER: Entries = &[
          else on the one with the focus.",
     ),
     ("Right click, long press", "Open the menu of a frame. It has the actions of the keys below."),
-    ("Table", "Click a function to outline all its frames. Double-click or press Enter to see its callers and callees."),
+    (
+        "Table",
+        "Click a function to outline all its frames. Double-click or press Enter to see its callers and callees.",
+    ),
     ("s", "Sandwich: show a function between its callers and its callees, with all its occurrences merged."),
     ("b, c", "Show only the callers or the callees of a function."),
-    ("f, i", "Focus: keep only the stacks with a function. Ignore: drop them. Percentages are of the stacks that remain."),
+    (
+        "f, i",
+        "Focus: keep only the stacks with a function. Ignore: drop them. Percentages are of the stacks that remain.",
+    ),
     ("h", "Hide the frames of a function. Their callees move to their callers."),
     ("a", "Highlight all frames of a function."),
     ("y, Y", "Copy the name of a frame, or its whole stack."),

@@ -136,7 +136,11 @@ fn weights_have_units_that_suit_them() {
         let page = Page::graph(b"f 41402816\n", &["--countname", unit]);
         page.run_with(CASES, "scalesUnits", &json!([[total, frame]]));
     }
-    Page::graph(b"f 1\n", &[]).run_with(CASES, "scalesUnits", &json!([["1 sample", "fTotal1 sample100 %Self1 sample100 %"]]));
+    Page::graph(b"f 1\n", &[]).run_with(
+        CASES,
+        "scalesUnits",
+        &json!([["1 sample", "fTotal1 sample100 %Self1 sample100 %"]]),
+    );
 }
 
 #[test]

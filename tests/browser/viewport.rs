@@ -46,7 +46,8 @@ fn fills_a_frame_of_a_page_without_scaling() {
 
 #[test]
 fn fits_a_phone() {
-    Page::graph(&tall(), &["--title", "A title that is too long for the screen of a phone, however it is held"]).run(CASES, "fitsPhone");
+    Page::graph(&tall(), &["--title", "A title that is too long for the screen of a phone, however it is held"])
+        .run(CASES, "fitsPhone");
 }
 
 #[test]
