@@ -54,6 +54,9 @@ pub fn origin(name: &[u8]) -> (Kind, Cow<'_, str>) {
 }
 
 fn origin_of_text(name: &str) -> (Kind, Cow<'_, str>) {
+    if let Some(source) = source_of(name) {
+        return origin_of_source(source);
+    }
     // Java has a type before the name: `void java.util.List.sort(int)`.
     let name = match name.split_once(' ') {
         Some((_, rest)) if name.contains('.') && is_java_path(rest.as_bytes()) && !name.contains("::") => rest,
@@ -61,9 +64,6 @@ fn origin_of_text(name: &str) -> (Kind, Cow<'_, str>) {
     };
     if let Some((module, _)) = name.split_once('`').filter(|(module, _)| !module.is_empty()) {
         return (if is_c_library(module) { Kind::Runtime } else { Kind::Module }, module.into());
-    }
-    if let Some(source) = source_of(name) {
-        return origin_of_source(source);
     }
     if is_java_path(name.as_bytes()) {
         return origin_of_java(name);

@@ -83,23 +83,20 @@ pub struct ModuleColours {
 impl ModuleColours {
     /// Assigns hues to the modules of a layout by the area of their frames.
     pub fn assign(layout: &Layout) -> Self {
-        let (mut roots, mut deeper, mut areas) = (HashSet::new(), HashSet::new(), HashMap::<String, f64>::new());
+        let threads = find_threads(layout);
+        let own = own_modules(layout, &threads);
+        let mut areas = HashMap::<String, f64>::new();
         for frame in &layout.frames {
             let name = layout.names.name(frame.name);
-            if frame.depth == 0 {
-                roots.insert(name)
-            } else {
-                deeper.insert(name)
-            };
-            if let (Kind::Module, module) = origin(name) {
+            if let (Kind::Module, module) = origin(name)
+                && !threads.contains(name)
+                && !own.contains(&*module)
+            {
                 *areas.entry(module.into_owned()).or_default() +=
                     frame.total.after.as_f64() + frame.total.before.as_f64();
             }
         }
-        let threads: HashSet<Vec<u8>> =
-            roots.iter().filter(|name| !deeper.contains(**name) && is_thread(name)).map(|name| name.to_vec()).collect();
-        let own = own_modules(layout, &threads);
-        let mut modules: Vec<_> = areas.into_iter().filter(|(module, _)| !own.contains(module)).collect();
+        let mut modules: Vec<_> = areas.into_iter().collect();
         modules.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let hues = (1..=HUES).map(Class).chain(std::iter::repeat(OTHER));
         let mut classes: BTreeMap<_, _> = modules.into_iter().map(|(module, _)| module).zip(hues).collect();
@@ -149,7 +146,17 @@ impl ModuleColours {
     }
 }
 
-/// True unless a name at the root of a stack looks like a function.
+/// Returns the names that are only at the root of stacks and do not look like functions.
+fn find_threads(layout: &Layout) -> HashSet<Vec<u8>> {
+    let (mut roots, mut deeper) = (HashSet::new(), HashSet::new());
+    for frame in &layout.frames {
+        let names = if frame.depth == 0 { &mut roots } else { &mut deeper };
+        names.insert(layout.names.name(frame.name));
+    }
+    roots.into_iter().filter(|name| !deeper.contains(name) && is_thread(name)).map(<[u8]>::to_vec).collect()
+}
+
+/// Returns true unless a name at the root of a stack looks like a function.
 fn is_thread(name: &[u8]) -> bool {
     !matches!(name, b"main" | b"_start") && !markers::is_marker(name) && origin(name) == (Kind::Module, "".into())
 }

@@ -241,7 +241,7 @@ mod tests {
         // m; m a x; m b: removed, added, names, twice the weight.
         assert_eq!(unpack(&packed.stacks), [0, 1, 0, 2, 0, 2, 1, 2, 6, 2, 1, 3, 0x90, 3]);
         let names = unpack(&packed.names);
-        assert_eq!(&names[6 * packed.name_count..], b"m\na\nx\nb\nprogram\n");
+        assert_eq!(&names[6 * packed.name_count..], b"m\na\nx\nb\n");
     }
 
     #[test]

@@ -244,6 +244,7 @@ impl<'a> Image<'a> {
             (VIEWER, "--match-ink", match_text.map(|colour| colour.to_string())),
             (VIEWER, "--graph-page", flat_background.map(|colour| colour.to_string())),
             (".fg.fg .graph", "color-scheme", flat_background.map(|colour| scheme_of(colour).to_owned())),
+            (".fg.fg .graph", "--muted", flat_background.map(|_| "var(--ink)".to_owned())),
             (VIEWER, "--muted", ui_color.map(|colour| colour.to_string())),
             (VIEWER, "--stroke", stroke_color.map(|colour| colour.to_string())),
         ] {

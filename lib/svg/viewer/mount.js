@@ -50,9 +50,14 @@ function mount(root, element) {
         return isWhole;
     }
     if (window.parent !== window) {
-        const object = createSvg("foreignObject", { width: "100%", height: "100%" }, element);
+        const object = createSvg("foreignObject", {}, element);
+        const fit = () => setAttributes(object, { width: innerWidth, height: innerHeight });
+        // The size of the picture remains: a page may give the frame that size.
         root.removeAttribute("viewBox");
+        root.style.overflow = "hidden";
         root.replaceChildren(...(style ? [style] : []), object);
+        window.addEventListener("resize", fit);
+        fit();
         return true;
     }
     const viewport = createHtml("meta", { name: "viewport", content: "width=device-width,initial-scale=1" });
