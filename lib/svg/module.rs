@@ -65,7 +65,9 @@ fn origin_of_text(name: &str) -> (Kind, Cow<'_, str>) {
     if let Some((module, _)) = name.split_once('`').filter(|(module, _)| !module.is_empty()) {
         return (if is_c_library(module) { Kind::Runtime } else { Kind::Module }, module.into());
     }
-    if is_java_path(name.as_bytes()) {
+    // `net/http.(*conn).serve` is of Go: the last part of a Java path is a class.
+    let is_go_path = name.contains('/') && go_package(name).is_some();
+    if !is_go_path && is_java_path(name.as_bytes()) {
         return origin_of_java(name);
     }
     if name.contains("::") {
