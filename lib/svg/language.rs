@@ -48,7 +48,7 @@ fn java_ramp(name: &[u8]) -> Ramp {
 }
 
 /// True for names like `java/util/HashMap::get`, `Lorg/x/Y;` and `com.example.Main.run`.
-pub(super) fn is_java_path(name: &[u8]) -> bool {
+fn is_java_path(name: &[u8]) -> bool {
     let name = name.strip_prefix(b"L").unwrap_or(name);
     let packages = ["java/", "javax/", "jdk/", "net/", "org/", "com/", "io/", "sun/"];
     if packages.iter().any(|package| name.starts_with(package.as_bytes())) {

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use bstr::ByteSlice as _;
 
-use super::language::is_java_path;
 use crate::markers;
 
 /// The kind of code that a function belongs to.
@@ -59,7 +58,7 @@ fn origin_of_text(name: &str) -> (Kind, Cow<'_, str>) {
     }
     // Java has a type before the name: `void java.util.List.sort(int)`.
     let name = match name.split_once(' ') {
-        Some((_, rest)) if name.contains('.') && is_java_path(rest.as_bytes()) && !name.contains("::") => rest,
+        Some((_, rest)) if name.contains('.') && is_java_method(rest) && !name.contains("::") => rest,
         _ => name,
     };
     if let Some((module, _)) = name.split_once('`').filter(|(module, _)| !module.is_empty()) {
@@ -67,7 +66,7 @@ fn origin_of_text(name: &str) -> (Kind, Cow<'_, str>) {
     }
     // `net/http.(*conn).serve` is of Go: the last part of a Java path is a class.
     let is_go_path = name.contains('/') && go_package(name).is_some();
-    if !is_go_path && is_java_path(name.as_bytes()) {
+    if !is_go_path && is_java_method(name) {
         return origin_of_java(name);
     }
     if name.contains("::") {
@@ -105,6 +104,17 @@ fn origin_of_path(name: &str) -> (Kind, Cow<'_, str>) {
         Kind::Module
     };
     (kind, module.into())
+}
+
+/// Returns true for names like `java/util/HashMap::get`, `Lorg/x/Y;` and `com.example.Main.run`: packages, then a class.
+fn is_java_method(name: &str) -> bool {
+    let name = name.strip_prefix('L').filter(|name| name.contains('/')).unwrap_or(name);
+    let path = name.split(['(', ':', ';', '$']).next().unwrap_or_default();
+    let is_package = |part: &&str| part.starts_with(|first: char| first.is_ascii_lowercase());
+    let packages = path.split(['/', '.']).take_while(is_package).count();
+    let class = path.split(['/', '.']).nth(packages).unwrap_or_default();
+    let least = if path.contains('/') { 1 } else { 2 };
+    packages >= least && class.starts_with(|first: char| first.is_ascii_uppercase())
 }
 
 /// Returns the origin of a Java method: up to three parts of its package.
@@ -266,6 +276,9 @@ mod tests {
             ("run (/app/server.js:10:5)", Kind::Module, "server.js"),
             ("org/apache/kafka/clients/Main.run_[j]", Kind::Module, "org.apache.kafka"),
             ("java.util.HashMap.get", Kind::Runtime, "java.util"),
+            ("Lorg/x/Y;::run", Kind::Module, "org.x"),
+            ("bytes.Buffer.Write", Kind::Module, "bytes"),
+            ("net/http.Header.Get", Kind::Module, "net/http"),
             ("void org.a.b.C.run(java.lang.Object)", Kind::Module, "org.a.b"),
             ("net/http.(*conn).serve", Kind::Module, "net/http"),
             ("main.main", Kind::Module, "main"),
