@@ -1,12 +1,13 @@
 //! Colours by module: muted hues of equal lightness for the modules that take most of the picture, and a colour for each
 //! other kind of code. The viewer has the same colours for its light and its dark theme (`viewer/viewer.css`).
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::colour::Colour;
 use super::layout::Layout;
-use super::module::{Kind, is_own_script, origin};
+use super::module::{Kind, is_kernel_entry, is_own_script, origin};
 use crate::markers;
 
 /// A class of frames that have the same colour: its index in [`LIGHT`] and [`DARK`].
@@ -76,6 +77,8 @@ pub struct ModuleColours {
     classes: BTreeMap<String, Class>,
     /// Names that are only at the root of stacks: threads and processes.
     threads: HashSet<Vec<u8>>,
+    /// Names of the kernel without its suffix, as some inputs have them: callees of its entries.
+    kernel: HashSet<Vec<u8>>,
     /// The name of the program, for functions whose names tell no module.
     program: String,
 }
@@ -83,13 +86,14 @@ pub struct ModuleColours {
 impl ModuleColours {
     /// Assigns hues to the modules of a layout by the area of their frames.
     pub fn assign(layout: &Layout) -> Self {
-        let threads = find_threads(layout);
+        let (threads, kernel) = (find_threads(layout), find_kernel(layout));
         let own = own_modules(layout, &threads);
         let mut areas = HashMap::<String, f64>::new();
         for frame in &layout.frames {
             let name = layout.names.name(frame.name);
             if let (Kind::Module, module) = origin(name)
                 && !threads.contains(name)
+                && !kernel.contains(name)
                 && !own.contains(&*module)
             {
                 *areas.entry(module.into_owned()).or_default() +=
@@ -104,7 +108,11 @@ impl ModuleColours {
         let mut names: Vec<_> = threads.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         names.sort_by_key(|name| (Reverse(name.len()), name.clone()));
         let program = if names.len() == 1 { names.remove(0) } else { "program".to_owned() };
-        Self { classes, threads, program }
+        Self { classes, threads, kernel, program }
+    }
+
+    fn origin<'n>(&self, name: &'n [u8]) -> (Kind, Cow<'n, str>) {
+        if self.kernel.contains(name) { (Kind::Kernel, "kernel".into()) } else { origin(name) }
     }
 
     /// Returns the class of a frame.
@@ -112,7 +120,7 @@ impl ModuleColours {
         if self.threads.contains(name) {
             return THREAD;
         }
-        let (kind, module) = origin(name);
+        let (kind, module) = self.origin(name);
         match kind {
             Kind::Module => self.classes.get(&*module).copied().unwrap_or(OTHER),
             Kind::Runtime => Class(9),
@@ -131,7 +139,7 @@ impl ModuleColours {
         if self.threads.contains(name) {
             return String::new();
         }
-        match origin(name) {
+        match self.origin(name) {
             (Kind::Module, module) if module.is_empty() => self.program.clone(),
             (_, module) => module.into_owned(),
         }
@@ -154,6 +162,21 @@ fn find_threads(layout: &Layout) -> HashSet<Vec<u8>> {
         names.insert(layout.names.name(frame.name));
     }
     roots.into_iter().filter(|name| !deeper.contains(name) && is_thread(name)).map(<[u8]>::to_vec).collect()
+}
+
+/// Returns the names most of whose weight is in callees of the kernel's entries.
+fn find_kernel(layout: &Layout) -> HashSet<Vec<u8>> {
+    let (mut entry, mut weights) = (usize::MAX, HashMap::<&[u8], f64>::new());
+    for frame in &layout.frames {
+        let name = layout.names.name(frame.name);
+        if frame.depth <= entry {
+            entry = if is_kernel_entry(name) { frame.depth } else { usize::MAX };
+        }
+        let weight = frame.total.after.as_f64() + frame.total.before.as_f64();
+        *weights.entry(name).or_default() += if entry < usize::MAX { weight } else { -weight };
+    }
+    let is_kernel = |name: &[u8], weight: f64| weight > 0.0 && !markers::is_marker(name);
+    weights.into_iter().filter(|(name, weight)| is_kernel(name, *weight)).map(|(name, _)| name.to_vec()).collect()
 }
 
 /// Returns true unless a name at the root of a stack looks like a function.
@@ -220,6 +243,20 @@ mod tests {
         let colours = assign(&[(&["postgres", "main", "ExecProcNode"], 1)]);
         assert_eq!(colours.class(b"ExecProcNode"), OWN);
         assert_eq!(colours.module(b"ExecProcNode"), "postgres");
+    }
+
+    #[test]
+    fn callees_of_the_kernels_entries_are_of_the_kernel() {
+        let colours = assign(&[
+            (&["app", "main", "write", "entry_SYSCALL_64_after_hwframe", "do_syscall_64", "vfs_write", "memcpy"], 3),
+            (&["app", "main", "work", "memcpy"], 9),
+            (&["app", "start_secondary", "do_idle"], 9),
+        ]);
+        for (name, is_kernel) in [("vfs_write", true), ("do_idle", true), ("do_syscall_64", true), ("write", false)] {
+            assert_eq!(colours.class(name.as_bytes()) == colours.class(b"any_[k]"), is_kernel, "{name}");
+            assert_eq!(colours.module(name.as_bytes()) == "kernel", is_kernel, "{name}");
+        }
+        assert_eq!(colours.class(b"memcpy"), colours.class(b"memset"));
     }
 
     #[test]
