@@ -132,7 +132,8 @@ class Lanes {
         const { samples: { names }, laneCount } = this;
         return Array.from({ length: laneCount }, (_, index) => {
             const text = index === MAX_LANES ? `${names.length - MAX_LANES} other threads` : names[index];
-            const shown = text.length > 18 ? `${text.slice(0, 17)}…` : text;
+            const name = text.replace(/ \d+\/(\d+)$/, " $1");
+            const shown = name.length > 18 ? `${name.slice(0, 17)}…` : name;
             const label = createSvg("text", { x: 0, y: index * LANE + 10 }, shown);
             label.append(createSvg("title", {}, text));
             return label;

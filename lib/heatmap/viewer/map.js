@@ -38,7 +38,7 @@ class SecondsMap {
     measure() {
         const { seconds, rows } = this, available = Math.max(this.element.clientWidth - 60, 100);
         const minWidth = Math.max(1, Math.floor(Math.min(4, MAX_CANVAS_WIDTH / seconds)));
-        this.cellWidth = Math.max(Math.min(available / seconds, 160), minWidth);
+        this.cellWidth = Math.max(available / seconds, minWidth);
         this.cellHeight = Math.max(1, Math.min(20, Math.round(160 / rows)));
         const width = this.width = seconds * this.cellWidth, height = this.height = rows * this.cellHeight;
         setAttributes(this.marks, { width: width + 40, height: height + 22 });

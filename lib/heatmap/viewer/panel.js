@@ -2,6 +2,7 @@
 
 /** @implements {Panel} */
 class TimePanel {
+    title = "Samples over time";
     element = createHtml("div", { class: "timebox card" });
     kinds = createChoice("Picture", [["lanes", "Threads"], ["seconds", "Seconds"]], value => this.choosePicture(value));
     shapes = createChoice("Select", [["span", "A span"], ["rectangle", "The same part of seconds"]],
@@ -70,7 +71,7 @@ class TimePanel {
         container.addEventListener("pointerdown", event => {
             if (event.button !== 0) return;
             event.preventDefault();
-            container.focus({ preventScroll: true });
+            container.focus(/** @type {FocusOptions} */ ({ preventScroll: true, focusVisible: false }));
             this.startSelection(this.picture.cellAt(event));
         });
         // A drag continues outside of the picture.

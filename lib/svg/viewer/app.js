@@ -349,7 +349,7 @@ class App {
 
     /** @param {View} view */
     titleOf({ settings: { title }, profile: { names, tree } }) {
-        return title || (tree.end[1] === tree.end[0] && names[tree.name[1]]) || "Flame graph";
+        return title || (tree.end[1] === tree.end[0] && names[tree.name[1]]) || this.panel?.title || "Flame graph";
     }
 
     /** @param {string} text */

@@ -153,13 +153,17 @@ class Page {
     }
 }
 
+/** The kinds of filters whose values are functions. */
+const FUNCTION_FILTERS = new Set(["Focus", "Ignore", "Hide", "Callers", "Callees", "Sandwich", "Zoom"]);
+
 /**
  * @param {string} kind
  * @param {string} value
  * @param {() => void} remove
  */
 function createChip(kind, value, remove) {
-    const label = createHtml("b", { title: value }, createNameLabel(value).textContent ?? value);
+    const text = FUNCTION_FILTERS.has(kind) ? createNameLabel(value).textContent : value;
+    const label = createHtml("b", { title: value }, text ?? value);
     const button = createButton("×", remove, { class: "plain", "aria-label": `Remove: ${kind} ${value}` });
     return createHtml("span", { class: "chip" }, createHtml("i", {}, kind), label, button);
 }

@@ -204,6 +204,8 @@ type Chip = [kind: string, value: string, remove: () => void];
 
 /** A panel above the graph that chooses the profile. */
 interface Panel extends Part {
+    /** The title if nothing else has one. */
+    readonly title: string;
     element: HTMLElement;
     /** The weight of everything that could be chosen. */
     readonly total: number;
