@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::colour::Colour;
 use super::layout::Layout;
@@ -18,6 +18,15 @@ const OWN: Class = Class(0);
 const HUES: u8 = 7;
 const OTHER: Class = Class(8);
 const THREAD: Class = Class(14);
+
+/// The classes that several modules share, with their labels.
+const SHARED: [(Class, &str); 5] = [
+    (OTHER, "other modules"),
+    (Class(9), "std, libc"),
+    (Class(10), "kernel"),
+    (Class(11), "interpreter"),
+    (Class(12), "generated code"),
+];
 
 /// The colours of the light theme, in the order of the classes: own code, seven modules, other modules, runtime, kernel,
 /// interpreter, generated code, unknown, thread, off-CPU, runnable, unsampled.
@@ -79,6 +88,8 @@ pub struct ModuleColours {
     threads: HashSet<Vec<u8>>,
     /// Names of the kernel without its suffix, as some inputs have them: callees of its entries.
     kernel: HashSet<Vec<u8>>,
+    /// The classes of the drawn frames.
+    used: BTreeSet<Class>,
     /// The name of the program, for functions whose names tell no module.
     program: String,
 }
@@ -108,7 +119,9 @@ impl ModuleColours {
         let mut names: Vec<_> = threads.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         names.sort_by_key(|name| (Reverse(name.len()), name.clone()));
         let program = if names.len() == 1 { names.remove(0) } else { "program".to_owned() };
-        Self { classes, threads, kernel, program }
+        let mut colours = Self { classes, threads, kernel, program, used: BTreeSet::new() };
+        colours.used = layout.frames.iter().map(|frame| colours.class(layout.names.name(frame.name))).collect();
+        colours
     }
 
     fn origin<'n>(&self, name: &'n [u8]) -> (Kind, Cow<'n, str>) {
@@ -145,12 +158,15 @@ impl ModuleColours {
         }
     }
 
-    /// Returns the modules that have a colour of their own, in the order of their colours.
+    /// Returns the modules that have a colour of their own, in the order of their colours, then the colours that several
+    /// share.
     pub fn legend(&self) -> Vec<(Colour, String)> {
         let mut modules: Vec<_> = self.classes.iter().filter(|(_, class)| **class < OTHER).collect();
         modules.sort_by_key(|(module, class)| (**class, module.as_str()));
         let label = |module: &String| if module.is_empty() { self.program.clone() } else { module.clone() };
-        modules.into_iter().map(|(module, class)| (class.colour(), label(module))).collect()
+        let shared = SHARED.iter().filter(|(class, _)| self.used.contains(class));
+        let modules = modules.into_iter().map(|(module, class)| (class.colour(), label(module)));
+        modules.chain(shared.map(|(class, label)| (class.colour(), (*label).to_owned()))).collect()
     }
 }
 
@@ -234,7 +250,7 @@ mod tests {
         assert_eq!([class("app-1"), class("std::rt::start"), class("new::z")], [THREAD, Class(9), OTHER]);
         assert_eq!(
             colours.legend().iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(),
-            ["app_1", "serde", "regex"]
+            ["app_1", "serde", "regex", "std, libc"]
         );
     }
 

@@ -256,7 +256,7 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Appends the rules that give a picture with colours by module those of the dark theme.
+    /// Appends the rules that give a picture with colours by module gaps between frames, and the colours of the dark theme.
     fn push_dark_style(&self, text: &mut Vec<u8>) {
         let has_background = self.options.background.is_some();
         if self.options.scheme.palette != Palette::Module
@@ -266,8 +266,10 @@ impl<'a> Image<'a> {
         {
             return;
         }
+        text.extend_from_slice(b".flame-graph .still > :not(.state) > rect { stroke: #f4f5f7; stroke-width: 0.6; }\n");
         text.extend_from_slice(b"@media (prefers-color-scheme: dark) {\n");
         text.extend_from_slice(b".flame-graph > .background { fill: #121519; }\n");
+        text.extend_from_slice(b".flame-graph .still > :not(.state) > rect { stroke: #121519; }\n");
         text.extend_from_slice(b".flame-graph text { fill: #eef1f5; }\n");
         for (light, dark) in LIGHT.iter().zip(DARK) {
             text.extend_from_slice(format!(".flame-graph rect[fill=\"{light}\"] {{ fill: {dark}; }}\n").as_bytes());

@@ -103,3 +103,9 @@ fn name_attributes_add_titles_and_links() {
 fn reports_a_link_to_a_frame_that_is_missing() {
     Page::graph(STACKS, &[]).fragment("#zoom=1a2b.3c4d").run(CASES, "reportsLinkToMissingFrame");
 }
+
+#[test]
+fn says_that_it_works_before_work_that_takes_long() {
+    let stacks: String = (0..100_001).map(|number| format!("f{};f{number};f{} 1\n", number % 7, number % 9)).collect();
+    Page::graph(stacks.as_bytes(), &[]).run(CASES, "saysThatItWorks");
+}

@@ -1,5 +1,8 @@
 // The state of a graph on the page. `update` is the only way to change it, and draws all parts anew.
 
+// The number of nodes from which changes can take longer than a tenth of a second.
+const LARGE_TREE = 300_000;
+
 /** @returns {State} */
 function initialState() {
     return { changes: noChanges(), zoom: 0, search: "", selected: undefined, column: undefined, descending: true,
@@ -44,6 +47,7 @@ class App {
             createHtml("main", {}, this.graph.element, this.side), page.footer, this.menu.element, this.details.tip,
             page.message);
         this.isPage = mount(root, this.element);
+        this.graph.measure();
         this.applyLink();
         listen(this);
     }
@@ -80,8 +84,35 @@ class App {
      *
      * @param {Partial<Changes>} changes
      * @param {Partial<State>} [others]
+     * @param {() => void} [next] called when the change is drawn
      */
-    change(changes, others = {}) {
+    change(changes, others = {}, next = () => {}) {
+        this.runLong(() => {
+            this.applyChange(changes, others);
+            next();
+        });
+    }
+
+    /**
+     * Does work at once, or, for a profile so large that it takes long, after a message is on the screen.
+     *
+     * @param {() => void} work
+     */
+    runLong(work) {
+        const { page, profile } = this;
+        if (profile.tree.parent.length < LARGE_TREE) return work();
+        page.setBusy(true);
+        requestAnimationFrame(() => setTimeout(() => {
+            work();
+            page.setBusy(false);
+        }));
+    }
+
+    /**
+     * @param {Partial<Changes>} changes
+     * @param {Partial<State>} others
+     */
+    applyChange(changes, others) {
         const { state, view } = this, zoom = state.zoom === 0 ? "" : this.hasher.format(view.tree, state.zoom);
         const next = { ...state, changes: { ...state.changes, ...changes }, ...others, zoom: 0 };
         const built = this.builder.build(next);
@@ -209,8 +240,8 @@ class App {
     isolate(kind, target) {
         if (target.name === undefined) return;
         const changes = { callers: "", callees: "", between: "", invert: "", [kind]: this.nameOf(target) };
-        this.change(changes, { tab: "graph", selected: { name: target.name } });
-        this.graph.focus(this.graph.base(this.view));
+        this.change(changes, { tab: "graph", selected: { name: target.name } },
+            () => this.graph.focus(this.graph.base(this.view)));
     }
 
     /**

@@ -14,7 +14,11 @@ function listen(app) {
             && !app.menu.element.contains(event.target)) app.menu.close();
     });
     window.addEventListener("hashchange", () => app.applyLink());
-    new ResizeObserver(() => app.draw()).observe(app.graph.element);
+    new ResizeObserver(() => {
+        const { graph, graph: { width } } = app;
+        graph.measure();
+        if (graph.width !== width) app.draw();
+    }).observe(app.graph.element);
 }
 
 /**
@@ -123,7 +127,7 @@ function listenToTable(app) {
         app.menu.openFor({ name }, { x: event.clientX, y: event.clientY });
     });
     element.addEventListener("keydown", event => {
-        const page = Math.max(1, Math.floor(table.scroller.clientHeight / ROW) - 1);
+        const page = Math.max(1, Math.floor(table.height / ROW) - 1);
         const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity,
             End: Infinity }[event.key];
         if (step === undefined && event.key !== "Enter") return;

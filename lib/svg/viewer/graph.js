@@ -1,5 +1,8 @@
 // Draws the boxes of the layout.
 
+// The padding around the frames, in pixels.
+const GRAPH_PADDING = 6;
+
 // The least width of a drawn frame and of one with a label, in pixels.
 const TOO_NARROW = 0.5, NARROWEST_LABEL = 24;
 
@@ -25,6 +28,8 @@ class Graph {
         this.boxes = new Map();
         this.undrawn = { frames: 0, weight: 0 };
         this.rows = 0;
+        /** The width of the root frame. */
+        this.width = 100;
         /** @type {LayoutInput | undefined} */
         this.input = undefined;
         this.fits = createTextMeter(`${settings.fontSize}px ${settings.fontFamily}`);
@@ -33,12 +38,11 @@ class Graph {
         this.drawFrames = memoize(this.createFrames.bind(this));
     }
 
-    /** The width of the root frame. */
-    get width() {
-        const { width } = this.app.settings, style = getComputedStyle(this.element);
-        if (width > 0) return width - 20;
-        const padding = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
-        return Math.max(this.element.clientWidth - padding, 100);
+    /** Measures the room for the root frame. Measuring anew for each drawing would delay it. */
+    measure() {
+        const { app: { settings }, element: { clientWidth } } = this;
+        if (settings.width > 0) this.width = settings.width - 20;
+        else if (clientWidth > 0) this.width = Math.max(clientWidth - 2 * GRAPH_PADDING, 100);
     }
 
     /**

@@ -87,6 +87,14 @@ class Page {
         this.timer = setTimeout(() => this.message.classList.remove("shown"), 4000);
     }
 
+    /** Says that long work is being done. @param {boolean} isBusy */
+    setBusy(isBusy) {
+        clearTimeout(this.timer);
+        this.app.element.setAttribute("aria-busy", String(isBusy));
+        this.message.textContent = isBusy ? "Working…" : "";
+        this.message.classList.toggle("shown", isBusy);
+    }
+
     /** @param {View} view */
     draw(view) {
         const { state: { search, changes, tab }, match } = view;

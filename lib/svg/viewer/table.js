@@ -1,6 +1,6 @@
 // The table of functions. Only the visible rows are elements.
 
-const ROW = 24, SPARE_ROWS = 6;
+const ROW = 24, HEAD = 30, SPARE_ROWS = 6;
 
 /** @implements {Part} */
 class Table {
@@ -8,20 +8,28 @@ class Table {
     constructor(app) {
         this.app = app;
         this.head = createHtml("div", { class: "th", role: "row" });
-        this.filler = createHtml("div", { class: "filler" });
-        this.rows = createHtml("div", { class: "rows", role: "rowgroup" });
-        this.scroller = createHtml("div", { class: "scroller", role: "rowgroup" }, this.filler, this.rows);
+        this.rows = createHtml("div", { class: "rows" });
+        this.body = createHtml("div", { class: "body", role: "rowgroup" }, this.rows);
         this.note = createHtml("p", { class: "empty" });
         this.element = createHtml("div", { class: "table", role: "grid", tabindex: 0, "aria-label": "Functions" },
-            this.head, this.scroller, this.note);
-        this.rows.removeAttribute("role");
+            this.head, this.body, this.note);
         /** @type {Uint32Array} The functions in the order of the table. */
         this.order = new Uint32Array();
         /** @type {View | undefined} */
         this.view = undefined;
         this.largest = 1;
         this.sort = memoize(sortFunctions);
-        this.scroller.addEventListener("scroll", () => this.drawRows(), { passive: true });
+        /** The visible part of the rows, in pixels. Measuring it anew for each drawing would delay it. */
+        this.top = this.height = 0;
+        this.element.addEventListener("scroll", () => this.measure(), { passive: true });
+        new ResizeObserver(() => this.measure()).observe(this.element);
+    }
+
+    /** Measures the visible part and draws its rows. */
+    measure() {
+        const { scrollTop, clientHeight } = this.element;
+        [this.top, this.height] = [scrollTop, Math.max(clientHeight - HEAD, 0)];
+        this.drawRows();
     }
 
     /** @param {View} view */
@@ -34,9 +42,9 @@ class Table {
         this.note.textContent = this.order.length > 0 ? "" : match.names ? `No function matches “${state.search}”.`
             : "No functions left. Remove a filter.";
         this.largest = this.order.reduce((largest, name) => Math.max(largest, this.barSize(name)), 0) || 1;
-        this.filler.style.height = `${this.order.length * ROW}px`;
+        this.body.style.height = `${this.order.length * ROW}px`;
         setAttributes(this.element, { "aria-rowcount": this.order.length + 1 });
-        this.drawRows();
+        if (this.height === 0) this.measure(); else this.drawRows();
     }
 
     /**
@@ -70,10 +78,11 @@ class Table {
     }
 
     drawRows() {
-        const { view, scroller, order } = this;
+        const { view, height, order } = this;
         if (!view) return;
-        const first = Math.max(0, Math.floor(scroller.scrollTop / ROW) - SPARE_ROWS);
-        const last = Math.min(order.length, Math.ceil((scroller.scrollTop + scroller.clientHeight) / ROW) + SPARE_ROWS);
+        const top = Math.max(0, Math.min(this.top, order.length * ROW - height));
+        const first = Math.max(0, Math.floor(top / ROW) - SPARE_ROWS);
+        const last = Math.min(order.length, Math.ceil((top + height) / ROW) + SPARE_ROWS);
         const rows = [];
         for (let index = first; index < last; index++) rows.push(this.createRow(view, order[index], index));
         this.rows.style.transform = `translateY(${first * ROW}px)`;
@@ -154,13 +163,11 @@ class Table {
 
     /** Scrolls to the selected function. */
     reveal() {
-        const { scroller, order, app: { state: { selected } } } = this;
+        const { element, height, order, app: { state: { selected } } } = this;
         const index = selected ? order.indexOf(selected.name) : -1, top = index * ROW;
         if (index < 0) return;
-        if (top < scroller.scrollTop) scroller.scrollTop = top;
-        const bottom = top + ROW - scroller.clientHeight;
-        if (bottom > scroller.scrollTop) scroller.scrollTop = bottom;
-        this.drawRows();
+        element.scrollTop = Math.max(Math.min(element.scrollTop, top), top + ROW - height);
+        this.measure();
     }
 
     /** Returns the table as CSV, with all rows. */

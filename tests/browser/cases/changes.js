@@ -265,3 +265,12 @@ async function reportsLinkToMissingFrame() {
     await waitFor(() => getWidth("write") === getWidth("all"), "a zoom to a frame that exists");
     equal(getWarning(), "", "no message");
 }
+
+/** Long work starts after a message is on the screen. */
+async function saysThatItWorks() {
+    pressKey("r", {}, document.body);
+    equal(getMessage(), "Working…", "the message");
+    equalLists(getChips(), [], "nothing has changed");
+    await waitFor(() => getChips().join() === "Merged recursion", "the change");
+    equal(getMessage(), "", "no message");
+}

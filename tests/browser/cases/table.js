@@ -64,7 +64,7 @@ function movesWithKeys() {
 
 /** Only the rows that can be seen are elements. */
 function drawsVisibleRowsOnly() {
-    const scroller = getElement(".scroller");
+    const scroller = getTable();
     equal(getTable().getAttribute("aria-rowcount"), "5002", "number of rows");
     check(getFunctions().length < 100, `${getFunctions().length} rows`);
     scroller.scrollTop = scroller.scrollHeight;
