@@ -10,13 +10,13 @@ use fgkit::svg::colour::{Palette, Scheme};
 use fgkit::svg::{self, MinWidth};
 use fgkit::{Error, heatmap};
 
-/// Draw a heat map of samples over time, with a flame graph of any time range
+/// Draw samples over time, with a flame graph of any time range
 ///
 /// Reads profiler output whose samples have times, such as perf.data and perf script text, and writes a self-contained
-/// HTML page. The map has one column per second. Within a column, time runs from bottom to top; darker cells have more
-/// samples.
+/// HTML page. Above the graph, each thread has a lane over time; `Seconds` shows a map with a column for each second
+/// instead. Darker cells have more samples. A search shows when matching functions ran.
 ///
-/// In a browser, drag over the map to see the flame graph of the selected samples. Hold Shift and drag over another
+/// In a browser, drag over the lanes to see the flame graph of the selected samples. Hold Shift and drag over another
 /// range to see the difference between the two. The page's address contains the selection, and the page shows the
 /// fg-collapse command that selects the same samples.
 #[derive(clap::Parser)]
@@ -34,14 +34,14 @@ struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Drawing")]
 struct DrawingArgs {
-    /// Set the title
-    #[arg(long, value_name = "TEXT", default_value = "Heatmap")]
-    title: String,
-    /// Divide each second into N rows
+    /// Set the title [default: the name of the program]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    title: Option<String>,
+    /// Divide each second of the map into N rows
     #[arg(long, value_name = "N", default_value = "50", value_parser = cli::integer_in(1..=250_u32))]
     rows: u32,
     /// Set the palette of the flame graph: see --colors in fg-svg(1)
-    #[arg(long, value_name = "PALETTE", default_value = "hot", hide_possible_values = true, hide_short_help = true)]
+    #[arg(long, value_name = "PALETTE", default_value = "module", hide_possible_values = true, hide_short_help = true)]
     colors: Palette,
 }
 
@@ -62,18 +62,24 @@ struct ReadArgs {
 impl Args {
     fn page_options(&self, input: collapse::Options) -> heatmap::Options {
         let graph = svg::Options {
-            title: Some("All samples".to_owned()),
+            title: self.drawing.title.clone(),
             // The same as in the viewer.
             min_width: MinWidth::Pixels(0.5),
             scheme: Scheme { palette: self.drawing.colors, ..Scheme::default() },
             count_name: match self.input.weight {
                 SampleWeight::Samples => "samples",
-                SampleWeight::Period | SampleWeight::Microseconds => "of the period",
+                SampleWeight::Microseconds => "us",
+                SampleWeight::Period => "events",
             }
             .to_owned(),
             ..svg::Options::default()
         };
-        heatmap::Options { title: self.drawing.title.clone(), rows: self.drawing.rows, graph, input }
+        heatmap::Options {
+            title: self.drawing.title.clone().unwrap_or_else(|| "Samples over time".to_owned()),
+            rows: self.drawing.rows,
+            graph,
+            input,
+        }
     }
 }
 

@@ -21,8 +21,8 @@ mod manual;
 /// press Ctrl-F to search, or press `?` to list all keys: see VIEWER in fg-svg(1). The file contains the whole profile,
 /// so that zooming in reveals frames that were too narrow to draw.
 ///
-/// A differential profile from fg-diff(1) is drawn as wide as its weights after. Frames that grew are red, and frames
-/// that shrank are blue.
+/// A differential profile from fg-diff(1) is drawn as wide as its weights after. In a browser, frames
+/// that grew are orange, and frames that shrank are blue.
 #[derive(clap::Parser)]
 #[command(name = "fg-svg", infer_long_args = true)]
 struct Args {
@@ -42,20 +42,20 @@ struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Text")]
 struct TextArgs {
-    /// Set the title [default: Flame Graph]
-    #[arg(long, value_name = "TEXT")]
+    /// Set the title [default: the name of the program]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     title: Option<String>,
 
     /// Add a line below the title
-    #[arg(long, value_name = "TEXT", hide_short_help = true)]
+    #[arg(long, value_name = "TEXT", hide_short_help = true, allow_hyphen_values = true)]
     subtitle: Option<String>,
 
     /// Set the unit of weights
-    #[arg(long, value_name = "TEXT", default_value = "samples")]
+    #[arg(long, value_name = "TEXT", default_value = "samples", allow_hyphen_values = true)]
     countname: String,
 
     /// Set the label of a frame's name
-    #[arg(long, value_name = "TEXT", default_value = "Function:", hide_short_help = true)]
+    #[arg(long, value_name = "TEXT", default_value = "Function:", hide_short_help = true, allow_hyphen_values = true)]
     nametype: String,
 
     /// Multiply all displayed weights by NUMBER
@@ -64,7 +64,7 @@ struct TextArgs {
     factor: f64,
 
     /// Add an XML comment to the file
-    #[arg(long, value_name = "TEXT", hide_short_help = true)]
+    #[arg(long, value_name = "TEXT", hide_short_help = true, allow_hyphen_values = true)]
     notes: Option<String>,
 }
 
@@ -79,7 +79,7 @@ struct SizeArgs {
     #[arg(allow_negative_numbers = true)]
     width: Option<u32>,
 
-    /// Set the height of frames in pixels [default: 16, or to fit the font]
+    /// Set the height of frames in pixels [default: 18, or to fit the font]
     #[arg(long, value_name = "PIXELS", value_parser = cli::integer_in(2..=1_000_u32))]
     #[arg(allow_negative_numbers = true, hide_short_help = true)]
     height: Option<u32>,
@@ -97,8 +97,8 @@ struct SizeArgs {
     #[arg(allow_negative_numbers = true, hide_short_help = true)]
     total: Option<Weight>,
 
-    /// Set the font family, as in CSS
-    #[arg(long, value_name = "FAMILY", default_value = "Verdana, DejaVu Sans, sans-serif", hide_short_help = true)]
+    /// Set the font family, as in CSS [default: the system's]
+    #[arg(long, value_name = "FAMILY", default_value = svg::DEFAULT_FONT, hide_default_value = true, hide_short_help = true)]
     fonttype: String,
 
     /// Set the font size in pixels
@@ -120,7 +120,10 @@ struct SizeArgs {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Colours")]
 struct ColourArgs {
-    /// Set the palette, like java or rust [default: hot]
+    /// Set the palette, like java or hot [default: module]
+    ///
+    /// `module` gives each crate, package or library a hue: the program's own code, libraries, the kernel and frames without a
+    /// symbol are told apart.
     ///
     /// `hot`, `mem`, `io`, `red`, `green`, `blue`, `yellow`, `purple`, `aqua` and `orange` are ranges of colours, from
     /// which a frame's name selects one.
@@ -130,9 +133,9 @@ struct ColourArgs {
     ///
     /// `states` distinguishes functions, blocked time and runnable time. `wakeup` and `chain` are for the stacks of
     /// wakers.
-    #[arg(short, long, alias = "color", value_name = "PALETTE", default_value = "hot")]
-    #[arg(hide_default_value = true, hide_possible_values = true)]
-    colors: Palette,
+    /// With --hash, --random or --seed the default is `hot`.
+    #[arg(short, long, alias = "color", value_name = "PALETTE", hide_possible_values = true)]
+    colors: Option<Palette>,
 
     /// Give names that begin alike similar colours
     #[arg(long, hide_short_help = true)]
@@ -192,7 +195,9 @@ struct LayoutArgs {
     #[arg(long)]
     reverse: bool,
 
-    /// Draw an icicle graph, with the root at the top
+    /// Draw the still picture as an icicle graph, with the root at the top
+    ///
+    /// In a browser, the root is at the top; the key `u` moves it to the bottom.
     #[arg(short, long)]
     inverted: bool,
 
@@ -232,6 +237,12 @@ struct FileArgs {
     #[arg(long, alias = "no-javascript", hide_short_help = true)]
     plain: bool,
 
+    /// Write an HTML page instead of an SVG image
+    ///
+    /// The page has the same viewer. Use it where SVG files are shown as images, such as artifacts of a CI system.
+    #[arg(long, conflicts_with = "plain")]
+    html: bool,
+
     /// Read titles, links and attributes of frames from FILE
     ///
     /// For the format, see NAME ATTRIBUTES in fg-svg(1).
@@ -245,6 +256,14 @@ struct FileArgs {
     /// Accepted for compatibility with flamegraph.pl: the output is always UTF-8.
     #[arg(long, value_name = "NAME", hide = true)]
     encoding: Option<String>,
+}
+
+impl ColourArgs {
+    /// Returns the palette. Options that choose colours of a range need one.
+    fn palette(&self) -> Palette {
+        let is_ranged = self.hash || self.random || self.seed.is_some();
+        self.colors.unwrap_or(if is_ranged { Palette::Hot } else { Palette::Module })
+    }
 }
 
 fn parse_positive(text: &str) -> Result<f64, String> {
@@ -290,8 +309,8 @@ impl Args {
             title: text.title.clone().or(default_title),
             subtitle: text.subtitle.clone(),
             width: size.width,
-            // A third more than the text needs.
-            frame_height: size.height.unwrap_or((size.fontsize * 4.0 / 3.0).ceil().clamp(16.0, 1000.0) as u32),
+            // Half more than the text needs.
+            frame_height: size.height.unwrap_or((size.fontsize * 1.5).ceil().clamp(16.0, 1000.0) as u32),
             min_width: size.minwidth,
             font_family: size.fonttype.clone(),
             font_size: size.fontsize,
@@ -299,7 +318,7 @@ impl Args {
             count_name: text.countname.clone(),
             name_type: text.nametype.clone(),
             scheme: Scheme {
-                palette: colours.colors,
+                palette: colours.palette(),
                 by_prefix: colours.hash,
                 seed: colours.seed.unwrap_or(colours.random.into()),
                 palette_map,
@@ -352,9 +371,10 @@ impl Tool for Args {
             diagnostics.warn("writing the SVG to the terminal; to save it: fg-svg > flame.svg");
         }
         let name = output.name().to_owned();
-        svg::write(&drawing, &options, &name, output)?;
+        let write = if self.file.html { svg::write_page } else { svg::write };
+        write(&drawing, &options, &name, output)?;
         if self.colours.cp {
-            options.scheme.save_colours(&drawing.layout.names);
+            options.scheme.save_colours(&drawing.layout.names, &drawing.modules);
             Output::write_file(PALETTE_MAP.as_ref(), &options.scheme.palette_map.to_text())?;
         }
         Ok(0)

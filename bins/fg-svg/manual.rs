@@ -11,41 +11,54 @@ pub const EXAMPLES: Entries = &[
         "fg-svg --width 1600 --fontsize 10 --minwidth 0.5% app.folded > flame.svg",
         "Draw small text, and no frames below half a percent:",
     ),
-    (
-        "fg-svg -c rust --bgcolors '#ffffff' -o flame.svg app.folded",
-        "Distinguish the program's own code from libraries, on white:",
-    ),
+    ("fg-svg -c rust --bgcolors '#ffffff' -o flame.svg app.folded", "Colour frames by kind, on white:"),
     ("fg-svg --reverse --inverted app.folded > callers.svg", "Show who calls the heaviest functions:"),
     ("fg-svg --plain app.folded | rsvg-convert > flame.png", "Convert the graph to a PNG file:"),
 ];
 
 /// The man page's section about the viewer.
 const VIEWER: Entries = &[
-    ("Click, Enter", "Zoom to a frame. Frames that are then wide enough are drawn, too."),
-    ("Escape", "Go back: close the search, undo the zoom, then undo other changes."),
-    ("Arrows, Tab", "Select a frame: its caller, a callee or a neighbour."),
-    ("/, Ctrl-F, F3", "Search by a regular expression, ignoring case. Frames that are not drawn are searched, too."),
+    (
+        "Click, Enter",
+        "Zoom to a frame. Frames that are then wide enough are drawn, too. Keys act on the frame under the pointer, or \
+         else on the one with the focus.",
+    ),
+    ("Right click, long press", "Open the menu of a frame. It has the actions of the keys below."),
+    (
+        "Table",
+        "Click a function to outline all its frames. Double-click or press Enter to see its callers and callees.",
+    ),
+    ("s", "Sandwich: show a function between its callers and its callees, with all its occurrences merged."),
+    ("b, c", "Show only the callers or the callees of a function."),
+    (
+        "f, i",
+        "Focus: keep only the stacks with a function. Ignore: drop them. Percentages are of the stacks that remain.",
+    ),
+    ("h", "Hide the frames of a function. Their callees move to their callers."),
+    ("a", "Highlight all frames of a function."),
+    ("y, Y", "Copy the name of a frame, or its whole stack."),
+    (
+        "/, Ctrl-F, F3",
+        "Search for a text or, if no name contains it, by a regular expression, ignoring case. Frames that are not drawn \
+         are searched, too.",
+    ),
     (
         "n, N",
         "Go to the next or previous match, and zoom to it if it is too narrow. In the search field: Enter, \
          Shift-Enter.",
     ),
-    ("c", "Show the selected function and its callers, with all its occurrences merged."),
-    ("e", "Show the selected function and its callees, with all its occurrences merged."),
-    ("b", "Show the selected function between its callers and its callees."),
-    (
-        "o, h",
-        "Show only the stacks through the selected function, or hide them. Percentages are of the stacks that remain.",
-    ),
     ("r", "Merge recursive calls, or separate them again."),
-    ("s", "Sort by weight, or by name."),
-    ("i", "Turn the graph upside down."),
-    ("y, Y", "Copy the name of the frame, or its whole stack."),
-    ("?", "List the keys. The Menu button lists them, too."),
-    (
-        "Back, Forward",
-        "Go to the previous or next view. The page's address describes the view, also in a new drawing of the profile.",
-    ),
+    ("v", "Invert stacks: the functions with self weight first, each with its callers."),
+    ("w", "Sort by weight, or by name."),
+    ("u", "Move the root to the bottom, or back to the top."),
+    ("t", "Show or hide the table of functions."),
+    ("d", "In a differential graph, show the profile before, the one after, or the difference."),
+    ("C", "Copy the table of functions as CSV."),
+    ("0", "Reset the zoom."),
+    ("Arrows, Tab", "Select a frame: its caller, a callee or a neighbour."),
+    ("Escape", "Close the menu, clear the search, or remove the last filter."),
+    ("Backspace, Back, Forward", "Go to another view. The address describes it, also in a new drawing of the profile."),
+    ("?", "List the keys."),
 ];
 
 /// The man page's section about the file of `--nameattr`.

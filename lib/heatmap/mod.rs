@@ -1,8 +1,7 @@
-//! Heatmaps: a page with a map of the seconds and, below it, the flame graph of the selected samples.
+//! Heatmaps: a page with a picture of the samples over time and, below it, the flame graph of the selected ones.
 //!
-//! The page is HTML, not SVG, because it has a canvas (an hour is 180,000 cells) and a form. It contains the graph that
-//! [`svg`] draws, with its viewer. The samples are packed beside the stacks of the graph. When another part of the map is
-//! selected, the script of the page computes new weights of the stacks and passes them to the viewer.
+//! The page contains the graph that [`svg`] draws, with its viewer. The samples are packed beside the stacks of the graph.
+//! When another time is selected, the script of the page computes new weights of the stacks and passes them to the viewer.
 
 mod command;
 mod samples;
@@ -11,14 +10,15 @@ use std::io::{self, Write};
 
 use crate::Error;
 use crate::collapse::{self, Timeline};
-use crate::svg::{self, Drawing, PageParts, escape, visible};
+use crate::svg::{self, Drawing, PageParts};
 
 const STYLE: &str = include_str!("viewer/heatmap.css");
-const SCRIPTS: [&str; 5] = [
+const SCRIPTS: [&str; 6] = [
     include_str!("viewer/samples.js"),
     include_str!("viewer/command.js"),
+    include_str!("viewer/lanes.js"),
     include_str!("viewer/map.js"),
-    include_str!("viewer/page.js"),
+    include_str!("viewer/panel.js"),
     include_str!("viewer/start.js"),
 ];
 
@@ -79,37 +79,16 @@ fn write_page(
     packed: &[u8],
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut title = Vec::new();
-    escape(&visible(options.title.as_bytes()), &mut title);
-    let title = String::from_utf8_lossy(&title);
-    write!(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <h1>{title}</h1>\n{CONTROLS}<div class=\"heatmap\""
-    )?;
+    svg::write_page_head(&options.title, STYLE, out)?;
+    out.write_all(b"<div class=\"heatmap\"")?;
     out.write_all(input_attributes)?;
-    write!(out, " tabindex=\"0\" role=\"application\" aria-describedby=\"keys\"></div>\n{HINTS}")?;
+    out.write_all(
+        b"></div>\n<noscript>Selecting a time needs JavaScript. This is the flame graph of all samples.</noscript>\n",
+    )?;
     let parts = PageParts { data: &[("samples", packed)], scripts: &SCRIPTS };
     svg::write_element(drawing, &options.graph, parts, out)?;
-    out.write_all(b"</body>\n</html>\n")
+    out.write_all(svg::PAGE_END)
 }
-
-/// The form above the map.
-const CONTROLS: &str = "<p>
-<label><input type=\"radio\" name=\"kind\" id=\"span\" checked> select a span of time</label>
-<label><input type=\"radio\" name=\"kind\" id=\"rectangle\"> the same part of several seconds</label>
-<label>of <select id=\"thread\"></select></label>
-</p>
-";
-
-/// The elements between the map and the graph.
-const HINTS: &str = "<p id=\"cell\" role=\"status\"></p>
-<p id=\"keys\">Drag, or go with the arrows and press Enter where the selection begins and where it ends; with Shift, \
-another selection to compare the first with. Escape selects everything.</p>
-<noscript><p>The map needs JavaScript; without it there is the flame graph of all samples.</p></noscript>
-<div id=\"selections\"></div>
-";
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! The text around the frames: headings, legend, controls.
 
-use super::colour::{self, Colour, MARKER_COLOURS, OFF_CPU_COUNT};
+use super::colour::{self, Colour, MARKER_COLOURS, OFF_CPU_COUNT, Palette};
+use super::module_colours::Class;
 use super::options::{MinWidth, SIDE_MARGIN};
 use super::text::{escape, visible};
 use super::write::Image;
@@ -73,10 +74,14 @@ impl Image<'_> {
             let on_cpu = self.layout.total.after.saturating_sub(Weight::from_millionths(off_cpu));
             entries.push((colour, format!("on CPU {}", self.percentage(on_cpu))));
         }
+        if self.options.scheme.palette == Palette::Module && !self.options.diffusion && !self.differential {
+            entries.extend(self.modules.legend());
+        }
         let weights = self.layout.marker_totals.into_iter().zip(self.layout.marker_own);
         for ((marker, colour), (total, own)) in MARKER_COLOURS.iter().zip(weights) {
             if !total.is_zero() {
-                entries.push((*colour, self.marker_label(marker, total, own)));
+                let class = self.options.scheme.class(marker, self.modules).filter(|_| !self.differential);
+                entries.push((class.map_or(*colour, Class::colour), self.marker_label(marker, total, own)));
             }
         }
         entries

@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::language::{self, Language};
+use super::module_colours::{Class, ModuleColours};
 use super::palette_map::PaletteMap;
 use crate::markers;
 use crate::profile::Frames;
@@ -67,6 +68,8 @@ impl FromStr for Colour {
 /// A named set of colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Palette {
+    /// A muted hue for each module, crate or package: own code, libraries, the kernel and others are told apart.
+    Module,
     /// Red to yellow.
     #[default]
     Hot,
@@ -176,7 +179,19 @@ pub struct Scheme {
 }
 
 impl Scheme {
-    /// Returns the colour of a frame. `name` includes the suffix, such as `_[k]`.
+    /// Returns the class of a frame's colour if the palette is that of modules.
+    pub fn class(&self, name: &[u8], modules: &ModuleColours) -> Option<Class> {
+        let is_separator = fixed_colour(name).is_some() && !markers::is_marker(name);
+        let is_by_module = self.palette == Palette::Module && !is_separator && self.palette_map.get(name).is_none();
+        is_by_module.then(|| modules.class(name))
+    }
+
+    /// Returns the colour of a frame among others, by its module if the palette is that of modules.
+    pub fn colour_among(&self, name: &[u8], modules: &ModuleColours) -> Colour {
+        self.class(name, modules).map_or_else(|| self.colour(name), Class::colour)
+    }
+
+    /// Returns the colour of a frame by its name alone. `name` includes the suffix, such as `_[k]`.
     pub fn colour(&self, name: &[u8]) -> Colour {
         if let Some(colour) = fixed_colour(name).or_else(|| self.palette_map.get(name)) {
             return colour;
@@ -187,9 +202,9 @@ impl Scheme {
     }
 
     /// Adds the colours of these names to the palette map.
-    pub fn save_colours(&mut self, names: &Frames) {
+    pub fn save_colours(&mut self, names: &Frames, modules: &ModuleColours) {
         for (_, name) in names.iter().filter(|(_, name)| fixed_colour(name).is_none()) {
-            let colour = self.colour(name);
+            let colour = self.colour_among(name, modules);
             self.palette_map.insert(name, colour);
         }
     }
@@ -241,7 +256,7 @@ fn fixed_colour(name: &[u8]) -> Option<Colour> {
 
 fn ramp(palette: Palette, name: &[u8]) -> Ramp {
     match palette {
-        Palette::Hot => Ramp::Hot,
+        Palette::Hot | Palette::Module => Ramp::Hot,
         Palette::Mem => Ramp::Mem,
         Palette::Io => Ramp::Io,
         Palette::Red | Palette::States => Ramp::Red,

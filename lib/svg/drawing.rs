@@ -1,6 +1,7 @@
 //! Stacks that are laid out and packed, ready to be written as SVG.
 
 use super::layout::{Layout, LayoutBuilder};
+use super::module_colours::ModuleColours;
 use super::options::Options;
 use super::packed_profile::{PackedProfile, ProfilePacker};
 use crate::Error;
@@ -11,6 +12,8 @@ use crate::profile::{FrameId, Profile, Weights};
 pub struct Drawing {
     /// The frames that are wide enough to draw.
     pub layout: Layout,
+    /// The colours by module.
+    pub modules: ModuleColours,
     /// The whole profile, for the viewer; `None` in a plain image.
     pub packed: Option<PackedProfile>,
     /// True if each stack has a weight before and a weight after.
@@ -114,9 +117,10 @@ impl DrawingBuilder {
     }
 
     pub(super) fn finish(self, options: &Options) -> Result<Drawing, Error> {
-        let packed = self.packer.map(|packer| packer.finish(&options.scheme, &options.name_attributes)).transpose();
-        let packed = packed.map_err(|error| Error::write("memory", error))?;
         let layout = self.layout.finish();
-        Ok(Drawing { layout, packed, differential: self.differential, stack_count: self.stack_count })
+        let modules = ModuleColours::assign(&layout);
+        let pack = |packer: ProfilePacker| packer.finish(&options.scheme, &modules, &options.name_attributes);
+        let packed = self.packer.map(pack).transpose().map_err(|error| Error::write("memory", error))?;
+        Ok(Drawing { layout, modules, packed, differential: self.differential, stack_count: self.stack_count })
     }
 }

@@ -21,12 +21,12 @@ const MAX_TITLE: usize = 4096;
 impl Image<'_> {
     /// Appends the frame below all stacks, which has the full width.
     pub(super) fn push_root(&self, text: &mut Vec<u8>) {
-        let count = self.count(self.whole);
         text.extend_from_slice(b"<g><title>all (");
-        escape(&format!("{count} {}, 100%)", visible(self.options.count_name.as_bytes())), text);
+        escape(&format!("{}, 100%)", self.count(self.whole)), text);
         text.extend_from_slice(b"</title>");
         let colour = if self.differential { Colour(245, 245, 245) } else { Colour(222, 222, 222) };
         self.push_rect(0.0, 1.0, 0, colour, text);
+        self.push_label(0.0, 0, colour, "all", text);
         text.extend_from_slice(b"</g>\n");
     }
 
@@ -70,7 +70,7 @@ impl Image<'_> {
         }
         match self.options.diffusion {
             true => colour::diffusion(frame.total.after.as_f64() / self.whole.as_f64()),
-            false => self.options.scheme.colour(name),
+            false => self.options.scheme.colour_among(name, self.modules),
         }
     }
 
@@ -97,8 +97,7 @@ impl Image<'_> {
     fn push_numbers(&self, frame: &DrawnFrame, text: &mut Vec<u8>) {
         let whole = self.whole.as_f64();
         let share = 100.0 * frame.total.after.as_f64() / whole;
-        let count_name = visible(self.options.count_name.as_bytes());
-        escape(&format!(" ({} {count_name}, {share:.2}%", self.count(frame.total.after)), text);
+        escape(&format!(" ({}, {share:.2}%", self.count(frame.total.after)), text);
         if self.differential {
             let delta = 100.0 * self.delta(frame) / whole;
             let change = format!("{delta:+.2}");
@@ -108,8 +107,12 @@ impl Image<'_> {
         text.push(b')');
     }
 
+    /// Returns a weight with its unit: `1 sample`, `1,234 samples`.
     fn count(&self, weight: Weight) -> String {
-        with_commas(&format!("{:.0}", weight.as_f64() * self.options.factor))
+        let number = with_commas(&format!("{:.0}", weight.as_f64() * self.options.factor));
+        let unit = visible(self.options.count_name.as_bytes());
+        let singular = unit.strip_suffix('s').filter(|singular| !singular.is_empty() && !singular.ends_with('s'));
+        format!("{number} {}", singular.filter(|_| number == "1").unwrap_or(&unit))
     }
 
     /// Appends a rectangle and returns its width in pixels. `start` and `share` are fractions of the full width.

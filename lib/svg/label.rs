@@ -10,9 +10,9 @@ const WRAPPERS: [&str; 5] = ["GenFuture", "Pin", "Box", "AssertUnwindSafe", "Ins
 
 /// Returns as much of a name as fits into `max_chars` characters.
 ///
-/// If the whole name does not fit, its last parts remain, with `..` before them: the function rather than its namespaces.
-/// Type arguments are preferred to the namespaces of their type. If the last part does not fit, its beginning remains. The
-/// label is empty if `max_chars` is less than 3.
+/// If the whole name does not fit, its last parts remain: the function rather than its namespaces. Type arguments are
+/// preferred to the namespaces of their type. If the last part does not fit, its beginning remains. The label is empty if
+/// `max_chars` is less than 3.
 pub fn label(name: &str, max_chars: usize) -> Cow<'_, str> {
     if max_chars < 3 {
         return Cow::Borrowed("");
@@ -26,7 +26,7 @@ pub fn label(name: &str, max_chars: usize) -> Cow<'_, str> {
         return Cow::Owned(label);
     }
     match starts.iter().rev().take_while(|start| name.chars_from(**start) <= max_chars).last() {
-        Some(start) => Cow::Owned(format!("{}{}", ellipsis(*start), &name.text[*start..])),
+        Some(start) => Cow::Owned(name.text[*start..].to_owned()),
         None => {
             let last = &name.text[starts.last().copied().unwrap_or(0)..];
             Cow::Owned(truncate_right(last, max_chars).into_owned())
@@ -34,18 +34,13 @@ pub fn label(name: &str, max_chars: usize) -> Cow<'_, str> {
     }
 }
 
-/// Returns the beginning of a name that fits into `max_chars` characters, with `..` after it if something is missing.
+/// Returns the beginning of a name that fits into `max_chars` characters, with `…` after it if something is missing.
 pub fn truncate_right(name: &str, max_chars: usize) -> Cow<'_, str> {
     if max_chars < 3 || name.chars().count() <= max_chars {
         return Cow::Borrowed(if max_chars < 3 { "" } else { name });
     }
-    let end = name.char_indices().nth(max_chars - 2).map_or(name.len(), |(end, _)| end);
-    Cow::Owned(format!("{}..", &name[..end]))
-}
-
-/// Returns the text before a name that is shown from index `start` on.
-fn ellipsis(start: usize) -> &'static str {
-    if start > 0 { ".." } else { "" }
+    let end = name.char_indices().nth(max_chars - 1).map_or(name.len(), |(end, _)| end);
+    Cow::Owned(format!("{}…", &name[..end]))
 }
 
 /// A name without its least informative parts.
@@ -58,12 +53,12 @@ struct ShortName {
 }
 
 impl ShortName {
-    /// Removes the hash of a Rust name, the trait in `<Type as Trait>::method`, and all type arguments except those of the
-    /// last part.
+    /// Removes the hash of a Rust name, a source file in parentheses, the trait in `<Type as Trait>::method`, and type
+    /// arguments.
     ///
     /// The argument of a wrapper replaces the wrapper. If it is a closure, the method goes too, because a closure has only one.
     fn new(name: &str) -> Self {
-        let whole = strip_rust_hash(name);
+        let whole = strip_source(strip_rust_hash(name));
         let mut name = Cow::Borrowed(whole);
         for _ in 0..MAX_NESTING {
             let Some((outer, method)) = split_trait_method(&name) else { break };
@@ -78,13 +73,13 @@ impl ShortName {
             let part = &name[range[0]..range[1]];
             let end = part.trim_end_matches([':', '/', '.', ' ']).len();
             let bracket = part[..end].find('<').filter(|index| *index > 0 && !part.starts_with("operator"));
-            text.push_str(&part[..bracket.unwrap_or(end)]);
+            text.push_str(bracket.map_or(&part[..end], |bracket| part[..bracket].trim_end_matches("::")));
             if let Some(bracket) = bracket.filter(|_| range[1] == last_start && name != whole) {
                 (arguments, arguments_index) = (&part[bracket + 1..end - 1], text.len());
             }
             text.push_str(&part[end..]);
         }
-        text.push_str(&name[last_start..]);
+        push_without_turbofish(&name[last_start..], &mut text);
         let is_informative = arguments.contains("::");
         let arguments = if is_informative { shorten_arguments(arguments) } else { String::new() };
         Self { text, arguments, arguments_index }
@@ -92,7 +87,7 @@ impl ShortName {
 
     /// Returns the number of characters of a label that starts at index `start`.
     fn chars_from(&self, start: usize) -> usize {
-        self.text[start..].chars().count() + ellipsis(start).len()
+        self.text[start..].chars().count()
     }
 
     /// Returns a label with type arguments, cut if necessary. `None` if there are none or they do not fit.
@@ -113,8 +108,24 @@ impl ShortName {
             return None;
         };
         let (before, after) = (&self.text[start..self.arguments_index], &self.text[self.arguments_index..]);
-        Some(format!("{}{before}<{arguments}>{after}", ellipsis(start)))
+        Some(format!("{before}<{arguments}>{after}"))
     }
+}
+
+/// Appends a part of a name without the type arguments of a Rust function: `to_vec::<T>` becomes `to_vec`.
+fn push_without_turbofish(part: &str, text: &mut String) {
+    let start = part.find("::<").filter(|start| *start > 0 && !part[start + 2..].starts_with("<impl"));
+    let Some(start) = start else { return text.push_str(part) };
+    let mut end = start + "::<".len();
+    loop {
+        end += argument_length(&part[end..]);
+        if !part[end..].starts_with(',') {
+            break;
+        }
+        end += 1;
+    }
+    text.push_str(&part[..start]);
+    text.push_str(part.get(end + 1..).unwrap_or_default());
 }
 
 fn is_word(character: char) -> bool {
@@ -206,7 +217,10 @@ fn split_trait_method(name: &str) -> Option<(&str, &str)> {
             _ => depth -= 1,
         }
         if depth == 0 {
-            return Some((&inner[..type_end.unwrap_or(index)], &inner[index + 1..]));
+            // Other names can be in brackets, too: `<module> (main.py:12)`.
+            return inner[index + 1..]
+                .starts_with("::")
+                .then_some((&inner[..type_end.unwrap_or(index)], &inner[index + 1..]));
         }
     }
     None
@@ -235,9 +249,24 @@ fn strip_rust_hash(name: &str) -> &str {
     }
 }
 
+/// Removes the source file at the end of a name: ` (main.py:12)`.
+fn strip_source(name: &str) -> &str {
+    match name.strip_suffix(')').and_then(|name| name.rsplit_once(" (")) {
+        Some((plain, source))
+            if !plain.is_empty() && !source.contains(['(', ')']) && source.contains(['.', '/', ':']) =>
+        {
+            plain
+        }
+        _ => name,
+    }
+}
+
 /// Returns the indexes where the parts of a qualified name start. Separators in brackets do not count. A closure belongs to
 /// the part before it, and the call operator of a C++ lambda to the lambda.
 fn part_starts(name: &str) -> Vec<usize> {
+    if is_bracketed(name) {
+        return vec![0];
+    }
     let bytes = name.as_bytes();
     let has_dots = has_dotted_path(name);
     let last_dot = memchr::memrchr(b'.', bytes).unwrap_or(0);
@@ -262,11 +291,19 @@ fn part_starts(name: &str) -> Vec<usize> {
         };
         let is_call_operator = before.ends_with(b"}:") && after.starts_with(b"operator()");
         let ends_part = is_separator && !is_call_operator && depth == 0;
-        if ends_part && !after.is_empty() && !after.starts_with(b"{") && !after.starts_with(b":") {
+        let is_turbofish = after.starts_with(b"<") && !after.starts_with(b"<impl");
+        if ends_part && !is_turbofish && !after.is_empty() && !after.starts_with(b"{") && !after.starts_with(b":") {
             starts.push(index + 1);
         }
     }
     starts
+}
+
+/// True for a name in angle brackets, as Python has them.
+fn is_bracketed(name: &str) -> bool {
+    let end =
+        name.strip_prefix('<').and_then(|inner| inner.find(['<', '>']).filter(|end| inner[*end..].starts_with('>')));
+    end.is_some_and(|end| end + 2 == name.len())
 }
 
 /// True if dots separate the parts of a name, as in `com.example.Main.run`: at least two, and a part in upper case.

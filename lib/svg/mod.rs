@@ -23,6 +23,8 @@ mod language;
 pub mod layout;
 mod layout_parallel;
 mod layout_stream;
+mod module;
+mod module_colours;
 pub mod name_attributes;
 mod options;
 mod packed_profile;
@@ -33,12 +35,12 @@ mod transform;
 mod write;
 
 pub use drawing::Drawing;
-pub use options::{Background, Delta, MinWidth, Options, StackOptions, StackOrder};
+pub use options::{Background, DEFAULT_FONT, Delta, MinWidth, Options, StackOptions, StackOrder};
 pub use packed_profile::PackedProfile;
 pub(crate) use packed_profile::{compress, push_number};
 pub(crate) use text::{escape, visible};
-pub use write::write;
-pub(crate) use write::{PageParts, write_element};
+pub(crate) use write::{PAGE_END, PageParts, write_element, write_page_head};
+pub use write::{write, write_page};
 
 use crate::diagnostics::Diagnostics;
 use crate::input::Source;

@@ -9,6 +9,10 @@ use crate::profile::Weight;
 /// The margin to the left and right of the frames, in pixels.
 pub const SIDE_MARGIN: f64 = 10.0;
 
+/// The default font family: that of the system.
+pub const DEFAULT_FONT: &str =
+    "-apple-system, 'Segoe UI', Roboto, Ubuntu, Cantarell, 'Noto Sans', 'DejaVu Sans Condensed', sans-serif";
+
 /// The width of the image in pixels if no script adapts it to the window.
 const DEFAULT_WIDTH: u32 = 1200;
 
@@ -110,9 +114,9 @@ impl Default for Options {
             title: None,
             subtitle: None,
             width: None,
-            frame_height: 16,
+            frame_height: 18,
             min_width: MinWidth::Pixels(0.1),
-            font_family: "Verdana, DejaVu Sans, sans-serif".to_owned(),
+            font_family: DEFAULT_FONT.to_owned(),
             font_size: 12.0,
             font_width: 0.59,
             count_name: "samples".to_owned(),
@@ -194,6 +198,7 @@ impl Background {
     /// Returns the default background of a palette.
     pub fn from_palette(palette: Palette) -> Self {
         match palette {
+            Palette::Module => Self::Flat(Colour(0xf4, 0xf5, 0xf7)),
             Palette::Mem => Self::Green,
             Palette::Io | Palette::Wakeup | Palette::Chain => Self::Blue,
             Palette::Red | Palette::Green | Palette::Blue | Palette::States => Self::Grey,

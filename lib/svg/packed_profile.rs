@@ -6,14 +6,16 @@
 //!   are added, the name number of each added frame, and the weight (in a differential profile the weight before, then the
 //!   weight after). A whole weight is written as twice its value. A weight with a fraction is written as twice its
 //!   millionths plus 1.
-//! - The *names*: four bytes for each name, which are its colour (red, green, blue) and its flags; then the names, one a line.
+//! - The *names*: six bytes for each name, which are its colour (red, green, blue), its flags, and the number of its module
+//!   (low byte first; 0 for none); then the names, then the modules from number 1 on, one a line.
 
 use std::io::{self, BufWriter, Write as _};
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
-use super::colour::{self, Scheme};
+use super::colour::{self, Colour, Scheme};
+use super::module_colours::ModuleColours;
 use super::name_attributes::NameAttributes;
 use super::text::{escape, visible};
 use crate::markers::is_marker;
@@ -26,6 +28,8 @@ const LEVEL: Compression = Compression::new(1);
 const FLAG_MARKER: u8 = 1;
 /// Flag of a name whose colour needs white text.
 const FLAG_DARK: u8 = 2;
+/// The flags from this bit on are one more than the class of a name's colour, or 0 if it is in no class.
+const CLASS_SHIFT: u8 = 2;
 
 /// A profile as the viewer unpacks it.
 #[derive(Debug, Default)]
@@ -104,17 +108,32 @@ impl ProfilePacker {
     ///
     /// # Errors
     /// Fails only if memory is exhausted.
-    pub fn finish(mut self, scheme: &Scheme, attributes: &NameAttributes) -> io::Result<PackedProfile> {
+    pub fn finish(
+        mut self,
+        scheme: &Scheme,
+        modules: &ModuleColours,
+        attributes: &NameAttributes,
+    ) -> io::Result<PackedProfile> {
         self.write_pending()?;
         let mut out = new_encoder();
+        let mut module_names = Frames::new();
         for (_, name) in self.names.iter() {
-            let colour = scheme.colour(name);
+            let Colour(red, green, blue) = scheme.colour_among(name, modules);
+            let class = scheme.class(name, modules).map_or(0, |class| (class.0 + 1) << CLASS_SHIFT);
             let marker = if is_marker(name) { FLAG_MARKER } else { 0 };
-            let dark = if colour.is_light() { 0 } else { FLAG_DARK };
-            out.write_all(&[colour.0, colour.1, colour.2, marker | dark])?;
+            let dark = if Colour(red, green, blue).is_light() { 0 } else { FLAG_DARK };
+            let module = modules.module(name);
+            let number = if module.is_empty() { 0 } else { module_names.intern(module.as_bytes()).index() + 1 };
+            // There is no module beyond the 65,535th.
+            let [low, high] = u16::try_from(number).unwrap_or(0).to_le_bytes();
+            out.write_all(&[red, green, blue, marker | dark | class, low, high])?;
         }
         for (_, name) in self.names.iter() {
             out.write_all(visible(colour::without_suffix(name)).as_bytes())?;
+            out.write_all(b"\n")?;
+        }
+        for (_, module) in module_names.iter() {
+            out.write_all(visible(module).as_bytes())?;
             out.write_all(b"\n")?;
         }
         let elements = self.elements(attributes);
@@ -202,6 +221,7 @@ mod tests {
     use super::{ProfilePacker, push_base64, push_weight};
     use crate::profile::{Weight, Weights};
     use crate::svg::colour::Scheme;
+    use crate::svg::module_colours::ModuleColours;
     use crate::svg::name_attributes::NameAttributes;
 
     fn unpack(packed: &[u8]) -> Vec<u8> {
@@ -217,11 +237,11 @@ mod tests {
             let new: Vec<u32> = new.iter().map(|name| packer.number(name.as_bytes())).collect();
             packer.add(shared, &new, Weights::plain(Weight::new(weight))).unwrap();
         }
-        let packed = packer.finish(&Scheme::default(), &NameAttributes::default()).unwrap();
+        let packed = packer.finish(&Scheme::default(), &ModuleColours::default(), &NameAttributes::default()).unwrap();
         // m; m a x; m b: removed, added, names, twice the weight.
         assert_eq!(unpack(&packed.stacks), [0, 1, 0, 2, 0, 2, 1, 2, 6, 2, 1, 3, 0x90, 3]);
         let names = unpack(&packed.names);
-        assert_eq!(&names[4 * packed.name_count..], b"m\na\nx\nb\n");
+        assert_eq!(&names[6 * packed.name_count..], b"m\na\nx\nb\n");
     }
 
     #[test]

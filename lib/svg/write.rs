@@ -5,9 +5,10 @@
 
 use std::io::{self, Write};
 
-use super::colour::Colour;
+use super::colour::{Colour, Palette};
 use super::drawing::Drawing;
 use super::layout::Layout;
+use super::module_colours::{DARK, LIGHT, ModuleColours};
 use super::options::{Background, Delta, Options};
 use super::packed_profile::{PackedProfile, push_base64};
 use super::text::{escape, visible};
@@ -15,17 +16,29 @@ use crate::Error;
 use crate::profile::Weight;
 
 const STYLE: &str = include_str!("viewer/viewer.css");
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 18] = [
+    include_str!("viewer/dom.js"),
+    include_str!("viewer/format.js"),
+    include_str!("viewer/label.js"),
     include_str!("viewer/profile.js"),
     include_str!("viewer/transform.js"),
-    include_str!("viewer/label.js"),
-    include_str!("viewer/picture.js"),
+    include_str!("viewer/layout.js"),
+    include_str!("viewer/link.js"),
     include_str!("viewer/search.js"),
+    include_str!("viewer/view.js"),
+    include_str!("viewer/graph.js"),
+    include_str!("viewer/table.js"),
+    include_str!("viewer/details.js"),
+    include_str!("viewer/legend.js"),
     include_str!("viewer/actions.js"),
-    include_str!("viewer/listen.js"),
-    include_str!("viewer/viewport.js"),
-    include_str!("viewer/viewer.js"),
+    include_str!("viewer/menu.js"),
+    include_str!("viewer/page.js"),
+    include_str!("viewer/events.js"),
+    include_str!("viewer/app.js"),
 ];
+
+/// Puts the viewer in the place of the picture.
+const MOUNT: &str = include_str!("viewer/mount.js");
 
 /// The parts of a graph that depend on the page that contains it.
 #[derive(Clone, Copy)]
@@ -42,6 +55,9 @@ const STANDALONE: PageParts<'static> = PageParts { data: &[], scripts: &[include
 /// Hides the static frames before the browser renders them, because the viewer draws its own.
 const EARLY_SCRIPT: &str = "document.currentScript.closest(\"svg\").classList.add(\"scripted\")";
 
+/// The selector of the viewer's element, for rules with its properties.
+const VIEWER: &str = ".fg.fg";
+
 /// Number of bytes that one element contains as base64. XML readers reject longer texts.
 const DATA_CHUNK: usize = 3 << 20;
 
@@ -50,13 +66,48 @@ const DATA_CHUNK: usize = 3 << 20;
 /// # Errors
 /// [`Error::Invalid`] if the total weight is 0, and [`Error::Write`] if writing to `out` fails.
 pub fn write(drawing: &Drawing, options: &Options, name: &str, out: &mut dyn Write) -> Result<(), Error> {
-    if drawing.layout.total.after.is_zero() {
-        return Err(Error::Invalid("nothing to draw: all stacks have weight 0".to_owned()));
-    }
+    check_drawable(drawing)?;
     let declaration = out.write_all(b"<?xml version=\"1.0\" standalone=\"no\"?>\n");
     declaration
         .and_then(|()| write_element(drawing, options, STANDALONE, out))
         .map_err(|error| Error::write(name, error))
+}
+
+fn check_drawable(drawing: &Drawing) -> Result<(), Error> {
+    match drawing.layout.total.after.is_zero() {
+        true => Err(Error::Invalid("nothing to draw: all stacks have weight 0".to_owned())),
+        false => Ok(()),
+    }
+}
+
+/// Writes a drawing as an HTML page. `name` is the name of `out` in errors.
+///
+/// # Errors
+/// Those of [`write`].
+pub fn write_page(drawing: &Drawing, options: &Options, name: &str, out: &mut dyn Write) -> Result<(), Error> {
+    check_drawable(drawing)?;
+    let head = write_page_head(options.heading(), "body { margin: 0; }\n", out);
+    head.and_then(|()| write_element(drawing, options, STANDALONE, out))
+        .and_then(|()| out.write_all(PAGE_END))
+        .map_err(|error| Error::write(name, error))
+}
+
+/// The end of a page that [`write_page_head`] began.
+pub(crate) const PAGE_END: &[u8] = b"</body>\n</html>\n";
+
+/// Writes the beginning of an HTML page, up to the content of its body.
+///
+/// # Errors
+/// Fails if writing to `out` fails.
+pub(crate) fn write_page_head(title: &str, style: &str, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = b"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>".to_vec();
+    escape(&visible(title.as_bytes()), &mut text);
+    text.extend_from_slice(
+        b"</title>\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<style>\n",
+    );
+    text.extend_from_slice(style.as_bytes());
+    text.extend_from_slice(b"</style>\n</head>\n<body class=\"fg-page\">\n");
+    out.write_all(&text)
 }
 
 /// Writes a drawing as an SVG element of a page.
@@ -77,6 +128,7 @@ pub(super) struct Image<'a> {
     pub(super) layout: &'a Layout,
     pub(super) options: &'a Options,
     pub(super) differential: bool,
+    pub(super) modules: &'a ModuleColours,
     packed: Option<&'a PackedProfile>,
     /// The weight that the full width represents.
     pub(super) whole: Weight,
@@ -90,11 +142,12 @@ pub(super) struct Image<'a> {
 
 impl<'a> Image<'a> {
     fn new(drawing: &'a Drawing, options: &'a Options) -> Self {
-        let Drawing { layout, packed, differential, .. } = drawing;
+        let Drawing { layout, modules, packed, differential, .. } = drawing;
         let size = options.font_size;
         let has_on_cpu = options.scheme.palette.on_cpu().is_some();
         let has_markers = layout.marker_totals.iter().any(|weight| !weight.is_zero());
-        let has_legend = *differential || has_on_cpu || has_markers;
+        let has_modules = options.scheme.palette == Palette::Module && !options.diffusion;
+        let has_legend = *differential || has_on_cpu || has_markers || has_modules;
         let lines = usize::from(options.subtitle.is_some()) + usize::from(has_legend);
         let top = size * (3.0 + 2.0 * lines as f64);
         let bottom = size * 2.0 + 10.0;
@@ -102,7 +155,7 @@ impl<'a> Image<'a> {
         let height = (rows * f64::from(options.frame_height) + top + bottom).ceil();
         let whole = layout.total.after.max(options.total);
         let (width, packed) = (options.nominal_width(), packed.as_ref());
-        Self { layout, options, differential: *differential, packed, whole, width, height, top, bottom }
+        Self { layout, options, differential: *differential, modules, packed, whole, width, height, top, bottom }
     }
 
     fn write(&self, parts: PageParts<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -150,7 +203,11 @@ impl<'a> Image<'a> {
             let notes = visible(notes.as_bytes()).replace("--", "- -").replace("--", "- -");
             text.extend_from_slice(format!("<!-- NOTES: {notes} -->\n").as_bytes());
         }
-        text.extend_from_slice(format!("<style>\n{STYLE}").as_bytes());
+        text.extend_from_slice(b"<style>\n");
+        for line in STYLE.lines() {
+            text.extend_from_slice(line.trim_start().as_bytes());
+            text.push(b'\n');
+        }
         self.push_option_styles(text);
         text.extend_from_slice(b"</style>\n");
         if self.packed.is_some() {
@@ -170,6 +227,7 @@ impl<'a> Image<'a> {
     /// Appends CSS rules for the strokes of narrow frames and for colours from the options. These colours override those of
     /// the light and the dark mode.
     fn push_option_styles(&self, text: &mut Vec<u8>) {
+        self.push_dark_style(text);
         let Options { search_color, ui_color, stroke_color, background, .. } = self.options;
         let flat_background = match background {
             Some(Background::Flat(colour)) => Some(*colour),
@@ -179,17 +237,44 @@ impl<'a> Image<'a> {
         let ui_text = ui_color.or(flat_background.map(text_colour));
         for (selector, property, value) in [
             (" #frames path", "stroke-width", Some(self.stroke_width().to_string())),
-            (" .match rect", "fill", search_color.map(|colour| colour.to_string())),
-            (" .match text", "fill", match_text.map(|colour| colour.to_string())),
             (" > .background", "fill", flat_background.map(|colour| colour.to_string())),
             (" > text, svg.flame-graph #legend text", "fill", ui_text.map(|colour| colour.to_string())),
             (" #frames rect", "stroke", stroke_color.map(|colour| colour.to_string())),
+            (VIEWER, "--match", search_color.map(|colour| colour.to_string())),
+            (VIEWER, "--match-ink", match_text.map(|colour| colour.to_string())),
+            (VIEWER, "--graph-page", flat_background.map(|colour| colour.to_string())),
+            (".fg.fg .graph", "color-scheme", flat_background.map(|colour| scheme_of(colour).to_owned())),
+            (".fg.fg .graph", "--muted", flat_background.map(|_| "var(--ink)".to_owned())),
+            (VIEWER, "--muted", ui_color.map(|colour| colour.to_string())),
+            (VIEWER, "--stroke", stroke_color.map(|colour| colour.to_string())),
         ] {
             if let Some(value) = value {
-                let rule = format!("svg.flame-graph{selector} {{ {property}: {value}; }}\n");
+                let root = if selector.starts_with(VIEWER) { "" } else { "svg.flame-graph" };
+                let rule = format!("{root}{selector} {{ {property}: {value}; }}\n");
                 text.extend_from_slice(rule.as_bytes());
             }
         }
+    }
+
+    /// Appends the rules that give a picture with colours by module gaps between frames, and the colours of the dark theme.
+    fn push_dark_style(&self, text: &mut Vec<u8>) {
+        let has_background = self.options.background.is_some();
+        if self.options.scheme.palette != Palette::Module
+            || self.options.diffusion
+            || has_background
+            || self.differential
+        {
+            return;
+        }
+        text.extend_from_slice(b".flame-graph .still > :not(.state) > rect { stroke: #f4f5f7; stroke-width: 0.6; }\n");
+        text.extend_from_slice(b"@media (prefers-color-scheme: dark) {\n");
+        text.extend_from_slice(b".flame-graph > .background { fill: #121519; }\n");
+        text.extend_from_slice(b".flame-graph .still > :not(.state) > rect { stroke: #121519; }\n");
+        text.extend_from_slice(b".flame-graph text { fill: #eef1f5; }\n");
+        for (light, dark) in LIGHT.iter().zip(DARK) {
+            text.extend_from_slice(format!(".flame-graph rect[fill=\"{light}\"] {{ fill: {dark}; }}\n").as_bytes());
+        }
+        text.extend_from_slice(b".flame-graph rect[fill=\"#dedede\"] { fill: #353535; }\n}\n");
     }
 
     /// Appends the settings of the viewer, as attributes of the root element.
@@ -215,6 +300,7 @@ impl<'a> Image<'a> {
         }
         for (name, is_set) in [
             ("data-fluid", self.options.width.is_none()),
+            ("data-titled", self.options.title.is_some()),
             ("data-inverted", self.options.inverted),
             ("data-negate", self.options.swaps_colours()),
             ("data-self", self.options.delta == Delta::Own),
@@ -226,6 +312,11 @@ impl<'a> Image<'a> {
             }
         }
     }
+}
+
+/// Returns the CSS colour scheme whose text can be read on a background.
+fn scheme_of(background: Colour) -> &'static str {
+    if background.is_light() { "light" } else { "dark" }
 }
 
 /// Returns the colour of text on a background.
@@ -271,8 +362,9 @@ fn write_data(class: &str, bytes: &[u8], out: &mut dyn Write) -> io::Result<()> 
 /// scripts.
 fn write_scripts(last: &[&str], out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"<script><![CDATA[\n(() => {\n\"use strict\";\n")?;
-    for line in SCRIPTS.iter().chain(last).flat_map(|script| script.lines()).filter(|line| !is_comment(line)) {
-        out.write_all(line.as_bytes())?;
+    let lines = SCRIPTS.iter().chain([&MOUNT]).chain(last).flat_map(|script| script.lines());
+    for line in lines.filter(|line| !is_comment(line)) {
+        out.write_all(line.trim_start().as_bytes())?;
         out.write_all(b"\n")?;
     }
     out.write_all(b"})();\n]]></script>\n")

@@ -1,10 +1,12 @@
-//! Opens pages in Chromium and calls functions of `cases/*.js` in them.
+//! Opens pages in a browser and calls functions of `cases/*.js` in them: in Chromium, or with `FG_BROWSER=firefox` in
+//! Firefox.
 
 use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::firefox;
 use crate::support::{command, directory, eventually, is_installed, run, skip};
 
 const PRELUDE: &str = include_str!("prelude.js");
@@ -71,16 +73,22 @@ impl Page {
     /// Returns the result of a case, or `None` if there is no browser.
     #[track_caller]
     pub fn result(self, code: &str, function: &str, arguments: &Value) -> Option<String> {
-        let (end, script) = match self.file_name {
-            "graph.svg" => ("</svg>", script_for_svg(code, function, arguments)),
-            _ => ("</body>", script_for_html(code, function, arguments)),
+        // The viewer replaces an SVG document by a page, perhaps before its end is read.
+        let listener = firefox::is_chosen().then(firefox::Listener::new);
+        let script = script(code, function, arguments, listener.as_ref().map_or("", |listener| &listener.address));
+        let (place, script) = match self.file_name {
+            "graph.svg" => (self.text.find("<style>"), svg_element(&script)),
+            _ => (self.text.rfind("</body>"), html_element(&script)),
         };
-        let end = self.text.rfind(end).unwrap_or_else(|| panic!("no {end}"));
-        let page = format!("{}{script}{}", &self.text[..end], &self.text[end..]);
+        let place = place.expect("no place for a script");
+        let page = format!("{}{script}{}", &self.text[..place], &self.text[place..]);
         let folder = directory();
         let file = folder.path().join(self.file_name);
         std::fs::write(&file, page).unwrap();
         let address = format!("file://{}{}", file.display(), self.fragment);
+        if let Some(listener) = listener {
+            return firefox::visit(&listener, self.color_scheme, folder.path(), &address);
+        }
         let options = ["--virtual-time-budget=20000", "--dump-dom"];
         let document = open(self.color_scheme, folder.path(), &options, &address)?;
         Some(find_result(&document).unwrap_or("no result: a script is not valid, or the case did not end").to_owned())
@@ -89,21 +97,24 @@ impl Page {
 
 /// Returns the element that calls a function in an SVG document.
 pub fn script_for_svg(code: &str, function: &str, arguments: &Value) -> String {
-    let script = script(code, function, arguments);
-    assert!(!script.contains("]]>"), "{function} ends a CDATA section");
+    svg_element(&script(code, function, arguments, ""))
+}
+
+fn svg_element(script: &str) -> String {
+    assert!(!script.contains("]]>"), "the script ends a CDATA section");
     format!("<script><![CDATA[{script}]]></script>")
 }
 
-fn script_for_html(code: &str, function: &str, arguments: &Value) -> String {
-    let script = script(code, function, arguments);
-    assert!(!script.contains("</script"), "{function} ends a script element");
+fn html_element(script: &str) -> String {
+    assert!(!script.contains("</script"), "the script ends a script element");
     format!("<script>{script}</script>")
 }
 
-fn script(code: &str, function: &str, arguments: &Value) -> String {
+/// Returns a script that runs a case and sends the result to an address, unless that is empty.
+fn script(code: &str, function: &str, arguments: &Value, address: &str) -> String {
     // Text in the arguments must not end the element that contains the script.
     let arguments = arguments.to_string().replace('<', r"\u003c").replace('>', r"\u003e");
-    format!("(() => {{\n{PRELUDE}\n{code}\nrunCase(() => {function}(...{arguments}));\n}})();\n")
+    format!("(() => {{\n{PRELUDE}\n{code}\nrunCase(() => {function}(...{arguments}), {address:?});\n}})();\n")
 }
 
 /// Returns the text of the element that `runCase` appends.

@@ -1,6 +1,6 @@
 //! Other views of the same profile: callers, callees, without some frames, sorted, turned upside down.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::browser::Page;
 use crate::support::{directory, run};
@@ -32,8 +32,18 @@ fn distinguishes_a_caller_from_a_callee_of_the_same_name() {
 }
 
 #[test]
-fn hidden_and_kept_frames_change_shares() {
-    Page::graph(STACKS, &[]).run(CASES, "hidesAndKeepsFrames");
+fn kept_and_dropped_stacks_change_shares() {
+    Page::graph(STACKS, &[]).run(CASES, "keepsAndDropsStacks");
+}
+
+#[test]
+fn hidden_frames_leave_their_callees() {
+    Page::graph(STACKS, &[]).run(CASES, "hidesFrames");
+}
+
+#[test]
+fn inverts_stacks() {
+    Page::graph(STACKS, &[]).run(CASES, "invertsStacks");
 }
 
 #[test]
@@ -47,48 +57,37 @@ fn arrow_keys_move_the_focus() {
 }
 
 #[test]
-fn the_menu_lists_and_runs_actions() {
-    Page::graph(STACKS, &[]).run(CASES, "listsActionsInMenu");
-}
-
-/// Returns the colour of the first static frame of a function, as `getComputedStyle` writes it.
-fn static_fill(svg: &str, name: &str) -> String {
-    let (_, rest) = svg.split_once(&format!("<title>{name} (")).unwrap();
-    let hex = &rest.split_once("fill=\"#").unwrap().1[..6];
-    let channel = |offset: usize| u8::from_str_radix(&hex[offset..offset + 2], 16).unwrap();
-    format!("rgb({}, {}, {})", channel(0), channel(2), channel(4))
-}
-
-#[test]
-fn colours_of_differences_are_those_of_the_static_graph() {
+fn shows_what_changed_and_both_sides() {
     let stacks = b"main;f;g 10 30\nmain;f;h 20 10\nmain;i 70 60\nmain;gone 9 0\n";
-    for options in [&["--width", "1200"][..], &["--width", "1200", "--negate", "--delta", "self"]] {
-        let svg = run("fg-svg", options, stacks).ok().text();
-        let fills = ["g", "h", "main"].map(|name| (name.to_owned(), Value::from(static_fill(&svg, name))));
-        let fills = Map::from_iter(fills);
-        Page::svg(svg).run_with(CASES, "coloursDifferences", &json!([fills]));
+    for (options, is_negated) in [(&[][..], false), (&["--negate"], true)] {
+        Page::graph(stacks, options).run_with(CASES, "coloursDifferences", &json!([is_negated]));
     }
 }
 
 #[test]
 fn draws_the_frames_of_the_static_graph() {
     let stacks = b"main;a::b::parse;read_[k] 30\nmain;a::b::parse 3\n[lost] 2\nmain;[off-cpu] 7.25\nx;y;z 1000\n";
-    for options in [
-        &["--width", "1200"][..],
-        &["--width", "900", "--inverted", "--colors", "java", "--factor", "2.5"],
-        &["--width", "1200", "--colordiffusion"],
+    for (options, has_own_colours) in [
+        (&["--width", "1200"][..], false),
+        (&["--width", "900", "--inverted", "--colors", "java", "--factor", "2.5"], true),
+        (&["--width", "1200", "--colordiffusion"], true),
     ] {
         let svg = run("fg-svg", options, stacks).ok().text();
         let document = roxmltree::Document::parse(&svg).unwrap();
         let frames = document.descendants().find(|node| node.attribute("id") == Some("frames")).unwrap();
-        let frames = frames.children().filter(|node| node.is_element()).map(|group| {
+        let number = |group: roxmltree::Node<'_, '_>, name: &str| {
+            let rect = group.children().find(|node| node.has_tag_name("rect")).unwrap();
+            rect.attribute(name).unwrap().parse::<f64>().unwrap()
+        };
+        let root = frames.children().find(roxmltree::Node::is_element).unwrap();
+        let (left, whole) = (number(root, "x"), number(root, "width"));
+        let frames = frames.children().filter(roxmltree::Node::is_element).map(|group| {
             let child = |name: &str| group.children().find(|node| node.has_tag_name(name)).unwrap();
-            let attribute = |name: &str| child("rect").attribute(name).unwrap();
-            let place = ["x", "y", "width"].map(|name| attribute(name).parse::<f64>().unwrap());
-            json!({ "title": child("title").text(), "fill": attribute("fill"), "place": place })
+            let place = [(number(group, "x") - left) / whole, number(group, "width") / whole];
+            json!({ "title": child("title").text(), "fill": child("rect").attribute("fill"), "place": place })
         });
         let frames: Value = frames.collect();
-        Page::svg(svg).run_with(CASES, "drawsStaticFrames", &json!([frames]));
+        Page::svg(svg).run_with(CASES, "drawsStaticFrames", &json!([frames, has_own_colours]));
     }
 }
 
@@ -103,4 +102,10 @@ fn name_attributes_add_titles_and_links() {
 #[test]
 fn reports_a_link_to_a_frame_that_is_missing() {
     Page::graph(STACKS, &[]).fragment("#zoom=1a2b.3c4d").run(CASES, "reportsLinkToMissingFrame");
+}
+
+#[test]
+fn says_that_it_works_before_work_that_takes_long() {
+    let stacks: String = (0..100_001).map(|number| format!("f{};f{number};f{} 1\n", number % 7, number % 9)).collect();
+    Page::graph(stacks.as_bytes(), &[]).run(CASES, "saysThatItWorks");
 }

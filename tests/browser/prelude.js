@@ -2,8 +2,8 @@
 // What the cases in `cases/*.js` share. A Rust test calls one of their functions in the page. The result is written
 // into the document: `passed`, or one line for each failure.
 
-/** The first graph of the page. */
-const svg = /** @type {SVGSVGElement} */ (document.querySelector("svg.flame-graph"));
+/** The viewer of the first graph of the page, once it is interactive. */
+let svg = /** @type {ParentNode & HTMLElement} */ (document.documentElement);
 
 /** @type {string[]} */
 const failures = [];
@@ -73,27 +73,32 @@ function getElement(selector, parent = svg) {
     return /** @type {SVGGraphicsElement} */ (element);
 }
 
-/** @param {string} id */
+/** @type {(id: string, graph?: ParentNode) => SVGGraphicsElement} */
 const byId = (id, graph = svg) => getElement(`#${id}`, graph);
-/** @param {string} id */
+/** @type {(id: string, graph?: ParentNode) => string} */
 const getText = (id, graph = svg) => byId(id, graph).textContent.trim();
+/** @param {ParentNode} graph */
 const getSearchField = (graph = svg) => /** @type {HTMLInputElement} */ (graph.querySelector("input"));
+/** Returns the texts of elements. @type {(selector: string, graph?: ParentNode) => string[]} */
+const getTexts = (selector, graph = svg) =>
+    [...graph.querySelectorAll(selector)].map(element => element.textContent.trim());
 
-/** Returns the elements of all drawn frames. */
+/** Returns the elements of all drawn frames. @param {ParentNode} graph */
 const getFrames = (graph = svg) => /** @type {SVGGElement[]} */ ([...graph.querySelectorAll("#frames > g")]);
-/** Returns the title of a frame, such as `main (3 samples, 1.50%)`. @param {Element | null} frame */
-const getTitle = frame => frame?.querySelector("title")?.textContent ?? "";
+/** Returns the label of a frame, such as `main (3 samples, 1.50%)`. @param {Element | null} frame */
+const getTitle = frame => frame?.getAttribute("aria-label") ?? "";
 /** Returns the function of a frame without spaces in its name. @param {Element | null} frame */
 const getName = frame => getTitle(frame).split(" ")[0];
-/** @param {string} name */
+/** @type {(name: string, graph?: ParentNode) => SVGGElement[]} */
 const findFrames = (name, graph = svg) => getFrames(graph).filter(frame => getTitle(frame).startsWith(`${name} (`));
-/** @param {string} name */
+/** @type {(name: string, graph?: ParentNode) => boolean} */
 const hasFrame = (name, graph = svg) => findFrames(name, graph).length > 0;
 
 /**
  * Returns the first frame of a function, which must be drawn.
  *
  * @param {string} name
+ * @param {ParentNode} graph
  */
 function getFrame(name, graph = svg) {
     const [frame] = findFrames(name, graph);
@@ -105,8 +110,24 @@ function getFrame(name, graph = svg) {
 const getRect = frame => /** @type {SVGRectElement} */ (getElement("rect", frame));
 /** Returns where a frame is on the screen. @param {Element} frame */
 const getBounds = frame => getRect(frame).getBoundingClientRect();
+/** Returns the width of a frame with the gap after it. @type {(name: string, graph?: ParentNode) => number} */
+const getWidth = (name, graph = svg) => Math.round(getBounds(getFrame(name, graph)).width + 1);
+/** Returns the filters in words. */
+const getChips = () => [...svg.querySelectorAll(".chip")].map(chip => getTexts("i, b", chip).join(" "));
+/** Returns the message that is shown for a while, or an empty text. */
+const getMessage = () => getTexts(".toast.shown").join();
+const getResult = () => getTexts(".res").join();
+const getTip = () => getTexts(".tip:not([hidden])").join();
+/** Returns the texts of the functions in the table. */
+const getFunctions = () => getTexts(".tr .n");
 /** @param {string} name */
-const getWidth = name => Math.round(getBounds(getFrame(name)).width);
+const getRow = name => getElement(`.tr:has([title="${name}"])`);
+/** Returns the button with a text. @type {(text: string, parent?: ParentNode) => Element} */
+function getButton(text, parent = svg) {
+    const found = [...parent.querySelectorAll("button")].find(button => button.textContent.includes(text));
+    if (!found) throw new Error(`no button ${text}`);
+    return found;
+}
 /** Returns the colour of a frame. @param {Element} frame */
 const getFill = frame => getComputedStyle(getRect(frame)).fill;
 /** @param {Element} element */
@@ -151,7 +172,9 @@ function pressKey(key, options = {}, target = document.activeElement ?? document
 
 /** Moves the pointer over the rectangle of a frame. @param {Element} frame */
 function pointAt(frame) {
-    getRect(frame).dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
+    const { left, bottom } = getBounds(frame);
+    getRect(frame).dispatchEvent(new MouseEvent("mouseover",
+        { bubbles: true, clientX: left + 2, clientY: bottom - 2 }));
 }
 
 /** Types a pattern into the search field. @param {string} pattern */
@@ -164,7 +187,6 @@ function typePattern(pattern) {
 /** Sets the width of the graph; an empty text lets it fill the window. @param {string} width */
 function resize(width) {
     svg.style.width = width;
-    window.dispatchEvent(new Event("resize"));
 }
 
 /**
@@ -186,13 +208,14 @@ async function waitForFocus() {
  * Runs a case when the page has been loaded and has the focus, and all graphs are interactive.
  *
  * @param {() => unknown} run
+ * @param {string} address where the result is sent, or empty
  */
-async function runCase(run) {
+async function runCase(run, address) {
     try {
         await waitFor(() => document.readyState === "complete", "the page is loaded");
-        const graphs = [...document.querySelectorAll("svg.flame-graph")];
-        await waitFor(() => graphs.every(graph => graph.matches(".live")), "the graphs are interactive");
-        await waitForFocus();
+        await waitFor(() => !document.querySelector("svg.flame-graph:not(:has(.fg))"), "the graphs are interactive");
+        svg = /** @type {HTMLElement} */ (document.querySelector(".fg") ?? svg);
+        if (parent === window) await waitForFocus();
         await run();
         if (checks === 0) failures.push("the case checks nothing");
     } catch (error) {
@@ -202,4 +225,5 @@ async function runCase(run) {
     result.id = "test-result";
     result.textContent = failures.length === 0 ? "passed" : failures.join("\n");
     document.documentElement.append(result);
+    if (address) await fetch(address, { method: "POST", mode: "no-cors", body: result.textContent });
 }

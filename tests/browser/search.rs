@@ -12,6 +12,12 @@ fn shows_the_share_of_matches_in_the_view() {
 }
 
 #[test]
+fn finds_a_name_as_it_is_written() {
+    let stacks = b"main;[unknown] 10\nmain;operator()(int) 20\nk 70\n";
+    Page::graph(stacks, &[]).run(CASES, "findsTextBeforeExpressions");
+}
+
+#[test]
 fn reports_an_invalid_pattern_and_still_works() {
     Page::graph(STACKS, &[]).fragment("#search=ba%5B").run(CASES, "reportsInvalidPattern");
 }
@@ -25,9 +31,9 @@ fn moves_from_match_to_match() {
 
 #[test]
 fn counts_matches_too_narrow_to_draw_and_zooms_to_them() {
-    // One wide function; fifty that are too narrow to draw, also when their callers' caller is zoomed.
+    // One wide function; thirty that are too narrow to draw, also when their callers' caller is zoomed.
     let mut stacks = b"main;wide 1000000\nmain;group;rest 2000\n".to_vec();
-    for narrow in 0..50 {
+    for narrow in 0..30 {
         stacks.extend_from_slice(format!("main;group;many;narrow{narrow:02};leaf 1\n").as_bytes());
     }
     Page::graph(&stacks, &[]).run(CASES, "showsMatchesTooNarrowToDraw");

@@ -30,7 +30,32 @@ fn zooms_with_keys() {
 }
 
 #[test]
-fn a_short_touch_zooms_and_a_long_touch_describes() {
+fn keys_act_on_the_frame_under_the_pointer() {
+    Page::graph(STACKS, &[]).run(CASES, "keysActOnFrameUnderPointer");
+}
+
+#[test]
+fn a_key_that_cannot_act_says_why() {
+    Page::graph(STACKS, &[]).run(CASES, "saysWhyKeyIsImpossible");
+}
+
+#[test]
+fn a_right_click_opens_the_menu_of_a_frame() {
+    Page::graph(STACKS, &[]).run(CASES, "opensMenuOfFrame");
+}
+
+#[test]
+fn a_click_beside_frames_does_nothing() {
+    Page::graph(STACKS, &[]).run(CASES, "clicksBesideFramesDoNothing");
+}
+
+#[test]
+fn highlights_all_frames_of_a_function() {
+    Page::graph(STACKS, &[]).run(CASES, "highlightsFunction");
+}
+
+#[test]
+fn a_short_touch_zooms_and_a_long_touch_opens_the_menu() {
     Page::graph(STACKS, &[]).run(CASES, "describesTouchedFrame");
 }
 
@@ -52,6 +77,8 @@ fn a_link_leads_to_the_same_frame_of_another_graph() {
 #[test]
 fn has_roles_and_names_for_screen_readers() {
     Page::graph(STACKS, &["--title", "Where the time goes"]).run(CASES, "describesItselfToScreenReaders");
+    let html = run("fg-svg", ["--html"], STACKS).ok().text();
+    Page::html(html).run_with(CASES, "describesItselfToScreenReaders", &json!(["Flame graph"]));
 }
 
 #[test]
@@ -87,8 +114,33 @@ fn keeps_graphs_of_one_page_apart() {
         let svg = run("fg-svg", ["--title", title, "--width", "500"], STACKS).ok().text();
         svg.split_once("?>").unwrap().1.to_owned()
     };
-    let page = format!("<!DOCTYPE html><body>{}{}</body>", graph("one"), graph("two"));
+    let page = format!("<!DOCTYPE html><body><p id=\"host\">A page</p>{}{}</body>", graph("one"), graph("two"));
     Page::html(page).run(CASES, "keepsGraphsOfOnePageApart");
+}
+
+#[test]
+fn the_fragment_of_a_page_returns() {
+    let svg = run("fg-svg", [""; 0], STACKS).ok().text();
+    let page = format!("<!DOCTYPE html><body>{}</body>", svg.split_once("?>").unwrap().1);
+    Page::html(page).fragment("#section-2").run(CASES, "keepsFragmentOfPage");
+}
+
+#[test]
+fn weights_have_units_that_suit_them() {
+    for (unit, total, frame) in [
+        ("us", "41.4 s", "fTotal41.4 s100 %Self41.4 s100 %"),
+        ("ns", "41.4 ms", "fTotal41.4 ms100 %Self41.4 ms100 %"),
+        ("bytes", "39.5 MiB", "fTotal39.5 MiB100 %Self39.5 MiB100 %"),
+        ("samples", "41,402,816 samples", "fTotal41,402,816 samples100 %Self41,402,816 samples100 %"),
+    ] {
+        let page = Page::graph(b"f 41402816\n", &["--countname", unit]);
+        page.run_with(CASES, "scalesUnits", &json!([[total, frame]]));
+    }
+    Page::graph(b"f 1\n", &[]).run_with(
+        CASES,
+        "scalesUnits",
+        &json!([["1 sample", "fTotal1 sample100 %Self1 sample100 %"]]),
+    );
 }
 
 #[test]

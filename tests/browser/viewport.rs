@@ -29,27 +29,25 @@ fn zooming_draws_frames_that_were_too_narrow() {
 }
 
 #[test]
-fn the_current_frame_stays_in_the_window() {
-    Page::graph(&tall(), &[]).run(CASES, "keepsCurrentFrameInWindow");
+fn the_current_frame_stays_in_view() {
+    Page::graph(&tall(), &[]).run(CASES, "keepsCurrentFrameInView");
 }
 
 #[test]
-fn a_graph_a_few_pixels_too_large_does_not_scroll() {
-    // Five rows and what is above and below them are 150 pixels high.
-    let windows = [
-        (700, 150, &[][..], [0, 0]),
-        (700, 142, &[], [0, 0]),
-        (700, 130, &[], [0, 20]),
-        (694, 142, &["--width", "700"], [0, 0]),
-    ];
-    let windows = windows.map(|(width, height, options, expected)| {
-        let svg = run("fg-svg", options, b"a;b;c;d 1\n").ok().text();
-        let script = script_for_svg(CASES, "reportScrollLimits", &json!([]));
-        let svg = svg.replacen("</svg>", &format!("{script}</svg>"), 1);
-        json!({ "width": width, "height": height, "address": data_url(&svg), "expected": expected })
-    });
-    let page = Page::html("<!DOCTYPE html><body></body>".to_owned());
-    page.run_with(CASES, "limitsScrolling", &json!([windows]));
+fn fills_a_frame_of_a_page_without_scaling() {
+    let svg = run("fg-svg", [""; 0], &tall()).ok().text();
+    let script = script_for_svg(CASES, "reportSize", &json!([]));
+    let address = data_url(&svg.replacen("<style>", &format!("{script}<style>"), 1));
+    for kind in ["iframe", "object"] {
+        let page = Page::html("<!DOCTYPE html><body></body>".to_owned());
+        page.run_with(CASES, "fitsFrameOfPage", &json!([address, kind]));
+    }
+}
+
+#[test]
+fn fits_a_phone() {
+    Page::graph(&tall(), &["--title", "A title that is too long for the screen of a phone, however it is held"])
+        .run(CASES, "fitsPhone");
 }
 
 #[test]
@@ -60,8 +58,8 @@ fn frames_too_narrow_to_draw_are_counted() {
 }
 
 #[test]
-fn hidden_frames_are_not_counted_as_too_narrow() {
-    Page::graph(b"a;b;c;x 1\na;b;y 1\na;d 500000\ne 9\n", &[]).run(CASES, "countsNoHiddenFrames");
+fn dropped_frames_are_not_counted_as_too_narrow() {
+    Page::graph(b"a;b;c;x 1\na;b;y 1\na;d 500000\ne 9\n", &[]).run(CASES, "countsNoDroppedFrames");
 }
 
 #[test]
@@ -71,6 +69,5 @@ fn prints_the_whole_graph_on_one_page_without_controls() {
         assert_eq!(pages, 1);
     }
     // The browser applies the style for paper only while it prints.
-    let (before, after) = svg.split_once("@media print").unwrap();
-    Page::svg(format!("{before}@media all{after}")).run(CASES, "laysOutForPaper");
+    Page::svg(svg.replace("@media print", "@media all")).run(CASES, "laysOutForPaper");
 }

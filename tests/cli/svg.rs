@@ -285,8 +285,8 @@ fn the_legend_shows_the_shares_of_states() {
         legend.children().filter_map(|node| node.text()).filter(|text| !text.trim().is_empty()).collect();
     let truncated = "[truncated] in 60.00% of samples";
     let nameless = "no symbol: self 5.00%, in 15.00% of samples";
-    assert_eq!(texts, ["[off-cpu] 20.00%", "[lost] 5.00%", truncated, nameless]);
-    let none = run("fg-svg", [""; 0], b"a;b 1\n").ok().text();
+    assert_eq!(texts, ["program", "[off-cpu] 20.00%", "[lost] 5.00%", truncated, nameless]);
+    let none = run("fg-svg", ["--colors", "hot"], b"a;b 1\n").ok().text();
     assert!(!none.contains("id=\"legend\""));
 }
 
@@ -312,7 +312,7 @@ fn a_palette_map_preserves_colours() {
 fn options_set_colours_and_background() {
     let colours = ["--bgcolors=#123", "--search-color=#00ff00", "--uicolor=#abcdef", "--stroke-color=#fed"];
     let svg = run("fg-svg", colours, STACKS).ok().text();
-    for rule in ["{ fill: #112233; }", "{ fill: #00ff00; }", "{ fill: #abcdef; }", "{ stroke: #ffeedd; }"] {
+    for rule in ["{ fill: #112233; }", "{ --match: #00ff00; }", "{ fill: #abcdef; }", "{ stroke: #ffeedd; }"] {
         assert!(svg.contains(rule), "{rule}");
     }
     let usual = run("fg-svg", [""; 0], STACKS).ok().stdout;

@@ -47,7 +47,7 @@ fn row_height_follows_the_font_size() {
         let (_, rest) = svg.split_once(" data-frame-height=\"").unwrap();
         rest.split_once('"').unwrap().0.parse::<u32>().unwrap()
     };
-    assert_eq!([height(&[]), height(&["--fontsize", "8"]), height(&["--fontsize", "24"])], [16, 16, 32]);
+    assert_eq!([height(&[]), height(&["--fontsize", "8"]), height(&["--fontsize", "24"])], [18, 16, 36]);
     assert_eq!(height(&["--fontsize", "24", "--height", "20"]), 20);
 }
 

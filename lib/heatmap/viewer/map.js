@@ -3,19 +3,17 @@
 // Browsers draw no wider canvas.
 const MAX_CANVAS_WIDTH = 32_000;
 
-class HeatMap {
-    /**
-     * @param {HTMLElement} container
-     * @param {Samples} samples
-     */
-    constructor(container, samples) {
+/** @implements {TimePicture} */
+class SecondsMap {
+    /** @param {Samples} samples */
+    constructor(samples) {
         const { times, count, rows } = samples;
-        this.container = container;
         this.samples = samples;
         this.rows = rows;
+        this.start = 0;
         this.seconds = Math.floor(times[count - 1] / SECOND) + 1;
+        this.cellDuration = SECOND / rows;
         this.cells = new Float64Array();
-        this.maxWeight = 0;
         /** The size of a cell and of the map, in pixels. */
         this.cellWidth = 1;
         this.cellHeight = 1;
@@ -26,55 +24,51 @@ class HeatMap {
         this.outlines = ["first", "second", "cursor"].map(name => createSvg("path", { class: name }));
         this.ticks = createSvg("g");
         this.marks.append(this.ticks, ...this.outlines);
-        this.scale = createSvg("svg", { class: "scale", width: 48 });
-        this.area = createHtml("div", { class: "cells" }, this.canvas, this.marks);
-        container.append(this.scale, this.area);
+        this.scale = createSvg("svg", { class: "scale", width: 52 });
+        this.scroller = createHtml("div", { class: "cells" }, this.canvas, this.marks);
+        this.element = createHtml("div", { class: "seconds" }, this.scale, this.scroller);
     }
 
-    /**
-     * Shows the samples of one thread, or of all.
-     *
-     * @param {number} [thread]
-     */
-    showThread(thread) {
-        this.cells = sumCells(this.samples, this.seconds, thread);
-        this.maxWeight = this.cells.reduce((max, weight) => Math.max(max, weight), 0);
-        this.paint();
-    }
-
-    /** @param {Cell} cell */
-    weight({ second, row }) {
-        return this.cells[second * this.rows + row];
+    /** @param {number} cell */
+    weight(cell) {
+        return this.cells[cell];
     }
 
     /** Fits the map into the available width. */
-    resize() {
-        const { seconds, rows } = this, available = Math.max(this.container.clientWidth - 60, 100);
-        const minWidth = Math.min(4, MAX_CANVAS_WIDTH / seconds);
-        this.cellWidth = Math.max(Math.floor(Math.min(available / seconds, 16)), Math.floor(minWidth), 1);
-        this.cellHeight = Math.max(1, Math.min(20, Math.round(400 / rows)));
+    measure() {
+        const { seconds, rows } = this, available = Math.max(this.element.clientWidth - 60, 100);
+        const minWidth = Math.max(1, Math.floor(Math.min(4, MAX_CANVAS_WIDTH / seconds)));
+        this.cellWidth = Math.max(available / seconds, minWidth);
+        this.cellHeight = Math.max(1, Math.min(20, Math.round(160 / rows)));
         const width = this.width = seconds * this.cellWidth, height = this.height = rows * this.cellHeight;
         setAttributes(this.marks, { width: width + 40, height: height + 22 });
         setAttributes(this.scale, { height: height + 22 });
-        this.area.style.height = `${height + 22}px`;
+        this.scroller.style.height = `${height + 22}px`;
         this.canvas.style.width = `${width}px`;
         this.canvas.style.height = `${height}px`;
         this.drawTicks();
     }
 
-    /** Paints each cell as one pixel. The style scales the canvas to the size of the map. */
-    paint() {
-        const { canvas, cells, seconds, rows, maxWeight } = this;
+    /**
+     * Paints each cell as one pixel. The style scales the canvas to the size of the map.
+     *
+     * @param {Shown} shown
+     */
+    paint({ thread, stacks, colours }) {
+        this.measure();
+        const { canvas, seconds, rows } = this;
+        const cells = this.cells = sumCells(this.samples, seconds, thread, stacks);
+        const largest = cells.reduce((most, weight) => Math.max(most, weight), 0);
         [canvas.width, canvas.height] = [seconds, rows];
-        const image = new ImageData(seconds, rows), pixels = new Uint32Array(image.data.buffer);
-        const colours = Uint32Array.from({ length: 256 }, (_, step) => heatColour(step / 255));
-        for (let second = 0; second < seconds; second++) {
-            for (let row = 0; row < rows; row++) {
-                const weight = cells[second * rows + row], step = Math.round(255 * Math.sqrt(weight / maxWeight));
-                if (weight > 0) pixels[(rows - 1 - row) * seconds + second] = colours[step];
-            }
+        const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+        context.fillStyle = colours[0];
+        context.fillRect(0, 0, seconds, rows);
+        for (let cell = 0; cell < cells.length; cell++) {
+            if (!(cells[cell] > 0)) continue;
+            context.fillStyle = colours[Math.max(1, Math.ceil(cells[cell] / largest * 5))];
+            context.fillRect(Math.floor(cell / rows), rows - 1 - cell % rows, 1, 1);
         }
-        canvas.getContext("2d")?.putImageData(image, 0, 0);
+        return largest;
     }
 
     drawTicks() {
@@ -95,29 +89,51 @@ class HeatMap {
         this.scale.replaceChildren(...labels);
     }
 
-    /**
-     * Returns the cell at a position in the window, or the nearest.
-     *
-     * @param {MouseEvent} event
-     * @returns {Cell}
-     */
+    /** @param {MouseEvent} event */
     cellAt({ clientX, clientY }) {
         const box = this.canvas.getBoundingClientRect();
         const second = clamp(Math.floor((clientX - box.left) / this.cellWidth), this.seconds);
-        return { second, row: clamp(Math.floor((box.bottom - clientY) / this.cellHeight), this.rows) };
+        return second * this.rows + clamp(Math.floor((box.bottom - clientY) / this.cellHeight), this.rows);
     }
 
     /**
-     * Outlines up to two selections and the cell with the cursor.
-     *
-     * @param {TimeSelection | undefined} first
-     * @param {TimeSelection | undefined} second
-     * @param {Cell} cell
+     * @param {number} cell
+     * @param {string} key
      */
-    drawOutlines(first, second, cell) {
-        [first, second, selectBetween(cell, cell, this.rows, true)].forEach((selection, index) => {
+    step(cell, key) {
+        const { seconds, rows } = this, { second, row } = this.find(cell);
+        /** @type {Record<string, [number, number]>} */
+        const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+        const [across, up] = steps[key] ?? [];
+        if (across === undefined) return undefined;
+        return clamp(second + across, seconds) * rows + clamp(row + up, rows);
+    }
+
+    /**
+     * Returns the second and the row of a cell.
+     *
+     * @param {number} cell
+     * @returns {Cell}
+     */
+    find(cell) {
+        return { second: Math.floor(cell / this.rows), row: cell % this.rows };
+    }
+
+    /**
+     * @param {number} a
+     * @param {number} b
+     * @param {boolean} isRectangle
+     */
+    select(a, b, isRectangle) {
+        return selectBetween(this.find(a), this.find(b), this.rows, isRectangle);
+    }
+
+    /** @param {Marks} marks */
+    mark({ selections: [first, second], cursor }) {
+        const cell = cursor === undefined ? undefined : this.select(cursor, cursor, true);
+        for (const [index, selection] of [first, second, cell].entries()) {
             this.outlines[index].setAttribute("d", selection ? this.outline(selection) : "");
-        });
+        }
     }
 
     /**
@@ -149,27 +165,4 @@ class HeatMap {
         const { cellWidth, height } = this, width = (to - from) * cellWidth, y = height * (1 - high / SECOND);
         return `M${from * cellWidth},${y}h${width}v${height * (high - low) / SECOND}h${-width}z`;
     }
-}
-
-/**
- * Returns the valid index that is nearest to a value.
- *
- * @param {number} value
- * @param {number} count
- */
-function clamp(value, count) {
-    return Math.max(0, Math.min(count - 1, value));
-}
-
-/**
- * Returns a colour from pale yellow over red to dark red, as the bytes of a pixel.
- *
- * @param {number} share from 0 to 1
- */
-function heatColour(share) {
-    const stops = [[255, 243, 178], [254, 178, 76], [240, 59, 32], [128, 0, 38]], position = share * (stops.length - 1);
-    const index = Math.min(Math.floor(position), stops.length - 2), rest = position - index;
-    const [red, green, blue] = stops[index].map((channel, i) =>
-        Math.round(channel + (stops[index + 1][i] - channel) * rest));
-    return (255 << 24 | blue << 16 | green << 8 | red) >>> 0;
 }

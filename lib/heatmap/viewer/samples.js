@@ -98,11 +98,12 @@ function firstIndexFrom(times, time) {
  * @param {Samples} samples
  * @param {number} seconds
  * @param {number | undefined} thread index of a thread, or undefined for all
+ * @param {Uint8Array | null} wanted 1 for each stack that counts; null for all
  */
-function sumCells({ count, times, threads, weights, rows }, seconds, thread) {
+function sumCells({ count, times, threads, weights, stacks, rows }, seconds, thread, wanted) {
     const cells = new Float64Array(seconds * rows);
     for (let index = 0; index < count; index++) {
-        if (thread !== undefined && threads[index] !== thread) continue;
+        if ((thread !== undefined && threads[index] !== thread) || (wanted && wanted[stacks[index]] === 0)) continue;
         const second = Math.floor(times[index] / SECOND);
         cells[second * rows + Math.floor((times[index] - second * SECOND) * rows / SECOND)] += weights[index];
     }

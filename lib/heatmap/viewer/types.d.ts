@@ -16,7 +16,7 @@ interface Samples {
     /** Index of each sample's thread. */
     threads: Uint32Array;
     weights: Float64Array;
-    /** Names of the threads. */
+    /** Names of the threads, those with the most samples first. */
     names: string[];
 }
 
@@ -31,7 +31,7 @@ interface TimeSelection {
     high: number;
 }
 
-/** A cell of the map. */
+/** A cell of the map of seconds. */
 interface Cell {
     second: number;
     row: number;
@@ -43,4 +43,39 @@ interface Sums {
     own: Float64Array;
     count: number;
     weight: number;
+}
+
+/** What a picture of the samples shows. */
+interface Shown {
+    /** The index of a thread; undefined for all threads. */
+    thread: number | undefined;
+    /** 1 for each stack that counts; null for all. */
+    stacks: Uint8Array | null;
+    /** Colours from no weight to the largest. */
+    colours: string[];
+}
+
+/** The outlined parts of a picture. */
+interface Marks {
+    selections: (TimeSelection | undefined)[];
+    /** The cell with the cursor. */
+    cursor: number | undefined;
+}
+
+/** A picture of the samples over time. Its cells have numbers. */
+interface TimePicture {
+    element: HTMLElement;
+    /** The time at the beginning of the axis. */
+    readonly start: number;
+    /** The duration of a cell in nanoseconds. */
+    readonly cellDuration: number;
+    /** Paints the samples and returns the largest weight of a cell. */
+    paint(shown: Shown): number;
+    mark(marks: Marks): void;
+    cellAt(event: MouseEvent): number;
+    /** Returns the cell beside another one in the direction of an arrow key, or undefined for other keys. */
+    step(cell: number, key: string): number | undefined;
+    select(from: number, to: number, isRectangle: boolean): TimeSelection;
+    weight(cell: number): number;
+    scroller: HTMLElement;
 }

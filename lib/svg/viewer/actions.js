@@ -1,83 +1,97 @@
-// The actions of the viewer, with their keys, and the menu that lists them.
+// All that the reader can do, with keys and the words of the menus.
 
 /** @type {Action[]} */
 const ACTIONS = [
-    { keys: ["Enter"], text: "zoom to {}", runOnFrame: (viewer, box) => viewer.zoomToBox(box) },
-    { keys: ["Escape"], text: "go back: close the search, reset the zoom, then undo all other changes",
-        run: viewer => viewer.goBack() },
-    { keys: ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"], text: "go to a neighbour of {}",
-        runOnFrame: (viewer, box, key) => viewer.goTo(viewer.picture.findNeighbour(box, key.slice(5).toLowerCase())) },
-    { keys: ["/"], text: "search (also Ctrl-F)", run: viewer => viewer.openSearch() },
-    { keys: ["n", "N"], text: "next, previous match", run: (viewer, key) => viewer.goToMatch(key === "n" ? 1 : -1) },
-    { keys: ["c"], text: "show only {} and its callers, merged",
-        runOnFrame: (viewer, box) => viewer.isolate("callers", box) },
-    { keys: ["e"], text: "show only {} and what it calls, merged",
-        runOnFrame: (viewer, box) => viewer.isolate("callees", box) },
-    { keys: ["b"], text: "show {} between its callers and what it calls",
-        runOnFrame: (viewer, box) => viewer.isolate("between", box) },
-    { keys: ["o"], text: "show only stacks through {}", runOnFrame: (viewer, box) => viewer.addFilter("only", box) },
-    { keys: ["h"], text: "hide stacks through {}", runOnFrame: (viewer, box) => viewer.addFilter("hide", box) },
-    { keys: ["r"], text: "merge recursion, or not", run: viewer => viewer.toggle("recursion", "merged") },
-    { keys: ["s"], text: "sort by weight, or by name", run: viewer => viewer.toggle("sort", "weight") },
-    { keys: ["i"], text: "turn upside down", run: viewer => viewer.toggle("turned", "yes") },
-    { keys: ["y"], text: "copy the name of {}", runOnFrame: (viewer, box) => viewer.copy(viewer.nameOf(box)) },
-    { keys: ["Y"], text: "copy the stack of {}", runOnFrame: (viewer, box) => viewer.copy(viewer.stackOf(box)) },
-    { keys: ["?"], text: "show or hide this menu", run: viewer => viewer.toggleMenu() },
+    { keys: ["Enter"], text: "Zoom to frame", menu: "frame", group: 1, refuse: needsFrame,
+        run: (app, { box, node }) => (box ? app.zoomToBox(box) : app.zoomTo(node ?? 0)) },
+    { keys: ["s"], text: "Sandwich: callers and callees", menu: "frame", group: 1, refuse: needsFunction,
+        run: (app, target) => app.isolate("between", target) },
+    { keys: ["b"], text: "Callers only", menu: "frame", group: 1, refuse: needsFunction,
+        run: (app, target) => app.isolate("callers", target) },
+    { keys: ["c"], text: "Callees only", menu: "frame", group: 1, refuse: needsFunction,
+        run: (app, target) => app.isolate("callees", target) },
+    { keys: ["f"], text: "Focus: keep only stacks with it", menu: "frame", group: 2, refuse: needsFunction,
+        run: (app, target) => app.addFilter("only", target) },
+    { keys: ["i"], text: "Ignore: drop stacks with it", menu: "frame", group: 2, refuse: needsFunction,
+        run: (app, target) => app.addFilter("hide", target) },
+    { keys: ["h"], text: "Hide its frames", menu: "frame", group: 2, refuse: needsFunction,
+        run: (app, target) => app.addFilter("omit", target) },
+    { keys: ["a"], text: "Highlight all its frames", menu: "frame", group: 3, refuse: needsFunction,
+        run: (app, { name, node }) => app.select({ name: name ?? 0, node }) },
+    { keys: ["y"], text: "Copy name", menu: "frame", group: 3, refuse: needsFunction,
+        run: (app, target) => app.copy(app.nameOf(target)) },
+    { keys: ["Y"], text: "Copy stack", menu: "frame", group: 3, refuse: needsNode,
+        run: (app, { node }) => app.copy(app.stackOf(node ?? 0)) },
+    { keys: ["/"], text: "Search (also Ctrl-F)", run: app => app.page.openSearch() },
+    { keys: ["n", "N"], text: "Next, previous match", refuse: app => (app.state.search ? "" : "Search first: press /."),
+        run: (app, _, key) => app.goToMatch(key === "n" ? 1 : -1) },
+    { keys: ["r"], text: "Merge recursion", menu: "more", isOn: app => Boolean(app.state.changes.recursion),
+        run: app => app.toggle("recursion", "merged") },
+    { keys: ["v"], text: "Invert: leaves first", menu: "more", isOn: app => Boolean(app.state.changes.invert),
+        run: app => app.toggle("invert", "yes") },
+    { keys: ["w"], text: "Sort by weight", menu: "more", isOn: app => Boolean(app.state.changes.sort),
+        run: app => app.toggle("sort", "weight") },
+    { keys: ["u"], text: "Root at the bottom", menu: "more", isOn: app => !app.view.rootAtTop,
+        run: app => app.toggle("root", "bottom") },
+    { keys: ["t"], text: "Table of functions", menu: "more", isOn: app => app.state.hasTable,
+        run: app => app.update({ hasTable: !app.state.hasTable }) },
+    { keys: ["d"], text: "Before, after, difference",
+        refuse: app => (app.profile.differential ? "" : "There is nothing to compare with."),
+        run: app => app.cycleSide() },
+    { keys: ["C"], text: "Copy the table as CSV", menu: "more", run: app => app.copy(app.table.toCsv()) },
+    { keys: ["0"], text: "Reset the zoom", refuse: app => (app.state.zoom ? "" : "Nothing is zoomed."),
+        run: app => app.zoomTo(0) },
+    { keys: ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"], text: "Go to a neighbour",
+        run: (app, { box }, key) => app.goToNeighbour(box, key.slice(5).toLowerCase()) },
+    { keys: ["Escape"], text: "Close, or remove the last filter", run: app => app.goBack() },
+    { keys: ["Backspace"], text: "Back to the previous view", run: () => history.back() },
+    { keys: ["?"], text: "List the keys", run: app => app.menu.openHelp() },
 ];
 
 /** @type {Record<string, string>} */
-const KEY_NAMES = { ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→", Escape: "Esc" };
+const KEY_NAMES = { ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→", Escape: "Esc", Enter: "↵",
+    Backspace: "⌫" };
+
+/** @param {App} _ @param {Target} target */
+function needsFrame(_, { node }) {
+    return node === undefined ? "Point at a frame first." : "";
+}
+
+/** @param {App} _ @param {Target} target */
+function needsFunction(_, { name, node }) {
+    return name !== undefined ? "" : node === 0 ? "That is for functions, not for all." : "Point at a frame first.";
+}
+
+/** @param {App} app @param {Target} target */
+function needsNode(app, target) {
+    return needsFrame(app, target) || needsFunction(app, target);
+}
+
+/** @param {string} key */
+function findAction(key) {
+    return /** @type {Action} */ (ACTIONS.find(action => action.keys.includes(key)));
+}
 
 /**
- * Runs an action. Does nothing and returns false if it needs a frame and there is none.
+ * Runs an action, or says why it is impossible.
  *
+ * @param {App} app
  * @param {Action} action
- * @param {Viewer} viewer
- * @param {DrawnBox | undefined} box
- * @param {string} key
+ * @param {Target} target
+ * @param {string} [key]
  */
-function runAction({ run, runOnFrame }, viewer, box, key) {
-    if (run) run(viewer, key);
-    else if (runOnFrame && box) runOnFrame(viewer, box, key);
-    else return false;
-    return true;
+function runAction(app, action, target, key = action.keys[0]) {
+    const reason = action.refuse?.(app, target);
+    if (reason) app.page.say(reason); else action.run(app, target, key);
 }
 
 /**
- * Creates an HTML element.
+ * Creates a button for an action.
  *
- * @template {keyof HTMLElementTagNameMap} Name
- * @param {Name} name
- * @param {Attributes} [attributes]
- * @param {(Node | string)[]} children
+ * @param {App} app
+ * @param {Action} action
+ * @param {Target} target
  */
-function createHtml(name, attributes = {}, ...children) {
-    const created = document.createElementNS("http://www.w3.org/1999/xhtml", name);
-    const element = /** @type {HTMLElementTagNameMap[Name]} */ (created);
-    setAttributes(element, attributes);
-    element.append(...children);
-    return element;
-}
-
-/**
- * Creates the menu: a button for each action, with its keys.
- *
- * @param {Viewer} viewer
- * @param {DrawnBox | undefined} box the current frame
- */
-function createMenu(viewer, box) {
-    const name = box ? viewer.nameOf(box) : "a frame", shortName = name.length > 40 ? `${name.slice(0, 38)}..` : name;
-    const rows = ACTIONS.filter(action => box || action.run).map(action => {
-        const keys = action.keys.map(key => createHtml("kbd", {}, KEY_NAMES[key] ?? key));
-        const text = action.text.replace("{}", () => shortName);
-        const button = createHtml("button", { type: "button" }, createHtml("span", {}, ...keys), text);
-        button.addEventListener("click", () => {
-            viewer.closeMenu();
-            runAction(action, viewer, box, action.keys[0]);
-        });
-        return button;
-    });
-    const hint = "Select a frame, by a click or with Tab and the arrows, for more actions.";
-    const hints = box ? [] : [createHtml("p", {}, hint)];
-    return createHtml("div", { class: "menu", role: "dialog", "aria-label": "Actions" }, ...rows, ...hints);
+function createActionButton(app, action, target) {
+    return createButton(action.text.split(":")[0], () => runAction(app, action, target), { title: action.text });
 }

@@ -7,9 +7,9 @@ const WRAPPERS = ["GenFuture", "Pin", "Box", "AssertUnwindSafe", "Instrumented"]
 const MAX_NESTING = 4;
 
 /**
- * Returns as much of a name as fits. If the whole name does not fit, its last parts remain, with `..` before them: the
- * function rather than its namespaces. Type arguments are preferred to the namespaces of their type. If the last part
- * does not fit, its beginning remains.
+ * Returns as much of a name as fits. If the whole name does not fit, its last parts remain: the function rather than
+ * its namespaces. Type arguments are preferred to the namespaces of their type. If the last part does not fit, its
+ * beginning remains.
  *
  * @param {string} name
  * @param {Predicate} fits
@@ -19,8 +19,7 @@ function fitLabel(name, fits) {
     const { text, inner, offset } = simplifyName(name), starts = findParts(text), last = starts.length - 1;
     /** @type {(start: number, inner?: string) => string} */
     const tail = (start, inner) => {
-        const rest = inner ? `${text.slice(start, offset)}<${inner}>${text.slice(offset)}` : text.slice(start);
-        return (start > 0 ? ".." : "") + rest;
+        return inner ? `${text.slice(start, offset)}<${inner}>${text.slice(offset)}` : text.slice(start);
     };
     /** @type {(last: number, inner?: string) => string} */
     const longestTail = (last, inner) => {
@@ -36,7 +35,7 @@ function fitLabel(name, fits) {
 }
 
 /**
- * Returns the beginning of a name that fits, with `..` after it if something is missing.
+ * Returns the beginning of a name that fits, with `…` after it if something is missing.
  *
  * @param {string} name
  * @param {Predicate} fits
@@ -47,20 +46,20 @@ function truncateRight(name, fits) {
     let low = 0, high = characters.length;
     while (low < high) {
         const middle = (low + high + 1) >> 1;
-        if (fits(characters.slice(0, middle).join("") + "..")) low = middle; else high = middle - 1;
+        if (fits(characters.slice(0, middle).join("") + "…")) low = middle; else high = middle - 1;
     }
-    return low > 0 ? characters.slice(0, low).join("") + ".." : "";
+    return low > 0 ? characters.slice(0, low).join("") + "…" : "";
 }
 
 /**
- * Returns a name without its least informative parts: the hash of a Rust name, the trait in `<Type as Trait>::method`,
- * and the type arguments of all parts but the last. Wrapper types are replaced with what they contain. For a method of
+ * Returns a name without its least informative parts: the hash of a Rust name, a source file in parentheses, the trait
+ * in `<Type as Trait>::method`, type arguments. Wrapper types are replaced with what they contain. For a method of
  * a trait, `inner` has the arguments of the type if they say anything, and `offset` says where they belong in `text`.
  *
  * @param {string} name
  */
 function simplifyName(name) {
-    name = name.replace(/::h[0-9a-f]{16}$/i, "");
+    name = name.replace(/::h[0-9a-f]{16}$/i, "").replace(/(?<=.) \([^()]*[./:][^()]*\)$/, "");
     const original = name;
     for (let depth = 0; depth < MAX_NESTING; depth++) name = removeTrait(name);
     const starts = findParts(name), last = starts.length - 1;
@@ -68,14 +67,39 @@ function simplifyName(name) {
     starts.slice(0, last).forEach((start, index) => {
         const [, part = "", separator = ""] = name.slice(start, starts[index + 1]).match(/^(.*?)([:/. ]*)$/s) ?? [];
         const bracket = part.startsWith("operator") ? -1 : part.indexOf("<");
-        text += bracket > 0 ? part.slice(0, bracket) : part;
+        text += bracket > 0 ? part.slice(0, bracket).replace(/::$/, "") : part;
         if (bracket > 0 && index === last - 1 && name !== original) {
             inner = part.slice(bracket + 1, -1);
             offset = text.length;
         }
         text += separator;
     });
-    return { text: text + name.slice(starts[last]), inner: inner.includes("::") ? simplifyTypes(inner) : "", offset };
+    text += removeTurbofish(name.slice(starts[last]));
+    return { text, inner: inner.includes("::") ? simplifyTypes(inner) : "", offset };
+}
+
+/**
+ * Removes the type arguments of a Rust function: `to_vec::<T>` becomes `to_vec`.
+ *
+ * @param {string} part
+ */
+function removeTurbofish(part) {
+    const start = part.indexOf("::<");
+    if (start <= 0 || part.startsWith("<impl", start + 2)) return part;
+    const end = findListEnd(part, start + 3);
+    return part.slice(0, start) + part.slice(end + 1);
+}
+
+/**
+ * Returns the offset of the bracket that closes a list of types.
+ *
+ * @param {string} types
+ * @param {number} offset start of the list
+ */
+function findListEnd(types, offset) {
+    for (let end = findArgumentEnd(types, offset); ; end = findArgumentEnd(types, end + 1)) {
+        if (types[end] !== ",") return end;
+    }
 }
 
 /**
@@ -137,6 +161,8 @@ function removeTrait(name) {
         if ("<([".includes(character)) depth++;
         if (")]".includes(character) || (character === ">" && name[offset - 1] !== "-")) depth--;
         if (depth > 0) continue;
+        // Other names can be in brackets, too: `<module> (main.py:12)`.
+        if (!name.startsWith("::", offset + 1)) return name;
         const outer = name.slice(1, typeEnd < 0 ? offset : typeEnd), inner = unwrapType(outer);
         const rest = name.slice(offset + 1);
         // The only method of a wrapped closure says nothing.
@@ -168,6 +194,8 @@ function unwrapType(type) {
  * @param {string} name
  */
 function findParts(name) {
+    // A name in angle brackets, as Python has them, is one part.
+    if (/^<[^<>]*>$/.test(name)) return [0];
     const hasOtherPath = name.includes("::") || name.includes("/");
     const hasDottedPath = !hasOtherPath && name.split(".").length > 2 && /(^|\.)[A-Z]/.test(name);
     const starts = [0], lastDot = name.lastIndexOf(".");
@@ -185,7 +213,8 @@ function findParts(name) {
         const isColon = character === ":" && isAfterColon, isDot = character === "." && (hasDottedPath || isAfterColon);
         const isSeparator = character === "/" || isColon || isDot || isAfterType;
         const isCallOperator = name.startsWith("}::operator()", offset - 2);
-        const isPartNext = next !== undefined && next !== "{" && next !== ":";
+        const isTurbofish = next === "<" && !name.startsWith("<impl", offset + 1);
+        const isPartNext = next !== undefined && next !== "{" && next !== ":" && !isTurbofish;
         if (depth === 0 && isSeparator && !isCallOperator && isPartNext) starts.push(offset + 1);
     }
     return starts;

@@ -1,6 +1,10 @@
 // Reads the profile that the file contains into a tree of frames.
 
-const STATE = 1, DARK = 2;
+// Traits of a name: it is a marker; its colour needs white text; the rest is one more than its class of colours, or 0.
+const STATE = 1, DARK = 2, CLASS_SHIFT = 2;
+
+// Number of bytes for each name: red, green, blue, traits, and the index of its module.
+const LOOKS = 6;
 
 /**
  * Decodes data that is compressed with deflate and written as base64. Each step waits only for the one before it, so
@@ -61,20 +65,19 @@ async function readProfile(root, leaves) {
 function removeNameElements(root) {
     const container = root.querySelector(":scope > metadata.elements");
     container?.remove();
-    const elements = /** @type {HTMLElement[]} */ ([...container?.children ?? []]);
-    return new Map(elements.map(element => [Number(element.dataset.name), element]));
+    return new Map([...container?.children ?? []].map(element => [Number(element.getAttribute("data-name")), element]));
 }
 
 /**
- * Reads the names: first four bytes for each name's colour and traits, then the names, one per line.
+ * Reads the names: first the bytes with each name's look, then the names, then the names of modules, one per line.
  *
  * @param {Uint8Array} bytes
  * @param {number} count
  */
 function readNames(bytes, count) {
-    const names = new TextDecoder().decode(bytes.subarray(4 * count)).split("\n");
-    names.pop();
-    return { names, looks: bytes.subarray(0, 4 * count) };
+    const lines = new TextDecoder().decode(bytes.subarray(LOOKS * count)).split("\n");
+    const names = lines.slice(0, count), modules = ["", ...lines.slice(count, -1)];
+    return { names, modules, looks: bytes.subarray(0, LOOKS * count) };
 }
 
 /** Reads consecutive LEB128 numbers. */

@@ -21,20 +21,74 @@ function filterStacks(tree, wanted, keep) {
 }
 
 /**
+ * Removes frames of these names; their callees become callees of their callers.
+ *
+ * @param {Tree} tree
+ * @param {Set<number>} wanted indexes of names
+ * @param {string[]} names
+ */
+function omitFrames(tree, wanted, names) {
+    const builder = new TreeBuilder(tree), targets = new Uint32Array(tree.parent.length);
+    for (let node = 1; node < targets.length; node++) {
+        const caller = targets[tree.parent[node]], name = tree.name[node];
+        targets[node] = wanted.has(name) ? caller : builder.getChild(caller, name);
+    }
+    for (let node = 0; node < targets.length; node++) builder.addOwn(targets[node], node);
+    return builder.build(names);
+}
+
+/**
  * Merges each frame with its first caller of the same name.
  *
  * @param {Tree} tree
  * @param {string[]} names
  */
 function mergeRecursion(tree, names) {
+    const recursive = findRecursive(tree, names.length);
+    if (!recursive) return tree;
     const builder = new TreeBuilder(tree), merged = new Uint32Array(tree.parent.length);
     for (let node = 1; node < merged.length; node++) {
         const caller = merged[tree.parent[node]], name = tree.name[node];
-        let target = caller;
+        let target = recursive[name] ? caller : 0;
         while (target !== 0 && builder.name[target] !== name) target = builder.parent[target];
         merged[node] = target !== 0 ? target : builder.getChild(caller, name);
     }
     for (let node = 0; node < merged.length; node++) builder.addOwn(merged[node], node);
+    return builder.build(names);
+}
+
+/**
+ * Returns 1 for each name that has a caller of the same name somewhere, or null if there is none.
+ *
+ * @param {Tree} tree
+ * @param {number} nameCount
+ */
+function findRecursive({ name, end }, nameCount) {
+    const recursive = new Uint8Array(nameCount), activeEnd = new Uint32Array(nameCount);
+    let found = false;
+    for (let node = 1; node < name.length; node++) {
+        if (node >= activeEnd[name[node]]) activeEnd[name[node]] = end[node];
+        else recursive[name[node]] = Number(found = true);
+    }
+    return found ? recursive : null;
+}
+
+/**
+ * Returns a tree of all functions with self weight, each with its callers on it.
+ *
+ * @param {Tree} tree
+ * @param {string[]} names
+ */
+function invertTree(tree, names) {
+    const builder = new TreeBuilder(tree);
+    for (let node = 1; node < tree.parent.length; node++) {
+        if (!(tree.own[node] > 0) && !(tree.ownBefore && tree.ownBefore[node] > 0)) continue;
+        let target = 0;
+        for (let caller = node; caller !== 0; caller = tree.parent[caller]) {
+            target = builder.getChild(target, tree.name[caller]);
+        }
+        builder.addOwn(target, node);
+    }
     return builder.build(names);
 }
 
@@ -57,7 +111,7 @@ function buildCallerTree(tree, wanted, names) {
         builder.addTotal(target, node);
         node = tree.end[node] - 1;
     }
-    return builder.build(names);
+    return markPivot(builder.build(names));
 }
 
 /**
@@ -78,7 +132,12 @@ function buildCalleeTree(tree, wanted, names) {
         }
         node--;
     }
-    return builder.build(names);
+    return markPivot(builder.build(names));
+}
+
+/** @param {Tree} tree @returns {Tree} */
+function markPivot(tree) {
+    return { ...tree, hasPivot: tree.parent.length > 1 };
 }
 
 /**
@@ -102,7 +161,7 @@ function buildSandwich(tree, wanted, names) {
         both.end[node] += lower - 2;
         if (both.parent[node] > 1) both.parent[node] += lower - 2;
     }
-    return { ...both, lower };
+    return { ...both, lower, hasPivot: true };
 }
 
 /** Builds a tree from nodes that are added in any order, with weights of the nodes of another tree. */
@@ -110,12 +169,16 @@ class TreeBuilder {
     /** @param {Tree} source */
     constructor(source) {
         this.source = source;
-        this.parent = [0];
-        this.name = [0];
-        this.own = [0];
-        this.ownBefore = [0];
-        /** @type {Map<number, number>[]} */
-        this.children = [new Map()];
+        this.count = 1;
+        this.parent = new Uint32Array(1024);
+        this.name = new Uint32Array(1024);
+        this.own = new Float64Array(1024);
+        this.ownBefore = new Float64Array(1024);
+        /** The callees of each node as a list: the last one, and the one before each; 0 ends it. */
+        this.lastChild = new Uint32Array(1024);
+        this.previous = new Uint32Array(1024);
+        /** The nodes by their caller and name: a hash table with open addressing; 0 is empty. */
+        this.slots = new Uint32Array(4096);
     }
 
     /**
@@ -125,17 +188,43 @@ class TreeBuilder {
      * @param {number} name
      */
     getChild(node, name) {
-        let child = this.children[node].get(name);
-        if (child === undefined) {
-            child = this.parent.length;
-            this.children[node].set(name, child);
-            this.parent.push(node);
-            this.name.push(name);
-            this.own.push(0);
-            this.ownBefore.push(0);
-            this.children.push(new Map());
+        const { slots, parent, name: nameOf } = this, mask = slots.length - 1;
+        let slot = hashChild(node, name) & mask;
+        for (let child = slots[slot]; child !== 0; child = slots[slot = slot + 1 & mask]) {
+            if (parent[child] === node && nameOf[child] === name) return child;
         }
+        const child = this.count++;
+        if (child === this.parent.length) this.grow();
+        this.slots[slot] = child;
+        this.parent[child] = node;
+        this.name[child] = name;
+        this.previous[child] = this.lastChild[node];
+        this.lastChild[node] = child;
+        if (2 * this.count > slots.length) this.rehash();
         return child;
+    }
+
+    grow() {
+        const length = 2 * this.parent.length;
+        for (const column of /** @type {const} */ (["parent", "name", "lastChild", "previous"])) {
+            const grown = new Uint32Array(length);
+            grown.set(this[column]);
+            this[column] = grown;
+        }
+        for (const column of /** @type {const} */ (["own", "ownBefore"])) {
+            const grown = new Float64Array(length);
+            grown.set(this[column]);
+            this[column] = grown;
+        }
+    }
+
+    rehash() {
+        const slots = this.slots = new Uint32Array(4 * this.slots.length), mask = slots.length - 1;
+        for (let node = 1; node < this.count; node++) {
+            let slot = hashChild(this.parent[node], this.name[node]) & mask;
+            while (slots[slot] !== 0) slot = slot + 1 & mask;
+            slots[slot] = node;
+        }
     }
 
     /**
@@ -144,7 +233,7 @@ class TreeBuilder {
      */
     addOwn(target, node) {
         this.own[target] += this.source.own[node];
-        this.ownBefore[target] += this.source.ownBefore?.[node] ?? 0;
+        if (this.source.ownBefore) this.ownBefore[target] += this.source.ownBefore[node];
     }
 
     /**
@@ -153,7 +242,7 @@ class TreeBuilder {
      */
     addTotal(target, node) {
         this.own[target] += this.source.total[node];
-        this.ownBefore[target] += this.source.totalBefore?.[node] ?? 0;
+        if (this.source.totalBefore) this.ownBefore[target] += this.source.totalBefore[node];
     }
 
     /**
@@ -162,25 +251,89 @@ class TreeBuilder {
      * @param {string[]} names
      */
     build(names) {
-        const tree = newTree(this.parent.length, Boolean(this.source.ownBefore));
-        const pending = [[0, 0]];
+        const { count, lastChild, previous, name } = this, tree = newTree(count, Boolean(this.source.ownBefore));
+        const order = new Uint32Array(count), open = [0];
+        /** @type {number[]} The nodes to be placed; -1 ends the callees of the last open node. */
+        const pending = [-1];
         /** @type {number[]} */
-        const open = [];
-        for (let node = 0, next = pending.pop(); next; node++, next = pending.pop()) {
-            const [old, parent] = next;
-            for (; open.length > 0 && open[open.length - 1] !== parent; open.pop()) {
-                tree.end[open[open.length - 1]] = node;
+        const children = [];
+        this.pushChildren(0, pending, children, names);
+        let node = 1;
+        for (let old = pending.pop(); old !== undefined; old = pending.pop()) {
+            if (old < 0) {
+                tree.end[open.pop() ?? 0] = node;
+                continue;
             }
-            open.push(node);
-            tree.parent[node] = parent;
-            tree.name[node] = this.name[old];
-            tree.own[node] = this.own[old];
-            if (tree.ownBefore) tree.ownBefore[node] = this.ownBefore[old];
-            const children = [...this.children[old]].sort(([a], [b]) =>
-                (names[a] === names[b] ? b - a : names[a] < names[b] ? 1 : -1));
-            for (const [, child] of children) pending.push([child, node]);
+            tree.parent[node] = open[open.length - 1];
+            tree.name[node] = name[old];
+            order[node] = old;
+            if (lastChild[old] === 0) {
+                tree.end[node] = node + 1;
+            } else {
+                open.push(node);
+                pending.push(-1);
+                if (previous[lastChild[old]] === 0) pending.push(lastChild[old]);
+                else this.pushChildren(old, pending, children, names);
+            }
+            node++;
         }
-        for (const node of open) tree.end[node] = tree.parent.length;
+        for (let node = 0; node < count; node++) tree.own[node] = this.own[order[node]];
+        if (tree.ownBefore) for (let node = 0; node < count; node++) tree.ownBefore[node] = this.ownBefore[order[node]];
         return sumTotals(tree);
     }
+
+    /**
+     * Adds the callees of a node to those to be placed, the first one last.
+     *
+     * @param {number} node
+     * @param {number[]} pending
+     * @param {number[]} children used as a buffer
+     * @param {string[]} names
+     */
+    pushChildren(node, pending, children, names) {
+        const { lastChild, previous, name } = this;
+        children.length = 0;
+        for (let child = lastChild[node]; child !== 0; child = previous[child]) children.push(child);
+        children.sort((a, b) => {
+            const [first, second] = [names[name[a]], names[name[b]]];
+            return first === second ? b - a : first < second ? 1 : -1;
+        });
+        for (const child of children) pending.push(child);
+    }
+}
+
+/**
+ * @param {number} node
+ * @param {number} name
+ */
+function hashChild(node, name) {
+    let hash = Math.imul(node, 0x9e3779b1) ^ Math.imul(name, 0x85ebca6b);
+    hash = Math.imul(hash ^ hash >>> 15, 0x2c1b3c6d);
+    return (hash ^ hash >>> 13) >>> 0;
+}
+
+/**
+ * Returns the weights of all functions of a tree. Recursive calls count once.
+ *
+ * @param {Tree} tree
+ * @param {number} nameCount
+ * @returns {Functions}
+ */
+function sumFunctions(tree, nameCount) {
+    const { name, end, own, total, ownBefore, totalBefore } = tree;
+    const self = new Float64Array(nameCount), sum = new Float64Array(nameCount), places = new Uint32Array(nameCount);
+    const selfBefore = ownBefore && new Float64Array(nameCount), sumBefore = ownBefore && new Float64Array(nameCount);
+    // The end of the outermost frame of each name that is open.
+    const activeEnd = new Uint32Array(nameCount);
+    for (let node = 1; node < name.length; node++) {
+        const id = name[node], isOutermost = node >= activeEnd[id];
+        if (total[node] > 0 || (totalBefore && totalBefore[node] > 0)) places[id]++;
+        if (isOutermost) activeEnd[id] = end[node];
+        self[id] += own[node];
+        if (isOutermost) sum[id] += total[node];
+        if (!ownBefore || !totalBefore || !selfBefore || !sumBefore) continue;
+        selfBefore[id] += ownBefore[node];
+        if (isOutermost) sumBefore[id] += totalBefore[node];
+    }
+    return { self, total: sum, places, selfBefore, totalBefore: sumBefore };
 }

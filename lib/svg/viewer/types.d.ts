@@ -1,4 +1,4 @@
-// Types that the viewer's scripts share. They are for the type checker only: no SVG contains them.
+// Types that the viewer's scripts share. They are for the type checker only: no file contains them.
 
 /** A tree of frames in arrays. Node 0 is the root; a caller comes before its callees. */
 interface Tree {
@@ -18,8 +18,8 @@ interface Tree {
     totalBefore?: Float64Array;
     /** The first node of the callers; undefined unless the tree is a sandwich. */
     lower?: number;
-    /** Number of nodes before each node that have a weight; computed when first needed. */
-    weightedBefore?: Uint32Array;
+    /** True if the tree is about one function, which is node 1. */
+    hasPivot?: boolean;
 }
 
 /** The fields of a tree that have a number for each node. */
@@ -30,13 +30,25 @@ interface Profile {
     differential: boolean;
     /** The weight that the whole width represents. */
     whole: number;
-    /** The largest difference of a node, which gets the full colour. */
+    /** The largest difference of a node, which gets the full colour of the palettes of flamegraph.pl. */
     largestDelta: number;
     names: string[];
-    /** Four bytes for each name: red, green, blue and traits. */
+    /** Six bytes for each name: red, green, blue, traits, and the index of its module in two bytes. */
     looks: Uint8Array;
+    /** The names of modules. Module 0 is that of names without a module. */
+    modules: string[];
     /** Elements with attributes of their own, by the index of the name. */
-    elements: Map<number, HTMLElement>;
+    elements: Map<number, Element>;
+}
+
+/** Weights of the functions of a tree, by the index of the name. Recursive calls count once. */
+interface Functions {
+    self: Float64Array;
+    total: Float64Array;
+    selfBefore?: Float64Array;
+    totalBefore?: Float64Array;
+    /** Number of nodes with a weight. */
+    places: Uint32Array;
 }
 
 /** A rectangle of the drawing. */
@@ -56,24 +68,159 @@ interface DrawnBox extends Box {
     group: SVGElement;
 }
 
-/** What the reader has changed, as written in the link. */
-type ChangeName = "callers" | "callees" | "between" | "only" | "hide" | "recursion" | "sort" | "turned";
+/** The boxes of a picture. */
+interface Layout {
+    boxes: Box[];
+    /** Number of rows. */
+    rows: number;
+    /** Number and weight of the frames that are too narrow to draw. */
+    undrawn: { frames: number, weight: number };
+}
+
+/** What a layout depends on. */
+interface LayoutInput {
+    tree: Tree;
+    /** Weight of the stacks through each node, on the side that is shown. */
+    weights: Float64Array;
+    /** Weight of the stacks that end in each node. */
+    own: Float64Array;
+    /** The weight that the whole width represents, if nothing is zoomed. */
+    whole: number;
+    zoom: number;
+    byWeight: boolean;
+    width: number;
+    minWidth: number;
+}
+
+/** The options of fg-svg that the viewer follows. */
+interface Settings {
+    title: string;
+    subtitle: string;
+    countName: string;
+    nameType: string;
+    factor: number;
+    rowHeight: number;
+    fontSize: number;
+    fontFamily: string;
+    /** The width of the graph in pixels; 0 to fit the window. */
+    width: number;
+    minWidth: number;
+    /** True if the picture has its root at the top. */
+    inverted: boolean;
+    /** True if the input is in the order of time. */
+    isChart: boolean;
+    negate: boolean;
+    bySelf: boolean;
+    diffusion: boolean;
+    keepLeft: boolean;
+}
+
+/** A change of what is shown, as its parameter is called in the link. Values are names of functions, one a line. */
+type ChangeName = "only" | "hide" | "omit" | "recursion" | "invert" | "callers" | "callees" | "between" | "sort"
+    | "root" | "side";
 type Changes = Record<ChangeName, string>;
+
+/** A function, and the node in which it was selected, if any. */
+interface Chosen {
+    name: number;
+    node?: number;
+}
+
+type TableColumn = "name" | "self" | "total" | "before" | "after" | "points";
+
+/** What the reader has chosen. Everything that is shown follows from it and the profile. */
+interface State {
+    changes: Changes;
+    /** The node over the whole width. */
+    zoom: number;
+    search: string;
+    selected: Chosen | undefined;
+    /** The column that sorts the table; undefined for the default one. */
+    column: TableColumn | undefined;
+    descending: boolean;
+    /** The part that a narrow window shows. */
+    tab: "graph" | "table";
+    hasTable: boolean;
+    /** True if the link leads to something that the profile does not have. */
+    isLinkStale: boolean;
+}
+
+/** What follows from the profile and the state. */
+interface View {
+    profile: Profile;
+    settings: Settings;
+    state: State;
+    side: "before" | "after" | "difference";
+    /** The profile's tree after the filters. */
+    filtered: Tree;
+    /** What is drawn: the filtered tree, or the callers and callees of a function in it. */
+    tree: Tree;
+    weights: Float64Array;
+    own: Float64Array;
+    /** The weight that is 100 %. */
+    whole: number;
+    wholeBefore: number;
+    functions: Functions;
+    match: Match;
+    rootAtTop: boolean;
+}
+
+/** The result of a search. */
+interface Match {
+    /** 1 for each name that matches; null without a search. */
+    names: Uint8Array | null;
+    /** Why the pattern is invalid, or empty. */
+    error: string;
+}
 
 interface Action {
     keys: string[];
-    /** Text in the menu; `{}` stands for the name of the frame. */
+    /** Text in the menus. */
     text: string;
-    /** Runs the action. `box` is undefined only if there is no current frame. */
-    run?: (viewer: Viewer, key: string) => void;
-    /** Runs an action that needs a frame. */
-    runOnFrame?: (viewer: Viewer, box: DrawnBox, key: string) => void;
+    run: (app: App, target: Target, key: string) => void;
+    /** Returns why the action is impossible, or an empty text. */
+    refuse?: (app: App, target: Target) => string;
+    /** The menu that lists the action, and its group there. */
+    menu?: "frame" | "more";
+    group?: number;
+    isOn?: (app: App) => boolean;
+}
+
+/** The frame or function that an action is for. */
+interface Target {
+    /** The index of the name; undefined without a frame and for the root. */
+    name?: number;
+    node?: number;
+    box?: DrawnBox;
+}
+
+/** A part of the page that draws itself from the view. */
+interface Part {
+    draw(view: View): void;
+}
+
+/** A filter that can be removed. */
+type Chip = [kind: string, value: string, remove: () => void];
+
+/** A panel above the graph that chooses the profile. */
+interface Panel extends Part {
+    /** The title if nothing else has one. */
+    readonly title: string;
+    element: HTMLElement;
+    /** The weight of everything that could be chosen. */
+    readonly total: number;
+    /** Says what can be done, or is empty. */
+    readonly hint: string;
+    /** Returns the profile that the link selects. */
+    loadProfile(read: (name: string) => string): Profile;
+    /** Returns what was selected. */
+    chips(): Chip[];
 }
 
 /** The root element of a flame graph. */
 type GraphElement = SVGSVGElement;
 
-type Attributes = Record<string, string | number>;
+type Attributes = Record<string, string | number | undefined>;
 
 /** Returns true if a text can be used. */
 type Predicate = (text: string) => boolean;

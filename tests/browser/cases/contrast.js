@@ -3,56 +3,69 @@
 
 const MIN_CONTRAST = 4.5;
 
-/** Returns the relative luminance of a colour. @param {string} colour */
+/** Returns the relative luminance of a colour. @param {number[]} colour */
 function getLuminance(colour) {
-    const [red, green, blue] = getNumbers(colour).slice(0, 3).map(channel => channel / 255)
+    const [red, green, blue] = colour.map(channel => channel / 255)
         .map(channel => channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4);
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** @type {(a: string, b: string) => number} */
+/** @type {(a: number[], b: number[]) => number} */
 function getContrast(a, b) {
     const [low, high] = [getLuminance(a), getLuminance(b)].sort((a, b) => a - b);
     return (high + 0.05) / (low + 0.05);
 }
 
-/** @type {(text: string, background: string, message: string) => void} */
+const canvas = /** @type {HTMLCanvasElement} */ (document.createElementNS("http://www.w3.org/1999/xhtml", "canvas"));
+const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));
+
+/**
+ * Returns the channels of a colour over another one, whatever its notation.
+ *
+ * @type {(colour: string, behind?: number[], alpha?: number) => number[]}
+ */
+function paint(colour, behind = [255, 255, 255], alpha = 1) {
+    context.fillStyle = `rgb(${behind.join()})`;
+    context.fillRect(0, 0, 1, 1);
+    context.globalAlpha = alpha;
+    context.fillStyle = colour;
+    context.fillRect(0, 0, 1, 1);
+    context.globalAlpha = 1;
+    return [...context.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+}
+
+/** Returns the colour behind an element. @param {Element} element @returns {number[]} */
+function getBackground(element) {
+    const behind = element.parentElement ? getBackground(element.parentElement) : paint("#ffffff");
+    return paint(getComputedStyle(element).backgroundColor, behind);
+}
+
+/** @type {(text: number[], background: number[], message: string) => void} */
 function checkContrast(text, background, message) {
     const contrast = getContrast(text, background);
     check(contrast >= MIN_CONTRAST, `${message}: ${text} on ${background} is ${contrast.toFixed(2)}`);
 }
 
-/** Checks an element that has both colours. @type {(element: Element, message: string) => void} */
-function checkElement(element, message) {
-    const { color, backgroundColor } = getComputedStyle(element);
-    checkContrast(color, backgroundColor, message);
-}
-
-/** Returns the colours of the background, of which a gradient has several. */
-function getBackgrounds() {
-    const { fill } = getComputedStyle(getElement(".background"));
-    if (fill.startsWith("rgb")) return [fill];
-    return [...svg.querySelectorAll("#background stop")].map(stop => getComputedStyle(stop).stopColor);
-}
-
-/** Checks every visible text with its frame, or with the background and the bars. @param {string} state */
+/** Checks every visible text. @param {string} state */
 function checkAllText(state) {
     let labels = 0;
+    const graph = getBackground(getElement(".graph"));
     for (const frame of getFrames()) {
-        const label = frame.querySelector("text");
-        if (!label) continue;
-        labels++;
-        checkContrast(getComputedStyle(label).fill, getFill(frame), `${state}, ${getTitle(frame)}`);
+        for (const label of frame.querySelectorAll("text")) {
+            labels++;
+            const { fill, fillOpacity } = getComputedStyle(getRect(frame));
+            const background = paint(fill, graph, Number(fillOpacity));
+            checkContrast(paint(getComputedStyle(label).fill), background, `${state}, ${getTitle(frame)}`);
+        }
     }
     check(labels > 3, `${state}: ${labels} labels`);
-    const bars = [...svg.querySelectorAll(".bar")].filter(isVisible).map(bar => getComputedStyle(bar).fill);
-    const backgrounds = [...getBackgrounds(), ...bars];
-    check(backgrounds.length > 0, `${state}: no background`);
-    for (const text of svg.querySelectorAll(":scope > text, #legend text")) {
-        if (!text.textContent.trim() || !isVisible(text)) continue;
-        for (const background of backgrounds) {
-            checkContrast(getComputedStyle(text).fill, background, `${state}, ${text.textContent}`);
-        }
+    for (const element of svg.querySelectorAll("*")) {
+        const hasText = [...element.childNodes].some(child => child.nodeType === Node.TEXT_NODE
+            && child.textContent?.trim());
+        if (!hasText || element.closest("svg, .toast:not(.shown)") || !element.checkVisibility()) continue;
+        const background = getBackground(element);
+        checkContrast(paint(getComputedStyle(element).color, background), background,
+            `${state}, ${element.className} ${element.textContent}`);
     }
 }
 
@@ -60,32 +73,28 @@ function hasReadableText() {
     checkAllText("at first");
     click(getFrame("main"));
     click(/** @type {Element} */ (getFrames().filter(frame => frame.querySelector("text")).at(-1)));
-    check(svg.querySelector(".parent text"), "callers have labels");
+    check(svg.querySelector(".above text"), "callers have labels");
     checkAllText("zoomed");
-    pressKey("Escape");
-    pressKey("f", { ctrlKey: true });
-    typePattern(".");
+    pressKey("0");
+    typePattern("^");
     check(svg.querySelectorAll(".match text").length > 3, "matches have labels");
     checkAllText("with matches");
-    checkElement(getSearchField(), "the search field");
+    typePattern("zzz*");
+    checkAllText("with matches of nothing");
     typePattern("*");
     checkAllText("with an invalid pattern");
-    checkElement(getSearchField(), "the search field with an invalid pattern");
-    pressKey("Escape", {}, getSearchField());
-    click(byId("menu"));
-    const menu = getElement(".menu"), [first, second] = menu.querySelectorAll("button");
-    checkContrast(getComputedStyle(second).color, getComputedStyle(menu).backgroundColor, "the menu");
-    first.focus();
-    checkElement(first, "the focused action of the menu");
+    typePattern("");
+    click(getButton("More"));
+    checkAllText("with a menu");
 }
 
 /** Checks that a graph has dark or light colours. @param {boolean} isDark */
 function followsColourScheme(isDark) {
-    /** @param {Element} element */
-    const hasDarkFill = element => {
-        const channels = getNumbers(getComputedStyle(element).fill).slice(0, 3);
-        return channels.length === 3 && channels.every(channel => channel < 80);
-    };
-    equal(hasDarkFill(getElement(".background")), isDark, "the background is dark");
-    equal(hasDarkFill(byId("title")), !isDark, "the title is dark");
+    const isDarkNow = () => getBackground(getElement(".graph")).every(channel => channel < 80);
+    equal(isDarkNow(), isDark, "the background is dark");
+    equal(paint(getComputedStyle(getElement("h1")).color).every(channel => channel < 80), !isDark, "the title is dark");
+    click(getElement("[title='Light or dark']"));
+    equal(isDarkNow(), !isDark, "a button switches");
+    click(getElement("[title='Light or dark']"));
+    equal(isDarkNow(), isDark, "and back");
 }

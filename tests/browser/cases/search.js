@@ -2,6 +2,7 @@
 // Searching, and moving from match to match.
 
 const countMatches = () => svg.querySelectorAll(".match").length;
+const findCurrent = () => getFrames().findIndex(frame => frame.matches(".selected"));
 
 function showsShareOfMatches() {
     check(pressKey("f", { ctrlKey: true }).defaultPrevented, "Ctrl-F is handled");
@@ -9,39 +10,51 @@ function showsShareOfMatches() {
     check(!pressKey("f", { ctrlKey: true }).defaultPrevented, "a second Ctrl-F is left to the browser");
     typePattern("^READ$|parse");
     equal(countMatches(), 3, "matches, whatever their case");
-    equal(getText("matched"), "Matched: 30.00% · 3 frames", "nested matches count once");
-    equal(getFill(getFrame("parse")), "rgb(230, 0, 230)", "colour of a match");
+    equal(getResult(), "30.0 % in 2 functions", "nested matches count once");
+    check(getFill(getFrame("parse")) !== getFill(getFrame("main")), "matches have their own colour");
+    equalLists(getFunctions().sort(), ["parse", "read"], "the table has the matches");
     click(getFrame("write"));
-    equal(getText("matched"), "Matched in the view: 20.00% · 1 frame (3 in all)", "share of the zoomed view");
+    equal(getResult(), "20.0 % of the view in 1 function", "share of the zoomed view");
     check(location.hash.includes("search=%5EREAD"), "the pattern is in the link");
-    click(byId("unzoom"));
+    click(getElement(".chip button"));
     click(getFrame("scan"));
-    const ofScan = "Matched in the view: 0.00% · 0 frames (3 in all)";
-    equal(getText("matched"), ofScan, "callers of the zoomed frame are not in the view");
-    equal(getText("search"), "Reset Search", "text of the button");
-    click(byId("search"));
+    equal(getResult(), "No match", "callers of the zoomed frame are not in the view");
+    pressKey("f", { ctrlKey: true });
+    pressKey("Escape", {}, getSearchField());
     equal(countMatches(), 0, "matches after the reset");
-    equal(getText("matched"), "", "share after the reset");
+    equal(getResult(), "", "share after the reset");
+    equalLists(getChips(), ["Zoom scan"], "the zoom remains");
+}
+
+/** A name is found as it is written, also if it would be a regular expression. */
+function findsTextBeforeExpressions() {
+    typePattern("[unknown]");
+    equal(getResult(), "10.0 % in 1 function", "a name in brackets");
+    typePattern("operator()(");
+    equal(getResult(), "20.0 % in 1 function", "a name with parentheses");
+    typePattern("^[mk]");
+    equal(getResult(), "100 % in 2 functions", "an expression");
 }
 
 function reportsInvalidPattern() {
-    equal(getText("matched"), "Invalid pattern: Unterminated character class", "message without the pattern");
+    equal(getResult(), "Invalid: Unterminated character class", "message without the pattern");
+    equal(getTexts(".table .empty").join(), "No function matches “ba[”.", "the table is empty");
     click(getFrame("parse"));
     equal(getWidth("parse"), getWidth("all"), "zoom works");
     typePattern("scan");
-    equal(getText("matched"), "Matched in the view: 40.00% · 1 frame (1 in all)", "search works");
+    equal(getResult(), "40.0 % of the view in 1 function", "search works");
     typePattern("*");
-    check(getText("matched").startsWith("Invalid pattern"), "another invalid pattern");
+    check(getResult().startsWith("Invalid"), "another invalid pattern");
     equal(countMatches(), 0, "an invalid pattern matches nothing");
 }
 
 function movesFromMatchToMatch() {
-    const findCurrent = () => getFrames().findIndex(frame => frame.matches(".current"));
-    pressKey("/");
+    pressKey("/", {}, document.body);
+    equal(document.activeElement, getSearchField(), "/ moves the focus to the search field");
     typePattern("read");
-    equal(getText("matched"), "Matched: 30.00% · 3 frames", "all matches");
+    equal(getResult(), "30.0 % in 1 function", "all matches");
     pressKey("Enter");
-    equal(getText("matched"), "Matched: 30.00% · 1 of 3 frames", "the first match");
+    equal(getMessage(), "Match 1 of 3", "the first match");
     const first = findCurrent();
     equal(document.activeElement, getSearchField(), "the focus stays in the search field");
     pressKey("Enter");
@@ -49,7 +62,7 @@ function movesFromMatchToMatch() {
     pressKey("Enter", { shiftKey: true });
     equal(findCurrent(), first, "the previous match");
     pressKey("Enter", { shiftKey: true });
-    equal(getText("matched"), "Matched: 30.00% · 3 of 3 frames", "the last match precedes the first");
+    equal(getMessage(), "Match 3 of 3", "the last match precedes the first");
     getFrame("main").focus();
     pressKey("n");
     equal(findCurrent(), first, "n moves to the next match");
@@ -61,50 +74,49 @@ function movesFromMatchToMatch() {
 }
 
 async function showsMatchesTooNarrowToDraw() {
-    pressKey("/");
+    pressKey("/", {}, document.body);
     typePattern("narrow|wide");
-    equal(getText("matched"), "Matched: 99.80% · 51 frames", "all matches");
+    equal(getResult(), "99.8 % in 31 functions", "all matches");
     check(!hasFrame("narrow00"), "not all of them are drawn");
     pressKey("Enter");
-    const first = "Matched in the view: 100.00% · 50 frames (1 of 51 in all)";
-    equal(getText("matched"), first, "the first match");
-    check(getWidth("narrow00") >= 20 && getFrame("narrow00").matches(".current"), "the first match is visible");
+    equal(getResult(), "100 % of the view in 30 functions", "the view of the first match");
+    equal(getMessage(), "Match 1 of 31", "the first match");
+    check(getWidth("narrow00") >= 10 && getFrame("narrow00").matches(".selected"), "the first match is visible");
     equal(getWidth("many"), getWidth("all"), "it zooms no further than necessary");
     pressKey("Enter");
-    check(getFrame("narrow01").matches(".current"), "the next match, in the same view");
+    check(getFrame("narrow01").matches(".selected"), "the next match, in the same view");
     const link = location.hash;
     pressKey("Enter", { shiftKey: true });
     pressKey("Enter", { shiftKey: true });
-    equal(getText("matched"), "Matched: 99.80% · 51 of 51 frames", "the last match precedes the first");
-    check(getFrame("wide").matches(".current"), "the last match is outside of the view");
+    equal(getMessage(), "Match 31 of 31", "the last match precedes the first");
+    check(getFrame("wide").matches(".selected"), "the last match is outside of the view");
     location.hash = link;
     await waitFor(() => hasFrame("narrow01"), "the link's view");
     getFrame("many").focus();
     typePattern("leaf|wide");
     pressKey("n");
     check(getWidth("narrow00") > 0, "a match in the view is visible");
-    check(getText("matched").includes("(1 of 51 in all)"), `matches in the view come first: ${getText("matched")}`);
+    equal(getMessage(), "Match 1 of 31", "matches in the view come first");
 }
 
 function movesThroughMatchesAsDrawn() {
-    pressKey("s");
-    pressKey("/");
+    pressKey("w", {}, document.body);
+    pressKey("/", {}, document.body);
     typePattern("^x$");
     const titles = [1, 2, 3].map(() => {
         pressKey("Enter");
-        return getTitle(getElement("#frames .current"));
+        return getTitle(getElement("#frames .selected"));
     });
-    const byWeight = ["x (5 samples, 45.45%)", "x (2 samples, 18.18%)", "x (1 samples, 9.09%)"];
+    const byWeight = ["x (5 samples, 45.45%)", "x (2 samples, 18.18%)", "x (1 sample, 9.09%)"];
     equalLists(titles, byWeight, "from left to right, sorted by weight");
     pressKey("Escape");
     getFrame("f").focus();
-    pressKey("b");
+    pressKey("s");
     pressKey("/");
     typePattern("x|^b$");
-    const shares = "Matched: 66.67% of callees, 55.56% of callers · 2 frames";
-    equal(getText("matched"), shares, "shares of callees and of callers");
+    equal(getResult(), "54.5 % in 2 functions", "share of callees or callers");
     pressKey("Enter");
-    check(getFrame("x").matches(".current"), "callees first");
+    check(getFrame("x").matches(".selected"), "callees first");
     pressKey("Enter");
-    check(getFrame("b").matches(".current"), "then callers");
+    check(getFrame("b").matches(".selected"), "then callers");
 }

@@ -1,56 +1,55 @@
 // @ts-check
-// Pointing, zooming, links, accessibility.
+// Pointing, zooming, selecting, menus, links, accessibility.
 
 function drawsAllFrames() {
     equal(getFrames().length, 9, "number of frames");
-    equal(svg.querySelectorAll("#frames").length, 1, "the static frames are removed");
+    equal(document.querySelectorAll("#frames").length, 1, "the static frames are removed");
     equal(getTitle(getFrame("all")), "all (200 samples, 100%)", "title of the root");
     equal(getTitle(getFrame("parse")), "parse (50 samples, 25.00%)", "title of a function");
-    equal(getWidth("all"), innerWidth - 20, "width of the root");
-    equal(getWidth("idle"), Math.round((innerWidth - 20) / 2), "width of half the weight");
+    check(getWidth("all") > 0.6 * innerWidth, "the root leaves room for the table only");
+    equal(getWidth("idle"), Math.round(getWidth("all") / 2), "width of half the weight");
     equal(getElement("text", getFrame("idle")).textContent, "idle", "label");
-    check(getBounds(getFrame("main")).top < getBounds(getFrame("all")).top, "callers are below callees");
-    check(!isVisible(byId("unzoom")), "no button to reset the zoom");
+    equal(getTexts(".share", getFrame("idle")).join(), "50.0 %", "share");
+    check(getBounds(getFrame("main")).top > getBounds(getFrame("all")).top, "callees are below callers");
+    equal(getTexts("#total").join(), "200 samples", "the total");
+    equalLists(getChips(), [], "no filters");
+    check(document.documentElement.scrollHeight <= innerHeight, "the page does not scroll");
 }
 
 function describesFrameUnderPointer() {
     pointAt(getFrame("write"));
-    const details = "Function: write (50 samples, 25.00%) · self 20.00% · 50.00% of its caller";
-    equal(getText("details"), details, "details");
-    resize("300px");
-    equal(getWidth("all"), 280, "width of the root in a narrow window");
-    equal(getText("details"), "Function: write (50 samples, 25.00%)", "details that fit a narrow window");
-    resize("");
-    byId("frames").dispatchEvent(new MouseEvent("mouseleave"));
-    equal(getText("details"), "", "details without a frame");
+    equal(getTip(), "writeTotal50 samples25.0 % · 50.0 % of its callerSelf40 samples20.0 %Modulelibc", "tooltip");
+    pointAt(getFrame("all"));
+    equal(getTip(), "allTotal200 samples100 %", "tooltip of the root");
+    getElement(".graph").dispatchEvent(new MouseEvent("pointerleave"));
+    equal(getTip(), "", "no tooltip without a frame");
+    click(getFrame("parse"));
+    pointAt(getFrame("scan"));
+    check(getTip().includes("10.0 % · 40.0 % of the view · 40.0 % of its caller"), `tooltip in a view: ${getTip()}`);
 }
 
-function zoomsToClickedFrame() {
-    /** @param {string} colour */
-    const brightness = colour => getNumbers(colour).reduce((sum, channel) => sum + channel, 0);
+async function zoomsToClickedFrame() {
     const widthBefore = getWidth("parse");
-    const [mainBefore, parseBefore] = ["main", "parse"].map(name => getFill(getFrame(name)));
+    const opacity = (/** @type {string} */ name) => Number(getComputedStyle(getRect(getFrame(name))).fillOpacity);
     click(getRect(getFrame("parse")));
-    check(brightness(getFill(getFrame("main"))) > brightness(mainBefore) + 50, "callers are paler");
-    equal(getFill(getFrame("parse")), parseBefore, "colour of the zoomed frame");
+    check(opacity("main") < 0.5, "callers are paler");
+    equal(opacity("parse"), 1, "the zoomed frame is not");
     equal(getWidth("parse"), getWidth("all"), "width of the zoomed frame");
     equal(getWidth("main"), getWidth("all"), "width of its caller");
     check(!hasFrame("idle"), "other frames are removed");
     equal(getWidth("scan"), Math.round(0.4 * getWidth("all")), "width of a callee");
-    check(getFrame("main").matches(".parent"), "callers have a class");
-    check(isVisible(byId("unzoom")), "a button resets the zoom");
-    pointAt(getFrame("scan"));
-    const details = getText("details");
-    check(details.endsWith(" · 40.00% of its caller · 40.00% of the view"), `details: ${details}`);
-    click(byId("unzoom"));
+    equalLists(getChips(), ["Zoom parse"], "the zoom is a filter");
+    equal(getTexts("#details h2").join(), "parse", "the zoomed frame is selected");
+    equal(getTexts(".tr.sel .n").join(), "parse", "also in the table");
+    click(getElement(".chip button"));
     equal(getWidth("parse"), widthBefore, "width after the reset");
-    check(!isVisible(byId("unzoom")), "no button to reset the zoom again");
     equal(location.hash, "", "link after the reset");
+    history.back();
+    await waitFor(() => getWidth("parse") === getWidth("all"), "one step back");
 }
 
 function zoomsWithKeys() {
     getFrame("write").focus();
-    equal(getText("details").split(" ")[1], "write", "details of the focused frame");
     pressKey("Enter");
     equal(getWidth("write"), getWidth("all"), "Enter zooms");
     pressKey("Escape");
@@ -59,25 +58,116 @@ function zoomsWithKeys() {
     equal(document.activeElement, getSearchField(), "F3 moves the focus to the search field");
 }
 
+/** The keys act on the frame under the pointer, whatever has the focus. */
+function keysActOnFrameUnderPointer() {
+    getFrame("idle").focus();
+    pointAt(getFrame("scan"));
+    pressKey("b");
+    equalLists(getChips(), ["Callers scan"], "the frame under the pointer");
+    pressKey("Escape");
+    getFrame("write").focus();
+    pressKey("b");
+    equalLists(getChips(), ["Callers write"], "the frame with the focus");
+}
+
+/** No key does nothing without a word. */
+function saysWhyKeyIsImpossible() {
+    for (const key of ["s", "b", "c", "f", "i", "h", "a", "y", "Y"]) {
+        pointAt(getFrame("all"));
+        pressKey(key);
+        equal(getMessage(), "That is for functions, not for all.", `${key} on the root`);
+        equalLists(getChips(), [], `${key} changes nothing`);
+    }
+    getElement(".graph").dispatchEvent(new MouseEvent("pointerleave"));
+    getSearchField().blur();
+    for (const [key, message] of [["b", "Point at a frame first."], ["0", "Nothing is zoomed."],
+        ["n", "Search first: press /."], ["d", "There is nothing to compare with."]]) {
+        pressKey(key, {}, document.body);
+        equal(getMessage(), message, key);
+    }
+}
+
+async function opensMenuOfFrame() {
+    const clipboard = captureClipboard();
+    const getItems = () => getTexts(".menu button").map(text => text.slice(0, -1));
+    /** @type {(name: string) => boolean} */
+    const openMenu = name => getRect(getFrame(name)).dispatchEvent(
+        new MouseEvent("contextmenu", { bubbles: true, cancelable: true, button: 2, clientX: 300, clientY: 120 }));
+    check(!openMenu("scan"), "the menu replaces that of the browser");
+    equal(getTexts(".menu .hd").join(), "scan 10.0 %", "it names the frame");
+    const { left, top } = getElement(".menu").getBoundingClientRect();
+    equalLists([left, top], [300, 120], "it is at the pointer");
+    equalLists(getItems().map(item => item.split(":")[0]), ["Zoom to frame", "Sandwich", "Callers only", "Callees only",
+        "Focus", "Ignore", "Hide its frames", "Highlight all its frames", "Copy name", "Copy stack"], "its actions");
+    equal(document.activeElement, getElement(".menu button"), "the focus is in it");
+    pressKey("ArrowUp");
+    equal(document.activeElement, getButton("Copy stack"), "arrow keys move through it");
+    click(getButton("Copy stack"));
+    await waitFor(() => clipboard.text !== "", "the stack is copied");
+    equal(clipboard.text, "main;parse;scan", "the copied stack");
+    equal(getItems().length, 0, "an action closes it");
+    openMenu("write");
+    pressKey("b");
+    equalLists(getChips(), ["Callers write"], "a letter runs its action");
+    pressKey("Escape");
+    openMenu("all");
+    equalLists(getItems(), ["Zoom to frame"], "the root has no dead entries");
+    pressKey("Escape");
+    equal(getItems().length, 0, "Escape closes it");
+    openMenu("parse");
+    window.dispatchEvent(new PointerEvent("pointerdown"));
+    document.body.dispatchEvent(new PointerEvent("pointerdown", { bubbles: true }));
+    equal(getItems().length, 0, "a click elsewhere closes it");
+    getFrame("scan").focus();
+    pressKey("y");
+    await waitFor(() => clipboard.text === "scan", "the name is copied");
+    click(getButton("More"));
+    click(getButton("Merge recursion"));
+    equalLists(getChips(), ["Merged recursion"], "the other menu");
+    click(getButton("More"));
+    equal(getButton("Merge recursion").getAttribute("aria-checked"), "true", "it shows what is on");
+    pressKey("Escape");
+    pressKey("?");
+    check(getTexts(".key").length > 20, "? lists the keys");
+}
+
+function clicksBesideFramesDoNothing() {
+    for (const selector of ["header", ".bar", "footer", ".graph", ".det"]) {
+        click(getElement(selector));
+        check(hasFrame("idle"), selector);
+    }
+    equal(location.hash, "", "no zoom");
+}
+
+function highlightsFunction() {
+    getFrame("read").focus();
+    pressKey("a");
+    equal(svg.querySelectorAll(".place").length, 2, "all frames of the function");
+    equal(getTexts("#details h2").join(), "read", "the details describe it");
+    check(getText("details").includes("2 places in the graph"), "with their number");
+    click(getElement("#details .close"));
+    equal(svg.querySelectorAll(".place").length, 0, "a button ends it");
+}
+
 async function describesTouchedFrame() {
     /** @type {(kind: string, name: string) => boolean} */
     const touch = (kind, name) => getRect(getFrame(name))
-        .dispatchEvent(new PointerEvent(kind, { bubbles: true, cancelable: true, pointerType: "touch" }));
+        .dispatchEvent(new PointerEvent(kind,
+            { bubbles: true, cancelable: true, pointerType: "touch", clientX: 200, clientY: 300 }));
+    const isOpen = () => svg.querySelector(".menu button") !== null;
     const widthBefore = getWidth("write");
     touch("pointerdown", "write");
-    await waitFor(() => getText("details").startsWith("Function: write (50 samples"), "details after a long touch");
+    await waitFor(isOpen, "a long touch opens the menu");
+    equal(getTexts(".menu .hd b").join(), "write", "of the frame");
     check(!touch("contextmenu", "write"), "the browser's menu is suppressed");
     touch("pointerup", "write");
     click(getRect(getFrame("write")));
     equal(getWidth("write"), widthBefore, "a long touch does not zoom");
-    click(byId("menu"));
-    const menu = getElement(".menu").textContent;
-    check(menu.includes("copy the name of write"), "a long touch makes the frame the current one");
     pressKey("Escape");
     touch("pointerdown", "parse");
     touch("pointercancel", "parse");
     await sleep(700);
-    check(!getText("details").includes("parse"), "a touch that scrolls shows no details");
+    check(!isOpen(), "a touch that scrolls opens no menu");
     touch("pointerdown", "parse");
     touch("pointerup", "parse");
     click(getRect(getFrame("parse")));
@@ -95,7 +185,7 @@ async function followsLinks() {
     history.forward();
     await waitFor(() => getWidth("scan") === getWidth("all"), "forward");
     location.hash = "#zoom=nonsense&search=next";
-    await waitFor(() => getText("matched") === "Matched: 10.00% · 1 frame", "the link's search");
+    await waitFor(() => getResult() === "10.0 % in 1 function", "the link's search");
     equal(getWidth("main"), Math.round(getWidth("all") / 2), "an unknown frame in a link shows the whole graph");
     location.hash = first;
     await waitFor(() => getWidth("parse") === getWidth("all"), "the link's zoom");
@@ -104,24 +194,27 @@ async function followsLinks() {
 function followsLinkOfAnotherGraph() {
     equal(getWidth("parse"), getWidth("all"), "the link's frame");
     equal(getWidth("main"), getWidth("all"), "its caller");
-    equal(getText("matched"), "Matched in the view: 32.26% · 1 frame (1 in all)", "the link's search");
+    equal(getResult(), "32.3 % of the view in 1 function", "the link's search");
 }
 
-function describesItselfToScreenReaders() {
+/** @param {string} [label] */
+function describesItselfToScreenReaders(label = "Where the time goes") {
     const frames = byId("frames");
     equal(frames.getAttribute("role"), "tree", "role of the frames");
-    equal(frames.getAttribute("aria-label"), "Where the time goes", "name of the frames");
+    equal(frames.getAttribute("aria-label"), label, "name of the frames");
     for (const [name, level] of [["all", "1"], ["main", "2"], ["parse", "3"]]) {
         equal(getFrame(name).getAttribute("role"), "treeitem", `role of ${name}`);
         equal(getFrame(name).getAttribute("aria-level"), level, `level of ${name}`);
     }
-    for (const id of ["unzoom", "search", "menu"]) equal(byId(id).getAttribute("role"), "button", `role of ${id}`);
-    equal(byId("menu").getAttribute("tabindex"), "0", "the Tab key stops at buttons");
-    byId("menu").focus();
-    pressKey("Enter");
-    check(svg.querySelector(".menu[role=dialog][aria-label]"), "Enter opens the menu, a dialog with a name");
-    pressKey("Escape");
+    for (const button of svg.querySelectorAll("button")) {
+        check(button.textContent.trim() || button.getAttribute("aria-label"),
+            `a button has a name: ${button.outerHTML}`);
+    }
+    equal(getElement(".table").getAttribute("role"), "grid", "role of the table");
+    equal(getElement(".table").getAttribute("aria-rowcount"), "8", "number of its rows");
     check(getSearchField().getAttribute("aria-label"), "the search field has a name");
+    equal(document.documentElement.lang, "en", "language of the page");
+    check(document.title, "title of the page");
 }
 
 function outlinesThreadStates() {
@@ -130,11 +223,12 @@ function outlinesThreadStates() {
     check(dashes("[off-cpu]") !== "none", "[off-cpu] is outlined");
     check(dashes("[lost]") !== "none", "[lost] is outlined");
     equal(dashes("work"), "none", "functions are not outlined");
-    check(byId("legend").textContent.includes("[lost] 15.25%"), "the legend has shares");
-    resize("220px");
-    const [first, last] = [...svg.querySelectorAll("#legend text")].map(text => text.getBoundingClientRect());
-    check(last.right <= 220 && last.top > first.bottom, "the legend wraps");
-    check(last.bottom < getBounds(getFrame("[off-cpu]")).top, "the legend is above the frames");
+    check(getText("legend").includes("[lost]15.3 %"), `the legend has shares: ${getText("legend")}`);
+    getFrame("[lost]").focus();
+    pressKey("i");
+    check(!getText("legend").includes("[lost]"), "the legend follows the filters");
+    check(getText("legend").includes("[off-cpu]60 %") || getText("legend").includes("[off-cpu]60.0 %"),
+        getText("legend"));
 }
 
 /**
@@ -161,7 +255,7 @@ async function drawsStaticImage(frames) {
 }
 
 async function keepsGraphsOfOnePageApart() {
-    const [first, second] = /** @type {NodeListOf<SVGSVGElement>} */ (document.querySelectorAll("svg.flame-graph"));
+    const [first, second] = document.querySelectorAll(".fg");
     const globals = Object.keys(window);
     const bareWindow = document.body.appendChild(document.createElement("iframe")).contentWindow ?? {};
     click(getFrame("parse", second));
@@ -178,13 +272,29 @@ async function keepsGraphsOfOnePageApart() {
     location.hash = link;
     await waitFor(() => !hasFrame("main", first) && !hasFrame("idle", second), "one link zooms both graphs");
     // A global class is not a property of the window.
-    for (const name of ["Picture", "Search", "Viewer"]) {
+    for (const name of ["App", "Graph", "Page"]) {
         equal(new Function(`return typeof ${name};`)(), "undefined", `${name} is not global`);
     }
     equalLists(globals.filter(name => !(name in bareWindow)), [], "global variables of the graphs");
+    check(!document.querySelector("h1, #host")?.matches(".fg *") && getTexts("#host", document).join() === "A page",
+        "the page remains");
+}
+
+async function keepsFragmentOfPage() {
+    equal(location.hash, "#section-2", "the page's fragment");
+    click(getFrame("parse"));
+    check(location.hash.startsWith("#zoom="), "the graph's link");
+    pressKey("0", {}, getFrame("parse"));
+    equal(location.hash, "#section-2", "the page's fragment returns");
 }
 
 function drawsBeforeStaticFramesAreLoaded() {
     equal(getFrames().length, 9, "number of frames");
-    equal(getWidth("idle"), Math.round((innerWidth - 20) / 2), "width of half the weight");
+    equal(getWidth("idle"), Math.round(getWidth("all") / 2), "width of half the weight");
+}
+
+/** @param {string[]} expected total, then the row of the function in the table and its tooltip */
+function scalesUnits(expected) {
+    pointAt(getFrame("f"));
+    equalLists([...getTexts("#total"), getTip()], expected, "weights");
 }

@@ -1,0 +1,205 @@
+// Draws the samples of each thread over time, in a lane that fits the width of the page.
+
+// The sizes of a lane and the least width of a cell, in pixels.
+const LANE = 14, LANE_GAP = 2, CELL = 4, LABEL_WIDTH = 110;
+
+// The number of threads with a lane of their own.
+const MAX_LANES = 6;
+
+/** Durations of cells, and distances of ticks, in nanoseconds. */
+const DURATIONS = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8].flatMap(unit => [unit, 2 * unit, 5 * unit])
+    .concat([1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200].map(seconds => seconds * SECOND));
+
+/** @implements {TimePicture} */
+class Lanes {
+    /** @param {Samples} samples */
+    constructor(samples) {
+        const { times, count, names } = samples;
+        this.samples = samples;
+        this.start = times[0];
+        this.span = Math.max(times[count - 1] - times[0] + 1, 1000);
+        this.laneCount = Math.min(names.length, MAX_LANES) + (names.length > MAX_LANES ? 1 : 0);
+        this.width = 100;
+        this.cellDuration = SECOND;
+        /** @type {Float64Array[]} The weights of the cells of each lane. */
+        this.lanes = [];
+        this.canvas = createHtml("canvas");
+        this.marks = createSvg("svg", { class: "marks" });
+        this.scroller = this.element = createHtml("div", { class: "lanes" }, this.canvas, this.marks);
+    }
+
+    get cellCount() {
+        return Math.ceil(this.span / this.cellDuration);
+    }
+
+    /** The width of a cell in pixels. */
+    get cellWidth() {
+        return (this.width - LABEL_WIDTH) * this.cellDuration / this.span;
+    }
+
+    get height() {
+        return this.laneCount * LANE;
+    }
+
+    /** Fits the cells into the width. */
+    measure() {
+        this.width = Math.max(this.element.clientWidth, 2 * LABEL_WIDTH);
+        const least = CELL * this.span / (this.width - LABEL_WIDTH);
+        this.cellDuration = DURATIONS.find(duration => duration >= least) ?? 2 * 3600 * SECOND;
+    }
+
+    /** @param {Shown} shown */
+    paint(shown) {
+        this.measure();
+        const { canvas, cellWidth, width, height, cellCount } = this, ratio = window.devicePixelRatio || 1;
+        this.lanes = this.sum(shown);
+        const largest = this.lanes.flatMap(lane => [...lane]).reduce((most, weight) => Math.max(most, weight), 0);
+        [canvas.width, canvas.height] = [width * ratio, height * ratio];
+        Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+        const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+        context.scale(ratio, ratio);
+        for (const [index, lane] of this.lanes.entries()) {
+            context.fillStyle = shown.colours[0];
+            context.fillRect(LABEL_WIDTH, index * LANE, width - LABEL_WIDTH, LANE - LANE_GAP);
+            for (let cell = 0; cell < cellCount; cell++) {
+                if (!(lane[cell] > 0)) continue;
+                context.fillStyle = shown.colours[Math.max(1, Math.ceil(lane[cell] / largest * 5))];
+                const x = LABEL_WIDTH + cell * cellWidth, right = Math.min(x + cellWidth + 0.3, width);
+                context.fillRect(x, index * LANE, right - x, LANE - LANE_GAP);
+            }
+        }
+        return largest;
+    }
+
+    /**
+     * Sums the samples by lane and cell.
+     *
+     * @param {Shown} shown
+     */
+    sum({ thread, stacks: wanted }) {
+        const { samples: { count, times, threads, weights, stacks }, start, cellDuration, laneCount } = this;
+        const lanes = Array.from({ length: laneCount }, () => new Float64Array(this.cellCount + 1));
+        for (let index = 0; index < count; index++) {
+            if ((thread !== undefined && threads[index] !== thread)
+                || (wanted && wanted[stacks[index]] === 0)) continue;
+            const lane = lanes[Math.min(threads[index], laneCount - 1)];
+            lane[Math.floor((times[index] - start) / cellDuration)] += weights[index];
+        }
+        return lanes;
+    }
+
+    /** @param {number} cell */
+    weight(cell) {
+        return this.lanes.reduce((sum, lane) => sum + (lane[cell] ?? 0), 0);
+    }
+
+    /** @param {Marks} marks */
+    mark({ selections, cursor }) {
+        const { width, height } = this;
+        setAttributes(this.marks, { width, height: height + 20 });
+        const outlines = selections.map((selection, index) => {
+            if (!selection) return createSvg("g");
+            const left = this.place(Math.max(selection.from, this.start));
+            const right = this.place(Math.min(selection.to, this.start + this.span));
+            const width = Math.max(right - left, 1), name = ["first", "second"][index];
+            return createSvg("rect", { class: name, x: left, y: -1, width, height: height + 1 });
+        });
+        const veils = selections[0] && !selections[1] ? this.createVeils(selections[0]) : [];
+        const cell = cursor === undefined ? []
+            : [createSvg("rect", { class: "cursor", x: LABEL_WIDTH + cursor * this.cellWidth, y: 0,
+            width: this.cellWidth, height: height - LANE_GAP })];
+        this.marks.replaceChildren(...this.createLabels(), ...this.createTicks(), ...veils, ...outlines, ...cell);
+    }
+
+    /**
+     * Returns the position of a time in pixels.
+     *
+     * @param {number} time
+     */
+    place(time) {
+        const share = Math.max(0, Math.min(1, (time - this.start) / this.span));
+        return LABEL_WIDTH + share * (this.width - LABEL_WIDTH);
+    }
+
+    /** @param {TimeSelection} selection */
+    createVeils({ from, to }) {
+        const [left, right] = [this.place(from), this.place(to)], { height } = this;
+        return [[LABEL_WIDTH, left], [right, this.width]].map(([x, end]) =>
+            createSvg("rect", { class: "veil", x, y: 0, width: Math.max(end - x, 0), height }));
+    }
+
+    createLabels() {
+        const { samples: { names }, laneCount } = this;
+        return Array.from({ length: laneCount }, (_, index) => {
+            const text = index === MAX_LANES ? `${names.length - MAX_LANES} other threads` : names[index];
+            const name = text.replace(/ \d+\/(\d+)$/, " $1");
+            const shown = name.length > 18 ? `${name.slice(0, 17)}…` : name;
+            const label = createSvg("text", { x: 0, y: index * LANE + 10 }, shown);
+            label.append(createSvg("title", {}, text));
+            return label;
+        });
+    }
+
+    createTicks() {
+        const { span, width, height } = this, least = 76 * span / (width - LABEL_WIDTH);
+        const step = DURATIONS.find(duration => duration >= least) ?? 4 * 3600 * SECOND, ticks = [];
+        for (let time = 0; time <= span; time += step) {
+            const x = this.place(this.start + time), isLast = x > width - 24;
+            const anchor = time === 0 ? "start" : isLast ? "end" : "middle";
+            ticks.push(createSvg("path", { class: "tick", d: `M${x},${height - 1}v4` }),
+                createSvg("text", { x, y: height + 14, "text-anchor": anchor }, formatDuration(time, step, span)));
+        }
+        return ticks;
+    }
+
+    /** @param {MouseEvent} event */
+    cellAt({ clientX }) {
+        const { left } = this.canvas.getBoundingClientRect();
+        return clamp(Math.floor((clientX - left - LABEL_WIDTH) / this.cellWidth), this.cellCount);
+    }
+
+    /**
+     * @param {number} cell
+     * @param {string} key
+     */
+    step(cell, key) {
+        const step = { ArrowLeft: -1, ArrowRight: 1 }[key];
+        return step && clamp(cell + step, this.cellCount);
+    }
+
+    /**
+     * @param {number} a
+     * @param {number} b
+     * @returns {TimeSelection}
+     */
+    select(a, b) {
+        const { start, cellDuration } = this, from = start + Math.min(a, b) * cellDuration;
+        const to = Math.min(start + (Math.max(a, b) + 1) * cellDuration, start + this.span);
+        return { from, to, low: 0, high: SECOND };
+    }
+}
+
+/**
+ * Formats a time since the start, with as many decimals as a step needs.
+ *
+ * @param {number} time in nanoseconds
+ * @param {number} step
+ * @param {number} longest the longest time beside which it is shown
+ */
+function formatDuration(time, step, longest = time) {
+    const [size, unit] = longest >= 120 * SECOND && step >= SECOND ? [60 * SECOND, "min"]
+        : longest >= SECOND ? [SECOND, "s"]
+        : longest >= 1e6 ? [1e6, "ms"] : [1e3, "µs"];
+    const decimals = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step / size) - 1e-9)));
+    return `${(time / size).toFixed(decimals)} ${unit}`;
+}
+
+/**
+ * Returns the valid index that is nearest to a value.
+ *
+ * @param {number} value
+ * @param {number} count
+ */
+function clamp(value, count) {
+    return Math.max(0, Math.min(count - 1, value));
+}

@@ -1,0 +1,324 @@
+//! Modules of functions: the crate, package, library or source file that a name tells.
+
+use std::borrow::Cow;
+
+use bstr::ByteSlice as _;
+
+use crate::markers;
+
+/// The kind of code that a function belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The program or one of its libraries.
+    Module,
+    /// The standard library or the runtime of a language.
+    Runtime,
+    /// The kernel.
+    Kernel,
+    /// An interpreter of a language.
+    Interpreter,
+    /// Code that was generated at run time and has no other module.
+    Generated,
+    /// A frame without a symbol, or one that marks missing frames or samples.
+    Unknown,
+    /// Time in which a thread was blocked.
+    OffCpu,
+    /// Time in which a thread waited for a CPU.
+    Runnable,
+    /// Time without samples.
+    Unsampled,
+}
+
+/// Returns the kind and the module of a frame, whose name includes its suffix. The module is empty if the name tells none.
+pub fn origin(name: &[u8]) -> (Kind, Cow<'_, str>) {
+    let kind = match name {
+        markers::OFF_CPU => Some(Kind::OffCpu),
+        markers::RUNNABLE => Some(Kind::Runnable),
+        markers::UNSAMPLED => Some(Kind::Unsampled),
+        b"[python]" | b"[ruby]" | b"[php]" | b"[perl]" | b"[node]" => Some(Kind::Interpreter),
+        _ if name.starts_with(b"[") => Some(Kind::Unknown),
+        _ if name.ends_with(markers::KERNEL) => Some(Kind::Kernel),
+        _ => None,
+    };
+    match kind {
+        Some(Kind::Kernel) => return (Kind::Kernel, "kernel".into()),
+        Some(kind) => return (kind, Cow::Borrowed("")),
+        None => {}
+    }
+    let is_generated = name.ends_with(markers::JIT);
+    let name = markers::strip_suffix(name).to_str_lossy();
+    let (kind, module) = origin_of_text(&name);
+    let kind = if is_generated && module.is_empty() && kind == Kind::Module { Kind::Generated } else { kind };
+    (kind, Cow::Owned(module.into_owned()))
+}
+
+fn origin_of_text(name: &str) -> (Kind, Cow<'_, str>) {
+    if let Some(source) = source_of(name) {
+        return origin_of_source(source);
+    }
+    // Java has a type before the name: `void java.util.List.sort(int)`.
+    let name = match name.split_once(' ') {
+        Some((_, rest)) if name.contains('.') && is_java_method(rest) && !name.contains("::") => rest,
+        _ => name,
+    };
+    if let Some((module, _)) = name.split_once('`').filter(|(module, _)| !module.is_empty()) {
+        return (if is_c_library(module) { Kind::Runtime } else { Kind::Module }, module.into());
+    }
+    // `net/http.(*conn).serve` is of Go: the last part of a Java path is a class.
+    let is_go_path = name.contains('/') && go_package(name).is_some();
+    if !is_go_path && is_java_method(name) {
+        return origin_of_java(name);
+    }
+    if name.contains("::") {
+        return origin_of_path(name);
+    }
+    if let Some(package) = go_package(name) {
+        let is_runtime =
+            matches!(package.split('/').next(), Some("runtime" | "internal" | "syscall" | "sync" | "reflect"));
+        return (if is_runtime { Kind::Runtime } else { Kind::Module }, package.into());
+    }
+    origin_of_symbol(name)
+}
+
+/// Returns true for functions with which the kernel begins, whose callees are all of the kernel.
+pub fn is_kernel_entry(name: &[u8]) -> bool {
+    const STARTS: [&[u8]; 6] =
+        [b"entry_SYSCALL_", b"asm_exc_", b"asm_sysvec_", b"ret_from_fork", b"el0t_64_", b"secondary_startup_64"];
+    const NAMES: [&[u8]; 13] = [
+        b"do_syscall_64",
+        b"asm_common_interrupt",
+        b"system_call_fastpath",
+        b"system_call",
+        b"sysret_check",
+        b"page_fault",
+        b"common_interrupt",
+        b"apic_timer_interrupt",
+        b"ret_from_intr",
+        b"start_secondary",
+        b"cpu_startup_entry",
+        b"x86_64_start_kernel",
+        b"el0_svc",
+    ];
+    STARTS.iter().any(|start| name.starts_with(start)) || NAMES.contains(&name)
+}
+
+/// Returns the origin of a name with `::`: its first part, or that of the type whose method it is.
+fn origin_of_path(name: &str) -> (Kind, Cow<'_, str>) {
+    let mut words = name.split(|next: char| !(next.is_ascii_alphanumeric() || matches!(next, '_' | ':' | '$')));
+    // `<&mut T as a::Trait<b::C>>::method` is of crate `a`: the first word with a path.
+    let path = match name.starts_with('<') {
+        true => words.find(|word| word.trim_end_matches(':').contains("::")).unwrap_or_default(),
+        // A return type is before the name.
+        false => name.split('<').next().unwrap_or_default().rsplit(' ').next().unwrap_or_default(),
+    };
+    let module = path.trim_start_matches(':').split("::").next().unwrap_or_default();
+    let module = if module.is_empty() || module.starts_with(['(', '{']) { "" } else { module };
+    let is_runtime = matches!(
+        module,
+        "std" | "core" | "alloc" | "__gnu_cxx" | "__cxxabiv1" | "libc" | "backtrace" | "__rustc" | "rt"
+    );
+    let is_interpreter = matches!(module, "v8" | "node" | "Interpreter" | "JavaCalls" | "JavaThread");
+    let kind = if is_runtime {
+        Kind::Runtime
+    } else if is_interpreter {
+        Kind::Interpreter
+    } else {
+        Kind::Module
+    };
+    (kind, module.into())
+}
+
+/// Returns true for names like `java/util/HashMap::get`, `Lorg/x/Y;` and `com.example.Main.run`: packages, then a class.
+fn is_java_method(name: &str) -> bool {
+    let name = name.strip_prefix('L').filter(|name| name.contains('/')).unwrap_or(name);
+    let path = name.split(['(', ':', ';', '$']).next().unwrap_or_default();
+    let is_package = |part: &&str| part.starts_with(|first: char| first.is_ascii_lowercase());
+    let packages = path.split(['/', '.']).take_while(is_package).count();
+    let class = path.split(['/', '.']).nth(packages).unwrap_or_default();
+    let least = if path.contains('/') { 1 } else { 2 };
+    packages >= least && class.starts_with(|first: char| first.is_ascii_uppercase())
+}
+
+/// Returns the origin of a Java method: up to three parts of its package.
+fn origin_of_java(name: &str) -> (Kind, Cow<'_, str>) {
+    let name = name.strip_prefix('L').filter(|name| name.contains('/')).unwrap_or(name);
+    let is_runtime = ["java/", "javax/", "jdk/", "sun/", "java.", "javax.", "jdk.", "sun."]
+        .iter()
+        .any(|start| name.starts_with(start));
+    let separator = if name.contains('/') { '/' } else { '.' };
+    let packages = name.split(separator).take_while(|part| part.starts_with(|first: char| first.is_ascii_lowercase()));
+    let length = packages.take(3).map(|part| part.len() + 1).sum::<usize>().saturating_sub(1).min(name.len());
+    let module = name.get(..length).unwrap_or_default().replace('/', ".");
+    (if is_runtime { Kind::Runtime } else { Kind::Module }, module.into())
+}
+
+/// Returns the source file that a name of Python or JavaScript contains: `parse (app.py:1)`, `run /app/x.js:3`.
+fn source_of(name: &str) -> Option<&str> {
+    let in_parentheses = name.strip_suffix(')').and_then(|name| name.rsplit_once(" (")).map(|(_, source)| source);
+    let source = in_parentheses.or_else(|| name.rsplit_once(' ').map(|(_, source)| source))?;
+    let file = source.split(':').next().unwrap_or_default();
+    let is_source = [".py", ".js", ".mjs", ".ts", ".rb", ".php"].iter().any(|extension| file.ends_with(extension));
+    (is_source || file.starts_with('<') || source.starts_with("node:")).then_some(source)
+}
+
+/// Returns true if a function is of a script that is neither in a package nor in a library.
+pub fn is_own_script(name: &[u8]) -> bool {
+    let name = markers::strip_suffix(name).to_str_lossy();
+    source_of(&name).is_some_and(|source| {
+        let file = source.split(':').next().unwrap_or_default();
+        origin_of_source(source) == (Kind::Module, file.rsplit(['/', '\\']).next().unwrap_or_default().into())
+    })
+}
+
+fn origin_of_source(source: &str) -> (Kind, Cow<'_, str>) {
+    for packages in ["site-packages/", "dist-packages/", "node_modules/", "gems/"] {
+        if let Some((_, rest)) = source.rsplit_once(packages) {
+            let scoped = if rest.starts_with('@') { 2 } else { 1 };
+            let end = rest.match_indices('/').nth(scoped - 1).map_or(rest.len(), |(end, _)| end);
+            return (Kind::Module, rest[..end].split(':').next().unwrap_or_default().into());
+        }
+    }
+    let is_library = source.starts_with('<') || source.starts_with("node:") || source.contains("/lib/python");
+    if is_library {
+        return (Kind::Runtime, "standard library".into());
+    }
+    let file = source.split(':').next().unwrap_or_default();
+    (Kind::Module, file.rsplit(['/', '\\']).next().unwrap_or_default().into())
+}
+
+/// Returns the package of a Go function: `net/http` in `net/http.(*conn).serve`.
+fn go_package(name: &str) -> Option<&str> {
+    let start = name.rfind('/').map_or(0, |slash| slash + 1);
+    let dot = start + name[start..].find('.')?;
+    let (package, function) = (&name[..dot], &name[dot + 1..]);
+    let is_package = !package.is_empty()
+        && package.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"/._-~".contains(&byte));
+    // Suffixes of compilers: `parse.constprop.0`, `parse.cold`, `parse.llvm.123`.
+    let word = function.split(['.', '[']).next().unwrap_or_default();
+    let is_suffix =
+        matches!(word, "constprop" | "part" | "isra" | "cold" | "llvm" | "lto_priv" | "localalias" | "so" | "" | "exe")
+            || word.starts_with(|first: char| first.is_ascii_digit());
+    (is_package && !is_suffix && !name.contains(' ')).then_some(package)
+}
+
+/// Returns the origin of a plain C symbol, which the name rarely tells.
+fn origin_of_symbol(name: &str) -> (Kind, Cow<'_, str>) {
+    const RUNTIME: [&str; 22] = [
+        "__libc_",
+        "__GI_",
+        "_dl_",
+        "__pthread_",
+        "pthread_",
+        "_int_",
+        "__mem",
+        "__str",
+        "__rust_",
+        "_Unwind_",
+        "__cxa_",
+        "__do_",
+        "__clone",
+        "__x86",
+        "__nptl",
+        "__vfprintf",
+        "_IO_",
+        "__sched",
+        "__poll",
+        "__read",
+        "__write",
+        "__futex",
+    ];
+    const EXACT: [&str; 29] = [
+        "_start",
+        "clone",
+        "clone3",
+        "start_thread",
+        "malloc",
+        "calloc",
+        "realloc",
+        "free",
+        "cfree",
+        "memcpy",
+        "memmove",
+        "memset",
+        "memcmp",
+        "memchr",
+        "strlen",
+        "strcmp",
+        "sysmalloc",
+        "malloc_consolidate",
+        "unlink_chunk",
+        "read",
+        "write",
+        "poll",
+        "epoll_wait",
+        "syscall",
+        "qsort",
+        "printf",
+        "vfprintf",
+        "arena_get2",
+        "systrim",
+    ];
+    let plain = name.split(['.', '@', '(']).next().unwrap_or_default();
+    if EXACT.contains(&plain) || RUNTIME.iter().any(|start| plain.starts_with(start)) {
+        return (Kind::Runtime, "libc".into());
+    }
+    if ["_Py", "Py", "Perl_", "rb_vm_", "rb_ec_", "rb_iseq_", "zend_"].iter().any(|start| plain.starts_with(start)) {
+        return (Kind::Interpreter, "interpreter".into());
+    }
+    (Kind::Module, "".into())
+}
+
+fn is_c_library(module: &str) -> bool {
+    ["libc", "libpthread", "ld-", "libsystem", "ntdll", "libm", "libstdc++"]
+        .iter()
+        .any(|start| module.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, origin};
+
+    #[test]
+    fn finds_modules_in_names_of_many_languages() {
+        for (name, kind, module) in [
+            ("serde_json::ser::to_vec::<Order>", Kind::Module, "serde_json"),
+            ("<serde_json::de::Foo as serde::Bar>::go", Kind::Module, "serde_json"),
+            ("<&mut T as tokio::io::AsyncRead>::poll", Kind::Module, "tokio"),
+            ("<alloc::vec::Vec<T> as core::Clone>::clone", Kind::Runtime, "alloc"),
+            ("std::vector<int>::push_back(int const&)", Kind::Runtime, "std"),
+            ("void ns::run<int>(int)", Kind::Module, "ns"),
+            ("vfs_read_[k]", Kind::Kernel, "kernel"),
+            ("[off-cpu]", Kind::OffCpu, ""),
+            ("[libx.so]", Kind::Unknown, ""),
+            ("[python]", Kind::Interpreter, ""),
+            ("Cart.total (/app/cart.rb:7)", Kind::Module, "cart.rb"),
+            ("total (cart.php)", Kind::Module, "cart.php"),
+            ("<lambda> (/usr/lib/python3.13/json/decoder.py:44)", Kind::Runtime, "standard library"),
+            ("sort (/var/lib/gems/3.1.0/gems/rack-2.2/lib/rack.rb:3)", Kind::Module, "rack-2.2"),
+            ("run (/app/server.js:10:5)", Kind::Module, "server.js"),
+            ("org/apache/kafka/clients/Main.run_[j]", Kind::Module, "org.apache.kafka"),
+            ("java.util.HashMap.get", Kind::Runtime, "java.util"),
+            ("Lorg/x/Y;::run", Kind::Module, "org.x"),
+            ("bytes.Buffer.Write", Kind::Module, "bytes"),
+            ("net/http.Header.Get", Kind::Module, "net/http"),
+            ("void org.a.b.C.run(java.lang.Object)", Kind::Module, "org.a.b"),
+            ("net/http.(*conn).serve", Kind::Module, "net/http"),
+            ("main.main", Kind::Module, "main"),
+            ("runtime.mallocgc", Kind::Runtime, "runtime"),
+            ("parse.constprop.0", Kind::Module, ""),
+            ("parse (/srv/app/main.py:12)", Kind::Module, "main.py"),
+            ("get (/x/site-packages/requests/api.py:1)", Kind::Module, "requests"),
+            ("<module> (<frozen importlib>:1)", Kind::Runtime, "standard library"),
+            ("run /app/node_modules/@a/b/x.js:3", Kind::Module, "@a/b"),
+            ("libc.so.6`malloc", Kind::Runtime, "libc.so.6"),
+            ("malloc", Kind::Runtime, "libc"),
+            ("_PyEval_EvalFrameDefault", Kind::Interpreter, "interpreter"),
+            ("LazyStub_[j]", Kind::Generated, ""),
+            ("ExecProcNode", Kind::Module, ""),
+            ("::", Kind::Module, ""),
+            ("", Kind::Module, ""),
+        ] {
+            assert_eq!(origin(name.as_bytes()), (kind, module.into()), "{name}");
+        }
+    }
+}

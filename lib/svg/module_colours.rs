@@ -1,0 +1,299 @@
+//! Colours by module: muted hues of equal lightness for the modules that take most of the picture, and a colour for each
+//! other kind of code. The viewer has the same colours for its light and its dark theme (`viewer/viewer.css`).
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::colour::Colour;
+use super::layout::Layout;
+use super::module::{Kind, is_kernel_entry, is_own_script, origin};
+use crate::markers;
+
+/// A class of frames that have the same colour: its index in [`LIGHT`] and [`DARK`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Class(pub u8);
+
+const OWN: Class = Class(0);
+const HUES: u8 = 7;
+const OTHER: Class = Class(8);
+const THREAD: Class = Class(14);
+
+/// The classes that several modules share, with their labels.
+const SHARED: [(Class, &str); 5] = [
+    (OTHER, "other modules"),
+    (Class(9), "std, libc"),
+    (Class(10), "kernel"),
+    (Class(11), "interpreter"),
+    (Class(12), "generated code"),
+];
+
+/// The colours of the light theme, in the order of the classes: own code, seven modules, other modules, runtime, kernel,
+/// interpreter, generated code, unknown, thread, off-CPU, runnable, unsampled.
+pub const LIGHT: [Colour; 18] = [
+    Colour(0xff, 0xc4, 0x84),
+    Colour(0xb3, 0xde, 0xbb),
+    Colour(0xa0, 0xdc, 0xef),
+    Colour(0xde, 0xc6, 0xf2),
+    Colour(0xd1, 0xd6, 0xa4),
+    Colour(0x9e, 0xdf, 0xda),
+    Colour(0xef, 0xc1, 0xe0),
+    Colour(0xbc, 0xd1, 0xfd),
+    Colour(0xf8, 0xc0, 0xc9),
+    Colour(0xdf, 0xe3, 0xea),
+    Colour(0xcc, 0xce, 0xeb),
+    Colour(0xda, 0xd1, 0xb0),
+    Colour(0xb1, 0xdc, 0xcd),
+    Colour(0xde, 0xde, 0xde),
+    Colour(0xe8, 0xeb, 0xef),
+    Colour(0xa0, 0xc8, 0xf4),
+    Colour(0xf4, 0xd5, 0x76),
+    Colour(0xe8, 0xe8, 0xe8),
+];
+
+/// The colours of the dark theme.
+pub const DARK: [Colour; 18] = [
+    Colour(0x6e, 0x46, 0x11),
+    Colour(0x36, 0x59, 0x3d),
+    Colour(0x21, 0x58, 0x67),
+    Colour(0x5a, 0x46, 0x69),
+    Colour(0x51, 0x53, 0x29),
+    Colour(0x1d, 0x5b, 0x57),
+    Colour(0x66, 0x42, 0x5c),
+    Colour(0x3f, 0x4f, 0x72),
+    Colour(0x6d, 0x41, 0x49),
+    Colour(0x39, 0x3e, 0x43),
+    Colour(0x4c, 0x4d, 0x68),
+    Colour(0x57, 0x50, 0x36),
+    Colour(0x31, 0x59, 0x4d),
+    Colour(0x35, 0x35, 0x35),
+    Colour(0x2c, 0x2e, 0x31),
+    Colour(0x28, 0x4a, 0x6c),
+    Colour(0x6c, 0x59, 0x18),
+    Colour(0x2e, 0x2e, 0x2e),
+];
+
+impl Class {
+    /// Returns the colour in the light theme.
+    pub fn colour(self) -> Colour {
+        LIGHT[usize::from(self.0)]
+    }
+}
+
+/// The classes of the modules of a drawing.
+#[derive(Debug, Default)]
+pub struct ModuleColours {
+    classes: BTreeMap<String, Class>,
+    /// Names that are only at the root of stacks: threads and processes.
+    threads: HashSet<Vec<u8>>,
+    /// Names of the kernel without its suffix, as some inputs have them: callees of its entries.
+    kernel: HashSet<Vec<u8>>,
+    /// The classes of the drawn frames.
+    used: BTreeSet<Class>,
+    /// The name of the program, for functions whose names tell no module.
+    program: String,
+}
+
+impl ModuleColours {
+    /// Assigns hues to the modules of a layout by the area of their frames.
+    pub fn assign(layout: &Layout) -> Self {
+        let (threads, kernel) = (find_threads(layout), find_kernel(layout));
+        let own = own_modules(layout, &threads);
+        let mut areas = HashMap::<String, f64>::new();
+        for frame in &layout.frames {
+            let name = layout.names.name(frame.name);
+            if let (Kind::Module, module) = origin(name)
+                && !threads.contains(name)
+                && !kernel.contains(name)
+                && !own.contains(&*module)
+            {
+                *areas.entry(module.into_owned()).or_default() +=
+                    frame.total.after.as_f64() + frame.total.before.as_f64();
+            }
+        }
+        let mut modules: Vec<_> = areas.into_iter().collect();
+        modules.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let hues = (1..=HUES).map(Class).chain(std::iter::repeat(OTHER));
+        let mut classes: BTreeMap<_, _> = modules.into_iter().map(|(module, _)| module).zip(hues).collect();
+        classes.extend(own.into_iter().map(|module| (module, OWN)));
+        let mut names: Vec<_> = threads.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        names.sort_by_key(|name| (Reverse(name.len()), name.clone()));
+        let program = if names.len() == 1 { names.remove(0) } else { "program".to_owned() };
+        let mut colours = Self { classes, threads, kernel, program, used: BTreeSet::new() };
+        colours.used = layout.frames.iter().map(|frame| colours.class(layout.names.name(frame.name))).collect();
+        colours
+    }
+
+    fn origin<'n>(&self, name: &'n [u8]) -> (Kind, Cow<'n, str>) {
+        if self.kernel.contains(name) { (Kind::Kernel, "kernel".into()) } else { origin(name) }
+    }
+
+    /// Returns the class of a frame.
+    pub fn class(&self, name: &[u8]) -> Class {
+        if self.threads.contains(name) {
+            return THREAD;
+        }
+        let (kind, module) = self.origin(name);
+        match kind {
+            Kind::Module => self.classes.get(&*module).copied().unwrap_or(OTHER),
+            Kind::Runtime => Class(9),
+            Kind::Kernel => Class(10),
+            Kind::Interpreter => Class(11),
+            Kind::Generated => Class(12),
+            Kind::Unknown => Class(13),
+            Kind::OffCpu => Class(15),
+            Kind::Runnable => Class(16),
+            Kind::Unsampled => Class(17),
+        }
+    }
+
+    /// Returns the name of the module of a frame, or an empty text.
+    pub fn module(&self, name: &[u8]) -> String {
+        if self.threads.contains(name) {
+            return String::new();
+        }
+        match self.origin(name) {
+            (Kind::Module, module) if module.is_empty() => self.program.clone(),
+            (_, module) => module.into_owned(),
+        }
+    }
+
+    /// Returns the modules that have a colour of their own, in the order of their colours, then the colours that several
+    /// share.
+    pub fn legend(&self) -> Vec<(Colour, String)> {
+        let mut modules: Vec<_> = self.classes.iter().filter(|(_, class)| **class < OTHER).collect();
+        modules.sort_by_key(|(module, class)| (**class, module.as_str()));
+        let label = |module: &String| if module.is_empty() { self.program.clone() } else { module.clone() };
+        let shared = SHARED.iter().filter(|(class, _)| self.used.contains(class));
+        let modules = modules.into_iter().map(|(module, class)| (class.colour(), label(module)));
+        modules.chain(shared.map(|(class, label)| (class.colour(), (*label).to_owned()))).collect()
+    }
+}
+
+/// Returns the names that are only at the root of stacks and do not look like functions.
+fn find_threads(layout: &Layout) -> HashSet<Vec<u8>> {
+    let (mut roots, mut deeper) = (HashSet::new(), HashSet::new());
+    for frame in &layout.frames {
+        let names = if frame.depth == 0 { &mut roots } else { &mut deeper };
+        names.insert(layout.names.name(frame.name));
+    }
+    roots.into_iter().filter(|name| !deeper.contains(name) && is_thread(name)).map(<[u8]>::to_vec).collect()
+}
+
+/// Returns the names most of whose weight is in callees of the kernel's entries.
+fn find_kernel(layout: &Layout) -> HashSet<Vec<u8>> {
+    let (mut entry, mut weights) = (usize::MAX, HashMap::<&[u8], f64>::new());
+    for frame in &layout.frames {
+        let name = layout.names.name(frame.name);
+        if frame.depth <= entry {
+            entry = if is_kernel_entry(name) { frame.depth } else { usize::MAX };
+        }
+        let weight = frame.total.after.as_f64() + frame.total.before.as_f64();
+        *weights.entry(name).or_default() += if entry < usize::MAX { weight } else { -weight };
+    }
+    let is_kernel = |name: &[u8], weight: f64| weight > 0.0 && !markers::is_marker(name);
+    weights.into_iter().filter(|(name, weight)| is_kernel(name, *weight)).map(|(name, _)| name.to_vec()).collect()
+}
+
+/// Returns true unless a name at the root of a stack looks like a function.
+fn is_thread(name: &[u8]) -> bool {
+    !matches!(name, b"main" | b"_start") && !markers::is_marker(name) && origin(name) == (Kind::Module, "".into())
+}
+
+/// Returns the modules of the program itself: those with a function `main`, or named as the program, and its scripts; if
+/// there is none, that of functions without a module.
+fn own_modules(layout: &Layout, threads: &HashSet<Vec<u8>>) -> HashSet<String> {
+    let programs: HashSet<String> =
+        threads.iter().map(|name| String::from_utf8_lossy(name).replace('-', "_")).collect();
+    let mut own = HashSet::new();
+    for (_, name) in layout.names.iter() {
+        let (kind, module) = origin(name);
+        if kind != Kind::Module || module.is_empty() {
+            continue;
+        }
+        let plain = String::from_utf8_lossy(markers::strip_suffix(name));
+        let rest = plain.strip_prefix(&*module).unwrap_or_default();
+        let is_main = rest == "::main" || rest.starts_with("::main::{") || rest == ".main" || plain.ends_with(".main");
+        if is_main || is_own_script(name) || programs.contains(&module.replace('-', "_")) {
+            own.insert(module.into_owned());
+        }
+    }
+    if own.is_empty() {
+        own.insert(String::new());
+    }
+    own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Class, DARK, LIGHT, ModuleColours, OTHER, OWN, THREAD};
+    use crate::profile::{Weight, Weights};
+    use crate::svg::layout::LayoutBuilder;
+
+    fn assign(stacks: &[(&[&str], u64)]) -> ModuleColours {
+        let mut builder = LayoutBuilder::new(0.0, Weight::ZERO);
+        for (stack, weight) in stacks {
+            let names = stack.iter().map(|name| name.as_bytes());
+            builder.add(0, names, Weights::plain(Weight::new(*weight))).unwrap();
+        }
+        ModuleColours::assign(&builder.finish())
+    }
+
+    #[test]
+    fn own_code_and_the_largest_modules_have_hues() {
+        let colours = assign(&[
+            (&["app-1", "std::rt::start", "app_1::main", "regex::find"], 3),
+            (&["app-1", "std::rt::start", "app_1::main", "serde::parse", "malloc"], 9),
+        ]);
+        let class = |name: &str| colours.class(name.as_bytes());
+        assert_eq!([class("app_1::other"), class("serde::x"), class("regex::y")], [OWN, Class(1), Class(2)]);
+        assert_eq!([class("app-1"), class("std::rt::start"), class("new::z")], [THREAD, Class(9), OTHER]);
+        assert_eq!(
+            colours.legend().iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(),
+            ["app_1", "serde", "regex", "std, libc"]
+        );
+    }
+
+    #[test]
+    fn functions_without_a_module_are_own_code_if_nothing_else_is() {
+        let colours = assign(&[(&["postgres", "main", "ExecProcNode"], 1)]);
+        assert_eq!(colours.class(b"ExecProcNode"), OWN);
+        assert_eq!(colours.module(b"ExecProcNode"), "postgres");
+    }
+
+    #[test]
+    fn callees_of_the_kernels_entries_are_of_the_kernel() {
+        let colours = assign(&[
+            (&["app", "main", "write", "entry_SYSCALL_64_after_hwframe", "do_syscall_64", "vfs_write", "memcpy"], 3),
+            (&["app", "main", "work", "memcpy"], 9),
+            (&["app", "start_secondary", "do_idle"], 9),
+        ]);
+        for (name, is_kernel) in [("vfs_write", true), ("do_idle", true), ("do_syscall_64", true), ("write", false)] {
+            assert_eq!(colours.class(name.as_bytes()) == colours.class(b"any_[k]"), is_kernel, "{name}");
+            assert_eq!(colours.module(name.as_bytes()) == "kernel", is_kernel, "{name}");
+        }
+        assert_eq!(colours.class(b"memcpy"), colours.class(b"memset"));
+    }
+
+    #[test]
+    fn script_functions_differ_from_native_ones() {
+        let colours = assign(&[
+            (&["python3", "<module> (/app/run.py:1)", "load (/app/cart.py:3)", "_PyEval_Vector", "parse_float"], 3),
+            (&["python3", "<module> (/app/run.py:1)", "get (/x/site-packages/requests/api.py:1)", "memcpy"], 2),
+        ]);
+        let class = |name: &str| colours.class(name.as_bytes());
+        assert_eq!([class("<module> (/app/run.py:1)"), class("load (/app/cart.py:9)")], [OWN, OWN]);
+        let others = [class("get (/x/site-packages/requests/api.py:1)"), class("parse_float"), class("memcpy")];
+        assert!(!others.contains(&OWN) && others[0] != others[1], "{others:?}");
+        assert_eq!(class("_PyEval_Vector"), class("[python]"));
+    }
+
+    #[test]
+    fn the_viewer_has_the_same_colours() {
+        let style = include_str!("viewer/viewer.css");
+        for (index, (light, dark)) in LIGHT.iter().zip(DARK).enumerate() {
+            let rule = format!("--c{index}: light-dark({light}, {dark});");
+            assert!(style.contains(&rule), "{rule}");
+        }
+    }
+}

@@ -1,0 +1,397 @@
+// The state of a graph on the page. `update` is the only way to change it, and draws all parts anew.
+
+// The number of nodes from which changes can take longer than a tenth of a second.
+const LARGE_TREE = 300_000;
+
+/** @returns {State} */
+function initialState() {
+    return { changes: noChanges(), zoom: 0, search: "", selected: undefined, column: undefined, descending: true,
+        tab: "graph",
+        hasTable: true, isLinkStale: false };
+}
+
+class App {
+    /**
+     * @param {GraphElement} root
+     * @param {Profile} profile
+     * @param {Panel} [panel]
+     */
+    constructor(root, profile, panel) {
+        this.settings = readSettings(root);
+        this.profile = profile;
+        this.panel = panel;
+        /** The index of the graph on the page. */
+        this.order = document.querySelectorAll(".fg").length;
+        this.id = `fg${this.order}`;
+        this.builder = new ViewBuilder(profile, this.settings);
+        this.hasher = new PathHasher(profile.names);
+        this.link = new Link(this.order);
+        this.state = initialState();
+        this.view = this.builder.build(this.state);
+        /** @type {DrawnBox | undefined} The box under the pointer. */
+        this.hovered = undefined;
+        /** @type {DrawnBox | undefined} The box that has the focus or had it last. */
+        this.focused = undefined;
+        this.wasLongPress = false;
+        /** The position of the current match among all matches, from 1; 0 if there is none. */
+        this.matchPosition = 0;
+        this.page = new Page(this);
+        this.graph = new Graph(this);
+        this.table = new Table(this);
+        this.details = new Details(this);
+        this.menu = new Menu(this);
+        const { page } = this;
+        this.side = createHtml("aside", { class: "side card" }, this.table.element, this.details.element);
+        const above = createHtml("div", { class: "time" }, ...(panel ? [panel.element] : []));
+        this.element = createHtml("div", { class: "fg" }, page.header, page.toolbar, page.chips, above,
+            createHtml("main", {}, this.graph.element, this.side), page.footer, this.menu.element, this.details.tip,
+            page.message);
+        this.isPage = mount(root, this.element);
+        this.graph.measure();
+        this.applyLink();
+        listen(this);
+    }
+
+    /** Draws what follows from the state. */
+    draw() {
+        const { state } = this, view = this.view = this.builder.build(state);
+        this.element.classList.toggle("no-table", !state.hasTable);
+        this.element.classList.toggle("tab-table", state.tab === "table");
+        this.page.draw(view);
+        this.graph.draw(view);
+        this.page.drawNote(view);
+        this.table.draw(view);
+        this.details.draw(view);
+        this.panel?.draw(view);
+        if (this.isPage) document.title = this.titleOf(view);
+    }
+
+    /**
+     * Changes the state and draws it.
+     *
+     * @param {Partial<State>} change
+     * @param {boolean} isStep true to add an entry to the history, false to replace the current one
+     */
+    update(change, isStep = true) {
+        this.state = { ...this.state, isLinkStale: false, ...change };
+        this.hover(undefined);
+        this.draw();
+        this.writeLink(isStep);
+    }
+
+    /**
+     * Changes what is shown: the tree, the order or the direction. Keeps the zoom if possible.
+     *
+     * @param {Partial<Changes>} changes
+     * @param {Partial<State>} [others]
+     * @param {() => void} [next] called when the change is drawn
+     */
+    change(changes, others = {}, next = () => {}) {
+        this.runLong(() => {
+            this.applyChange(changes, others);
+            next();
+        });
+    }
+
+    /**
+     * Does work at once, or, for a profile so large that it takes long, after a message is on the screen.
+     *
+     * @param {() => void} work
+     */
+    runLong(work) {
+        const { page, profile } = this;
+        if (profile.tree.parent.length < LARGE_TREE) return work();
+        page.setBusy(true);
+        requestAnimationFrame(() => setTimeout(() => {
+            work();
+            page.setBusy(false);
+        }));
+    }
+
+    /**
+     * @param {Partial<Changes>} changes
+     * @param {Partial<State>} others
+     */
+    applyChange(changes, others) {
+        const { state, view } = this, zoom = state.zoom === 0 ? "" : this.hasher.format(view.tree, state.zoom);
+        const next = { ...state, changes: { ...state.changes, ...changes }, ...others, zoom: 0 };
+        const built = this.builder.build(next);
+        this.matchPosition = 0;
+        this.update({ ...next, zoom: this.findZoom(built, zoom) });
+        if (built.tree !== view.tree || built.rootAtTop !== view.rootAtTop) this.graph.showBase(this.view);
+    }
+
+    /**
+     * Returns the node that a link identifies, or the root if there is none with a weight.
+     *
+     * @param {View} view
+     * @param {string} link
+     */
+    findZoom(view, link) {
+        const node = link ? this.hasher.find(view.tree, link) : 0;
+        return view.weights[node] > 0 ? node : 0;
+    }
+
+    /** Writes the state to the address. @param {boolean} isStep */
+    writeLink(isStep) {
+        const { state: { zoom, search, changes }, view } = this;
+        this.link.write({ zoom: zoom === 0 ? "" : this.hasher.format(view.tree, zoom), search, ...changes, turned: "" },
+            isStep);
+    }
+
+    /** Restores the state in the address. */
+    applyLink() {
+        const read = this.link.read();
+        if (this.panel) this.setProfile(this.panel.loadProfile(read));
+        const known = new Set(this.profile.names), changes = noChanges();
+        let isLinkStale = false;
+        for (const name of CHANGE_NAMES) {
+            const isKnown = !REQUIRED_NAMES.includes(name) || splitLines(read(name)).every(line => known.has(line));
+            if (isKnown) changes[name] = read(name); else isLinkStale = true;
+        }
+        // An older link turns the picture upside down.
+        if (read("turned")) changes.root = this.settings.inverted ? "bottom" : "";
+        const state = { ...this.state, changes, search: read("search"), zoom: 0 };
+        const link = read("zoom"), zoom = this.findZoom(this.builder.build(state), link);
+        this.matchPosition = 0;
+        this.state = { ...state, zoom, isLinkStale: isLinkStale || (link !== "" && zoom === 0) };
+        this.draw();
+        this.graph.showBase(this.view);
+    }
+
+    /**
+     * Replaces the profile with another one that has the same names and nodes.
+     *
+     * @param {Profile} profile
+     */
+    setProfile(profile) {
+        this.profile = profile;
+        this.page.sides.hidden = !profile.differential;
+        this.builder.profile = profile;
+    }
+
+    /**
+     * Returns the frame that keys act on: the one under the pointer, or else the one with the focus.
+     *
+     * @returns {Target}
+     */
+    target() {
+        const box = this.hovered ?? (this.graph.frames.contains(document.activeElement) ? this.focused : undefined);
+        if (box) return this.targetOf(box);
+        const { selected } = this.state;
+        return selected ? { ...selected, box: this.graph.findBox(selected.node) } : {};
+    }
+
+    /** @param {DrawnBox} box @returns {Target} */
+    targetOf(box) {
+        if (box.folded) return { node: box.node, box };
+        return { node: box.node, box, ...(box.node > 0 && { name: this.view.tree.name[box.node] }) };
+    }
+
+    /**
+     * Shows the facts about the box under the pointer.
+     *
+     * @param {DrawnBox | undefined} box
+     * @param {MouseEvent} [event]
+     */
+    hover(box, event) {
+        if (box && this.menu.isOpen) return;
+        this.hovered = box;
+        this.details.point(box, event);
+    }
+
+    /** @param {Chosen | undefined} selected */
+    select(selected) {
+        this.state = { ...this.state, selected };
+        this.view = this.builder.build(this.state);
+        this.graph.mark(this.view);
+        this.table.draw(this.view);
+        this.details.draw(this.view);
+    }
+
+    /**
+     * Zooms to a box; for folded frames to their caller, or, if that is in view already, to the widest of them.
+     *
+     * @param {Box} box
+     */
+    zoomToBox({ node, folded }) {
+        const { tree: { parent }, weights } = this.view;
+        if (folded && parent[node] !== this.state.zoom) node = parent[node];
+        else if (folded) node = folded.reduce((best, other) => (weights[other] > weights[best] ? other : best));
+        this.zoomTo(node);
+    }
+
+    /** @param {number} node */
+    zoomTo(node) {
+        const { tree } = this.view, selected = node === 0 ? this.state.selected : { name: tree.name[node], node };
+        // The function that a tree is about has the whole width without any zoom.
+        const zoom = tree.hasPivot && node === PIVOT ? 0 : node;
+        if (zoom === this.state.zoom) this.select(selected); else this.update({ zoom, selected });
+        this.matchPosition = 0;
+        this.graph.focus(this.graph.base(this.view));
+    }
+
+    /**
+     * Shows only a function: its callers, its callees, or itself between both.
+     *
+     * @param {"callers" | "callees" | "between"} kind
+     * @param {Target} target
+     */
+    isolate(kind, target) {
+        if (target.name === undefined) return;
+        const changes = { callers: "", callees: "", between: "", invert: "", [kind]: this.nameOf(target) };
+        this.change(changes, { tab: "graph", selected: { name: target.name } },
+            () => this.graph.focus(this.graph.base(this.view)));
+    }
+
+    /**
+     * @param {"only" | "hide" | "omit"} kind
+     * @param {Target} target
+     */
+    addFilter(kind, target) {
+        const values = new Set([...splitLines(this.state.changes[kind]), this.nameOf(target)]);
+        this.change({ [kind]: [...values].join("\n") });
+    }
+
+    /**
+     * @param {ChangeName} name
+     * @param {string} value
+     */
+    toggle(name, value) {
+        this.change({ [name]: this.state.changes[name] ? "" : value });
+    }
+
+    cycleSide() {
+        const sides = ["before", "after", ""], index = sides.indexOf(this.state.changes.side);
+        this.change({ side: sides[(index + 1) % sides.length] });
+    }
+
+    /** Closes the menu, clears the search, or removes the last filter. */
+    goBack() {
+        const { menu, page, state } = this;
+        if (menu.isOpen) menu.close();
+        else if (state.search) this.search("");
+        else if (page.removeLast) page.removeLast();
+        else if (state.selected) this.select(undefined);
+        else page.say("No filter is left to remove.");
+    }
+
+    /** @param {string} search */
+    search(search) {
+        this.matchPosition = 0;
+        this.update({ search }, false);
+    }
+
+    /**
+     * Goes to the next or previous match. Zooms if it is too narrow to be seen.
+     *
+     * @param {number} step 1 or -1
+     */
+    goToMatch(step) {
+        const { graph, view, state } = this, { tree, match } = view, [[first, end]] = findRanges(view);
+        if (!graph.input || !match.names) return;
+        const nodes = findNodesInOrder(graph.input).filter(node => match.names?.[tree.name[node]]);
+        if (nodes.length === 0) return this.page.say(`No function matches “${state.search}”.`);
+        /** @param {number} node */
+        const isInView = node => node >= first && node < end;
+        const start = step > 0 ? nodes.findIndex(isInView) : nodes.findLastIndex(isInView);
+        const position = this.matchPosition > 0 ? (this.matchPosition - 1 + step + nodes.length) % nodes.length
+            : Math.max(0, start);
+        const node = nodes[position], isTyping = document.activeElement === this.page.input;
+        const box = graph.findBox(node);
+        if (!box) this.update({ zoom: this.findWideView(node) });
+        this.matchPosition = position + 1;
+        this.select({ name: tree.name[node], node });
+        graph.focus(node);
+        if (isTyping) this.page.input.focus({ preventScroll: true });
+        this.page.say(`Match ${formatCount(position + 1)} of ${formatCount(nodes.length)}`);
+    }
+
+    /**
+     * Returns the outermost node from which another one is easily seen.
+     *
+     * @param {number} node
+     */
+    findWideView(node) {
+        const { tree, weights, whole } = this.view, scale = this.graph.width * weights[node];
+        return findPath(tree, node).find(zoom => scale / (zoom === 0 ? whole : weights[zoom]) >= EASILY_SEEN) ?? node;
+    }
+
+    /**
+     * @param {DrawnBox | undefined} box
+     * @param {string} direction
+     */
+    goToNeighbour(box, direction) {
+        const { graph, view } = this, start = box ?? graph.findBox(graph.base(view));
+        /** @type {Record<string, string>} */
+        const turned = { up: "down", down: "up" };
+        const towards = view.rootAtTop ? direction : turned[direction] ?? direction;
+        const next = start && findNeighbour(graph.drawn, view.tree, start, towards);
+        this.hovered = undefined;
+        if (next) graph.focus(next.node); else if (start) graph.focus(start.node);
+        if (next) this.details.point(next, centre(next.group));
+    }
+
+    /** @param {TableColumn} column */
+    sortTable(column) {
+        const isSame = column === this.table.column(this.view);
+        this.update({ column, descending: isSame ? !this.state.descending : column !== "name" });
+    }
+
+    /** @param {number | undefined} kind class of colours */
+    highlightKind(kind) {
+        const { view } = this;
+        for (const { node, group, folded } of this.graph.drawn) {
+            const isKind = kind === undefined
+                || (!folded && node > 0 && classOfName(view.profile, view.tree.name[node]) === kind);
+            group.classList.toggle("dim", !isKind);
+        }
+    }
+
+    switchTheme() {
+        const { classList } = this.element, isChosen = classList.contains("dark") || classList.contains("light");
+        const isDark = isChosen ? classList.contains("dark") : matchMedia("(prefers-color-scheme: dark)").matches;
+        classList.toggle("dark", !isDark);
+        classList.toggle("light", isDark);
+        this.draw();
+    }
+
+    /** @param {Target} target */
+    nameOf({ name }) {
+        return name === undefined ? "all" : this.profile.names[name];
+    }
+
+    /** @param {Target} target */
+    shareOf({ name, node }) {
+        const { view } = this, { total } = weightsOnSide(view);
+        return formatShare(node !== undefined ? measureNode(view, node).total : total[name ?? 0], view.whole);
+    }
+
+    /**
+     * Returns the stack of a node in the folded format.
+     *
+     * @param {number} node
+     */
+    stackOf(node) {
+        const { tree, state: { changes } } = this.view;
+        const names = findPath(tree, node).slice(1).map(step => this.profile.names[tree.name[step]]);
+        return (changes.callers || changes.invert || isCaller(tree, node) ? names.reverse() : names).join(";");
+    }
+
+    /** @param {View} view */
+    titleOf({ settings: { title }, profile: { names, tree } }) {
+        return title || (tree.end[1] === tree.end[0] && names[tree.name[1]]) || this.panel?.title || "Flame graph";
+    }
+
+    /** @param {string} text */
+    copy(text) {
+        const copied = navigator.clipboard?.writeText(text) ?? Promise.reject();
+        copied.then(() => this.page.say("Copied."), () => this.page.say(`The browser does not allow copying: ${text}`));
+    }
+}
+
+/** Returns the middle of an element, as events have it. @param {Element} element */
+function centre(element) {
+    const { left, width, bottom } = element.getBoundingClientRect();
+    return { clientX: left + Math.min(width / 2, 60), clientY: bottom - 8 };
+}

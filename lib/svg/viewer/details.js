@@ -1,0 +1,142 @@
+// Describes the selected function below the table, and the frame under the pointer beside it.
+
+/** @implements {Part} */
+class Details {
+    /** @param {App} app */
+    constructor(app) {
+        this.app = app;
+        this.element = createHtml("section",
+            { class: "det", id: "details", "aria-label": "Details", "aria-live": "polite" });
+        this.tip = createHtml("div", { class: "tip", role: "tooltip" });
+        this.tip.hidden = true;
+    }
+
+    /** @param {View} view */
+    draw(view) {
+        const { selected } = view.state;
+        this.element.classList.toggle("open", Boolean(selected));
+        if (!selected) {
+            const hint = "Click a frame or a function to see its details. Right-click for more.";
+            this.element.replaceChildren(createHtml("p", { class: "hint" }, hint));
+            return;
+        }
+        const name = view.profile.names[selected.name], target = { name: selected.name, node: selected.node };
+        const buttons = ["s", "f", "i", "y"].map(key => createActionButton(this.app, findAction(key), target));
+        const close = createButton("×", () => this.app.select(undefined),
+            { class: "close", "aria-label": "Close the details" });
+        const title = createHtml("h2", {}, createNameLabel(name).textContent ?? name);
+        this.element.replaceChildren(close, title, createHtml("div", { class: "full mono" }, name),
+            createFacts(describeSelection(view, selected)), createHtml("div", { class: "acts" }, ...buttons));
+    }
+
+    /**
+     * Shows the facts about a box beside the pointer, or nothing.
+     *
+     * @param {DrawnBox | undefined} box
+     * @param {{ clientX: number, clientY: number }} [place]
+     */
+    point(box, place) {
+        const { tip, app: { view, graph } } = this;
+        tip.hidden = !box;
+        if (!box || !place) return;
+        const name = box.folded ? graph.describeFolded(box.folded, view) : nameOfNode(view, box.node);
+        const custom = box.folded ? null
+            : view.profile.elements.get(view.tree.name[box.node])?.getAttribute("data-title");
+        const facts = box.folded || custom ? [] : describeFrame(view, box.node);
+        tip.replaceChildren(createHtml("b", {}, custom ?? name), createFacts(facts));
+        const { offsetWidth: width, offsetHeight: height } = tip, { clientX: x, clientY: y } = place;
+        const below = y + 18 + height > innerHeight - 4 ? Math.max(4, y - height - 10) : y + 18;
+        tip.style.transform = `translate(${Math.max(4, Math.min(x + 14, innerWidth - width - 6))}px, ${below}px)`;
+    }
+}
+
+/** @param {[label: string, value: string, extra: string][]} facts */
+function createFacts(facts) {
+    const list = createHtml("dl");
+    for (const [label, value, extra] of facts) {
+        list.append(createHtml("dt", {}, label), createHtml("dd", {}, value, createHtml("small", {}, extra)));
+    }
+    return list;
+}
+
+/**
+ * Describes a frame.
+ *
+ * @param {View} view
+ * @param {number} node
+ * @returns {[label: string, value: string, extra: string][]}
+ */
+function describeFrame(view, node) {
+    const { settings, whole, tree, weights, state: { zoom } } = view, measured = measureNode(view, node);
+    const { total, self, totals, selves } = measured;
+    if (view.side === "difference" && node > 0) {
+        return [...describeChange("Total", totals), ...describeChange("Self", selves),
+            ["Weight", measured.weights.map(weight => formatWeight(weight, settings)).join(" → "), ""],
+            ...describeModule(view, tree.name[node])];
+    }
+    const caller = tree.parent[node], shares = [formatShare(total, whole)];
+    if (zoom !== 0 && node > zoom) shares.push(`${formatShare(total, weights[zoom])} of the view`);
+    if (node > 0 && caller > 0) {
+        const { callers, invert } = view.state.changes;
+        const other = isCaller(tree, node) || callers || invert ? "callee" : "caller";
+        shares.push(`${formatShare(total, weights[caller])} of its ${other}`);
+    }
+    /** @type {[string, string, string][]} */
+    const facts = [["Total", formatWeight(total, settings), shares.join(" · ")]];
+    if (node === 0) return facts;
+    return [...facts, ["Self", formatWeight(self, settings), formatShare(self, whole)],
+        ...describeModule(view, tree.name[node])];
+}
+
+/**
+ * Describes a function, with all its places.
+ *
+ * @param {View} view
+ * @param {Chosen} selection
+ * @returns {[label: string, value: string, extra: string][]}
+ */
+function describeSelection(view, { name, node }) {
+    const { functions: { self, total, places, selfBefore = self, totalBefore = total }, whole, wholeBefore,
+        settings } = view;
+    /** @type {[string, string, string][]} */
+    const facts = [], count = places[name];
+    /** @type {(before: Float64Array, after: Float64Array) => number[]} */
+    const shares = (before, after) => [before[name] / (wholeBefore || 1), after[name] / (whole || 1)];
+    if (view.side === "difference") {
+        facts.push(...describeChange("Self", shares(selfBefore, self)),
+            ...describeChange("Total", shares(totalBefore, total)));
+        const weights = [totalBefore[name], total[name]];
+        const change = formatSigned(weights[1] - weights[0], size => formatWeight(size, settings));
+        facts.push(["Weight", weights.map(weight => formatWeight(weight, settings)).join(" → "), change]);
+    } else {
+        const side = weightsOnSide(view);
+        facts.push(["Self", formatWeight(side.self[name], settings), formatShare(side.self[name], whole)]);
+        facts.push(["Total", formatWeight(side.total[name], settings), formatShare(side.total[name], whole)]);
+        if (node !== undefined && count > 1) {
+            const weight = view.weights[node];
+            facts.push(["Here", formatWeight(weight, settings), formatShare(weight, whole)]);
+        }
+    }
+    return [...facts, ...describeModule(view, name, `${formatThings(count, "places")} in the graph`)];
+}
+
+/**
+ * @param {string} label
+ * @param {number[]} shares
+ * @returns {[label: string, value: string, extra: string][]}
+ */
+function describeChange(label, [before, after]) {
+    if (before === 0 && after === 0) return [[label, "–", "no samples"]];
+    return [[label, `${formatShare(before, 1)} → ${formatShare(after, 1)}`, formatPoints(before, after)]];
+}
+
+/**
+ * @param {View} view
+ * @param {number} name
+ * @param {string} [extra]
+ * @returns {[label: string, value: string, extra: string][]}
+ */
+function describeModule({ profile }, name, extra = "") {
+    const module = moduleOfName(profile, name);
+    return module || extra ? [["Module", module || "–", extra]] : [];
+}

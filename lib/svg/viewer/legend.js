@@ -1,0 +1,67 @@
+// The legend: what the colours mean, with shares that are true for the view.
+
+// The classes of colours from which all modules share an entry, with its label.
+const FIRST_SHARED_CLASS = 8;
+const SHARED_CLASSES = ["other modules", "std, libc", "kernel", "interpreter", "generated code", "unknown", "threads",
+    "off-CPU",
+    "runnable", "unsampled"];
+
+/**
+ * Creates the entries of the legend.
+ *
+ * @param {View} view
+ * @param {(kind: number | undefined) => void} highlight called with a class of colours when its entry is pointed at
+ */
+function createLegend(view, highlight) {
+    if (view.side === "difference") return createDifferenceLegend(view);
+    const { profile, whole } = view, shares = sumByColour(view);
+    const entries = shares.map(({ label, name, weight, kind }) => {
+        const swatch = createHtml("i");
+        const entry = createHtml("span", {}, swatch, createHtml("b", {}, label), formatShare(weight, whole));
+        swatch.style.background = colourOfName(profile, name);
+        if (kind >= 0) {
+            entry.addEventListener("mouseenter", () => highlight(kind));
+            entry.addEventListener("mouseleave", () => highlight(undefined));
+        }
+        return entry;
+    });
+    return entries.length > 0 ? [createHtml("span", {}, "Self"), ...entries] : [];
+}
+
+/**
+ * Returns the self weights of functions by what their colour says: the module, or the marker in palettes without
+ * modules.
+ *
+ * @param {View} view
+ */
+function sumByColour(view) {
+    const { profile } = view, { names, looks } = profile, { self } = weightsOnSide(view);
+    /** @type {Map<string, { label: string, name: number, weight: number, kind: number }>} */
+    const sums = new Map();
+    for (let name = 0; name < names.length; name++) {
+        if (!(self[name] > 0)) continue;
+        const kind = classOfName(profile, name), isMarker = Boolean(looks[LOOKS * name + 3] & STATE);
+        if (kind < 0 && !isMarker) continue;
+        const label = kind >= FIRST_SHARED_CLASS && !isMarker ? SHARED_CLASSES[kind - FIRST_SHARED_CLASS]
+            : isMarker ? names[name] : moduleOfName(profile, name) || "program";
+        const sum = sums.get(label);
+        if (sum) sum.weight += self[name]; else sums.set(label, { label, name, weight: self[name], kind });
+    }
+    return [...sums.values()].sort((a, b) =>
+        Number(a.kind >= FIRST_SHARED_CLASS) - Number(b.kind >= FIRST_SHARED_CLASS) || b.weight - a.weight);
+}
+
+/** @param {View} view */
+function createDifferenceLegend({ settings: { negate }, filtered, state: { changes } }) {
+    const { total, totalBefore } = filtered, colours = ["fell3", "fell2", "fell1", "same", "grew1", "grew2", "grew3"];
+    const labels = [...STEPS.toReversed().map(step => `−${step}`), "0", ...STEPS.map(step => `+${step}`)];
+    const swatches = colours.map((colour, index) => {
+        const swatch = createHtml("i");
+        swatch.style.background = `var(--${negate && index !== 3 ? colours[6 - index] : colour})`;
+        return createHtml("span", {}, swatch, createHtml("b", {}, labels[index]));
+    });
+    const gone = totalBefore?.reduce((sum, before, node) => sum + Number(before > 0 && total[node] === 0), 0) ?? 0;
+    const note = gone > 0 && !changes.between ? `${formatThings(gone, "frames")} gone, shown in Before` : "";
+    const words = (/** @type {string} */ text) => createHtml("span", {}, text);
+    return [words("Points of the total"), ...swatches, words("Width: after"), words(note)];
+}

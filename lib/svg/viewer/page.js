@@ -1,0 +1,201 @@
+// The page around the graph: header, toolbar, filters, legend, messages.
+
+/** @implements {Part} */
+class Page {
+    /** @param {App} app */
+    constructor(app) {
+        const { settings } = app;
+        this.app = app;
+        this.title = createHtml("h1");
+        this.subtitle = createHtml("span", { class: "cmd mono", title: settings.subtitle }, settings.subtitle);
+        this.facts = createHtml("div", { class: "facts" });
+        this.header = createHtml("header", {}, this.title, this.subtitle, this.facts);
+        this.input = createHtml("input", { type: "search", placeholder: "Find functions", spellcheck: "false",
+            autocomplete: "off", "aria-label": "Find functions by text or regular expression" });
+        this.result = createHtml("span", { class: "res", role: "status" });
+        this.tabs = createChoice("View", [["graph", "Flame graph"], ["table", "Functions"], ["between", "Sandwich"]],
+            value => this.chooseTab(value));
+        this.sides = createChoice("Compare", [["before", "Before"], ["after", "After"], ["", "Difference"]],
+            value => app.change({ side: value }));
+        this.sides.hidden = !app.profile.differential;
+        this.toolbar = createHtml("div", { class: "bar", role: "toolbar", "aria-label": "Tools" },
+            this.tabs, this.sides, this.createSearch(), createHtml("span", { class: "sp" }), ...this.createButtons());
+        this.chips = createHtml("div", { class: "chips" });
+        this.legend = createHtml("div", { class: "lg", id: "legend" });
+        this.note = createHtml("span", { id: "undrawn" });
+        this.footer = createHtml("footer", {}, this.legend, createHtml("span", { class: "sp" }), this.note);
+        this.message = createHtml("div", { class: "toast", role: "status" });
+        /** @type {ReturnType<typeof setTimeout> | undefined} */
+        this.timer = undefined;
+    }
+
+    createSearch() {
+        const glass = createSvg("svg", { width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" },
+            createSvg("circle", { cx: 6, cy: 6, r: 4.2 }), createSvg("path", { d: "M9.2 9.2 13 13" }));
+        this.input.addEventListener("input", () => this.app.search(this.input.value));
+        this.input.addEventListener("keydown", event => this.handleSearchKey(event));
+        return createHtml("div", { class: "search" }, glass, this.input, this.result);
+    }
+
+    createButtons() {
+        const { app } = this;
+        const more = createButton("More ▾", () => app.menu.openMore(more), { "aria-haspopup": "menu" });
+        const icon = createSvg("svg", { width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" },
+            createSvg("circle", { cx: 7, cy: 7, r: 5.4 }),
+            createSvg("path", { class: "half", d: "M7 1.6a5.4 5.4 0 0 1 0 10.8z" }));
+        const theme = createButton(icon, () => app.switchTheme(),
+            { class: "btn ic", "aria-label": "Light or dark", title: "Light or dark" });
+        const help = createButton("?", () => app.menu.openHelp(),
+            { class: "btn ic wide", "aria-label": "Keys", title: "Keys" });
+        return [more, theme, help];
+    }
+
+    /** @param {string} value */
+    chooseTab(value) {
+        const { app } = this, { view } = app;
+        if (value !== "between") return app.change({ between: "" }, { tab: value === "table" ? "table" : "graph" });
+        const name = app.state.selected?.name ?? app.table.order[0];
+        if (name === undefined) return this.say("No function is left to show.");
+        app.change({ callers: "", callees: "", between: view.profile.names[name] },
+            { tab: "graph", selected: { name } });
+    }
+
+    openSearch() {
+        this.input.focus();
+        this.input.select();
+    }
+
+    /** @param {KeyboardEvent} event */
+    handleSearchKey(event) {
+        if (isFindKey(event)) return;
+        event.stopPropagation();
+        if (event.key === "Enter") this.app.goToMatch(event.shiftKey ? -1 : 1);
+        if (event.key !== "Escape") return;
+        this.app.search("");
+        this.app.graph.focus(this.app.graph.base(this.app.view));
+    }
+
+    /**
+     * Shows a message for a few seconds.
+     *
+     * @param {string} text
+     */
+    say(text) {
+        clearTimeout(this.timer);
+        this.message.textContent = text;
+        this.message.classList.add("shown");
+        this.timer = setTimeout(() => this.message.classList.remove("shown"), 4000);
+    }
+
+    /** Says that long work is being done. @param {boolean} isBusy */
+    setBusy(isBusy) {
+        clearTimeout(this.timer);
+        this.app.element.setAttribute("aria-busy", String(isBusy));
+        this.message.textContent = isBusy ? "Working…" : "";
+        this.message.classList.toggle("shown", isBusy);
+    }
+
+    /** @param {View} view */
+    draw(view) {
+        const { state: { search, changes, tab }, match } = view;
+        this.drawHeader(view);
+        setChoice(this.tabs, changes.between ? "between" : tab);
+        setChoice(this.sides, view.side === "difference" ? "" : view.side);
+        if (this.input.value !== search) this.input.value = search;
+        this.result.textContent = describeMatches(view);
+        this.input.setAttribute("aria-invalid", String(Boolean(match.error)));
+        this.chips.replaceChildren(...this.createChips(view));
+        this.legend.replaceChildren(...createLegend(view, kind => this.app.highlightKind(kind)));
+    }
+
+    /** Draws the number of frames that are not drawn, which the graph knows. @param {View} view */
+    drawNote({ tree, weights, whole, state: { zoom } }) {
+        const { frames, weight } = this.app.graph.undrawn, base = zoom === 0 ? whole : weights[zoom];
+        const share = tree.lower ? "" : ` (${formatShare(weight, base)})`;
+        this.note.textContent = frames > 0 ? `${formatThings(frames, "frames")} too narrow to draw${share}` : "";
+    }
+
+    /** @param {View} view */
+    drawHeader(view) {
+        const { settings, whole, wholeBefore, profile, side, filtered } = view;
+        const all = side === "before" ? profile.tree.totalBefore?.[0] ?? 0 : this.app.panel?.total ?? profile.whole;
+        this.title.textContent = this.app.titleOf(view);
+        const total = side === "difference"
+            ? `${formatWeight(wholeBefore, settings)} → ${formatWeight(whole, settings)}`
+            : formatWeight(whole, settings);
+        const isPart = side !== "difference" && whole < all * 0.9999995;
+        const exact = formatExactWeight(whole, settings);
+        const fact = createHtml("span", { class: "stat", title: exact === total ? "" : exact },
+            createHtml("b", { id: "total" }, total),
+            isPart ? ` of ${formatWeight(all, settings)}` : "");
+        this.facts.replaceChildren(fact, ...createBadges(view, filtered));
+    }
+
+    /** @param {View} view */
+    createChips({ state, profile, tree }) {
+        const { changes, zoom } = state, { app } = this;
+        const chips = app.panel?.chips() ?? [];
+        /** @type {[ChangeName, string][]} */
+        const lists = [["only", "Focus"], ["hide", "Ignore"], ["omit", "Hide"]];
+        for (const [name, kind] of lists) {
+            for (const value of splitLines(changes[name])) {
+                const rest = () => splitLines(changes[name]).filter(other => other !== value).join("\n");
+                chips.push([kind, value, () => app.change({ [name]: rest() })]);
+            }
+        }
+        /** @type {[ChangeName, string, string?][]} */
+        const single = [["recursion", "Merged", "recursion"], ["invert", "Inverted", "stacks"], ["callers", "Callers"],
+            ["callees", "Callees"], ["between", "Sandwich"], ["sort", "Sorted", "by weight"]];
+        for (const [name, kind, value] of single) {
+            if (changes[name]) chips.push([kind, value ?? changes[name], () => app.change({ [name]: "" })]);
+        }
+        if (zoom !== 0) chips.push(["Zoom", profile.names[tree.name[zoom]], () => app.zoomTo(0)]);
+        const elements = chips.map(chip => createChip(...chip));
+        const stale = "The link leads to a frame that is not in this graph.";
+        const clear = createButton("Clear all", () => app.change(noChanges()), { class: "plain clear" });
+        if (state.isLinkStale) elements.unshift(createHtml("span", { class: "stale" }, stale));
+        if (chips.length > 1) elements.push(clear);
+        if (app.panel?.hint) elements.push(createHtml("span", { class: "hint" }, app.panel.hint));
+        this.removeLast = chips.at(-1)?.[2];
+        return elements;
+    }
+}
+
+/** The kinds of filters whose values are functions. */
+const FUNCTION_FILTERS = new Set(["Focus", "Ignore", "Hide", "Callers", "Callees", "Sandwich", "Zoom"]);
+
+/**
+ * @param {string} kind
+ * @param {string} value
+ * @param {() => void} remove
+ */
+function createChip(kind, value, remove) {
+    const text = FUNCTION_FILTERS.has(kind) ? createNameLabel(value).textContent : value;
+    const label = createHtml("b", { title: value }, text ?? value);
+    const button = createButton("×", remove, { class: "plain", "aria-label": `Remove: ${kind} ${value}` });
+    return createHtml("span", { class: "chip" }, createHtml("i", {}, kind), label, button);
+}
+
+/** Markers that say how far a profile can be trusted. @type {[string, string, string][]} */
+const QUALITY = [
+    ["[truncated]", "truncated", "Stacks that do not reach their root."],
+    ["[lost]", "lost", "Samples that the recording lost."],
+];
+
+/**
+ * @param {View} view
+ * @param {Tree} tree
+ */
+function createBadges({ profile: { names }, functions, whole }, tree) {
+    return QUALITY.flatMap(([marker, word, title]) => {
+        const name = names.indexOf(marker), share = name >= 0 && tree.total[0] > 0 ? functions.total[name] / whole : 0;
+        if (share === 0) return [];
+        const kind = share >= 0.01 ? "badge warn" : "badge";
+        return [createHtml("span", { class: kind, title }, `${formatShare(share, 1)} ${word}`)];
+    });
+}
+
+/** @param {KeyboardEvent} event */
+function isFindKey(event) {
+    return event.key === "F3" || ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "f");
+}

@@ -1,0 +1,270 @@
+// The table of functions. Only the visible rows are elements.
+
+const ROW = 24, HEAD = 30, SPARE_ROWS = 6;
+
+/** @implements {Part} */
+class Table {
+    /** @param {App} app */
+    constructor(app) {
+        this.app = app;
+        this.head = createHtml("div", { class: "th", role: "row" });
+        this.rows = createHtml("div", { class: "rows" });
+        this.body = createHtml("div", { class: "body", role: "rowgroup" }, this.rows);
+        this.note = createHtml("p", { class: "empty" });
+        this.element = createHtml("div", { class: "table", role: "grid", tabindex: 0, "aria-label": "Functions" },
+            this.head, this.body, this.note);
+        /** @type {Uint32Array} The functions in the order of the table. */
+        this.order = new Uint32Array();
+        /** @type {View | undefined} */
+        this.view = undefined;
+        this.largest = 1;
+        this.sort = memoize(sortFunctions);
+        /** The visible part of the rows, in pixels. Measuring it anew for each drawing would delay it. */
+        this.top = this.height = 0;
+        this.element.addEventListener("scroll", () => this.measure(), { passive: true });
+        new ResizeObserver(() => this.measure()).observe(this.element);
+    }
+
+    /** Measures the visible part and draws its rows. */
+    measure() {
+        const { scrollTop, clientHeight } = this.element;
+        [this.top, this.height] = [scrollTop, Math.max(clientHeight - HEAD, 0)];
+        this.drawRows();
+    }
+
+    /** @param {View} view */
+    draw(view) {
+        this.view = view;
+        const { functions, profile, side, match, state, whole, wholeBefore } = view, column = this.column(view);
+        this.element.classList.toggle("diff", side === "difference");
+        this.order = this.sort(functions, profile, side, match.names, column, state.descending, whole, wholeBefore);
+        this.drawHead(column, state.descending);
+        this.note.textContent = this.order.length > 0 ? "" : match.names ? `No function matches “${state.search}”.`
+            : "No functions left. Remove a filter.";
+        this.largest = this.order.reduce((largest, name) => Math.max(largest, this.barSize(name)), 0) || 1;
+        this.body.style.height = `${this.order.length * ROW}px`;
+        setAttributes(this.element, { "aria-rowcount": this.order.length + 1 });
+        if (this.height === 0) this.measure(); else this.drawRows();
+    }
+
+    /**
+     * Returns the column that sorts the table.
+     *
+     * @param {View} view
+     */
+    column({ side, state: { column } }) {
+        const columns = columnsOf(side);
+        return column && columns.includes(column) ? column : side === "difference" ? "points" : "self";
+    }
+
+    /**
+     * @param {TableColumn} sorted
+     * @param {boolean} descending
+     */
+    drawHead(sorted, descending) {
+        const { view } = this;
+        if (!view) return;
+        /** @type {Record<TableColumn, string>} */
+        const titles = { name: view.side === "difference" ? "Function, by self" : "Function", self: "Self",
+            total: "Total", before: "Before", after: "After",
+            points: "Points" };
+        this.head.replaceChildren(...columnsOf(view.side).map(column => {
+            const isSorted = column === sorted, arrow = isSorted ? descending ? " ▾" : " ▴" : "";
+            const button = createButton(titles[column] + arrow, () => this.app.sortTable(column),
+                { class: "plain", tabindex: -1 });
+            const order = !isSorted ? "none" : descending ? "descending" : "ascending";
+            return createHtml("div", { role: "columnheader", class: isSorted ? "on" : "", "aria-sort": order }, button);
+        }));
+    }
+
+    drawRows() {
+        const { view, height, order } = this;
+        if (!view) return;
+        const top = Math.max(0, Math.min(this.top, order.length * ROW - height));
+        const first = Math.max(0, Math.floor(top / ROW) - SPARE_ROWS);
+        const last = Math.min(order.length, Math.ceil((top + height) / ROW) + SPARE_ROWS);
+        const rows = [];
+        for (let index = first; index < last; index++) rows.push(this.createRow(view, order[index], index));
+        this.rows.style.transform = `translateY(${first * ROW}px)`;
+        this.rows.replaceChildren(...rows);
+        const selected = this.rows.querySelector(".sel");
+        if (selected) this.element.setAttribute("aria-activedescendant", selected.id);
+        else this.element.removeAttribute("aria-activedescendant");
+    }
+
+    /**
+     * @param {View} view
+     * @param {number} name
+     * @param {number} index
+     */
+    createRow(view, name, index) {
+        const { profile, side } = view, isSelected = view.state.selected?.name === name, text = profile.names[name];
+        const swatch = createHtml("i");
+        swatch.style.background = colourOfName(profile, name);
+        const cell = createHtml("div", { class: "n", role: "gridcell", title: text }, swatch, createNameLabel(text));
+        const cells = side === "difference" ? this.differenceCells(view, name) : this.weightCells(view, name);
+        const row = createHtml("div", { class: `tr${isSelected ? " sel" : ""}`, role: "row", "data-name": name,
+            id: `${this.app.id}-row-${index}`, "aria-rowindex": index + 2, "aria-selected": String(isSelected) },
+        cell, ...cells);
+        return row;
+    }
+
+    /**
+     * @param {View} view
+     * @param {number} name
+     */
+    weightCells(view, name) {
+        const { self, total } = weightsOnSide(view), { whole, settings } = view;
+        return [[self[name], this.largest], [total[name], whole]].map(([weight, most]) => {
+            const cell = createHtml("div", { class: "c", role: "gridcell", title: formatWeight(weight, settings) },
+                formatShare(weight, whole));
+            cell.prepend(createBar(weight / most));
+            return cell;
+        });
+    }
+
+    /**
+     * @param {View} view
+     * @param {number} name
+     */
+    differenceCells(view, name) {
+        const [before, after] = sharesOf(view, name), points = after - before, isGrowth = points > 0;
+        const texts = points === 0 && before === 0 ? ["–", "–"]
+            : [before === 0 ? "new" : formatShare(before, 1), after === 0 ? "gone" : formatShare(after, 1)];
+        const bar = createBar(Math.abs(points) / this.largest, isGrowth ? "grew" : "fell");
+        const cells = texts.map((text, index) =>
+            createHtml("div", { class: `c${index === 0 ? " muted" : ""}`, role: "gridcell" }, text));
+        return [...cells,
+            createHtml("div", { class: "c d", role: "gridcell" }, bar, formatSigned(100 * points, formatPoint))];
+    }
+
+    /** Returns what the bar of a function is proportional to. @param {number} name */
+    barSize(name) {
+        const { view } = this;
+        if (!view) return 0;
+        if (view.side !== "difference") return weightsOnSide(view).self[name];
+        const [before, after] = sharesOf(view, name);
+        return Math.abs(after - before);
+    }
+
+    /**
+     * Selects the row that is some rows away from the selected one.
+     *
+     * @param {number} step
+     */
+    move(step) {
+        const { order, app } = this, selected = app.state.selected?.name;
+        const index = selected === undefined ? -1 : order.indexOf(selected);
+        const next = Math.max(0, Math.min(order.length - 1, index < 0 ? 0 : index + step));
+        if (order.length === 0) return;
+        app.select({ name: order[next] });
+        this.reveal();
+    }
+
+    /** Scrolls to the selected function. */
+    reveal() {
+        const { element, height, order, app: { state: { selected } } } = this;
+        const index = selected ? order.indexOf(selected.name) : -1, top = index * ROW;
+        if (index < 0) return;
+        element.scrollTop = Math.max(Math.min(element.scrollTop, top), top + ROW - height);
+        this.measure();
+    }
+
+    /** Returns the table as CSV, with all rows. */
+    toCsv() {
+        const { view, order } = this;
+        if (!view) return "";
+        const { functions: { self, total, selfBefore, totalBefore }, profile, settings: { factor } } = view;
+        const columns = [self, total, ...(selfBefore && totalBefore ? [selfBefore, totalBefore] : [])];
+        const head = ["function", "self", "total", ...(selfBefore ? ["self before", "total before"] : [])].join();
+        const rows = Array.from(order, name => {
+            const cells = columns.map(column => String(Number((column[name] * factor).toFixed(6))));
+            return [`"${profile.names[name].replaceAll("\"", "\"\"")}"`, ...cells].join();
+        });
+        return [head, ...rows, ""].join("\n");
+    }
+}
+
+/**
+ * @param {View["side"]} side
+ * @returns {TableColumn[]}
+ */
+function columnsOf(side) {
+    return side === "difference" ? ["name", "before", "after", "points"] : ["name", "self", "total"];
+}
+
+/**
+ * Returns the self and total weights of functions on the side that is shown.
+ *
+ * @param {View} view
+ */
+function weightsOnSide({ functions: { self, total, selfBefore = self, totalBefore = total }, side }) {
+    return side === "before" ? { self: selfBefore, total: totalBefore } : { self, total };
+}
+
+/**
+ * Returns the self shares of a function before and after.
+ *
+ * @param {View} view
+ * @param {number} name
+ */
+function sharesOf({ functions: { self, selfBefore = self }, whole, wholeBefore }, name) {
+    return [wholeBefore > 0 ? selfBefore[name] / wholeBefore : 0, whole > 0 ? self[name] / whole : 0];
+}
+
+/**
+ * Returns the functions that the table shows, in its order.
+ *
+ * @param {Functions} functions
+ * @param {Profile} profile
+ * @param {View["side"]} side
+ * @param {Uint8Array | null} matches
+ * @param {TableColumn} column
+ * @param {boolean} descending
+ * @param {number} whole
+ * @param {number} wholeBefore
+ */
+function sortFunctions(functions, profile, side, matches, column, descending, whole, wholeBefore) {
+    const { self, total, selfBefore = self, totalBefore = total } = functions, { names } = profile, list = [];
+    const [own, inclusive] = side === "before" ? [selfBefore, totalBefore] : [self, total];
+    for (let name = 0; name < names.length; name++) {
+        const isPresent = inclusive[name] > 0 || (side === "difference" && totalBefore[name] > 0);
+        if (isPresent && (!matches || matches[name])) list.push(name);
+    }
+    const order = Uint32Array.from(list), sign = descending ? -1 : 1;
+    if (column === "name") {
+        return order.sort((a, b) => sign * (names[a] < names[b] ? -1 : 1));
+    }
+    /** @type {Record<string, (name: number) => number>} */
+    const keys = {
+        self: name => own[name], total: name => inclusive[name],
+        before: name => selfBefore[name], after: name => self[name],
+        points: name => Math.abs(self[name] / (whole || 1) - selfBefore[name] / (wholeBefore || 1)),
+    };
+    const values = new Float64Array(names.length);
+    for (const name of order) values[name] = keys[column](name);
+    return order.sort((a, b) => sign * (values[a] - values[b]) || inclusive[b] - inclusive[a] || a - b);
+}
+
+/**
+ * @param {number} share from 0 to 1
+ * @param {string} [kind]
+ */
+function createBar(share, kind = "") {
+    const bar = createHtml("s", { class: kind });
+    bar.style.width = `${(Math.min(share, 1) * 30).toFixed(1)}px`;
+    return bar;
+}
+
+/**
+ * Creates the label of a function: its last two parts, with the type muted.
+ *
+ * @param {string} name
+ */
+function createNameLabel(name) {
+    const { text } = simplifyName(name), starts = findParts(text), label = createHtml("span");
+    const type = text.slice(starts.at(-2) ?? 0, starts.at(-1));
+    if (starts.length > 1) label.append(createHtml("em", {}, type));
+    label.append(text.slice(starts.at(-1)));
+    return label;
+}

@@ -1,0 +1,129 @@
+// Computes what is shown from the profile and the state. Each step keeps its last result.
+
+class ViewBuilder {
+    /**
+     * @param {Profile} profile
+     * @param {Settings} settings
+     */
+    constructor(profile, settings) {
+        const { names } = profile;
+        this.profile = profile;
+        this.settings = settings;
+        this.match = memoize((/** @type {string} */ pattern) => findMatches(names, pattern));
+        this.filter = memoize(filterTree);
+        this.isolate = memoize(isolateFunction);
+        this.sumFunctions = memoize(sumFunctions);
+    }
+
+    /**
+     * Returns what is shown in a state.
+     *
+     * @param {State} state
+     * @returns {View}
+     */
+    build(state) {
+        const { profile, settings } = this, { changes } = state, { names } = profile;
+        const side = !profile.differential ? "after"
+            : changes.side === "before" || changes.side === "after" ? changes.side : "difference";
+        const filtered = this.filter(profile.tree, names, changes.only, changes.hide, changes.omit, changes.recursion);
+        const tree = this.isolate(filtered, names, changes.invert, changes.callers, changes.callees, changes.between);
+        const isBefore = side === "before", { ownBefore, totalBefore } = tree;
+        const [weights = tree.total, own = tree.own] = isBefore ? [totalBefore, ownBefore] : [];
+        const wholeBefore = filtered.totalBefore?.[0] ?? 0;
+        // The file says what the whole width represents, for the profile's tree only.
+        const wholeAfter = filtered === profile.tree ? profile.whole : filtered.total[0];
+        return {
+            profile, settings, state, side, filtered, tree, weights, own, wholeBefore,
+            whole: isBefore ? wholeBefore : wholeAfter,
+            functions: this.sumFunctions(filtered, names.length),
+            match: this.match(state.search),
+            rootAtTop: changes.root !== "bottom",
+        };
+    }
+}
+
+/**
+ * Returns a tree after all filters.
+ *
+ * @param {Tree} tree
+ * @param {string[]} names
+ * @param {string} only
+ * @param {string} hide
+ * @param {string} omit
+ * @param {string} recursion
+ */
+function filterTree(tree, names, only, hide, omit, recursion) {
+    for (const name of splitLines(only)) tree = filterStacks(tree, findNames(names, name), true);
+    if (hide) tree = filterStacks(tree, findNames(names, hide), false);
+    if (omit) tree = omitFrames(tree, findNames(names, omit), names);
+    return recursion ? mergeRecursion(tree, names) : tree;
+}
+
+/**
+ * Returns the tree of a function's callers or callees, or of both, if there is one to be shown.
+ *
+ * @param {Tree} tree
+ * @param {string[]} names
+ * @param {string} invert
+ * @param {string} callers
+ * @param {string} callees
+ * @param {string} between
+ */
+function isolateFunction(tree, names, invert, callers, callees, between) {
+    if (callers) return buildCallerTree(tree, findNames(names, callers), names);
+    if (callees) return buildCalleeTree(tree, findNames(names, callees), names);
+    if (between) return buildSandwich(tree, findNames(names, between), names);
+    return invert ? invertTree(tree, names) : tree;
+}
+
+/**
+ * Returns the weight and the share of a node and of what it is compared with.
+ *
+ * @param {View} view
+ * @param {number} node
+ */
+function measureNode({ tree, weights, own, whole, wholeBefore }, node) {
+    const before = tree.totalBefore?.[node] ?? 0, after = tree.total[node], ownBefore = tree.ownBefore?.[node] ?? 0;
+    /** @type {(weight: number, whole: number) => number} */
+    const share = (weight, whole) => (whole > 0 ? weight / whole : 0);
+    return {
+        total: node === 0 ? whole : weights[node], self: own[node],
+        totals: [share(before, wholeBefore), share(after, whole)],
+        selves: [share(ownBefore, wholeBefore), share(tree.own[node], whole)],
+        weights: [before, after],
+    };
+}
+
+/** @param {View} view @param {number} node */
+function nameOfNode({ tree, profile }, node) {
+    return node === 0 ? "all" : profile.names[tree.name[node]];
+}
+
+/**
+ * Returns the class of colours of a name, or -1 if its colour is its own.
+ *
+ * @param {Profile} profile
+ * @param {number} name
+ */
+function classOfName({ looks }, name) {
+    return (looks[LOOKS * name + 3] >> CLASS_SHIFT) - 1;
+}
+
+/**
+ * @param {Profile} profile
+ * @param {number} name
+ */
+function moduleOfName({ looks, modules }, name) {
+    return modules[looks[LOOKS * name + 4] + 256 * looks[LOOKS * name + 5]] ?? "";
+}
+
+/**
+ * Returns the style of a name's colour.
+ *
+ * @param {Profile} profile
+ * @param {number} name
+ */
+function colourOfName(profile, name) {
+    const kind = classOfName(profile, name), { looks } = profile, offset = LOOKS * name;
+    return kind >= 0 ? `var(--c${kind})` : `rgb(${looks.slice(offset, offset + 3).join()})`;
+}

@@ -1,0 +1,82 @@
+// @ts-check
+// The table of functions beside the graph.
+
+const getTable = () => getElement(".table");
+/** @param {string} name */
+const getCells = name => getTexts(".c", getRow(name));
+
+function listsFunctions() {
+    equalLists(getFunctions(), ["idle", "write", "read", "next", "main", "parse", "scan"], "functions, by self");
+    equalLists(getCells("write"), ["20.0 %", "25.0 %"], "self and total");
+    equalLists(getCells("read"), ["20.0 %", "20.0 %"], "of all places");
+    equal(getElement(".th .on").textContent, "Self ▾", "the sorted column");
+    click(getButton("Total", getElement(".th")));
+    equalLists(getFunctions().slice(0, 2), ["idle", "main"], "functions, by total");
+    click(getButton("Total", getElement(".th")));
+    equal(getCells(getFunctions()[0])[1], "10.0 %", "from the least");
+    click(getButton("Function", getElement(".th")));
+    equalLists(getFunctions(), ["idle", "main", "next", "parse", "read", "scan", "write"], "functions, by name");
+    typePattern("r");
+    equalLists(getFunctions(), ["parse", "read", "write"], "functions that match");
+    typePattern("");
+    getFrame("idle").focus();
+    pressKey("i");
+    equalLists(getCells("main"), ["0 %", "100 %"], "the table follows the filters");
+    pressKey("t");
+    check(getComputedStyle(getElement(".side")).display === "none", "t hides the table");
+    pressKey("t");
+    check(getComputedStyle(getElement(".side")).display !== "none", "and shows it");
+}
+
+function countsRecursionOnce() {
+    equalLists(getCells("f"), ["60.0 %", "100 %"], "self and total of a recursive function");
+}
+
+function selectsFunctions() {
+    click(getRow("read"));
+    equal(svg.querySelectorAll(".place").length, 2, "every frame of the function is outlined");
+    equal(getTexts("#details h2").join(), "read", "the details");
+    getRow("parse").dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
+    equal(getTexts(".lit").join(), getTexts("#frames > g").filter(text => text.startsWith("parse")).join(),
+        "a row under the pointer");
+    getElement(".rows").dispatchEvent(new MouseEvent("mouseleave"));
+    equal(svg.querySelectorAll(".lit").length, 0, "no row under the pointer");
+    getRow("scan").dispatchEvent(new MouseEvent("contextmenu", { bubbles: true, cancelable: true }));
+    equal(getTexts(".menu .hd b").join(), "scan", "the menu of a function");
+    check(!getTexts(".menu button").some(text => text.startsWith("Copy stack")), "has no entries for frames");
+    pressKey("Escape");
+    getRow("read").dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
+    equalLists(getChips(), ["Sandwich read"], "a double click opens the sandwich");
+}
+
+function movesWithKeys() {
+    getTable().focus();
+    for (const [key, name] of [["ArrowDown", "idle"], ["ArrowDown", "write"], ["End", "scan"], ["ArrowUp", "parse"],
+        ["Home", "idle"]]) {
+        pressKey(key);
+        equal(getTexts(".tr.sel .n").join(), name, key);
+    }
+    equal(getTable().getAttribute("aria-activedescendant"), getElement(".tr.sel").id, "screen readers follow");
+    pressKey("End");
+    pressKey("Enter");
+    equalLists(getChips(), ["Sandwich scan"], "Enter opens the sandwich");
+}
+
+/** Only the rows that can be seen are elements. */
+function drawsVisibleRowsOnly() {
+    const scroller = getTable();
+    equal(getTable().getAttribute("aria-rowcount"), "5002", "number of rows");
+    check(getFunctions().length < 100, `${getFunctions().length} rows`);
+    scroller.scrollTop = scroller.scrollHeight;
+    scroller.dispatchEvent(new Event("scroll"));
+    equal(getFunctions().at(-1), "main", "the last row");
+    check(getRow("main").getBoundingClientRect().bottom <= scroller.getBoundingClientRect().bottom + 1, "is in view");
+}
+
+async function copiesCsv() {
+    const clipboard = captureClipboard();
+    pressKey("C", {}, document.body);
+    await waitFor(() => clipboard.text !== "", "the table is copied");
+    equal(clipboard.text.split("\n").slice(0, 3).join(" "), "function,self,total \"a \"\"b\"\"\",3,3 \"main\",1,4",
+        "CSV");
+}

@@ -1,0 +1,38 @@
+//! The table of functions.
+
+use crate::browser::Page;
+
+const CASES: &str = include_str!("cases/table.js");
+
+const STACKS: &[u8] = b"main;parse;read 30\nmain;parse;scan;next 20\nmain;write;read 10\nmain;write 40\nidle 100\n";
+
+#[test]
+fn lists_functions_with_self_and_total() {
+    Page::graph(STACKS, &[]).run(CASES, "listsFunctions");
+}
+
+#[test]
+fn counts_recursion_once() {
+    Page::graph(b"f;g;f 6\nf;g 4\n", &[]).run(CASES, "countsRecursionOnce");
+}
+
+#[test]
+fn a_row_selects_highlights_and_opens_a_function() {
+    Page::graph(STACKS, &[]).run(CASES, "selectsFunctions");
+}
+
+#[test]
+fn keys_move_through_the_table() {
+    Page::graph(STACKS, &[]).run(CASES, "movesWithKeys");
+}
+
+#[test]
+fn only_visible_rows_are_elements() {
+    let stacks: String = (0..5000).map(|number| format!("main;f{number:04} {}\n", number + 1)).collect();
+    Page::graph(stacks.as_bytes(), &[]).run(CASES, "drawsVisibleRowsOnly");
+}
+
+#[test]
+fn copies_the_table_as_csv() {
+    Page::graph(b"main;a \"b\" 3\nmain 1\n", &[]).run(CASES, "copiesCsv");
+}
