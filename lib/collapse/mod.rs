@@ -25,6 +25,7 @@ mod parser;
 mod sink;
 mod spans;
 mod stack;
+mod timed_samples;
 mod timeline;
 mod units;
 mod unsupported;

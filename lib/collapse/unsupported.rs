@@ -6,8 +6,7 @@ use super::line_helpers::{first_lines, parse_number, split_word};
 use crate::bytes::strip_bom;
 
 /// First bytes of unsupported files.
-const MAGIC: [(&[u8], &str); 15] = [
-    (b"FLR\0", "a Java Flight Recorder file; convert it with async-profiler: `jfrconv -o collapsed FILE FILE.folded`"),
+const MAGIC: [(&[u8], &str); 14] = [
     (b"MOJ", "a binary file of Austin; convert it: `mojo2austin FILE OUTPUT`"),
     (
         b"heap profile:",

@@ -20,6 +20,7 @@ mod instruments;
 mod java;
 mod java_exceptions;
 mod javacore;
+mod jfr;
 mod json;
 mod jstack;
 mod ljp;
@@ -47,6 +48,7 @@ use crate::folded::LineKind;
 /// one. Text whose first lines are all folded stacks is recognized before any of these is tried (`folded::is_certain`).
 pub(super) static FORMATS: &[&Format] = &[
     &perf_data::FORMAT,
+    &jfr::FORMAT,
     &perf_script::FORMAT,
     &pprof::FORMAT,
     &xctrace::FORMAT,
