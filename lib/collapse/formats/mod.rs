@@ -11,6 +11,7 @@ mod dtrace;
 mod eu_stack;
 mod faulthandler;
 pub(super) mod folded;
+mod ftrace;
 mod gdb;
 mod ghc_prof;
 mod go_raw;
@@ -50,6 +51,7 @@ pub(super) static FORMATS: &[&Format] = &[
     &perf_data::FORMAT,
     &jfr::FORMAT,
     &perf_script::FORMAT,
+    &ftrace::FORMAT,
     &pprof::FORMAT,
     &xctrace::FORMAT,
     &json::trace_event::FORMAT,

@@ -92,7 +92,10 @@ pub(super) fn group_names() -> String {
 pub(super) fn select_by_name<'a>(wanted: &[u8], known: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
     let group = GROUPS.iter().find(|(name, _)| name.as_bytes() == wanted).map(|(_, events)| *events);
     let is_in_group = |name: &[u8]| group.is_some_and(|events| events.iter().any(|event| event.as_bytes() == name));
-    known.filter(|name| *name == wanted || short_name(name) == wanted || is_in_group(short_name(name))).map(<[u8]>::to_vec).collect()
+    known
+        .filter(|name| *name == wanted || short_name(name) == wanted || is_in_group(short_name(name)))
+        .map(<[u8]>::to_vec)
+        .collect()
 }
 
 /// Returns the names of the default events: those of the first group of which the recording has events, else the first
@@ -151,7 +154,10 @@ impl EventType {
             layout: Layout::new(schema, id, &wanted)?,
             weight_timespan: weight.and_then(|(field, _)| field.timespan),
             has_weight: weight.is_some(),
-            label_types: label_fields.iter().map(|field| field.filter(|field| field.is_constant).map(|field| field.kind)).collect(),
+            label_types: label_fields
+                .iter()
+                .map(|field| field.filter(|field| field.is_constant).map(|field| field.kind))
+                .collect(),
         })
     }
 

@@ -52,7 +52,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         document.events = EventFilter::for_names(selected);
     }
     let mut reader = Reader::new(document);
-    let damage = for_each_chunk(&mut window, |chunk, window| reader.read_chunk(chunk, window, document, sink).map(|()| true))?;
+    let damage =
+        for_each_chunk(&mut window, |chunk, window| reader.read_chunk(chunk, window, document, sink).map(|()| true))?;
     reader.finish(document)?;
     match damage {
         Some(what) => document.report_damage(&what, sink.is_input_empty() && document.events.seen().is_empty()),
@@ -72,7 +73,8 @@ fn for_each_chunk<'w>(
             return Ok(Some(format!("damaged or cut short: no chunk begins at byte {offset}")));
         };
         if chunk.version < FIRST_VERSION {
-            let what = "a recording of Oracle's JDK 7 or 8, whose format is not supported; open it in JDK Mission Control";
+            let what =
+                "a recording of Oracle's JDK 7 or 8, whose format is not supported; open it in JDK Mission Control";
             return Ok(Some(what.to_owned()));
         }
         if !visit(&chunk, window)? {

@@ -12,6 +12,7 @@ pub(super) mod speedscope;
 pub(super) mod stackprof;
 mod tape;
 pub(super) mod trace_event;
+mod trace_samples;
 pub(super) mod v8_log;
 mod v8_samples;
 mod value;
