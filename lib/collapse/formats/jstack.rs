@@ -33,7 +33,8 @@ pub(super) static FORMAT: Format = Format {
 };
 
 /// Native functions in which a thread waits although Java reports it as runnable.
-const WAITING_FUNCTIONS: [&[u8]; 9] = [
+const WAITING_FUNCTIONS: [&[u8]; 10] = [
+    b".VirtualThread.takeVirtualThreadListToUnblock",
     b".epollWait",
     b".EPoll.wait",
     b".KQueue.poll",
@@ -45,7 +46,7 @@ const WAITING_FUNCTIONS: [&[u8]; 9] = [
     b".waitForReferencePendingList",
 ];
 
-const RUNNABLE: &[u8] = b"RUNNABLE";
+pub(super) const RUNNABLE: &[u8] = b"RUNNABLE";
 
 /// The state of a thread whose dump has none, until its leaf tells whether it waits.
 const UNKNOWN_STATE: &[u8] = b"(no state)";
@@ -103,13 +104,22 @@ fn parse_file_thread(line: &[u8]) -> Option<(&[u8], &[u8])> {
 struct Thread {
     name: Vec<u8>,
     state: Vec<u8>,
-    /// True if its leaf is one of [`WAITING_FUNCTIONS`].
-    is_waiting: bool,
-    /// True if its leaf is one of [`BLOCKING_FUNCTIONS`].
-    is_blocked: bool,
+    /// The function of its leaf.
+    leaf: Vec<u8>,
     /// True in the output of `jcmd Thread.dump_to_file`.
     is_in_file: bool,
     stack: Stack,
+}
+
+/// Returns the state of a thread by the state in the dump, if it has any, and the function in which the thread is.
+pub(super) fn effective_state(state: &[u8], leaf: &[u8]) -> Vec<u8> {
+    let is_any = |functions: &[&[u8]]| functions.iter().any(|function| leaf.ends_with(function));
+    match state {
+        b"" if is_any(&BLOCKING_FUNCTIONS) => b"WAITING".to_vec(),
+        b"" | RUNNABLE if is_any(&WAITING_FUNCTIONS) => b"RUNNABLE, but waits".to_vec(),
+        b"" => RUNNABLE.to_vec(),
+        state => state.to_vec(),
+    }
 }
 
 /// Returns true for a frame as `jcmd Thread.dump_to_file` writes it: indented, without `at`.
@@ -140,9 +150,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             let frame = if trimmed.starts_with(b"at ") { trimmed.to_vec() } else { [b"at ", trimmed].concat() };
             match java::parse_frame(&frame, document.options) {
                 Some(frame) if !thread.state.is_empty() => {
-                    let is_any = |functions: &[&[u8]]| functions.iter().any(|function| frame.ends_with(function));
-                    thread.is_waiting |= thread.stack.is_empty() && is_any(&WAITING_FUNCTIONS);
-                    thread.is_blocked |= thread.stack.is_empty() && is_any(&BLOCKING_FUNCTIONS);
+                    if thread.stack.is_empty() {
+                        thread.leaf = frame.to_vec();
+                    }
                     thread.stack.push(frame, sink);
                 }
                 Some(_) => document.report_malformed("the frame belongs to no thread with a state")?,
@@ -164,14 +174,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 impl Thread {
     /// Adds the thread's stack and clears the thread. A thread without a stack runs no Java code and is left out.
     fn finish(&mut self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-        let Self { name, mut state, is_waiting, is_blocked, mut stack, .. } = std::mem::take(self);
+        let Self { name, state, leaf, mut stack, .. } = std::mem::take(self);
         if stack.is_empty() {
             return Ok(());
         }
-        if state == UNKNOWN_STATE {
-            state = if is_blocked { b"WAITING".to_vec() } else { RUNNABLE.to_vec() };
-        }
-        let state = if is_waiting && state == RUNNABLE { b"RUNNABLE, but waits".to_vec() } else { state };
+        let state = effective_state(if state == UNKNOWN_STATE { b"" } else { &state }, &leaf);
         let is_selected = document.events.accept(&state);
         stack.push(&name, sink);
         stack.add_leaf_first(if is_selected { Weight::ONE } else { Weight::ZERO }, sink)
