@@ -78,7 +78,7 @@ const EXAMPLES: &[Example] = &[
         "dhat",
         &[(&[], "6500000"), (&["--event=peak-bytes", "--srcline"], "4510000"), (&["--event=end-blocks"], "150")],
     ),
-    example("dotnet-stack.txt", "dotnet-stack", &[(&["--tid"], "2"), (&["--verbatim"], "2")]),
+    example("dotnet-stack.txt", "dotnet-stack", &[(&["--tid"], "2"), (&["--no-tidy"], "2")]),
     example("eflame.txt", "eflame", &[(&[], "3"), (&["--pid"], "3")]),
     example("flamebearer.json", "flamebearer", &[(&[], "10")]),
     example("gprof2dot.json", "gprof2dot", &[(&["--srcline"], "4008200")]),

@@ -6,7 +6,7 @@
 //!   System.Console!System.IO.StdInReader.ReadKey(bool&)
 //!   app!App.Program.Main(class System.String[])
 //! ```
-//! Each thread has weight 1. Modules and argument lists are left out, unless `--verbatim` keeps them. With `--tid`, the
+//! Each thread has weight 1. Modules and argument lists are left out, unless `--no-tidy` keeps them. With `--tid`, the
 //! thread becomes the root frame.
 
 use crate::Error;
