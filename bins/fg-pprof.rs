@@ -1,10 +1,10 @@
-//! `fg-pprof`: folded stacks in, a pprof profile out.
+//! `fg-pprof`: folded stacks in, a pprof or OpenTelemetry profile out.
 
 use std::process::ExitCode;
 
 use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::pprof::{self, Metadata, Unit};
-use fgkit::{Error, folded};
+use fgkit::{Error, folded, otlp};
 
 /// Convert folded stacks to a pprof profile
 ///
@@ -30,6 +30,10 @@ struct Args {
     /// Set the recording time in seconds since 1970, like `date +%s` [default: none]
     #[arg(long, value_name = "SECONDS", value_parser = parse_time)]
     time: Option<u64>,
+
+    /// Write an OpenTelemetry profile (OTLP protobuf, not compressed) instead; comparisons and comments are not for it
+    #[arg(long, conflicts_with = "comment")]
+    otlp: bool,
 
     /// Add a comment, for `pprof -comments`; may be repeated
     #[arg(long, value_name = "TEXT")]
@@ -57,6 +61,10 @@ impl Tool for Args {
             "fg-pprof --type delay --unit microseconds -o waits.pb.gz waits.folded",
             "Name what the weights count, and their unit:",
         ),
+        (
+            "fg-pprof --otlp --type cpu --unit nanoseconds --time 1700000000 -o profile.otlp cpu.folded",
+            "Write a profile for an OpenTelemetry collector:",
+        ),
         ("fg-diff -n before.folded after.folded | fg-pprof -o diff.pb.gz", "Convert a comparison of two profiles:"),
     ];
 
@@ -72,7 +80,14 @@ impl Tool for Args {
         }
         let time = self.time.unwrap_or(0);
         let metadata = Metadata { sample_type: &self.sample_type, unit: &unit, time, comments: &self.comment };
-        session.output.write_with(|out| pprof::write_gzipped(&profile, &metadata, out))?;
+        if !self.otlp {
+            session.output.write_with(|out| pprof::write_gzipped(&profile, &metadata, out))?;
+        } else if profile.is_differential() {
+            let what = "--otlp: the input is a comparison, for which OpenTelemetry has no format; leave --otlp out";
+            return Err(Error::Invalid(what.to_owned()));
+        } else {
+            session.output.write_with(|out| otlp::write_profile(&profile, &metadata, out))?;
+        }
         Ok(0)
     }
 }

@@ -66,11 +66,13 @@ pub mod heatmap;
 pub mod input;
 pub mod interrupts;
 pub mod markers;
+pub mod otlp;
 pub mod output;
 mod parallel;
 pub mod perf;
 pub mod pprof;
 pub mod profile;
+mod protobuf;
 #[cfg(target_os = "linux")]
 pub mod record;
 pub mod stats;

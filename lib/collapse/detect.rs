@@ -2,8 +2,9 @@
 
 use super::format::{Format, FormatReader};
 use super::formats::{self, FORMATS, folded};
+use super::line_helpers::first_lines;
 use super::options::Options;
-use super::unsupported;
+use super::{text_kind, trial, unsupported};
 use crate::Error;
 use crate::input::Blocks;
 
@@ -28,13 +29,39 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
     if folded::is_certain(head) {
         return Ok(Some(&folded::FORMAT));
     }
-    let binary = memchr::memchr(0, head).is_some();
-    let mut asked = FORMATS.iter().filter(|format| !binary || matches!(format.reader, FormatReader::Bytes(_)));
-    let what = if head.iter().any(is_binary) { "a binary file" } else { "text" };
-    match asked.find(|format| (format.recognizes)(head)) {
+    match find_format(head) {
         Some(found) => Ok(Some(found)),
-        None => unreadable(format!("{what} of unknown format; name it with --format, see fg-collapse --list-formats")),
+        None => {
+            let what = if head.iter().any(is_binary) { "a binary file" } else { text_kind::describe(head) };
+            unreadable(format!("{what} of unknown format; name it with --format, see fg-collapse --list-formats"))
+        }
     }
+}
+
+/// Returns the format that recognizes these first bytes of an input. Lines of text may look like those of a format by
+/// chance, so the format's reader must be able to read most of them.
+fn find_format(head: &[u8]) -> Option<&'static Format> {
+    let is_binary = memchr::memchr(0, head).is_some();
+    let mut asked = FORMATS.iter().filter(|format| !is_binary || matches!(format.reader, FormatReader::Bytes(_)));
+    asked
+        .find(|format| {
+            (format.recognizes)(head)
+                && match format.reader {
+                    FormatReader::Lines(read) => trial::reads_most_lines(read, &first_whole_lines(head)),
+                    FormatReader::Bytes(_) | FormatReader::Blocks { .. } => true,
+                }
+        })
+        .copied()
+}
+
+/// Returns the lines by which formats are detected, without one that may be cut.
+fn first_whole_lines(head: &[u8]) -> Vec<u8> {
+    let mut text: Vec<u8> = Vec::new();
+    for line in first_lines(head) {
+        text.extend_from_slice(line);
+        text.push(b'\n');
+    }
+    text
 }
 
 /// True for control characters that text does not contain. Escape sequences of terminals are allowed.

@@ -7,6 +7,7 @@ use super::filter::event::EventFilter;
 use super::input_summary::{InputSummary, WeightUnit};
 use super::options::Options;
 use super::ordered_log::OrderedLog;
+use super::stack::MAX_SHARED_DEPTH;
 use crate::Error;
 use crate::bytes::BOM;
 use crate::diagnostics::plural;
@@ -28,6 +29,8 @@ pub(super) struct Document<'a> {
     line: u64,
     /// True if the last line has no line end.
     is_unterminated: bool,
+    /// The message about the value that was selected by default.
+    choice: Option<String>,
 }
 
 impl<'a> Document<'a> {
@@ -44,6 +47,7 @@ impl<'a> Document<'a> {
             offset: 0,
             line: 0,
             is_unterminated: false,
+            choice: None,
         }
     }
 
@@ -96,6 +100,19 @@ impl<'a> Document<'a> {
         self.log.report_malformed(line, what)
     }
 
+    /// Reports the current line as left out because its stack has too many frames.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] with `--strict`.
+    pub(super) fn report_too_deep(&mut self) -> Result<(), Error> {
+        self.log.report_left_out(self.line, &format!("the stack has more than {MAX_SHARED_DEPTH} frames"))
+    }
+
+    /// Returns the number of malformed lines.
+    pub(super) fn malformed_lines(&self) -> u64 {
+        self.log.malformed_lines()
+    }
+
     /// Warns that no stacks were found, unless another message explains it.
     ///
     /// # Errors
@@ -103,6 +120,14 @@ impl<'a> Document<'a> {
     pub(super) fn report_no_stacks(&mut self) -> Result<(), Error> {
         let is_explained = !self.events.seen().is_empty() || !self.summary.events.is_empty();
         if is_explained { Ok(()) } else { self.log.report_no_stacks() }
+    }
+
+    /// Returns an error if nearly all lines are malformed.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`].
+    pub(super) fn check_malformed_share(&mut self) -> Result<(), Error> {
+        self.log.check_malformed_share_of(self.line)
     }
 
     /// Returns an error: the rest of the input cannot be read.
@@ -197,9 +222,20 @@ impl<'a> Document<'a> {
         };
         if names.len() > 1 {
             let selected = names.get(index).copied().unwrap_or_default();
-            self.log.note(&format!("samples have {known}; using {selected}; use --event to select"));
+            let what = format!("samples have {known}; using {selected}");
+            match self.options.event {
+                EventChoice::First => self.choice = Some(format!("{what}; use --event to select")),
+                EventChoice::All | EventChoice::Named(_) => self.log.note(&what),
+            }
         }
         Ok(index)
+    }
+
+    /// Says which of several values was selected by default, after the samples were read.
+    pub(super) fn report_choice(&mut self) {
+        if let Some(choice) = self.choice.take() {
+            self.log.warn(&choice);
+        }
     }
 
     /// Returns the summary and the log when the reader is done.

@@ -59,6 +59,7 @@ pub(super) fn add_stack(
     sink: &mut Sink,
 ) -> Result<(), Error> {
     let left_out = count_truncated_frames(frames.len());
+    sink.cut_stacks += u64::from(left_out > 0 && !weight.is_zero());
     add_partial_stack(thread, left_out == 0, &frames[left_out..], weight, sink)
 }
 
@@ -86,7 +87,7 @@ pub(super) fn add_partial_stack(
 
 /// Returns the name of a thread's frame, with `-PID` or `-PID/TID` if the options say so; without a name, its numbers.
 pub(super) fn thread_name(name: &[u8], pid: &[u8], tid: &[u8], options: &Options) -> Vec<u8> {
-    if name.is_empty() {
+    if name.trim_ascii().is_empty() {
         return [pid, b"/", tid].concat();
     }
     let mut name = name.to_vec();

@@ -17,7 +17,7 @@ use super::sink::{Sink, SinkMode};
 use super::timeline::Timeline;
 use crate::Error;
 use crate::bytes::BOM;
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, plural};
 use crate::folded::LineKind;
 use crate::input::{Block, BlockSource, Source};
 use crate::markers;
@@ -216,7 +216,7 @@ fn read_samples(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) 
     if is_empty && count_samples(shared.format, first, others) == before {
         lock(&shared.log).report_no_stacks()
     } else {
-        Ok(())
+        lock(&shared.log).check_malformed_share()
     }
 }
 
@@ -244,6 +244,16 @@ impl Worker {
         self.sink.begin_input();
         let result = read(&mut document, &mut self.sink);
         let is_empty = self.sink.is_input_empty();
+        let cut = std::mem::take(&mut self.sink.cut_stacks);
+        if cut > 0 {
+            let what =
+                "have more than 1024 frames; those near the root are left out, and [truncated] is in their place";
+            document.warn(&format!("{} {what}", plural(cut, "stack")));
+        }
+        if result.is_ok() && !is_empty {
+            document.report_choice();
+        }
+        let result = result.and_then(|()| document.check_malformed_share());
         let result = result.and_then(|()| if is_empty { document.report_no_stacks() } else { Ok(()) });
         self.sink.flush()?;
         let (summary, mut log) = document.finish();

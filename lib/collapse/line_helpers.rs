@@ -13,11 +13,25 @@ use crate::symbol_name::simplify;
 /// Number of first bytes whose lines are used to detect a format.
 const DETECTION_LENGTH: usize = 64 * 1024;
 
-/// Returns the first lines of an input, without line ends.
+/// Returns the first lines of an input, without line ends. A line that is cut off is left out, unless it is the only
+/// one.
 pub(super) fn first_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let head = &head[..head.len().min(DETECTION_LENGTH)];
-    let head = strip_bom(head);
+    let end = match head.get(..DETECTION_LENGTH) {
+        Some(first) => memchr::memrchr(b'\n', first).or_else(|| memchr::memchr(b'\n', head)).unwrap_or(head.len()),
+        None => head.len(),
+    };
+    let head = strip_bom(&head[..end]);
     head.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+}
+
+/// Returns true if at least `share` percent of the first lines that are not blank fit, and there is one.
+pub(super) fn most_lines_fit(head: &[u8], share: usize, fits: impl Fn(&[u8]) -> bool) -> bool {
+    let (mut fitting, mut all) = (0, 0);
+    for line in first_lines(head).filter(|line| !line.trim_ascii().is_empty()) {
+        all += 1;
+        fitting += usize::from(fits(line));
+    }
+    fitting > 0 && fitting * 100 >= all * share
 }
 
 /// Returns the words between blanks.

@@ -25,7 +25,10 @@ mod parser;
 mod sink;
 mod spans;
 mod stack;
+mod text_kind;
+mod timed_samples;
 mod timeline;
+mod trial;
 mod units;
 mod unsupported;
 

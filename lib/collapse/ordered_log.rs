@@ -10,6 +10,9 @@ use crate::markers;
 use crate::output::Output;
 use crate::profile::{Weight, Weights};
 
+/// Number of malformed lines from which on their share matters.
+const MIN_MALFORMED: u64 = 9;
+
 /// The log of one input: diagnostics and ordered samples of its blocks, in input order.
 pub(super) struct OrderedLog<'a> {
     name: String,
@@ -18,6 +21,8 @@ pub(super) struct OrderedLog<'a> {
     next: u64,
     /// Number of problems that were reported.
     problems: u64,
+    /// Number of malformed lines.
+    malformed_lines: u64,
     waiting: BTreeMap<u64, (BlockReport, Option<OrderedSamples>)>,
     diagnostics: &'a mut Diagnostics,
     in_order: Option<&'a mut dyn OrderedSampleReceiver>,
@@ -35,7 +40,17 @@ impl<'a> OrderedLog<'a> {
         in_order: Option<&'a mut OrderedSampleWriter<'_>>,
     ) -> Self {
         let in_order = in_order.map(|in_order| in_order as &mut dyn OrderedSampleReceiver);
-        Self { name, read: 0, lines: 0, next: 0, problems: 0, waiting: BTreeMap::new(), diagnostics, in_order }
+        Self {
+            name,
+            read: 0,
+            lines: 0,
+            next: 0,
+            problems: 0,
+            malformed_lines: 0,
+            waiting: BTreeMap::new(),
+            diagnostics,
+            in_order,
+        }
     }
 
     /// Shows progress: `parsed` more bytes are parsed.
@@ -47,6 +62,17 @@ impl<'a> OrderedLog<'a> {
 
     /// Reports a malformed line.
     pub(super) fn report_malformed(&mut self, line: u64, what: &str) -> Result<(), Error> {
+        self.malformed_lines += 1;
+        self.report_left_out(line, what)
+    }
+
+    /// Returns the number of malformed lines.
+    pub(super) fn malformed_lines(&self) -> u64 {
+        self.malformed_lines
+    }
+
+    /// Reports a line that is left out although it has the right format.
+    pub(super) fn report_left_out(&mut self, line: u64, what: &str) -> Result<(), Error> {
         self.problems += 1;
         self.diagnostics.malformed(&self.name, line, what)
     }
@@ -54,6 +80,27 @@ impl<'a> OrderedLog<'a> {
     /// Counts problems that the caller reports.
     pub(super) fn add_problems(&mut self, count: u64) {
         self.problems += count;
+    }
+
+    /// Returns an error if nearly all lines of an input that was read in blocks are malformed.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`].
+    pub(super) fn check_malformed_share(&mut self) -> Result<(), Error> {
+        self.check_malformed_share_of(self.lines)
+    }
+
+    /// Returns an error if nearly all of this number of lines are malformed: the input has another format.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`].
+    pub(super) fn check_malformed_share_of(&mut self, lines: u64) -> Result<(), Error> {
+        let malformed = self.malformed_lines;
+        if malformed < MIN_MALFORMED || malformed.saturating_mul(10) < lines.saturating_mul(9) {
+            return Ok(());
+        }
+        let what = format!("{malformed} of {lines} lines are malformed: the input has another format or is damaged");
+        Err(Error::Unreadable { name: self.name.clone(), what })
     }
 
     /// Warns that the input has no stacks, unless a problem was reported.

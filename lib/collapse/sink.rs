@@ -12,6 +12,10 @@ pub(super) struct Sink {
     store: SampleStore,
     is_empty: bool,
     is_input_empty: bool,
+    /// Number of frames of all samples.
+    frame_count: u64,
+    /// Number of samples whose frames near the root were left out because there were too many.
+    pub(super) cut_stacks: u64,
 }
 
 /// The information that a sink keeps of samples.
@@ -53,7 +57,15 @@ impl Sink {
             SinkMode::Order => SampleStore::Order(OrderedSamples::default()),
             SinkMode::Times => SampleStore::Times(Box::default()),
         };
-        Self { profile: Profile::default(), batch: Batch::default(), store, is_empty: true, is_input_empty: true }
+        Self {
+            profile: Profile::default(),
+            batch: Batch::default(),
+            store,
+            is_empty: true,
+            is_input_empty: true,
+            frame_count: 0,
+            cut_stacks: 0,
+        }
     }
 
     pub(super) fn frames(&self) -> &Frames {
@@ -108,6 +120,7 @@ impl Sink {
     ) -> Result<(), Error> {
         self.is_empty = false;
         self.is_input_empty = false;
+        self.frame_count += stack.len() as u64;
         // A single unnamed frame would not be a valid stack.
         let nameless = matches!(stack, [only] if self.frames().name(*only).trim_ascii().is_empty());
         let unknown = if nameless { Some([self.intern(UNKNOWN)]) } else { None };
@@ -140,6 +153,11 @@ impl Sink {
     /// True if no sample of the current input was added.
     pub(super) fn is_input_empty(&self) -> bool {
         self.is_input_empty
+    }
+
+    /// Returns the number of frames of all samples that were added.
+    pub(super) fn count_frames(&self) -> u64 {
+        self.frame_count
     }
 
     /// True if no sample was added at all.

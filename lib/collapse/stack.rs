@@ -64,11 +64,6 @@ impl Stack {
     }
 }
 
-/// Returns the message for a node of a [`CallTree`] that is too deep.
-pub(super) fn too_deep() -> String {
-    format!("the stack has more than {MAX_SHARED_DEPTH} frames")
-}
-
 /// A call tree that is read in preorder. The self weight of a node is added when it is left.
 #[derive(Default)]
 pub(super) struct CallTree {
@@ -106,6 +101,25 @@ impl CallTree {
     ) -> Result<bool, Error> {
         self.leave(depth, sink)?;
         if self.open.last().is_some_and(|(_, rest)| *rest < whole) || self.open.len() == MAX_SHARED_DEPTH {
+            return Ok(false);
+        }
+        if let Some((_, rest)) = self.open.last_mut() {
+            *rest = rest.saturating_sub(whole);
+        }
+        self.enter(depth, name, whole, sink)
+    }
+
+    /// Enters a node with inclusive weight `whole`, which is rounded: if its parent has less weight left, the parent gets
+    /// none. Returns false and leaves the node out if the tree is too deep.
+    pub(super) fn enter_rounded(
+        &mut self,
+        depth: usize,
+        name: &[u8],
+        whole: Weight,
+        sink: &mut Sink,
+    ) -> Result<bool, Error> {
+        self.leave(depth, sink)?;
+        if self.open.len() == MAX_SHARED_DEPTH {
             return Ok(false);
         }
         if let Some((_, rest)) = self.open.last_mut() {

@@ -6,8 +6,7 @@ use super::line_helpers::{first_lines, parse_number, split_word};
 use crate::bytes::strip_bom;
 
 /// First bytes of unsupported files.
-const MAGIC: [(&[u8], &str); 15] = [
-    (b"FLR\0", "a Java Flight Recorder file; convert it with async-profiler: `jfrconv -o collapsed FILE FILE.folded`"),
+const MAGIC: [(&[u8], &str); 14] = [
     (b"MOJ", "a binary file of Austin; convert it: `mojo2austin FILE OUTPUT`"),
     (
         b"heap profile:",
@@ -31,8 +30,6 @@ const GPROF: &str =
     "a gprof profile, which has functions and callers but no stacks; record with `fg-record` or `perf record -g`";
 const CPROFILE: &str =
     "a cProfile profile, which has functions and callers but no stacks; record with `py-spy record -f raw`";
-const HEAP: &str =
-    "a heap profile of massif or dhat; run valgrind --tool=massif --xtree-memory=full and give its xtmemory.kcg file";
 const PICTURE: &str = "an SVG picture; give the folded stacks it was drawn from";
 const TABLE: &str =
     "a table of functions without stacks; give the profile itself, or the output of `go tool pprof -traces`";
@@ -56,8 +53,6 @@ fn explain_document(head: &[u8]) -> Option<&'static str> {
         || starts_with_any(head, &[b"<?xml"]) && head.contains_str("<svg")
     {
         Some(PICTURE)
-    } else if head.starts_with(b"{") && head.contains_str("\"dhatFileVersion\"") {
-        Some(HEAP)
     } else {
         None
     }
@@ -73,8 +68,6 @@ fn explain_line(line: &[u8]) -> Option<&'static str> {
     let (count, rest) = split_word(line);
     if line.starts_with(b"Showing nodes accounting for ") {
         Some(TABLE)
-    } else if line == b"snapshot=0" {
-        Some(HEAP)
     } else if parse_number(count).is_some() && rest.starts_with(b"function calls") {
         Some(CPROFILE)
     } else {

@@ -1,8 +1,9 @@
-//! Decodes UTF-16, which Windows programs write, to UTF-8. It is recognized by its byte order mark.
+//! Decodes UTF-16, which Windows programs write, to UTF-8. It is recognized by its byte order mark, or by the zeros in
+//! its first characters.
 
 use std::io::{self, Cursor, Read};
 
-use super::read::{READ_SIZE, read_full, read_some};
+use super::read::{READ_SIZE, read_some};
 
 type Reader = Box<dyn Read + Send>;
 
@@ -11,16 +12,55 @@ pub(super) fn has_bom(start: &[u8]) -> bool {
     start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff])
 }
 
-/// Decodes `raw` to UTF-8 if it starts with a UTF-16 byte order mark; otherwise returns it as it is.
+/// Number of first bytes by which UTF-16 without a byte order mark is recognized.
+const START_LENGTH: usize = 64;
+
+/// Decodes `raw` to UTF-8 if it starts like UTF-16; otherwise returns it as it is.
 pub(super) fn decode(mut raw: Reader) -> io::Result<Reader> {
-    let mut bom = [0; 2];
-    let read = read_full(&mut *raw, &mut bom)?;
-    let to_unit: fn([u8; 2]) -> u16 = match bom {
-        [0xff, 0xfe] => u16::from_le_bytes,
-        [0xfe, 0xff] => u16::from_be_bytes,
-        _ => return Ok(Box::new(Cursor::new(bom[..read].to_vec()).chain(raw))),
+    let (mut start, failure) = read_start(&mut *raw);
+    let to_unit: fn([u8; 2]) -> u16 = match &start[..] {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        text if is_ascii_in_units(text, 0) => u16::from_le_bytes,
+        text if is_ascii_in_units(text, 1) => u16::from_be_bytes,
+        _ => return Ok(Box::new(Cursor::new(start).chain(Failure(failure)).chain(raw))),
     };
+    let bom = if has_bom(&start) { 2 } else { 0 };
+    let raw = Box::new(Cursor::new(start.split_off(bom)).chain(Failure(failure)).chain(raw));
     Ok(Box::new(Utf16 { raw, to_unit, undecoded: Vec::new(), text: Vec::new(), consumed: 0 }))
+}
+
+/// Reads up to [`START_LENGTH`] bytes. Also returns the error that ended them.
+fn read_start(raw: &mut dyn Read) -> (Vec<u8>, Option<io::Error>) {
+    let (mut start, mut filled, mut failure) = (vec![0; START_LENGTH], 0, None);
+    while filled < START_LENGTH {
+        match read_some(raw, &mut start[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) => {
+                failure = Some(error);
+                break;
+            }
+        }
+    }
+    start.truncate(filled);
+    (start, failure)
+}
+
+/// A reader that returns an error once.
+struct Failure(Option<io::Error>);
+
+impl Read for Failure {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
+
+/// Returns true if a text has at least four characters, and of each pair of bytes the one at `ascii` is one of ordinary
+/// text and the other one is zero.
+fn is_ascii_in_units(text: &[u8], ascii: usize) -> bool {
+    let is_text = |byte: u8| byte.is_ascii_graphic() || b" \t\r\n".contains(&byte);
+    text.len() >= 8 && text.chunks_exact(2).all(|pair| is_text(pair[ascii]) && pair[1 - ascii] == 0)
 }
 
 /// A reader that decodes UTF-16 to UTF-8.
@@ -88,6 +128,11 @@ mod tests {
             assert_eq!(decoded(bytes.collect()), text);
         }
         assert_eq!(decoded(b"\xff\xfea\0\0\xd8b\0c".to_vec()), "a\u{fffd}b\u{fffd}");
+        let text = "main;work 12\nmain 3\n";
+        for to_bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+            assert_eq!(decoded(text.encode_utf16().flat_map(to_bytes).collect()), text);
+        }
+        assert_eq!(decoded(b"a\0b\0".to_vec()), "a\0b\0");
         assert_eq!((decoded(b"f".to_vec()), decoded(vec![])), ("f".to_owned(), String::new()));
     }
 }

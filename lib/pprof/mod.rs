@@ -8,7 +8,6 @@
 
 mod read;
 mod unit;
-mod wire;
 mod write;
 
 pub use read::{Function, Location, Pprof, Sample, is_pprof};

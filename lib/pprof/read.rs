@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::field;
-use super::wire::{Fields, Value};
+use crate::protobuf::{Fields, Value, read_numbers};
 
 /// A profile with its tables parsed. It borrows from the message.
 #[derive(Debug)]
@@ -228,18 +228,6 @@ impl<'a> Sample<'a> {
     pub fn values(self) -> impl Iterator<Item = i64> {
         self.fields(field::sample::VALUE).flat_map(Value::numbers).map(u64::cast_signed)
     }
-}
-
-/// Reads the number fields `wanted` of a message; missing fields are 0. Returns `None` if the message is malformed.
-fn read_numbers<const N: usize>(message: &[u8], wanted: [u32; N]) -> Option<[u64; N]> {
-    let mut values = [0; N];
-    for field in Fields::new(message) {
-        let (number, value) = field?;
-        if let Some(index) = wanted.iter().position(|wanted| *wanted == number) {
-            values[index] = value.number()?;
-        }
-    }
-    Some(values)
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ impl Unit {
 
     /// Converts a weight to a value. The weight must be in the profile that the unit was made [for](Self::for_profile):
     /// its value is an integer and fits.
-    pub(super) fn to_value(&self, weight: Weight) -> i64 {
+    pub(crate) fn to_value(&self, weight: Weight) -> i64 {
         (weight.millionths() / u128::from(1_000_000 / self.scale)) as i64
     }
 

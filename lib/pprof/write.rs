@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::wire::{put_bytes, put_number, put_varint};
 use super::{BASE_LABEL, Unit, field};
 use crate::profile::{FrameId, Profile, Weights};
+use crate::protobuf::{put_bytes, put_number, put_varint};
 
 /// The description of a profile.
 #[derive(Clone, Debug)]

@@ -26,13 +26,23 @@ const SAMPLES: &str = "main 1/1 [000] 2.100000: cycles: 7f00 read+0x1 (/x)
 main 1/2 [000] 2.200000: cycles: 7f00 parse+0x1 (/x)
 main 1/1 [001] 3.100000: cycles: 7f00 read+0x1 (/x)
 main 1/1 [001] 4.100000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 4.200000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 4.300000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 4.400000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 4.500000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 4.600000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 4.700000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 4.800000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 4.900000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 4.910000: cycles: 7f00 write+0x1 (/x)
+main 1/1 [001] 4.920000: cycles: 7f00 write+0x1 (/x)
 ";
 
 /// A program and how it differs from the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
     pub name: &'static str,
-    /// An input of four lines.
+    /// An input of one line per sample or stack.
     pub profile: &'static str,
     /// Makes another line, with a frame of this name.
     pub line: fn(&str) -> String,

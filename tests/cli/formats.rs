@@ -38,9 +38,70 @@ const EXAMPLES: &[Example] = &[
     example("instruments.txt", "instruments", &[(&[], "10000")]),
     example("java-exceptions.txt", "java-exceptions", &[(&[], "3")]),
     example("javacore.txt", "javacore", &[(&[], "2")]),
+    // "jdk.ExecutionSample 26" of `jfr summary`, sums of `jfr print`
+    example(
+        "jfr-17.jfr.gz",
+        "jfr",
+        &[
+            (&[], "26"),
+            (&["--event=ThreadSleep"], "1326632510"),
+            (&["--event=lock", "--label=monitorClass"], "197018778"),
+            (&["--event=alloc", "--srcline"], "46000384"),
+            (&["--event=ThreadSleep", "--weight=samples", "--tid"], "40"),
+        ],
+    ),
+    // "jdk.ExecutionSample 27"
+    example("jfr-11.jfr", "jfr", &[(&[], "27"), (&["--event=jdk.JavaMonitorEnter"], "120592285")]),
+    example("ftrace.txt", "ftrace", &[(&[], "2"), (&["--event=sched_switch", "--pid"], "1")]),
+    // "15.5 us" and "2 us"
+    example("ftrace-graph.txt", "ftrace", &[(&[], "17.5")]),
+    example("ftrace-cmd.txt", "ftrace", &[(&["--event=all", "--kernel"], "2")]),
+    // Samples of weight 1 and 2, and one of another event
+    example("trace-event-samples.json", "trace-event", &[(&[], "3"), (&["--event=faults"], "7")]),
+    // Six timings of the last sample of a trace without a start
+    example("trace-event-chunks.json", "trace-event", &[(&[], "400")]),
+    example("cpuprofile-untimed.cpuprofile", "cpuprofile", &[(&[], "5")]),
+    example("instruments-16.txt", "instruments", &[(&[], "10000")]),
+    // "1.00 KB", "10"
+    example("instruments-memory.txt", "instruments", &[(&[], "1024"), (&["--event=Count"], "10")]),
+    // 9 threads, of which 7 have a stack
+    example("jstack-21.txt", "jstack", &[(&["--event=all", "--tid"], "7"), (&[], "2")]),
+    example("jstack-5.txt", "jstack", &[(&[], "1"), (&["--event=WAITING"], "1")]),
     example("jstack.txt", "jstack", &[(&[], "3"), (&["--event=all", "--tid"], "5")]),
     // "Total trace count: 49"
     example("ljp.txt", "ljp", &[(&[], "49")]),
+    example("d3.json", "d3-flame-graph", &[(&[], "5")]),
+    example("d3-self.json", "d3-flame-graph", &[(&[], "4")]),
+    // "tb" of all stacks, and "gb": 2000000 + 2500000 + 10000
+    example(
+        "dhat.json",
+        "dhat",
+        &[(&[], "6500000"), (&["--event=peak-bytes", "--srcline"], "4510000"), (&["--event=end-blocks"], "150")],
+    ),
+    example("dotnet-stack.txt", "dotnet-stack", &[(&["--tid"], "2"), (&["--no-tidy"], "2")]),
+    example("eflame.txt", "eflame", &[(&[], "3"), (&["--pid"], "3")]),
+    example("flamebearer.json", "flamebearer", &[(&[], "10")]),
+    example("gprof2dot.json", "gprof2dot", &[(&["--srcline"], "4008200")]),
+    // 15 threads, of which 8 run Java code
+    example("java-thread-dump.json", "java-thread-dump", &[(&[], "2"), (&["--event=all", "--tid"], "8")]),
+    // "mem_heap_B=4510000" at the peak
+    example("massif.out", "massif", &[(&["--srcline"], "4510000"), (&["--event=end"], "4500000")]),
+    example("memleak.txt", "memleak", &[(&[], "1041408"), (&["--event=allocations"], "264")]),
+    example("memray.csv", "memray", &[(&[], "6052"), (&["--event=allocations", "--srcline", "--tid"], "8")]),
+    example("otlp.pb", "otlp", &[(&[], "20500")]),
+    example(
+        "otlp.json",
+        "otlp-json",
+        &[(&[], "9"), (&["--event=off_cpu", "--label=service.name", "--srcline"], "900")],
+    ),
+    example("phpspy.txt", "phpspy", &[(&["--srcline"], "2")]),
+    example("py-spy.txt", "py-spy", &[(&[], "1")]),
+    example("py-spy.json", "py-spy-json", &[(&["--srcline"], "1")]),
+    // "time": 1.031450
+    example("pyinstrument.json", "pyinstrument", &[(&[], "1031450")]),
+    example("rprof.out", "rprof", &[(&["--srcline"], "40000"), (&["--weight=samples"], "2")]),
+    example("safari.json", "safari", &[(&["--srcline"], "3500")]),
+    example("sentry.json", "sentry", &[(&[], "3"), (&["--tids=260", "--srcline"], "1")]),
     // 98.70, 1.04 and 0.26 percent
     example("perf-report.txt", "perf-report", &[(&[], "100")]),
     example("perf-sched.txt", "perf-sched", &[(&["--format=perf-sched"], "1855.5")]),
@@ -180,6 +241,7 @@ const MALFORMED: &[(&str, &str, u64, &str, &str)] = &[
         "a self weight",
         "f 1000\n",
     ),
+    ("ftrace", "a-1 [000] d..1 1.5: e: x\na-1 [000] d..1 1.5: <stack trace>\n => f\nwhat\n", 4, "an event", "a;f 1\n"),
     ("javacore", "3XMTHREADINFO \"a\" x\n4XESTACKTRACE at f(A)\n4XESTACKTRACE g\n", 3, "a function", "a;f 1\n"),
     ("jstack", "\"a\" #1\n  java.lang.Thread.State: RUNNABLE\n\tat f(A)\n\tat g\n", 4, "a function", "a;f 1\n"),
     ("ljp", "1 1 f(A:1)\nx\n", 2, "a count, a depth and a frame", "f 1\n"),
@@ -244,13 +306,11 @@ fn reports_options_that_a_format_cannot_satisfy() {
 fn reports_what_to_do_about_inputs_without_stacks() {
     let waiting = run("fg-collapse", [""; 0], b"\"a\" #1\n java.lang.Thread.State: WAITING\n\tat f(A)\n").ok();
     assert_eq!(waiting.stderr, "fg-collapse: no event is selected; the input has WAITING (1); use --event to select\n");
-    let texts: [(&[u8], &str); 17] = [
+    let texts: [(&[u8], &str); 15] = [
         (b"# Children      Self  Command  Symbol\n 1.0%  [.] f\n", "give it --no-children"),
         (b"# Overhead  Symbol\n 5.0%  [.] f\n   |\n   ---f\n", "-g folded"),
         (b"heap profile: 1: 2 [ 1: 2] @ heap\n", "pprof -raw"),
-        (b"FLR\0\0\x02\0\0", "jfrconv"),
-        (b"desc: --a\ncmd: ./m\ntime_unit: i\n#-----------\nsnapshot=0\n", "--xtree-memory=full"),
-        (b"{\"dhatFileVersion\":2\n,\"mode\":\"heap\"", "--xtree-memory=full"),
+        (b"FLR\0\0\x02\0\0", "no chunk begins at byte 0"),
         (b"File: p\nType: cpu\nShowing nodes accounting for 30ms, 100% of 30ms total\n flat  flat%\n", "-traces"),
         (b"gmon\x01\0\0\0\0\0\0\0", "a gprof profile, "),
         (b"Flat profile:\n\nEach sample counts as 0.01 seconds.\n", "a gprof profile, "),
@@ -269,6 +329,45 @@ fn reports_what_to_do_about_inputs_without_stacks() {
         assert_eq!((outcome.code(), outcome.stdout.len(), outcome.stderr.lines().count()), (1, 0, 1), "{outcome:?}");
         assert!(outcome.stderr.contains(expected), "{outcome:?}");
     }
+}
+
+/// Texts that are no profiles but have lines that look like those of one, and what they look like.
+const NO_PROFILES: &[(&str, &str)] = &[
+    ("openat(AT_FDCWD, \"a;b\", O_RDONLY) = 3\nread(3, \"x;y\", 832) = 832\nclose(3) = 0\n", "output of strace"),
+    ("Stack,Process,Weight\n\"a;b\",x.exe, 12\n\"a;c\",x.exe, 7\n\"a;d\",x.exe, 9\n", "a table (CSV)"),
+    ("2026-11-23 10:00:00 app;main started 12\n2026-11-23 10:00:01 app;main took 7\n", "a log"),
+    ("[    0.000000] Linux;version 6\n[    0.100000] Memory;available 12\n", "a log"),
+    ("/* Copyright 2012\n * f();x 12\n */\nint f() {\n  return 0;\n}\nint g() {\n  return 1;\n}\n", "source code"),
+    ("name: 5\nsize: 7\nvalue: 8\nother: 9\n", "names and numbers"),
+    ("nr_a 1\nnr_b 2\nnr_c 3\nnr_d 4\nnr_e 5\nnr_f 6\nnr_g 7\nnr_h 8\nnr_i 9\n", "names and numbers"),
+    ("{\n \"name\": \"x\",\n \"version\": 1\n}\n", "JSON"),
+];
+
+#[test]
+fn refuses_texts_that_are_no_profiles() {
+    for (text, kind) in NO_PROFILES {
+        let outcome = run("fg-collapse", [""; 0], text.as_bytes());
+        assert_eq!((outcome.code(), outcome.stdout.len(), outcome.stderr.lines().count()), (1, 0, 1), "{outcome:?}");
+        assert!(outcome.stderr.contains(kind), "{kind}: {outcome:?}");
+    }
+}
+
+#[test]
+fn refuses_an_input_of_which_nearly_all_lines_are_malformed() {
+    let text = "main;a 1\n".to_owned() + &"no stack\n".repeat(20);
+    let outcome = run("fg-collapse", ["--format=folded"], text.as_bytes());
+    assert_eq!((outcome.code(), outcome.text().as_str()), (1, "main;a 1\n"), "{outcome:?}");
+    assert!(outcome.stderr.contains("20 of 21 lines are malformed"), "{outcome:?}");
+}
+
+#[test]
+fn says_which_value_it_took_if_there_was_a_choice() {
+    let raw = b"Samples:\na/count b/nanoseconds\n1 2: 1\nLocations\n1: 0x1 M=1 f x:1 s=1\nMappings\n";
+    let outcome = run("fg-collapse", [""; 0], raw).ok();
+    let expected = "samples have a/count, b/nanoseconds; using b/nanoseconds; use --event to select";
+    assert_eq!(outcome.stderr, format!("fg-collapse: stdin: {expected}\n"));
+    let outcome = run("fg-collapse", ["--event=a"], raw).ok();
+    assert_eq!((outcome.stderr.as_str(), outcome.text().as_str()), ("", "f 1\n"));
 }
 
 #[test]

@@ -8,6 +8,8 @@ use crate::profile::byte_map::{ByteMap, Key};
 /// The events of an input, with the number of their samples and whether they are selected.
 pub(in crate::collapse) struct EventFilter {
     choice: EventChoice,
+    /// The names of the selected events, if they do not follow from the choice.
+    names: Option<Vec<Vec<u8>>>,
     seen: Vec<EventCounts>,
     numbers: ByteMap<usize>,
     last: usize,
@@ -15,7 +17,12 @@ pub(in crate::collapse) struct EventFilter {
 
 impl EventFilter {
     pub(in crate::collapse) fn new(choice: EventChoice) -> Self {
-        Self { choice, seen: Vec::new(), numbers: ByteMap::default(), last: 0 }
+        Self { choice, names: None, seen: Vec::new(), numbers: ByteMap::default(), last: 0 }
+    }
+
+    /// Returns a filter that selects the events of these names.
+    pub(in crate::collapse) fn for_names(names: Vec<Vec<u8>>) -> Self {
+        Self { names: Some(names), ..Self::new(EventChoice::All) }
     }
 
     /// Returns a filter with the same choice for another thread. `None` until the first event is known, if the choice
@@ -24,7 +31,7 @@ impl EventFilter {
         if self.choice == EventChoice::First && self.seen.is_empty() {
             return None;
         }
-        let mut fork = Self::new(self.choice.clone());
+        let mut fork = Self { names: self.names.clone(), ..Self::new(self.choice.clone()) };
         for event in &self.seen {
             fork.numbers.insert(Key::new(&event.name), fork.seen.len());
             fork.seen.push(event.without_samples());
@@ -58,15 +65,21 @@ impl EventFilter {
         event.weight = event.weight.checked_add(weight).unwrap_or(event.weight);
     }
 
+    /// Returns true if an event that was not seen yet is selected.
+    pub(in crate::collapse) fn selects(&self, name: &[u8]) -> bool {
+        match &self.choice {
+            _ if self.names.is_some() => self.names.iter().flatten().any(|wanted| wanted == name),
+            EventChoice::First => self.seen.is_empty(),
+            EventChoice::All => true,
+            EventChoice::Named(wanted) => name == wanted || strip_modifiers(name) == &wanted[..],
+        }
+    }
+
     /// Returns the index of an event, which it adds if it is new.
     fn index_of(&mut self, name: &[u8]) -> usize {
         let key = Key::new(name);
         self.numbers.get(key).unwrap_or_else(|| {
-            let is_selected = match &self.choice {
-                EventChoice::First => self.seen.is_empty(),
-                EventChoice::All => true,
-                EventChoice::Named(wanted) => name == wanted || strip_modifiers(name) == &wanted[..],
-            };
+            let is_selected = self.selects(name);
             self.numbers.insert(key, self.seen.len());
             let name = name.to_vec();
             self.seen.push(EventCounts { name, is_selected, samples: 0, counted_samples: 0, weight: Weight::ZERO });

@@ -10,11 +10,11 @@
 
 use super::{bpftrace, goroutines};
 use crate::Error;
-use crate::bytes::strip_bom;
 use crate::collapse::format::{Format, FormatReader};
-use crate::collapse::line_helpers::first_lines;
+use crate::collapse::line_helpers::{first_lines, most_lines_fit};
 use crate::collapse::parser::{BlockReport, Parser};
 use crate::collapse::sink::Sink;
+use crate::collapse::text_kind::{begins_with_time, is_table};
 use crate::folded::{Line, LineKind, is_comment, parse_line};
 use crate::input::last_line_end;
 use crate::profile::{FrameId, Weight, Weights};
@@ -27,27 +27,33 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     reader: FormatReader::Blocks { find_boundary: last_line_end, new_parser: |_| Box::<Folded>::default() },
 };
 
-/// Number of lines at the beginning of an input that detection looks at.
-const DETECTION_LINES: usize = 64;
-
-/// Returns true if the first line, or more than half of the first lines, are a stack and a weight. Lines of ordinary
-/// text often end in a number too, so either two thirds of the lines must be like that, or the text must contain a `;`.
+/// Returns true if at least two thirds of the first lines are a stack and a weight, and if those look like stacks. In a
+/// short text it is enough if the first line is a stack, and any stack has several frames.
+///
+/// Lines of other text often end in a number, too. So in most lines there must be a `;`, or a character that names of
+/// functions have and ordinary words do not. A few lines without either may be stacks.
 fn recognizes(head: &[u8]) -> bool {
-    let matches = match_first_lines(head);
-    let matching = matches.iter().filter(|is_match| **is_match).count();
-    let most_match = matches.first() == Some(&true) || matching * 2 > matches.len();
-    most_match && (matching * 3 >= matches.len() * 2 || memchr::memchr(b';', head).is_some())
+    let shape = Shape::new(head);
+    let is_enough = shape.fitting * 3 >= shape.lines * 2
+        || shape.first_fits && shape.with_callers > 0 && shape.lines <= MAX_SHORT_TEXT;
+    is_enough && shape.looks_like_stacks() && !is_other_text(head)
 }
 
 /// Returns true if all of the first lines are a stack and a weight, and none is a line of another format that looks
 /// like one.
 pub(in crate::collapse) fn is_certain(head: &[u8]) -> bool {
-    let matches = match_first_lines(head);
-    !matches.is_empty()
-        && matches.iter().all(|is_match| *is_match)
-        && !first_lines(head)
-            .take(DETECTION_LINES)
-            .any(|line| bpftrace::is_one_line_entry(line) || goroutines::is_profile_heading(line))
+    let shape = Shape::new(head);
+    shape.lines > 0
+        && shape.fitting == shape.lines
+        && shape.looks_like_stacks()
+        && !is_other_text(head)
+        && !first_lines(head).any(|line| bpftrace::is_one_line_entry(line) || goroutines::is_profile_heading(line))
+}
+
+/// Returns true for text of another kind: a table whose last column is a number, a log.
+fn is_other_text(head: &[u8]) -> bool {
+    most_lines_fit(head, 80, begins_with_time)
+        || is_table(head) && !most_lines_fit(head, 80, |line| line.contains(&b';'))
 }
 
 /// Returns the number of weights per line, or `None` if no line of `head` is a stack.
@@ -55,17 +61,61 @@ pub(in crate::collapse) fn weight_kind(head: &[u8]) -> Option<LineKind> {
     stack_lines(head).find(|line| parse(line, LineKind::Plain).is_some()).map(LineKind::of_first_line)
 }
 
-/// Returns for each of the first lines whether it is a stack and a weight.
-fn match_first_lines(head: &[u8]) -> Vec<bool> {
-    let lines = stack_lines(head).take(DETECTION_LINES);
-    lines.map(|line| parse(line, LineKind::Plain).is_some() || is_too_small(line)).collect()
+/// Maximum number of lines of a text whose first line decides.
+const MAX_SHORT_TEXT: usize = 32;
+
+/// Maximum number of lines that are taken for stacks of one frame although their names may be words.
+const MAX_PLAIN_LINES: usize = 8;
+
+/// Numbers of the first lines, by their shape.
+#[derive(Debug, Default)]
+struct Shape {
+    lines: usize,
+    /// Lines that are a stack and a weight.
+    fitting: usize,
+    /// Those with several frames.
+    with_callers: usize,
+    /// True if the first line is a stack and a weight.
+    first_fits: bool,
+    /// Those with one frame whose name is not a word.
+    with_symbols: usize,
+}
+
+impl Shape {
+    fn new(head: &[u8]) -> Self {
+        let mut shape = Self::default();
+        for line in stack_lines(head) {
+            shape.lines += 1;
+            if is_too_small(line) {
+                shape.fitting += 1;
+                shape.with_callers += usize::from(line.contains(&b';'));
+            } else if let Some(Line { stack, .. }) =
+                parse(line, LineKind::Plain).filter(|line| !is_assignment(line.stack))
+            {
+                shape.fitting += 1;
+                // Text has a blank after a semicolon.
+                let has_callers = stack.windows(2).any(|pair| pair[0] == b';' && pair[1] != b' ');
+                shape.with_callers += usize::from(has_callers);
+                shape.first_fits |= shape.lines == 1;
+                shape.with_symbols += usize::from(!has_callers && stack.iter().any(|byte| b"([`<".contains(byte)));
+            }
+        }
+        shape
+    }
+
+    fn looks_like_stacks(&self) -> bool {
+        (self.with_callers + self.with_symbols) * 2 > self.fitting || self.lines <= MAX_PLAIN_LINES
+    }
+}
+
+/// Returns true for text that ends like `name:` or `call() =`, before a number that is no weight.
+fn is_assignment(stack: &[u8]) -> bool {
+    stack.ends_with(b" =") || stack.ends_with(b":") && !stack.contains(&b';')
 }
 
 /// Returns the lines that are neither blank nor a comment.
 fn stack_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let head = strip_bom(head);
-    let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
-    lines.filter(|line| !line.is_empty() && !is_comment(line))
+    first_lines(head).map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty() && !is_comment(line))
 }
 
 /// The parser of folded stacks.

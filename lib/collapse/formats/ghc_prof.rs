@@ -18,7 +18,7 @@ use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::line_helpers::{first_lines, indentation, parse_scaled, split_words};
 use crate::collapse::sink::Sink;
-use crate::collapse::stack::{CallTree, too_deep};
+use crate::collapse::stack::CallTree;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -74,7 +74,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             None => document.report_malformed("expected a cost centre, its module and its values")?,
             Some((depth, name, own)) => {
                 if !tree.enter(depth, &name, own, sink)? {
-                    document.report_malformed(&too_deep())?;
+                    document.report_too_deep()?;
                 }
             }
         }

@@ -11,7 +11,7 @@
 //! Each exception, and each of its causes, has weight 1. `... N more` is replaced by the N frames nearest to the root of
 //! the stack before it. Messages, files and lines are left out.
 
-use super::java;
+use super::{java, jstack};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader};
@@ -31,7 +31,7 @@ pub(super) static FORMAT: Format = Format {
 
 fn recognizes(head: &[u8]) -> bool {
     first_lines(head).any(|line| line.starts_with(b"\tat ") && java::parse_call(line).is_some())
-        && !first_lines(head).any(|line| line.trim_ascii_start().starts_with(b"java.lang.Thread.State: "))
+        && !jstack::recognizes(head)
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {

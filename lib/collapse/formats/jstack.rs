@@ -9,7 +9,7 @@
 //! ```
 //! Each thread has weight 1, and its name as its root frame. Its state is its event: runnable threads count, unless
 //! `--event` names another state. A thread that Java calls runnable but that waits in a native function has the state
-//! `RUNNABLE, but waits`. Threads without Java frames, locks, files and lines are left out.
+//! `RUNNABLE, but waits`. In dumps without states, the leaf tells whether a thread waits. Threads without Java frames, locks, files and lines are left out.
 
 use bstr::ByteSlice as _;
 
@@ -33,7 +33,8 @@ pub(super) static FORMAT: Format = Format {
 };
 
 /// Native functions in which a thread waits although Java reports it as runnable.
-const WAITING_FUNCTIONS: [&[u8]; 9] = [
+const WAITING_FUNCTIONS: [&[u8]; 10] = [
+    b".VirtualThread.takeVirtualThreadListToUnblock",
     b".epollWait",
     b".EPoll.wait",
     b".KQueue.poll",
@@ -45,12 +46,45 @@ const WAITING_FUNCTIONS: [&[u8]; 9] = [
     b".waitForReferencePendingList",
 ];
 
-const RUNNABLE: &[u8] = b"RUNNABLE";
+pub(super) const RUNNABLE: &[u8] = b"RUNNABLE";
 
-fn recognizes(head: &[u8]) -> bool {
+/// The state of a thread whose dump has none, until its leaf tells whether it waits.
+const UNKNOWN_STATE: &[u8] = b"(no state)";
+
+/// Functions in which a thread waits, for dumps without states.
+const BLOCKING_FUNCTIONS: [&[u8]; 10] = [
+    b".Object.wait",
+    b".Object.wait0",
+    b".Unsafe.park",
+    b".Thread.sleep",
+    b".Thread.sleep0",
+    b".Thread.sleepNanos0",
+    b".VirtualThread.park",
+    b".VirtualThread.yieldContinuation",
+    b".Continuation.yield",
+    b".Continuation.yield0",
+];
+
+/// The words of a thread's heading that tell its state, in dumps of JDK 5 and older.
+const HEADING_STATES: [(&str, &[u8]); 5] = [
+    (" runnable", RUNNABLE),
+    (" waiting for monitor entry", b"BLOCKED"),
+    (" in Object.wait()", b"WAITING"),
+    (" waiting on condition", b"WAITING"),
+    (" sleeping", b"TIMED_WAITING"),
+];
+
+/// Returns the state in the rest of a thread's heading, or an empty one.
+fn heading_state(rest: &[u8]) -> &'static [u8] {
+    HEADING_STATES.iter().find(|(words, _)| rest.contains_str(words)).map_or(b"", |(_, state)| state)
+}
+
+/// Returns true if a line begins a dump, or is the first one of a thread.
+pub(super) fn recognizes(head: &[u8]) -> bool {
     first_lines(head).any(|line| {
         line.starts_with(b"Full thread dump ")
             || parse_file_thread(line).is_some()
+            || line.starts_with(b"\"") && line.contains_str(" prio=") && line.contains_str(" tid=0x")
             || line.trim_ascii_start().starts_with(b"java.lang.Thread.State: ")
     })
 }
@@ -60,7 +94,8 @@ fn recognizes(head: &[u8]) -> bool {
 fn parse_file_thread(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let (number, rest) = split_once(line.strip_prefix(b"#")?, " \"")?;
     let (name, rest) = rest.rsplit_once_str("\"").filter(|_| parse_number(number).is_some())?;
-    let state = split_words(rest).find(|word| *word != b"virtual").unwrap_or(b"(no state)");
+    let is_state = |word: &&[u8]| word.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_');
+    let state = split_words(rest).find(is_state).unwrap_or(UNKNOWN_STATE);
     Some((name, state))
 }
 
@@ -69,9 +104,27 @@ fn parse_file_thread(line: &[u8]) -> Option<(&[u8], &[u8])> {
 struct Thread {
     name: Vec<u8>,
     state: Vec<u8>,
-    /// True if its leaf is one of [`WAITING_FUNCTIONS`].
-    is_waiting: bool,
+    /// The function of its leaf.
+    leaf: Vec<u8>,
+    /// True in the output of `jcmd Thread.dump_to_file`.
+    is_in_file: bool,
     stack: Stack,
+}
+
+/// Returns the state of a thread by the state in the dump, if it has any, and the function in which the thread is.
+pub(super) fn effective_state(state: &[u8], leaf: &[u8]) -> Vec<u8> {
+    let is_any = |functions: &[&[u8]]| functions.iter().any(|function| leaf.ends_with(function));
+    match state {
+        b"" if is_any(&BLOCKING_FUNCTIONS) => b"WAITING".to_vec(),
+        b"" | RUNNABLE if is_any(&WAITING_FUNCTIONS) => b"RUNNABLE, but waits".to_vec(),
+        b"" => RUNNABLE.to_vec(),
+        state => state.to_vec(),
+    }
+}
+
+/// Returns true for a frame as `jcmd Thread.dump_to_file` writes it: indented, without `at`.
+fn is_file_frame(line: &[u8]) -> bool {
+    line.starts_with(b"  ") && line.ends_with(b")") && line.contains(&b'(')
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
@@ -83,19 +136,23 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
     while document.read_line(&mut line)? {
         let trimmed = line.trim_ascii();
-        if let Some((name, _)) = line.strip_prefix(b"\"").and_then(|rest| rest.rsplit_once_str("\"")) {
+        if let Some((name, rest)) = line.strip_prefix(b"\"").and_then(|rest| rest.rsplit_once_str("\"")) {
             thread.finish(document, sink)?;
             thread.name = java::pool_name(name, document.options).to_vec();
+            thread.state = heading_state(rest).to_vec();
         } else if let Some((name, state)) = parse_file_thread(&line) {
             thread.finish(document, sink)?;
             (thread.name, thread.state) = (java::pool_name(name, document.options).to_vec(), state.to_vec());
+            thread.is_in_file = true;
         } else if let Some(state) = trimmed.strip_prefix(b"java.lang.Thread.State: ") {
             thread.state = split_word(state).0.to_vec();
-        } else if trimmed.starts_with(b"at ") {
-            match java::parse_frame(trimmed, document.options) {
+        } else if trimmed.starts_with(b"at ") || thread.is_in_file && is_file_frame(&line) {
+            let frame = if trimmed.starts_with(b"at ") { trimmed.to_vec() } else { [b"at ", trimmed].concat() };
+            match java::parse_frame(&frame, document.options) {
                 Some(frame) if !thread.state.is_empty() => {
-                    thread.is_waiting |=
-                        thread.stack.is_empty() && WAITING_FUNCTIONS.iter().any(|function| frame.ends_with(function));
+                    if thread.stack.is_empty() {
+                        thread.leaf = frame.to_vec();
+                    }
                     thread.stack.push(frame, sink);
                 }
                 Some(_) => document.report_malformed("the frame belongs to no thread with a state")?,
@@ -117,11 +174,11 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 impl Thread {
     /// Adds the thread's stack and clears the thread. A thread without a stack runs no Java code and is left out.
     fn finish(&mut self, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-        let Self { name, state, is_waiting, mut stack } = std::mem::take(self);
+        let Self { name, state, leaf, mut stack, .. } = std::mem::take(self);
         if stack.is_empty() {
             return Ok(());
         }
-        let state = if is_waiting && state == RUNNABLE { b"RUNNABLE, but waits".to_vec() } else { state };
+        let state = effective_state(if state == UNKNOWN_STATE { b"" } else { &state }, &leaf);
         let is_selected = document.events.accept(&state);
         stack.push(&name, sink);
         stack.add_leaf_first(if is_selected { Weight::ONE } else { Weight::ZERO }, sink)

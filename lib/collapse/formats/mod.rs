@@ -7,10 +7,13 @@
 mod bcc;
 mod bpftrace;
 mod callgrind;
+mod dotnet_stack;
 mod dtrace;
+mod eflame;
 mod eu_stack;
 mod faulthandler;
 pub(super) mod folded;
+mod ftrace;
 mod gdb;
 mod ghc_prof;
 mod go_raw;
@@ -20,15 +23,23 @@ mod instruments;
 mod java;
 mod java_exceptions;
 mod javacore;
+mod jfr;
 mod json;
 mod jstack;
 mod ljp;
+mod massif;
+mod memleak;
+mod memray;
+mod otlp;
 mod perf_data;
 mod perf_report;
 mod perf_script;
+mod phpspy;
 mod pmcstat;
 mod pprof;
 mod procstack;
+mod pyspy_dump;
+mod rprof;
 mod sample;
 mod simpleperf;
 mod stap;
@@ -47,8 +58,11 @@ use crate::folded::LineKind;
 /// one. Text whose first lines are all folded stacks is recognized before any of these is tried (`folded::is_certain`).
 pub(super) static FORMATS: &[&Format] = &[
     &perf_data::FORMAT,
+    &jfr::FORMAT,
     &perf_script::FORMAT,
+    &ftrace::FORMAT,
     &pprof::FORMAT,
+    &otlp::FORMAT,
     &xctrace::FORMAT,
     &json::trace_event::FORMAT,
     &json::cpuprofile::FORMAT,
@@ -59,6 +73,16 @@ pub(super) static FORMATS: &[&Format] = &[
     &json::stackprof::FORMAT,
     &json::ghc::FORMAT,
     &json::bpftrace::FORMAT,
+    &json::otlp::FORMAT,
+    &json::thread_dump::FORMAT,
+    &json::pyspy_dump::FORMAT,
+    &json::dhat::FORMAT,
+    &json::gprof2dot::FORMAT,
+    &json::pyinstrument::FORMAT,
+    &json::sentry::FORMAT,
+    &json::flamebearer::FORMAT,
+    &json::safari::FORMAT,
+    &json::d3::FORMAT,
     &perf_script::sched::FORMAT,
     &perf_report::FORMAT,
     &bpftrace::FORMAT,
@@ -87,6 +111,14 @@ pub(super) static FORMATS: &[&Format] = &[
     &v8_prof::FORMAT,
     &procstack::FORMAT,
     &xdebug::FORMAT,
+    &pyspy_dump::FORMAT,
+    &dotnet_stack::FORMAT,
+    &massif::FORMAT,
+    &memleak::FORMAT,
+    &memray::FORMAT,
+    &rprof::FORMAT,
+    &phpspy::FORMAT,
+    &eflame::FORMAT,
     &folded::FORMAT,
 ];
 

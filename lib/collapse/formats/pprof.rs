@@ -34,7 +34,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         pprof.sample_types().map(|(name, unit)| String::from_utf8_lossy(&[name, unit].join(&b'/')).into_owned());
     let types: Vec<String> = types.collect();
     let known: Vec<&str> = types.iter().map(String::as_str).collect();
-    let column = document.select_value(&known, pprof.default_type())?;
+    let column = document.select_value(&known, default_column(&pprof))?;
     let unit = pprof.sample_types().nth(column).map(|(_, unit)| unit).unwrap_or_default();
     let unit = Unit::parse(unit);
     match known.len() {
@@ -66,6 +66,20 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         sink.add(stack, weights)?;
     }
     Ok(())
+}
+
+/// Returns the index of the default value: the one that the profile names, or the last one. If that is 0 in all
+/// samples, another one that is not.
+fn default_column(pprof: &Pprof<'_>) -> usize {
+    let default = pprof.default_type();
+    let mut is_used = vec![false; pprof.sample_types().count()];
+    for sample in pprof.samples() {
+        is_used.iter_mut().zip(sample.values()).for_each(|(is_used, value)| *is_used |= value != 0);
+        if is_used.get(default).is_some_and(|is_used| *is_used) {
+            return default;
+        }
+    }
+    is_used.iter().rposition(|is_used| *is_used).unwrap_or(default)
 }
 
 /// Returns true if a sample belongs to the base profile of a comparison.

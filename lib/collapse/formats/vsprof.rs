@@ -15,7 +15,7 @@ use crate::collapse::document::Document;
 use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::line_helpers::{first_lines, parse_number, split_csv};
 use crate::collapse::sink::Sink;
-use crate::collapse::stack::{CallTree, too_deep};
+use crate::collapse::stack::CallTree;
 use crate::profile::Weight;
 
 pub(super) static FORMAT: Format = Format {
@@ -52,7 +52,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             Some((0, _, own)) if own.is_zero() => {}
             Some((level, name, own)) => {
                 if !tree.enter(level, &name, own, sink)? {
-                    document.report_malformed(&too_deep())?;
+                    document.report_too_deep()?;
                 }
             }
         }

@@ -6,7 +6,7 @@
 //!  "startTime":0,"endTime":3000,"samples":[2,2],"timeDeltas":[0,1000]}
 //! ```
 //! Older files have a tree under `head`, and `timestamps`. Each sample weighs the microseconds until the next one, or 1
-//! with `--weight samples`; without samples, nodes weigh their `hitCount`. Files and lines are left out unless
+//! with `--weight samples` and if there are no times; without samples, nodes weigh their `hitCount`. Files and lines are left out unless
 //! `--srcline` asks for them.
 
 use super::forest::CYCLIC;
@@ -55,6 +55,10 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         let hits = hits.filter_map(|(id, count)| Some((id, count.as_millionths()?)));
         return samples.fold_hits(hits, sink);
     }
-    document.set_unit(if uses_input_weights(document.options) { "microseconds" } else { "samples" });
+    document.set_unit(if uses_input_weights(document.options) && samples.is_timed() {
+        "microseconds"
+    } else {
+        "samples"
+    });
     samples.fold_samples(None, document.options, sink)
 }

@@ -9,13 +9,15 @@
 //! The weight is the microseconds for which a stack of events is the same on its thread, from begin (`B`), end (`E`)
 //! and complete (`X`) events. If V8's CPU profiler recorded JavaScript stacks (`ProfileChunk`), those are read as in
 //! [`cpuprofile`](super::cpuprofile), and all events are left out. With several threads, the thread is the root frame.
-//! All other types of events are left out. Specification:
+//! All other types of events are left out. If the trace has `samples` with stacks in `stackFrames`, as Hermes and
+//! catapult write them, those are read and all events are left out. Specification:
 //! <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>.
 
 use std::collections::BTreeMap;
 
 use super::call_stack::CallStack;
 use super::forest::CYCLIC;
+use super::trace_samples;
 use super::v8_samples::Samples;
 use super::value::{Items, Value};
 use super::{document_matches, parse};
@@ -31,7 +33,7 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     name: "trace-event",
     description: "trace events (Chrome and others), including V8 samples",
     has_times: false,
-    recognizes: |head| document_matches(head, |root| find_events(root).is_some_and(|mut events| events.any(is_event))),
+    recognizes: |head| document_matches(head, is_trace),
     reader: FormatReader::Bytes(read),
 };
 
@@ -39,12 +41,22 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let text = read_bytes(document)?;
     let tape = parse(&text, document)?;
     let is_truncated = tape.is_truncated_in_value;
-    Value::root(&tape).map_or(Ok(()), |root| fold_document(root, is_truncated, document, sink))?;
+    Value::root(&tape).map_or(Ok(()), |root| {
+        match root.get_items(b"samples").next().filter(|_| root.get(b"stackFrames").is_some()) {
+            Some(_) => trace_samples::fold_samples(root, document, sink),
+            None => fold_document(root, is_truncated, document, sink),
+        }
+    })?;
     document.check_end(!is_truncated, "the end of its first value")
 }
 
 fn find_events(root: Value<'_>) -> Option<Items<'_>> {
     if root.is_object() { root.get(b"traceEvents").map(Value::items) } else { Some(root.items()) }
+}
+
+fn is_trace(root: Value<'_>) -> bool {
+    let has_samples = root.get_items(b"samples").any(|sample| sample.get(b"sf").is_some());
+    has_samples || find_events(root).is_some_and(|mut events| events.any(is_event))
 }
 
 fn is_event(event: Value<'_>) -> bool {

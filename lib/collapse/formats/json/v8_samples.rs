@@ -63,10 +63,14 @@ pub(super) struct Samples {
     forest: OnceCell<Forest>,
     /// The parent's ID of nodes that their parent names as its children.
     parents: FxHashMap<i64, i64>,
-    /// The time and the node's ID of each sample.
+    /// The time and the node's ID of each sample. Times that are sums of durations count from the start.
     samples: Vec<(i128, i64)>,
-    /// The time of the last sample.
-    now: Option<i128>,
+    /// The sum of the durations before the last sample.
+    elapsed: i128,
+    /// True if times do not count from the start.
+    has_absolute_times: bool,
+    /// True if samples have times or durations.
+    is_timed: bool,
 }
 
 impl Samples {
@@ -134,20 +138,28 @@ impl Samples {
         mut deltas: impl Iterator<Item = Value<'t>>,
     ) {
         for node in nodes {
-            let delta = deltas.next().and_then(Value::as_millionths).unwrap_or(0);
-            let now = self.now.or(self.start).unwrap_or(0).saturating_add(delta);
-            self.now = Some(now);
-            self.samples.push((now, node.as_integer().unwrap_or(-1)));
+            let delta = deltas.next().and_then(Value::as_millionths);
+            self.is_timed |= delta.is_some();
+            self.elapsed = self.elapsed.saturating_add(delta.unwrap_or(0));
+            self.samples.push((self.elapsed, node.as_integer().unwrap_or(-1)));
         }
         // One more delta is the duration of the last sample.
-        if let (Some(now), Some(delta), None) = (self.now, deltas.next().and_then(Value::as_millionths), self.end) {
-            self.end = Some(now.saturating_add(delta));
+        if let (false, Some(delta), None) =
+            (self.samples.is_empty(), deltas.next().and_then(Value::as_millionths), self.end)
+        {
+            self.end = Some(self.start.unwrap_or(0).saturating_add(self.elapsed).saturating_add(delta));
         }
+    }
+
+    /// Returns true if samples have durations. Otherwise each can only count as one.
+    pub(super) fn is_timed(&self) -> bool {
+        self.is_timed
     }
 
     /// Adds samples with their times.
     pub(super) fn add_with_times<'t>(&mut self, nodes: impl Iterator<Item = Value<'t>>, times: Value<'t>) {
         let mut times = times.items();
+        (self.has_absolute_times, self.is_timed) = (true, true);
         for (node, time) in nodes.zip(times.by_ref()) {
             self.samples.extend(time.as_millionths().zip(node.as_integer()));
         }
@@ -161,15 +173,20 @@ impl Samples {
         options: &Options,
         sink: &mut Sink,
     ) -> Result<(), Error> {
-        let weighs = uses_input_weights(options);
+        let weighs = uses_input_weights(options) && self.is_timed;
+        if !self.has_absolute_times {
+            let start = self.start.unwrap_or(0);
+            self.samples.iter_mut().for_each(|(time, _)| *time = time.saturating_add(start));
+        }
         self.samples.sort_by_key(|(time, _)| *time);
         if let (Some(start), Some((first, _)), true) = (self.start, self.samples.first(), weighs) {
             let before = weight_from_millionths(first.saturating_sub(start)).unwrap_or_default();
             add_stack(thread, &[sink.intern(UNSAMPLED)], before, sink)?;
         }
+        let end = self.last_sample_end();
         let (mut stack, mut has_root, mut interrupted, mut last) = (Vec::new(), true, Vec::new(), None);
         for (index, (time, id)) in self.samples.iter().enumerate() {
-            let end = self.samples.get(index + 1).map(|(next, _)| *next).or(self.end).unwrap_or(*time);
+            let end = self.samples.get(index + 1).map(|(next, _)| *next).or(end).unwrap_or(*time);
             if last != Some(*id) {
                 match self.node_indices.get(id).map(|index| self.nodes[*index].frame) {
                     Some(Frame::GarbageCollector(collector)) => {
@@ -187,6 +204,19 @@ impl Samples {
             add_partial_stack(thread, has_root, &stack, weight.unwrap_or_default(), sink)?;
         }
         Ok(())
+    }
+
+    /// Returns the end of the last sample: that of the profile, unless the sample would last longer than all others
+    /// together. Then the profile's start or end is wrong, and the sample lasts as long as the longest of the others.
+    fn last_sample_end(&self) -> Option<i128> {
+        let (first, last) = (self.samples.first()?.0, self.samples.last()?.0);
+        let sum = last.saturating_sub(self.start.map_or(first, |start| start.min(first)));
+        let end = self.end?;
+        if end.saturating_sub(last) <= sum || self.start.is_some() && self.samples.len() == 1 {
+            return Some(end);
+        }
+        let longest = self.samples.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).max().unwrap_or(0);
+        Some(last.saturating_add(longest))
     }
 
     /// Adds the stacks of nodes with their number of hits, for profiles without samples.

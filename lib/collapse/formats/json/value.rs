@@ -36,6 +36,10 @@ impl<'t> Value<'t> {
         self.first_byte() == b'['
     }
 
+    pub(super) fn is_true(self) -> bool {
+        self.first_byte() == b't'
+    }
+
     /// Returns the values of an array.
     pub(super) fn items(self) -> Items<'t> {
         let next = self.tape.nodes[self.node as usize].next;

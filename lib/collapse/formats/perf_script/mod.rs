@@ -31,10 +31,11 @@ use self::naming::Naming;
 use self::selection::Selection;
 use self::split::Lines;
 use self::symbol_cache::{SymbolCache, join_key};
-use super::folded;
+use super::{folded, ftrace};
 use crate::Error;
 use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::input_summary::InputSummary;
+use crate::collapse::line_helpers::most_lines_fit;
 use crate::collapse::options::Options;
 use crate::collapse::parser::{BlockReport, Parser};
 use crate::collapse::sink::Sink;
@@ -56,11 +57,27 @@ pub(super) static FORMAT: Format = Format {
     },
 };
 
-/// Returns true if a line is the first of a sample, or the text begins with the comments of `perf script --header`.
+/// Returns true if a line is the first of a sample, and most lines are what perf prints; or if the text begins with the
+/// comments of `perf script --header`.
 fn recognizes(head: &[u8]) -> bool {
     if folded::is_certain(head) {
         return false;
     }
+    has_sample(head) && most_lines_fit(head, 50, is_possible_line) && !most_lines_fit(head, 50, ftrace::is_event)
+        || head.starts_with(b"# ========\n")
+}
+
+/// Returns true for a line that may be part of a sample, or a comment.
+fn is_possible_line(line: &[u8]) -> bool {
+    line.starts_with(b"#")
+        || frame::is_frame(line)
+        || frame::is_annotation(line)
+        || header::parse(line).is_some()
+        || header::parse_bare(line).is_some()
+}
+
+/// Returns true if a line is certainly the first of a sample.
+fn has_sample(head: &[u8]) -> bool {
     let mut lines = Lines::new(head);
     while let Some(line) = lines.next() {
         match header::parse(line) {
@@ -76,7 +93,7 @@ fn recognizes(head: &[u8]) -> bool {
             _ => {}
         }
     }
-    head.starts_with(b"# ========\n")
+    false
 }
 
 /// Returns true if the first line of a text is a frame as perf prints it, and not a line of numbers.

@@ -4,42 +4,52 @@
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     /// A number, stored as a varint.
     Number(u64),
     /// A string, a message, or packed numbers.
     Bytes(&'a [u8]),
-    /// A fixed-size number. Its value is skipped: no field of pprof has this type.
-    Fixed,
+    /// A number of four or eight bytes.
+    Fixed(u64),
 }
 
 impl<'a> Value<'a> {
-    pub(super) fn number(self) -> Option<u64> {
+    pub(crate) fn number(self) -> Option<u64> {
         match self {
             Self::Number(number) => Some(number),
             _ => None,
         }
     }
 
-    pub(super) fn bytes(self) -> Option<&'a [u8]> {
+    pub(crate) fn bytes(self) -> Option<&'a [u8]> {
         match self {
             Self::Bytes(bytes) => Some(bytes),
             _ => None,
         }
     }
 
+    /// Returns the numbers of a repeated field of eight bytes each, which may be packed or not.
+    pub(crate) fn fixed_numbers(self) -> impl Iterator<Item = u64> + 'a {
+        let (single, packed) = match self {
+            Self::Fixed(number) => (Some(number), &b""[..]),
+            Self::Bytes(packed) => (None, packed),
+            Self::Number(_) => (None, &b""[..]),
+        };
+        single.into_iter().chain(packed.chunks_exact(8).map(little_endian))
+    }
+
     /// Returns the numbers of a repeated field, which may be packed or not. A truncated number ends them.
-    pub(super) fn numbers(self) -> Numbers<'a> {
+    pub(crate) fn numbers(self) -> Numbers<'a> {
         match self {
             Self::Number(number) => Numbers { single: Some(number), packed: b"" },
             Self::Bytes(packed) => Numbers { single: None, packed },
-            Self::Fixed => Numbers { single: None, packed: b"" },
+            Self::Fixed(_) => Numbers { single: None, packed: b"" },
         }
     }
 }
 
 /// An iterator over the numbers of a field; see [`Value::numbers`].
-pub(super) struct Numbers<'a> {
+pub(crate) struct Numbers<'a> {
     single: Option<u64>,
     packed: &'a [u8],
 }
@@ -53,13 +63,13 @@ impl Iterator for Numbers<'_> {
 }
 
 /// An iterator over the fields of a message: their numbers and values. A malformed field yields `None` and ends it.
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     rest: &'a [u8],
     is_malformed: bool,
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn new(message: &'a [u8]) -> Self {
+    pub(crate) fn new(message: &'a [u8]) -> Self {
         Self { rest: message, is_malformed: false }
     }
 
@@ -68,12 +78,12 @@ impl<'a> Fields<'a> {
         let number = u32::try_from(tag >> 3).ok().filter(|number| *number > 0)?;
         let value = match tag & 7 {
             0 => Value::Number(read_varint(&mut self.rest)?),
-            1 => self.split_off(8).map(|_| Value::Fixed)?,
+            1 => Value::Fixed(little_endian(self.split_off(8)?)),
             2 => {
                 let length = read_varint(&mut self.rest)?;
                 Value::Bytes(self.split_off(usize::try_from(length).ok()?)?)
             }
-            5 => self.split_off(4).map(|_| Value::Fixed)?,
+            5 => Value::Fixed(little_endian(self.split_off(4)?)),
             _ => return None,
         };
         Some((number, value))
@@ -99,8 +109,31 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// Returns the last number of each of these fields of a message; missing fields are 0. Returns `None` if the message is
+/// malformed.
+pub(crate) fn read_numbers<const N: usize>(message: &[u8], wanted: [u32; N]) -> Option<[u64; N]> {
+    let mut values = [0; N];
+    for field in Fields::new(message) {
+        let (number, value) = field?;
+        if let Some(index) = wanted.iter().position(|wanted| *wanted == number) {
+            values[index] = value.number()?;
+        }
+    }
+    Some(values)
+}
+
+/// Returns the bytes of all fields with a number: strings or messages. A malformed field ends them.
+pub(crate) fn read_messages(message: &[u8], wanted: u32) -> impl Iterator<Item = &[u8]> {
+    let fields = Fields::new(message).map_while(|field| field).filter(move |(number, _)| *number == wanted);
+    fields.filter_map(|(_, value)| value.bytes())
+}
+
 /// Reads a varint off the front of `rest`; `None` if it is truncated or has more than 10 bytes.
-fn read_varint(rest: &mut &[u8]) -> Option<u64> {
+pub(crate) fn read_varint(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0u64;
     for (index, byte) in rest.iter().take(10).enumerate() {
         number |= u64::from(byte & 0x7f) << (7 * index);
@@ -113,22 +146,30 @@ fn read_varint(rest: &mut &[u8]) -> Option<u64> {
 }
 
 /// Appends a number field. Omits it if the number is zero, the value of a missing field.
-pub(super) fn put_number(out: &mut Vec<u8>, field: u32, number: u64) {
+pub(crate) fn put_number(out: &mut Vec<u8>, field: u32, number: u64) {
     if number != 0 {
         put_varint(out, u64::from(field) << 3);
         put_varint(out, number);
     }
 }
 
+/// Appends a number field of eight bytes. Omits it if the number is zero.
+pub(crate) fn put_fixed(out: &mut Vec<u8>, field: u32, number: u64) {
+    if number != 0 {
+        put_varint(out, u64::from(field) << 3 | 1);
+        out.extend_from_slice(&number.to_le_bytes());
+    }
+}
+
 /// Appends a field of bytes.
-pub(super) fn put_bytes(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
+pub(crate) fn put_bytes(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
     put_varint(out, u64::from(field) << 3 | 2);
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
 /// Appends a varint.
-pub(super) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -157,6 +198,8 @@ mod tests {
         {
             assert_eq!(Fields::new(malformed).collect::<Vec<_>>(), [None], "{malformed:?}");
         }
+        let fixed = Fields::new(b"\x09\x01\x02\0\0\0\0\0\0\x15\x03\0\0\0").flatten().map(|(_, value)| value);
+        assert_eq!(fixed.collect::<Vec<_>>(), [Value::Fixed(0x201), Value::Fixed(3)]);
         assert_eq!(Value::Bytes(b"\x01\x02\x80").numbers().collect::<Vec<_>>(), [1, 2]);
     }
 }

@@ -1,0 +1,210 @@
+//! The types of events that have a stack, and the values of such an event.
+
+use rustc_hash::FxHashMap;
+
+use super::metadata::{Field, Layout, Schema, Timespan, Value};
+use super::wire::{Cursor, Text};
+
+/// Names of groups of events that `--event` accepts, and the events in them. The first group of which a recording has
+/// events is the default.
+const GROUPS: [(&str, &[&str]); 7] = [
+    ("cpu", &["ExecutionSample", "CPUTimeSample"]),
+    ("wall", &["WallClockSample"]),
+    ("alloc", &["ObjectAllocationSample", "ObjectAllocationInNewTLAB", "ObjectAllocationOutsideTLAB"]),
+    ("nativemem", &["Malloc"]),
+    ("lock", &["JavaMonitorEnter", "ThreadPark"]),
+    ("live", &["LiveObject", "OldObjectSample"]),
+    ("native", &["NativeMethodSample"]),
+];
+
+/// The fields that hold the weight of events that are not weighed by their duration, and the units.
+const WEIGHTS: [(&str, &str, &str); 10] = [
+    ("ObjectAllocationSample", "weight", "bytes"),
+    ("ObjectAllocationInNewTLAB", "tlabSize", "bytes"),
+    ("ObjectAllocationOutsideTLAB", "allocationSize", "bytes"),
+    ("OldObjectSample", "objectSize", "bytes"),
+    ("LiveObject", "allocationSize", "bytes"),
+    ("Malloc", "size", "bytes"),
+    ("WallClockSample", "samples", "samples"),
+    ("CPUTimeSample", "samplingPeriod", "nanoseconds"),
+    ("SocketRead", "duration", "nanoseconds"),
+    ("SocketWrite", "duration", "nanoseconds"),
+];
+
+/// A type of events with stacks.
+pub(super) struct EventType {
+    pub(super) name: Vec<u8>,
+    pub(super) unit: &'static str,
+    layout: Layout,
+    /// The unit of the weight, if it is a duration.
+    weight_timespan: Option<Timespan>,
+    has_weight: bool,
+    /// The types of the labels that are constants.
+    label_types: Vec<Option<u64>>,
+}
+
+/// The values of an event.
+#[derive(Debug, Default)]
+pub(super) struct Event {
+    /// In ticks.
+    pub(super) start: u64,
+    /// The key of the thread.
+    pub(super) thread: u64,
+    /// The key of the stack trace.
+    pub(super) stack: u64,
+    weight: Option<u64>,
+    pub(super) labels: Vec<Label>,
+}
+
+/// The value of a label.
+#[derive(Debug)]
+pub(super) enum Label {
+    Number(u64),
+    Text(Vec<u8>),
+    /// The key of a string constant.
+    String(u64),
+    /// The type and the key of a constant.
+    Constant(u64, u64),
+    Missing,
+}
+
+/// Indices of the values of an event; labels follow.
+mod slot {
+    pub const START: u8 = 0;
+    pub const EVENT_THREAD: u8 = 1;
+    pub const SAMPLED_THREAD: u8 = 2;
+    pub const STACK: u8 = 3;
+    pub const WEIGHT: u8 = 4;
+    pub const FIRST_LABEL: u8 = 5;
+}
+
+/// Returns the part of a type's name after its package.
+pub(super) fn short_name(name: &[u8]) -> &[u8] {
+    name.rsplit(|byte| *byte == b'.').next().unwrap_or(name)
+}
+
+/// Returns the names of the groups, for a message.
+pub(super) fn group_names() -> String {
+    GROUPS.map(|(name, _)| name).join(", ")
+}
+
+/// Returns the names of the events that a name selects: itself, those of its group, or those with this short name.
+pub(super) fn select_by_name<'a>(wanted: &[u8], known: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
+    let group = GROUPS.iter().find(|(name, _)| name.as_bytes() == wanted).map(|(_, events)| *events);
+    let is_in_group = |name: &[u8]| group.is_some_and(|events| events.iter().any(|event| event.as_bytes() == name));
+    known
+        .filter(|name| *name == wanted || short_name(name) == wanted || is_in_group(short_name(name)))
+        .map(<[u8]>::to_vec)
+        .collect()
+}
+
+/// Returns the names of the default events: those of the first group of which the recording has events, else the first
+/// event by name. Of events for CPU time only one kind counts.
+pub(super) fn select_default(counts: &FxHashMap<Vec<u8>, u64>) -> Vec<Vec<u8>> {
+    let mut known: Vec<&[u8]> = counts.keys().map(Vec::as_slice).collect();
+    known.sort_unstable();
+    for (group, events) in GROUPS {
+        let mut found = select_by_name(group.as_bytes(), known.iter().copied());
+        if !found.is_empty() {
+            found.sort_by_key(|name| events.iter().position(|event| event.as_bytes() == short_name(name)));
+            found.truncate(if group == "cpu" { 1 } else { found.len() });
+            return found;
+        }
+    }
+    known.first().map(|name| name.to_vec()).into_iter().collect()
+}
+
+/// Returns true if no event comes before this one as a default.
+pub(super) fn is_first_default(name: &[u8]) -> bool {
+    GROUPS[0].1.first().is_some_and(|first| first.as_bytes() == short_name(name))
+}
+
+/// Returns the types of a chunk that have a stack, by their ID.
+pub(super) fn find_event_types(schema: &Schema, labels: &[Vec<u8>]) -> FxHashMap<u64, EventType> {
+    schema.types().filter_map(|(id, _)| Some((id, EventType::new(schema, id, labels)?))).collect()
+}
+
+impl EventType {
+    /// Returns the type if it is that of events with a stack.
+    fn new(schema: &Schema, id: u64, labels: &[Vec<u8>]) -> Option<Self> {
+        let class = schema.get(id)?;
+        let find = |name: &[u8]| class.fields.iter().find(|field| field.name == name);
+        let is_stack = |field: &Field| {
+            field.is_constant && schema.get(field.kind).is_some_and(|kind| short_name(&kind.name) == b"StackTrace")
+        };
+        find(b"stackTrace").filter(|field| is_stack(field))?;
+        find(b"startTime")?;
+        let short = short_name(&class.name);
+        let listed = WEIGHTS.iter().find(|(name, ..)| name.as_bytes() == short);
+        let is_sample = matches!(short, b"ExecutionSample" | b"NativeMethodSample");
+        let weight = match listed {
+            Some((_, field, unit)) => find(field.as_bytes()).map(|field| (field, *unit)),
+            None if is_sample => None,
+            None => find(b"duration").map(|field| (field, "nanoseconds")),
+        };
+        let weight_name = weight.map_or(&b""[..], |(field, _)| &field.name);
+        let mut wanted: Vec<&[u8]> = vec![b"startTime", b"eventThread", b"sampledThread", b"stackTrace", weight_name];
+        let label_fields: Vec<Option<&Field>> = labels.iter().map(|label| find(label)).collect();
+        let is_used = |label: &[u8]| wanted.contains(&label);
+        let labels: Vec<&[u8]> = labels.iter().map(|label| if is_used(label) { &b"\0"[..] } else { label }).collect();
+        wanted.extend(labels);
+        Some(Self {
+            name: class.name.clone(),
+            unit: weight.map_or(if is_sample { "samples" } else { "events" }, |(_, unit)| unit),
+            layout: Layout::new(schema, id, &wanted)?,
+            weight_timespan: weight.and_then(|(field, _)| field.timespan),
+            has_weight: weight.is_some(),
+            label_types: label_fields
+                .iter()
+                .map(|field| field.filter(|field| field.is_constant).map(|field| field.kind))
+                .collect(),
+        })
+    }
+
+    /// Decodes an event, whose size and type precede `cursor`. Returns `None` if it is malformed.
+    pub(super) fn decode(&self, cursor: &mut Cursor<'_>) -> Option<Event> {
+        let mut event = Event::default();
+        event.labels.resize_with(self.label_types.len(), || Label::Missing);
+        self.layout.visit(cursor, &mut |slot, value| match (slot, value) {
+            (slot::START, Value::Number(start)) => event.start = start,
+            (slot::EVENT_THREAD | slot::SAMPLED_THREAD, Value::Number(thread)) => event.thread = thread,
+            (slot::STACK, Value::Number(stack)) => event.stack = stack,
+            (slot::WEIGHT, Value::Number(weight)) => event.weight = Some(weight),
+            (slot, value) => {
+                let index = usize::from(slot.wrapping_sub(slot::FIRST_LABEL));
+                if let Some(label) = event.labels.get_mut(index) {
+                    *label = Label::new(value, self.label_types[index]);
+                }
+            }
+        })?;
+        Some(event)
+    }
+
+    /// Returns the weight of an event. `ticks_per_second` is the frequency of the chunk's clock.
+    pub(super) fn weight(&self, event: &Event, ticks_per_second: u64) -> u64 {
+        match (event.weight, self.weight_timespan) {
+            (Some(weight), Some(Timespan::Ticks)) => ticks_to_nanoseconds(weight, ticks_per_second),
+            (Some(weight), Some(Timespan::Nanoseconds(size))) => weight.saturating_mul(size),
+            (Some(weight), None) => weight,
+            (None, _) => u64::from(!self.has_weight),
+        }
+    }
+}
+
+/// Converts ticks of a clock to nanoseconds. Negative numbers become 0.
+pub(super) fn ticks_to_nanoseconds(ticks: u64, ticks_per_second: u64) -> u64 {
+    let ticks = u128::from(ticks.min(i64::MAX as u64) * u64::from(ticks <= i64::MAX as u64));
+    u64::try_from(ticks * 1_000_000_000 / u128::from(ticks_per_second.max(1))).unwrap_or(u64::MAX)
+}
+
+impl Label {
+    fn new(value: Value<'_>, constant_type: Option<u64>) -> Self {
+        match (value, constant_type) {
+            (Value::Number(key), Some(kind)) => Self::Constant(kind, key),
+            (Value::Number(number), None) => Self::Number(number),
+            (Value::Text(Text::Bytes(text)), _) => Self::Text(text.into_owned()),
+            (Value::Text(Text::Constant(key)), _) => Self::String(key),
+            (Value::Text(Text::Null) | Value::End, _) => Self::Missing,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Recordings of the Java Flight Recorder (`.jfr`), which the JVM (from JDK 9, and 8u262) and async-profiler write.
+//!
+//! A recording is a sequence of chunks. Each has metadata, which describe its types of events; constants, such as
+//! stacks; and events. Any event with a stack is a sample. The default events are those of the first of these groups of
+//! which there are any: samples of CPU time (`cpu`), of all time (`wall`), allocations (`alloc`, `nativemem`), waits for
+//! locks (`lock`), live objects (`live`) and samples in native code (`native`). `--event` names a group or an event.
+//!
+//! A sample of CPU time weighs 1, an allocation the bytes that it stands for, and any other event its duration in
+//! nanoseconds, or 1 if it has none. The root frame is the thread, without its number in a thread pool. `--label FIELD`
+//! adds a field of the event, such as `objectClass`. Lines are left out unless `--srcline` asks for them.
+//!
+//! Files are read chunk by chunk: the memory depends on the constants of one chunk. Sources: `jdk.jfr.internal.consumer`
+//! of the JDK.
+
+mod chunk;
+mod constants;
+mod events;
+mod metadata;
+mod reader;
+mod source;
+mod wire;
+
+use rustc_hash::FxHashMap;
+
+use self::chunk::Chunk;
+use self::events::{find_event_types, is_first_default, select_by_name, select_default};
+use self::reader::Reader;
+use self::source::{MAGIC, Recording, Window};
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::filter::args::EventChoice;
+use crate::collapse::filter::event::EventFilter;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::sink::Sink;
+
+pub(super) static FORMAT: Format = Format {
+    name: "jfr",
+    description: "Java Flight Recorder (JDK 8u262 and later, async-profiler)",
+    has_times: true,
+    recognizes: |head| head.starts_with(MAGIC),
+    reader: FormatReader::Bytes(read),
+};
+
+/// The oldest major version whose types describe themselves. Oracle's JDK 7 and 8 write version 0.9.
+const FIRST_VERSION: u16 = 1;
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let mut recording = Recording::open(document)?;
+    let name = document.name().to_owned();
+    let mut window = Window::new(&mut recording, &name);
+    if let Some(selected) = select_events(document, &mut window)? {
+        document.events = EventFilter::for_names(selected);
+    }
+    let mut reader = Reader::new(document);
+    let damage =
+        for_each_chunk(&mut window, |chunk, window| reader.read_chunk(chunk, window, document, sink).map(|()| true))?;
+    reader.finish(document)?;
+    match damage {
+        Some(what) => document.report_damage(&what, sink.is_input_empty() && document.events.seen().is_empty()),
+        None => Ok(()),
+    }
+}
+
+/// Calls `visit` with each chunk until it returns false. Returns what is wrong with the recording, if it cannot be read
+/// to its end.
+fn for_each_chunk<'w>(
+    window: &mut Window<'w>,
+    mut visit: impl FnMut(&Chunk, &mut Window<'w>) -> Result<bool, Error>,
+) -> Result<Option<String>, Error> {
+    let mut offset = 0;
+    while offset < window.len() {
+        let Some(chunk) = Chunk::read(window, offset)? else {
+            return Ok(Some(format!("damaged or cut short: no chunk begins at byte {offset}")));
+        };
+        if chunk.version < FIRST_VERSION {
+            let what =
+                "a recording of Oracle's JDK 7 or 8, whose format is not supported; open it in JDK Mission Control";
+            return Ok(Some(what.to_owned()));
+        }
+        if !visit(&chunk, window)? {
+            break;
+        }
+        if chunk.is_cut {
+            return Ok(Some("cut short: its last chunk is not complete".to_owned()));
+        }
+        offset = chunk.end;
+    }
+    Ok(None)
+}
+
+/// Returns the names of the events that count, or `None` if all do.
+fn select_events(document: &Document<'_>, window: &mut Window<'_>) -> Result<Option<Vec<Vec<u8>>>, Error> {
+    let choice = document.options.event.clone();
+    if choice == EventChoice::All {
+        return Ok(None);
+    }
+    let mut counts: FxHashMap<Vec<u8>, u64> = FxHashMap::default();
+    for_each_chunk(window, |chunk, window| {
+        let Some((schema, _)) = chunk.read_tables(window, false)? else { return Ok(true) };
+        let types = find_event_types(&schema, &[]);
+        if matches!(choice, EventChoice::Named(_)) {
+            counts.extend(types.into_values().map(|class| (class.name, 0)));
+            return Ok(true);
+        }
+        let mut offset = chunk.first_event();
+        while let Some(event) = chunk.event_at(window, offset)? {
+            if let Some(class) = types.get(&event.kind) {
+                if is_first_default(&class.name) {
+                    counts = [(class.name.clone(), 1)].into_iter().collect();
+                    return Ok(false);
+                }
+                match counts.get_mut(&class.name) {
+                    Some(count) => *count += 1,
+                    None => drop(counts.insert(class.name.clone(), 1)),
+                }
+            }
+            offset = event.end();
+        }
+        Ok(true)
+    })?;
+    Ok(Some(match choice {
+        EventChoice::Named(wanted) => {
+            let found = select_by_name(&wanted, counts.keys().map(Vec::as_slice));
+            if found.is_empty() { vec![wanted] } else { found }
+        }
+        _ => select_default(&counts),
+    }))
+}

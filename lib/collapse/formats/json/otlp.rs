@@ -1,0 +1,153 @@
+//! OpenTelemetry profiles as JSON: one document, or one in each line, as the collector's file exporter writes them.
+//!
+//! ```text
+//! {"resourceProfiles":[{"resource":{},"scopeProfiles":[{"profiles":[{"sampleType":{"typeStrindex":1,"unitStrindex":2},
+//!  "samples":[{"stackIndex":1,"values":["7"]}]}]}]}],
+//!  "dictionary":{"stringTable":["","cpu","ns","main"],"functionTable":[{},{"nameStrindex":3}],
+//!  "locationTable":[{},{"lines":[{"functionIndex":1}]}],"stackTable":[{},{"locationIndices":[1]}]}}
+//! ```
+//! Weights and frames are those of [`otlp`](crate::collapse::formats::otlp).
+
+use super::locate_error;
+use super::tape::Tape;
+use super::value::Value;
+use super::{SyntaxError, document_matches};
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::document_helpers::read_bytes;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::formats::otlp;
+use crate::collapse::sink::Sink;
+use crate::otlp::{Dictionary, Function, Location, Profile, ProfilesData, Sample};
+
+pub(in crate::collapse) static FORMAT: Format = Format {
+    name: "otlp-json",
+    description: "OpenTelemetry profiles, JSON (OTLP 1.8 and later)",
+    has_times: true,
+    recognizes: |head| document_matches(head, |root| root.get(b"resourceProfiles").is_some()),
+    reader: FormatReader::Bytes(read),
+};
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let text = read_bytes(document)?;
+    let (mut messages, mut start) = (Vec::new(), 0);
+    loop {
+        start += text[start..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        if start == text.len() {
+            break;
+        }
+        let at = |error: SyntaxError| SyntaxError { offset: start + error.offset, ..error };
+        let tape = Tape::parse(&text[start..]).map_err(|error| locate_error(&text, at(error), document))?;
+        if tape.is_truncated {
+            document.report_damage("JSON that is cut short", messages.is_empty())?;
+            break;
+        }
+        let Some(root) = Value::root(&tape) else { break };
+        messages.push(parse(root).map_err(|what| document.unreadable(what))?);
+        start += tape.end.max(1);
+    }
+    otlp::fold(&messages, document, sink)
+}
+
+fn parse(root: Value<'_>) -> Result<ProfilesData, &'static str> {
+    let mut data = ProfilesData::default();
+    if let Some(dictionary) = root.get(b"dictionary") {
+        data.dictionary = parse_dictionary(dictionary);
+    }
+    for (number, resource) in root.get_items(b"resourceProfiles").enumerate() {
+        let attributes = resource.get_path([b"resource", b"attributes"]).into_iter().flat_map(Value::items);
+        let attribute = |attribute: Value<'_>| {
+            let key = attribute.get(b"key").and_then(Value::as_string).map(|key| key.into_owned());
+            let number = attribute.get(b"keyStrindex").and_then(unsigned);
+            let key = key.or_else(|| number.map(|number| data.dictionary.string(number).to_vec()))?;
+            Some((key, parse_value(attribute.get(b"value")?, &data.dictionary)))
+        };
+        data.resources.push(attributes.filter_map(attribute).collect());
+        let scopes = resource.get_items(b"scopeProfiles");
+        for profile in scopes.flat_map(|scope| scope.get_items(b"profiles")) {
+            if profile.get(b"locationIndices").is_some() {
+                return Err("an OpenTelemetry profile of a schema before 1.8; update the program that wrote it");
+            }
+            data.profiles.push(parse_profile(profile, number));
+        }
+    }
+    Ok(data)
+}
+
+fn parse_profile(profile: Value<'_>, resource: usize) -> Profile {
+    let kind = profile.get(b"sampleType");
+    let kind_index = |key: &[u8]| kind.map_or(0, |kind| index(kind, key));
+    // The list of samples was called `sample` before version 1.9.
+    let samples = profile.get_items(b"samples").chain(profile.get_items(b"sample"));
+    let samples = samples.map(|sample| Sample {
+        stack: index(sample, b"stackIndex"),
+        values: sample.get_items(b"values").map(|value| signed(value).unwrap_or(0)).collect(),
+        attributes: indices(sample, b"attributeIndices"),
+        times: indices(sample, b"timestampsUnixNano"),
+    });
+    Profile {
+        kind: kind_index(b"typeStrindex"),
+        unit: kind_index(b"unitStrindex"),
+        resource,
+        samples: samples.collect(),
+    }
+}
+
+fn parse_dictionary(dictionary: Value<'_>) -> Dictionary {
+    let strings = dictionary.get_items(b"stringTable").map(|text| text.as_string().unwrap_or_default().into_owned());
+    let mut tables = Dictionary { strings: strings.collect(), ..Dictionary::default() };
+    let mappings = dictionary.get_items(b"mappingTable");
+    tables.mappings = mappings.map(|mapping| index(mapping, b"filenameStrindex")).collect();
+    let functions = dictionary.get_items(b"functionTable").map(|function| Function {
+        name: index(function, b"nameStrindex"),
+        system_name: index(function, b"systemNameStrindex"),
+        file: index(function, b"filenameStrindex"),
+    });
+    tables.functions = functions.collect();
+    let locations = dictionary.get_items(b"locationTable").map(|location| {
+        // The list of lines was called `line` before version 1.9.
+        let lines = location.get_items(b"lines").chain(location.get_items(b"line"));
+        Location {
+            mapping: index(location, b"mappingIndex"),
+            address: index(location, b"address"),
+            lines: lines.map(|line| (index(line, b"functionIndex"), index(line, b"line"))).collect(),
+            attributes: indices(location, b"attributeIndices"),
+        }
+    });
+    tables.locations = locations.collect();
+    let stacks = dictionary.get_items(b"stackTable");
+    tables.stacks = stacks.map(|stack| indices(stack, b"locationIndices")).collect();
+    for attribute in dictionary.get_items(b"attributeTable") {
+        let value = attribute.get(b"value").map(|value| parse_value(value, &tables)).unwrap_or_default();
+        tables.attributes.push((index(attribute, b"keyStrindex"), value));
+    }
+    tables
+}
+
+/// Returns a value as text; lists of values are empty.
+fn parse_value(value: Value<'_>, dictionary: &Dictionary) -> Vec<u8> {
+    let Some((key, inner)) = value.members().next() else { return Vec::new() };
+    match &key[..] {
+        b"boolValue" => inner.is_true().to_string().into_bytes(),
+        b"stringValueStrindex" => dictionary.string(unsigned(inner).unwrap_or(0)).to_vec(),
+        _ => inner.as_label().unwrap_or_default().into_owned(),
+    }
+}
+
+/// Returns an integer, which may be in a string.
+fn signed(value: Value<'_>) -> Option<i64> {
+    std::str::from_utf8(&value.as_label()?).ok()?.parse().ok()
+}
+
+fn unsigned(value: Value<'_>) -> Option<u64> {
+    std::str::from_utf8(&value.as_label()?).ok()?.parse().ok()
+}
+
+/// Returns the integer of a member; 0 if it is missing.
+fn index(value: Value<'_>, key: &[u8]) -> u64 {
+    value.get(key).and_then(unsigned).unwrap_or(0)
+}
+
+fn indices(value: Value<'_>, key: &[u8]) -> Vec<u64> {
+    value.get_items(key).map(|index| unsigned(index).unwrap_or(0)).collect()
+}

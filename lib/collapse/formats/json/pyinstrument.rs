@@ -1,0 +1,42 @@
+//! JSON of pyinstrument (`pyinstrument -r json`): a call tree with times in seconds.
+//!
+//! ```text
+//! {"start_time":1.5,"duration":0.5,"sample_count":480,"root_frame":{"function":"<module>","file_path":"/srv/a.py",
+//!  "line_no":1,"time":0.5,"children":[{"function":"work","file_path":"/srv/a.py","line_no":9,"time":0.4,"children":[]}]}}
+//! ```
+//! The weight is a function's time without that of its callees, in microseconds. Files and lines are left out unless
+//! `--srcline` asks for them.
+
+use super::tree::{Node, fold_tree};
+use super::value::Value;
+use super::{document_matches, read_root};
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::document_helpers::function_with_source;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::sink::Sink;
+use crate::profile::Weight;
+
+pub(in crate::collapse) static FORMAT: Format = Format {
+    name: "pyinstrument",
+    description: "pyinstrument -r json (Python)",
+    has_times: false,
+    recognizes: |head| {
+        document_matches(head, |root| root.get(b"sample_count").is_some() && root.get(b"root_frame").is_some())
+    },
+    reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
+};
+
+fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    document.set_unit("microseconds");
+    let Some(frame) = root.get(b"root_frame").filter(|frame| frame.is_object()) else { return Ok(()) };
+    let options = document.options;
+    let parse = |frame: Value<'_>, _| {
+        let line = frame.get(b"line_no").and_then(Value::as_integer);
+        let name = function_with_source(&frame.get_string(b"function"), &frame.get_string(b"file_path"), line, options);
+        let time = frame.get(b"time").and_then(Value::as_millionths);
+        let time = time.and_then(|time| u64::try_from(time).ok()).map(Weight::new);
+        Node { name, weight: time, is_hidden: false }
+    };
+    fold_tree(frame, b"children", parse, document, sink)
+}

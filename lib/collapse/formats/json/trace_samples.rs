@@ -1,0 +1,103 @@
+//! The samples of a trace in the Trace Event Format: a list of samples, and a tree of frames.
+//!
+//! ```text
+//! {"traceEvents":[],"samples":[{"cpu":0,"tid":1,"ts":1000.0,"name":"cycles","sf":3,"weight":1}],
+//!  "stackFrames":{"3":{"category":"libc","name":"malloc","parent":"2"}}}
+//! ```
+//! A sample weighs its `weight`, or 1. Its name is the event: of several, the first counts unless `--event` names
+//! another. The thread is the root frame if there are several.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+
+use super::forest::{CYCLIC, Forest};
+use super::value::Value;
+use super::weights::INVALID_WEIGHT;
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::document_helpers::{add_partial_stack, function_with_source, thread_name, weight_from_millionths};
+use crate::collapse::sink::Sink;
+use crate::collapse::stack::intern_frame;
+use crate::profile::{FrameId, Weight};
+
+/// The frames of a trace.
+struct StackFrames {
+    indices: FxHashMap<Vec<u8>, usize>,
+    frames: Vec<FrameId>,
+    parents: Forest,
+}
+
+impl StackFrames {
+    fn new(root: Value<'_>, document: &Document<'_>, sink: &mut Sink) -> Self {
+        let members: Vec<_> = root.get(b"stackFrames").into_iter().flat_map(Value::members).collect();
+        let indices: FxHashMap<Vec<u8>, usize> =
+            members.iter().enumerate().map(|(index, (id, _))| (id.to_vec(), index)).collect();
+        let frames = members.iter().map(|(_, frame)| {
+            let line = frame.get(b"line").and_then(Value::as_label);
+            let line = line.and_then(|line| std::str::from_utf8(&line).ok()?.parse().ok());
+            let file = frame.get_string(b"url");
+            let name = function_with_source(&frame.get_string(b"name"), &file, line, document.options);
+            intern_frame(&name, sink)
+        });
+        let frames = frames.collect();
+        let parent = |frame: Value<'_>| indices.get(&frame.get(b"parent")?.as_label()?[..]).copied();
+        let parents = Forest::new(members.iter().map(|(_, frame)| parent(*frame)).collect());
+        Self { indices, frames, parents }
+    }
+
+    /// Returns the frames of a stack, root first, and whether it has a root.
+    fn stack(&self, id: &[u8]) -> (Vec<FrameId>, bool) {
+        let Some(index) = self.indices.get(id) else { return (Vec::new(), true) };
+        let mut stack = Vec::new();
+        let has_root = self.parents.visit_ancestors(*index, |node| stack.push(self.frames[node]));
+        stack.reverse();
+        (stack, has_root)
+    }
+}
+
+/// Adds the samples of a trace.
+pub(super) fn fold_samples(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let frames = StackFrames::new(root, document, sink);
+    if frames.parents.is_cyclic() {
+        document.report_damage(CYCLIC, false)?;
+    }
+    let label =
+        |sample: Value<'_>, key: &[u8]| sample.get(key).and_then(Value::as_label).unwrap_or_default().into_owned();
+    let threads: BTreeSet<_> = root.get_items(b"samples").map(|sample| label(sample, b"tid")).collect();
+    let shows_threads = threads.len() > 1 || document.options.pid || document.options.tid;
+    let names = find_thread_names(root);
+    document.set_unit("samples");
+    let mut invalid = 0;
+    for sample in root.get_items(b"samples") {
+        let weight = match sample.get(b"weight") {
+            Some(weight) => weight.as_millionths().and_then(weight_from_millionths),
+            None => Some(Weight::ONE),
+        };
+        let Some(weight) = weight else {
+            invalid += 1;
+            continue;
+        };
+        if !document.events.accept(&sample.get_string(b"name")) {
+            continue;
+        }
+        document.events.add_weight(weight);
+        let tid = label(sample, b"tid");
+        let name = names.get(&tid).map_or(&b""[..], Vec::as_slice);
+        let thread = thread_name(name, &label(sample, b"pid"), &tid, document.options);
+        let thread = shows_threads.then(|| sink.intern(&thread));
+        let (stack, has_root) = frames.stack(&label(sample, b"sf"));
+        add_partial_stack(thread, has_root, &stack, weight, sink)?;
+    }
+    document.report_problems(invalid, "sample", INVALID_WEIGHT)
+}
+
+/// Returns the names of threads, which metadata events have.
+fn find_thread_names(root: Value<'_>) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let events = root.get_items(b"traceEvents").filter(|event| &event.get_string(b"name")[..] == b"thread_name");
+    let name = |event: Value<'_>| {
+        let name = event.get_path([b"args", b"name"])?.as_string()?.into_owned();
+        Some((event.get(b"tid")?.as_label()?.into_owned(), name))
+    };
+    events.filter_map(name).collect()
+}

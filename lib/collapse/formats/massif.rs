@@ -1,0 +1,106 @@
+//! `massif` of valgrind: trees of the heap at several moments. The callers of an allocation are below it.
+//!
+//! ```text
+//! snapshot=3
+//! mem_heap_B=3000
+//! heap_tree=peak
+//! n2: 3000 (heap allocation functions) malloc/new/new[], --alloc-fns, etc.
+//!  n0: 2000 0x109177: load (a.c:5)
+//!  n0: 1000 0x1091AB: cache (a.c:6)
+//! ```
+//! The weight is the bytes at the peak, unless `--event end` asks for the last moment that has a tree. Addresses are left
+//! out; so are files and lines, unless `--srcline` asks for them. Allocations below massif's threshold are
+//! `[below threshold]`.
+
+use bstr::ByteSlice as _;
+
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, function_name, indentation, is_address, parse_number, split_once};
+use crate::collapse::options::Options;
+use crate::collapse::sink::Sink;
+use crate::collapse::stack::CallTree;
+use crate::profile::Weight;
+
+pub(super) static FORMAT: Format = Format {
+    name: "massif",
+    description: "massif (valgrind)",
+    has_times: false,
+    recognizes: |head| {
+        first_lines(head).take(3).any(|line| line.starts_with(b"time_unit: ")) && first_lines(head).any(is_snapshot)
+    },
+    reader: FormatReader::Lines(read),
+};
+
+fn is_snapshot(line: &[u8]) -> bool {
+    line.strip_prefix(b"snapshot=").is_some_and(|number| parse_number(number).is_some())
+}
+
+/// A node of a tree.
+struct Node {
+    depth: usize,
+    bytes: u64,
+    name: Vec<u8>,
+}
+
+/// Parses `  n1: 2000 0x109177: load (a.c:5)`.
+fn parse_node(line: &[u8], options: &Options) -> Option<Node> {
+    let (callers, rest) = split_once(line.trim_ascii_start(), ": ")?;
+    parse_number(callers.strip_prefix(b"n")?)?;
+    let (bytes, rest) = split_once(rest, " ")?;
+    Some(Node { depth: indentation(line), bytes: parse_number(bytes)?, name: node_name(rest, options) })
+}
+
+fn node_name(text: &[u8], options: &Options) -> Vec<u8> {
+    if text.starts_with(b"in ") && text.contains_str("below massif's threshold") {
+        return b"[below threshold]".to_vec();
+    }
+    let Some((_, named)) = split_once(text, ": ").filter(|(address, _)| is_address(address)) else {
+        // The root: `(heap allocation functions) malloc/new/new[], --alloc-fns, etc.`
+        return b"(heap allocation functions)".to_vec();
+    };
+    match named.strip_suffix(b")").and_then(|inner| inner.rsplit_once_str(" (")) {
+        Some((name, place)) if options.srcline && !place.starts_with(b"in ") => {
+            [&function_name(name, options), &b":"[..], place].concat()
+        }
+        Some((name, _)) => function_name(name, options).into_owned(),
+        None => function_name(named, options).into_owned(),
+    }
+}
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let wants_end = document.select_value(&["peak", "end"], 0)? == 1;
+    document.set_unit_silently("bytes");
+    let (mut line, mut nodes, mut tree, mut is_peak) = (Vec::new(), Vec::new(), Vec::new(), false);
+    while document.read_line(&mut line)? {
+        if let Some(kind) = line.strip_prefix(b"heap_tree=") {
+            is_peak = kind == b"peak";
+            if kind != b"empty" {
+                tree.clear();
+            }
+        } else if let Some(node) = parse_node(&line, document.options) {
+            tree.push(node);
+        } else if is_snapshot(&line) && is_peak && !wants_end {
+            nodes = std::mem::take(&mut tree);
+            is_peak = false;
+        } else if line.first() == Some(&b' ') {
+            document.report_malformed("expected a node of a tree")?;
+        }
+    }
+    if is_peak || wants_end || nodes.is_empty() {
+        nodes = tree;
+    }
+    add_tree(&nodes, document, sink)
+}
+
+/// Adds a tree. Its root, the functions that allocate, is the leaf of all stacks.
+fn add_tree(nodes: &[Node], document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let (mut tree, mut left_out) = (CallTree::new_inverted(), 0);
+    for node in nodes {
+        let weight = Weight::new(node.bytes);
+        left_out += u64::from(!tree.enter_inclusive(node.depth, &node.name, weight, sink)?);
+    }
+    tree.leave(0, sink)?;
+    document.report_problems(left_out, "node", "left out: larger than its parent, or too deep")
+}

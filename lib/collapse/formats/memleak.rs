@@ -1,0 +1,79 @@
+//! `memleak` of bcc: memory that was allocated and not freed, by stack, leaf first, again and again.
+//!
+//! ```text
+//! [11:16:33] Top 2 stacks with outstanding allocations:
+//! 	1040384 bytes in 256 allocations from stack
+//! 		0x00007f1000000010	malloc+0x1a [libc.so.6]
+//! 		0x0000000000400512	main+0x20 [app]
+//! ```
+//! The weight is the bytes of the last list, unless `--event allocations` asks for their number. Offsets and modules are
+//! left out.
+
+use bstr::ByteSlice as _;
+
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::{first_lines, function_name, is_address, parse_number, split_once, split_word};
+use crate::collapse::options::Options;
+use crate::collapse::sink::Sink;
+use crate::collapse::stack::{Stack, intern_frame};
+use crate::profile::{FrameId, Weight};
+
+pub(super) static FORMAT: Format = Format {
+    name: "memleak",
+    description: "memleak (bcc)",
+    has_times: false,
+    recognizes: |head| {
+        let mut lines = first_lines(head);
+        lines.any(is_heading) && lines.next().is_some_and(|line| parse_entry(line).is_some())
+    },
+    reader: FormatReader::Lines(read),
+};
+
+fn is_heading(line: &[u8]) -> bool {
+    line.starts_with(b"[") && line.contains_str(" stacks with outstanding allocations")
+}
+
+/// Returns the bytes and the number of `1040384 bytes in 256 allocations from stack`.
+fn parse_entry(line: &[u8]) -> Option<[u64; 2]> {
+    let (bytes, rest) = split_word(line);
+    let (count, rest) = split_word(rest.strip_prefix(b"bytes in ")?);
+    rest.starts_with(b"allocations from stack").then_some([parse_number(bytes)?, parse_number(count)?])
+}
+
+fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    let column = document.select_value(&["bytes", "allocations"], 0)?;
+    document.set_unit_silently(["bytes", "allocations"][column]);
+    let mut line = Vec::new();
+    // The entries of the last list.
+    let mut entries: Vec<(Weight, Vec<FrameId>)> = Vec::new();
+    while document.read_line(&mut line)? {
+        if is_heading(&line) {
+            entries.clear();
+        } else if let Some(values) = parse_entry(&line) {
+            entries.push((Weight::new(values[column]), Vec::new()));
+        } else if line.starts_with(b"\t\t") || line.starts_with(b"    ") {
+            let frame = intern_frame(&frame_name(line.trim_ascii(), document.options), sink);
+            match entries.last_mut() {
+                Some((_, stack)) => stack.push(frame),
+                None => document.report_malformed("the frame belongs to no allocation")?,
+            }
+        }
+    }
+    let mut stack = Stack::default();
+    for (weight, frames) in entries {
+        stack.extend(&frames);
+        stack.add_leaf_first(weight, sink)?;
+    }
+    Ok(())
+}
+
+/// Returns the function of `0x00007f1000000010	malloc+0x1a [libc.so.6]`; older versions print no address.
+fn frame_name(line: &[u8], options: &Options) -> Vec<u8> {
+    let (address, rest) = split_word(line);
+    let name = if is_address(address) { rest } else { line };
+    let name = split_once(name, " [").map_or(name, |(name, _)| name).trim_ascii();
+    let name = name.strip_prefix(b"[unknown]").map_or(name, |_| b"");
+    function_name(name, options).into_owned()
+}

@@ -1,0 +1,148 @@
+//! Says what a text that is no profile looks like, for a message.
+
+use super::line_helpers::{first_lines, most_lines_fit, parse_number, split_once, split_word, split_words};
+use crate::bytes::strip_bom;
+
+/// Returns the kind of a text, by most of its first lines.
+pub(super) fn describe(head: &[u8]) -> &'static str {
+    let start = strip_bom(head).trim_ascii_start();
+    if most_lines_fit(head, 60, is_system_call) {
+        "output of strace"
+    } else if most_lines_fit(head, 60, begins_with_time) {
+        "a log"
+    } else if matches!(start.first(), Some(b'{' | b'[')) && most_lines_fit(head, 50, is_json_line) {
+        "JSON"
+    } else if start.starts_with(b"<") && most_lines_fit(head, 50, |line| line.contains(&b'<')) {
+        "XML"
+    } else if is_table(head) {
+        "a table (CSV)"
+    } else if most_lines_fit(head, 40, is_code) {
+        "source code"
+    } else if most_lines_fit(head, 60, is_name_and_number) {
+        "text of names and numbers"
+    } else if most_lines_fit(head, 60, is_prose) {
+        "prose"
+    } else {
+        "text"
+    }
+}
+
+fn is_json_line(line: &[u8]) -> bool {
+    line.iter().any(|byte| b"{}[]\"".contains(byte))
+}
+
+/// Returns true for a line of strace: `read(3, "", 12) = 0`.
+fn is_system_call(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let call = split_once(line, "(").is_some_and(|(name, rest)| {
+        let name = name.rsplit(u8::is_ascii_whitespace).next().unwrap_or(name);
+        let is_name = !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        is_name
+            && memchr::memmem::find(rest, b") ").is_some_and(|end| rest[end + 2..].trim_ascii_start().starts_with(b"="))
+    });
+    call || line.starts_with(b"+++ exited") || line.starts_with(b"--- SIG")
+}
+
+/// Returns true for a line that begins with a time, a date, or a level.
+pub(super) fn begins_with_time(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    let line = line.strip_prefix(b"[").map_or(line, <[u8]>::trim_ascii_start);
+    let word = split_word(line).0;
+    let numbers = word.split(|byte| !byte.is_ascii_digit()).filter(|number| !number.is_empty()).count();
+    let is_date = word.len() >= 8 && numbers >= 3 && word.iter().any(|byte| b"-:/".contains(byte));
+    let is_date = is_date && word.iter().all(|byte| byte.is_ascii_digit() || b"-:/.,TZ+[]".contains(byte));
+    is_date || is_month_and_day(line) || is_seconds(word)
+}
+
+/// Returns true for `Nov 23 10:00:01`.
+fn is_month_and_day(line: &[u8]) -> bool {
+    let mut words = split_words(line);
+    let months = [&b"Jan"[..], b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
+    let is_month = words.next().is_some_and(|word| months.contains(&word));
+    is_month
+        && words.next().is_some_and(|day| parse_number(day).is_some())
+        && words.next().is_some_and(|time| time.contains(&b':'))
+}
+
+/// Returns true for `12.345678]`, as the kernel's log has it.
+fn is_seconds(word: &[u8]) -> bool {
+    let parts = word.strip_suffix(b"]").and_then(|seconds| split_once(seconds, "."));
+    parts.is_some_and(|(whole, fraction)| {
+        parse_number(whole).is_some() && fraction.len() == 6 && parse_number(fraction).is_some()
+    })
+}
+
+/// Returns true if nearly all lines have the same number of a separator, at least two.
+pub(super) fn is_table(head: &[u8]) -> bool {
+    b",\t|".iter().any(|separator| {
+        let count = |line: &[u8]| count_outside_quotes(line, *separator);
+        let columns = first_lines(head).map(count).find(|count| *count > 0).unwrap_or(0);
+        let lines = first_lines(head).filter(|line| !line.trim_ascii().is_empty()).count();
+        columns >= 2 && lines >= 2 && most_lines_fit(head, 80, |line| count(line) == columns)
+    })
+}
+
+fn count_outside_quotes(line: &[u8], separator: u8) -> usize {
+    let (mut count, mut is_quoted) = (0, false);
+    for byte in line {
+        is_quoted ^= *byte == b'"';
+        count += usize::from(*byte == separator && !is_quoted);
+    }
+    count
+}
+
+/// Returns true for a line as programs contain them.
+fn is_code(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let starts: [&[u8]; 12] = [
+        b"#include",
+        b"#define",
+        b"//",
+        b"/*",
+        b"* ",
+        b"import ",
+        b"from ",
+        b"def ",
+        b"fn ",
+        b"pub ",
+        b"return",
+        b"if",
+    ];
+    matches!(line.last(), Some(b';' | b'{' | b'}' | b')' | b':' | b'\\'))
+        || starts.iter().any(|start| line.starts_with(start))
+}
+
+fn is_name_and_number(line: &[u8]) -> bool {
+    split_words(line).last().is_some_and(|word| word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.'))
+}
+
+/// Returns true for four words of letters.
+fn is_prose(line: &[u8]) -> bool {
+    split_words(line)
+        .filter(|word| word.iter().filter(|byte| byte.is_ascii_alphabetic()).count() * 4 >= word.len() * 3)
+        .count()
+        >= 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::describe;
+
+    #[test]
+    fn describes_common_texts() {
+        for (text, kind) in [
+            ("{\n \"a\": 1\n}\n", "JSON"),
+            ("<a>\n<b/>\n</a>\n", "XML"),
+            ("read(3, \"a;b\", 832) = 832\nclose(3)                = 0\n", "output of strace"),
+            ("[    0.000000] Linux version 6.1; x 12\n[    0.000001] y 3\n", "a log"),
+            ("Nov  3 10:00:01 host sshd[1]: a; b 12\n", "a log"),
+            ("2026-11-23T10:00:00Z INFO a; b 12\n", "a log"),
+            ("Process,Stack,Count\na.exe,x;y,12\nb.exe,x,3\n", "a table (CSV)"),
+            ("int main() {\n  return 0;\n}\n", "source code"),
+            ("nr_free_pages 1\nnr_zone_active 12\n", "text of names and numbers"),
+            ("There is no profile in\nthese two lines of text.\n", "prose"),
+        ] {
+            assert_eq!(describe(text.as_bytes()), kind, "{text}");
+        }
+    }
+}

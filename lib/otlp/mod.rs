@@ -1,0 +1,189 @@
+//! Reads and writes OpenTelemetry profiles: the protobuf messages of `opentelemetry.proto.profiles.v1development`.
+//!
+//! A [`ProfilesData`] has profiles, each with a type and a unit, and one dictionary that they share: strings,
+//! functions, locations, stacks and attributes, to which other messages refer by index. Index 0 of each table is an
+//! empty entry. The schema is that of versions 1.8 to 1.11; in version 1.10, the fields of a sample were renumbered.
+//! Specification: <https://github.com/open-telemetry/opentelemetry-proto>.
+
+mod read;
+mod write;
+
+pub use read::is_otlp;
+pub use write::write_profile;
+
+/// Profiles and the dictionary that they refer to.
+#[derive(Clone, Debug, Default)]
+pub struct ProfilesData {
+    /// The tables.
+    pub dictionary: Dictionary,
+    /// The profiles of all resources.
+    pub profiles: Vec<Profile>,
+    /// The attributes of the resources, by their number: keys and values.
+    pub resources: Vec<Vec<(Vec<u8>, Vec<u8>)>>,
+}
+
+/// The tables that profiles refer to by index.
+#[derive(Clone, Debug, Default)]
+pub struct Dictionary {
+    /// All strings.
+    pub strings: Vec<Vec<u8>>,
+    /// The indices of the file names of mappings.
+    pub mappings: Vec<u64>,
+    /// All functions.
+    pub functions: Vec<Function>,
+    /// All locations.
+    pub locations: Vec<Location>,
+    /// The indices of the locations of each stack, leaf first.
+    pub stacks: Vec<Vec<u64>>,
+    /// The index of each attribute's key, and its value as text.
+    pub attributes: Vec<(u64, Vec<u8>)>,
+}
+
+/// A function, by indices of strings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Function {
+    /// The name.
+    pub name: u64,
+    /// The name in the symbol table.
+    pub system_name: u64,
+    /// The source file.
+    pub file: u64,
+}
+
+/// A location in a program.
+#[derive(Clone, Debug, Default)]
+pub struct Location {
+    /// The index of the mapping; 0 if unknown.
+    pub mapping: u64,
+    /// The address; 0 if unknown.
+    pub address: u64,
+    /// The index of the function and the line of each call: inlined ones first, their caller last.
+    pub lines: Vec<(u64, u64)>,
+    /// The indices of attributes.
+    pub attributes: Vec<u64>,
+}
+
+/// A profile: samples of one type.
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    /// The index of the type's name.
+    pub kind: u64,
+    /// The index of the unit.
+    pub unit: u64,
+    /// The number of the resource.
+    pub resource: usize,
+    /// The samples.
+    pub samples: Vec<Sample>,
+}
+
+/// A sample: a stack and its values.
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    /// The index of the stack.
+    pub stack: u64,
+    /// One value, or one for each time. None stands for 1 for each time.
+    pub values: Vec<i64>,
+    /// The indices of attributes.
+    pub attributes: Vec<u64>,
+    /// Times in nanoseconds since 1970.
+    pub times: Vec<u64>,
+}
+
+impl Dictionary {
+    /// Returns a string; empty if there is none at the index.
+    pub fn string(&self, index: u64) -> &[u8] {
+        get(&self.strings, index).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the value of the attribute with a key among those with these indices.
+    pub fn attribute(&self, indices: &[u64], key: &[u8]) -> Option<&[u8]> {
+        let mut attributes = indices.iter().filter_map(|index| get(&self.attributes, *index));
+        attributes.find(|(name, _)| self.string(*name) == key).map(|(_, value)| value.as_slice())
+    }
+}
+
+/// Returns the entry of a table at an index.
+pub fn get<T>(table: &[T], index: u64) -> Option<&T> {
+    usize::try_from(index).ok().and_then(|index| table.get(index))
+}
+
+/// Field numbers, by message.
+mod field {
+    pub const RESOURCE_PROFILES: u32 = 1;
+    pub const DICTIONARY: u32 = 2;
+
+    pub mod resource_profiles {
+        pub const RESOURCE: u32 = 1;
+        pub const SCOPE_PROFILES: u32 = 2;
+        pub const SCHEMA_URL: u32 = 3;
+    }
+    pub mod resource {
+        pub const ATTRIBUTES: u32 = 1;
+    }
+    pub mod scope_profiles {
+        pub const PROFILES: u32 = 2;
+    }
+    pub mod dictionary {
+        pub const MAPPING: u32 = 1;
+        pub const LOCATION: u32 = 2;
+        pub const FUNCTION: u32 = 3;
+        pub const LINK: u32 = 4;
+        pub const STRING: u32 = 5;
+        pub const ATTRIBUTE: u32 = 6;
+        pub const STACK: u32 = 7;
+    }
+    pub mod profile {
+        pub const SAMPLE_TYPE: u32 = 1;
+        pub const SAMPLE: u32 = 2;
+        pub const TIME: u32 = 3;
+    }
+    pub mod value_type {
+        pub const NAME: u32 = 1;
+        pub const UNIT: u32 = 2;
+    }
+    pub mod sample {
+        pub const STACK: u32 = 1;
+        /// Attributes from version 1.10 on; values before.
+        pub const SECOND: u32 = 2;
+        /// A link from version 1.10 on; attributes before.
+        pub const THIRD: u32 = 3;
+        /// Values from version 1.10 on; a link before.
+        pub const VALUES: u32 = 4;
+        pub const TIMES: u32 = 5;
+    }
+    pub mod mapping {
+        pub const FILE: u32 = 4;
+    }
+    pub mod location {
+        pub const MAPPING: u32 = 1;
+        pub const ADDRESS: u32 = 2;
+        pub const LINE: u32 = 3;
+        pub const ATTRIBUTES: u32 = 4;
+    }
+    pub mod line {
+        pub const FUNCTION: u32 = 1;
+        pub const NUMBER: u32 = 2;
+    }
+    pub mod function {
+        pub const NAME: u32 = 1;
+        pub const SYSTEM_NAME: u32 = 2;
+        pub const FILE: u32 = 3;
+    }
+    pub mod stack {
+        pub const LOCATIONS: u32 = 1;
+    }
+    pub mod attribute {
+        pub const KEY: u32 = 1;
+        pub const VALUE: u32 = 2;
+        /// The index of the key, in the attributes of a resource.
+        pub const KEY_INDEX: u32 = 3;
+    }
+    pub mod any_value {
+        pub const STRING: u32 = 1;
+        pub const BOOL: u32 = 2;
+        pub const INT: u32 = 3;
+        pub const DOUBLE: u32 = 4;
+        pub const BYTES: u32 = 7;
+        pub const STRING_INDEX: u32 = 8;
+    }
+}
