@@ -74,6 +74,7 @@ pub mod profile;
 #[cfg(target_os = "linux")]
 pub mod record;
 pub mod stats;
+mod stdout_state;
 pub mod svg;
 pub mod symbol_name;
 

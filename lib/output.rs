@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use crate::diagnostics::{Diagnostics, printable};
-use crate::{Error, interrupts};
+use crate::{Error, interrupts, stdout_state};
 
 /// A buffered output of a tool.
 pub struct Output {
@@ -185,6 +185,10 @@ fn close_stdout() -> io::Result<()> {
 
 /// Returns standard output without the line buffer of the standard library, which would split every block in two.
 fn stdout() -> io::Result<File> {
+    if stdout_state::was_closed() {
+        // Writing to a file that is open for reading fails as writing to a closed one does.
+        return File::open("/dev/null");
+    }
     #[cfg(unix)]
     let stdout = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
     #[cfg(windows)]

@@ -183,15 +183,16 @@ fn read_source(
         input.check_failure()?;
         return found.map(|_| None);
     };
-    if let Some(found) = formats::weight_kind(format, input.head()?) {
-        found.check_same(*kind, input.name())?;
-        *kind = Some(found);
+    let found = formats::weight_kind(format, input.head()?);
+    if let Some(found) = found {
+        found.kind.check_same(*kind, input.name())?;
+        *kind = Some(found.kind);
     }
     if sample::filters_samples(options) && !format.has_times {
         let what = "samples of this format have no time, thread or CPU; --time, --comm, --span and similar options have no effect";
         diagnostics.warn(&format!("{}: {what}", input.name()));
     }
-    let log = OrderedLog::new(input.name().to_owned(), diagnostics, in_order);
+    let log = OrderedLog::new(input.name().to_owned(), found, diagnostics, in_order);
     let Some((first, others)) = workers.split_first_mut() else { return Ok(None) };
     match format.reader {
         FormatReader::Blocks { find_boundary, new_parser } => {
@@ -216,7 +217,7 @@ fn read_samples(shared: &Shared<'_>, first: &mut Worker, others: &mut [Worker]) 
     if is_empty && count_samples(shared.format, first, others) == before {
         lock(&shared.log).report_no_stacks()
     } else {
-        Ok(())
+        lock(&shared.log).check_malformed()
     }
 }
 

@@ -6,6 +6,7 @@ use super::parser::BlockReport;
 use super::sink::OrderedSamples;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
+use crate::folded::{DetectedKind, mixture_error};
 use crate::markers;
 use crate::output::Output;
 use crate::profile::{Weight, Weights};
@@ -18,6 +19,8 @@ pub(super) struct OrderedLog<'a> {
     next: u64,
     /// Number of problems that were reported.
     problems: u64,
+    /// The number of weights per line of folded text.
+    kind: Option<DetectedKind>,
     waiting: BTreeMap<u64, (BlockReport, Option<OrderedSamples>)>,
     diagnostics: &'a mut Diagnostics,
     in_order: Option<&'a mut dyn OrderedSampleReceiver>,
@@ -31,11 +34,12 @@ trait OrderedSampleReceiver: Send {
 impl<'a> OrderedLog<'a> {
     pub(super) fn new(
         name: String,
+        kind: Option<DetectedKind>,
         diagnostics: &'a mut Diagnostics,
         in_order: Option<&'a mut OrderedSampleWriter<'_>>,
     ) -> Self {
         let in_order = in_order.map(|in_order| in_order as &mut dyn OrderedSampleReceiver);
-        Self { name, read: 0, lines: 0, next: 0, problems: 0, waiting: BTreeMap::new(), diagnostics, in_order }
+        Self { name, read: 0, lines: 0, next: 0, problems: 0, kind, waiting: BTreeMap::new(), diagnostics, in_order }
     }
 
     /// Shows progress: `parsed` more bytes are parsed.
@@ -72,6 +76,18 @@ impl<'a> OrderedLog<'a> {
         Ok(())
     }
 
+    /// Checks that at most half of the lines are malformed.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`].
+    pub(super) fn check_malformed(&self) -> Result<(), Error> {
+        if self.problems * 2 <= self.lines {
+            return Ok(());
+        }
+        let what = format!("{} of {} lines are malformed; name the format with --format", self.problems, self.lines);
+        Err(Error::Unreadable { name: self.name.clone(), what })
+    }
+
     /// True with `--strict`: the first problem is an error.
     pub(super) fn is_strict(&self) -> bool {
         self.diagnostics.is_strict()
@@ -98,6 +114,9 @@ impl<'a> OrderedLog<'a> {
         while let Some((report, samples)) = self.waiting.remove(&self.next) {
             for (line, what) in report.malformed {
                 self.report_malformed(self.lines + line, what)?;
+            }
+            if let Some((line, kind)) = report.other_kind.zip(self.kind) {
+                return Err(mixture_error(&self.name, self.lines + line, kind));
             }
             if let (Some(in_order), Some(samples)) = (&mut self.in_order, samples) {
                 in_order.add_samples(&samples)?;

@@ -11,15 +11,30 @@ pub(super) fn has_bom(start: &[u8]) -> bool {
     start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff])
 }
 
+/// Number of bytes in which UTF-16 text has an ASCII character.
+const PROBE_SIZE: usize = 4096;
+
 /// Decodes `raw` to UTF-8 if it starts with a UTF-16 byte order mark; otherwise returns it as it is.
+///
+/// A name may start with the bytes of the mark by chance, so an ASCII character must follow.
 pub(super) fn decode(mut raw: Reader) -> io::Result<Reader> {
-    let mut bom = [0; 2];
-    let read = read_full(&mut *raw, &mut bom)?;
-    let to_unit: fn([u8; 2]) -> u16 = match bom {
+    let mut start = vec![0; 2];
+    let read = read_full(&mut *raw, &mut start)?;
+    start.truncate(read);
+    let to_unit: fn([u8; 2]) -> u16 = match start[..] {
         [0xff, 0xfe] => u16::from_le_bytes,
         [0xfe, 0xff] => u16::from_be_bytes,
-        _ => return Ok(Box::new(Cursor::new(bom[..read].to_vec()).chain(raw))),
+        _ => return Ok(Box::new(Cursor::new(start).chain(raw))),
     };
+    let mut probe = vec![0; PROBE_SIZE];
+    let read = read_full(&mut *raw, &mut probe)?;
+    probe.truncate(read);
+    let is_ascii = |pair: &[u8; 2]| (1..0x80).contains(&to_unit(*pair));
+    if read > 0 && !probe.as_chunks().0.iter().any(is_ascii) {
+        start.extend(probe);
+        return Ok(Box::new(Cursor::new(start).chain(raw)));
+    }
+    let raw = Box::new(Cursor::new(probe).chain(raw));
     Ok(Box::new(Utf16 { raw, to_unit, undecoded: Vec::new(), text: Vec::new(), consumed: 0 }))
 }
 
@@ -88,6 +103,9 @@ mod tests {
             assert_eq!(decoded(bytes.collect()), text);
         }
         assert_eq!(decoded(b"\xff\xfea\0\0\xd8b\0c".to_vec()), "a\u{fffd}b\u{fffd}");
+        let mut name = Vec::new();
+        super::decode(Box::new(Cursor::new(b"\xff\xfename;a 1\n"))).unwrap().read_to_end(&mut name).unwrap();
+        assert_eq!(name, b"\xff\xfename;a 1\n", "a name that starts with the mark");
         assert_eq!((decoded(b"f".to_vec()), decoded(vec![])), ("f".to_owned(), String::new()));
     }
 }
