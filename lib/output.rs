@@ -111,6 +111,18 @@ impl Output {
         write(self).map_err(|error| Error::write(&self.name, error))
     }
 
+    /// Writes text in which control characters of names are escaped already. A terminal gets it as it is, with colours.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub fn write_escaped(&mut self, text: &str) -> Result<(), Error> {
+        if self.is_terminal() {
+            let written = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
+            return written.map_err(|error| Error::write(&self.name, error));
+        }
+        self.write_with(|out| out.write_all(text.as_bytes()))
+    }
+
     /// Finishes the output and closes standard output if the result went there.
     ///
     /// The reader of a pipe then sees the end of its input before the process exits.

@@ -151,6 +151,9 @@ mod tests {
         assert_eq!(mixture(&["a", "b", "a 1", "b 2"]), Some(3));
         assert_eq!(mixture(&["a", "line 1", "line 2", "line 3"]), None, "one name with numbers");
         assert_eq!(mixture(&["a", "Thread 3", "b", "Thread 4"]), None);
-        assert_eq!(mixture(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o 1", "p 1", "q"]), None);
+        assert_eq!(
+            mixture(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o 1", "p 1", "q"]),
+            None
+        );
     }
 }

@@ -12,8 +12,7 @@ use crate::profile::byte_map::{ByteMap, Key};
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
 /// The message for input in which every line is malformed.
-pub const NO_STACK: &str =
-    "no line is a folded stack (frame;frame;… WEIGHT); convert profiler output with fg-collapse";
+pub const NO_STACK: &str = "no line is a folded stack (frame;frame;… WEIGHT); convert profiler output with fg-collapse";
 
 /// A consumer of stacks that are read from folded text.
 pub trait StackSink {
@@ -329,9 +328,7 @@ impl LineCheck {
     fn add_malformed(&mut self, line: &[u8], number: u64, name: &str) -> Result<(), Error> {
         self.malformed += 1;
         match self.detected {
-            Some(detected) if parse_line(line, LineKind::Plain).is_some() => {
-                Err(mixture_error(name, number, detected))
-            }
+            Some(detected) if parse_line(line, LineKind::Plain).is_some() => Err(mixture_error(name, number, detected)),
             _ => Ok(()),
         }
     }
@@ -348,7 +345,10 @@ impl LineCheck {
             0 => NO_STACK.to_owned(),
             stacks => {
                 let lines = self.malformed + stacks;
-                format!("{} of {lines} lines are not folded stacks; convert profiler output with fg-collapse", self.malformed)
+                format!(
+                    "{} of {lines} lines are not folded stacks; convert profiler output with fg-collapse",
+                    self.malformed
+                )
             }
         };
         Err(Error::Unreadable { name: name.to_owned(), what })

@@ -187,7 +187,9 @@ mod tests {
         assert_eq!(frames.name(frames.as_leaf(line)), b"line_12");
         let blank = frames.intern(b"f 1  ");
         assert_eq!(frames.name(frames.as_leaf(blank)), b"f_1");
-        for (name, leaf) in [("", "[unknown]"), (" \t", "[unknown]"), ("n 1e3", "n_1e3"), ("n 5.", "n_5."), ("# a : b", "#_a : b")] {
+        for (name, leaf) in
+            [("", "[unknown]"), (" \t", "[unknown]"), ("n 1e3", "n_1e3"), ("n 5.", "n_5."), ("# a : b", "#_a : b")]
+        {
             let frame = frames.intern(name.as_bytes());
             assert_eq!(frames.name(frames.as_leaf(frame)), leaf.as_bytes(), "{name:?}");
         }

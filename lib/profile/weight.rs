@@ -217,7 +217,23 @@ mod tests {
 
     #[test]
     fn rejects_other_notations() {
-        for text in ["", ".", ".5", "-1", "+1", "e3", "1e", "1e+", "1e1.5", "1e99", "1e9999", "1.2.3", "1 ", "0x1", "1.0000000x"] {
+        for text in [
+            "",
+            ".",
+            ".5",
+            "-1",
+            "+1",
+            "e3",
+            "1e",
+            "1e+",
+            "1e1.5",
+            "1e99",
+            "1e9999",
+            "1.2.3",
+            "1 ",
+            "0x1",
+            "1.0000000x",
+        ] {
             assert_eq!(Weight::parse(text.as_bytes()), None, "{text:?}");
         }
         assert_eq!(Weight::parse(&[b'9'; 60]), None);

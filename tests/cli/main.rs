@@ -26,6 +26,7 @@ mod man;
 #[cfg(unix)]
 mod perf_data;
 mod pprof;
+mod report;
 #[cfg(target_os = "linux")]
 mod signals;
 mod svg;
