@@ -93,9 +93,11 @@ fn compares_runs_before_and_after() {
     assert!(page.contains("fg-diff old new | fg-svg > flame.svg"), "{page}");
     let piped = run_in("fg-diff", &["old", "new"], b"");
     let same = run_in("fg-report", &[], piped.as_bytes());
-    let facts_and_tables = |page: &str| page.lines().skip(1).take_while(|line| *line != "look closer").count();
-    assert_eq!(facts_and_tables(&same), facts_and_tables(&page), "{same}");
-    assert!(page.lines().skip(1).zip(same.lines().skip(1)).take(20).all(|(a, b)| a == b), "{page}{same}");
+    // The first line names the inputs, and the last ones read them.
+    let judged = |page: &str| -> Vec<String> {
+        page.lines().skip(1).take_while(|line| *line != "look closer").map(str::to_owned).collect()
+    };
+    assert_eq!(judged(&same), judged(&page));
 }
 
 #[test]
