@@ -194,7 +194,7 @@ fn details(context: &Context<'_>, change: &Change<'_>) -> Vec<Item> {
         "itself".to_owned(),
         change.function.itself,
     ));
-    parts.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+    parts.sort_by_key(|part| (part.0, part.1));
     items.extend(parts.into_iter().filter_map(|(_, _, name, weights)| {
         let points = percent_change(weights, total);
         (points.abs() >= MIN_DETAIL).then_some(Item { name, number: Some(Number::Change(points)) })

@@ -6,10 +6,10 @@ use super::call_tree::CallTree;
 use super::judgement::Amount;
 use super::measure::{format_change, format_count, format_percent, percent, percent_change};
 use super::page::{Fact, Item, Value};
-use super::plain::Context;
+use super::plain::{Context, Omitted};
 use super::survey::{Quality, Survey};
 use crate::diagnostics::printable;
-use crate::profile::{Weight, Weights};
+use crate::profile::{FrameId, Weight, Weights};
 
 /// Kinds and threads below this share in percent are left out.
 const MIN_SHARE: f64 = 0.05;
@@ -60,12 +60,13 @@ fn depth_range(survey: &Survey<'_>) -> [usize; 3] {
 
 /// Returns what is missing from the stacks.
 pub(super) fn quality(survey: &Survey<'_>) -> Fact {
-    let Quality { lost, truncated, unknown, unsampled } = survey.quality;
+    let Quality { lost, truncated, unknown, unsampled, without_scripts } = survey.quality;
     let parts = [
         ("lost_pct", lost, "of the samples lost"),
         ("truncated_pct", truncated, "cut before the root, so that totals of callers are too low"),
         ("unknown_pct", unknown, "in code without a symbol"),
         ("unsampled_pct", unsampled, "without a stack"),
+        ("without_scripts_pct", without_scripts, "in an interpreter, without frames of the functions that it runs"),
     ];
     let share =
         |weights: Weights| percent(weights.after, survey.total.after).max(percent(weights.before, survey.total.before));
@@ -115,21 +116,27 @@ fn largest(context: &Context<'_>, named: impl Iterator<Item = (String, Weight)>)
     items.filter(|(_, share)| *share >= MIN_SHARE).map(|(name, share)| Item::share(name, share)).collect()
 }
 
-/// Returns the path of the most weight, with a share where it falls.
+/// Returns the path of the most weight, with a share where it falls. Of libraries and the kernel, only the functions that
+/// the program calls are shown, and the last one of all.
 fn hot_path(context: &Context<'_>, tree: &CallTree) -> Fact {
     let mut path = tree.hot_path();
-    let mut last = 100.0;
     // Recursion is shown once, with the share of the outermost call.
     path.dedup_by_key(|node| node.frame);
-    let items = path.iter().enumerate().filter_map(|(number, node)| {
-        let (name, share) = (context.name(node.frame?), context.share(node.weights.after));
-        let is_shown = last - share >= SHARE_STEP || number + 1 == path.len();
-        if is_shown {
+    let frames: Vec<FrameId> = path.iter().filter_map(|node| node.frame).collect();
+    let shown = context.shown_on_path(&frames);
+    let (mut last, mut items) = (100.0, Vec::new());
+    for (number, node) in shown {
+        let (name, share) = (context.name(frames[number]), context.share(path[number].weights.after));
+        let is_stated = last - share >= SHARE_STEP || number + 1 == frames.len();
+        if is_stated {
             last = share;
         }
-        Some(if is_shown { Item::share(name, share) } else { Item { name, number: None } })
-    });
-    Fact::new("hot path", Value::Path(items.collect()))
+        if node == Omitted::Some {
+            items.push(Item { name: "…".to_owned(), number: None });
+        }
+        items.push(if is_stated { Item::share(name, share) } else { Item { name, number: None } });
+    }
+    Fact::new("hot path", Value::Path(items))
 }
 
 /// Returns the fact about the totals of two profiles.

@@ -13,7 +13,7 @@ use super::facts;
 use super::measure::{Measure, format_count, format_percent, percent};
 use super::own_code::{Origin, Origins};
 use super::page::{Block, Column, Item, Number, Page, Row, Table};
-use super::survey::{OwnFunction, Survey, nearest_own};
+use super::survey::{OwnFunction, Survey};
 use crate::Error;
 use crate::csv::charged_frame;
 use crate::markers;
@@ -24,6 +24,9 @@ const MIN_SHARE: f64 = 0.5;
 
 /// Details below this share in percent are left out.
 const MIN_DETAIL: f64 = 0.3;
+
+/// Details below this part of their row are left out.
+const MIN_PART: f64 = 0.03;
 
 /// Number of lines of the facts at the top.
 const FACT_LINES: usize = 5;
@@ -38,7 +41,50 @@ pub(super) struct Context<'a> {
     pub(super) whole: Weights,
 }
 
+/// Tells if functions before one on a path are not shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Omitted {
+    None,
+    Some,
+}
+
 impl Context<'_> {
+    /// Returns the indices of the functions of a path, root first, that say where the program is: the root, its own
+    /// functions, what these call, and the leaf.
+    pub(super) fn shown_on_path(&self, path: &[FrameId]) -> Vec<(usize, Omitted)> {
+        let is_own = |frame: FrameId| self.origins.origin(frame) == Origin::Own;
+        let open = self.origins.place(path).own.map_or(0, |own| own + 1);
+        let (mut shown, mut omitted) = (Vec::new(), Omitted::None);
+        for (index, frame) in path.iter().enumerate() {
+            let is_start = self.origins.is_start(*frame);
+            let is_called = index > 0 && index <= open && is_own(path[index - 1]);
+            if index == 0 || index + 1 == path.len() || (!is_start && (is_called || (index < open && is_own(*frame)))) {
+                shown.push((index, omitted));
+                omitted = Omitted::None;
+            } else if !is_start {
+                omitted = Omitted::Some;
+            }
+        }
+        shown
+    }
+
+    /// Returns the names of functions of which each calls the next, without the start of processes and threads.
+    fn chain_names(&self, chain: &[FrameId]) -> Vec<String> {
+        let mut names: Vec<(FrameId, usize)> = Vec::new();
+        for (index, frame) in chain.iter().enumerate() {
+            match names.last_mut() {
+                Some((last, count)) if last == frame => *count += 1,
+                _ if index > 0 && index + 1 < chain.len() && self.origins.is_start(*frame) => {}
+                _ => names.push((*frame, 1)),
+            }
+        }
+        let name = |(frame, count): (FrameId, usize)| match count {
+            1 => self.name(frame),
+            _ => format!("{} ×{count}", self.name(frame)),
+        };
+        names.into_iter().map(name).collect()
+    }
+
     /// Returns the name of a function as it is shown.
     pub(super) fn name(&self, frame: FrameId) -> String {
         facts::display_name(self.profile.frames.name(frame))
@@ -145,12 +191,13 @@ fn callees(context: &Context<'_>, function: &OwnFunction) -> Vec<Item> {
     parts.push((Reverse(function.itself.after), u32::MAX, 0, "itself".to_owned()));
     parts.sort();
     let items = parts.into_iter().map(|(Reverse(weight), _, _, name)| Item::share(name, context.share(weight)));
-    shares(items)
+    shares(items, context.share(function.weights.after))
 }
 
-/// Returns the items that are large enough.
-fn shares(items: impl Iterator<Item = Item>) -> Vec<Item> {
-    items.filter(|item| matches!(item.number, Some(Number::Share(share)) if share >= MIN_DETAIL)).collect()
+/// Returns the items that are large enough to matter for a row of this share.
+fn shares(items: impl Iterator<Item = Item>, row: f64) -> Vec<Item> {
+    let min = (row * MIN_PART).max(MIN_DETAIL);
+    items.filter(|item| matches!(item.number, Some(Number::Share(share)) if share >= min)).collect()
 }
 
 /// Returns the functions with the most self weight, and who calls them.
@@ -203,7 +250,7 @@ fn callers_of(context: &Context<'_>, leaves: &[FrameId]) -> Result<Vec<Vec<Item>
         let Some(number) = wanted.get(&leaf) else { return Ok(()) };
         let index = stack.iter().rposition(|frame| *frame == leaf).unwrap_or(0);
         let above = &stack[..index];
-        let own = nearest_own(above, context.origins).filter(|own| *own > 0);
+        let own = context.origins.place(above).own.filter(|own| *own > 0);
         match own.map(|own| above[own]).or(above.last().copied()) {
             Some(caller) => sums[*number].entry(caller).or_default().add(weights),
             None => Ok(()),
@@ -212,13 +259,15 @@ fn callers_of(context: &Context<'_>, leaves: &[FrameId]) -> Result<Vec<Vec<Item>
     let ranks = context.ranks();
     Ok(sums
         .into_iter()
-        .map(|callers| {
+        .zip(leaves)
+        .map(|(callers, leaf)| {
             let mut callers: Vec<_> = callers.into_iter().collect();
             callers.sort_by_key(|(frame, weights)| (Reverse(weights.after), ranks[frame.index()]));
             shares(
                 callers
                     .into_iter()
                     .map(|(frame, weights)| Item::share(context.name(frame), context.share(weights.after))),
+                context.share(context.survey.functions[leaf.index()].self_weights.after),
             )
         })
         .collect())
@@ -228,8 +277,8 @@ fn callers_of(context: &Context<'_>, leaves: &[FrameId]) -> Result<Vec<Vec<Item>
 fn total_table(context: &Context<'_>, limit: usize, shown: &HashSet<FrameId, FxBuildHasher>) -> Table {
     let ranks = context.ranks();
     let mut functions: Vec<_> = frames(context)
-        .filter(|(frame, function)| !shown.contains(frame) && !function.is_passage())
-        .filter(|(frame, _)| context.origins.origin(*frame) != Origin::Marker)
+        .filter(|(frame, function)| !shown.contains(frame) && function.is_open && !function.is_passage())
+        .filter(|(frame, _)| context.origins.origin(*frame) != Origin::Marker && !context.origins.is_start(*frame))
         .filter(|(_, function)| context.share(function.inclusive.after) >= MIN_SHARE)
         .collect();
     functions.sort_by_key(|(frame, function)| (Reverse(function.inclusive.after), ranks[frame.index()]));
@@ -269,7 +318,7 @@ pub(super) fn tree_table(context: &Context<'_>, tree: &CallTree, limit: usize) -
             numbers,
             share,
             depth: line.depth,
-            names: line.chain.iter().map(|frame| context.name(*frame)).collect(),
+            names: context.chain_names(&line.chain),
             details: if others >= 1.0 && !is_differential { vec![Item { name, number: None }] } else { Vec::new() },
         }
     });

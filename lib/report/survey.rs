@@ -45,6 +45,8 @@ pub(super) struct Quality {
     pub(super) unknown: Weights,
     /// Time for which no stack was taken.
     pub(super) unsampled: Weights,
+    /// Stacks in an interpreter, if no function of a script has a frame.
+    pub(super) without_scripts: Weights,
 }
 
 /// The weights of a function.
@@ -58,6 +60,8 @@ pub(super) struct Function {
     largest_callee: Weights,
     /// Number of occurrences in the path.
     occurrences: u32,
+    /// True if it is anywhere outside of the kernel and of functions that call nothing of the program.
+    pub(super) is_open: bool,
 }
 
 impl Function {
@@ -107,38 +111,43 @@ impl<'a> Survey<'a> {
     ) -> Result<(), Error> {
         let Some(leaf) = charged_frame(stack, |frame| is_state[frame.index()]) else { return Ok(()) };
         let state = stack.last().copied().filter(|frame| is_state[frame.index()]);
+        let place = origins.place(stack);
+        for frame in &stack[..place.open] {
+            self.functions[frame.index()].is_open = true;
+        }
+        let is_own = place.own.is_some_and(|own| stack[own] == leaf);
         self.functions[leaf.index()].self_weights.add(weights)?;
-        self.kinds.entry(origins.kind(state.unwrap_or(leaf))).or_default().add(weights)?;
+        self.kinds.entry(origins.kind(state.unwrap_or(leaf), &place, is_own)).or_default().add(weights)?;
         self.states.entry(state).or_default().add(weights)?;
         self.roots.entry(stack[0]).or_default().add(weights)?;
         self.depths.entry(stack.len() - usize::from(state.is_some())).or_default().add(weights)?;
         self.quality.add(profile, origins, stack, leaf, weights)?;
-        self.add_to_own(origins, stack, state, weights)
+        if place.is_without_scripts {
+            self.quality.without_scripts.add(weights)?;
+        }
+        self.add_to_own(origins, place.own, stack, state, weights)
     }
 
     /// Adds a stack to the program's own function nearest to the leaf, or to the root if there is none.
     fn add_to_own(
         &mut self,
         origins: &Origins<'a>,
+        own: Option<usize>,
         stack: &[FrameId],
         state: Option<FrameId>,
         weights: Weights,
     ) -> Result<(), Error> {
-        let index = nearest_own(stack, origins).unwrap_or(0);
+        let index = own.unwrap_or(0);
+        let below = &stack[index + 1..];
         let own = self.own.entry(stack[index]).or_default();
         own.weights.add(weights)?;
-        match stack.get(index + 1) {
+        match below.iter().find(|frame| !origins.is_start(**frame)).or(below.first()) {
             None => own.itself.add(weights),
             Some(callee) => {
                 own.callees.entry((*callee, state.filter(|state| state != callee))).or_default().add(weights)
             }
         }
     }
-}
-
-/// Returns the index of the program's own function nearest to the leaf. The root is usually a thread, so it comes last.
-pub(super) fn nearest_own(stack: &[FrameId], origins: &Origins<'_>) -> Option<usize> {
-    stack.iter().rposition(|frame| origins.origin(*frame) == Origin::Own)
 }
 
 impl Quality {
