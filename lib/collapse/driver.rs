@@ -194,6 +194,8 @@ fn read_source(
     }
     let log = OrderedLog::new(input.name().to_owned(), found, diagnostics, in_order);
     let Some((first, others)) = workers.split_first_mut() else { return Ok(None) };
+    // An input that is in memory already takes less time than the start of a thread.
+    let others = if input.is_read() { &mut [] } else { others };
     match format.reader {
         FormatReader::Blocks { find_boundary, new_parser } => {
             first.parsers.entry(format.name).or_insert_with(|| new_parser(options));

@@ -31,7 +31,7 @@ static SCRIPTS: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("scr
 
 /// The suffixes that C compilers append to copies of a function; its name is none of a script then.
 static CLONES: LazyLock<RegexSet> =
-    LazyLock::new(|| patterns(r"\.(constprop|isra|part|cold|llvm|lto_priv|clone|[0-9])"));
+    LazyLock::new(|| patterns(r"\.(constprop|isra|part|cold|llvm|lto_priv|clone)\b|\.[0-9]+$"));
 
 /// The category of functions that no rule of [`Categories`] matches.
 const OTHER: &str = "other";
@@ -44,6 +44,9 @@ const LIBRARY_CODE: &str = "libraries";
 
 /// The category of kernel functions that have no other.
 const KERNEL: &str = "kernel";
+
+/// The category of interpreters.
+const INTERPRETER: &str = "interpreter";
 
 /// Compiles the patterns of a list: one a line; lines that start with `#` are comments.
 fn patterns(list: &str) -> RegexSet {
@@ -133,6 +136,27 @@ impl<'a> Origins<'a> {
         self.known[frame.index()].calls == Calls::Start
     }
 
+    /// Returns the index of the function among those below an own one that says most about the call: a function of a script,
+    /// else the first that is not part of an interpreter or of the start of a thread.
+    pub(super) fn callee(&self, below: &[FrameId]) -> Option<usize> {
+        let position = |is_wanted: &dyn Fn(&Known<'_>) -> bool| {
+            below.iter().position(|frame| is_wanted(&self.known[frame.index()]))
+        };
+        let is_script = |known: &Known<'_>| self.has_scripts && known.is_script;
+        let is_function =
+            |known: &Known<'_>| matches!(known.calls, Calls::Any | Calls::Closed) && known.kind != INTERPRETER;
+        let is_inside = |known: &Known<'_>| known.calls != Calls::Start;
+        position(&is_script)
+            .or_else(|| position(&is_function))
+            .or_else(|| position(&is_inside))
+            .or(if below.is_empty() { None } else { Some(0) })
+    }
+
+    /// True for functions of an interpreter.
+    pub(super) fn is_interpreter(&self, frame: FrameId) -> bool {
+        self.known[frame.index()].kind == INTERPRETER
+    }
+
     /// Finds the program's own code in a stack, root first.
     pub(super) fn place(&self, stack: &[FrameId]) -> Place<'a> {
         let mut place = Place { open: stack.len(), ..Place::default() };
@@ -143,7 +167,7 @@ impl<'a> Origins<'a> {
         let mut is_managed = false;
         for (index, frame) in stack.iter().enumerate() {
             let known = &self.known[frame.index()];
-            if known.origin == Origin::Own && (known.is_script || !is_managed) {
+            if is_own(known, is_managed) {
                 place.own = Some(index);
             }
             match known.calls {
@@ -161,6 +185,13 @@ impl<'a> Origins<'a> {
             }
         }
         place
+    }
+
+    /// True if a function of a stack, outside of closed code, is the program's own.
+    pub(super) fn is_own(&self, stack: &[FrameId], index: usize) -> bool {
+        let runs_scripts = |frame: &FrameId| self.known[frame.index()].calls == Calls::Scripts;
+        let is_managed = self.own.is_none() && self.has_scripts && stack[..index].iter().any(runs_scripts);
+        is_own(&self.known[stack[index].index()], is_managed)
     }
 
     /// Returns the kind of code of a stack's leaf: `own code`, `libraries`, or a category.
@@ -203,6 +234,11 @@ impl<'a> Origins<'a> {
         };
         Known { origin, kind, calls, is_script }
     }
+}
+
+/// True if a function is the program's own. Below the entry of an interpreter, only functions of scripts are.
+fn is_own(known: &Known<'_>, is_managed: bool) -> bool {
+    known.origin == Origin::Own && (known.is_script || !is_managed)
 }
 
 #[cfg(test)]
@@ -259,7 +295,7 @@ mod tests {
         for (stack, own, kind) in [
             ("main;next_byte;read;entry_SYSCALL_64_after_hwframe;fdget_pos", Some(1), "kernel"),
             ("main;next_byte;asm_exc_page_fault;memset_erms", Some(1), "kernel"),
-            ("main;log_line;fprintf;hack_digit", Some(1), "libc"),
+            ("main;log_line;fprintf;hack_digit", Some(1), "libraries"),
             ("main;make;malloc;my_hook", Some(1), "allocator"),
             ("main;insert;qsort;by_time", Some(3), "own code"),
             ("start_thread;worker;my_net", Some(2), "own code"),
@@ -276,6 +312,24 @@ mod tests {
             let leaf = stack.len() - 1;
             assert_eq!(place.own, own, "{stack:?}");
             assert_eq!(origins.kind(stack[leaf], &place, place.own == Some(leaf)), kind, "{stack:?}");
+        }
+    }
+
+    #[test]
+    fn the_callee_of_a_script_is_a_function_and_not_its_interpreter() {
+        for (below, callee) in [
+            ("_PyEval_EvalFrameDefault;method_vectorcall;py::loads:/usr/lib/python3.12/json/__init__.py", Some(2)),
+            ("_PyEval_EvalFrameDefault;list_extend;memcpy", Some(1)),
+            ("_PyEval_EvalFrameDefault", Some(0)),
+            ("start_thread;read", Some(1)),
+            ("", None),
+        ] {
+            let mut frames = Frames::new();
+            frames.intern(b"py::run:/app.py");
+            let below: Vec<_> =
+                below.split(';').filter(|name| !name.is_empty()).map(|name| frames.intern(name.as_bytes())).collect();
+            let categories = Categories::load(None).unwrap();
+            assert_eq!(Origins::new(&frames, &categories, None).callee(&below), callee, "{below:?}");
         }
     }
 

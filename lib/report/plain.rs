@@ -52,20 +52,26 @@ impl Context<'_> {
     /// Returns the indices of the functions of a path, root first, that say where the program is: the root, its own
     /// functions, what these call, and the leaf.
     pub(super) fn shown_on_path(&self, path: &[FrameId]) -> Vec<(usize, Omitted)> {
-        let is_own = |frame: FrameId| self.origins.origin(frame) == Origin::Own;
-        let open = self.origins.place(path).own.map_or(0, |own| own + 1);
-        let (mut shown, mut omitted) = (Vec::new(), Omitted::None);
-        for (index, frame) in path.iter().enumerate() {
-            let is_start = self.origins.is_start(*frame);
-            let is_called = index > 0 && index <= open && is_own(path[index - 1]);
-            if index == 0 || index + 1 == path.len() || (!is_start && (is_called || (index < open && is_own(*frame)))) {
-                shown.push((index, omitted));
-                omitted = Omitted::None;
-            } else if !is_start {
-                omitted = Omitted::Some;
-            }
+        let Some(leaf) = path.len().checked_sub(1) else { return Vec::new() };
+        let own_end = self.origins.place(path).own.map_or(0, |own| own + 1);
+        let is_own = |index: usize| index < own_end && self.origins.is_own(path, index);
+        let mut wanted = vec![0];
+        for index in (0..own_end).filter(|index| is_own(*index)) {
+            let end = (index + 1..own_end).find(|next| is_own(*next)).unwrap_or(path.len());
+            let callee = self.origins.callee(&path[index + 1..end]).map(|callee| index + 1 + callee);
+            wanted.push(index);
+            wanted.extend(callee.filter(|callee| !self.origins.is_interpreter(path[*callee])));
         }
-        shown
+        wanted.push(leaf);
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mut next = 0;
+        let shown = wanted.into_iter().map(|index| {
+            let is_gap = path[next..index].iter().any(|frame| !self.origins.is_start(*frame));
+            next = index + 1;
+            (index, if is_gap { Omitted::Some } else { Omitted::None })
+        });
+        shown.collect()
     }
 
     /// Returns the names of functions of which each calls the next, without the start of processes and threads.

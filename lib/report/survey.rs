@@ -141,7 +141,7 @@ impl<'a> Survey<'a> {
         let below = &stack[index + 1..];
         let own = self.own.entry(stack[index]).or_default();
         own.weights.add(weights)?;
-        match below.iter().find(|frame| !origins.is_start(**frame)).or(below.first()) {
+        match origins.callee(below).map(|callee| &below[callee]) {
             None => own.itself.add(weights),
             Some(callee) => {
                 own.callees.entry((*callee, state.filter(|state| state != callee))).or_default().add(weights)

@@ -183,12 +183,22 @@ fn wrap(text: &str, room: usize) -> Vec<String> {
     lines.iter().map(|line| cut_end(line, room)).collect()
 }
 
-/// Returns a long name without generic, template and call arguments.
+/// Returns a long name without generic, template and call arguments, and without the directories of files.
 fn shortened(name: &str) -> String {
     match width(name) > LONG_NAME {
-        true => String::from_utf8_lossy(&shorten(name.as_bytes(), 2)).into_owned(),
+        true => without_directories(&String::from_utf8_lossy(&shorten(name.as_bytes(), 2))),
         false => name.to_owned(),
     }
+}
+
+/// Returns a name with the last part only of each absolute path: `py::run:/srv/app.py` becomes `py::run:app.py`.
+fn without_directories(name: &str) -> String {
+    let mut short = String::with_capacity(name.len());
+    for part in name.split_inclusive([' ', ':', '(']) {
+        let file = part.strip_prefix('/').and_then(|path| path.rsplit_once('/')).map(|(_, file)| file);
+        short.push_str(file.filter(|file| !file.is_empty()).unwrap_or(part));
+    }
+    short
 }
 
 /// Returns as many items as fit, at least part of the first.
@@ -252,6 +262,7 @@ mod tests {
     use super::super::page::{Column, Number};
     use super::{
         Block, Fact, Item, Page, Row, Table, TextStyle, Value, cut_middle, draw_bar, fit_list, fit_path, render,
+        shortened,
     };
 
     fn strings(names: &[&str]) -> Vec<String> {
@@ -268,6 +279,19 @@ mod tests {
         assert_eq!(fit_path(&path, 5), "e…ode");
         assert_eq!(fit_list(&strings(&["a 1%", "b 2%", "c 3%"]), 10), "a 1%, b 2%");
         assert_eq!(cut_middle("abcdefghij", 7), "ab…ghij");
+    }
+
+    #[test]
+    fn long_names_lose_arguments_and_directories() {
+        for (name, short) in [
+            ("py::deep_copy:/srv/application/app.py", "py::deep_copy:app.py"),
+            ("JS:*unique /srv/application/app.js:2:16", "JS:*unique app.js:2:16"),
+            ("github.com/example/pkg.(*Server).Run", "github.com/example/pkg.(*Server).Run"),
+            ("a::very::long::path::of<names, and::arguments>", "a::very::long::path::of"),
+            ("/", "/"),
+        ] {
+            assert_eq!(shortened(name), short);
+        }
     }
 
     #[test]
