@@ -1,8 +1,8 @@
 //! One page of text about a profile: where its weight is, or what changed between two.
 //!
-//! A page is made in three steps. [`Survey`](survey::Survey) sums up the profile in one pass, and
-//! [`CallTree`](call_tree::CallTree) keeps its large branches. `plain`, `change` and `focus` choose what is worth a line and
-//! return a [`Page`](page::Page) of facts, tables and commands. `text`, `markdown` and `json` write it.
+//! A page is made in three steps. `Survey` sums up the profile in one pass, and
+//! `CallTree` keeps its large branches. `plain`, `change` and `focus` choose what is worth a line and
+//! return a `Page` of facts, tables and commands. `text`, `markdown` and `json` write it.
 //!
 //! Weight is charged to the program's own functions: what a library or the kernel does on behalf of a function counts for
 //! it (see `own_code`). A stack therefore counts for one own function only, and their weights add up to the total.

@@ -300,7 +300,7 @@ mod tests {
             ("main;insert;qsort;by_time", Some(3), "own code"),
             ("start_thread;worker;my_net", Some(2), "own code"),
             ("_PyEval_EvalFrameDefault;py::run:/app.py;list_extend", Some(1), "interpreter"),
-            ("main;Py_RunMain;list_extend", Some(0), "interpreter"),
+            ("main;Py_RunMain;list_extend", Some(0), "libraries"),
             ("main;run;list_extend", Some(2), "own code"),
         ] {
             let mut frames = Frames::new();
