@@ -66,7 +66,11 @@ pub(super) fn quality(survey: &Survey<'_>) -> Fact {
         ("truncated_pct", truncated, "cut before the root, so that totals of callers are too low"),
         ("unknown_pct", unknown, "in code without a symbol"),
         ("unsampled_pct", unsampled, "without a stack"),
-        ("without_scripts_pct", without_scripts, "in an interpreter, without frames of the functions that it runs"),
+        (
+            "without_scripts_pct",
+            without_scripts,
+            "in an interpreter or virtual machine, without the functions that it runs",
+        ),
     ];
     let share =
         |weights: Weights| percent(weights.after, survey.total.after).max(percent(weights.before, survey.total.before));

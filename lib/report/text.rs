@@ -185,7 +185,10 @@ fn wrap(text: &str, room: usize) -> Vec<String> {
 
 /// Returns a long name without generic, template and call arguments, and without the directories of files.
 fn shortened(name: &str) -> String {
+    // Functions of scripts have no such arguments: brackets contain a file, or `<module>`.
+    let is_script = name.starts_with("py::") || name.starts_with("JS:") || name.contains(" (");
     match width(name) > LONG_NAME {
+        true if is_script => without_directories(name),
         true => without_directories(&String::from_utf8_lossy(&shorten(name.as_bytes(), 2))),
         false => name.to_owned(),
     }
@@ -228,7 +231,7 @@ fn fit_path(names: &[String], room: usize) -> String {
         return whole;
     }
     let [first, .., last] = &names[..] else { return cut_middle(&whole, room) };
-    for skipped in 2..names.len() {
+    for skipped in (2..names.len()).filter(|skipped| !names[*skipped].starts_with('…')) {
         let line = format!("{first} > … > {}", names[skipped..].join(" > "));
         if width(&line) <= room {
             return line;
@@ -289,6 +292,8 @@ mod tests {
             ("github.com/example/pkg.(*Server).Run", "github.com/example/pkg.(*Server).Run"),
             ("a::very::long::path::of<names, and::arguments>", "a::very::long::path::of"),
             ("/", "/"),
+            ("py::<module>:/srv/application/app.py", "py::<module>:app.py"),
+            ("<module> (/srv/application/app.py)", "<module> (app.py)"),
         ] {
             assert_eq!(shortened(name), short);
         }

@@ -23,6 +23,7 @@ mod formats;
 mod harness;
 mod heatmap;
 mod man;
+mod models;
 #[cfg(unix)]
 mod perf_data;
 mod pprof;
