@@ -251,7 +251,7 @@ pub struct StackArgs {
     pub no_inline: bool,
 
     /// Append the source line to each frame, like `parse:lexer.c:123`
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, alias = "srcline", hide_short_help = true)]
     pub lines: bool,
 
     /// Download missing debug information with debuginfod-find(1)

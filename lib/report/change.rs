@@ -111,16 +111,18 @@ fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement)
 
 /// Returns the path along which the weight grew.
 fn growth_path(context: &Context<'_>, tree: &CallTree) -> Option<Fact> {
-    let path = tree.hot_path();
-    let last = path.len().checked_sub(1)?;
-    let items = path.iter().enumerate().filter_map(|(number, node)| {
-        let name = context.name(node.frame?);
-        let change = Number::Change(percent_change(node.weights, context.survey.total.before));
-        Some(Item { name, number: (number == last).then_some(change) })
-    });
-    let items: Vec<Item> = items.collect();
-    let is_growth = path.last().is_some_and(|node| node.weights.after > node.weights.before);
-    is_growth.then(|| Fact::new("grew at", Value::Path(items)))
+    let mut path = tree.hot_path();
+    path.dedup_by_key(|node| node.frame);
+    let last = path.last().filter(|node| node.weights.after > node.weights.before)?;
+    let change = Number::Change(percent_change(last.weights, context.survey.total.before));
+    let frames: Vec<FrameId> = path.iter().filter_map(|node| node.frame).collect();
+    let mut items: Vec<Item> = Vec::new();
+    for (index, omitted) in context.shown_on_path(&frames) {
+        items.extend(omitted.item());
+        let number = (index + 1 == frames.len()).then_some(change);
+        items.push(Item { name: context.name(frames[index]), number });
+    }
+    Some(Fact::new("grew at", Value::Path(items)))
 }
 
 /// Returns the columns of tables of two profiles.

@@ -6,7 +6,7 @@ use super::call_tree::CallTree;
 use super::judgement::Amount;
 use super::measure::{format_change, format_count, format_percent, percent, percent_change};
 use super::page::{Fact, Item, Value};
-use super::plain::{Context, Omitted};
+use super::plain::Context;
 use super::survey::{Quality, Survey};
 use crate::diagnostics::printable;
 use crate::profile::{FrameId, Weight, Weights};
@@ -126,18 +126,21 @@ fn hot_path(context: &Context<'_>, tree: &CallTree) -> Fact {
     let mut path = tree.hot_path();
     // Recursion is shown once, with the share of the outermost call.
     path.dedup_by_key(|node| node.frame);
+    while path.len() > 1
+        && path.last().and_then(|node| node.frame).is_some_and(|leaf| context.origins.is_run_time(leaf))
+    {
+        path.pop();
+    }
     let frames: Vec<FrameId> = path.iter().filter_map(|node| node.frame).collect();
     let shown = context.shown_on_path(&frames);
     let (mut last, mut items) = (100.0, Vec::new());
-    for (number, node) in shown {
+    for (number, omitted) in shown {
         let (name, share) = (context.name(frames[number]), context.share(path[number].weights.after));
         let is_stated = last - share >= SHARE_STEP || number + 1 == frames.len();
         if is_stated {
             last = share;
         }
-        if node == Omitted::Some {
-            items.push(Item { name: "…".to_owned(), number: None });
-        }
+        items.extend(omitted.item());
         items.push(if is_stated { Item::share(name, share) } else { Item { name, number: None } });
     }
     Fact::new("hot path", Value::Path(items))

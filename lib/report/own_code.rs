@@ -152,9 +152,15 @@ impl<'a> Origins<'a> {
             .or(if below.is_empty() { None } else { Some(0) })
     }
 
-    /// True for functions of an interpreter.
-    pub(super) fn is_interpreter(&self, frame: FrameId) -> bool {
-        self.known[frame.index()].kind == INTERPRETER
+    /// True unless the function only runs others: it is part of an interpreter, or of the start of a thread.
+    pub(super) fn is_function(&self, frame: FrameId) -> bool {
+        let known = &self.known[frame.index()];
+        known.is_script || (known.kind != INTERPRETER && matches!(known.calls, Calls::Any | Calls::Closed))
+    }
+
+    /// True for a function that runs those of an interpreted or managed language.
+    pub(super) fn is_run_time(&self, frame: FrameId) -> bool {
+        self.known[frame.index()].calls == Calls::Scripts
     }
 
     /// Finds the program's own code in a stack, root first.

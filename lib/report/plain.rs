@@ -48,6 +48,13 @@ pub(super) enum Omitted {
     Some,
 }
 
+impl Omitted {
+    /// Returns the item that stands for the functions that are not shown.
+    pub(super) fn item(self) -> Option<Item> {
+        (self == Self::Some).then(|| Item { name: "…".to_owned(), number: None })
+    }
+}
+
 impl Context<'_> {
     /// Returns the indices of the functions of a path, root first, that say where the program is: the root, its own
     /// functions, what these call, and the leaf.
@@ -60,7 +67,7 @@ impl Context<'_> {
             let end = (index + 1..own_end).find(|next| is_own(*next)).unwrap_or(path.len());
             let callee = self.origins.callee(&path[index + 1..end]).map(|callee| index + 1 + callee);
             wanted.push(index);
-            wanted.extend(callee.filter(|callee| !self.origins.is_interpreter(path[*callee])));
+            wanted.extend(callee.filter(|callee| self.origins.is_function(path[*callee])));
         }
         wanted.push(leaf);
         wanted.sort_unstable();

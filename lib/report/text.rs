@@ -140,8 +140,11 @@ fn push_row(
     line.push(' ');
     line.push_str(&" ".repeat(indent(row)));
     let details_room = room.saturating_sub(name_width + 2);
-    let own_room = if row.details.is_empty() { room } else { name_width.max(MIN_WIDTH / 4) };
-    let name = fit_path(&row.names, own_room.saturating_sub(indent(row)));
+    let (own_room, names) = match row.details.is_empty() {
+        true => (room, row.names.clone()),
+        false => (name_width.max(MIN_WIDTH / 4), row.names.iter().map(|name| without_directories(name)).collect()),
+    };
+    let name = fit_path(&names, own_room.saturating_sub(indent(row)));
     line.push_str(&paint(&name, bold, style));
     if !row.details.is_empty() {
         let padding = name_width.saturating_sub(indent(row) + width(&name)) + 2;
@@ -194,11 +197,17 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// Returns a name with the last part only of each absolute path: `py::run:/srv/app.py` becomes `py::run:app.py`.
+/// Returns a name with the last part only of each absolute path: `py::run:/srv/app.py` becomes `py::run:app.py`. Files that
+/// are named alike in every directory keep it.
 fn without_directories(name: &str) -> String {
     let mut short = String::with_capacity(name.len());
     for part in name.split_inclusive([' ', ':', '(']) {
-        let file = part.strip_prefix('/').and_then(|path| path.rsplit_once('/')).map(|(_, file)| file);
+        let file = part.strip_prefix('/').and_then(|path| {
+            let (directory, file) = path.rsplit_once('/')?;
+            let is_common = ["__init__.", "index.", "mod.", "main.", "lib."].iter().any(|stem| file.starts_with(stem));
+            let start = directory.rfind('/').map_or(0, |slash| slash + 1);
+            Some(if is_common { &path[start..] } else { file })
+        });
         short.push_str(file.filter(|file| !file.is_empty()).unwrap_or(part));
     }
     short
@@ -294,6 +303,7 @@ mod tests {
             ("/", "/"),
             ("py::<module>:/srv/application/app.py", "py::<module>:app.py"),
             ("<module> (/srv/application/app.py)", "<module> (app.py)"),
+            ("py::dumps:/usr/lib/python3.12/json/__init__.py", "py::dumps:json/__init__.py"),
         ] {
             assert_eq!(shortened(name), short);
         }
