@@ -93,7 +93,7 @@ struct FrameArgs {
     ///
     /// For perf.data, they come from the debug information of the recorded files. For perf script text, run perf script
     /// with `-F +srcline`.
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, alias = "lines", hide_short_help = true)]
     srcline: bool,
     /// Start stacks at FUNCTION, without its callers; may be repeated
     #[arg(long, value_name = "FUNCTION", hide_short_help = true)]
@@ -204,6 +204,10 @@ impl Tool for Args {
     const ENVIRONMENT: Entries = &[("PERF_BUILDID_DIR", "perf's cache of files by build ID [default: ~/.debug].")];
 
     const SEE_ALSO: &'static [&'static str] = &["perf-record(1)", "perf-script(1)"];
+
+    fn completions() -> Vec<(&'static str, Vec<&'static str>)> {
+        vec![("format", collapse::formats().map(|format| format.name).collect())]
+    }
 
     fn sections() -> Vec<Section> {
         let formats = collapse::formats().map(|format| (format.name, format.description)).collect();

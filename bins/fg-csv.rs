@@ -147,6 +147,13 @@ impl Tool for Args {
         ),
     ];
 
+    fn completions() -> Vec<(&'static str, Vec<&'static str>)> {
+        vec![(
+            "sort",
+            vec!["self", "inclusive", "self_delta", "inclusive_delta", "self_chance", "inclusive_chance", "function"],
+        )]
+    }
+
     fn sections() -> Vec<Section> {
         let text = "By default, the columns are function, self_samples, self_pct, inclusive_samples, inclusive_pct and \
              category. With --by comm, stack or edge, there is only one weight, so samples and pct have no prefix, and \

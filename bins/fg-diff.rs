@@ -83,12 +83,12 @@ struct NameArgs {
     #[arg(short, long)]
     strip_hex: bool,
 
-    /// Replace matches of REGEX in frames by TEXT
+    /// Replace matches of REGEX in names; may be repeated
     ///
-    /// Stacks that become equal are compared with each other. The option may be repeated. In TEXT, `$1` is the first
+    /// Stacks that become equal are compared with each other. In TEXT, `$1` is the first
     /// group of REGEX. The last `=` separates REGEX from TEXT; write an equals sign in TEXT as `\=`.
-    #[arg(long, value_name = "REGEX=TEXT")]
-    strip: Vec<Rename>,
+    #[arg(long, alias = "strip", value_name = "REGEX=TEXT")]
+    rename: Vec<Rename>,
 }
 
 /// Options that decide which differences count.
@@ -148,7 +148,7 @@ impl Args {
                 None => Scaling::Runs,
             },
             strip_hex: names.strip_hex,
-            renames: names.strip.clone(),
+            renames: names.rename.clone(),
             min_change: significance.min_change,
             significant: significance.significant,
             per_sample: significance.per_sample,
@@ -179,7 +179,7 @@ impl Tool for Args {
             "Exit with status 1 if any stack changed by 0.5 % of the total or more:",
         ),
         (
-            "fg-diff --strip 'v[0-9]+::=' --strip-hex v1.folded v2.folded",
+            "fg-diff --rename 'v[0-9]+::=' --strip-hex v1.folded v2.folded",
             "Compare versions whose names contain the version:",
         ),
         ("fg-collapse perf.data | fg-diff -n -o diff.folded old.folded -", "Compare with a profile from a pipe:"),

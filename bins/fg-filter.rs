@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::diagnostics::Diagnostics;
-use fgkit::filter::{Filter, Filtered, FrameMatcher, Names, Recursion, Rename, Reshape, Select, Threshold};
+use fgkit::filter::{Filter, Filtered, FrameMatcher, Names, Recursion, Rename, Reshape, Select, Split, Threshold};
 use fgkit::profile::Weights;
 use fgkit::{Error, folded};
 
@@ -54,6 +54,13 @@ struct NameArgs {
     #[arg(long, value_name = "REGEX=TEXT")]
     rename: Vec<Rename>,
 
+    /// Split names at matches of REGEX, into a frame for each part
+    ///
+    /// `--split ::` turns `a::b::c` into `a;b;c`, so that namespaces or packages become frames. Empty parts are left out. Use
+    /// --shorten too, so that names are not split within their arguments.
+    #[arg(long, value_name = "REGEX", hide_short_help = true)]
+    split: Option<Split>,
+
     /// Replace thread numbers in the first frame by `*`
     ///
     /// worker-1 and worker-2 both become worker-*, so that their equal stacks are merged.
@@ -66,8 +73,8 @@ struct NameArgs {
 #[command(next_help_heading = "Stacks")]
 struct StackArgs {
     /// Keep only stacks whose first frame matches REGEX
-    #[arg(long, value_name = "REGEX")]
-    comm: Option<FrameMatcher>,
+    #[arg(long, alias = "comm", value_name = "REGEX")]
+    root: Option<FrameMatcher>,
 
     /// Keep only stacks with a frame that matches REGEX
     #[arg(long, value_name = "REGEX")]
@@ -147,7 +154,8 @@ impl Args {
         let Self { names, stacks, frames, weights } = self;
         Filter {
             names: Names::new(names.strip_suffix, names.shorten, names.rename.clone(), names.merge_threads),
-            select: Select { comm: stacks.comm.clone(), focus: stacks.focus.clone(), ignore: stacks.ignore.clone() },
+            split: names.split.clone(),
+            select: Select { root: stacks.root.clone(), focus: stacks.focus.clone(), ignore: stacks.ignore.clone() },
             reshape: Reshape {
                 drop_unknown: frames.drop_unknown,
                 no_delimiters: frames.no_delimiters,
@@ -170,16 +178,36 @@ impl Tool for Args {
             "fg-filter --focus '^parse_' --ignore malloc -o parse.folded app.folded",
             "Keep parsing, but leave out memory allocation:",
         ),
+        ("fg-filter --root '^nginx' host.folded | fg-report", "Report on the threads whose names start with nginx:"),
         (
             "fg-filter --shorten --merge-threads app.folded | fg-svg > short.svg",
             "Shorten C++ and Rust names, and merge the threads of a pool:",
+        ),
+        ("fg-filter --rename '^v[0-9]+::=' app.folded", "Remove version numbers from names:"),
+        ("fg-filter --strip-suffix app.folded", "Merge functions that differ only in the suffix `_[j]` or `_[i]`:"),
+        (
+            "fg-filter --shorten --split '::|[.]' app.folded | fg-svg > packages.svg",
+            "Draw namespaces and packages as frames:",
         ),
         (
             "fg-filter --show-from '^handle_request$' --hide '^tokio::' app.folded",
             "Start at a function, and leave out the frames of a library:",
         ),
+        ("fg-filter --show '^myapp::' app.folded", "Keep only the frames of the program itself:"),
+        ("fg-filter --prune-from '^malloc$' app.folded", "End stacks at malloc, whatever it calls:"),
+        ("fg-filter --drop-unknown --no-delimiters app.folded", "Leave out frames that name no function:"),
+        ("fg-filter --collapse-recursion=all app.folded", "Draw a recursive function once in each stack:"),
         ("fg-filter --min 0.5% app.folded | fg-svg > large.svg", "Leave out small stacks:"),
+        ("fg-filter --top 20 app.folded", "Keep the 20 heaviest stacks:"),
+        (
+            "find /var/profiles -name '*.folded' -print0 | fg-filter --files0-from - --focus lock",
+            "Filter the sum of any number of files:",
+        ),
     ];
+
+    fn completions() -> Vec<(&'static str, Vec<&'static str>)> {
+        vec![("shorten", vec!["1", "2", "3"])]
+    }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         let mut filter = self.filter();

@@ -14,7 +14,7 @@ use fgkit::{Error, folded, otlp};
 /// if the unit has no smaller one.
 ///
 /// A differential profile from fg-diff(1) is written like the profile that `pprof -diff_base` makes: the weights before
-/// are negative, and percentages are of the total before. The output contains the time only if --time sets it, so the
+/// are negative, and percentages are of the total before. The output contains the time only if --timestamp sets it, so the
 /// same input always gives the same bytes.
 #[derive(clap::Parser)]
 #[command(name = "fg-pprof")]
@@ -28,8 +28,8 @@ struct Args {
     unit: String,
 
     /// Set the recording time in seconds since 1970, like `date +%s` [default: none]
-    #[arg(long, value_name = "SECONDS", value_parser = parse_time)]
-    time: Option<u64>,
+    #[arg(long, alias = "time", value_name = "SECONDS", value_parser = parse_time)]
+    timestamp: Option<u64>,
 
     /// Write an OpenTelemetry profile (OTLP protobuf, not compressed) instead; comparisons and comments are not for it
     #[arg(long, conflicts_with = "comment")]
@@ -78,7 +78,7 @@ impl Tool for Args {
         if unit.name != self.unit {
             session.diagnostics.note(&format!("weights are not integers in {}; using {}", self.unit, unit.name));
         }
-        let time = self.time.unwrap_or(0);
+        let time = self.timestamp.unwrap_or(0);
         let metadata = Metadata { sample_type: &self.sample_type, unit: &unit, time, comments: &self.comment };
         if !self.otlp {
             session.output.write_with(|out| pprof::write_gzipped(&profile, &metadata, out))?;

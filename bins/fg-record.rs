@@ -31,6 +31,10 @@ impl Tool for Args {
     const SEE_ALSO: &'static [&'static str] =
         &["perf-record(1)", "perf-list(1)", "perf-script(1)", "perf_event_open(2)"];
 
+    fn completions() -> Vec<(&'static str, Vec<&'static str>)> {
+        vec![("event", manual::COMMON_EVENTS.to_vec())]
+    }
+
     fn sections() -> Vec<Section> {
         manual::sections()
     }

@@ -15,7 +15,7 @@
 //! Analysis reads folded stacks and changes, compares, tabulates or draws them:
 //!
 //! ```text
-//! folded::read ── filter │ diff │ csv │ check │ pprof │ svg ── output
+//! folded::read ── filter │ diff │ csv │ check │ report │ pprof │ svg ── output
 //! ```
 //!
 //! - [`input`] opens files and pipes, decompresses them and cuts them into blocks of whole records.
@@ -75,7 +75,9 @@ pub mod profile;
 mod protobuf;
 #[cfg(target_os = "linux")]
 pub mod record;
+pub mod report;
 pub mod stats;
+mod stdout_state;
 pub mod svg;
 pub mod symbol_name;
 

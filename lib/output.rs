@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use crate::diagnostics::{Diagnostics, printable};
-use crate::{Error, interrupts};
+use crate::{Error, interrupts, stdout_state};
 
 /// A buffered output of a tool.
 pub struct Output {
@@ -111,6 +111,18 @@ impl Output {
         write(self).map_err(|error| Error::write(&self.name, error))
     }
 
+    /// Writes text in which control characters of names are escaped already. A terminal gets it as it is, with colours.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub fn write_escaped(&mut self, text: &str) -> Result<(), Error> {
+        if self.is_terminal() {
+            let written = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
+            return written.map_err(|error| Error::write(&self.name, error));
+        }
+        self.write_with(|out| out.write_all(text.as_bytes()))
+    }
+
     /// Finishes the output and closes standard output if the result went there.
     ///
     /// The reader of a pipe then sees the end of its input before the process exits.
@@ -185,6 +197,10 @@ fn close_stdout() -> io::Result<()> {
 
 /// Returns standard output without the line buffer of the standard library, which would split every block in two.
 fn stdout() -> io::Result<File> {
+    if stdout_state::was_closed() {
+        // Writing to a file that is open for reading fails as writing to a closed one does.
+        return File::open("/dev/null");
+    }
     #[cfg(unix)]
     let stdout = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
     #[cfg(windows)]

@@ -266,7 +266,7 @@ pub struct StackArgs {
     pub interpreter_frames: bool,
 
     /// Append the source line to each frame, like `parse:lexer.c:123`
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, alias = "srcline", hide_short_help = true)]
     pub lines: bool,
 
     /// Download missing debug information with debuginfod-find(1)

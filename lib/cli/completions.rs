@@ -1,17 +1,44 @@
 //! Completion scripts for shells.
 
+use clap::builder::PossibleValuesParser;
+
 use super::command;
 use super::tool::Tool;
+
+/// The line of the bash script after which the word before the cursor is known.
+const BASH_PREVIOUS_WORD: &str = "    prev=\"$3\"\n";
+
+/// Bash takes the `=` of `--option=VALUE` for a word of its own.
+const BASH_EQUALS_SIGN: &str = r#"    if [[ "${prev}" == "=" ]]; then
+        prev="${COMP_WORDS[COMP_CWORD-2]}"
+    elif [[ "${COMP_WORDS[COMP_CWORD]}" == "=" ]]; then
+        cur=""
+        prev="${COMP_WORDS[COMP_CWORD-1]}"
+    fi
+"#;
 
 /// Returns the completion script of a program for a shell.
 pub(super) fn render<T: Tool>(shell: clap_complete::Shell) -> Vec<u8> {
     // Visible options only: the generators would offer the hidden ones too.
     let complete = command::build::<T>();
-    let visible = complete.get_arguments().filter(|argument| !argument.is_hide_set()).cloned();
+    let values = T::completions();
+    let visible = complete.get_arguments().filter(|argument| !argument.is_hide_set()).cloned().map(|argument| {
+        let found = values.iter().find(|(name, _)| argument.get_long() == Some(name));
+        match found {
+            Some((_, values)) => argument.value_parser(PossibleValuesParser::new(values)),
+            None => argument,
+        }
+    });
     let name = command::name::<T>();
     let mut command =
         clap::Command::new(name).version("").disable_help_flag(true).disable_version_flag(true).args(visible);
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut script);
-    script
+    match shell {
+        clap_complete::Shell::Bash => {
+            let script = String::from_utf8_lossy(&script);
+            script.replacen(BASH_PREVIOUS_WORD, &format!("{BASH_PREVIOUS_WORD}{BASH_EQUALS_SIGN}"), 1).into_bytes()
+        }
+        _ => script,
+    }
 }

@@ -8,6 +8,7 @@ mod command;
 mod completions;
 mod help;
 mod man_page;
+mod option_table;
 mod options;
 mod programs;
 mod roff;

@@ -57,6 +57,8 @@ pub enum Generated {
     CompleteZsh,
     /// A completion script for fish.
     CompleteFish,
+    /// The options as a table with tabs: name, value, other names, meaning.
+    Options,
 }
 
 /// The colour of messages, for all programs but fg-svg: its `--color` is the palette, as in flamegraph.pl.
@@ -83,6 +85,12 @@ pub struct InputArgs {
     #[arg(value_name = "FILE", help_heading = None)]
     pub files: Vec<PathBuf>,
 
+    /// Read the files that LIST names, each name followed by a null byte
+    ///
+    /// `find -print0` writes such a list. If LIST is `-`, it is read from standard input.
+    #[arg(long, value_name = "LIST", conflicts_with = "files", hide_short_help = true, display_order = 799)]
+    pub files0_from: Option<PathBuf>,
+
     /// Fail at the first malformed line instead of skipping it
     #[arg(long, hide_short_help = true, display_order = 800)]
     pub strict: bool,
@@ -91,6 +99,9 @@ pub struct InputArgs {
 impl InputArgs {
     /// True if standard input is among the inputs.
     pub(super) fn reads_stdin(&self) -> bool {
+        if let Some(list) = &self.files0_from {
+            return list.as_os_str() == "-";
+        }
         self.files.is_empty() || self.files.iter().any(|file| file.as_os_str() == "-")
     }
 }

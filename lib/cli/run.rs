@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use super::options::{Generated, SharedArgs};
 use super::tool::{Session, Tool};
-use super::{command, completions, help, man_page};
+use super::{command, completions, help, man_page, option_table};
 use crate::diagnostics::Diagnostics;
 use crate::input::Source;
 use crate::output::Output;
@@ -45,6 +45,7 @@ fn generate<T: Tool>(what: Generated) -> io::Result<Vec<u8>> {
         Generated::Man => Ok(man_page::render::<T>().into_bytes()),
         Generated::CompleteBash => Ok(completions::render::<T>(clap_complete::Shell::Bash)),
         Generated::CompleteZsh => Ok(completions::render::<T>(clap_complete::Shell::Zsh)),
+        Generated::Options => Ok(option_table::render::<T>().into_bytes()),
         Generated::CompleteFish => Ok(completions::render::<T>(clap_complete::Shell::Fish)),
     }
 }
@@ -91,7 +92,10 @@ fn run<T: Tool>(tool: T, shared: &SharedArgs) -> u8 {
 
 /// Opens the inputs and, unless the program opens its outputs itself, the output.
 fn open<T: Tool>(tool: &T, shared: &SharedArgs) -> Result<(Vec<Source>, Output), Error> {
-    let sources = Source::from_operands(&shared.input.files)?;
+    let sources = match &shared.input.files0_from {
+        Some(list) => Source::from_list(list)?,
+        None => Source::from_operands(&shared.input.files)?,
+    };
     let path = shared.common.output.as_deref().filter(|_| !tool.opens_outputs());
     Ok((sources, Output::create(path)?))
 }

@@ -49,6 +49,11 @@ pub trait Tool: clap::Parser {
         Vec::new()
     }
 
+    /// Returns values that shells offer for options whose values no type lists, by the long name of the option.
+    fn completions() -> Vec<(&'static str, Vec<&'static str>)> {
+        Vec::new()
+    }
+
     /// True if the program reads standard input when no file is named, or `-` is. If standard input is then a terminal,
     /// the program prints its usage and exits instead of waiting.
     fn reads_stdin(&self) -> bool {

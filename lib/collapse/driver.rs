@@ -183,16 +183,19 @@ fn read_source(
         input.check_failure()?;
         return found.map(|_| None);
     };
-    if let Some(found) = formats::weight_kind(format, input.head()?) {
-        found.check_same(*kind, input.name())?;
-        *kind = Some(found);
+    let found = formats::weight_kind(format, input.head()?);
+    if let Some(found) = found {
+        found.kind.check_same(*kind, input.name())?;
+        *kind = Some(found.kind);
     }
     if sample::filters_samples(options) && !format.has_times {
         let what = "samples of this format have no time, thread or CPU; --time, --comm, --span and similar options have no effect";
         diagnostics.warn(&format!("{}: {what}", input.name()));
     }
-    let log = OrderedLog::new(input.name().to_owned(), diagnostics, in_order);
+    let log = OrderedLog::new(input.name().to_owned(), found, diagnostics, in_order);
     let Some((first, others)) = workers.split_first_mut() else { return Ok(None) };
+    // An input that is in memory already takes less time than the start of a thread.
+    let others = if input.is_read() { &mut [] } else { others };
     match format.reader {
         FormatReader::Blocks { find_boundary, new_parser } => {
             first.parsers.entry(format.name).or_insert_with(|| new_parser(options));

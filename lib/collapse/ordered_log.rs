@@ -6,6 +6,7 @@ use super::parser::BlockReport;
 use super::sink::OrderedSamples;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
+use crate::folded::{DetectedKind, mixture_error};
 use crate::markers;
 use crate::output::Output;
 use crate::profile::{Weight, Weights};
@@ -23,6 +24,8 @@ pub(super) struct OrderedLog<'a> {
     problems: u64,
     /// Number of malformed lines.
     malformed_lines: u64,
+    /// The number of weights per line of folded text.
+    kind: Option<DetectedKind>,
     waiting: BTreeMap<u64, (BlockReport, Option<OrderedSamples>)>,
     diagnostics: &'a mut Diagnostics,
     in_order: Option<&'a mut dyn OrderedSampleReceiver>,
@@ -36,6 +39,7 @@ trait OrderedSampleReceiver: Send {
 impl<'a> OrderedLog<'a> {
     pub(super) fn new(
         name: String,
+        kind: Option<DetectedKind>,
         diagnostics: &'a mut Diagnostics,
         in_order: Option<&'a mut OrderedSampleWriter<'_>>,
     ) -> Self {
@@ -45,6 +49,7 @@ impl<'a> OrderedLog<'a> {
             read: 0,
             lines: 0,
             next: 0,
+            kind,
             problems: 0,
             malformed_lines: 0,
             waiting: BTreeMap::new(),
@@ -82,12 +87,15 @@ impl<'a> OrderedLog<'a> {
         self.problems += count;
     }
 
-    /// Returns an error if nearly all lines of an input that was read in blocks are malformed.
+    /// Returns an error if more than half of the lines of an input that was read in blocks are malformed.
     ///
     /// # Errors
     /// [`Error::Unreadable`].
     pub(super) fn check_malformed_share(&mut self) -> Result<(), Error> {
-        self.check_malformed_share_of(self.lines)
+        if self.malformed_lines * 2 <= self.lines {
+            return Ok(());
+        }
+        Err(self.share_error(self.lines))
     }
 
     /// Returns an error if nearly all of this number of lines are malformed: the input has another format.
@@ -99,8 +107,13 @@ impl<'a> OrderedLog<'a> {
         if malformed < MIN_MALFORMED || malformed.saturating_mul(10) < lines.saturating_mul(9) {
             return Ok(());
         }
+        Err(self.share_error(lines))
+    }
+
+    fn share_error(&self, lines: u64) -> Error {
+        let malformed = self.malformed_lines;
         let what = format!("{malformed} of {lines} lines are malformed: the input has another format or is damaged");
-        Err(Error::Unreadable { name: self.name.clone(), what })
+        Error::Unreadable { name: self.name.clone(), what }
     }
 
     /// Warns that the input has no stacks, unless a problem was reported.
@@ -145,6 +158,9 @@ impl<'a> OrderedLog<'a> {
         while let Some((report, samples)) = self.waiting.remove(&self.next) {
             for (line, what) in report.malformed {
                 self.report_malformed(self.lines + line, what)?;
+            }
+            if let Some((line, kind)) = report.other_kind.zip(self.kind) {
+                return Err(mixture_error(&self.name, self.lines + line, kind));
             }
             if let (Some(in_order), Some(samples)) = (&mut self.in_order, samples) {
                 in_order.add_samples(&samples)?;

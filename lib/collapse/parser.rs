@@ -26,6 +26,8 @@ pub(super) struct BlockReport {
     pub(super) lines: u64,
     /// Number and problem of each malformed line.
     pub(super) malformed: Vec<(u64, &'static str)>,
+    /// Number of the first line of folded text that has more or fewer weights than the others.
+    pub(super) other_kind: Option<u64>,
 }
 
 impl BlockReport {

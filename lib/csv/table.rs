@@ -81,7 +81,9 @@ impl<'a> Table<'a> {
     /// # Errors
     /// [`Error::Usage`] if there is no such column.
     pub fn sort(&mut self, column: &str) -> Result<(), Error> {
-        let Some((_, found)) = self.columns.iter().find(|(name, _)| name == column) else {
+        // `self` is short for `self_samples`.
+        let matches = |name: &str| name == column || name.strip_suffix("_samples") == Some(column);
+        let Some((_, found)) = self.columns.iter().find(|(name, _)| matches(name)) else {
             let names: Vec<&str> = self.header().collect();
             return Err(Error::Usage(format!("--sort {column}: no such column; expected one of {}", names.join(", "))));
         };

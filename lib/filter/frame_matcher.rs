@@ -1,5 +1,6 @@
 //! A pattern with its cached result for each frame.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::bytes::Regex;
@@ -34,7 +35,7 @@ impl FrameMatcher {
         }
         *self.results[index].get_or_insert_with(|| {
             let name = frames.name(frame);
-            self.pattern.is_match(if self.ignores_arguments { without_arguments(name) } else { name })
+            matches_name(&self.pattern, if self.ignores_arguments { without_arguments(name) } else { name })
         })
     }
 
@@ -59,6 +60,13 @@ impl std::str::FromStr for FrameMatcher {
     }
 }
 
+/// True if a pattern matches a name. In a name that is not UTF-8, `.` matches invalid bytes too.
+fn matches_name(pattern: &Regex, name: &[u8]) -> bool {
+    // Invalid bytes become U+FFFD. The name itself is searched for patterns of bytes, such as `(?-u:\xff)`.
+    let is_lossy_match = |name: Cow<'_, str>| matches!(name, Cow::Owned(_)) && pattern.is_match(name.as_bytes());
+    pattern.is_match(name) || is_lossy_match(String::from_utf8_lossy(name))
+}
+
 /// Returns a name up to its arguments.
 fn without_arguments(name: &[u8]) -> &[u8] {
     // On 64-bit PowerPC, entry points of functions start with a dot.
@@ -69,7 +77,16 @@ fn without_arguments(name: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::without_arguments;
+    use regex::bytes::Regex;
+
+    use super::{matches_name, without_arguments};
+
+    #[test]
+    fn patterns_match_invalid_bytes() {
+        for (pattern, expected) in [("^f.$", true), (".", true), (r"(?-u:\xff)", true), ("^f$", false)] {
+            assert_eq!(matches_name(&Regex::new(pattern).unwrap(), b"f\xff"), expected, "{pattern}");
+        }
+    }
 
     #[test]
     fn arguments_start_at_the_first_real_parenthesis() {

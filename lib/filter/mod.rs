@@ -9,6 +9,7 @@ mod frames;
 mod names;
 pub mod rename;
 mod select;
+mod split;
 mod threshold;
 
 pub use frame_matcher::FrameMatcher;
@@ -16,6 +17,7 @@ pub use frames::{Recursion, Reshape};
 pub use names::Names;
 pub use rename::Rename;
 pub use select::Select;
+pub use split::Split;
 pub use threshold::Threshold;
 
 use std::cmp::Reverse;
@@ -34,6 +36,8 @@ use crate::profile::{Batch, FrameId, Frames, Profile, Weight, Weights};
 pub struct Filter {
     /// Renames frames, first.
     pub names: Names,
+    /// Splits the renamed frames into several.
+    pub split: Option<Split>,
     /// Selects stacks by their frames, second.
     pub select: Select,
     /// Selects frames within stacks, third.
@@ -57,11 +61,11 @@ impl Filter {
     /// Returns the patterns in use, each with the name of its verb.
     pub fn matchers(&self) -> impl Iterator<Item = (&'static str, &FrameMatcher)> {
         // Every field is named, so that the compiler reports a new verb that is missing here.
-        let Select { comm, focus, ignore } = &self.select;
+        let Select { root, focus, ignore } = &self.select;
         let Reshape { hide, show, show_from, prune_from, drop_unknown: _, no_delimiters: _, recursion: _ } =
             &self.reshape;
         let all = [
-            ("comm", comm),
+            ("root", root),
             ("focus", focus),
             ("ignore", ignore),
             ("hide", hide),
@@ -87,8 +91,10 @@ impl Filter {
 struct Accumulator<'a> {
     filter: &'a mut Filter,
     read: Frames,
-    /// New id of each frame read.
+    /// New ids of the frames read, one after another: more than one if a name was split.
     ids: Vec<FrameId>,
+    /// End of the ids of each frame read.
+    ends: Vec<usize>,
     /// For each frame of the last stack: the selection up to it, and the number of frames kept up to it.
     path: Vec<(Selection, usize)>,
     /// Frames of the last stack that are kept, with new ids.
@@ -106,6 +112,7 @@ impl<'a> Accumulator<'a> {
             filter,
             read: Frames::new(),
             ids: Vec::new(),
+            ends: Vec::new(),
             path: Vec::new(),
             kept_frames: Vec::new(),
             stack: Vec::new(),
@@ -116,14 +123,35 @@ impl<'a> Accumulator<'a> {
         }
     }
 
-    /// Returns the new id of a frame.
-    fn rename(&mut self, frame: FrameId, is_root: bool) -> FrameId {
-        for index in self.ids.len()..self.read.len() {
+    /// Finds the new names of the frames that were read since the last call.
+    fn rename_new_frames(&mut self) {
+        for index in self.ends.len()..self.read.len() {
             let name = self.filter.names.rename(self.read.name(FrameId::from_index(index as u32)));
-            self.ids.push(self.kept.frames.intern(&name));
+            match &self.filter.split {
+                Some(split) => self.ids.extend(split.parts(&name).map(|part| self.kept.frames.intern(part))),
+                None => self.ids.push(self.kept.frames.intern(&name)),
+            }
+            self.ends.push(self.ids.len());
         }
-        let frame = self.ids[frame.index()];
-        if is_root { self.filter.names.rename_root(&mut self.kept.frames, frame) } else { frame }
+    }
+
+    /// Adds a frame of the input to the path, and to the kept frames what is kept of it.
+    fn push_frame(&mut self, frame: FrameId) {
+        let is_root = self.path.is_empty();
+        let mut selection = self.path.last().map(|(selection, _)| *selection);
+        let start = if frame.index() == 0 { 0 } else { self.ends[frame.index() - 1] };
+        for number in start..self.ends[frame.index()] {
+            let mut id = self.ids[number];
+            if is_root && number == start {
+                id = self.filter.names.rename_root(&mut self.kept.frames, id);
+            }
+            selection = Some(self.filter.select.advance(&self.kept.frames, selection, id));
+            if self.filter.reshape.keeps_frame(&self.kept.frames, id) {
+                self.kept_frames.push(id);
+            }
+        }
+        // A name has at least one part.
+        self.path.extend(selection.map(|selection| (selection, self.kept_frames.len())));
     }
 
     /// Adds the kept frames of the last stack; returns `false` if none is left.
@@ -166,15 +194,8 @@ impl StackSink for Accumulator<'_> {
         self.total.add(weights)?;
         self.path.truncate(shared);
         self.kept_frames.truncate(self.path.last().map_or(0, |(_, kept)| *kept));
-        for frame in &stack[shared..] {
-            let before = self.path.last().map(|(selection, _)| *selection);
-            let frame = self.rename(*frame, before.is_none());
-            let selection = self.filter.select.advance(&self.kept.frames, before, frame);
-            if self.filter.reshape.keeps_frame(&self.kept.frames, frame) {
-                self.kept_frames.push(frame);
-            }
-            self.path.push((selection, self.kept_frames.len()));
-        }
+        self.rename_new_frames();
+        stack[shared..].iter().for_each(|frame| self.push_frame(*frame));
         if self.path.last().is_some_and(|(selection, _)| selection.is_selected()) && self.add_kept(weights)? {
             return Ok(());
         }
@@ -248,7 +269,7 @@ mod tests {
     fn filter() -> impl Strategy<Value = Filter> {
         let names = (any::<bool>(), 0u8..4, any::<bool>())
             .prop_map(|(strip, level, threads)| Names::new(strip, level, vec!["b=c".parse().unwrap()], threads));
-        let select = (matcher(), matcher(), matcher()).prop_map(|(comm, focus, ignore)| Select { comm, focus, ignore });
+        let select = (matcher(), matcher(), matcher()).prop_map(|(root, focus, ignore)| Select { root, focus, ignore });
         let recursion = prop::option::of(prop_oneof![Just(Recursion::Adjacent), Just(Recursion::All)]);
         let reshape = (any::<bool>(), matcher(), matcher(), matcher(), matcher(), recursion).prop_map(
             |(drop_unknown, hide, show, show_from, prune_from, recursion)| Reshape {
@@ -262,8 +283,9 @@ mod tests {
             },
         );
         let min = prop::option::of((0u64..30).prop_map(|percent| Threshold::Percent(Weight::new(percent))));
-        (names, select, reshape, min, prop::option::of(0usize..20))
-            .prop_map(|(names, select, reshape, min, top)| Filter { names, select, reshape, min, top })
+        let split = prop::option::of("[a-d]").prop_map(|split| split.map(|pattern| pattern.parse().unwrap()));
+        (names, split, select, reshape, min, prop::option::of(0usize..20))
+            .prop_map(|(names, split, select, reshape, min, top)| Filter { names, split, select, reshape, min, top })
     }
 
     fn stacks() -> impl Strategy<Value = Stacks> {
@@ -287,7 +309,7 @@ mod tests {
             focus in "[a-e]",
             ignore in "[a-e]",
         ) {
-            let select = Select { focus: focus.parse().ok(), ignore: ignore.parse().ok(), comm: None };
+            let select = Select { focus: focus.parse().ok(), ignore: ignore.parse().ok(), root: None };
             let filtered = apply(&mut Filter { select, ..Filter::default() }, &stacks);
             let wanted = stacks.iter().filter(|(frames, _)| {
                 frames.iter().any(|name| name.contains(&focus)) && !frames.iter().any(|name| name.contains(&ignore))

@@ -7,7 +7,7 @@ use crate::profile::{FrameId, Frames};
 #[derive(Debug, Default)]
 pub struct Select {
     /// Keep only stacks whose root frame matches; in most profiles it is the command name.
-    pub comm: Option<FrameMatcher>,
+    pub root: Option<FrameMatcher>,
     /// Keep only stacks with a frame that matches.
     pub focus: Option<FrameMatcher>,
     /// Drop stacks with a frame that matches, even if another frame matches `focus`.
@@ -19,7 +19,7 @@ pub struct Select {
 /// Stacks with the same first frames share it. A rule about the leaf must therefore be decided anew by each frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Selection {
-    comm_matches: bool,
+    root_matches: bool,
     is_focused: bool,
     is_ignored: bool,
 }
@@ -27,7 +27,7 @@ pub struct Selection {
 impl Selection {
     /// True if a stack of these frames is selected.
     pub fn is_selected(self) -> bool {
-        self.comm_matches && self.is_focused && !self.is_ignored
+        self.root_matches && self.is_focused && !self.is_ignored
     }
 }
 
@@ -40,7 +40,7 @@ impl Select {
         let (focus, ignore) = (matches(&mut self.focus), matches(&mut self.ignore));
         match before {
             None => Selection {
-                comm_matches: matches(&mut self.comm).unwrap_or(true),
+                root_matches: matches(&mut self.root).unwrap_or(true),
                 is_focused: focus.unwrap_or(true),
                 is_ignored: ignore.unwrap_or(false),
             },

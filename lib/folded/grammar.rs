@@ -1,6 +1,7 @@
 //! The grammar of a line of folded text: a stack, and one or two weights.
 
 use crate::Error;
+use crate::profile::frames::is_comment_text;
 use crate::profile::{Weight, Weights};
 
 /// A parsed line.
@@ -22,14 +23,6 @@ pub enum LineKind {
 }
 
 impl LineKind {
-    /// Returns the kind of a file from its first line: differential if that ends in two weights.
-    pub fn of_first_line(line: &[u8]) -> Self {
-        match parse_line(line, Self::Differential) {
-            Some(_) => Self::Differential,
-            None => Self::Plain,
-        }
-    }
-
     /// Checks that a file of this kind can be added to files of the kind `previous`.
     ///
     /// # Errors
@@ -118,19 +111,30 @@ fn parse_digits(end: &[u8; 8], digits: usize) -> u64 {
 /// True if the text after the last blank of a stack is a weight. The writer renames such leaves.
 #[inline]
 pub(super) fn ends_like_a_weight(stack: &[u8]) -> bool {
-    if !stack.last().is_some_and(u8::is_ascii_digit) {
+    if !stack.last().is_some_and(|last| last.is_ascii_digit() || *last == b'.') {
         return false;
     }
     if let Some(end) = stack.last_chunk::<8>() {
         // Usually the digits at the end of a name follow another character of the name.
         let before = 7usize.checked_sub(count_digits(end)).map(|index| end[index]);
-        if before.is_some_and(|before| !matches!(before, b' ' | b'\t' | b'.')) {
+        if before.is_some_and(|before| !is_numeric(before) && !matches!(before, b' ' | b'\t')) {
             return false;
         }
     }
-    let before = stack.iter().rposition(|byte| !byte.is_ascii_digit() && *byte != b'.');
-    let number = before.filter(|index| matches!(stack[*index], b' ' | b'\t')).map(|index| &stack[index + 1..]);
-    number.and_then(Weight::parse).is_some()
+    split_number(stack).is_some()
+}
+
+/// True for a byte that can be part of a weight.
+#[inline]
+fn is_numeric(byte: u8) -> bool {
+    byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-')
+}
+
+/// Returns the text before a weight at the end of a stack, without blanks between them; `None` if there is no weight.
+pub(super) fn split_number(stack: &[u8]) -> Option<&[u8]> {
+    let blank = stack.iter().rposition(|byte| !is_numeric(*byte))?;
+    let is_weight = matches!(stack[blank], b' ' | b'\t') && Weight::parse(&stack[blank + 1..]).is_some();
+    is_weight.then(|| trim_blanks(&stack[..blank])).filter(|text| !text.is_empty())
 }
 
 /// True for a line of metadata that other programs write: `# mode: wall`, or
@@ -141,14 +145,13 @@ pub(super) fn ends_like_a_weight(stack: &[u8]) -> bool {
 pub fn is_comment(line: &[u8]) -> bool {
     line.starts_with(b"# ")
         && !line.contains(&b';')
-        && parse_line(line, LineKind::Plain)
-            .is_none_or(|Line { stack, .. }| stack.ends_with(b":") || memchr::memmem::find(stack, b" : ").is_some())
+        && parse_line(line, LineKind::Plain).is_none_or(|line| is_comment_text(line.stack))
 }
 
 /// Returns what is wrong with a malformed line.
 pub(super) fn describe_error(line: &[u8], kind: LineKind) -> &'static str {
     match kind {
-        LineKind::Differential => "expected two weights, as in the first line: STACK BEFORE AFTER",
+        LineKind::Differential => "expected a stack and two weights: STACK BEFORE AFTER",
         LineKind::Plain if memchr::memrchr2(b' ', b'\t', line).is_none() => "expected a weight after the last space",
         LineKind::Plain if split_weight(line).is_some() => "expected a stack before the weight",
         LineKind::Plain => {
@@ -159,7 +162,7 @@ pub(super) fn describe_error(line: &[u8], kind: LineKind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, LineKind, parse_any_line, parse_line, parse_short_integer_line};
+    use super::{Line, LineKind, ends_like_a_weight, parse_any_line, parse_line, parse_short_integer_line};
     use crate::profile::Weight;
 
     fn plain(text: &str) -> Option<(&str, Weight)> {
@@ -172,16 +175,26 @@ mod tests {
         assert_eq!(plain("a;operator new 12"), Some(("a;operator new", Weight::new(12))));
         assert_eq!(plain("a;b\t3"), Some(("a;b", Weight::new(3))));
         assert_eq!(plain(" a 1"), Some((" a", Weight::ONE)));
-        for bad in ["", "a", "a;b", "  60", "a -1", "a 1e3", "a +5"] {
+        for bad in ["", "a", "a;b", "  60", "a -1", "a 1e", "a +5"] {
             assert_eq!(plain(bad), None, "{bad:?}");
         }
     }
 
     #[test]
-    fn the_first_line_determines_the_kind() {
-        assert_eq!(LineKind::of_first_line(b"a;b 1 2"), LineKind::Differential);
-        assert_eq!(LineKind::of_first_line(b"a;b 2"), LineKind::Plain);
-        assert_eq!(LineKind::of_first_line(b"1 2"), LineKind::Plain);
+    fn names_that_end_in_a_number_look_like_weights() {
+        for (stack, expected) in [
+            ("main;line 12", true),
+            ("main;line 1.5", true),
+            ("main;line 4e+09", true),
+            ("main;line 5.", true),
+            ("main;line12", false),
+            ("main;thread-12", false),
+            ("main;a long name, 1e12x", false),
+            ("main;a.12", false),
+            ("12", false),
+        ] {
+            assert_eq!(ends_like_a_weight(stack.as_bytes()), expected, "{stack}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod grammar;
 mod kway_merge;
+mod line_kind;
 mod ordered_writer;
 mod parallel_files;
 mod parallel_merge;
@@ -19,6 +20,8 @@ mod write;
 
 pub use grammar::{Line, LineKind, is_comment, parse_line};
 pub use kway_merge::merge_sorted;
+pub use line_kind::{DetectedKind, detect_kind};
+pub(crate) use line_kind::{MixtureCheck, mixture_error};
 pub(crate) use parallel_merge::merge_parallel;
 pub use parallel_read::read_parallel;
 pub use read::{NO_STACK, StackSink, read_all, read_into, read_profile, read_profiles};

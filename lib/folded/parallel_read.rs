@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use super::grammar::LineKind;
+use super::line_kind::detect_kind;
 use super::read::{StackParser, StackSink};
 use crate::diagnostics::Diagnostics;
 use crate::input::{Block, Blocks, Source, last_line_end};
@@ -17,10 +18,10 @@ pub fn read_parallel<T: StackSink + Send>(source: &Source, new_sink: impl Fn() -
         return None;
     }
     let mut input = source.open().ok()?;
-    let first = input.head().ok()?.split(|byte| *byte == b'\n').next()?;
-    let kind = LineKind::of_first_line(first.strip_suffix(b"\r").unwrap_or(first));
+    let head = input.head().ok()?;
+    let kind = detect_kind(head)?.kind;
     // Not a blank line, a byte order mark, or another encoding.
-    let has_plain_start = first.first().is_some_and(u8::is_ascii_graphic);
+    let has_plain_start = head.first().is_some_and(u8::is_ascii_graphic);
     let threads = cores();
     if threads == 1 || !has_plain_start {
         return None;
@@ -35,7 +36,11 @@ fn read_share<T: StackSink>(input: &Mutex<Blocks>, kind: LineKind, mut sink: T) 
     diagnostics.set_strict(true);
     sink.begin(kind);
     let next_block = |block: &mut Block| lock(input).read_block(block, last_line_end);
-    StackParser::with_kind(&mut sink, kind).read_blocks("", next_block, &mut diagnostics).ok()?;
+    let mut parser = StackParser::with_kind(&mut sink, kind);
+    parser.read_blocks("", next_block, &mut diagnostics).ok()?;
+    if parser.may_be_mixture() {
+        return None;
+    }
     sink.end().ok()?;
     Some(sink)
 }

@@ -1,6 +1,7 @@
 //! Reads folded text.
 
-use super::grammar::{Line, LineKind, describe_error, parse_line, trim_blanks};
+use super::grammar::{Line, LineKind, describe_error, is_comment, parse_line, trim_blanks};
+use super::line_kind::{DetectedKind, MixtureCheck, detect_kind, mixture_error};
 use super::parallel_files::map_files;
 use super::stack_order::{common_prefix, shares_frame};
 use crate::Error;
@@ -11,8 +12,7 @@ use crate::profile::byte_map::{ByteMap, Key};
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
 /// The message for input in which every line is malformed.
-pub const NO_STACK: &str =
-    "no line of the input is a folded stack (frame;frame;… WEIGHT); convert profiler output with fg-collapse";
+pub const NO_STACK: &str = "no line is a folded stack (frame;frame;… WEIGHT); convert profiler output with fg-collapse";
 
 /// A consumer of stacks that are read from folded text.
 pub trait StackSink {
@@ -41,26 +41,24 @@ pub trait StackSink {
 
 /// Reads all sources and passes every stack to a sink.
 ///
-/// A source that cannot be read, or whose kind differs from that of the sources before it, is reported and skipped.
+/// A source that cannot be read, that mixes kinds, whose kind differs from that of the sources before it, or most of whose
+/// lines are malformed is reported as a failure. The others still count.
 ///
 /// # Errors
-/// Those of the sink, in strict mode the first malformed line, and [`Error::Invalid`] if every line is malformed.
+/// Those of the sink, in strict mode the first malformed line, and [`Error::AlreadyReported`] if there are only malformed
+/// lines.
 pub fn read_all(sources: &[Source], sink: &mut dyn StackSink, diagnostics: &mut Diagnostics) -> Result<(), Error> {
     let mut parser = StackParser::new(sink, None);
     let skipped_before = diagnostics.skipped_lines();
     for source in sources {
-        let result = source.open_without_thread().and_then(|mut input| {
-            let name = input.name().to_owned();
-            let mut blocks = ReadAhead::new(move |block: &mut Block| input.read_block(block, last_line_end));
-            parser.read_text(&name, |block| blocks.next(block), diagnostics)
-        });
+        let result = source.open_without_thread().and_then(|input| parser.read_input(input, diagnostics));
         match result {
             Err(error @ (Error::Read { .. } | Error::Unreadable { .. })) => diagnostics.fail(&error),
             other => other?,
         }
     }
     if parser.kind.is_none() && diagnostics.skipped_lines() > skipped_before {
-        return Err(Error::Invalid(NO_STACK.to_owned()));
+        return Err(Error::AlreadyReported);
     }
     Ok(())
 }
@@ -107,9 +105,9 @@ fn read_flawless(source: &Source) -> Option<Profile> {
 pub fn read_into(profile: Profile, input: &mut Blocks, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
     let kind = if profile.is_differential() { LineKind::Differential } else { LineKind::Plain };
     let mut builder = ProfileBuilder { profile, batch: Batch::default() };
-    let name = input.name().to_owned();
+    let (name, detected) = (input.name().to_owned(), detect_kind(input.head()?));
     let next_block = |block: &mut Block| input.read_block(block, last_line_end);
-    StackParser::new(&mut builder, Some(kind)).read_text(&name, next_block, diagnostics)?;
+    StackParser::new(&mut builder, Some(kind)).read_text(&name, detected, next_block, diagnostics)?;
     builder.into_profile()
 }
 
@@ -145,9 +143,9 @@ impl StackSink for ProfileBuilder {
 /// A parser of stacks. Neighbouring lines usually start alike, so only the bytes that differ are parsed.
 pub(super) struct StackParser<'a> {
     sink: &'a mut dyn StackSink,
+    /// The kind of the stacks that were passed on.
     kind: Option<LineKind>,
-    /// True once the first line of the current text was parsed.
-    has_begun: bool,
+    lines: LineCheck,
     /// The index of each frame, by its text.
     frame_indexes: ByteMap<u32>,
     /// The text of the last stack.
@@ -158,26 +156,56 @@ pub(super) struct StackParser<'a> {
     ends: Vec<usize>,
 }
 
+/// The kind of the lines of one text, and counts by which a text is rejected.
+#[derive(Default)]
+struct LineCheck {
+    /// The kind; `None` until a stack is found.
+    detected: Option<DetectedKind>,
+    /// Number of stacks.
+    stacks: u64,
+    malformed: u64,
+    mixture: MixtureCheck,
+}
+
 impl<'a> StackParser<'a> {
     fn new(sink: &'a mut dyn StackSink, kind: Option<LineKind>) -> Self {
         let (frame_indexes, text, stack, ends) = (ByteMap::default(), Vec::new(), Vec::new(), Vec::new());
-        Self { sink, kind, has_begun: false, frame_indexes, text, stack, ends }
+        Self { sink, kind, lines: LineCheck::default(), frame_indexes, text, stack, ends }
     }
 
     /// Creates a parser of blocks from the middle of a text, whose lines are of this kind.
     pub(super) fn with_kind(sink: &'a mut dyn StackSink, kind: LineKind) -> Self {
-        Self { has_begun: true, ..Self::new(sink, Some(kind)) }
+        let detected = Some(DetectedKind { kind, line: 1 });
+        let lines = LineCheck { detected, stacks: 1, ..LineCheck::default() };
+        Self { lines, ..Self::new(sink, Some(kind)) }
+    }
+
+    /// True if lines may be of the other kind, which only a parser of the whole text can decide.
+    pub(super) fn may_be_mixture(&self) -> bool {
+        self.lines.mixture.is_doubtful()
+    }
+
+    /// Parses a whole input, which another thread reads unless it is short.
+    fn read_input(&mut self, mut input: Blocks, diagnostics: &mut Diagnostics) -> Result<(), Error> {
+        let (name, detected) = (input.name().to_owned(), detect_kind(input.head()?));
+        if input.is_read() {
+            return self.read_text(&name, detected, |block| input.read_block(block, last_line_end), diagnostics);
+        }
+        let mut blocks = ReadAhead::new(move |block: &mut Block| input.read_block(block, last_line_end));
+        self.read_text(&name, detected, |block| blocks.next(block), diagnostics)
     }
 
     /// Parses a whole text.
     fn read_text(
         &mut self,
         name: &str,
+        detected: Option<DetectedKind>,
         next_block: impl FnMut(&mut Block) -> Result<bool, Error>,
         diagnostics: &mut Diagnostics,
     ) -> Result<(), Error> {
-        self.has_begun = false;
-        self.read_blocks(name, next_block, diagnostics)
+        self.lines = LineCheck { detected, ..LineCheck::default() };
+        self.read_blocks(name, next_block, diagnostics)?;
+        self.lines.finish(name)
     }
 
     /// Parses blocks of whole lines.
@@ -190,7 +218,7 @@ impl<'a> StackParser<'a> {
         let (mut block, mut line_number) = (Block::default(), 0);
         while next_block(&mut block)? {
             let mut rest = &*block;
-            if line_number == 0 && !self.has_begun {
+            if line_number == 0 && self.lines.stacks == 0 {
                 rest = strip_bom(rest);
             }
             while !rest.is_empty() {
@@ -215,30 +243,37 @@ impl<'a> StackParser<'a> {
         (name, line_number): (&str, u64),
         diagnostics: &mut Diagnostics,
     ) -> Result<(), Error> {
-        if trim_blanks(line).is_empty() {
+        if trim_blanks(line).is_empty() || is_comment(line) {
             return Ok(());
         }
-        let kind = self.kind.filter(|_| self.has_begun).unwrap_or_else(|| LineKind::of_first_line(line));
+        let kind = self.lines.kind_at(line, line_number);
         let Some(Line { stack, weights }) = parse_line(line, kind) else {
+            self.lines.add_malformed(line, line_number, name)?;
             return diagnostics.malformed(name, line_number, describe_error(line, kind));
         };
-        if !std::mem::replace(&mut self.has_begun, true) {
+        if self.lines.stacks == 0 {
             kind.check_same(self.kind, name)?;
         }
+        self.lines.add_stack(stack, kind, line_number);
         if self.kind.is_none() {
             self.kind = Some(kind);
             self.sink.begin(kind);
         }
-        let shared = self.set_stack(stack, shared_bytes.min(stack.len()));
+        self.add_stack(stack, shared_bytes.min(stack.len()), weights)
+    }
+
+    /// Passes on a stack that shares its first `shared_bytes` with the last one.
+    fn add_stack(&mut self, stack: &[u8], shared_bytes: usize, weights: Weights) -> Result<(), Error> {
+        let shared = self.set_stack(stack, shared_bytes);
         let Some(leaf) = self.stack.last_mut() else { return Ok(()) };
         let as_leaf = self.sink.frames().as_leaf(*leaf);
-        let is_renamed = std::mem::replace(leaf, as_leaf) != as_leaf;
-        let result = self.sink.add(&self.stack, shared, weights);
-        if is_renamed {
-            // The next stack cannot share a renamed leaf.
-            self.stack.pop();
-            self.ends.pop();
+        if std::mem::replace(leaf, as_leaf) == as_leaf {
+            return self.sink.add(&self.stack, shared, weights);
         }
+        // Neither the last stack nor the next one shares a renamed leaf.
+        let result = self.sink.add(&self.stack, shared.min(self.stack.len() - 1), weights);
+        self.stack.pop();
+        self.ends.pop();
         result
     }
 
@@ -272,6 +307,54 @@ impl<'a> StackParser<'a> {
     }
 }
 
+impl LineCheck {
+    /// Returns the kind by which a line is read.
+    fn kind_at(&mut self, line: &[u8], number: u64) -> LineKind {
+        if self.detected.is_none() {
+            self.detected = detect_kind(line).map(|detected| DetectedKind { line: number, ..detected });
+        }
+        self.detected.map_or(LineKind::Plain, |detected| detected.kind)
+    }
+
+    #[inline]
+    fn add_stack(&mut self, stack: &[u8], kind: LineKind, number: u64) {
+        self.stacks += 1;
+        if kind == LineKind::Plain {
+            self.mixture.add(stack, number);
+        }
+    }
+
+    /// Counts a malformed line; a line with one weight in a differential text is an error.
+    fn add_malformed(&mut self, line: &[u8], number: u64, name: &str) -> Result<(), Error> {
+        self.malformed += 1;
+        match self.detected {
+            Some(detected) if parse_line(line, LineKind::Plain).is_some() => Err(mixture_error(name, number, detected)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Rejects a text that mixes kinds, or most of whose lines are malformed.
+    fn finish(&self, name: &str) -> Result<(), Error> {
+        if let Some((line, detected)) = self.mixture.other_kind().zip(self.detected) {
+            return Err(mixture_error(name, line, detected));
+        }
+        if self.malformed <= self.stacks {
+            return Ok(());
+        }
+        let what = match self.stacks {
+            0 => NO_STACK.to_owned(),
+            stacks => {
+                let lines = self.malformed + stacks;
+                format!(
+                    "{} of {lines} lines are not folded stacks; convert profiler output with fg-collapse",
+                    self.malformed
+                )
+            }
+        };
+        Err(Error::Unreadable { name: name.to_owned(), what })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::read_profile;
@@ -284,7 +367,8 @@ mod tests {
         let mut diagnostics = Diagnostics::silent();
         let mut builder = super::ProfileBuilder::default();
         let next_block = |block: &mut Block| input.read_block(block, last_line_end);
-        super::StackParser::new(&mut builder, None).read_text("t", next_block, &mut diagnostics).unwrap();
+        let detected = super::detect_kind(text);
+        super::StackParser::new(&mut builder, None).read_text("t", detected, next_block, &mut diagnostics).unwrap();
         (builder.into_profile().unwrap(), diagnostics.skipped_lines())
     }
 
@@ -297,8 +381,8 @@ mod tests {
 
     #[test]
     fn counts_and_skips_malformed_lines() {
-        let (profile, skipped) = read(b"nonsense\na;b 1\na;b\na;b x\n");
-        assert_eq!((profile.len(), skipped), (1, 3));
+        let (profile, skipped) = read(b"nonsense\na;b 1\na;b\nc 2\na;b x\nd 3\n# interval : 100\n");
+        assert_eq!((profile.len(), skipped), (3, 3));
     }
 
     #[test]

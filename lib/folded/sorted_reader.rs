@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 
 use super::grammar::{Line, LineKind, ends_like_a_weight, is_comment, parse_line};
+use super::line_kind::detect_kind;
 use super::stack_order::{OffsetValueCode, common_prefix, compare_stacks};
 use crate::Error;
 use crate::bytes::BOM;
@@ -52,7 +53,7 @@ pub enum LineStatus {
 }
 
 impl SortedReader {
-    /// Creates a reader. The first line of the input determines whether lines have one weight or two.
+    /// Creates a reader. The first lines of the input determine whether lines have one weight or two.
     pub fn new(input: Blocks) -> Self {
         Self::from_source(input.name().to_owned(), LineSource::SameThread(LineParser::new(input)))
     }
@@ -78,7 +79,7 @@ impl SortedReader {
         &self.name
     }
 
-    /// Returns the kind of the lines, once the first line has been read.
+    /// Returns the kind of the lines, once a line has been read.
     pub fn kind(&self) -> Option<LineKind> {
         self.lines.kind
     }
@@ -155,7 +156,7 @@ impl SortedReader {
 struct Lines {
     block: Block,
     entries: Vec<Entry>,
-    /// The kind of the lines, once the first line has been read.
+    /// The kind of the lines, once a line has been read.
     kind: Option<LineKind>,
 }
 
@@ -196,6 +197,9 @@ impl LineParser {
 
     /// Replaces the lines by those of the next block; `false` at the end.
     fn fill(&mut self, lines: &mut Lines) -> Result<bool, Error> {
+        if self.line_number == 0 && self.kind.is_none() {
+            self.kind = detect_kind(self.input.head()?).map(|detected| detected.kind);
+        }
         if self.at_end || !self.input.read_block(&mut lines.block, last_line_end)? {
             return Ok(false);
         }
@@ -249,17 +253,24 @@ impl LineParser {
         if line.trim_ascii_end().is_empty() {
             return None;
         }
-        let kind = self.kind.unwrap_or_else(|| LineKind::of_first_line(line));
+        let kind = self.kind.unwrap_or(LineKind::Plain);
         let text = line;
         let Some(line) = parse_line(text, kind) else {
-            return Some((LineStatus::Malformed, Line { stack: b"", weights: Weights::default() }, 0));
+            // A line of the other kind is an error, which only other readers report.
+            let is_other = kind == LineKind::Differential && parse_line(text, LineKind::Plain).is_some();
+            let status = if is_other { LineStatus::OutOfOrder } else { LineStatus::Malformed };
+            return Some((status, Line { stack: b"", weights: Weights::default() }, 0));
         };
         self.kind = Some(kind);
         let shared = shared.min(line.stack.len());
         let is_before = compare_stacks(line.stack, last, shared) == Ordering::Less;
         // The writer never writes such a line: it renames the leaf, the line is a comment, or it replaces a byte.
-        let is_irregular =
-            || ends_like_a_weight(line.stack) || is_comment(text) || (has_return && line.stack.contains(&b'\r'));
+        let is_irregular = || {
+            ends_like_a_weight(line.stack)
+                || line.stack.ends_with(b";")
+                || is_comment(text)
+                || (has_return && line.stack.contains(&b'\r'))
+        };
         let status = if is_before || is_irregular() { LineStatus::OutOfOrder } else { LineStatus::Stack };
         Some((status, line, shared))
     }
@@ -287,6 +298,8 @@ mod tests {
             ("a;b.cold 1\na;b;c 1\n", LineStatus::OutOfOrder),
             ("a;b\n", LineStatus::Malformed),
             ("a 7 1\n", LineStatus::End),
+            ("a; 1\n", LineStatus::OutOfOrder),
+            ("a 7 1\nb 2 3\nc 1\n", LineStatus::OutOfOrder),
             ("a;b 1\nx;line 7 1\n", LineStatus::OutOfOrder),
             ("a\rb 1\n", LineStatus::OutOfOrder),
         ] {

@@ -145,6 +145,11 @@ impl Blocks {
         Ok(&self.buffered[self.consumed..])
     }
 
+    /// True if all bytes of the input are in memory.
+    pub(crate) fn is_read(&self) -> bool {
+        self.at_end
+    }
+
     /// Reads once, at most `size` bytes. An error ends the input; it is kept until all bytes before it are returned.
     fn read_into(&mut self, block: &mut Block, size: usize) {
         match block.read_from(&mut *self.reader, size) {

@@ -32,6 +32,39 @@ impl Source {
         Ok(operands.iter().map(|path| if is_dash(path) { Self::Stdin } else { Self::File(path.clone()) }).collect())
     }
 
+    /// Returns the files that a list names, each name followed by a null byte. If the list is `-`, it is standard input.
+    ///
+    /// # Errors
+    /// [`Error::Read`], and [`Error::Invalid`] if a name is empty or the list has none.
+    pub fn from_list(list: &Path) -> Result<Vec<Self>, Error> {
+        let is_stdin = is_dash(list);
+        let name = if is_stdin { "stdin".to_owned() } else { list.display().to_string() };
+        let mut text = Vec::new();
+        let read = if is_stdin {
+            io::stdin().read_to_end(&mut text)
+        } else {
+            File::open(list).and_then(|mut file| file.read_to_end(&mut text))
+        };
+        read.map_err(|error| Error::read(&name, error))?;
+        if text.is_empty() {
+            return Err(Error::Invalid(format!("--files0-from {name}: the list names no file")));
+        }
+        let names = text.strip_suffix(b"\0").unwrap_or(&text).split(|byte| *byte == 0);
+        let sources = names.zip(1..).map(|(path, number)| match path {
+            b"" => Err(Error::Invalid(format!("--files0-from {name}: name {number} is empty"))),
+            b"-" if is_stdin => Err(Error::Invalid(format!(
+                "--files0-from {name}: name {number} is -, but the list is read from standard input"
+            ))),
+            b"-" => Ok(Self::Stdin),
+            path => Ok(Self::File(path_of(path))),
+        });
+        let sources = sources.collect::<Result<Vec<_>, _>>()?;
+        match sources.iter().filter(|source| **source == Self::Stdin).count() {
+            0 | 1 => Ok(sources),
+            _ => Err(Error::Usage("standard input (-) can be read only once".to_owned())),
+        }
+    }
+
     /// Returns the name for messages.
     pub fn name(&self) -> String {
         match self {
@@ -105,4 +138,11 @@ fn open_file(path: &Path) -> io::Result<File> {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
     }
     Ok(file)
+}
+/// Returns the path of these bytes.
+fn path_of(bytes: &[u8]) -> PathBuf {
+    #[cfg(unix)]
+    return PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes));
+    #[cfg(not(unix))]
+    return PathBuf::from(String::from_utf8_lossy(bytes).into_owned());
 }

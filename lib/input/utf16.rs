@@ -12,22 +12,36 @@ pub(super) fn has_bom(start: &[u8]) -> bool {
     start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff])
 }
 
+/// Number of first bytes by which UTF-16 is recognized: with a byte order mark, they contain an ASCII character.
+const START_LENGTH: usize = 4096;
+
 /// Number of first bytes by which UTF-16 without a byte order mark is recognized.
-const START_LENGTH: usize = 64;
+const UNMARKED_LENGTH: usize = 64;
 
 /// Decodes `raw` to UTF-8 if it starts like UTF-16; otherwise returns it as it is.
+///
+/// A name may start with the bytes of the mark by chance, so an ASCII character must follow.
 pub(super) fn decode(mut raw: Reader) -> io::Result<Reader> {
     let (mut start, failure) = read_start(&mut *raw);
     let to_unit: fn([u8; 2]) -> u16 = match &start[..] {
-        [0xff, 0xfe, ..] => u16::from_le_bytes,
-        [0xfe, 0xff, ..] => u16::from_be_bytes,
-        text if is_ascii_in_units(text, 0) => u16::from_le_bytes,
-        text if is_ascii_in_units(text, 1) => u16::from_be_bytes,
+        [0xff, 0xfe, rest @ ..] if has_ascii(rest, u16::from_le_bytes) => u16::from_le_bytes,
+        [0xfe, 0xff, rest @ ..] if has_ascii(rest, u16::from_be_bytes) => u16::from_be_bytes,
+        text if is_ascii_in_units(first_bytes(text), 0) => u16::from_le_bytes,
+        text if is_ascii_in_units(first_bytes(text), 1) => u16::from_be_bytes,
         _ => return Ok(Box::new(Cursor::new(start).chain(Failure(failure)).chain(raw))),
     };
     let bom = if has_bom(&start) { 2 } else { 0 };
     let raw = Box::new(Cursor::new(start.split_off(bom)).chain(Failure(failure)).chain(raw));
     Ok(Box::new(Utf16 { raw, to_unit, undecoded: Vec::new(), text: Vec::new(), consumed: 0 }))
+}
+
+/// True if a text is empty or has an ASCII character.
+fn has_ascii(text: &[u8], to_unit: fn([u8; 2]) -> u16) -> bool {
+    text.is_empty() || text.as_chunks().0.iter().any(|pair: &[u8; 2]| (1..0x80).contains(&to_unit(*pair)))
+}
+
+fn first_bytes(text: &[u8]) -> &[u8] {
+    &text[..text.len().min(UNMARKED_LENGTH)]
 }
 
 /// Reads up to [`START_LENGTH`] bytes. Also returns the error that ended them.
@@ -133,6 +147,9 @@ mod tests {
             assert_eq!(decoded(text.encode_utf16().flat_map(to_bytes).collect()), text);
         }
         assert_eq!(decoded(b"a\0b\0".to_vec()), "a\0b\0");
+        let mut name = Vec::new();
+        super::decode(Box::new(Cursor::new(b"\xff\xfename;a 1\n"))).unwrap().read_to_end(&mut name).unwrap();
+        assert_eq!(name, b"\xff\xfename;a 1\n", "a name that starts with the mark");
         assert_eq!((decoded(b"f".to_vec()), decoded(vec![])), ("f".to_owned(), String::new()));
     }
 }

@@ -6,6 +6,7 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
 use super::weight::Weight;
+use crate::markers::UNKNOWN;
 
 /// The id of a frame name within one [`Frames`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,8 +92,9 @@ impl Frames {
 
     /// Returns the frame to use instead of this one as a leaf.
     ///
-    /// A name that ends in a space and a number would be read as a name and a weight: the space becomes `_`. Blanks at its
-    /// end, which would be lost, are removed. Any other frame is returned as it is.
+    /// A name that ends in a space and a number would be read as a name and a weight: the space becomes `_`. So does the
+    /// first space of a name that alone would be read as a comment. Blanks at its end, which would be lost, are removed,
+    /// and if nothing is left, the frame is `[unknown]`: a line must have a stack. Any other frame is returned as it is.
     pub fn as_leaf(&self, id: FrameId) -> FrameId {
         FrameId(self.as_leaf[id.index()])
     }
@@ -135,12 +137,23 @@ fn is_blank(byte: &u8) -> bool {
 fn leaf_name(name: &[u8]) -> Option<Vec<u8>> {
     let length = name.iter().rposition(|byte| !is_blank(byte)).map_or(0, |last| last + 1);
     let mut renamed = name[..length].to_vec();
+    if renamed.is_empty() {
+        return Some(UNKNOWN.to_vec());
+    }
     if let Some(blank) = renamed.iter().rposition(is_blank)
         && Weight::parse(&renamed[blank + 1..]).is_some()
     {
         renamed[blank] = b'_';
     }
+    if is_comment_text(&renamed) {
+        renamed[1] = b'_';
+    }
     (renamed != name).then_some(renamed)
+}
+
+/// True for text that readers of folded stacks skip as a comment, whatever weights follow it: `# interval : 100`.
+pub(crate) fn is_comment_text(text: &[u8]) -> bool {
+    text.starts_with(b"# ") && (text.ends_with(b":") || memchr::memmem::find(text, b" : ").is_some())
 }
 
 fn name_at<'a>(bytes: &'a [u8], ends: &[usize], id: u32) -> &'a [u8] {
@@ -174,6 +187,12 @@ mod tests {
         assert_eq!(frames.name(frames.as_leaf(line)), b"line_12");
         let blank = frames.intern(b"f 1  ");
         assert_eq!(frames.name(frames.as_leaf(blank)), b"f_1");
+        for (name, leaf) in
+            [("", "[unknown]"), (" \t", "[unknown]"), ("n 1e3", "n_1e3"), ("n 5.", "n_5."), ("# a : b", "#_a : b")]
+        {
+            let frame = frames.intern(name.as_bytes());
+            assert_eq!(frames.name(frames.as_leaf(frame)), leaf.as_bytes(), "{name:?}");
+        }
         let plain = frames.intern(b"operator new");
         assert_eq!(frames.as_leaf(plain), plain);
     }

@@ -2,7 +2,7 @@
 
 mod batch;
 pub(crate) mod byte_map;
-mod frames;
+pub(crate) mod frames;
 mod hash_index;
 mod multiply_divide;
 mod sample_weight;

@@ -35,10 +35,10 @@ impl Weight {
         self.0
     }
 
-    /// Parses `digits[.digits]`, with nothing before or after.
+    /// Parses `digits[.[digits]][e[+-]digits]`, with nothing before or after.
     ///
     /// More than six decimal places are rounded to the nearest. `None` for a number above zero that would be rounded to
-    /// zero.
+    /// zero. awk and Python print large numbers with an exponent, like `4e+09`.
     pub fn parse(text: &[u8]) -> Option<Self> {
         if text.is_empty() {
             return None;
@@ -56,26 +56,22 @@ impl Weight {
     }
 
     fn parse_decimal(text: &[u8]) -> Option<Self> {
-        let dot = memchr::memchr(b'.', text).unwrap_or(text.len());
-        let (whole, fraction) = (&text[..dot], text.get(dot + 1..).unwrap_or(b""));
-        if whole.is_empty() || (dot < text.len() && fraction.is_empty()) {
-            return None;
-        }
-        let used = &fraction[..fraction.len().min(DECIMALS)];
+        let (mantissa, exponent) = split_exponent(text)?;
+        let dot = memchr::memchr(b'.', mantissa).unwrap_or(mantissa.len());
+        let (whole, fraction) = (&mantissa[..dot], mantissa.get(dot + 1..).unwrap_or(b""));
+        let is_number = !whole.is_empty() && whole.iter().chain(fraction).all(u8::is_ascii_digit);
+        // Number of digits above the last decimal place that is stored.
+        let used = i64::try_from(whole.len() + DECIMALS).ok()?.checked_add(exponent).filter(|_| is_number)?;
+        let is_below = used < 0;
+        let used = usize::try_from(used.max(0)).ok()?;
+        let digits = || whole.iter().chain(fraction).map(|byte| u128::from(byte - b'0'));
         let mut millionths = 0u128;
-        for byte in whole.iter().chain(used) {
-            millionths = millionths.checked_mul(10)?.checked_add(u128::from(digit(*byte)?))?;
+        for digit in digits().chain(std::iter::repeat(0)).take(used) {
+            millionths = millionths.checked_mul(10)?.checked_add(digit)?;
         }
-        for _ in used.len()..DECIMALS {
-            millionths = millionths.checked_mul(10)?;
-        }
-        let rest = &fraction[used.len()..];
-        if !rest.iter().all(u8::is_ascii_digit) {
-            return None;
-        }
-        let round_up = u128::from(rest.first().is_some_and(|byte| *byte >= b'5'));
-        let rounded = millionths.checked_add(round_up)?;
-        (rounded > 0 || rest.iter().all(|byte| *byte == b'0')).then_some(Self(rounded))
+        let round_up = !is_below && digits().nth(used).is_some_and(|digit| digit >= 5);
+        let rounded = millionths.checked_add(u128::from(round_up))?;
+        (rounded > 0 || digits().all(|digit| digit == 0)).then_some(Self(rounded))
     }
 
     /// Returns the sum, or `None` if it does not fit.
@@ -138,8 +134,19 @@ impl fmt::Display for Weight {
     }
 }
 
-fn digit(byte: u8) -> Option<u8> {
-    byte.is_ascii_digit().then(|| byte - b'0')
+/// Number of digits of the longest exponent that is read: a larger number does not fit.
+const MAX_EXPONENT_DIGITS: usize = 3;
+
+/// Splits a number into its mantissa and its exponent, which is zero if there is none.
+fn split_exponent(text: &[u8]) -> Option<(&[u8], i64)> {
+    let Some(at) = memchr::memchr2(b'e', b'E', text) else { return Some((text, 0)) };
+    let exponent = &text[at + 1..];
+    let digits = exponent.strip_prefix(b"+").or(exponent.strip_prefix(b"-")).unwrap_or(exponent);
+    if digits.is_empty() || digits.len() > MAX_EXPONENT_DIGITS || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let value = digits.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+    Some((&text[..at], if exponent.starts_with(b"-") { -value } else { value }))
 }
 
 /// The weights of one stack.
@@ -193,14 +200,40 @@ mod tests {
             ("1.0000005", "1.000001"),
             ("3.10", "3.1"),
             ("18446744073709551616", "18446744073709551616"),
+            ("5.", "5"),
+            ("4e+09", "4000000000"),
+            ("2.14748e+09", "2147480000"),
+            ("1.5E3", "1500"),
+            ("125e-3", "0.125"),
+            ("4e-7", ""),
+            ("6e-7", "0.000001"),
+            ("0e999", "0"),
+            ("0e-999", "0"),
         ] {
-            assert_eq!(Weight::parse(text.as_bytes()).expect(text).to_string(), shown);
+            let parsed = Weight::parse(text.as_bytes()).map(|weight| weight.to_string());
+            assert_eq!(parsed.unwrap_or_default(), shown, "{text}");
         }
     }
 
     #[test]
     fn rejects_other_notations() {
-        for text in ["", ".", "1.", ".5", "-1", "+1", "1e3", "1.2.3", "1 ", "0x1", "1.0000000x"] {
+        for text in [
+            "",
+            ".",
+            ".5",
+            "-1",
+            "+1",
+            "e3",
+            "1e",
+            "1e+",
+            "1e1.5",
+            "1e99",
+            "1e9999",
+            "1.2.3",
+            "1 ",
+            "0x1",
+            "1.0000000x",
+        ] {
             assert_eq!(Weight::parse(text.as_bytes()), None, "{text:?}");
         }
         assert_eq!(Weight::parse(&[b'9'; 60]), None);

@@ -174,7 +174,7 @@ fn escapes_names_in_machine_readable_reports() {
 
 #[test]
 fn fails_on_an_unreadable_profile() {
-    for (profile, message) in [(&b""[..], "the profile is empty"), (b"no stack\n", "no line of the input")] {
+    for (profile, message) in [(&b""[..], "the profile is empty"), (b"no stack\n", "no line is a folded stack")] {
         let outcome = check(&["--self", "x=1%"], profile);
         assert_eq!(outcome.code(), 2);
         assert!(outcome.stderr.contains(message), "{}", outcome.stderr);

@@ -6,6 +6,8 @@ mod help;
 mod input;
 #[path = "conventions/messages.rs"]
 mod messages;
+#[path = "conventions/options.rs"]
+mod options;
 #[path = "conventions/output.rs"]
 mod output;
 #[cfg(target_os = "linux")]

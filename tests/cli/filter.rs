@@ -93,7 +93,7 @@ fn verbs_act_like_those_of_pprof() {
         (&["--hide=C", "--collapse-recursion"], "main;A;B;D 5\n"),
         (&["--collapse-recursion=all"], "main;A;B;C;D 5\n"),
         (&["--collapse-recursion=adjacent"], whole),
-        (&["--comm=^main$"], whole),
+        (&["--root=^main$"], whole),
         (&["--comm=A"], ""),
     ] {
         assert_eq!(filter_pprof_example(options), expected, "{options:?}");
@@ -139,4 +139,25 @@ fn keeps_the_heaviest_stacks() {
     let message = run("fg-filter", ["-v", "--top", "1"], stacks).ok().stderr;
     assert!(message.contains("kept 29 + dropped 21 = 50"), "{message}");
     assert_eq!(run("fg-filter", ["--min", "5x"], stacks).code(), 2);
+}
+
+#[test]
+fn split_makes_frames_of_the_parts_of_names() {
+    let names = b"pool-1;a::b::c;::d::;x<y::z>_[j] 5\npool-2;a::b;e 2\n";
+    let split = |options: &[&str]| run("fg-filter", options, names).ok().text();
+    assert_eq!(split(&["--split", "::"]), "pool-1;a;b;c;d;x<y;z>_[j] 5\npool-2;a;b;e 2\n");
+    assert_eq!(split(&["--split=::", "--focus=^c$"]), "pool-1;a;b;c;d;x<y;z>_[j] 5\n");
+    assert_eq!(split(&["--split=::", "--show=^[ab]$", "--merge-threads"]), "a;b 7\n");
+    assert_eq!(
+        split(&["--split=-", "--merge-threads", "--root=pool", "--top=1"]),
+        "pool;1;a::b::c;::d::;x<y::z>_[j] 5\n"
+    );
+    let wrong = run("fg-filter", ["--split", "x*"], names);
+    assert_eq!(wrong.code(), 2, "{wrong:?}");
+    assert!(wrong.stderr.contains("matches the empty text"), "{wrong:?}");
+}
+
+#[test]
+fn old_names_of_options_work() {
+    assert_eq!(filter(&["--comm=^other$"]), filter(&["--root=^other$"]));
 }

@@ -79,7 +79,7 @@ fn leaves_out_and_reports_files_that_cannot_be_merged() {
         folder.path(),
         &[
             ("service=a/1.folded.gz", b"\x1f\x8bnot gzip"),
-            ("service=a/2.folded", b"main;a 1\nbad\nbad\n"),
+            ("service=a/2.folded", b"main;a 1\nbad\nbad\nmain;a 0\n"),
             ("service=a/3.folded", b"main;a 1 2\n"),
             ("service=a/4.folded", b"main;a 5\n"),
             ("service=b/5.folded", b"main;b 1\n"),

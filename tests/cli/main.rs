@@ -23,11 +23,14 @@ mod formats;
 mod harness;
 mod heatmap;
 mod man;
+mod models;
 #[cfg(unix)]
 mod perf_data;
 mod pprof;
+mod report;
 #[cfg(target_os = "linux")]
 mod signals;
 mod svg;
 mod svg_options;
 mod variants;
+mod weights;

@@ -143,7 +143,7 @@ fn fails_without_stacks() {
     for (input, message) in [
         (&b""[..], "no stacks to draw: the input is empty"),
         (b"a;b 0\n", "nothing to draw: all stacks have weight 0"),
-        (b"junk\n", "no line of the input is a folded stack"),
+        (b"junk\n", "no line is a folded stack"),
         (script, "convert profiler output with fg-collapse"),
     ] {
         for way in [&[][..], &["--plain"], &["--sorted"], &["--flamechart"], &["--reverse"]] {

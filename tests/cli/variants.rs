@@ -152,6 +152,6 @@ fn reads_frames_of_dtrace_with_addresses_and_symbols_of_java() {
 
 #[test]
 fn a_folded_line_needs_a_complete_weight() {
-    let text = "main;a 7\nmain;b 20.\nmain;c\nmain;d 1\n";
-    assert_folded(text, "main;a 7\nmain;d 1\n", &["2: ", "3: ", "skipped 2 malformed lines"]);
+    let text = "main;a 7\nmain;b .5\nmain;c\nmain;d 1\nmain;e 20.\n";
+    assert_folded(text, "main;a 7\nmain;d 1\nmain;e 20\n", &["2: ", "3: ", "skipped 2 malformed lines"]);
 }

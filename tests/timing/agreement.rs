@@ -173,7 +173,7 @@ fn check_agreement(kind: &str, options: &[&str], words: &[&str], least: f64) {
         let ours = parse_weights(&run("fg-collapse", arguments, b"").ok().text());
         let script = perf_script(&file);
         let theirs = fold(&script);
-        assert_eq!(ours.values().sum::<u64>(), theirs.values().sum(), "{kind}");
+        assert_eq!(ours.values().sum::<u64>(), theirs.values().sum::<u64>(), "{kind}");
         let verbatim = shared_weight(ours.clone(), &theirs);
         let aliases = kernel_aliases();
         let ours = normalize(&ours, &aliases);

@@ -15,7 +15,7 @@ use crate::collapse::line_helpers::{first_lines, most_lines_fit};
 use crate::collapse::parser::{BlockReport, Parser};
 use crate::collapse::sink::Sink;
 use crate::collapse::text_kind::{begins_with_time, is_table};
-use crate::folded::{Line, LineKind, is_comment, parse_line};
+use crate::folded::{DetectedKind, Line, LineKind, MixtureCheck, detect_kind, is_comment, parse_line};
 use crate::input::last_line_end;
 use crate::profile::{FrameId, Weight, Weights};
 
@@ -57,8 +57,11 @@ fn is_other_text(head: &[u8]) -> bool {
 }
 
 /// Returns the number of weights per line, or `None` if no line of `head` is a stack.
-pub(in crate::collapse) fn weight_kind(head: &[u8]) -> Option<LineKind> {
-    stack_lines(head).find(|line| parse(line, LineKind::Plain).is_some()).map(LineKind::of_first_line)
+pub(in crate::collapse) fn weight_kind(head: &[u8]) -> Option<DetectedKind> {
+    // Austin's lines have one weight.
+    let is_stack = |line: &[u8]| parse(line, LineKind::Plain).is_some();
+    let austin = || stack_lines(head).any(is_stack).then_some(DetectedKind { kind: LineKind::Plain, line: 1 });
+    detect_kind(head).or_else(austin)
 }
 
 /// Maximum number of lines of a text whose first line decides.
@@ -121,14 +124,17 @@ fn stack_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// The parser of folded stacks.
 #[derive(Default)]
 struct Folded {
-    /// The number of weights per line, known from the first line of the input.
+    /// The number of weights per line, known from the first lines of the first input.
     kind: Option<LineKind>,
     stack: Vec<FrameId>,
 }
 
 impl Parser for Folded {
     fn parse(&mut self, text: &[u8], sink: &mut Sink, report: &mut BlockReport) -> Result<(), Error> {
-        let mut rest = text;
+        let (mut rest, mut mixture) = (text, MixtureCheck::default());
+        if self.kind.is_none() {
+            self.kind = weight_kind(text).map(|detected| detected.kind);
+        }
         while !rest.is_empty() {
             let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
             let line = &rest[..end];
@@ -136,9 +142,10 @@ impl Parser for Folded {
             report.lines += 1;
             let line = line.trim_ascii_end();
             if !line.is_empty() && !is_comment(line) {
-                self.parse_line(line, sink, report)?;
+                self.parse_line(line, sink, report, &mut mixture)?;
             }
         }
+        report.other_kind = report.other_kind.or(mixture.other_kind());
         Ok(())
     }
 
@@ -149,18 +156,30 @@ impl Parser for Folded {
 }
 
 impl Folded {
-    fn parse_line(&mut self, line: &[u8], sink: &mut Sink, report: &mut BlockReport) -> Result<(), Error> {
-        let kind = self.kind.unwrap_or_else(|| LineKind::of_first_line(line));
+    fn parse_line(
+        &mut self,
+        line: &[u8],
+        sink: &mut Sink,
+        report: &mut BlockReport,
+        mixture: &mut MixtureCheck,
+    ) -> Result<(), Error> {
+        let kind = self.kind.unwrap_or(LineKind::Plain);
         let Some(Line { stack, weights }) = parse(line, kind) else {
+            if kind == LineKind::Differential && parse(line, LineKind::Plain).is_some() {
+                report.other_kind.get_or_insert(report.lines);
+                return Ok(());
+            }
             report.add_malformed(match kind {
                 _ if is_too_small(line) => "the weight is below 0.000001, the smallest that can be stored",
                 _ if is_negative(line) => "the weight is negative",
                 LineKind::Plain => "expected a stack and, after the last space, its weight",
-                LineKind::Differential => "expected a stack and two weights, as in the first line",
+                LineKind::Differential => "expected a stack and two weights",
             });
             return Ok(());
         };
-        self.kind = Some(kind);
+        if kind == LineKind::Plain {
+            mixture.add(stack, report.lines);
+        }
         if kind == LineKind::Differential && sink.is_in_order() {
             let what = "--in-order: stacks must have one weight each; these have two, as fg-diff writes them";
             return Err(Error::Invalid(what.to_owned()));

@@ -52,7 +52,7 @@ mod xdebug;
 
 use super::format::Format;
 use super::options::FormatName;
-use crate::folded::LineKind;
+use crate::folded::{DetectedKind, LineKind};
 
 /// All formats, in the order in which they are tried. Folded stacks come last because lines of many formats look like
 /// one. Text whose first lines are all folded stacks is recognized before any of these is tried (`folded::is_certain`).
@@ -152,6 +152,7 @@ pub(super) fn is_folded(format: &Format) -> bool {
 
 /// Returns the number of weights per stack of an input of this format that begins with `head`, or `None` if no stack
 /// is in `head`.
-pub(super) fn weight_kind(format: &Format, head: &[u8]) -> Option<LineKind> {
-    if is_folded(format) { folded::weight_kind(head) } else { Some(LineKind::Plain) }
+pub(super) fn weight_kind(format: &Format, head: &[u8]) -> Option<DetectedKind> {
+    let plain = DetectedKind { kind: LineKind::Plain, line: 1 };
+    if is_folded(format) { folded::weight_kind(head) } else { Some(plain) }
 }

@@ -43,6 +43,29 @@ fn reads_several_files_as_one_stream() {
 }
 
 #[test]
+fn reads_the_files_of_a_list() {
+    for program in mergers() {
+        let workspace = Workspace::new(program);
+        workspace.file("half of it.folded", (program.line)("late"));
+        let expected = workspace.run(["in.folded", "half of it.folded"]).ok().stdout;
+        workspace.file("list", "in.folded\0half of it.folded\0");
+        assert_eq!(workspace.run(["--files0-from", "list"]).ok().stdout, expected, "{program:?}");
+        let list = b"in.folded\0half of it.folded";
+        assert_eq!(workspace.run_with(["--files0-from=-"], list).ok().stdout, expected, "{program:?}");
+        for (list, message) in [
+            ("", "the list names no file"),
+            ("in.folded\0\0in.folded\0", "name 2 is empty"),
+            ("-\0", "name 1 is -, but the list is read from standard input"),
+        ] {
+            let outcome = workspace.run_with(["--files0-from=-"], list.as_bytes());
+            assert_eq!(outcome.code(), program.failure, "{outcome:?}");
+            assert!(outcome.stderr.contains(&format!("--files0-from stdin: {message}")), "{outcome:?}");
+        }
+        assert_eq!(workspace.run(["--files0-from=list", "in.folded"]).code(), 2, "{program:?}");
+    }
+}
+
+#[test]
 fn reports_an_unreadable_file_and_reads_the_others() {
     for program in mergers() {
         let workspace = Workspace::new(program);

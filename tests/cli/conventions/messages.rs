@@ -6,7 +6,17 @@ use super::{Program, READERS, Workspace};
 use crate::support::{run_bounded, run_command};
 
 fn malformed(program: Program, lines: usize) -> Vec<u8> {
-    (program.profile.to_owned() + &"malformed\n".repeat(lines)).into_bytes()
+    (program.profile.to_owned() + &"malformed\n".repeat(lines) + &good_lines(program, lines)).into_bytes()
+}
+
+/// Returns the same text without the malformed lines.
+fn well_formed(program: Program, lines: usize) -> Vec<u8> {
+    (program.profile.to_owned() + &good_lines(program, lines)).into_bytes()
+}
+
+/// Returns as many lines again: a text most of whose lines are malformed is an error.
+fn good_lines(program: Program, lines: usize) -> String {
+    (program.line)("more").repeat(lines)
 }
 
 /// Returns the number of the first malformed line.
@@ -18,7 +28,7 @@ fn first_malformed(program: Program) -> usize {
 fn shows_ten_malformed_lines_and_counts_the_others() {
     for program in READERS {
         let workspace = Workspace::new(program);
-        let expected = workspace.run(["in.folded"]).ok().stdout;
+        let expected = workspace.run_with(["-"], &well_formed(program, 12)).ok().stdout;
         let outcome = workspace.run_with(["-"], &malformed(program, 12)).ok();
         assert_eq!(outcome.stdout, expected, "{program:?}");
         let lines: Vec<&str> = outcome.stderr.lines().collect();
@@ -135,7 +145,7 @@ fn removes_control_characters_from_messages() {
 fn works_with_a_closed_standard_error() {
     for program in READERS {
         let workspace = Workspace::new(program);
-        let expected = workspace.run(["in.folded"]).ok().stdout;
+        let expected = workspace.run_with(["-"], &well_formed(program, 12)).ok().stdout;
         workspace.file("bad.folded", malformed(program, 12));
         let (reader, closed) = std::io::pipe().unwrap();
         drop(reader);

@@ -1,0 +1,252 @@
+//! `fg-report`: folded stacks in, one page of text out.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use fgkit::cli::{self, Entries, Section, Session, Tool};
+use fgkit::csv::Categories;
+use fgkit::diff::{self, Scaling};
+use fgkit::filter::FrameMatcher;
+use fgkit::input::Source;
+use fgkit::profile::Profile;
+use fgkit::report::{self, Format, Inputs, Options, TextStyle};
+use fgkit::stats::significance::Runs;
+use fgkit::{Error, folded};
+
+/// Width of the page if it does not go to a terminal.
+const WIDTH: usize = 100;
+
+/// Lines of the page if it does not go to a terminal.
+const LINES: usize = 50;
+
+/// Report on one page where the weight is
+///
+/// Reads folded stacks and writes a page for people and programs that read text: how much there is and how complete it is,
+/// the path of most weight, the hottest functions, the call tree without its small branches, and commands that look closer.
+/// For a differential profile from fg-diff(1), or with --before and --after, it reports what grew and what shrank.
+///
+/// Weight counts for the program's own functions: what a library or the kernel does on behalf of one is part of it. All
+/// percentages are of the total weight; in a comparison, of the total before. The same input gives the same page.
+#[derive(clap::Parser)]
+#[command(name = "fg-report")]
+struct Args {
+    #[command(flatten)]
+    content: ContentArgs,
+    #[command(flatten)]
+    comparison: ComparisonArgs,
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+/// Options for the content of the page.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Content")]
+struct ContentArgs {
+    /// Report on the functions that match REGEX: callers and callees
+    #[arg(long, value_name = "REGEX")]
+    focus: Option<FrameMatcher>,
+
+    /// Use at most this many lines [default: height of the terminal, or 50]
+    #[arg(long, value_name = "LINES", value_parser = cli::integer_in(10_usize..=100_000))]
+    budget: Option<usize>,
+
+    /// Take the functions that match REGEX for the program's own
+    ///
+    /// By default, these are all functions but those of the kernel and of the libraries and run times that are known by
+    /// their names.
+    #[arg(long, value_name = "REGEX", hide_short_help = true)]
+    own: Option<FrameMatcher>,
+
+    /// Use the category rules in FILE
+    ///
+    /// Each line is a category and a regular expression, as in fg-csv(1).
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    categories: Option<PathBuf>,
+}
+
+/// Options for comparisons.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Comparison")]
+struct ComparisonArgs {
+    /// Compare this run, or the sum of several, with those of --after
+    #[arg(long, value_name = "FILE", requires = "after")]
+    before: Vec<PathBuf>,
+
+    /// Compare with this run, or with the sum of several
+    #[arg(long, value_name = "FILE", requires = "before")]
+    after: Vec<PathBuf>,
+
+    /// Scale the runs before to the total weight of those after
+    ///
+    /// Use this to compare shares if the runs differ in length.
+    #[arg(short, long, requires = "before", hide_short_help = true)]
+    normalize: bool,
+
+    /// Assume that each side of a differential profile is the sum of N runs
+    #[arg(long, hide_short_help = true, value_name = "N", default_value = "1")]
+    runs: Runs,
+}
+
+/// Options for the output format.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Output format")]
+struct FormatArgs {
+    /// Write Markdown, for comments in code reviews
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+
+    /// Write a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// The man page's section about the parts of a page.
+const PARTS: &[(&str, &str)] = &[
+    ("profile", "The total weight, the number of distinct stacks, and the depth of stacks."),
+    (
+        "quality",
+        "What is missing: samples that were lost, stacks that were cut before their root, functions without a symbol, and \
+         time without a stack.",
+    ),
+    ("states, threads", "Shares of the thread states and of the root frames, if there are several."),
+    (
+        "code",
+        "Shares of self weight by kind of code: own code, libraries, and the categories of fg-csv(1), such as allocator or \
+         kernel-net.",
+    ),
+    (
+        "hot path",
+        "The path from the root along the largest callee, as long as it takes half of its caller's weight. A share is shown \
+         where it falls.",
+    ),
+    (
+        "own functions",
+        "Each stack counts for the own function nearest to its leaf. Beside it is what this function spent the weight in: \
+         itself, or a library or system call.",
+    ),
+    ("functions by self weight", "Leaves of stacks, whatever their origin, and the own functions above them."),
+    (
+        "functions by total weight",
+        "Functions whose weight is spread over many branches of the tree, by the weight of all stacks that contain them.",
+    ),
+    (
+        "call tree",
+        "The largest branches. Functions that pass nearly all of their weight to one callee share a line with it.",
+    ),
+    (
+        "verdict",
+        "In a comparison: how many own functions changed by more than noise. The chance is the probability that noise alone \
+         causes such a change, adjusted for the number of functions.",
+    ),
+];
+
+impl Args {
+    /// Returns the files of the runs before, then those after.
+    fn runs(&self) -> Vec<PathBuf> {
+        [&self.comparison.before[..], &self.comparison.after[..]].concat()
+    }
+
+    /// Reads and compares the runs before and after.
+    fn compare(&self, session: &mut Session) -> Result<(Profile, Inputs), Error> {
+        if session.sources != [Source::Stdin] {
+            return Err(Error::Usage("--before and --after name all inputs; name no other FILE".to_owned()));
+        }
+        let sources = Source::from_operands(&self.runs())?;
+        let mut before = folded::read_profiles(&sources, &mut session.diagnostics)?;
+        if let Some((source, _)) = sources.iter().zip(&before).find(|(_, run)| run.is_differential()) {
+            let what =
+                "is a differential profile (two weights per line); --before and --after need plain ones".to_owned();
+            return Err(Error::Unreadable { name: source.name(), what });
+        }
+        let first_after = self.comparison.before.len();
+        let after = before.split_off(first_after);
+        let scaling = if self.comparison.normalize { Scaling::Totals } else { Scaling::Runs };
+        let (both, _) = diff::diff(before, after, &diff::Options { scaling, ..diff::Options::default() })?;
+        let mut names: Vec<String> = sources.iter().map(Source::name).collect();
+        let after = names.split_off(first_after);
+        Ok((both, Inputs::Runs(names, after)))
+    }
+
+    /// Returns the number of runs of each side.
+    fn run_count(&self) -> Runs {
+        let runs = self.comparison.before.len().min(self.comparison.after.len());
+        if runs > 1 { runs.to_string().parse().unwrap_or_default() } else { self.comparison.runs }
+    }
+
+    fn format(&self, terminal: Option<(usize, usize)>) -> Format {
+        let colours = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
+        match () {
+            () if self.format.json => Format::Json,
+            () if self.format.markdown => Format::Markdown,
+            () => Format::Text(TextStyle {
+                width: terminal.map_or(WIDTH, |(width, _)| width),
+                bars: terminal.is_some(),
+                colours,
+            }),
+        }
+    }
+}
+
+/// Returns the width and height of the terminal to which standard output goes.
+fn terminal_size() -> (usize, usize) {
+    let size = terminal_size::terminal_size_of(io::stdout());
+    size.map_or((80, 24), |(width, height)| (width.0.into(), height.0.into()))
+}
+
+impl Tool for Args {
+    const EXAMPLES: Entries = &[
+        ("fg-record -- ./app | fg-report", "Find out where a program spends its time:"),
+        ("fg-report --focus '^parse$' app.folded", "Show who calls a function, and what it calls:"),
+        ("fg-report --before old.folded --after new.folded", "Find out why a program became slower:"),
+        (
+            "fg-report -n --before b1 --before b2 --after a1 --after a2",
+            "Compare shares of the time in two runs a side:",
+        ),
+        ("fg-report --markdown --budget 30 app.folded > comment.md", "Write a comment for a code review:"),
+        ("fg-report --json app.folded", "Write the same facts for a program:"),
+        ("fg-report --own '^(main|myapp)' app.folded", "Name what is the program's own code:"),
+    ];
+
+    fn sections() -> Vec<Section> {
+        let text = "A page has these parts, if there is anything to say and there is room. The keys of the JSON object are the \
+             same, with own, self, total, tree, grew and shrank for the tables.";
+        vec![Section { heading: "PARTS OF THE PAGE", text, entries: PARTS.to_vec() }]
+    }
+
+    fn reads_stdin(&self) -> bool {
+        let runs = self.runs();
+        runs.is_empty() || runs.iter().any(|file| file.as_os_str() == "-")
+    }
+
+    fn run(self, session: &mut Session) -> Result<u8, Error> {
+        let (profile, inputs) = match self.comparison.before.is_empty() {
+            false => self.compare(session)?,
+            true => {
+                let profile = folded::read_profile(&session.sources, &mut session.diagnostics)?;
+                (profile, Inputs::Files(session.sources.iter().map(Source::name).collect()))
+            }
+        };
+        if profile.is_empty() && session.diagnostics.has_failed() {
+            return Err(Error::AlreadyReported);
+        }
+        let terminal = session.output.is_terminal().then(terminal_size);
+        let format = self.format(terminal);
+        let options = Options {
+            lines: self
+                .content
+                .budget
+                .unwrap_or(terminal.map_or(LINES, |(_, height)| height.saturating_sub(1).max(10))),
+            runs: self.run_count(),
+            categories: Categories::load(self.content.categories.as_deref())?,
+            focus: self.content.focus,
+            own: self.content.own,
+        };
+        session.output.write_escaped(&report::report(profile, &inputs, options, format)?)?;
+        Ok(0)
+    }
+}
+
+fn main() -> ExitCode {
+    cli::main::<Args>()
+}

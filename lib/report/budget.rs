@@ -1,0 +1,60 @@
+//! Distributes the lines of a page over its parts.
+
+/// Lines of a page on which all parts have their usual number of lines.
+const WHOLE_PAGE: usize = 40;
+
+/// The number of rows of each table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rows {
+    pub(super) first: usize,
+    pub(super) second: usize,
+    pub(super) third: usize,
+    pub(super) tree: usize,
+    pub(super) commands: usize,
+}
+
+impl Rows {
+    /// Distributes the lines that `facts` lines leave of a page. Tables that do not fit get no rows.
+    pub(super) fn new(lines: usize, facts: usize) -> Self {
+        let commands = if lines >= WHOLE_PAGE { 3 } else { 1 };
+        // A table also needs its heading, and a blank line before it.
+        let tables = match lines {
+            0..16 => 1,
+            16..24 => 2,
+            24..WHOLE_PAGE => 3,
+            _ => 4,
+        };
+        let room = lines.saturating_sub(facts + commands + 2 + 2 * tables).max(tables);
+        let part = |share: usize| (room * share / 100).max(1);
+        let (first, second, third) = match tables {
+            1 => (room, 0, 0),
+            2 => (part(50), 0, 0),
+            3 => (part(40), part(20), 0),
+            _ => (part(28), part(22), part(15)),
+        };
+        let tree = if tables == 1 { 0 } else { room.saturating_sub(first + second + third) };
+        Self { first, second, third, tree, commands }
+    }
+
+    /// Returns the rows with those that the first three tables do not need added to the tree.
+    pub(super) fn reassign(self, used: [usize; 3]) -> Self {
+        let rows = [self.first, self.second, self.third];
+        let unused: usize = rows.into_iter().zip(used).map(|(rows, used)| rows.saturating_sub(used)).sum();
+        Self { tree: if self.tree == 0 { 0 } else { self.tree + unused }, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rows;
+
+    #[test]
+    fn all_lines_are_used_and_none_is_exceeded() {
+        for lines in 10..200 {
+            let Rows { first, second, third, tree, commands } = Rows::new(lines, 5);
+            let tables = [first, second, third, tree].iter().filter(|rows| **rows > 0).count();
+            let used = 5 + first + second + third + tree + 2 * tables + commands + 2;
+            assert!(used == lines || lines < 16, "{lines}: {used}");
+        }
+    }
+}

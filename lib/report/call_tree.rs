@@ -1,0 +1,277 @@
+//! A call tree without its small branches, and the lines of it that are worth a page.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::measure::Measure;
+use crate::Error;
+use crate::profile::{FrameId, Profile, Weight, Weights};
+
+/// A branch is kept if it has one of this many parts of the total weight.
+const KEPT_SHARE: u128 = 1000;
+
+/// A call tree. Nodes refer to each other by index, because a stack may have any number of frames.
+#[derive(Debug)]
+pub(super) struct CallTree {
+    nodes: Vec<Node>,
+    measure: Measure,
+}
+
+/// A node of a call tree.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Node {
+    /// The function; `None` for the node above all roots.
+    pub(super) frame: Option<FrameId>,
+    /// The weight of the node with its callees.
+    pub(super) weights: Weights,
+    /// The weight of the node alone.
+    pub(super) itself: Weights,
+    /// The indices of the callees that are kept, the largest first.
+    children: Vec<usize>,
+    /// The number of callees that are not kept.
+    cut: usize,
+}
+
+impl CallTree {
+    /// Builds the call tree of a profile, whose branches are ordered by `measure`.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub(super) fn new(profile: &Profile, measure: Measure) -> Result<Self, Error> {
+        let total = profile.total();
+        let kept = (total.before.max(total.after).millionths() / KEPT_SHARE).max(1);
+        let mut builder = Builder { nodes: Vec::new(), open: vec![Node::default()], kept };
+        profile.for_each_sorted(|stack| {
+            builder.close_to(stack.shared + 1)?;
+            let added = stack.frames[stack.shared..].iter();
+            builder.open.extend(added.map(|frame| Node { frame: Some(*frame), ..Node::default() }));
+            let Some(leaf) = builder.open.last_mut() else { return Ok(()) };
+            leaf.weights.add(stack.weights)?;
+            leaf.itself.add(stack.weights)
+        })?;
+        builder.close_to(1)?;
+        let Builder { mut nodes, open, .. } = builder;
+        nodes.extend(open);
+        let ranks = profile.frames.ranks();
+        let rank = |node: &Node| node.frame.map_or(0, |frame| ranks[frame.index()]);
+        for index in 0..nodes.len() {
+            let mut children = std::mem::take(&mut nodes[index].children);
+            children.sort_by_key(|child| (Reverse(measure.size(nodes[*child].weights)), rank(&nodes[*child])));
+            nodes[index].children = children;
+        }
+        Ok(Self { nodes, measure })
+    }
+
+    /// Returns the node above all roots.
+    pub(super) fn root(&self) -> &Node {
+        &self.nodes[self.nodes.len() - 1]
+    }
+
+    /// Returns the callees of a node that are kept, the largest first.
+    pub(super) fn children<'a>(&'a self, node: &Node) -> impl Iterator<Item = &'a Node> {
+        node.children.iter().map(|child| &self.nodes[*child])
+    }
+
+    fn size(&self, node: &Node) -> u128 {
+        self.measure.size(node.weights).millionths()
+    }
+
+    /// Returns the path of the largest weight: from the root to the first node of which no callee takes three fifths.
+    pub(super) fn hot_path(&self) -> Vec<&Node> {
+        let (mut path, mut node) = (Vec::new(), self.root());
+        while let Some(child) =
+            self.children(node).next().filter(|child| self.size(child) * 5 >= self.size(node).max(1) * 3)
+        {
+            path.push(child);
+            node = child;
+        }
+        path
+    }
+
+    /// Returns the largest lines in the order of the tree: at most `limit`, each of at least `min`.
+    pub(super) fn largest_lines(&self, limit: usize, min: Weight) -> Vec<TreeLine> {
+        let mut selection =
+            Selection { tree: self, min: min.millionths().max(1), chains: Vec::new(), waiting: BinaryHeap::new() };
+        let mut roots = selection.add_children(self.root());
+        for _ in 0..limit {
+            let Some((_, Reverse(index))) = selection.waiting.pop() else { break };
+            let last = selection.chains[index].last;
+            selection.chains[index].is_shown = true;
+            selection.chains[index].children = selection.add_children(last);
+        }
+        let mut lines = Vec::new();
+        // The chains to append, with their depths; the next one comes last.
+        roots.reverse();
+        let mut stack: Vec<(usize, usize)> = roots.into_iter().map(|index| (index, 0)).collect();
+        while let Some((index, depth)) = stack.pop() {
+            if selection.chains[index].is_shown {
+                lines.push(selection.line(index, depth));
+                stack.extend(selection.chains[index].children.iter().rev().map(|child| (*child, depth + 1)));
+            }
+        }
+        lines
+    }
+}
+
+/// A call tree that is being built.
+struct Builder {
+    /// The nodes that are complete.
+    nodes: Vec<Node>,
+    /// The nodes of the last stack, after the one above all roots.
+    open: Vec<Node>,
+    /// The smallest weight of a node that is kept, in millionths.
+    kept: u128,
+}
+
+impl Builder {
+    /// Completes nodes until `depth` are open.
+    fn close_to(&mut self, depth: usize) -> Result<(), Error> {
+        while self.open.len() > depth {
+            let (Some(node), Some(parent)) = (self.open.pop(), self.open.last_mut()) else { break };
+            parent.weights.add(node.weights)?;
+            if node.weights.before.max(node.weights.after).millionths() < self.kept {
+                parent.cut += 1;
+            } else {
+                parent.children.push(self.nodes.len());
+                self.nodes.push(node);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A line of a call tree: a function, or a chain of functions of which each spends nearly all of its weight in the next.
+#[derive(Clone, Debug)]
+pub(super) struct TreeLine {
+    /// Number of lines between it and the root.
+    pub(super) depth: usize,
+    /// The functions of the chain, the caller first.
+    pub(super) chain: Vec<FrameId>,
+    /// The weight of the last function with its callees.
+    pub(super) weights: Weights,
+    /// The weight of the last function alone.
+    pub(super) itself: Weights,
+    /// The number of callees that have no line.
+    pub(super) others: usize,
+    /// The weight of these callees.
+    pub(super) other_weights: Weights,
+}
+
+/// The lines of a tree that are chosen, and those that are the next to choose from.
+struct Selection<'a> {
+    tree: &'a CallTree,
+    /// The smallest size of a line in millionths.
+    min: u128,
+    chains: Vec<Chain<'a>>,
+    /// The size of each chain that may be chosen, with its index. Of equal ones the first is chosen.
+    waiting: BinaryHeap<(u128, Reverse<usize>)>,
+}
+
+/// Nodes that share a line.
+struct Chain<'a> {
+    frames: Vec<FrameId>,
+    last: &'a Node,
+    /// The chains below, once this one is shown.
+    children: Vec<usize>,
+    is_shown: bool,
+}
+
+impl<'a> Selection<'a> {
+    /// Adds the callees of a node to the chains to choose from; returns their indices.
+    fn add_children(&mut self, node: &'a Node) -> Vec<usize> {
+        let tree = self.tree;
+        let large = tree.children(node).filter(|child| tree.size(child) >= self.min);
+        let first = self.chains.len();
+        for child in large {
+            self.waiting.push((tree.size(child), Reverse(self.chains.len())));
+            self.chains.push(compress(tree, child));
+        }
+        (first..self.chains.len()).collect()
+    }
+
+    fn line(&self, index: usize, depth: usize) -> TreeLine {
+        let Chain { frames, last, children, .. } = &self.chains[index];
+        let mut line = TreeLine {
+            depth,
+            chain: frames.clone(),
+            weights: last.weights,
+            itself: last.itself,
+            others: last.children.len() + last.cut,
+            other_weights: subtract(last.weights, last.itself),
+        };
+        // The first nodes of the chains below are the first callees.
+        for (child, _) in self.tree.children(last).zip(children).filter(|(_, chain)| self.chains[**chain].is_shown) {
+            line.others -= 1;
+            line.other_weights = subtract(line.other_weights, child.weights);
+        }
+        line
+    }
+}
+
+/// Returns the chain of a node and the callees below it that take nearly all of its weight.
+fn compress<'a>(tree: &'a CallTree, node: &'a Node) -> Chain<'a> {
+    let (mut frames, mut last): (Vec<FrameId>, _) = (node.frame.into_iter().collect(), node);
+    while let Some(child) = tree.children(last).next().filter(|child| tree.size(child) * 100 >= tree.size(last) * 98) {
+        frames.extend(child.frame);
+        last = child;
+    }
+    Chain { frames, last, children: Vec::new(), is_shown: false }
+}
+
+fn subtract(from: Weights, weights: Weights) -> Weights {
+    Weights { before: from.before.saturating_sub(weights.before), after: from.after.saturating_sub(weights.after) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::measure::Measure;
+    use super::CallTree;
+    use crate::profile::{Profile, Weight, Weights};
+
+    fn profile(stacks: &[(&str, u64)]) -> Profile {
+        let mut profile = Profile::new(false);
+        for (stack, weight) in stacks {
+            let frames: Vec<_> = stack.split(';').map(|name| profile.frames.intern(name.as_bytes())).collect();
+            profile.add(&frames, Weights::plain(Weight::new(*weight))).unwrap();
+        }
+        profile
+    }
+
+    /// Returns the lines of a tree as text: indentation, functions, weight, weight of the last alone, callees left out.
+    fn lines(stacks: &[(&str, u64)], limit: usize) -> Vec<String> {
+        let profile = profile(stacks);
+        let tree = CallTree::new(&profile, Measure::After).unwrap();
+        let lines = tree.largest_lines(limit, Weight::ZERO).into_iter().map(|line| {
+            let names =
+                line.chain.iter().map(|frame| String::from_utf8_lossy(profile.frames.name(*frame)).into_owned());
+            let names = names.collect::<Vec<_>>().join(">");
+            let indent = " ".repeat(line.depth);
+            let (others, itself) = (line.other_weights.after, line.itself.after);
+            format!("{indent}{names} {} {itself} {}/{others}", line.weights.after, line.others)
+        });
+        lines.collect()
+    }
+
+    const STACKS: &[(&str, u64)] = &[("a;b;c;d", 50), ("a;b;c;e", 30), ("a;b;c;f", 15), ("a;b;c", 5), ("g", 10)];
+
+    #[test]
+    fn shows_the_largest_lines_and_counts_the_rest() {
+        let whole = ["a>b>c 100 5 0/0", " d 50 50 0/0", " e 30 30 0/0", " f 15 15 0/0", "g 10 10 0/0"];
+        assert_eq!(lines(STACKS, 10), whole);
+        assert_eq!(lines(STACKS, 2), ["a>b>c 100 5 2/45", " d 50 50 0/0"]);
+        assert_eq!(lines(&[], 9), [""; 0]);
+    }
+
+    #[test]
+    fn cuts_small_branches() {
+        assert_eq!(lines(&[("a", 99_999), ("a;b;c", 1)], 9), ["a 100000 99999 1/1"]);
+    }
+
+    #[test]
+    fn the_hot_path_ends_where_the_weight_splits() {
+        let profile = profile(STACKS);
+        let tree = CallTree::new(&profile, Measure::After).unwrap();
+        let path: Vec<_> = tree.hot_path().iter().map(|node| node.weights.after.to_string()).collect();
+        assert_eq!(path, ["100", "100", "100"]);
+    }
+}

@@ -1,0 +1,205 @@
+//! The page about two profiles: what grew, shrank, appeared and vanished.
+
+use std::cmp::Reverse;
+
+use super::budget::Rows;
+use super::call_tree::CallTree;
+use super::commands::Commands;
+use super::facts;
+use super::judgement::{Amount, Judgement};
+use super::measure::{Measure, format_count, percent_change};
+use super::page::{Block, Column, Fact, Item, Number, Page, Row, Table, Value};
+use super::plain::{Context, tree_table};
+use super::survey::OwnFunction;
+use crate::Error;
+use crate::profile::{FrameId, Weight, Weights};
+use crate::stats::significance::Runs;
+
+/// Details below this change in percent points are left out.
+const MIN_DETAIL: f64 = 0.1;
+
+/// Number of lines of the facts at the top.
+const FACT_LINES: usize = 4;
+
+/// The change of one of the program's own functions.
+struct Change<'a> {
+    frame: FrameId,
+    function: &'a OwnFunction,
+    /// The probability that noise alone causes it.
+    chance: Option<f64>,
+    /// True if it is more than noise, or if that is not known.
+    counts: bool,
+}
+
+/// Returns the page about two profiles.
+///
+/// # Errors
+/// [`Error::Overflow`].
+pub(super) fn page(
+    context: &Context<'_>,
+    commands: &Commands,
+    sides: [&str; 2],
+    runs: Runs,
+    lines: usize,
+) -> Result<Page, Error> {
+    let (changes, judgement) = find_changes(context, runs);
+    let tree = CallTree::new(context.profile, Measure::Growth)?;
+    let mut facts = vec![facts::totals(context, &Amount::new(context.profile), sides), facts::quality(context.survey)];
+    facts.push(verdict(context, &changes, &judgement));
+    facts.extend(growth_path(context, &tree));
+    let rows = Rows::new(lines, facts.len().max(FACT_LINES));
+    let grew = change_table(context, &changes, true, rows.first);
+    let shrank = change_table(context, &changes, false, rows.second + rows.third);
+    let rows = rows.reassign([grew.rows.len(), shrank.rows.len(), 0]);
+    let changed_tree = CallTree::new(context.profile, Measure::Change)?;
+    let tree = tree_table(context, &changed_tree, rows.tree);
+    let hottest: Vec<FrameId> =
+        changes.iter().filter(|change| change.counts).map(|change| change.frame).take(2).collect();
+    let commands = commands.for_functions(context, &hottest, rows.commands);
+    let tables = [grew, shrank, tree].into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
+    let blocks = [Block::Facts(facts)].into_iter().chain(tables).chain([Block::Commands(commands)]);
+    Ok(Page { blocks: blocks.collect() })
+}
+
+/// Returns the changes of all own functions, the largest first.
+fn find_changes<'a>(context: &'a Context<'_>, runs: Runs) -> (Vec<Change<'a>>, Judgement) {
+    let own: Vec<_> = context.survey.own.iter().collect();
+    let weights: Vec<Weights> = own.iter().map(|(_, function)| function.weights).collect();
+    let judgement = Judgement::new(context.profile, &weights, runs);
+    let ranks = context.profile.frames.ranks();
+    let mut changes: Vec<Change<'_>> = own
+        .into_iter()
+        .enumerate()
+        .filter(|(_, (_, function))| function.weights.before != function.weights.after)
+        .map(|(number, (frame, function))| {
+            let chance = judgement.chances.get(number).copied();
+            Change { frame: *frame, function, chance, counts: judgement.counts(number) }
+        })
+        .collect();
+    changes.sort_by_key(|change| (Reverse(change.function.weights.difference()), ranks[change.frame.index()]));
+    (changes, judgement)
+}
+
+/// Returns the sentence that answers if anything changed.
+fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement) -> Fact {
+    let is_growth = |change: &&Change<'_>| change.function.weights.after > change.function.weights.before;
+    let counted: Vec<&Change<'_>> = changes.iter().filter(|change| change.counts).collect();
+    let inclusive = |change: &&&Change<'_>| context.survey.functions[change.frame.index()].inclusive;
+    let numbers = [
+        ("grew", counted.iter().filter(|change| is_growth(change) && !inclusive(change).before.is_zero()).count()),
+        ("shrank", counted.iter().filter(|change| !is_growth(change) && !inclusive(change).after.is_zero()).count()),
+        ("appeared", counted.iter().filter(|change| inclusive(change).before.is_zero()).count()),
+        ("vanished", counted.iter().filter(|change| inclusive(change).after.is_zero()).count()),
+        ("noise", changes.len() - counted.len()),
+    ];
+    let parts = numbers[..4].iter().filter(|(_, count)| *count > 0);
+    let parts: Vec<String> = parts.map(|(what, count)| format!("{} {what}", format_count(*count))).collect();
+    let judged = if judgement.chances.is_empty() { "not judged" } else { "beyond noise" };
+    let mut text = match parts.is_empty() {
+        true => format!("{judged}, no own function changed"),
+        false => format!("{judged}, of the own functions {}", parts.join(", ")),
+    };
+    if changes.len() > counted.len() {
+        text.push_str(&format!("; {} more changed within noise", format_count(changes.len() - counted.len())));
+    }
+    if let Some(caveat) = judgement.caveat {
+        text.push_str(&format!(" ({caveat})"));
+    }
+    let numbers = numbers.map(|(what, count)| (what, count as f64)).to_vec();
+    Fact { label: "verdict", value: Value::Text(text), numbers }
+}
+
+/// Returns the path along which the weight grew.
+fn growth_path(context: &Context<'_>, tree: &CallTree) -> Option<Fact> {
+    let mut path = tree.hot_path();
+    path.dedup_by_key(|node| node.frame);
+    let last = path.last().filter(|node| node.weights.after > node.weights.before)?;
+    let change = Number::Change(percent_change(last.weights, context.survey.total.before));
+    let frames: Vec<FrameId> = path.iter().filter_map(|node| node.frame).collect();
+    let mut items: Vec<Item> = Vec::new();
+    for (index, omitted) in context.shown_on_path(&frames) {
+        items.extend(omitted.item());
+        let number = (index + 1 == frames.len()).then_some(change);
+        items.push(Item { name: context.name(frames[index]), number });
+    }
+    Some(Fact::new("grew at", Value::Path(items)))
+}
+
+/// Returns the columns of tables of two profiles.
+pub(super) fn columns() -> Vec<Column> {
+    let columns = [("before_pct", "before"), ("after_pct", "after"), ("change_pct", "change")];
+    columns.map(|(key, heading)| Column { key, heading }).to_vec()
+}
+
+/// Returns the numbers of a row of such a table, in percent of the total before, and the change.
+pub(super) fn numbers(weights: Weights, total: Weight) -> (Vec<Number>, f64) {
+    let share = |weight| Number::Share(super::measure::percent(weight, total));
+    let change = percent_change(weights, total);
+    (vec![share(weights.before), share(weights.after), Number::Change(change)], change)
+}
+
+/// Returns the table of the functions that grew, or of those that shrank.
+fn change_table(context: &Context<'_>, changes: &[Change<'_>], grew: bool, limit: usize) -> Table {
+    let total = context.survey.total.before;
+    let wanted = |change: &&Change<'_>| {
+        change.counts && (change.function.weights.after > change.function.weights.before) == grew
+    };
+    let all = changes.iter().filter(wanted).count();
+    let rows = changes.iter().filter(wanted).take(limit).map(|change| {
+        let (mut numbers, share) = numbers(change.function.weights, total);
+        numbers.push(change.chance.map_or(Number::Unknown, Number::Chance));
+        Row {
+            numbers,
+            share,
+            names: vec![context.name(change.frame)],
+            details: details(context, change),
+            ..Row::default()
+        }
+    });
+    let rows: Vec<Row> = rows.collect();
+    let (key, what) = if grew { ("grew", "own functions that grew") } else { ("shrank", "own functions that shrank") };
+    let count = if rows.len() < all { format!(" ({} of {})", rows.len(), format_count(all)) } else { String::new() };
+    let title = format!("{what}, in % of the total before{count}");
+    let mut columns = columns();
+    columns.push(Column { key: "chance", heading: "chance" });
+    Table { key, title, details_key: "calls", columns, rows }
+}
+
+/// Returns if a function is new or gone, and the changes of what it calls.
+fn details(context: &Context<'_>, change: &Change<'_>) -> Vec<Item> {
+    let total = context.survey.total.before;
+    let inclusive = context.survey.functions[change.frame.index()].inclusive;
+    let mut items: Vec<Item> = Vec::new();
+    for (what, weight) in [("appeared", inclusive.before), ("vanished", inclusive.after)] {
+        if weight.is_zero() {
+            items.push(Item { name: what.to_owned(), number: None });
+        }
+    }
+    if change.function.callees.is_empty() {
+        return items;
+    }
+    let ranks = context.profile.frames.ranks();
+    let rank = |frame: FrameId| ranks[frame.index()];
+    let mut parts: Vec<_> = change
+        .function
+        .callees
+        .iter()
+        .map(|((callee, state), weights)| {
+            let state_name = state.map_or_else(String::new, |state| format!(" {}", context.name(state)));
+            let order = (rank(*callee), state.map_or(0, rank));
+            (Reverse(weights.difference()), order, context.name(*callee) + &state_name, *weights)
+        })
+        .collect();
+    parts.push((
+        Reverse(change.function.itself.difference()),
+        (u32::MAX, 0),
+        "itself".to_owned(),
+        change.function.itself,
+    ));
+    parts.sort_by_key(|part| (part.0, part.1));
+    items.extend(parts.into_iter().filter_map(|(_, _, name, weights)| {
+        let points = percent_change(weights, total);
+        (points.abs() >= MIN_DETAIL).then_some(Item { name, number: Some(Number::Change(points)) })
+    }));
+    items
+}

@@ -1,0 +1,88 @@
+//! Command lines that look closer at what a page shows.
+
+use super::Inputs;
+use super::plain::Context;
+use crate::profile::FrameId;
+
+/// Writes commands for the inputs of a page.
+pub(super) struct Commands {
+    /// The start of a pipe that makes the profile; empty if there is a file.
+    pipe: String,
+    /// The files as arguments, each after a blank.
+    files: String,
+}
+
+impl Commands {
+    /// Creates the commands for these inputs. Standard input cannot be named again: a placeholder stands for it.
+    pub(super) fn new(inputs: &Inputs) -> Self {
+        match inputs {
+            Inputs::Files(names) => Self { pipe: String::new(), files: arguments("", names) },
+            Inputs::Runs(before, after) => {
+                let files = match (&before[..], &after[..]) {
+                    ([_], [_]) => arguments("", before) + &arguments("", after),
+                    _ => arguments("--before ", before) + &arguments("--after ", after),
+                };
+                Self { pipe: format!("fg-diff{files} | "), files: String::new() }
+            }
+        }
+    }
+
+    /// Returns up to `limit` commands for the functions that matter most.
+    pub(super) fn for_functions(&self, context: &Context<'_>, functions: &[FrameId], limit: usize) -> Vec<String> {
+        let Self { pipe, files } = self;
+        let patterns: Vec<String> = functions.iter().filter_map(|frame| pattern(context, *frame)).collect();
+        let mut commands: Vec<String> =
+            patterns.iter().map(|pattern| format!("{pipe}fg-report --focus {pattern}{files}")).collect();
+        let draw = match patterns.first().filter(|_| !context.profile.is_differential()) {
+            Some(pattern) => format!("{pipe}fg-filter --focus {pattern}{files} | fg-svg > flame.svg"),
+            None => format!("{pipe}fg-svg{files} > flame.svg"),
+        };
+        commands.insert(commands.len().min(1), draw);
+        commands.truncate(limit);
+        commands
+    }
+}
+
+/// Returns files as arguments, each after a blank and an option.
+fn arguments(option: &str, files: &[String]) -> String {
+    let name = |file: &String| if file == "stdin" { "FILE".to_owned() } else { quote(file) };
+    files.iter().map(|file| format!(" {option}{}", name(file))).collect()
+}
+
+/// Returns a pattern that matches exactly this function, as an argument of a shell; `None` if its name is not text.
+fn pattern(context: &Context<'_>, frame: FrameId) -> Option<String> {
+    let name = std::str::from_utf8(context.profile.frames.name(frame)).ok()?;
+    let is_printable = !name.chars().any(char::is_control);
+    is_printable.then(|| quote(&format!("^{}$", escape(name))))
+}
+
+/// Returns a regular expression that matches the text. Blanks and hyphens need no backslash outside of brackets.
+fn escape(text: &str) -> String {
+    regex::escape(text)
+        .replace("\\-", "-")
+        .replace("\\ ", " ")
+        .replace("\\&", "&")
+        .replace("\\~", "~")
+        .replace("\\#", "#")
+}
+
+/// Returns an argument that a shell passes on as it is.
+fn quote(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{escape, quote};
+
+    #[test]
+    fn arguments_are_quoted_for_a_shell() {
+        assert_eq!(quote("app.folded"), "app.folded");
+        assert_eq!(quote("it's"), "'it'\\''s'");
+        assert_eq!(quote(&escape("a-b c::d<e>(f)")), "'a-b c::d<e>\\(f\\)'");
+    }
+}

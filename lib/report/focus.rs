@@ -1,0 +1,97 @@
+//! The page about some functions: who calls them, and what they call.
+
+use std::cmp::Reverse;
+
+use super::budget::Rows;
+use super::call_tree::CallTree;
+use super::facts;
+use super::measure::{Measure, format_count, format_percent};
+use super::page::{Block, Fact, Item, Page, Table, Value};
+use super::plain::{Context, self_table, tree_table};
+use super::survey::Survey;
+use crate::Error;
+use crate::filter::FrameMatcher;
+use crate::profile::{FrameId, Profile, Weights};
+
+/// Number of lines of the facts at the top.
+const FACT_LINES: usize = 3;
+
+/// The parts of all stacks that contain a function that matches.
+struct Parts {
+    /// The stacks from the first match on.
+    callees: Profile,
+    /// The stacks up to the first match, the match first and the root last.
+    callers: Profile,
+    /// The first match of each stack, with the weight of these stacks.
+    matches: Vec<(FrameId, Weights)>,
+}
+
+/// Returns the page about the functions that match.
+///
+/// # Errors
+/// [`Error::Overflow`], and [`Error::Invalid`] if no function matches.
+pub(super) fn page(
+    context: &Context<'_>,
+    focus: &mut FrameMatcher,
+    inputs: &[String],
+    lines: usize,
+) -> Result<Page, Error> {
+    let parts = split(context.profile, focus)?;
+    if parts.matches.is_empty() {
+        return Err(Error::Invalid(format!("--focus {}: no frame matches", focus.pattern())));
+    }
+    let measure = if context.profile.is_differential() { Measure::Change } else { Measure::After };
+    let facts = vec![summary(context, inputs), focused(context, &parts), facts::quality(context.survey)];
+    let rows = Rows::new(lines, FACT_LINES);
+    let half = (rows.first + rows.second + rows.third + rows.tree) / 2;
+    let survey = Survey::new(&parts.callees, context.origins)?;
+    let below = Context { profile: &parts.callees, survey: &survey, ..*context };
+    let selfs = self_table(&below, rows.second)?;
+    let rest = half.saturating_sub(selfs.rows.len());
+    let callees = tree_table(&below, &CallTree::new(&parts.callees, measure)?, rest.max(half / 2));
+    let above = Context { profile: &parts.callers, ..*context };
+    let callers = tree_table(&above, &CallTree::new(&parts.callers, measure)?, half);
+    let callers = Table { key: "callers", title: "callers: each line calls the one above it".to_owned(), ..callers };
+    let callees = Table { key: "tree", title: "callees, without branches below 1%".to_owned(), ..callees };
+    let tables = [callers, callees, selfs].into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
+    Ok(Page { blocks: [Block::Facts(facts)].into_iter().chain(tables).collect() })
+}
+
+/// Splits all stacks at their first match. The derived profiles have the frames of the whole one, with the same ids.
+fn split(profile: &Profile, focus: &mut FrameMatcher) -> Result<Parts, Error> {
+    let (mut callees, mut callers) = (Profile::new(profile.is_differential()), Profile::new(profile.is_differential()));
+    callees.frames.intern_all(&profile.frames);
+    callers.frames.intern_all(&profile.frames);
+    let mut matches = vec![Weights::default(); profile.frames.len()];
+    let mut reversed = Vec::new();
+    profile.for_each(|stack, weights| {
+        let Some(first) = stack.iter().position(|frame| focus.matches(&profile.frames, *frame)) else { return Ok(()) };
+        matches[stack[first].index()].add(weights)?;
+        reversed.clear();
+        reversed.extend(stack[..=first].iter().rev());
+        callers.add(&reversed, weights)?;
+        callees.add(&stack[first..], weights)
+    })?;
+    let matches = (0..).map(FrameId::from_index).zip(matches).filter(|(_, weights)| *weights != Weights::default());
+    Ok(Parts { callees, callers, matches: matches.collect() })
+}
+
+fn summary(context: &Context<'_>, inputs: &[String]) -> Fact {
+    let amount = super::judgement::Amount::new(context.profile);
+    let text = format!("{}: {}", inputs.join(", "), amount.text(context.survey.total.after));
+    Fact { label: "profile", value: Value::Text(text), numbers: vec![("total", context.survey.total.after.as_f64())] }
+}
+
+/// Returns the functions that match, with their shares.
+fn focused(context: &Context<'_>, parts: &Parts) -> Fact {
+    let ranks = context.profile.frames.ranks();
+    let mut matches = parts.matches.clone();
+    matches.sort_by_key(|(frame, weights)| (Reverse(weights.after), ranks[frame.index()]));
+    let share = context.share(parts.callees.total().after);
+    let count = format_count(matches.len());
+    let functions = if matches.len() == 1 { "function" } else { "functions" };
+    let whole = Item { name: format!("{count} {functions} in {}", format_percent(share)), number: None };
+    let each = matches.iter().map(|(frame, weights)| Item::share(context.name(*frame), context.share(weights.after)));
+    let items = [whole].into_iter().chain(each).collect();
+    Fact { label: "focus", value: Value::List(items), numbers: vec![("total_pct", share)] }
+}

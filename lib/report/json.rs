@@ -1,0 +1,58 @@
+//! Writes the facts of a page as JSON, with the same keys for every profile.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::page::{Block, Item, Page, Row, Table, Value};
+
+/// Returns the page as a JSON object.
+pub(super) fn render(page: &Page) -> String {
+    let mut whole = Map::new();
+    for block in &page.blocks {
+        match block {
+            Block::Facts(facts) => facts.iter().for_each(|fact| {
+                let mut object = Map::new();
+                let (key, value) = match &fact.value {
+                    Value::Text(text) => ("text", json!(text)),
+                    Value::List(items) => ("items", items_to_json(items)),
+                    Value::Path(items) => ("path", items_to_json(items)),
+                };
+                object.insert(key.to_owned(), value);
+                object.extend(fact.numbers.iter().map(|(name, number)| ((*name).to_owned(), number_to_json(*number))));
+                whole.insert(fact.label.replace(' ', "_"), Json::Object(object));
+            }),
+            Block::Table(table) => {
+                let rows = table.rows.iter().map(|row| row_to_json(table, row)).collect();
+                whole.insert(table.key.to_owned(), Json::Array(rows));
+            }
+            Block::Commands(commands) => {
+                whole.insert("commands".to_owned(), json!(commands));
+            }
+        }
+    }
+    // Serializing strings and numbers does not fail.
+    serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n"
+}
+
+/// Returns a number without a fraction as an integer.
+fn number_to_json(number: f64) -> Json {
+    // All integers up to 2⁵³ are exact.
+    if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) }
+}
+
+fn items_to_json(items: &[Item]) -> Json {
+    let item = |item: &Item| json!({"name": item.name, "percent": item.number.and_then(|number| number.value())});
+    items.iter().map(item).collect()
+}
+
+fn row_to_json(table: &Table, row: &Row) -> Json {
+    let mut object = Map::new();
+    object.insert("names".to_owned(), json!(row.names));
+    for (column, number) in table.columns.iter().zip(&row.numbers) {
+        object.insert(column.key.to_owned(), json!(number.value()));
+    }
+    if table.key == "tree" {
+        object.insert("depth".to_owned(), json!(row.depth));
+    }
+    object.insert(table.details_key.to_owned(), items_to_json(&row.details));
+    Json::Object(object)
+}

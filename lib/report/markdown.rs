@@ -1,0 +1,92 @@
+//! Writes a page as Markdown, for comments in code reviews.
+
+use super::page::{Block, Item, Page, Table, Value};
+
+/// Returns the page as Markdown.
+pub(super) fn render(page: &Page) -> String {
+    let mut text = String::new();
+    for block in &page.blocks {
+        match block {
+            Block::Facts(facts) => {
+                facts.iter().for_each(|fact| text.push_str(&format!("- **{}**: {}\n", fact.label, value(&fact.value))));
+            }
+            Block::Table(table) => push_table(&mut text, table),
+            Block::Commands(commands) => {
+                text.push_str("```sh\n");
+                commands.iter().for_each(|command| text.push_str(&format!("{command}\n")));
+                text.push_str("```\n");
+            }
+        }
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+fn value(value: &Value) -> String {
+    match value {
+        Value::Text(text) => escape(text),
+        Value::List(items) => list(items, ", "),
+        Value::Path(items) => list(items, " > "),
+    }
+}
+
+/// Returns names as code, with their numbers.
+fn list(items: &[Item], separator: &str) -> String {
+    let items = items.iter().map(|item| match item.number {
+        Some(number) => format!("{} {}", code(&item.name), escape(&number.text())),
+        None => code(&item.name),
+    });
+    items.collect::<Vec<_>>().join(separator)
+}
+
+fn push_table(text: &mut String, table: &Table) {
+    let columns: Vec<&str> = table.columns.iter().map(|column| column.heading).collect();
+    let columns = columns.join(" | ");
+    let alignment = "--: | ".repeat(table.columns.len());
+    text.push_str(&format!("| {columns} | {} | |\n| {alignment}:-- | :-- |\n", escape(&table.title)));
+    for row in &table.rows {
+        let names: Vec<String> = row.names.iter().map(|name| code(name)).collect();
+        // Blanks at the start of a cell are dropped, these are not.
+        let indent = "\u{a0}\u{a0}".repeat(row.depth);
+        let numbers: Vec<String> = row.numbers.iter().map(|number| escape(&number.text())).collect();
+        let (numbers, details) = (numbers.join(" | "), list(&row.details, ", "));
+        text.push_str(&format!("| {numbers} | {indent}{} | {details} |\n", names.join(" > ")));
+    }
+}
+
+/// Returns a name as code, in which only a backquote and the separator of cells have a meaning.
+fn code(name: &str) -> String {
+    let name = name.replace('|', "\\|");
+    match name.contains('`') {
+        true => format!("`` {name} ``"),
+        false => format!("`{name}`"),
+    }
+}
+
+/// Returns a text with the characters escaped that have a meaning in Markdown or HTML.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '<' => escaped.push_str("&lt;"),
+            '&' => escaped.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' => escaped.extend(['\\', character]),
+            _ => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{code, escape};
+
+    #[test]
+    fn names_cannot_become_markup() {
+        assert_eq!(code("a|b"), "`a\\|b`");
+        assert_eq!(code("a`b"), "`` a`b ``");
+        assert_eq!(escape("<img> *a* [b](c) x_y"), "&lt;img> \\*a\\* \\[b\\](c) x\\_y");
+    }
+}

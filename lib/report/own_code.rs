@@ -1,0 +1,350 @@
+//! Tells the program's own functions from those of libraries, run times and the kernel: by their names, and by where they
+//! are in a stack.
+//!
+//! A name alone does not tell the inside of the kernel or of the C library from the program: `hack_digit` may be anything.
+//! Hence the code below a system call, an interrupt, or a function such as `printf` is never the program's own, whatever its
+//! name. Below the entry of an interpreter or of a virtual machine, only functions of the interpreted language are.
+
+use std::sync::LazyLock;
+
+use regex::bytes::RegexSet;
+
+use crate::csv::Categories;
+use crate::filter::FrameMatcher;
+use crate::markers;
+use crate::profile::{FrameId, Frames};
+
+/// Patterns of libraries that are no category of their own.
+static LIBRARIES: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("libraries.txt")));
+
+/// Patterns of functions that only prepare the call of the next one: the start of a process or a thread.
+static START: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("start.txt")));
+
+/// Patterns of functions that call no function of the program.
+static CLOSED: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("closed.txt")));
+
+/// Patterns of functions that run code of an interpreted or managed language.
+static RUN_TIMES: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("run_times.txt")));
+
+/// Patterns of functions of these languages.
+static SCRIPTS: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("scripts.txt")));
+
+/// The suffixes that C compilers append to copies of a function; its name is none of a script then.
+static CLONES: LazyLock<RegexSet> =
+    LazyLock::new(|| patterns(r"\.(constprop|isra|part|cold|llvm|lto_priv|clone)\b|\.[0-9]+$"));
+
+/// The category of functions that no rule of [`Categories`] matches.
+const OTHER: &str = "other";
+
+/// The kind of the program's own code.
+const OWN_CODE: &str = "own code";
+
+/// The kind of library code that has no category.
+const LIBRARY_CODE: &str = "libraries";
+
+/// The category of kernel functions that have no other.
+const KERNEL: &str = "kernel";
+
+/// The category of interpreters.
+const INTERPRETER: &str = "interpreter";
+
+/// Compiles the patterns of a list: one a line; lines that start with `#` are comments.
+fn patterns(list: &str) -> RegexSet {
+    let lines = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    RegexSet::new(lines).expect("valid patterns")
+}
+
+/// The origin of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// A function of the program.
+    Own,
+    /// A function of a library, of a run time or of the kernel.
+    Library,
+    /// Code without a symbol.
+    Unknown,
+    /// A thread state, `[lost]` or `[truncated]`.
+    Marker,
+}
+
+/// The code that a function calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Calls {
+    /// Any code.
+    Any,
+    /// The next function of a start of a process or thread.
+    Start,
+    /// No function of the program.
+    Closed,
+    /// Functions of an interpreted or managed language.
+    Scripts,
+}
+
+/// The properties of a frame that follow from its name.
+#[derive(Clone, Copy, Debug)]
+struct Known<'a> {
+    origin: Origin,
+    /// The kind of code by which self weight is summed up.
+    kind: &'a str,
+    calls: Calls,
+    /// True for a function of an interpreted or managed language.
+    is_script: bool,
+}
+
+/// The parts of a stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Place<'a> {
+    /// The index of the program's own function nearest to the leaf.
+    pub(super) own: Option<usize>,
+    /// The number of frames from the root on that may be the program's own.
+    pub(super) open: usize,
+    /// The kind of the code from there on that has no kind of its own.
+    inside: Option<&'a str>,
+    /// True if the stack is in an interpreter, but no function of a script has a frame in the profile.
+    pub(super) is_without_scripts: bool,
+}
+
+/// The origins of all frames.
+pub(super) struct Origins<'a> {
+    categories: &'a Categories,
+    own: Option<FrameMatcher>,
+    known: Vec<Known<'a>>,
+    /// True if functions of scripts have frames.
+    has_scripts: bool,
+}
+
+impl<'a> Origins<'a> {
+    /// Creates the origins for the frames of a profile. If `own` is given, it alone decides which functions are the
+    /// program's own.
+    pub(super) fn new(frames: &Frames, categories: &'a Categories, own: Option<FrameMatcher>) -> Self {
+        let mut origins = Self { categories, own, known: Vec::with_capacity(frames.len()), has_scripts: false };
+        for (frame, name) in frames.iter() {
+            let known = origins.classify(frames, frame, name);
+            origins.known.push(known);
+        }
+        origins.has_scripts = origins.known.iter().any(|known| known.is_script && known.origin == Origin::Own);
+        origins
+    }
+
+    /// Returns the origin of a frame by its name.
+    pub(super) fn origin(&self, frame: FrameId) -> Origin {
+        self.known[frame.index()].origin
+    }
+
+    /// True for functions that start a process or a thread.
+    pub(super) fn is_start(&self, frame: FrameId) -> bool {
+        self.known[frame.index()].calls == Calls::Start
+    }
+
+    /// Returns the index of the function among those below an own one that says most about the call: a function of a script,
+    /// else the first that is not part of an interpreter or of the start of a thread.
+    pub(super) fn callee(&self, below: &[FrameId]) -> Option<usize> {
+        let position = |is_wanted: &dyn Fn(&Known<'_>) -> bool| {
+            below.iter().position(|frame| is_wanted(&self.known[frame.index()]))
+        };
+        let is_script = |known: &Known<'_>| self.has_scripts && known.is_script;
+        let is_function =
+            |known: &Known<'_>| matches!(known.calls, Calls::Any | Calls::Closed) && known.kind != INTERPRETER;
+        let is_inside = |known: &Known<'_>| known.calls != Calls::Start;
+        position(&is_script)
+            .or_else(|| position(&is_function))
+            .or_else(|| position(&is_inside))
+            .or(if below.is_empty() { None } else { Some(0) })
+    }
+
+    /// True unless the function only runs others: it is part of an interpreter, or of the start of a thread.
+    pub(super) fn is_function(&self, frame: FrameId) -> bool {
+        let known = &self.known[frame.index()];
+        known.is_script || (known.kind != INTERPRETER && matches!(known.calls, Calls::Any | Calls::Closed))
+    }
+
+    /// True for a function that runs those of an interpreted or managed language.
+    pub(super) fn is_run_time(&self, frame: FrameId) -> bool {
+        self.known[frame.index()].calls == Calls::Scripts
+    }
+
+    /// Finds the program's own code in a stack, root first.
+    pub(super) fn place(&self, stack: &[FrameId]) -> Place<'a> {
+        let mut place = Place { open: stack.len(), ..Place::default() };
+        if self.own.is_some() {
+            place.own = stack.iter().rposition(|frame| self.origin(*frame) == Origin::Own);
+            return place;
+        }
+        let mut is_managed = false;
+        for (index, frame) in stack.iter().enumerate() {
+            let known = &self.known[frame.index()];
+            if is_own(known, is_managed) {
+                place.own = Some(index);
+            }
+            match known.calls {
+                Calls::Closed => {
+                    place.open = index;
+                    place.inside = Some(if known.kind.starts_with(KERNEL) { KERNEL } else { known.kind });
+                    break;
+                }
+                Calls::Scripts if self.has_scripts => {
+                    is_managed = true;
+                    place.inside = Some(known.kind);
+                }
+                Calls::Scripts => place.is_without_scripts = true,
+                Calls::Any | Calls::Start => {}
+            }
+        }
+        place
+    }
+
+    /// True if a function of a stack, outside of closed code, is the program's own.
+    pub(super) fn is_own(&self, stack: &[FrameId], index: usize) -> bool {
+        let runs_scripts = |frame: &FrameId| self.known[frame.index()].calls == Calls::Scripts;
+        let is_managed = self.own.is_none() && self.has_scripts && stack[..index].iter().any(runs_scripts);
+        is_own(&self.known[stack[index].index()], is_managed)
+    }
+
+    /// Returns the kind of code of a stack's leaf: `own code`, `libraries`, or a category.
+    pub(super) fn kind(&self, leaf: FrameId, place: &Place<'a>, is_own: bool) -> &'a str {
+        let kind = self.known[leaf.index()].kind;
+        match place.inside {
+            Some(KERNEL) if !kind.starts_with(KERNEL) => KERNEL,
+            Some(inside) if kind == OWN_CODE && !is_own => inside,
+            _ => kind,
+        }
+    }
+
+    fn classify(&mut self, frames: &Frames, frame: FrameId, name: &[u8]) -> Known<'a> {
+        let is_kernel = name.ends_with(markers::KERNEL);
+        // Code that was compiled just in time or inlined is the program's own or a library's like any other.
+        let plain = if is_kernel { name } else { markers::strip_suffix(name) };
+        let category = self.categories.categorize(if markers::is_marker(name) { name } else { plain });
+        if markers::is_thread_state(name) || name == markers::LOST || name == markers::TRUNCATED {
+            return Known { origin: Origin::Marker, kind: category, calls: Calls::Any, is_script: false };
+        }
+        if markers::is_without_symbol(name) {
+            return Known { origin: Origin::Unknown, kind: "unknown", calls: Calls::Any, is_script: false };
+        }
+        let is_library = LIBRARIES.is_match(plain);
+        let is_script = !is_kernel && SCRIPTS.is_match(plain) && !CLONES.is_match(plain);
+        let is_own = match &mut self.own {
+            Some(own) => own.matches(frames, frame),
+            None => !is_library && (is_script || category == OTHER),
+        };
+        let calls = match () {
+            () if is_kernel || category == "allocator" || CLOSED.is_match(plain) => Calls::Closed,
+            () if START.is_match(plain) => Calls::Start,
+            () if RUN_TIMES.is_match(plain) => Calls::Scripts,
+            () => Calls::Any,
+        };
+        let (origin, kind) = match is_own && matches!(calls, Calls::Any) {
+            true => (Origin::Own, OWN_CODE),
+            false if category == OTHER => (Origin::Library, LIBRARY_CODE),
+            false => (Origin::Library, category),
+        };
+        Known { origin, kind, calls, is_script }
+    }
+}
+
+/// True if a function is the program's own. Below the entry of an interpreter, only functions of scripts are.
+fn is_own(known: &Known<'_>, is_managed: bool) -> bool {
+    known.origin == Origin::Own && (known.is_script || !is_managed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Origin, Origins};
+    use crate::csv::Categories;
+    use crate::profile::Frames;
+
+    #[test]
+    fn tells_own_functions_from_libraries() {
+        let categories = Categories::load(None).unwrap();
+        for (name, expected) in [
+            ("main", Origin::Own),
+            ("myapp::parse", Origin::Own),
+            ("main.handle", Origin::Own),
+            ("com.example.Shop::total_[j]", Origin::Own),
+            ("process_block", Origin::Own),
+            ("strategy", Origin::Own),
+            ("memmove", Origin::Library),
+            ("__memmove_avx512_unaligned_erms", Origin::Library),
+            ("malloc", Origin::Library),
+            ("std::vector::push_back", Origin::Library),
+            ("<alloc::vec::Vec<T> as core::clone::Clone>::clone", Origin::Library),
+            ("regex::regex::string::Regex::new", Origin::Library),
+            ("runtime.mallocgc", Origin::Library),
+            ("encoding/json.Marshal", Origin::Library),
+            ("java.util.HashMap.put", Origin::Library),
+            ("void java.util.HashMap.clear", Origin::Library),
+            ("java.lang.Object com.example.Shop.find", Origin::Own),
+            ("__unguarded_partition<int*>", Origin::Library),
+            ("__init__", Origin::Own),
+            ("vfs_read_[k]", Origin::Library),
+            ("anything_[k]", Origin::Library),
+            ("pthread_mutex_lock", Origin::Library),
+            ("strlen", Origin::Library),
+            ("[unknown]", Origin::Unknown),
+            ("[libfoo.so]", Origin::Unknown),
+            ("[off-cpu]", Origin::Marker),
+            ("py::load:/home/me/app.py", Origin::Own),
+            ("py::loads:/usr/lib/python3.12/json/__init__.py", Origin::Library),
+            ("JS:*unique /home/me/app.js:2:16", Origin::Own),
+            ("JS:~readFileSync node:fs:390:22", Origin::Library),
+            ("entry_SYSCALL_64_after_hwframe", Origin::Library),
+            ("v8::internal::Heap::Grow", Origin::Library),
+        ] {
+            let mut frames = Frames::new();
+            let frame = frames.intern(name.as_bytes());
+            assert_eq!(Origins::new(&frames, &categories, None).origin(frame), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn tells_own_code_by_its_place_in_a_stack() {
+        for (stack, own, kind) in [
+            ("main;next_byte;read;entry_SYSCALL_64_after_hwframe;fdget_pos", Some(1), "kernel"),
+            ("main;next_byte;asm_exc_page_fault;memset_erms", Some(1), "kernel"),
+            ("main;log_line;fprintf;hack_digit", Some(1), "libraries"),
+            ("main;make;malloc;my_hook", Some(1), "allocator"),
+            ("main;insert;qsort;by_time", Some(3), "own code"),
+            ("start_thread;worker;my_net", Some(2), "own code"),
+            ("_PyEval_EvalFrameDefault;py::run:/app.py;list_extend", Some(1), "interpreter"),
+            ("main;Py_RunMain;list_extend", Some(0), "libraries"),
+            ("main;run;list_extend", Some(2), "own code"),
+        ] {
+            let mut frames = Frames::new();
+            frames.intern(b"py::other:/app.py");
+            let stack: Vec<_> = stack.split(';').map(|name| frames.intern(name.as_bytes())).collect();
+            let categories = Categories::load(None).unwrap();
+            let origins = Origins::new(&frames, &categories, None);
+            let place = origins.place(&stack);
+            let leaf = stack.len() - 1;
+            assert_eq!(place.own, own, "{stack:?}");
+            assert_eq!(origins.kind(stack[leaf], &place, place.own == Some(leaf)), kind, "{stack:?}");
+        }
+    }
+
+    #[test]
+    fn the_callee_of_a_script_is_a_function_and_not_its_interpreter() {
+        for (below, callee) in [
+            ("_PyEval_EvalFrameDefault;method_vectorcall;py::loads:/usr/lib/python3.12/json/__init__.py", Some(2)),
+            ("_PyEval_EvalFrameDefault;list_extend;memcpy", Some(1)),
+            ("_PyEval_EvalFrameDefault", Some(0)),
+            ("start_thread;read", Some(1)),
+            ("", None),
+        ] {
+            let mut frames = Frames::new();
+            frames.intern(b"py::run:/app.py");
+            let below: Vec<_> =
+                below.split(';').filter(|name| !name.is_empty()).map(|name| frames.intern(name.as_bytes())).collect();
+            let categories = Categories::load(None).unwrap();
+            assert_eq!(Origins::new(&frames, &categories, None).callee(&below), callee, "{below:?}");
+        }
+    }
+
+    #[test]
+    fn an_interpreter_without_functions_of_scripts_is_searched_like_a_program() {
+        let mut frames = Frames::new();
+        let stack = [b"Py_RunMain".as_slice(), b"sre_search"].map(|name| frames.intern(name));
+        let categories = Categories::load(None).unwrap();
+        let place = Origins::new(&frames, &categories, None).place(&stack);
+        assert_eq!((place.own, place.is_without_scripts), (Some(1), true));
+    }
+}

@@ -1,0 +1,345 @@
+//! The page about one profile: where its weight is.
+
+use std::cmp::Reverse;
+
+use hashbrown::{HashMap, HashSet};
+use rustc_hash::FxBuildHasher;
+
+use super::budget::Rows;
+use super::call_tree::{CallTree, TreeLine};
+use super::change;
+use super::commands::Commands;
+use super::facts;
+use super::measure::{Measure, format_count, format_percent, percent};
+use super::own_code::{Origin, Origins};
+use super::page::{Block, Column, Item, Number, Page, Row, Table};
+use super::survey::{OwnFunction, Survey};
+use crate::Error;
+use crate::csv::charged_frame;
+use crate::markers;
+use crate::profile::{FrameId, Profile, Weight, Weights};
+
+/// Rows below this share in percent are left out.
+const MIN_SHARE: f64 = 0.5;
+
+/// Details below this share in percent are left out.
+const MIN_DETAIL: f64 = 0.3;
+
+/// Details below this part of their row are left out.
+const MIN_PART: f64 = 0.03;
+
+/// Number of lines of the facts at the top.
+const FACT_LINES: usize = 5;
+
+/// A profile with what is needed to name and weigh its functions.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) profile: &'a Profile,
+    pub(super) origins: &'a Origins<'a>,
+    pub(super) survey: &'a Survey<'a>,
+    /// The weight of which shares are taken.
+    pub(super) whole: Weights,
+}
+
+/// Tells if functions before one on a path are not shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Omitted {
+    None,
+    Some,
+}
+
+impl Omitted {
+    /// Returns the item that stands for the functions that are not shown.
+    pub(super) fn item(self) -> Option<Item> {
+        (self == Self::Some).then(|| Item { name: "…".to_owned(), number: None })
+    }
+}
+
+impl Context<'_> {
+    /// Returns the indices of the functions of a path, root first, that say where the program is: the root, its own
+    /// functions, what these call, and the leaf.
+    pub(super) fn shown_on_path(&self, path: &[FrameId]) -> Vec<(usize, Omitted)> {
+        let Some(leaf) = path.len().checked_sub(1) else { return Vec::new() };
+        let own_end = self.origins.place(path).own.map_or(0, |own| own + 1);
+        let is_own = |index: usize| index < own_end && self.origins.is_own(path, index);
+        let mut wanted = vec![0];
+        for index in (0..own_end).filter(|index| is_own(*index)) {
+            let end = (index + 1..own_end).find(|next| is_own(*next)).unwrap_or(path.len());
+            let callee = self.origins.callee(&path[index + 1..end]).map(|callee| index + 1 + callee);
+            wanted.push(index);
+            wanted.extend(callee.filter(|callee| self.origins.is_function(path[*callee])));
+        }
+        wanted.push(leaf);
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mut next = 0;
+        let shown = wanted.into_iter().map(|index| {
+            let is_gap = path[next..index].iter().any(|frame| !self.origins.is_start(*frame));
+            next = index + 1;
+            (index, if is_gap { Omitted::Some } else { Omitted::None })
+        });
+        shown.collect()
+    }
+
+    /// Returns the names of functions of which each calls the next, without the start of processes and threads.
+    fn chain_names(&self, chain: &[FrameId]) -> Vec<String> {
+        let mut names: Vec<(FrameId, usize)> = Vec::new();
+        for (index, frame) in chain.iter().enumerate() {
+            match names.last_mut() {
+                Some((last, count)) if last == frame => *count += 1,
+                _ if index > 0 && index + 1 < chain.len() && self.origins.is_start(*frame) => {}
+                _ => names.push((*frame, 1)),
+            }
+        }
+        let name = |(frame, count): (FrameId, usize)| match count {
+            1 => self.name(frame),
+            _ => format!("{} ×{count}", self.name(frame)),
+        };
+        names.into_iter().map(name).collect()
+    }
+
+    /// Returns the name of a function as it is shown.
+    pub(super) fn name(&self, frame: FrameId) -> String {
+        facts::display_name(self.profile.frames.name(frame))
+    }
+
+    /// Returns the share of a weight in the total, in percent.
+    pub(super) fn share(&self, weight: Weight) -> f64 {
+        percent(weight, self.whole.after)
+    }
+
+    /// Returns the ranks by name: rows of equal weight are in this order.
+    fn ranks(&self) -> Vec<u32> {
+        self.profile.frames.ranks()
+    }
+}
+
+/// Returns the page about a profile.
+///
+/// # Errors
+/// [`Error::Overflow`].
+pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String], lines: usize) -> Result<Page, Error> {
+    let tree = CallTree::new(context.profile, Measure::After)?;
+    let facts = facts::plain(context, inputs, &tree);
+    let rows = Rows::new(lines, facts.len().max(FACT_LINES));
+    let own = own_table(context, rows.first);
+    let selfs = self_table(context, rows.second)?;
+    let shown: HashSet<FrameId, FxBuildHasher> =
+        largest_lines(context, &tree, rows.tree).into_iter().flat_map(|line| line.chain).collect();
+    let totals = total_table(context, rows.third, &shown);
+    let rows = rows.reassign([own.rows.len(), selfs.rows.len(), totals.rows.len()]);
+    let hottest: Vec<FrameId> = hottest_own(context).into_iter().map(|(frame, _)| *frame).take(2).collect();
+    let commands = commands.for_functions(context, &hottest, rows.commands);
+    let tables = [own, selfs, totals, tree_table(context, &tree, rows.tree)];
+    let tables = tables.into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
+    let blocks = [Block::Facts(facts)].into_iter().chain(tables).chain([Block::Commands(commands)]);
+    Ok(Page { blocks: blocks.collect() })
+}
+
+fn column(key: &'static str, heading: &'static str) -> Column {
+    Column { key, heading }
+}
+
+/// Returns the program's own functions, the largest first.
+fn hottest_own<'a>(context: &'a Context<'_>) -> Vec<(&'a FrameId, &'a OwnFunction)> {
+    let ranks = context.ranks();
+    let is_function = |frame: FrameId| context.origins.origin(frame) != Origin::Marker;
+    let mut own: Vec<_> = context.survey.own.iter().filter(|(frame, _)| is_function(**frame)).collect();
+    own.sort_by_key(|(frame, function)| (Reverse(function.weights.after), ranks[frame.index()]));
+    own
+}
+
+/// Returns the table of the program's own functions with what they call.
+fn own_table(context: &Context<'_>, limit: usize) -> Table {
+    let own = hottest_own(context);
+    let rows: Vec<Row> = own
+        .iter()
+        .map(|(frame, function)| (frame, function, context.share(function.weights.after)))
+        .take_while(|(_, _, share)| *share >= MIN_SHARE)
+        .take(limit)
+        .map(|(frame, function, share)| Row {
+            numbers: vec![Number::Share(share)],
+            share,
+            names: vec![context.name(**frame)],
+            details: callees(context, function),
+            ..Row::default()
+        })
+        .collect();
+    let title = "own functions, with the libraries and the kernel below them";
+    table("own", title, "calls", vec![column("total_pct", "total")], rows, own.len())
+}
+
+/// Returns a table whose title states how many rows it has of how many.
+fn table(
+    key: &'static str,
+    title: &str,
+    details_key: &'static str,
+    columns: Vec<Column>,
+    rows: Vec<Row>,
+    all: usize,
+) -> Table {
+    let title = match rows.len() < all {
+        true => format!("{title} ({} of {})", rows.len(), format_count(all)),
+        false => title.to_owned(),
+    };
+    Table { key, title, details_key, columns, rows }
+}
+
+/// Returns what an own function spends its weight in: itself, and the functions that it calls.
+fn callees(context: &Context<'_>, function: &OwnFunction) -> Vec<Item> {
+    if function.callees.is_empty() {
+        return Vec::new();
+    }
+    let ranks = context.ranks();
+    let rank = |frame: Option<FrameId>| frame.map_or(0, |frame| ranks[frame.index()]);
+    let mut parts: Vec<(Reverse<Weight>, u32, u32, String)> = function
+        .callees
+        .iter()
+        .map(|((callee, state), weights)| {
+            let state_name = state.map_or_else(String::new, |state| format!(" {}", context.name(state)));
+            let name = context.name(*callee) + &state_name;
+            (Reverse(weights.after), rank(Some(*callee)), rank(*state), name)
+        })
+        .collect();
+    parts.push((Reverse(function.itself.after), u32::MAX, 0, "itself".to_owned()));
+    parts.sort();
+    let items = parts.into_iter().map(|(Reverse(weight), _, _, name)| Item::share(name, context.share(weight)));
+    shares(items, context.share(function.weights.after))
+}
+
+/// Returns the items that are large enough to matter for a row of this share.
+fn shares(items: impl Iterator<Item = Item>, row: f64) -> Vec<Item> {
+    let min = (row * MIN_PART).max(MIN_DETAIL);
+    items.filter(|item| matches!(item.number, Some(Number::Share(share)) if share >= min)).collect()
+}
+
+/// Returns the functions with the most self weight, and who calls them.
+pub(super) fn self_table(context: &Context<'_>, limit: usize) -> Result<Table, Error> {
+    let ranks = context.ranks();
+    let mut functions: Vec<(Weight, FrameId)> = frames(context)
+        .map(|(frame, function)| (function.self_weights.after, frame))
+        .filter(|(weight, _)| !weight.is_zero())
+        .collect();
+    functions.sort_by_key(|(weight, frame)| (Reverse(*weight), ranks[frame.index()]));
+    let all = functions.len();
+    functions.truncate(limit);
+    functions.retain(|(weight, _)| context.share(*weight) >= MIN_SHARE);
+    let callers = callers_of(context, &functions.iter().map(|(_, frame)| *frame).collect::<Vec<_>>())?;
+    let rows = functions.iter().zip(callers).map(|((weight, frame), callers)| {
+        let share = context.share(*weight);
+        let total = context.share(context.survey.functions[frame.index()].inclusive.after);
+        Row {
+            numbers: vec![Number::Share(share), Number::Share(total)],
+            share,
+            names: vec![context.name(*frame)],
+            details: callers,
+            ..Row::default()
+        }
+    });
+    let columns = vec![column("self_pct", "self"), column("total_pct", "total")];
+    Ok(table(
+        "self",
+        "functions by self weight, and the own functions above them",
+        "callers",
+        columns,
+        rows.collect(),
+        all,
+    ))
+}
+
+/// Returns all functions.
+fn frames<'a>(context: &'a Context<'_>) -> impl Iterator<Item = (FrameId, &'a super::survey::Function)> {
+    (0..).map(FrameId::from_index).zip(&context.survey.functions)
+}
+
+/// Returns for each leaf the nearest own function above it, or its caller, by weight.
+fn callers_of(context: &Context<'_>, leaves: &[FrameId]) -> Result<Vec<Vec<Item>>, Error> {
+    let profile = context.profile;
+    let mut sums = vec![HashMap::<FrameId, Weights, FxBuildHasher>::default(); leaves.len()];
+    let is_state = |frame: FrameId| markers::is_thread_state(profile.frames.name(frame));
+    let wanted: HashMap<FrameId, usize, FxBuildHasher> = leaves.iter().copied().zip(0..).collect();
+    profile.for_each(|stack, weights| {
+        let Some(leaf) = charged_frame(stack, is_state) else { return Ok(()) };
+        let Some(number) = wanted.get(&leaf) else { return Ok(()) };
+        let index = stack.iter().rposition(|frame| *frame == leaf).unwrap_or(0);
+        let above = &stack[..index];
+        let own = context.origins.place(above).own.filter(|own| *own > 0);
+        match own.map(|own| above[own]).or(above.last().copied()) {
+            Some(caller) => sums[*number].entry(caller).or_default().add(weights),
+            None => Ok(()),
+        }
+    })?;
+    let ranks = context.ranks();
+    Ok(sums
+        .into_iter()
+        .zip(leaves)
+        .map(|(callers, leaf)| {
+            let mut callers: Vec<_> = callers.into_iter().collect();
+            callers.sort_by_key(|(frame, weights)| (Reverse(weights.after), ranks[frame.index()]));
+            shares(
+                callers
+                    .into_iter()
+                    .map(|(frame, weights)| Item::share(context.name(frame), context.share(weights.after))),
+                context.share(context.survey.functions[leaf.index()].self_weights.after),
+            )
+        })
+        .collect())
+}
+
+/// Returns the functions with the most weight that the tree does not show, because it is spread over many branches.
+fn total_table(context: &Context<'_>, limit: usize, shown: &HashSet<FrameId, FxBuildHasher>) -> Table {
+    let ranks = context.ranks();
+    let mut functions: Vec<_> = frames(context)
+        .filter(|(frame, function)| !shown.contains(frame) && function.is_open && !function.is_passage())
+        .filter(|(frame, _)| context.origins.origin(*frame) != Origin::Marker && !context.origins.is_start(*frame))
+        .filter(|(_, function)| context.share(function.inclusive.after) >= MIN_SHARE)
+        .collect();
+    functions.sort_by_key(|(frame, function)| (Reverse(function.inclusive.after), ranks[frame.index()]));
+    let all = functions.len();
+    let rows = functions.into_iter().take(limit).map(|(frame, function)| {
+        let share = context.share(function.inclusive.after);
+        Row {
+            numbers: vec![Number::Share(context.share(function.self_weights.after)), Number::Share(share)],
+            share,
+            names: vec![context.name(frame)],
+            ..Row::default()
+        }
+    });
+    let columns = vec![column("self_pct", "self"), column("total_pct", "total")];
+    table("total", "functions by total weight that the tree does not show", "details", columns, rows.collect(), all)
+}
+
+/// Returns the lines of a call tree that have at least 1 % of the weight.
+fn largest_lines(context: &Context<'_>, tree: &CallTree, limit: usize) -> Vec<TreeLine> {
+    tree.largest_lines(limit, Weight::from_millionths(context.whole.before.max(context.whole.after).millionths() / 100))
+}
+
+/// Returns the largest lines of a call tree as a table. Those of two profiles have the weights of both.
+pub(super) fn tree_table(context: &Context<'_>, tree: &CallTree, limit: usize) -> Table {
+    let is_differential = context.profile.is_differential();
+    let rows = largest_lines(context, tree, limit).into_iter().map(|line| {
+        let others = context.share(line.other_weights.after);
+        let name = format!("+ {} in {} more", format_percent(others), line.others);
+        let (numbers, share) = match is_differential {
+            true => change::numbers(line.weights, context.whole.before),
+            false => {
+                let share = context.share(line.weights.after);
+                (vec![Number::Share(context.share(line.itself.after)), Number::Share(share)], share)
+            }
+        };
+        Row {
+            numbers,
+            share,
+            depth: line.depth,
+            names: context.chain_names(&line.chain),
+            details: if others >= 1.0 && !is_differential { vec![Item { name, number: None }] } else { Vec::new() },
+        }
+    });
+    let (title, columns) = match is_differential {
+        true => ("call tree, without changes below 1%", change::columns()),
+        false => {
+            ("call tree, without branches below 1%", vec![column("self_pct", "self"), column("total_pct", "total")])
+        }
+    };
+    Table { key: "tree", title: title.to_owned(), details_key: "left_out", columns, rows: rows.collect() }
+}

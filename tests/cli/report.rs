@@ -1,0 +1,143 @@
+//! fg-report: its pages for profiles and comparisons, in all formats.
+
+use crate::support::{assert_golden, data, directory, run};
+
+/// A server that copies too much, with a kernel part and a second thread.
+const PROFILE: &[u8] = b"app;main;serve;encode;alloc::vec::Vec::extend;memmove 410
+app;main;serve;encode;crc 60
+app;main;serve;parse;malloc;_int_malloc 80
+app;main;serve;parse 20
+app;main;load;read;vfs_read_[k];copy_user_[k] 200
+app;main;load 30
+worker;run;[unknown] 15
+worker;run;compress 180
+[lost] 5
+";
+
+fn report(options: &[&str], profile: &[u8]) -> String {
+    run("fg-report", options, profile).ok().text()
+}
+
+#[test]
+fn the_first_lines_name_the_cause() {
+    let page = report(&[], PROFILE);
+    let first: Vec<&str> = page.lines().take(10).collect();
+    assert!(first[0].contains("stdin: 1,000 samples, 9 stacks"), "{page}");
+    assert!(first[1].contains("0.5% of the samples lost, 1.5% in code without a symbol"), "{page}");
+    assert!(first.iter().any(|line| line.contains("41.0%  encode") && line.contains("Vec::extend 41.0%")), "{page}");
+    assert!(page.contains("41.0% 41.0%  memmove") && page.contains("encode 41.0%"), "{page}");
+}
+
+#[test]
+fn pages_are_those_expected() {
+    assert_golden("report/plain.txt", report(&[], PROFILE).as_bytes());
+    assert_golden("report/small.txt", report(&["--budget=16"], PROFILE).as_bytes());
+    assert_golden("report/focus.txt", report(&["--focus=^serve$"], PROFILE).as_bytes());
+    assert_golden("report/plain.md", report(&["--markdown"], PROFILE).as_bytes());
+    assert_golden("report/plain.json", report(&["--json"], PROFILE).as_bytes());
+    let difference = std::fs::read(data("diff/plain.folded")).unwrap();
+    assert_golden("report/change.txt", report(&[], &difference).as_bytes());
+}
+
+#[test]
+fn a_page_has_at_most_the_lines_of_its_budget() {
+    let wide: String = (0..400).map(|number| format!("main;f{number};g{};h 7\n", number % 13)).collect();
+    for profile in [PROFILE, wide.as_bytes()] {
+        for budget in [16, 24, 40, 100] {
+            let page = report(&[&format!("--budget={budget}")], profile);
+            assert!(page.lines().count() <= budget, "{budget}: {}\n{page}", page.lines().count());
+            assert!(page.lines().all(|line| line.chars().count() <= 100 || line.starts_with("  fg-")), "{page}");
+        }
+    }
+}
+
+#[test]
+fn the_commands_on_a_page_run() {
+    let folder = directory();
+    let odd = "it's (odd)";
+    let text = String::from_utf8(PROFILE.to_vec()).unwrap().replace("encode", odd);
+    std::fs::write(folder.path().join("a b.folded"), text).unwrap();
+    let in_folder = |line: &str| {
+        let programs = std::path::Path::new(crate::support::tool("fg-report")).parent().unwrap().to_owned();
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+        let mut shell = crate::support::command("sh");
+        shell.args(["-ec", line]).current_dir(folder.path()).env("PATH", path);
+        crate::support::run_command(shell, b"").ok()
+    };
+    let page = in_folder("fg-report 'a b.folded'").text();
+    let commands: Vec<&str> = page.lines().filter(|line| line.starts_with("  fg-")).collect();
+    assert_eq!(commands.len(), 3, "{page}");
+    let outputs: Vec<String> = commands.iter().map(|command| in_folder(command).text()).collect();
+    assert!(outputs[0].contains("1 function in 47.0%"), "{outputs:?}");
+    assert!(std::fs::read_to_string(folder.path().join("flame.svg")).unwrap().contains("<svg"));
+}
+
+#[test]
+fn compares_runs_before_and_after() {
+    let folder = directory();
+    let before = "main;parse 500\nmain;score 300\nmain;gone 150\nmain;same 1000\n";
+    let after = "main;parse 510\nmain;score;regex::Regex::new 900\nmain;score 300\nmain;same 990\nmain;fresh 200\n";
+    std::fs::write(folder.path().join("old"), before).unwrap();
+    std::fs::write(folder.path().join("new"), after).unwrap();
+    let run_in = |program: &str, options: &[&str], stdin: &[u8]| {
+        let mut command = crate::support::command(crate::support::tool(program));
+        command.current_dir(folder.path()).args(options);
+        crate::support::run_command(command, stdin).ok().text()
+    };
+    let page = run_in("fg-report", &["--before=old", "--after=new"], b"");
+    let row = |name: &str| page.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{name}\n{page}"));
+    assert!(row("score  ").contains("regex::Regex::new +46.2%"), "{page}");
+    assert!(row("  fresh").contains("appeared") && row("  gone").contains("vanished"), "{page}");
+    assert!(row("profiles").contains("old: 1,950 samples; new: 2,900 samples (+48.7%)"), "{page}");
+    assert!(page.contains("1 grew, 1 appeared, 1 vanished; 2 more changed"), "{page}");
+    assert!(page.contains("fg-diff old new | fg-svg > flame.svg"), "{page}");
+    let piped = run_in("fg-diff", &["old", "new"], b"");
+    let same = run_in("fg-report", &[], piped.as_bytes());
+    // The first line names the inputs, and the last ones read them.
+    let judged = |page: &str| -> Vec<String> {
+        page.lines().skip(1).take_while(|line| *line != "look closer").map(str::to_owned).collect()
+    };
+    assert_eq!(judged(&same), judged(&page));
+}
+
+#[test]
+fn rejects_what_it_cannot_report() {
+    for (options, profile, message) in [
+        (&[][..], &b""[..], "the profile is empty"),
+        (&["--focus=nothing"], PROFILE, "--focus nothing: no frame matches"),
+        (&[], b"a 0 5\nb 0 7\n", "the total weight before is 0"),
+    ] {
+        let outcome = run("fg-report", options, profile);
+        assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{outcome:?}");
+        assert!(outcome.stderr.contains(message), "{outcome:?}");
+    }
+    assert_eq!(run("fg-report", ["--before=x"], b"").code(), 2);
+    assert_eq!(run("fg-report", ["--before=x", "--after=y", "z"], b"").code(), 2);
+}
+
+#[test]
+fn names_are_escaped_and_may_be_deep() {
+    let deep = format!("main;{} 5\nmain;a\x1b[31mb 3\n", vec!["f"; 100_000].join(";"));
+    let page = report(&[], deep.as_bytes());
+    assert!(page.contains(r"a\u{1b}[31mb") && !page.contains('\x1b'), "{page}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_terminal_gets_bars_and_colours() {
+    use crate::support::terminal::Terminal;
+    let folder = directory();
+    let file = folder.path().join("app.folded");
+    std::fs::write(&file, PROFILE).unwrap();
+    for (no_color, coloured) in [("", true), ("1", false)] {
+        let terminal = Terminal::open();
+        let mut command = crate::support::command(crate::support::tool("fg-report"));
+        command.arg(&file).env("TERM", "xterm").env("NO_COLOR", no_color).env_remove("CI");
+        command.stdin(std::process::Stdio::null()).stdout(terminal.stream()).stderr(std::process::Stdio::piped());
+        crate::support::run_bounded(&mut command).ok();
+        drop(command);
+        let shown = terminal.shown();
+        assert_eq!(shown.contains("\u{1b}[1m"), coloured, "{shown}");
+        assert!(shown.contains('█'), "{shown}");
+    }
+}
