@@ -76,5 +76,6 @@ pub mod record;
 pub mod stats;
 pub mod svg;
 pub mod symbol_name;
+pub mod tally;
 
 pub use error::{Error, io_error_text};

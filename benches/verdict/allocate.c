@@ -9,7 +9,7 @@
 #define EXTRA 0
 #endif
 #ifndef ROUNDS
-#define ROUNDS 200
+#define ROUNDS 320
 #endif
 #define NOINLINE __attribute__((noinline))
 
