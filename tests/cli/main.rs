@@ -31,3 +31,4 @@ mod signals;
 mod svg;
 mod svg_options;
 mod variants;
+mod verdicts;
