@@ -205,7 +205,7 @@ impl Args {
         let (rules, categories) = (self.rules()?, Categories::load(self.files.categories.as_deref())?);
         let options = self.weights.options();
         let compared = self.runs.compare(&session.sources, options, &mut session.diagnostics)?;
-        let input = compared.map_or(Input::Profiles(&session.sources), Input::Runs);
+        let input = compared.map_or(Input::Profiles(&session.sources), |runs| Input::Runs(Box::new(runs)));
         let findings = check(input, &rules, &categories, options, &mut session.diagnostics)?;
         Ok((rules, findings))
     }

@@ -60,7 +60,7 @@ pub enum Input<'a> {
     /// Plain or differential profiles, which are added up.
     Profiles(&'a [Source]),
     /// The runs of a comparison.
-    Runs(ComparedRuns),
+    Runs(Box<ComparedRuns>),
 }
 
 /// Checks all rules.
@@ -92,7 +92,7 @@ pub fn check(
             compared
                 .profile
                 .for_each_sorted::<Error>(|stack| accumulator.add(stack.frames, stack.shared, stack.weights))?;
-            Some(compared)
+            Some(*compared)
         }
     };
     check_totals(accumulator.total, accumulator.differential)?;

@@ -4,12 +4,12 @@
 //! A row is anything with a weight in each run: a function's self or inclusive weight, a call, a category, a stack.
 //!
 //! **Several runs a side.** A row's difference is compared with its own spread from run to run, averaged with that of
-//! rows of a similar size ([`Peers`]). If both sides have the same number of runs, runs are pairs in the order given:
+//! rows of a similar size (`spread`). If both sides have the same number of runs, runs are pairs in the order given:
 //! runs that alternate share the state of the machine, and what a pair shares is no difference. Each difference is
 //! judged twice. Compared as it is, it must also exceed the spread that all rows of a run share (a slow run is slow in
 //! most functions); the degrees of freedom of the two spreads are combined as by Satterthwaite (1946). Compared relative
 //! to the median of the rows in its run, that spread cancels; to count, the row must then differ in both views, and
-//! the smaller difference is judged. The two tests share the error rate ([`AS_IT_IS`], [`RELATIVE`]).
+//! the smaller difference is judged. The two tests share the error rate (`AS_IT_IS`, `RELATIVE`).
 //!
 //! **One run a side.** Samples of unchanged rows follow a binomial distribution, but processes of one program differ. The
 //! samples of a process are a cluster: `n` samples with intra-cluster correlation `r` are worth `n / (1 + (n - 1) r)`

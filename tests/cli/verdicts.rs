@@ -1,5 +1,7 @@
 //! Differences as fg-diff, fg-csv and fg-check judge them: none contradicts another, and equal programs rarely differ.
 
+#![allow(clippy::print_stdout)]
+
 use std::collections::BTreeMap;
 
 use fgkit::check::{Finding, Input, Measure, Rule, Verdict};
@@ -66,7 +68,7 @@ impl Runs {
     /// Returns what fg-check finds for the growth of each function, and the same for inclusive growth.
     fn findings(&self) -> Result<[BTreeMap<String, Verdict>; 2], Error> {
         let rules = [Measure::Growth, Measure::InclusiveGrowth].map(|measure| Rule::parse(measure, "0%").unwrap());
-        check_growth(Input::Runs(self.compare()), &rules, self.weights)
+        check_growth(Input::Runs(Box::new(self.compare())), &rules, self.weights)
     }
 
     /// Returns the stacks that still differ in fg-diff --significant.
