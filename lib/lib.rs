@@ -52,6 +52,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod bench;
 mod bytes;
 pub mod check;
 pub mod cli;

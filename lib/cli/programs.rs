@@ -4,8 +4,18 @@
 ///
 /// This is the list to extend when a program is added. `Cargo.toml` must declare a binary for each entry, and a test
 /// compares the two; `scripts/install` installs what is in `bins/`.
-pub const PROGRAMS: [&str; 9] =
-    ["fg-record", "fg-collapse", "fg-filter", "fg-diff", "fg-csv", "fg-check", "fg-pprof", "fg-svg", "fg-heatmap"];
+pub const PROGRAMS: [&str; 10] = [
+    "fg-record",
+    "fg-collapse",
+    "fg-filter",
+    "fg-diff",
+    "fg-csv",
+    "fg-check",
+    "fg-bench",
+    "fg-pprof",
+    "fg-svg",
+    "fg-heatmap",
+];
 
 #[cfg(test)]
 mod tests {

@@ -245,24 +245,48 @@ impl Judge {
         Test { p_value: by_spread.max(counted), smallest }
     }
 
+    /// Returns the p-value of the hypothesis that a row has grown by `growth` or more: it is small if the row has not.
+    /// With one run a side, it is 1. `own` is as for [`test`](Self::test).
+    pub fn growth_p_value(&self, row: &Observation, own: Option<&Observation>, growth: f64) -> f64 {
+        let before = row.before.iter().map(|weight| weight + growth).collect();
+        let grown = Observation { before, after: row.after.clone() };
+        let (before, after) = grown.means();
+        if self.freedom == 0.0 || after >= before {
+            return 1.0;
+        }
+        let own = own.and_then(|own| self.row_spread(own));
+        let prior = self.peers.dispersion(grown.mean() / self.sample, own) * grown.mean() * self.sample;
+        self.p_value_as_it_is(&grown, self.own_variance(&grown, prior)) / 2.0
+    }
+
     /// Returns the p-value of a row with several runs a side.
     fn test_by_spread(&self, row: &Observation, prior: f64) -> f64 {
-        let (before, after) = row.means();
-        let runs = 1.0 / row.before.len() as f64 + 1.0 / row.after.len() as f64;
+        let own = self.own_variance(row, prior);
+        let as_it_is = self.p_value_as_it_is(row, own);
+        if self.shared.is_none() || own == 0.0 {
+            return as_it_is;
+        }
         let freedom = self.freedom + self.prior_freedom;
-        let own = (self.prior_freedom * prior + self.freedom * self.variance(row)) / freedom;
-        let own = self.floor(own, row);
+        let relative = student_p_value(self.smaller_difference(row).powi(2) / (own * run_factor(row)), freedom);
+        (AS_IT_IS * as_it_is).min(RELATIVE * relative).min(1.0)
+    }
+
+    /// Returns the variance of a row from run to run, without what all rows share, moderated by that of its peers.
+    fn own_variance(&self, row: &Observation, prior: f64) -> f64 {
+        let freedom = self.freedom + self.prior_freedom;
+        self.floor((self.prior_freedom * prior + self.freedom * self.variance(row)) / freedom, row)
+    }
+
+    /// Returns the p-value of the difference of a row that is not relative to others.
+    fn p_value_as_it_is(&self, row: &Observation, own: f64) -> f64 {
+        let (before, after) = row.means();
+        let freedom = self.freedom + self.prior_freedom;
         let shared = self.shared.as_ref().map_or(0.0, |shared| shared.variance * row.mean().powi(2));
         if own + shared == 0.0 {
             return if before == after { 1.0 } else { 0.0 };
         }
         let combined = (own + shared).powi(2) / (own.powi(2) / freedom + shared.powi(2) / self.freedom);
-        let as_it_is = student_p_value((after - before).powi(2) / ((own + shared) * runs), combined);
-        if self.shared.is_none() {
-            return as_it_is;
-        }
-        let relative = student_p_value(self.smaller_difference(row).powi(2) / (own * runs), freedom);
-        (AS_IT_IS * as_it_is).min(RELATIVE * relative).min(1.0)
+        student_p_value((after - before).powi(2) / ((own + shared) * run_factor(row)), combined)
     }
 
     /// Returns the smaller of a row's difference as it is and relative to the median row; 0 if their signs differ.
@@ -337,6 +361,11 @@ impl Judge {
         let variance = if self.freedom > 0.0 { self.sum_squares(&before, &after) / self.freedom } else { 0.0 };
         Some(Shared { levels, deviations: Observation { before, after }, variance })
     }
+}
+
+/// Returns the factor by which the variance of a run becomes that of the difference of both means.
+fn run_factor(row: &Observation) -> f64 {
+    1.0 / row.before.len() as f64 + 1.0 / row.after.len() as f64
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -79,6 +79,8 @@ pub struct WeightOptions {
     pub per_sample: Option<Weight>,
     /// True if the weights are exact counts.
     pub exact: bool,
+    /// True if the weights are durations or other measures, and no numbers of samples.
+    pub measured: bool,
 }
 
 /// Statistics of the weights of stacks, from which their kind follows.
@@ -166,7 +168,7 @@ impl WeightSurvey {
         if let Some(sample) = options.per_sample {
             return WeightKind::Samples(sample);
         }
-        if frames.iter().any(|(_, name)| is_thread_state(name)) {
+        if options.measured || frames.iter().any(|(_, name)| is_thread_state(name)) {
             return WeightKind::Durations;
         }
         if self.are_exact() {

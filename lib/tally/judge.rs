@@ -67,6 +67,11 @@ impl Judgement {
         self.family.adjust(self.judge.test(observation, None))
     }
 
+    /// Returns the p-value of the hypothesis that a row has grown by `growth` or more. `own` is the first weight of the row.
+    pub fn growth_p_value(&self, observation: &Observation, own: Option<&Observation>, growth: f64) -> f64 {
+        self.judge.growth_p_value(observation, own, growth)
+    }
+
     /// Returns the chances of groups that divide all rows, such as categories, judged together.
     pub fn chances_of_partition(&self, observations: &[Observation]) -> Vec<f64> {
         let tests: Vec<Test> = observations.iter().map(|one| self.judge.test(one, None)).collect();
