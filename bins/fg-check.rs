@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use fgkit::Error;
 use fgkit::check::{
-    DEFAULT_BUSY_LOOP_LIMIT, Finding, Measure, Rule, Style, Verdict, annotation, check, format_line, junit, junit_error,
+    DEFAULT_BUSY_LOOP_LIMIT, Finding, Input, Measure, Rule, Style, Verdict, annotation, check, format_line, junit,
+    junit_error,
 };
-use fgkit::cli::{self, Entries, Session, Tool};
+use fgkit::cli::{self, Entries, RunArgs, Session, Tool, WeightArgs};
 use fgkit::csv::Categories;
 use fgkit::input::Source;
 use fgkit::output::Output;
-use fgkit::stats::significance::Runs;
 
 /// Check a profile against limits, for continuous integration
 ///
@@ -21,9 +21,10 @@ use fgkit::stats::significance::Runs;
 ///
 /// RE is a regular expression that matches anywhere in the name of a frame. In `RE=N%`, the last `=` separates the two.
 ///
-/// If the weights are numbers of samples, growth breaks a rule only if it is more than noise. Each run counts as at most
-/// 1000 samples, because a single run does not show how much the program varies from run to run. To detect smaller
-/// growth, add up several runs with --before and --after of fg-diff(1), and give their number with --runs.
+/// Growth breaks a rule only if it is more than noise: if nothing changed, the chance of any is at most 5 % for each kind
+/// of growth. Give the runs of both sides with --before and --after, and growth is judged by how much each function
+/// varies from run to run. A differential profile has sums only: it is judged as one run per side, which counts as at
+/// most 1000 samples, and cannot tell a slower program from a machine that was busy.
 #[derive(clap::Parser)]
 #[command(name = "fg-check")]
 struct Args {
@@ -31,6 +32,10 @@ struct Args {
     limits: LimitArgs,
     #[command(flatten)]
     growth: GrowthArgs,
+    #[command(flatten)]
+    runs: RunArgs,
+    #[command(flatten)]
+    weights: WeightArgs,
     #[command(flatten)]
     files: RuleFileArgs,
     #[command(flatten)]
@@ -49,6 +54,14 @@ struct LimitArgs {
     /// A stack counts once, however many of its frames match.
     #[arg(long, value_name = "RE=N%")]
     inclusive: Vec<String>,
+    /// Limit the self weight of each function
+    #[arg(long, value_name = "[RE=]N%")]
+    each: Vec<String>,
+    /// Limit the inclusive weight of each function
+    ///
+    /// Without RE, no frame may be wider than N percent of the flame graph, `main` included.
+    #[arg(long, value_name = "[RE=]N%", hide_short_help = true)]
+    each_inclusive: Vec<String>,
     /// Limit the self weight of a category of functions
     ///
     /// `fg-csv --print-categories` shows the categories.
@@ -68,7 +81,7 @@ struct LimitArgs {
     /// The rule limits the share of idle stacks among those in a runtime such as tokio, to 80% if N% is omitted. A stack
     /// is idle if the runtime or the tracing library calls nothing but the kernel, the C library and the allocator. The
     /// rule applies only if more than half of the total is in the runtime.
-    #[arg(long, value_name = "N%", num_args = 0..=1, require_equals = true)]
+    #[arg(long, value_name = "N%", num_args = 0..=1, require_equals = true, hide_short_help = true)]
     #[arg(default_missing_value = DEFAULT_BUSY_LOOP_LIMIT)]
     busy_loop: Option<String>,
 }
@@ -88,12 +101,14 @@ struct GrowthArgs {
     /// them.
     #[arg(long, value_name = "[RE=]N%")]
     inclusive_growth: Vec<String>,
-    /// Assume that each side is the sum of N runs
+    /// Limit the growth of each call: the weight of stacks in which one function calls another
     ///
-    /// With more runs, smaller growth is significant. The variation between runs is assumed to be typical; only
-    /// `fg-diff --significant`, which reads each run, measures it.
-    #[arg(long, value_name = "N", default_value = "1", hide_short_help = true)]
-    runs: Runs,
+    /// With RE, only calls of or by a matching function are checked.
+    #[arg(long, value_name = "[RE=]N%", hide_short_help = true)]
+    edge_growth: Vec<String>,
+    /// Limit the growth of each category of functions, or of one, by self weight
+    #[arg(long, value_name = "[NAME=]N%", hide_short_help = true)]
+    category_growth: Vec<String>,
 }
 
 /// Options that name files with rules.
@@ -103,7 +118,7 @@ struct RuleFileArgs {
     /// Read rules from FILE, one per line
     ///
     /// A rule is one of the limits above without its dashes, like `growth 2%`. `#` starts a comment line.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     rules: Option<PathBuf>,
     /// Use the category rules in FILE: see fg-csv(1)
     #[arg(long, value_name = "FILE", hide_short_help = true)]
@@ -155,7 +170,7 @@ impl Args {
     }
 
     /// Returns the values of each option that is a rule.
-    fn rule_options(&self) -> [(Measure, Vec<&String>); 9] {
+    fn rule_options(&self) -> [(Measure, Vec<&String>); 13] {
         let Self { limits, growth, .. } = self;
         [
             (Measure::SelfShare, limits.self_share.iter().collect()),
@@ -163,6 +178,10 @@ impl Args {
             (Measure::Category, limits.category.iter().collect()),
             (Measure::Growth, growth.growth.iter().collect()),
             (Measure::InclusiveGrowth, growth.inclusive_growth.iter().collect()),
+            (Measure::Each, limits.each.iter().collect()),
+            (Measure::EachInclusive, limits.each_inclusive.iter().collect()),
+            (Measure::EdgeGrowth, growth.edge_growth.iter().collect()),
+            (Measure::CategoryGrowth, growth.category_growth.iter().collect()),
             (Measure::Lost, limits.lost.iter().collect()),
             (Measure::Truncated, limits.truncated.iter().collect()),
             (Measure::Unknown, limits.unknown.iter().collect()),
@@ -177,13 +196,17 @@ impl Args {
             Source::Stdin => None,
         });
         let rules = self.files.rules.as_deref();
-        let inputs: Vec<&Path> = sources.chain(rules).chain(self.files.categories.as_deref()).collect();
+        let runs = self.runs.before.iter().chain(&self.runs.after).map(PathBuf::as_path);
+        let inputs: Vec<&Path> = sources.chain(rules).chain(self.files.categories.as_deref()).chain(runs).collect();
         session.output.reject_overwriting(self.reports.junit.as_deref(), &inputs)
     }
 
     fn check(&self, session: &mut Session) -> Result<Checked, Error> {
         let (rules, categories) = (self.rules()?, Categories::load(self.files.categories.as_deref())?);
-        let findings = check(&session.sources, &rules, &categories, self.growth.runs, &mut session.diagnostics)?;
+        let options = self.weights.options();
+        let compared = self.runs.compare(&session.sources, options, &mut session.diagnostics)?;
+        let input = compared.map_or(Input::Profiles(&session.sources), |runs| Input::Runs(Box::new(runs)));
+        let findings = check(input, &rules, &categories, options, &mut session.diagnostics)?;
         Ok((rules, findings))
     }
 
@@ -231,23 +254,24 @@ impl Args {
 impl Tool for Args {
     const EXAMPLES: Entries = &[
         (
-            "fg-diff -n before.folded after.folded | fg-check --inclusive-growth 2%",
-            "Fail if the inclusive weight of a function grew by more than 2 % of the total:",
+            "fg-check --inclusive-growth 2% --before before.* --after after.*",
+            "Fail if a function grew by more than 2 % of the total, and by more than runs vary:",
         ),
         (
             "fg-check --lost 1% --truncated 5% --self '^malloc$=10%' app.folded",
             "Check the quality of a profile, and the share of malloc:",
         ),
-        (
-            "fg-check --runs 3 --growth 1% three-runs.folded",
-            "Detect smaller growth in a differential profile of three runs per side:",
-        ),
+        ("fg-check --each 20% app.folded", "Fail if any one function has more than a fifth of the weight:"),
         (
             "fg-check --strict --rules limits.txt --github app.folded",
             "Check the rules in a file in a GitHub workflow, and reject malformed profiles:",
         ),
         ("fg-check --busy-loop --junit report.xml server.folded", "Detect a busy loop, and write a JUnit report:"),
     ];
+
+    fn reads_stdin(&self) -> bool {
+        self.runs.before.is_empty()
+    }
 
     const EXIT_STATUS: Entries = &[
         ("0", "No rule is broken."),

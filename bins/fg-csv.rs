@@ -4,11 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fgkit::Error;
-use fgkit::cli::{self, Entries, Section, Session, Tool};
-use fgkit::csv::{Categories, DEFAULT_CATEGORIES, Format, GroupBy, Table, count, summary, write};
-use fgkit::profile::Weight;
-use fgkit::stats::significance::Runs;
-use fgkit::stats::weight_kind::WeightKind;
+use fgkit::cli::{self, Entries, RunArgs, Section, Session, Tool, WeightArgs};
+use fgkit::csv::{Categories, DEFAULT_CATEGORIES, Format, GroupBy, Table, count, count_runs, summary, write};
 
 /// Tabulate the weights of functions
 ///
@@ -21,16 +18,18 @@ use fgkit::stats::weight_kind::WeightKind;
 /// frame before it.
 ///
 /// For a differential profile from fg-diff(1), the table has the weights before and after, and the largest change of
-/// self weight comes first. If the weights are numbers of samples, it also has the chance that noise alone causes such
-/// a change; a change with a chance of at most 0.05 is significant. Each run counts as at most 1000 samples, as with
-/// `fg-diff --significant`.
+/// self weight comes first. It also has the chance of each change if nothing changed, with all changes in the table
+/// taken into account; a change with a chance of at most 0.05 is significant. A differential profile has sums only. To
+/// judge changes by how much they vary from run to run, give the runs with --before and --after, as to fg-diff(1).
 #[derive(clap::Parser)]
 #[command(name = "fg-csv")]
 struct Args {
     #[command(flatten)]
     table: TableArgs,
     #[command(flatten)]
-    differences: DifferenceArgs,
+    runs: RunArgs,
+    #[command(flatten)]
+    weights: WeightArgs,
     #[command(flatten)]
     format: FormatArgs,
 }
@@ -54,7 +53,7 @@ struct TableArgs {
     ///
     /// Each line is a category and a regular expression; `#` starts a comment line. The first expression that matches
     /// a function's name determines its category.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     categories: Option<PathBuf>,
 
     /// Print the built-in category rules and exit
@@ -71,25 +70,6 @@ struct TableArgs {
     /// columns, see COLUMNS in fg-csv(1).
     #[arg(long, value_name = "COLUMN")]
     sort: Option<String>,
-}
-
-/// Options for the chances of differences.
-#[derive(clap::Args)]
-#[command(next_help_heading = "Differential profiles")]
-struct DifferenceArgs {
-    /// Set the weight of one sample [default: common divisor of the weights]
-    ///
-    /// If all numbers of samples happen to be multiples of another number, the common divisor is too large, and so are
-    /// the chances. -v prints the weight in use.
-    #[arg(long, hide_short_help = true, value_name = "WEIGHT", value_parser = cli::parse_positive_weight)]
-    per_sample: Option<Weight>,
-
-    /// Assume that each side is the sum of N runs
-    ///
-    /// With more runs, smaller changes are significant. The variation between runs is assumed to be typical; only
-    /// `fg-diff --significant`, which reads each run, measures it.
-    #[arg(long, hide_short_help = true, value_name = "N", default_value = "1")]
-    runs: Runs,
 }
 
 /// Options for the output format.
@@ -142,8 +122,8 @@ impl Tool for Args {
         ("fg-csv --by edge --json -o calls.json app.folded", "Write the weight of each call as JSON:"),
         ("fg-diff -n before.folded after.folded | fg-csv --top 10", "List the functions that changed most:"),
         (
-            "fg-diff -n --before b1 --before b2 --after a1 --after a2 | fg-csv --runs 2",
-            "List the changes between the sums of two runs:",
+            "fg-csv --before b1 b2 b3 --after a1 a2 a3 --top 10",
+            "List the changes between runs, judged by how much each function varies:",
         ),
     ];
 
@@ -162,7 +142,7 @@ impl Tool for Args {
     }
 
     fn reads_stdin(&self) -> bool {
-        !self.table.print_categories
+        !self.table.print_categories && self.runs.before.is_empty()
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
@@ -171,16 +151,19 @@ impl Tool for Args {
             return Ok(0);
         }
         let categories = Categories::load(self.table.categories.as_deref())?;
-        let mut counts = count(&session.sources, self.table.by, &mut session.diagnostics)?;
+        let options = self.weights.options();
+        let mut counts = match self.runs.compare(&session.sources, options, &mut session.diagnostics)? {
+            Some(compared) => count_runs(compared, self.table.by)?,
+            None => count(&session.sources, self.table.by, &mut session.diagnostics)?,
+        };
         if counts.differential {
-            counts.runs = self.differences.runs;
-            counts.weight_kind = self.differences.per_sample.map_or(counts.weight_kind, WeightKind::Counts);
-            if let Some(caveat) = counts.weight_kind.caveat(self.differences.runs) {
+            if self.runs.before.is_empty() {
+                counts.judge_sums(options);
+            }
+            if let Some(caveat) = counts.weight_kind.caveat(counts.is_single) {
                 session.diagnostics.warn(caveat);
             }
-            if let Some(sample) = counts.weight_kind.sample() {
-                session.diagnostics.note(&format!("one sample weighs {sample}"));
-            }
+            session.diagnostics.note(&counts.weight_kind.describe());
         }
         let format = self.format.format(session.output.is_terminal());
         if self.table.summary {

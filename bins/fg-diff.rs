@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Entries, Session, Tool};
+use fgkit::cli::{self, Entries, RunArgs, Session, Tool, WeightArgs, read_runs};
 use fgkit::diagnostics::{Diagnostics, plural};
-use fgkit::diff::{Comparison, Options, Scaling, diff, diff_streams};
+use fgkit::diff::{Comparison, Options, diff, diff_streams};
 use fgkit::filter::{Rename, Threshold};
 use fgkit::input::Source;
-use fgkit::profile::{Profile, Weight};
-use fgkit::stats::significance::Runs;
-use fgkit::stats::weight_kind::WeightKind;
+use fgkit::stats::sample_weight::WeightKind;
+use fgkit::tally::GroupBy;
 use fgkit::{Error, folded};
 
 /// Compare two profiles stack by stack
@@ -21,7 +20,8 @@ use fgkit::{Error, folded};
 /// limits.
 ///
 /// --before and --after add up several runs for each side. If one side has more runs, the weights before are multiplied
-/// by the number of runs after and divided by the number of runs before.
+/// by the number of runs after and divided by the number of runs before. Runs of a fixed amount of work are compared as
+/// they are; -n compares shares of runs that differ in length.
 #[derive(clap::Parser)]
 #[command(
     name = "fg-diff",
@@ -30,11 +30,11 @@ use fgkit::{Error, folded};
 )]
 struct Args {
     /// The profile before; `-` is standard input
-    #[arg(value_name = "BEFORE", required_unless_present_any = ["before", "after"], help_heading = None)]
+    #[arg(value_name = "BEFORE", conflicts_with_all = ["before", "after"], required_unless_present_any = ["before", "after"], help_heading = None)]
     file_before: Option<PathBuf>,
 
     /// The profile after; `-` is standard input
-    #[arg(value_name = "AFTER", required_unless_present_any = ["before", "after"], help_heading = None)]
+    #[arg(value_name = "AFTER", conflicts_with_all = ["before", "after"], required_unless_present_any = ["before", "after"], help_heading = None)]
     file_after: Option<PathBuf>,
 
     #[command(flatten)]
@@ -47,32 +47,10 @@ struct Args {
     significance: SignificanceArgs,
 
     #[command(flatten)]
+    weights: WeightArgs,
+
+    #[command(flatten)]
     general: GeneralArgs,
-}
-
-/// Options for runs and their scale.
-#[derive(clap::Args)]
-#[command(next_help_heading = "Runs and scale")]
-struct RunArgs {
-    /// Add a run to BEFORE; may be repeated
-    #[arg(long, value_name = "FILE", requires = "after", conflicts_with_all = ["file_before", "file_after"])]
-    before: Vec<PathBuf>,
-
-    /// Add a run to AFTER; may be repeated
-    #[arg(long, value_name = "FILE", requires = "before", conflicts_with_all = ["file_before", "file_after"])]
-    after: Vec<PathBuf>,
-
-    /// Scale BEFORE to the total weight of AFTER
-    ///
-    /// Use this to compare shares if the runs differ in length. Rounding errors are carried from stack to stack, so that
-    /// both totals are exactly equal.
-    #[arg(short, long)]
-    normalize: bool,
-
-    /// Multiply the weights of BEFORE by FACTOR
-    #[arg(long, hide_short_help = true, value_name = "FACTOR", conflicts_with = "normalize")]
-    #[arg(value_parser = cli::parse_positive_weight, allow_hyphen_values = true)]
-    scale: Option<Weight>,
 }
 
 /// Options that match stacks whose names differ.
@@ -103,30 +81,37 @@ struct SignificanceArgs {
 
     /// Ignore differences that may be noise
     ///
-    /// For these stacks, the weight before is set to the weight after. Of the differences that remain, at most one in
-    /// twenty is expected to be noise.
+    /// For these stacks, the weight before is set to the weight after. Differences are judged by function, with all
+    /// others at once: if nothing changed, the chance that any remains is at most 5 %. A stack keeps its difference if
+    /// the self weight of its function changed. If only the inclusive weight of a function changed, its stacks do.
     ///
-    /// The number of samples varies by chance, to a known degree. Programs also vary from run to run, which a single
-    /// run does not show. With one run per side, each run therefore counts as at most 1000 samples: growth from 5 % to
-    /// 10 % of the time is found, growth from 5 % to 6 % is not. To find smaller changes, use several runs per side
-    /// (--before, --after). They show how much each stack varies; three runs are a good start.
+    /// With several runs per side (--before, --after), a difference must stand out from the spread between runs. Three
+    /// runs per side are a start, five find most changes of a fifth of a function. One run per side does not show how
+    /// much runs differ: then each counts as at most 1000 samples, a function must also differ relative to the others, and
+    /// a busy machine can still cause a difference.
     ///
     /// If the weights are durations, such as time off the CPU, each side needs several runs. A difference of `[lost]`
     /// always counts as noise.
     #[arg(long)]
     significant: bool,
 
-    /// Set the weight of one sample [default: common divisor of the weights]
+    /// Judge differences by `function` or by `stack` [default: function]
     ///
-    /// If all numbers of samples happen to be multiples of another number, the common divisor is too large, and
-    /// differences are missed. -v prints the weight in use.
-    #[arg(long, hide_short_help = true, value_name = "WEIGHT", requires = "significant")]
-    #[arg(value_parser = cli::parse_positive_weight)]
-    per_sample: Option<Weight>,
+    /// By stack, each is judged on its own, which finds only large changes.
+    #[arg(long, hide_short_help = true, value_name = "WHAT", default_value = "function", requires = "significant")]
+    #[arg(hide_possible_values = true, hide_default_value = true)]
+    by: By,
 
     /// Exit with status 1 if any stack differs
     #[arg(long, hide_short_help = true)]
     exit_code: bool,
+}
+
+/// What is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum By {
+    Function,
+    Stack,
 }
 
 /// Options that other programs get with their input files.
@@ -140,18 +125,17 @@ struct GeneralArgs {
 
 impl Args {
     fn options(&self) -> Options {
-        let Self { runs, names, significance, .. } = self;
+        let Self { runs, names, significance, weights, .. } = self;
         Options {
-            scaling: match runs.scale {
-                Some(factor) => Scaling::Factor(factor),
-                None if runs.normalize => Scaling::Totals,
-                None => Scaling::Runs,
-            },
+            scaling: runs.scaling(),
             strip_hex: names.strip_hex,
             renames: names.rename.clone(),
             min_change: significance.min_change,
-            significant: significance.significant,
-            per_sample: significance.per_sample,
+            significant: significance.significant.then_some(match significance.by {
+                By::Function => GroupBy::Function,
+                By::Stack => GroupBy::Stack,
+            }),
+            weights: weights.options(),
         }
     }
 
@@ -171,7 +155,7 @@ impl Tool for Args {
         ),
         ("fg-diff -n before.folded after.folded | fg-csv --top 10", "List the functions that changed most:"),
         (
-            "fg-diff -n --significant --before b1 --before b2 --after a1 --after a2",
+            "fg-diff --significant --before b1 b2 b3 --after a1 a2 a3",
             "Show only differences that stand out from the variation between runs:",
         ),
         (
@@ -211,7 +195,7 @@ impl Tool for Args {
         let comparison = match streamed {
             Some(comparison) => comparison,
             None => {
-                let mut before = read(&sources, &mut session.diagnostics)?;
+                let mut before = read_runs(&sources, &mut session.diagnostics)?;
                 let after = before.split_off(first_after);
                 let (both, comparison) = diff(before, after, &options)?;
                 session.output.write_with(|mut out| folded::write(&both, &mut out))?;
@@ -226,26 +210,15 @@ impl Tool for Args {
     }
 }
 
-/// Reads all runs. A run that cannot be read is an error: there is nothing to compare then.
-fn read(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Vec<Profile>, Error> {
-    let runs = folded::read_profiles(sources, diagnostics)?;
-    if let Some((source, _)) = sources.iter().zip(&runs).find(|(_, run)| run.is_differential()) {
-        let what = "is a differential profile (two weights per line); fg-diff compares plain profiles".to_owned();
-        return Err(Error::Unreadable { name: source.name(), what });
-    }
-    Ok(runs)
-}
-
 /// Reports totals and numbers of stacks with `-v`, and warns if significance is doubtful.
 fn report(comparison: &Comparison, diagnostics: &mut Diagnostics) {
     let Comparison { totals, factor, stacks, only_before, only_after, different, flattened, weight_kind, .. } =
         comparison;
     let scaled = if *factor == 1.0 { String::new() } else { format!(" (scaled by {factor:.6})") };
-    let sample = weight_kind.and_then(WeightKind::sample);
-    let per_sample = sample.map_or_else(String::new, |sample| format!("; one sample weighs {sample}"));
+    let per_sample = weight_kind.map_or_else(String::new, |kind| format!("; {}", WeightKind::describe(kind)));
     let flattened =
         if *flattened == 0 { String::new() } else { format!(", {} ignored", plural(*flattened, "difference")) };
-    if let Some(caveat) = weight_kind.and_then(|kind| kind.caveat(Runs::default())) {
+    if let Some(caveat) = weight_kind.and_then(|kind| kind.caveat(comparison.is_single)) {
         diagnostics.warn(caveat);
     }
     diagnostics.note(&format!(

@@ -52,6 +52,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod bench;
 mod bytes;
 pub mod check;
 pub mod cli;
@@ -80,5 +81,6 @@ pub mod stats;
 mod stdout_state;
 pub mod svg;
 pub mod symbol_name;
+pub mod tally;
 
 pub use error::{Error, io_error_text};

@@ -2,7 +2,7 @@
 //! is done.
 
 use super::rule::Rule;
-use super::{Finding, Verdict};
+use super::{Finding, Verdict, join_names};
 use crate::Error;
 use crate::csv::Categories;
 use crate::profile::{FrameId, Frames, Weight, Weights};
@@ -73,11 +73,6 @@ impl<'a> BusyLoopDetector<'a> {
             worst: self.worst.as_ref().map(|(stack, weight)| (join_names(stack, frames), Weights::plain(*weight))),
         }
     }
-}
-
-/// Returns a stack as folded text, without its weight.
-fn join_names(stack: &[FrameId], frames: &Frames) -> Vec<u8> {
-    stack.iter().map(|frame| frames.name(*frame)).collect::<Vec<_>>().join(&b';')
 }
 
 /// Adds a weight to a sum.

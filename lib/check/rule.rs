@@ -21,6 +21,14 @@ pub enum Measure {
     Growth,
     /// Growth of the weight of stacks with a frame that matches; without a pattern, of each function.
     InclusiveGrowth,
+    /// Self weight of each function, or of each that matches.
+    Each,
+    /// Inclusive weight of each function, or of each that matches.
+    EachInclusive,
+    /// Growth of the weight of each call, or of each with a function that matches.
+    EdgeGrowth,
+    /// Growth of the self weight of each category, or of one.
+    CategoryGrowth,
     /// Samples that the kernel or the recorder dropped.
     Lost,
     /// Stacks that were cut before the root.
@@ -35,12 +43,16 @@ pub enum Measure {
 pub const DEFAULT_BUSY_LOOP_LIMIT: &str = "80";
 
 /// Names of the measures, in rule files and as options.
-const NAMES: [(&str, Measure); 9] = [
+const NAMES: [(&str, Measure); 13] = [
     ("self", Measure::SelfShare),
     ("inclusive", Measure::Inclusive),
     ("category", Measure::Category),
     ("growth", Measure::Growth),
     ("inclusive-growth", Measure::InclusiveGrowth),
+    ("each", Measure::Each),
+    ("each-inclusive", Measure::EachInclusive),
+    ("edge-growth", Measure::EdgeGrowth),
+    ("category-growth", Measure::CategoryGrowth),
     ("lost", Measure::Lost),
     ("truncated", Measure::Truncated),
     ("unknown", Measure::Unknown),
@@ -55,7 +67,17 @@ impl Measure {
 
     /// True if the measure compares two weights.
     pub fn is_growth(self) -> bool {
-        matches!(self, Self::Growth | Self::InclusiveGrowth)
+        matches!(self, Self::Growth | Self::InclusiveGrowth | Self::EdgeGrowth | Self::CategoryGrowth)
+    }
+
+    /// True if the subject is a category and not a pattern.
+    fn is_of_category(self) -> bool {
+        matches!(self, Self::Category | Self::CategoryGrowth)
+    }
+
+    /// True if the subject may be omitted: then the rule is for each function, call or category.
+    fn may_be_for_each(self) -> bool {
+        self.is_growth() || matches!(self, Self::Each | Self::EachInclusive)
     }
 
     /// Returns the function that computes what a stack contributes to the measure, from the stack's weights.
@@ -101,8 +123,8 @@ impl Rule {
         let takes_none = matches!(measure, Measure::Lost | Measure::Truncated | Measure::Unknown | Measure::BusyLoop);
         match subject {
             Some(_) if takes_none => return Err("expected a percentage without a pattern, like 5%".to_owned()),
-            None if !takes_none && !measure.is_growth() => {
-                let what = if measure == Measure::Category { "NAME" } else { "RE" };
+            None if !takes_none && !measure.may_be_for_each() => {
+                let what = if measure.is_of_category() { "NAME" } else { "RE" };
                 return Err(format!(
                     "expected {what}=N%, like {}",
                     if what == "RE" { "^malloc$=5%" } else { "allocator=5%" }
@@ -115,7 +137,7 @@ impl Rule {
         let limit = number.parse::<f64>().ok().filter(|limit| limit.is_finite() && *limit >= 0.0);
         let limit = limit.ok_or_else(|| format!("{number:?} is not a percentage, like 5% or 0.5%"))?;
         let pattern = match subject {
-            Some(subject) if measure != Measure::Category => {
+            Some(subject) if !measure.is_of_category() => {
                 Some(Regex::new(subject).map_err(|error| regex_error_text(&error))?)
             }
             _ => None,
@@ -163,7 +185,7 @@ impl Rule {
     /// Fails if the rule names an unknown category.
     pub(super) fn check_category(&self, categories: &Categories) -> Result<(), Error> {
         match &self.text {
-            Some(name) if self.measure == Measure::Category && !categories.names().any(|known| known == name) => {
+            Some(name) if self.measure.is_of_category() && !categories.names().any(|known| known == name) => {
                 let known = categories.names().collect::<Vec<_>>().join(", ");
                 Err(Error::Invalid(format!("category {name:?} does not exist; expected one of {known}")))
             }
@@ -180,6 +202,7 @@ impl Rule {
     pub(super) fn matches(&self, name: &[u8], categories: &Categories) -> bool {
         match self.measure {
             Measure::Category => self.text.as_deref() == Some(categories.categorize(name)),
+            Measure::CategoryGrowth => self.text.as_deref().is_none_or(|text| text == categories.categorize(name)),
             Measure::Lost => name == markers::LOST,
             Measure::Truncated => name == markers::TRUNCATED,
             Measure::Unknown => markers::is_without_symbol(name),

@@ -15,7 +15,7 @@ pub(super) const EXIT_STATUS_HEADING: &str = "Exit status:";
 
 /// Builds the command line of a program. If an option is given twice, the last one wins.
 pub(super) fn build<T: Tool>() -> clap::Command {
-    add_help_flags(SharedArgs::add_to(T::command()))
+    add_help_flags(SharedArgs::add_to(T::command(), T::HAS_INPUTS))
         .after_help(T::EXAMPLES.first().map_or_else(String::new, |(line, _)| format!("Example: {line}")))
         .after_long_help(examples_and_exit_statuses(T::EXAMPLES, T::EXIT_STATUS))
         .version(version())

@@ -115,10 +115,10 @@ pub(super) struct SharedArgs {
 
 impl SharedArgs {
     /// Adds the shared options that the program does not define itself.
-    pub(super) fn add_to(mut command: clap::Command) -> clap::Command {
+    pub(super) fn add_to(mut command: clap::Command, has_inputs: bool) -> clap::Command {
         // `augment_args` replaces the program's description with that of the struct.
         let (about, long_about) = (command.get_about().cloned(), command.get_long_about().cloned());
-        if command.get_positionals().next().is_none() {
+        if has_inputs && command.get_positionals().next().is_none() {
             command = InputArgs::augment_args(command);
         }
         if !has_option(&command, "output") {

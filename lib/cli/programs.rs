@@ -4,7 +4,7 @@
 ///
 /// This is the list to extend when a program is added. `Cargo.toml` must declare a binary for each entry, and a test
 /// compares the two; `scripts/install` installs what is in `bins/`.
-pub const PROGRAMS: [&str; 10] = [
+pub const PROGRAMS: [&str; 11] = [
     "fg-record",
     "fg-collapse",
     "fg-filter",
@@ -12,6 +12,7 @@ pub const PROGRAMS: [&str; 10] = [
     "fg-csv",
     "fg-check",
     "fg-report",
+    "fg-bench",
     "fg-pprof",
     "fg-svg",
     "fg-heatmap",

@@ -29,7 +29,7 @@ pub struct Section {
 /// One of the programs: its own options, its documentation, and its work.
 ///
 /// A program also gets the options of [`CommonArgs`](super::CommonArgs), [`ColorArgs`](super::ColorArgs) and, unless it
-/// has positional arguments of its own, [`InputArgs`](super::InputArgs). An option that the program defines itself is
+/// has positional arguments of its own or no inputs, [`InputArgs`](super::InputArgs). An option that the program defines itself is
 /// not added again.
 pub trait Tool: clap::Parser {
     /// Command lines worth copying, each with what it does. The short help shows the first one.
@@ -43,6 +43,9 @@ pub trait Tool: clap::Parser {
 
     /// Man pages of other projects to refer to, such as `perf-script(1)`.
     const SEE_ALSO: &'static [&'static str] = &[];
+
+    /// True if the program reads files or standard input.
+    const HAS_INPUTS: bool = true;
 
     /// Returns the sections that only this program's man page has.
     fn sections() -> Vec<Section> {

@@ -6,8 +6,9 @@ mod summary;
 mod table;
 mod write;
 
+pub use crate::tally::{GroupBy, Row, charged_frame};
 pub use categories::{Categories, DEFAULT as DEFAULT_CATEGORIES};
-pub use count::{Counts, GroupBy, Row, charged_frame, count};
+pub use count::{Counts, count, count_runs};
 pub use summary::summary;
 pub use table::{Cell, Column, Table};
 pub use write::{Format, write};

@@ -7,6 +7,8 @@ use super::count::Counts;
 use super::table::{Cell, format_delta, format_p_value, format_percent};
 use crate::Error;
 use crate::profile::Weights;
+use crate::stats::judgement::Observation;
+use crate::tally::Row;
 
 /// Returns the header and rows of a table of self weight by category, from sums by function.
 ///
@@ -20,7 +22,7 @@ pub fn summary<'a>(
 ) -> Result<(Vec<&'static str>, Vec<Vec<Cell<'a>>>), Error> {
     let mut sums: Vec<(&str, Weights)> = Vec::new();
     for row in &counts.rows {
-        let category = row.frames.first().map_or("", |frame| categories.categorize(counts.frames.name(*frame)));
+        let category = categorize(row, counts, categories);
         match sums.iter_mut().find(|(name, _)| *name == category) {
             Some((_, sum)) => sum.add(row.weights[0])?,
             None => sums.push((category, row.weights[0])),
@@ -29,8 +31,8 @@ pub fn summary<'a>(
     sums.retain(|(_, sum)| *sum != Weights::default());
     if counts.differential {
         sums.sort_unstable_by_key(|(name, sum)| (Reverse(sum.difference()), *name));
-        let test = counts.significance_test();
-        let p_values = test.map(|test| test.adjusted_p_values(sums.iter().map(|(_, sum)| *sum)));
+        let names: Vec<&str> = sums.iter().map(|(name, _)| *name).collect();
+        let p_values = judge_categories(&names, counts, categories);
         let rows = sums.into_iter().enumerate().map(|(row, (name, sum))| {
             vec![
                 Cell::Category(name),
@@ -53,4 +55,23 @@ pub fn summary<'a>(
         ]
     });
     Ok((vec!["category", "self_samples", "self_pct"], rows.collect()))
+}
+
+fn categorize<'a>(row: &Row, counts: &Counts, categories: &'a Categories) -> &'a str {
+    row.frames.first().map_or("", |frame| categories.categorize(counts.frames.name(*frame)))
+}
+
+/// Returns the chance of the difference of each category, if the rows by function are judged.
+fn judge_categories(names: &[&str], counts: &Counts, categories: &Categories) -> Option<Vec<f64>> {
+    let judgement = counts.judgement.as_ref()?;
+    let mut sums: Vec<Option<Observation>> = vec![None; names.len()];
+    for (row, observations) in counts.rows.iter().zip(&counts.observations) {
+        let category = categorize(row, counts, categories);
+        let Some(found) = names.iter().position(|name| *name == category) else { continue };
+        match &mut sums[found] {
+            Some(sum) => sum.add(&observations[0]),
+            none => *none = Some(observations[0].clone()),
+        }
+    }
+    Some(judgement.chances_of_partition(&sums.into_iter().flatten().collect::<Vec<_>>()))
 }

@@ -3,9 +3,10 @@
 use std::cmp::{Ordering, Reverse};
 
 use super::categories::Categories;
-use super::count::{Counts, GroupBy, Row};
+use super::count::Counts;
 use crate::Error;
 use crate::profile::{Weight, Weights};
+use crate::tally::{GroupBy, Row};
 
 /// A column. The number is the index of the weight: 0 is self and 1 inclusive weight of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,9 +164,9 @@ impl<'a> Table<'a> {
 
     /// Returns the adjusted p-values of all differences, if the weights are counts.
     fn compute_p_values(&self) -> Vec<Vec<f64>> {
-        let Some(test) = self.counts.significance_test() else { return Vec::new() };
+        let Some(judgement) = &self.counts.judgement else { return Vec::new() };
         let kinds = self.rows.first().map_or(0, |row| row.weights.len());
-        (0..kinds).map(|which| test.adjusted_p_values(self.rows.iter().map(|row| row.weights[which]))).collect()
+        (0..kinds).map(|which| judgement.chances.iter().map(|chances| chances[which]).collect()).collect()
     }
 }
 

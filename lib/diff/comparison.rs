@@ -4,7 +4,7 @@ use super::options::Options;
 use super::scale::{Ratio, Scaler};
 use crate::Error;
 use crate::profile::{Weight, Weights};
-use crate::stats::weight_kind::WeightKind;
+use crate::stats::sample_weight::WeightKind;
 
 /// Totals of a comparison, updated with each stack.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct Comparison {
     pub flattened: u64,
     /// Kind of the weights, if significance was tested.
     pub weight_kind: Option<WeightKind>,
+    /// True if each side is one run.
+    pub is_single: bool,
     scale: Scaler,
     min_change: Weight,
 }
@@ -44,6 +46,7 @@ impl Comparison {
             different: 0,
             flattened: 0,
             weight_kind: None,
+            is_single: true,
             scale: Scaler::new(ratio, unit),
             min_change: options.min_change.map_or(Ok(Weight::ZERO), |min| min.resolve(totals.after))?,
         })
@@ -56,6 +59,14 @@ impl Comparison {
             (false, true) => Some("after"),
             _ => None,
         }
+    }
+
+    /// Returns the weights of the next stack in order, with the weight before scaled.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if the scaled weight does not fit.
+    pub(super) fn scale_stack(&mut self, weights: Weights) -> Result<Weights, Error> {
+        Ok(Weights { before: self.scale.scale_next(weights.before)?, after: weights.after })
     }
 
     /// Adds the next stack in order and returns its weights to write: the weight before is scaled, or set to the weight

@@ -4,19 +4,19 @@ mod comparison;
 mod options;
 mod runs;
 mod scale;
+mod significant;
 mod stream;
 
 pub use comparison::Comparison;
 pub use options::Options;
+pub use runs::ComparedRuns;
 pub use scale::Scaling;
 pub use stream::diff_streams;
 
-use self::runs::RunObservations;
-use self::scale::Ratio;
 use crate::Error;
 use crate::filter::rename;
 use crate::profile::{Profile, Weight, Weights};
-use crate::stats::significance::{self, FALSE_DISCOVERY_RATE, Noise};
+use crate::tally::GroupBy;
 
 /// Compares the sum of the runs before with the sum of those after. A stack that one side lacks has weight zero there.
 ///
@@ -39,13 +39,40 @@ use crate::stats::significance::{self, FALSE_DISCOVERY_RATE, Noise};
 /// # Ok::<(), fgkit::Error>(())
 /// ```
 pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<(Profile, Comparison), Error> {
-    if !options.strip_hex && options.renames.is_empty() {
-        return compare_profiles(before, after, options);
+    let (before, after) = rename_sides(before, after, options)?;
+    match options.significant {
+        Some(by) => compare_significant(before, after, options, by),
+        None if matches!(options.scaling, Scaling::Median) => {
+            let (compared, comparison) = compare(before, after, options)?;
+            flatten(compared.profile, comparison, None)
+        }
+        None => compare_sums(before, after, options),
     }
-    compare_profiles(rename_all(&before, options)?, rename_all(&after, options)?, options)
+}
+
+/// Compares runs as [`diff`] does and keeps them, so that sums of any kind can be judged. Nothing is flattened.
+///
+/// # Errors
+/// [`Error::Overflow`] if a sum does not fit.
+pub fn compare_runs(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<ComparedRuns, Error> {
+    let (before, after) = rename_sides(before, after, options)?;
+    let (mut compared, mut comparison) = compare(before, after, options)?;
+    compared.profile.map_weights(|weights| comparison.scale_stack(weights))?;
+    Ok(compared)
 }
 
 /// Returns the profiles with the names that the options give their frames.
+fn rename_sides(
+    before: Vec<Profile>,
+    after: Vec<Profile>,
+    options: &Options,
+) -> Result<(Vec<Profile>, Vec<Profile>), Error> {
+    if !options.strip_hex && options.renames.is_empty() {
+        return Ok((before, after));
+    }
+    Ok((rename_all(&before, options)?, rename_all(&after, options)?))
+}
+
 fn rename_all(profiles: &[Profile], options: &Options) -> Result<Vec<Profile>, Error> {
     profiles.iter().map(|profile| rename_frames(profile, options)).collect()
 }
@@ -60,53 +87,79 @@ fn rename_frames(profile: &Profile, options: &Options) -> Result<Profile, Error>
     })
 }
 
-fn compare_profiles(
+/// Compares sums, and frees the runs.
+fn compare_sums(
     mut before: Vec<Profile>,
     after: Vec<Profile>,
     options: &Options,
 ) -> Result<(Profile, Comparison), Error> {
     let runs = (before.len(), after.len());
-    // The first run becomes the sum itself, unless significance needs each run later.
-    let first =
-        if options.significant || before.is_empty() { Profile::new(true) } else { before.remove(0).into_before() };
-    let mut both = join_sides(first, &before, &after)?;
-    let totals = both.total();
-    let ratio = options.ratio(totals, runs.0, runs.1);
+    // The first run becomes the sum itself.
+    let first = if before.is_empty() { Profile::new(true) } else { before.remove(0).into_before() };
+    let both = join_sides(first, &before, &after)?;
+    let ratio = options.ratio(both.total(), runs.0, runs.1, 1.0);
     let unit = scale::rounding_unit(both.all_weights().all(Weights::are_whole));
-    let observed = match options.significant {
-        true => Some(runs::observe_stacks(&both, &before, &after, options)?),
-        false => None,
+    let comparison = Comparison::new(both.total(), ratio, unit, options)?;
+    flatten(both, comparison, None)
+}
+
+/// Compares sums, and flattens differences that are not significant.
+fn compare_significant(
+    before: Vec<Profile>,
+    after: Vec<Profile>,
+    options: &Options,
+    by: GroupBy,
+) -> Result<(Profile, Comparison), Error> {
+    let (compared, mut comparison) = compare(before, after, options)?;
+    comparison.weight_kind = Some(compared.weight_kind);
+    comparison.is_single = compared.design().is_single();
+    let Some(kept) = significant::find_significant(&compared, by)? else {
+        let caveat = compared.weight_kind.caveat(true).unwrap_or_default();
+        return Err(Error::Invalid(format!("{caveat}, or give the weight of one sample with --per-sample")));
     };
-    let significant = observed.as_ref().map(|observed| find_significant(observed, totals, ratio));
-    let mut comparison = Comparison::new(totals, ratio, unit, options)?;
-    comparison.weight_kind = observed.map(|observed| observed.weight_kind);
+    flatten(compared.profile, comparison, Some(kept))
+}
+
+/// Joins runs, not scaled yet, and keeps them.
+fn compare(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<(ComparedRuns, Comparison), Error> {
+    let counts = (before.len(), after.len());
+    let profile = join_sides(Profile::new(true), &before, &after)?;
+    let weight_kind = runs::find_weight_kind(&profile, &before, &after, options);
+    let runs = runs::scale_runs(&profile, before, after, options.scaling)?;
+    let mean = |factors: &[f64]| factors.iter().sum::<f64>() / factors.len().max(1) as f64;
+    let median = mean(&runs.factors_before) / mean(&runs.factors_after);
+    let ratio = options.ratio(profile.total(), counts.0, counts.1, median);
+    let unit = scale::rounding_unit(profile.all_weights().all(Weights::are_whole));
+    let comparison = Comparison::new(profile.total(), ratio, unit, options)?;
+    Ok((ComparedRuns { profile, runs, weight_kind }, comparison))
+}
+
+/// Scales all stacks, and flattens differences that are too small or not `kept`.
+fn flatten(
+    mut both: Profile,
+    mut comparison: Comparison,
+    kept: Option<Vec<bool>>,
+) -> Result<(Profile, Comparison), Error> {
     let mut number = 0;
     both.map_weights(|weights| {
         number += 1;
-        comparison.add_stack(weights, significant.as_ref().is_none_or(|significant| significant[number - 1]))
+        comparison.add_stack(weights, kept.as_ref().is_none_or(|kept| kept[number - 1]))
     })?;
     Ok((both, comparison))
 }
 
 /// Adds all stacks of both sides to a differential profile, with unscaled weights.
 fn join_sides(mut both: Profile, before: &[Profile], after: &[Profile]) -> Result<Profile, Error> {
-    for profile in before {
-        let ids = both.frames.intern_all(&profile.frames);
-        profile.for_each(|stack, weights| {
-            let stack: Vec<_> = stack.iter().map(|frame| ids[frame.index()]).collect();
-            both.add(&stack, Weights { before: weights.after, after: Weight::ZERO })
-        })?;
-    }
-    for profile in after {
-        both.merge(profile)?;
-    }
+    before.iter().try_for_each(|profile| add_before(&mut both, profile))?;
+    after.iter().try_for_each(|profile| both.merge(profile))?;
     Ok(both)
 }
 
-/// Returns for each stack, in sorted order, true if its difference is significant.
-fn find_significant(observed: &RunObservations, totals: Weights, ratio: Ratio) -> Vec<bool> {
-    let samples = (totals.before.as_f64() + totals.after.as_f64()) / 2.0 / observed.sample.as_f64();
-    let noise = Noise::estimate(&observed.stacks, ratio.as_f64(), samples);
-    let p_values = significance::adjust_p_values(&observed.stacks, &noise);
-    p_values.iter().map(|p| *p <= FALSE_DISCOVERY_RATE).collect()
+/// Adds all stacks of a plain profile to the side before of a differential one.
+fn add_before(both: &mut Profile, profile: &Profile) -> Result<(), Error> {
+    let ids = both.frames.intern_all(&profile.frames);
+    profile.for_each(|stack, weights| {
+        let stack: Vec<_> = stack.iter().map(|frame| ids[frame.index()]).collect();
+        both.add(&stack, Weights { before: weights.after, after: Weight::ZERO })
+    })
 }

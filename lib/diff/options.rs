@@ -3,6 +3,8 @@
 use super::scale::{Ratio, Scaling};
 use crate::filter::{Rename, Threshold};
 use crate::profile::{Weight, Weights};
+use crate::stats::sample_weight::WeightOptions;
+use crate::tally::GroupBy;
 
 /// Options of a comparison.
 #[derive(Debug, Default)]
@@ -15,19 +17,23 @@ pub struct Options {
     pub renames: Vec<Rename>,
     /// Smallest difference that is kept: smaller ones are flattened.
     pub min_change: Option<Threshold>,
-    /// Flatten differences that are not significant.
-    pub significant: bool,
-    /// Weight of one sample; by default the weights' common divisor.
-    pub per_sample: Option<Weight>,
+    /// Flatten differences that are not significant, of functions or of stacks.
+    pub significant: Option<GroupBy>,
+    /// What is known about the weights.
+    pub weights: WeightOptions,
 }
 
 impl Options {
-    /// Returns the factor by which weights before are multiplied.
-    pub(super) fn ratio(&self, totals: Weights, runs_before: usize, runs_after: usize) -> Ratio {
+    /// Returns the factor by which weights before are multiplied. Sides with `median` factors are scaled by their means.
+    pub(super) fn ratio(&self, totals: Weights, runs_before: usize, runs_after: usize, median: f64) -> Ratio {
         match self.scaling {
             Scaling::Runs => Ratio::new(runs_after as u128, runs_before as u128),
             Scaling::Totals => Ratio::new(totals.after.millionths(), totals.before.millionths()),
             Scaling::Factor(factor) => Ratio::new(factor.millionths(), Weight::ONE.millionths()),
+            Scaling::Median => {
+                let runs = runs_after.max(1) as f64 / runs_before.max(1) as f64;
+                Ratio::new((median * runs * 1e9).round() as u128, 1_000_000_000)
+            }
         }
     }
 }

@@ -1,136 +1,114 @@
-//! Observations of each stack in several runs: counts, and their variance between runs.
+//! Comparisons that keep their runs, so that each difference can be judged by its spread from run to run.
 
 use super::options::Options;
 use super::scale::Scaling;
 use crate::Error;
-use crate::markers::LOST;
-use crate::profile::{Profile, Weight, Weights};
-use crate::stats::significance::{Observation, Runs, Spread};
-use crate::stats::weight_kind::{CommonDivisor, WeightKind};
+use crate::profile::{Profile, Weights};
+use crate::stats::judgement::{Design, Observation, median};
+use crate::stats::sample_weight::{WeightKind, WeightSurvey};
+use crate::tally::{GroupBy, RunSums, observe_runs, tally_profile};
 
-/// Degrees of freedom of the spread common to all stacks, with which each stack's own spread is averaged: few runs
-/// estimate it badly.
-const PRIOR_FREEDOM: f64 = 4.0;
-
-/// Observations of all runs.
-pub struct RunObservations {
-    /// Observation of each stack of the joined profile, in sorted order.
-    pub stacks: Vec<Observation>,
-    /// Weight of one sample.
-    pub sample: Weight,
+/// A differential profile and the runs that it is the sum of.
+#[derive(Debug)]
+pub struct ComparedRuns {
+    /// The sum of the runs of each side, those before scaled.
+    pub profile: Profile,
+    /// All runs, with the factors that make them comparable.
+    pub runs: RunSums,
     /// Kind of the weights.
     pub weight_kind: WeightKind,
 }
 
-/// Returns for each stack of `joined` its samples before and after, and with several runs a side their spread.
+impl ComparedRuns {
+    /// Returns the design of the comparison.
+    pub fn design(&self) -> Design {
+        let is_single = self.runs.before.len() <= 1 && self.runs.after.len() <= 1;
+        let (counting, sample) = self.weight_kind.counting(is_single);
+        let weights = |factors: &[f64]| factors.iter().map(|factor| factor * sample).collect();
+        Design { counting, before: weights(&self.runs.factors_before), after: weights(&self.runs.factors_after) }
+    }
+
+    /// Returns the total of each run, scaled.
+    pub fn total(&self) -> Observation {
+        let totals: Vec<f64> = self.runs.iter().map(|(run, factor)| run.total().after.as_f64() * factor).collect();
+        self.runs.observation(&totals)
+    }
+}
+
+/// Returns the kind of the weights of all runs. `joined` has their sums by stack, not scaled.
+pub fn find_weight_kind(joined: &Profile, before: &[Profile], after: &[Profile], options: &Options) -> WeightKind {
+    let mut survey = WeightSurvey::default();
+    if before.len() == 1 && after.len() == 1 {
+        // As programs that read the comparison do.
+        joined.all_weights().for_each(|weights| survey.add_sides(weights));
+    } else {
+        before.iter().chain(after).flat_map(Profile::all_weights).for_each(|weights| survey.add(weights.after));
+        if let (Some(before), Some(after)) = (before.first(), after.first()) {
+            pair_weights(before, after).for_each(|weights| survey.compare(weights));
+        }
+    }
+    survey.kind(&joined.frames, options.weights)
+}
+
+/// Returns the weights of each stack that one of two runs has.
+fn pair_weights(before: &Profile, after: &Profile) -> impl Iterator<Item = Weights> {
+    let mut both = Profile::new(true);
+    let joined = super::add_before(&mut both, before).and_then(|()| both.merge(after));
+    joined.ok().map(|()| both.all_weights().collect::<Vec<_>>()).into_iter().flatten()
+}
+
+/// Returns the runs with the factors that make their weights comparable. `joined` has the sums of all runs, not scaled.
 ///
 /// # Errors
-/// [`Error::Overflow`], and [`Error::Invalid`] for durations with one run a side.
-pub fn observe_stacks(
+/// [`Error::Overflow`] if a sum does not fit.
+pub fn scale_runs(
     joined: &Profile,
-    before: &[Profile],
-    after: &[Profile],
-    options: &Options,
-) -> Result<RunObservations, Error> {
-    let repeated = before.len() > 1 || after.len() > 1;
-    let weight_kind = match options.per_sample {
-        Some(weight) => WeightKind::Counts(weight),
-        None => find_weight_kind(joined, before.iter().chain(after))?,
-    };
-    let sample = match weight_kind.sample() {
-        Some(sample) => sample,
-        // The unit does not matter: significance follows from the spread between runs.
-        None if repeated => Weight::from_millionths(1),
-        None => {
-            let caveat = weight_kind.caveat(Runs::default()).unwrap_or_default();
-            return Err(Error::Invalid(format!("{caveat}, or give the weight of one sample with --per-sample")));
+    before: Vec<Profile>,
+    after: Vec<Profile>,
+    scaling: Scaling,
+) -> Result<RunSums, Error> {
+    let (count_before, count_after) = (before.len(), after.len());
+    let mut runs =
+        RunSums { factors_before: vec![1.0; count_before], factors_after: vec![1.0; count_after], before, after };
+    let weights = match scaling {
+        Scaling::Runs => return Ok(runs),
+        Scaling::Factor(factor) => {
+            let factor = factor.as_f64() * count_before as f64 / count_after.max(1) as f64;
+            runs.factors_before.fill(factor);
+            return Ok(runs);
         }
+        Scaling::Totals => runs.iter().map(|(run, _)| run.total().after.as_f64()).collect(),
+        Scaling::Median => median_levels(joined, &runs)?,
     };
-    // With several runs, durations are judged like counts, by their spread.
-    let weight_kind = if repeated { WeightKind::Counts(sample) } else { weight_kind };
-    let mut stacks = Vec::with_capacity(joined.len());
-    joined.for_each_sorted::<Error>(|stack| {
-        let is_lost = stack.frames.len() == 1 && joined.frames.name(stack.frames[0]) == LOST;
-        let weights = if is_lost { Weights::default() } else { stack.weights };
-        stacks.push(Observation::from_weights(weights, sample.as_f64()));
-        Ok(())
-    })?;
-    if repeated {
-        let sides = [before, after].map(|runs| samples_by_run(joined, runs, sample.as_f64(), options.scaling));
-        let [before, after] = sides;
-        set_spread(&mut stacks, &[before?, after?]);
-    }
-    Ok(RunObservations { stacks, sample, weight_kind })
+    let after = &weights[count_before..];
+    let reference = after.iter().sum::<f64>() / after.len().max(1) as f64;
+    let factors = weights.iter().map(|weight| if *weight > 0.0 && reference > 0.0 { reference / weight } else { 1.0 });
+    let factors: Vec<f64> = factors.collect();
+    runs.factors_after = factors[count_before..].to_vec();
+    runs.factors_before = factors[..count_before].to_vec();
+    Ok(runs)
 }
 
-/// Returns the kind of the weights of all runs.
-fn find_weight_kind<'a>(joined: &Profile, runs: impl Iterator<Item = &'a Profile>) -> Result<WeightKind, Error> {
-    let mut divisor = CommonDivisor::default();
-    for profile in runs {
-        profile.for_each::<Error>(|_, weights| {
-            divisor.add(weights.after);
-            Ok(())
-        })?;
-    }
-    Ok(divisor.kind(&joined.frames))
-}
-
-/// Returns for each run the samples of each stack of `joined`, in sorted order. If totals are compared, runs are scaled
-/// to the same total.
-fn samples_by_run(joined: &Profile, runs: &[Profile], sample: f64, scaling: Scaling) -> Result<Vec<Vec<f64>>, Error> {
-    let totals: Vec<f64> = runs.iter().map(|run| run.total().after.as_f64()).collect();
-    let mean = totals.iter().sum::<f64>() / runs.len() as f64;
-    let runs = runs.iter().zip(totals).map(|(run, total)| {
-        let factor = match scaling {
-            Scaling::Totals if total > 0.0 => mean / total / sample,
-            _ => 1.0 / sample,
-        };
-        scaled_weights(joined, run, factor)
+/// Returns for each run the median of its functions' self weights relative to their means (Anders and Huber, Genome
+/// Biology 11, 2010, R106). The functions are those that make up nine tenths of all weight, at least five.
+fn median_levels(joined: &Profile, runs: &RunSums) -> Result<Vec<f64>, Error> {
+    let rows = tally_profile(joined, GroupBy::Function)?;
+    let observed = observe_runs(&rows, &joined.frames, runs, GroupBy::Function)?;
+    let mut functions: Vec<(f64, Vec<f64>)> = observed
+        .into_iter()
+        .filter_map(|observations| observations.into_iter().next())
+        .map(|one| one.before.into_iter().chain(one.after).collect::<Vec<f64>>())
+        .map(|weights| (weights.iter().sum::<f64>() / weights.len() as f64, weights))
+        .collect();
+    functions.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let total: f64 = functions.iter().map(|(mean, _)| mean).sum();
+    let mut sum = 0.0;
+    let large = functions.iter().position(|(mean, _)| {
+        sum += mean;
+        sum >= 0.9 * total
     });
-    runs.collect()
-}
-
-/// Returns the weight of each stack of `joined` in a run, multiplied by `factor`, in sorted order.
-fn scaled_weights(joined: &Profile, run: &Profile, factor: f64) -> Result<Vec<f64>, Error> {
-    let mut whole = Profile::new(false);
-    // All stacks, so that each run has the same order.
-    let ids = whole.frames.intern_all(&joined.frames);
-    joined.for_each(|stack, _| {
-        let stack: Vec<_> = stack.iter().map(|frame| ids[frame.index()]).collect();
-        whole.add(&stack, Weights::default())
-    })?;
-    whole.merge(run)?;
-    let mut weights = Vec::with_capacity(whole.len());
-    whole.for_each_sorted::<Error>(|stack| {
-        weights.push(stack.weights.after.as_f64() * factor);
-        Ok(())
-    })?;
-    Ok(weights)
-}
-
-/// Sets the spread of each stack between the runs of a side: its own variance over mean, averaged with the median of
-/// all stacks, which has the weight of [`PRIOR_FREEDOM`].
-fn set_spread(observations: &mut [Observation], sides: &[Vec<Vec<f64>>]) {
-    let freedom: usize = sides.iter().map(|runs| runs.len() - 1).sum();
-    let freedom = freedom as f64;
-    let own: Vec<f64> = (0..observations.len()).map(|stack| pooled_dispersion(sides, stack, freedom)).collect();
-    let mut known: Vec<f64> = own.iter().copied().filter(|dispersion| *dispersion > 0.0).collect();
-    known.sort_unstable_by(f64::total_cmp);
-    let common = known.get(known.len() / 2).copied().unwrap_or(1.0).max(1.0);
-    for (observation, own) in observations.iter_mut().zip(own) {
-        let dispersion = (PRIOR_FREEDOM * common + freedom * own) / (PRIOR_FREEDOM + freedom);
-        observation.spread = Some(Spread { dispersion: dispersion.max(1.0), freedom: PRIOR_FREEDOM + freedom });
-    }
-}
-
-/// Returns the variance over mean of a stack, pooled over both sides.
-fn pooled_dispersion(sides: &[Vec<Vec<f64>>], stack: usize, freedom: f64) -> f64 {
-    sides.iter().map(|runs| squares_over_mean(runs, stack)).sum::<f64>() / freedom
-}
-
-/// Returns the sum of the squared differences of a stack from its mean in the runs of a side, divided by the mean.
-fn squares_over_mean(runs: &[Vec<f64>], stack: usize) -> f64 {
-    let mean = runs.iter().map(|run| run[stack]).sum::<f64>() / runs.len() as f64;
-    let squares: f64 = runs.iter().map(|run| (run[stack] - mean).powi(2)).sum();
-    if mean > 0.0 { squares / mean } else { 0.0 }
+    functions.truncate((large.unwrap_or(0) + 1).max(5));
+    functions.retain(|(mean, _)| *mean > 0.0);
+    let count = runs.before.len() + runs.after.len();
+    Ok((0..count).map(|run| median(functions.iter().map(|(mean, weights)| weights[run] / mean).collect())).collect())
 }

@@ -1,5 +1,7 @@
 //! Scales weights without losing what rounding takes.
 
+use std::str::FromStr;
+
 use crate::Error;
 use crate::profile::{Weight, multiply_divide};
 
@@ -13,6 +15,21 @@ pub enum Scaling {
     Totals,
     /// By this factor.
     Factor(Weight),
+    /// To the same median of the functions' weights, relative to their means.
+    Median,
+}
+
+impl FromStr for Scaling {
+    type Err = &'static str;
+
+    /// Parses `median`, or a positive factor.
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        if text == "median" {
+            return Ok(Self::Median);
+        }
+        let factor = Weight::parse(text.as_bytes()).filter(|factor| !factor.is_zero());
+        factor.map(Self::Factor).ok_or("expected a positive number, or median")
+    }
 }
 
 /// A factor as an exact fraction.

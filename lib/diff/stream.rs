@@ -24,7 +24,11 @@ pub fn diff_streams(
     options: &Options,
     output: &mut Output,
 ) -> Result<Option<Comparison>, Error> {
-    if options.significant || options.strip_hex || !options.renames.is_empty() {
+    if options.significant.is_some()
+        || matches!(options.scaling, Scaling::Median)
+        || options.strip_hex
+        || !options.renames.is_empty()
+    {
         return Ok(None);
     }
     let Some(Ok([before, after])) = sort_files(&[before.clone(), after.clone()]).map(<[_; 2]>::try_from) else {
@@ -37,7 +41,8 @@ pub fn diff_streams(
         return Ok(None);
     }
     let totals = Weights { before: before.total.after, after: after.total.after };
-    let mut comparison = Comparison::new(totals, options.ratio(totals, 1, 1), scale::rounding_unit(is_whole), options)?;
+    let mut comparison =
+        Comparison::new(totals, options.ratio(totals, 1, 1, 1.0), scale::rounding_unit(is_whole), options)?;
     let first_after = before.texts.len();
     let step = |number, input: &mut SortedReader| {
         let more = input.next_stack()?;

@@ -12,22 +12,27 @@ pub(super) fn has_bom(start: &[u8]) -> bool {
     start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff])
 }
 
-/// Number of first bytes by which UTF-16 is recognized: with a byte order mark, they contain an ASCII character.
-const START_LENGTH: usize = 4096;
-
 /// Number of first bytes by which UTF-16 without a byte order mark is recognized.
-const UNMARKED_LENGTH: usize = 64;
+const START_LENGTH: usize = 64;
+
+/// Number of first bytes in which UTF-16 with a byte order mark has an ASCII character.
+const MARKED_LENGTH: usize = 4096;
 
 /// Decodes `raw` to UTF-8 if it starts like UTF-16; otherwise returns it as it is.
 ///
 /// A name may start with the bytes of the mark by chance, so an ASCII character must follow.
 pub(super) fn decode(mut raw: Reader) -> io::Result<Reader> {
-    let (mut start, failure) = read_start(&mut *raw);
+    let (mut start, mut failure) = read_start(&mut *raw, START_LENGTH);
+    if has_bom(&start) && failure.is_none() {
+        let (rest, error) = read_start(&mut *raw, MARKED_LENGTH);
+        start.extend(rest);
+        failure = error;
+    }
     let to_unit: fn([u8; 2]) -> u16 = match &start[..] {
         [0xff, 0xfe, rest @ ..] if has_ascii(rest, u16::from_le_bytes) => u16::from_le_bytes,
         [0xfe, 0xff, rest @ ..] if has_ascii(rest, u16::from_be_bytes) => u16::from_be_bytes,
-        text if is_ascii_in_units(first_bytes(text), 0) => u16::from_le_bytes,
-        text if is_ascii_in_units(first_bytes(text), 1) => u16::from_be_bytes,
+        text if is_ascii_in_units(text, 0) => u16::from_le_bytes,
+        text if is_ascii_in_units(text, 1) => u16::from_be_bytes,
         _ => return Ok(Box::new(Cursor::new(start).chain(Failure(failure)).chain(raw))),
     };
     let bom = if has_bom(&start) { 2 } else { 0 };
@@ -40,14 +45,10 @@ fn has_ascii(text: &[u8], to_unit: fn([u8; 2]) -> u16) -> bool {
     text.is_empty() || text.as_chunks().0.iter().any(|pair: &[u8; 2]| (1..0x80).contains(&to_unit(*pair)))
 }
 
-fn first_bytes(text: &[u8]) -> &[u8] {
-    &text[..text.len().min(UNMARKED_LENGTH)]
-}
-
-/// Reads up to [`START_LENGTH`] bytes. Also returns the error that ended them.
-fn read_start(raw: &mut dyn Read) -> (Vec<u8>, Option<io::Error>) {
-    let (mut start, mut filled, mut failure) = (vec![0; START_LENGTH], 0, None);
-    while filled < START_LENGTH {
+/// Reads up to `length` bytes. Also returns the error that ended them.
+fn read_start(raw: &mut dyn Read, length: usize) -> (Vec<u8>, Option<io::Error>) {
+    let (mut start, mut filled, mut failure) = (vec![0; length], 0, None);
+    while filled < length {
         match read_some(raw, &mut start[filled..]) {
             Ok(0) => break,
             Ok(read) => filled += read,

@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn is_exact_for_large_counts() {
-        // GroupThe median of a symmetric distribution.
+        // The median of a symmetric distribution.
         let found = regularized(0.5, 1e6, 1e6);
         assert!((found - 0.5).abs() < 1e-9, "{found}");
     }

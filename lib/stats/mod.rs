@@ -1,5 +1,8 @@
-//! Statistics of differential profiles: significance of differences, and the weight of one sample.
+//! Statistics of comparisons: what a sample weighs, and which differences are more than noise.
 
 mod beta;
-pub mod significance;
-pub mod weight_kind;
+mod distributions;
+pub mod false_discovery;
+pub mod judgement;
+pub mod sample_weight;
+mod spread;

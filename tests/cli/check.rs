@@ -59,15 +59,33 @@ fn growth_is_relative_to_the_total_and_significant() {
 
 #[test]
 fn several_runs_detect_smaller_growth() {
-    let diff = b"main;a 5000 5051\nmain;b 4000 4400\nmain;c 11000 10549\n";
-    assert_eq!(verdict(&["--growth", "1%"], diff).0, 0);
-    assert_eq!(verdict(&["--growth", "1%", "--runs", "20"], diff).0, 1);
-    assert_eq!(check(&["--growth", "1%", "--runs", "0"], diff).code(), 2);
-    let significance = |options: &[&str]| {
-        let table = run("fg-csv", options.iter().copied(), diff).ok().text();
-        table.lines().find(|line| line.starts_with("b,")).unwrap().to_owned()
+    let folder = directory();
+    let write = |name: &str, weights: [u32; 3]| {
+        let text = ["a", "b", "c"].iter().zip(weights).map(|(name, weight)| format!("main;{name} {weight}\n"));
+        std::fs::write(folder.path().join(name), text.collect::<String>()).unwrap();
     };
-    assert_ne!(significance(&[]), significance(&["--runs", "20"]));
+    for (name, weights) in [
+        ("b1", [5003, 4011, 11_020]),
+        ("b2", [4970, 3987, 10_945]),
+        ("b3", [5031, 4007, 11_001]),
+        ("a1", [5012, 4412, 10_990]),
+        ("a2", [5020, 4391, 11_060]),
+        ("a3", [4985, 4403, 10_961]),
+    ] {
+        write(name, weights);
+    }
+    let check = |options: &[&str]| {
+        let mut command = command(tool("fg-check"));
+        command.current_dir(folder.path()).args(["--growth", "1%"]).args(options);
+        let outcome = run_command(command, b"");
+        (outcome.code(), outcome.text())
+    };
+    assert_eq!(check(&["--before", "b1", "--after", "a1"]), (0, String::new()));
+    let (code, report) = check(&["--before", "b1", "b2", "b3", "--after", "a1", "a2", "a3"]);
+    assert_eq!((code, report.lines().count()), (1, 1), "{report}");
+    assert!(report.starts_with("growth b: +2.00% of all before (12005 -> 13206), more than 1%"), "{report}");
+    assert_eq!(check(&["-n", "b1"]).0, 2, "there are no runs to scale");
+    assert_eq!(check(&["--before", "b1", "--after", "a1", "--", "a2"]).0, 2, "two inputs");
 }
 
 #[test]
@@ -88,8 +106,8 @@ fn inclusive_growth_checks_each_function_with_its_callees() {
                 inclusive-growth next: +7.89% of all before (5000 -> 6500), more than 6%; \
                 most in main;parse;next (5000 -> 6000)\n";
     assert_eq!(verdict(&["--growth", "8%"], diff), (0, String::new()));
-    assert_eq!(verdict(&["--inclusive-growth", "6%"], diff), (1, each.to_owned()));
-    let twice = verdict(&["--inclusive-growth", "6%", "--inclusive-growth", "6%"], diff);
+    assert_eq!(verdict(&["--exact", "--inclusive-growth", "6%"], diff), (1, each.to_owned()));
+    let twice = verdict(&["--exact", "--inclusive-growth", "6%", "--inclusive-growth", "6%"], diff);
     assert_eq!(twice, (1, each.repeat(2)));
 }
 
@@ -194,8 +212,8 @@ fn fails_on_a_comparison_with_an_empty_side() {
 }
 
 #[test]
-fn treats_few_round_weights_as_counts() {
-    assert_eq!(check(&["--growth", "2%"], b"a;c 100 1000\na;d 10000 10000\n").code(), 1);
+fn treats_few_weights_as_counts() {
+    assert_eq!(check(&["--growth", "2%"], b"a;c 100 1001\na;d 10000 10000\n").code(), 1);
     let insignificant = check(&["--growth", "2%"], b"main;a 50 51\nmain;b 40 48\nmain;c 10 1\n");
     assert_eq!(insignificant.code(), 0);
     assert!(insignificant.stderr.contains("within noise"), "{}", insignificant.stderr);

@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bench;
 mod check;
 mod collapse;
 mod conventions;
@@ -34,3 +35,4 @@ mod svg;
 mod svg_options;
 mod variants;
 mod weights;
+mod verdicts;

@@ -1,0 +1,267 @@
+//! `fg-bench`: two commands in, a verdict on what changed out.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use fgkit::Error;
+use fgkit::bench::{Change, Measure, Options, Sides, Verdict, bench};
+use fgkit::cli::{self, Entries, Session, Tool, WeightArgs};
+use fgkit::diagnostics::printable;
+
+/// Most changes that are listed without -v.
+const LISTED: usize = 10;
+
+/// Run two commands in turns, and find what became slower
+///
+/// Runs both commands in turns, records each run with fg-record(1), and judges each function by how much it varies from
+/// run to run, as fg-check(1) does. The order within a pair is random, so that both sides meet the same state of the
+/// machine. The commands do a fixed amount of work: what takes longer has grown.
+///
+/// The first line of the output is the verdict; the others are the functions that changed significantly. fg-bench ends as
+/// soon as a function has grown by the limit of --min-growth, or no such growth is left possible, or --max-time is over.
+/// It looks at the result after 5 pairs of runs, 10, 20 and so on. The looks share the error rate: if nothing changed, the
+/// chance that any of them finds growth is at most 5 %.
+///
+/// The profiles of the runs stay in a folder, for fg-diff(1), fg-csv(1) and fg-check(1).
+#[derive(clap::Parser)]
+#[command(name = "fg-bench", override_usage = "fg-bench [OPTIONS] --before COMMAND --after COMMAND")]
+struct Args {
+    /// Run this shell command as the side before
+    #[arg(long, value_name = "COMMAND")]
+    before: String,
+
+    /// Run this shell command as the side after
+    ///
+    /// If the programs have different names, that before counts as that after, where it is the first frame.
+    #[arg(long, value_name = "COMMAND")]
+    after: String,
+
+    /// Keep the profiles here [default: fg-bench.runs]
+    ///
+    /// The folder has a file for each run: before.0001.folded, after.0001.folded and so on.
+    #[arg(long, value_name = "FOLDER", default_value = "fg-bench.runs", hide_default_value = true)]
+    runs: PathBuf,
+
+    #[command(flatten)]
+    ends: EndArgs,
+
+    #[command(flatten)]
+    measures: MeasureArgs,
+
+    #[command(flatten)]
+    weights: WeightArgs,
+}
+
+/// Options that decide when the benchmark ends.
+#[derive(clap::Args)]
+#[command(next_help_heading = "End")]
+struct EndArgs {
+    /// Run for at most this long [default: 2m]
+    ///
+    /// TIME is like 90s or 10m. A run that has begun is ended then and does not count. No pair begins that would probably not end in time.
+    #[arg(long, value_name = "TIME", default_value = "2m", hide_default_value = true, value_parser = cli::parse_duration)]
+    max_time: Duration,
+
+    /// Find growth of N% of all or more [default: 2%]
+    ///
+    /// The percentage is of all weight before. Smaller growth is listed if it is significant, but does not end the benchmark, and does not fail.
+    #[arg(long, value_name = "N%", default_value = "2%", hide_default_value = true, value_parser = cli::parse_percent)]
+    min_growth: f64,
+
+    /// Run exactly N pairs
+    ///
+    /// The result is judged once, at the end. --max-time does not apply.
+    #[arg(long, value_name = "N", value_parser = cli::integer_in::<u32>(2..))]
+    pairs: Option<u32>,
+
+    /// Fail if a run takes longer than this
+    #[arg(long, value_name = "TIME", value_parser = cli::parse_duration)]
+    timeout: Option<Duration>,
+
+    /// Choose the order of runs by this number instead of the time
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = cli::integer_in::<u64>(..))]
+    seed: Option<u64>,
+}
+
+/// Options for what is measured.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Measure")]
+struct MeasureArgs {
+    /// Sample HZ times a second [default: 1999]
+    ///
+    /// With -e, the default is that of fg-record(1).
+    #[arg(short = 'F', long, value_name = "HZ", conflicts_with = "measure")]
+    freq: Option<String>,
+
+    /// Sample this event, as fg-record -e
+    #[arg(short, long, value_name = "EVENT", conflicts_with = "measure")]
+    event: Option<String>,
+
+    /// Measure a run by the output of this shell command
+    ///
+    /// It runs the command in the variable FG_COMMAND, which is that of the side FG_SIDE, and writes its result to standard
+    /// output or to the file FG_FILE: folded stacks, any other profile that fg-collapse(1) reads, or a number. More is
+    /// slower.
+    #[arg(long, value_name = "COMMAND")]
+    measure: Option<String>,
+}
+
+impl Args {
+    fn options(&self) -> Options {
+        let Self { ends, measures, weights, .. } = self;
+        Options {
+            commands: Sides { before: self.before.clone(), after: self.after.clone() },
+            measure: measures.measure(),
+            folder: self.runs.clone(),
+            max_time: ends.max_time,
+            timeout: ends.timeout,
+            pairs: ends.pairs,
+            min_growth: ends.min_growth,
+            weights: weights.options(),
+            seed: ends.seed.unwrap_or_else(seed_from_time),
+        }
+    }
+}
+
+impl MeasureArgs {
+    fn measure(&self) -> Measure {
+        if let Some(measure) = &self.measure {
+            return Measure::Output(measure.clone());
+        }
+        let default = self.event.is_none().then_some("1999");
+        let event = self.event.iter().flat_map(|event| ["-e".to_owned(), event.clone()]);
+        let freq = self.freq.as_deref().or(default).into_iter().flat_map(|freq| ["-F".to_owned(), freq.to_owned()]);
+        let options = event.chain(freq).collect();
+        Measure::Samples { program: find_recorder(), options }
+    }
+}
+
+/// Returns the fg-record beside this program, or that on the search path.
+fn find_recorder() -> PathBuf {
+    let name = format!("fg-record{}", std::env::consts::EXE_SUFFIX);
+    let beside = std::env::current_exe().ok().map(|own| own.with_file_name(&name));
+    beside.filter(|path| path.exists()).unwrap_or_else(|| name.into())
+}
+
+fn seed_from_time() -> u64 {
+    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    time.map_or(1, |time| time.as_nanos() as u64)
+}
+
+impl Tool for Args {
+    const EXAMPLES: Entries = &[
+        (
+            "fg-bench --before 'old/app --bench' --after 'new/app --bench'",
+            "Find what became slower, in two minutes at most:",
+        ),
+        (
+            "fg-bench --min-growth 0.5% --max-time 15m --before old/app --after new/app",
+            "Look for small changes, and take a quarter of an hour:",
+        ),
+        ("fg-bench -e instructions --before old/app --after new/app", "Compare the numbers of instructions:"),
+        (
+            "fg-bench --exact --before old/app --after new/app --measure \\\n      \
+             'valgrind --tool=callgrind --callgrind-out-file=$FG_FILE $FG_COMMAND >&2'",
+            "Compare exact counts of instructions, in which any change is real:",
+        ),
+        (
+            "fg-bench --measure '$FG_COMMAND | tail -1' --before old/app --after new/app",
+            "Compare the number that the commands print last:",
+        ),
+        ("fg-csv --before fg-bench.runs/before.* --after fg-bench.runs/after.*", "Tabulate all functions:"),
+    ];
+
+    const EXIT_STATUS: Entries = &[
+        ("0", "No growth of --min-growth or more was found."),
+        ("1", "A function grew by --min-growth or more."),
+        ("2", "Invalid command line, or an error: a command failed, or too few runs were made."),
+        ("128+N", "Signal N ended the benchmark. The pairs until then are judged if there are two or more."),
+    ];
+
+    const HAS_INPUTS: bool = false;
+
+    fn reads_stdin(&self) -> bool {
+        false
+    }
+
+    fn handles_signals(&self) -> bool {
+        true
+    }
+
+    fn failure(_: &Error) -> u8 {
+        2
+    }
+
+    fn run(self, session: &mut Session) -> Result<u8, Error> {
+        let options = self.options();
+        let interrupts = Interrupts::listen()?;
+        let result = bench(&options, &|| interrupts.received().is_some(), &mut session.diagnostics);
+        if let Some(signal) = interrupts.received() {
+            let verdict = result.ok();
+            verdict.map_or(Ok(()), |verdict| self.write(&verdict, session))?;
+            return Ok(128 + u8::try_from(signal).unwrap_or(0));
+        }
+        let verdict = result?;
+        self.write(&verdict, session)?;
+        Ok(u8::from(verdict.growth().next().is_some()))
+    }
+}
+
+impl Args {
+    fn write(&self, verdict: &Verdict, session: &mut Session) -> Result<(), Error> {
+        session.output.write_with(|out| {
+            writeln!(out, "{}", verdict.describe())?;
+            verdict.changes.iter().take(LISTED).try_for_each(|change| writeln!(out, "{}", describe(change)))
+        })?;
+        if verdict.changes.len() > LISTED {
+            let folder = self.runs.display();
+            session.diagnostics.warn(&format!(
+                "{} of {} changes are listed; all: fg-csv --before {folder}/before.* --after {folder}/after.*",
+                LISTED,
+                verdict.changes.len()
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn describe(change: &Change) -> String {
+    let Change { function, is_inclusive, weights, growth, chance } = change;
+    let function = printable(&String::from_utf8_lossy(function));
+    let kind = if *is_inclusive { "inclusive" } else { "self" };
+    format!(
+        "{function}: {kind} {growth:+.2}% of all before ({:.1} -> {:.1} a run), chance {chance:.4}",
+        weights.0, weights.1
+    )
+}
+
+/// The signals that end the benchmark.
+struct Interrupts {
+    #[cfg(unix)]
+    signals: fgkit::interrupts::Interrupts,
+}
+
+impl Interrupts {
+    fn listen() -> Result<Self, Error> {
+        Ok(Self {
+            #[cfg(unix)]
+            signals: fgkit::interrupts::Interrupts::listen(|| {})
+                .map_err(|error| Error::System(format!("cannot handle signals: {error}")))?,
+        })
+    }
+
+    #[cfg(unix)]
+    fn received(&self) -> Option<i32> {
+        self.signals.received()
+    }
+
+    #[cfg(not(unix))]
+    fn received(&self) -> Option<i32> {
+        None
+    }
+}
+
+fn main() -> ExitCode {
+    cli::main::<Args>()
+}

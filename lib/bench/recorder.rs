@@ -1,0 +1,192 @@
+//! Measures runs, and writes their profiles.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use super::process::{self, End};
+use super::{Options, Side};
+use crate::diagnostics::Diagnostics;
+use crate::input::Source;
+use crate::output::Output;
+use crate::profile::{Profile, Weight, Weights};
+use crate::{Error, collapse, folded, io_error_text};
+
+/// Most bytes of a result that may be a number.
+const NUMBER: u64 = 64;
+
+/// Name of the only function of a run whose result is a number.
+pub(super) const VALUE: &[u8] = b"value";
+
+/// The measure of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Samples of fg-record, by its options.
+    Samples {
+        /// The program fg-record.
+        program: PathBuf,
+        /// Its options.
+        options: Vec<String>,
+    },
+    /// The output of a shell command that runs the command in `$FG_COMMAND`.
+    Output(String),
+}
+
+/// A run of one side.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub side: Side,
+    /// Number of the pair, from 1.
+    pub number: u32,
+    /// Time when the benchmark began.
+    pub start: Instant,
+}
+
+/// Measures runs.
+pub(super) struct Recorder<'a> {
+    options: &'a Options,
+}
+
+/// Returns the file of a run.
+pub(super) fn profile_path(folder: &Path, side: Side, number: u32) -> PathBuf {
+    folder.join(format!("{}.{number:04}.folded", side.name()))
+}
+
+impl<'a> Recorder<'a> {
+    /// Creates the folder for the runs.
+    ///
+    /// # Errors
+    /// [`Error::Write`] if it cannot be created, [`Error::Invalid`] if it has runs already.
+    pub fn new(options: &'a Options) -> Result<Self, Error> {
+        let folder = &options.folder;
+        std::fs::create_dir_all(folder).map_err(|error| Error::write(folder.display().to_string(), error))?;
+        for side in [Side::Before, Side::After] {
+            if profile_path(folder, side, 1).exists() {
+                let folder = folder.display();
+                return Err(Error::Invalid(format!(
+                    "{folder}: has runs already; remove it, or name another with --runs"
+                )));
+            }
+        }
+        Ok(Self { options })
+    }
+
+    /// Removes the profiles of an incomplete pair.
+    pub fn remove_pair(&self, number: u32) {
+        for side in [Side::Before, Side::After] {
+            let _ = std::fs::remove_file(profile_path(&self.options.folder, side, number));
+        }
+    }
+
+    /// Measures a run and writes its profile; false if the time is over or the user has interrupted.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the run fails, has no weight or exceeds its time; [`Error::Write`].
+    pub fn record(
+        &self,
+        run: &Run,
+        is_interrupted: &dyn Fn() -> bool,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<bool, Error> {
+        let name = format!("{}, run {}", run.side.name(), run.number);
+        let result = self.options.folder.join("unfinished");
+        let _ = std::fs::remove_file(&result);
+        let command = self.command(run.side, &result)?;
+        let deadline = self.deadline(run);
+        let progress = || {
+            let (elapsed, most) = (run.start.elapsed().as_secs(), self.options.max_time.as_secs());
+            diagnostics.show_progress(|| format!("{name}, {elapsed} s of {most} s"));
+        };
+        let (end, stderr) = process::run(command, deadline, is_interrupted, progress)
+            .map_err(|error| Error::System(format!("{name}: cannot run: {}", io_error_text(&error))))?;
+        diagnostics.clear_progress();
+        match end {
+            End::Exited(status) if status.success() => {}
+            End::Exited(status) => return Err(failure(&name, &status.to_string(), &stderr)),
+            End::Interrupted => return Ok(false),
+            End::TimedOut
+                if self.options.timeout.is_some_and(|most| run.start.elapsed() < self.options.max_time.max(most)) =>
+            {
+                return Err(failure(&name, "exceeded --timeout and was ended", &stderr));
+            }
+            End::TimedOut => {
+                diagnostics.warn(&format!("{name} was ended at --max-time"));
+                return Ok(false);
+            }
+        }
+        self.finish(run, &name, &result, diagnostics)?;
+        Ok(true)
+    }
+
+    /// Returns the time at which a run that begins now is ended.
+    fn deadline(&self, run: &Run) -> Option<Instant> {
+        let timeout = self.options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let end = run.start.checked_add(self.options.max_time).filter(|_| self.options.pairs.is_none());
+        timeout.into_iter().chain(end).min()
+    }
+
+    fn command(&self, side: Side, result: &Path) -> Result<Command, Error> {
+        let shell_command = self.options.commands.get(side);
+        match &self.options.measure {
+            Measure::Samples { program, options } => {
+                let mut command = Command::new(program);
+                command.args(options).arg("-o").arg(result).args(["--", "sh", "-c", shell_command]);
+                command.stdout(Stdio::null());
+                Ok(command)
+            }
+            Measure::Output(measure) => {
+                let stdout = self.options.folder.join("stdout");
+                let created =
+                    File::create(&stdout).map_err(|error| Error::write(stdout.display().to_string(), error))?;
+                let mut command = Command::new("sh");
+                command.args(["-c", measure]).stdout(created);
+                command.env("FG_COMMAND", shell_command).env("FG_FILE", result).env("FG_SIDE", side.name());
+                Ok(command)
+            }
+        }
+    }
+
+    /// Reads the result of a run, and writes it as folded stacks.
+    fn finish(&self, run: &Run, name: &str, result: &Path, diagnostics: &mut Diagnostics) -> Result<(), Error> {
+        let stdout = self.options.folder.join("stdout");
+        let path = if std::fs::metadata(result).is_ok_and(|file| file.len() > 0) { result } else { &stdout };
+        let profile = match read_number(path) {
+            Some(profile) => profile?,
+            None if path.exists() => {
+                collapse::collapse(&[Source::File(path.to_owned())], &collapse::Options::default(), diagnostics)?
+            }
+            None => Profile::new(false),
+        };
+        if profile.total() == Weights::default() {
+            return Err(Error::Invalid(format!(
+                "{name}: no weight: the command is too short, or does not what is measured; sample more often (-F), or other \
+                 events (-e)"
+            )));
+        }
+        let mut output = Output::create(Some(&profile_path(&self.options.folder, run.side, run.number)))?;
+        output.write_with(|mut out| folded::write(&profile, &mut out))?;
+        output.finish()?;
+        let _ = std::fs::remove_file(result);
+        let _ = std::fs::remove_file(stdout);
+        Ok(())
+    }
+}
+
+/// Returns a profile with one frame if the file has a number only.
+fn read_number(path: &Path) -> Option<Result<Profile, Error>> {
+    let mut text = Vec::new();
+    File::open(path).ok()?.take(NUMBER).read_to_end(&mut text).ok()?;
+    let weight = Weight::parse(text.trim_ascii()).filter(|_| text.len() < NUMBER as usize)?;
+    let mut profile = Profile::new(false);
+    let frame = profile.frames.intern(VALUE);
+    Some(profile.add(&[frame], Weights::plain(weight)).map(|()| profile))
+}
+
+/// Returns the error of a run, with the last line that it wrote.
+fn failure(name: &str, what: &str, stderr: &str) -> Error {
+    let last = stderr.lines().rfind(|line| !line.trim().is_empty());
+    let last = last.map_or_else(String::new, |line| format!("; it wrote: {}", line.trim()));
+    Error::Invalid(format!("{name}: {what}{last}"))
+}

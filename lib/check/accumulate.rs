@@ -1,0 +1,194 @@
+//! Sums up weights by rule while stacks are read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::busy_loop::BusyLoopDetector;
+use super::join_names;
+use super::rule::{Measure, Rule};
+use crate::Error;
+use crate::csv::Categories;
+use crate::folded::{LineKind, StackSink};
+use crate::markers::is_thread_state;
+use crate::profile::{FrameId, Frames, Weight, Weights};
+use crate::stats::sample_weight::WeightSurvey;
+use crate::tally::{GroupBy, Tally, charged_frame};
+
+/// What a sum is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Subject {
+    /// All that matches the rule.
+    Rule,
+    /// One function.
+    Function(FrameId),
+    /// The calls of one function by another.
+    Edge(FrameId, FrameId),
+    /// The functions of a category, by its number.
+    Category(usize),
+}
+
+/// Weights of one rule, or of one subject under a rule for each.
+#[derive(Debug, Default)]
+pub(super) struct RuleTotal {
+    pub weights: Weights,
+    pub worst: Option<(Vec<FrameId>, Weights)>,
+}
+
+impl RuleTotal {
+    fn add(&mut self, stack: &[FrameId], weights: Weights, weigh: fn(Weights) -> Weight) -> Result<(), Error> {
+        self.weights.add(weights)?;
+        if self.worst.as_ref().is_none_or(|(_, worst)| weigh(*worst) < weigh(weights)) {
+            self.worst = Some((stack.to_vec(), weights));
+        }
+        Ok(())
+    }
+}
+
+/// Applies the rules to stacks while they are read.
+pub(super) struct Accumulator<'a> {
+    pub rules: &'a [Rule],
+    pub frames: Frames,
+    /// For each rule and frame, true if the rule applies to the frame.
+    pub matches: Vec<Vec<bool>>,
+    /// Weights of each rule, by subject if the rule limits each separately.
+    pub totals: Vec<BTreeMap<Subject, RuleTotal>>,
+    pub busy_loop: BusyLoopDetector<'a>,
+    pub categories: &'a Categories,
+    /// Names of the categories.
+    pub category_names: Vec<&'a str>,
+    /// For each frame, the number of its category.
+    pub category: Vec<usize>,
+    pub differential: bool,
+    pub total: Weights,
+    pub survey: WeightSurvey,
+    /// Sums of all functions, and of all calls if a rule needs them; in a differential profile only.
+    pub functions: Tally,
+    pub edges: Option<Tally>,
+    /// For each frame, true if it is a thread state.
+    is_state: Vec<bool>,
+    /// Number of stacks that were added.
+    stacks: u64,
+    /// For each frame, the number of the last stack that contains it.
+    last_stack: Vec<u64>,
+    /// Distinct frames of the last stack.
+    distinct: Vec<FrameId>,
+}
+
+impl StackSink for Accumulator<'_> {
+    fn frames(&mut self) -> &mut Frames {
+        &mut self.frames
+    }
+
+    fn begin(&mut self, kind: LineKind) {
+        self.differential = kind == LineKind::Differential;
+    }
+
+    fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
+        self.total.add(weights)?;
+        self.classify_new_frames();
+        if self.differential {
+            self.survey.add_sides(weights);
+            self.functions.add(&self.frames, stack, shared, weights)?;
+            self.edges.as_mut().map_or(Ok(()), |edges| edges.add(&self.frames, stack, shared, weights))?;
+        }
+        self.busy_loop.add(&self.frames, stack, weights.after)?;
+        self.update_distinct_frames(stack);
+        for number in 0..self.rules.len() {
+            let weigh = self.rules[number].measure.contribution();
+            for subject in self.subjects(number, stack) {
+                self.totals[number].entry(subject).or_default().add(stack, weights, weigh)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Accumulator<'a> {
+    pub fn new(rules: &'a [Rule], categories: &'a Categories) -> Self {
+        let has_edges = rules.iter().any(|rule| rule.measure == Measure::EdgeGrowth);
+        Self {
+            rules,
+            frames: Frames::new(),
+            matches: vec![Vec::new(); rules.len()],
+            totals: rules.iter().map(|_| BTreeMap::new()).collect(),
+            busy_loop: BusyLoopDetector::new(categories),
+            categories,
+            category_names: categories.names().collect(),
+            category: Vec::new(),
+            differential: false,
+            total: Weights::default(),
+            survey: WeightSurvey::default(),
+            functions: Tally::new(GroupBy::Function),
+            edges: has_edges.then(|| Tally::new(GroupBy::Edge)),
+            is_state: Vec::new(),
+            stacks: 0,
+            last_stack: Vec::new(),
+            distinct: Vec::new(),
+        }
+    }
+
+    /// Returns the subjects of a rule to which the stack contributes. [`distinct`](Self::distinct) has its frames.
+    fn subjects(&self, number: usize, stack: &[FrameId]) -> Vec<Subject> {
+        let (rule, matches) = (&self.rules[number], &self.matches[number]);
+        let charged = charged_frame(stack, |frame| self.is_state[frame.index()]);
+        let charged = charged.filter(|frame| matches[frame.index()]);
+        let any = || stack.iter().any(|frame| matches[frame.index()]);
+        let one = |is_met: bool| if is_met { vec![Subject::Rule] } else { Vec::new() };
+        let each = || {
+            let matching = self.distinct.iter().filter(|frame| matches[frame.index()]);
+            matching.map(|frame| Subject::Function(*frame)).collect()
+        };
+        match rule.measure {
+            Measure::Growth if rule.is_per_function() => charged.map(Subject::Function).into_iter().collect(),
+            Measure::InclusiveGrowth if rule.is_per_function() => each(),
+            Measure::Each => charged.map(Subject::Function).into_iter().collect(),
+            Measure::EachInclusive => each(),
+            Measure::EdgeGrowth => {
+                let calls = stack.windows(2).filter(|call| call.iter().any(|frame| matches[frame.index()]));
+                let calls: BTreeSet<Subject> = calls.map(|call| Subject::Edge(call[0], call[1])).collect();
+                calls.into_iter().collect()
+            }
+            Measure::CategoryGrowth => {
+                charged.map(|frame| Subject::Category(self.category[frame.index()])).into_iter().collect()
+            }
+            Measure::SelfShare | Measure::Category | Measure::Growth | Measure::Unknown => one(charged.is_some()),
+            Measure::Inclusive | Measure::InclusiveGrowth | Measure::Truncated => one(any()),
+            Measure::Lost => one(stack.len() == 1 && matches[stack[0].index()]),
+            Measure::BusyLoop => Vec::new(),
+        }
+    }
+
+    /// Returns the name of a subject, for reports.
+    pub fn subject_name(&self, rule: &Rule, subject: Subject) -> Vec<u8> {
+        match subject {
+            Subject::Rule => rule.subject(),
+            Subject::Function(frame) => self.frames.name(frame).to_vec(),
+            Subject::Edge(caller, callee) => join_names(&[caller, callee], &self.frames),
+            Subject::Category(number) => self.category_names[number].as_bytes().to_vec(),
+        }
+    }
+
+    /// Applies the rules to frames that are new.
+    fn classify_new_frames(&mut self) {
+        for index in self.is_state.len()..self.frames.len() {
+            let name = self.frames.name(FrameId::from_index(index as u32));
+            self.is_state.push(is_thread_state(name));
+            self.last_stack.push(0);
+            let category = self.categories.categorize(name);
+            self.category.push(self.category_names.iter().position(|known| *known == category).unwrap_or(0));
+            for (rule, matches) in self.rules.iter().zip(&mut self.matches) {
+                matches.push(rule.matches(name, self.categories));
+            }
+        }
+    }
+
+    fn update_distinct_frames(&mut self, stack: &[FrameId]) {
+        self.stacks += 1;
+        self.distinct.clear();
+        for frame in stack {
+            let last = std::mem::replace(&mut self.last_stack[frame.index()], self.stacks);
+            if last != self.stacks {
+                self.distinct.push(*frame);
+            }
+        }
+    }
+}

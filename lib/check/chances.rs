@@ -1,0 +1,182 @@
+//! The chances of growth: the same judgement as that of fg-csv and fg-diff.
+
+use std::collections::BTreeMap;
+
+use super::accumulate::{Accumulator, Subject};
+use super::rule::{Measure, Rule};
+use crate::Error;
+use crate::diff::ComparedRuns;
+use crate::folded::{LineKind, StackSink as _};
+use crate::profile::{FrameId, Weights};
+use crate::stats::judgement::{Design, Observation};
+use crate::stats::sample_weight::{WeightKind, WeightOptions};
+use crate::tally::{GroupBy, Judgement, Row, observe_runs, observe_sum, observe_sums};
+
+/// Chances of the differences that rules limit.
+pub(super) struct Chances {
+    /// True if there is one run a side, or if the runs are not known.
+    pub is_single: bool,
+    weight_kind: WeightKind,
+    functions: Option<Judgement>,
+    /// Row of each function.
+    function_rows: BTreeMap<FrameId, usize>,
+    /// Chances by call and by category.
+    edges: BTreeMap<(FrameId, FrameId), f64>,
+    categories: BTreeMap<usize, f64>,
+    /// Observation of each rule with a pattern.
+    groups: BTreeMap<usize, Observation>,
+    /// The only function that the pattern of a rule matches.
+    single_functions: BTreeMap<usize, FrameId>,
+}
+
+impl Chances {
+    /// Judges all functions, and the calls and categories if a rule limits their growth.
+    pub fn new(
+        accumulator: &mut Accumulator,
+        runs: Option<&ComparedRuns>,
+        options: WeightOptions,
+    ) -> Result<Self, Error> {
+        let weight_kind = match runs {
+            Some(runs) => runs.weight_kind,
+            None => accumulator.survey.kind(&accumulator.frames, options),
+        };
+        let design = || match runs {
+            Some(runs) => runs.design(),
+            None => Design::of_sums(weight_kind, accumulator.survey.scale_before()),
+        };
+        let design = [design(), design()];
+        let total = runs.map_or_else(|| observe_sum(accumulator.total), ComparedRuns::total);
+        let [for_functions, for_edges] = design;
+        let is_single = for_functions.is_single();
+        let rows = nonzero_rows(accumulator.functions.rows()?);
+        let observed = observe(&rows, accumulator, runs, GroupBy::Function)?;
+        let functions = Judgement::new(&rows, &accumulator.frames, &observed, &total, for_functions);
+        let mut edges = BTreeMap::new();
+        if let Some(tally) = &mut accumulator.edges {
+            let rows = nonzero_rows(tally.rows()?);
+            let observed = observe(&rows, accumulator, runs, GroupBy::Edge)?;
+            if let Some(judged) = Judgement::new(&rows, &accumulator.frames, &observed, &total, for_edges) {
+                let calls = rows.iter().map(|row| (row.frames[0], row.frames[1]));
+                edges = calls.zip(judged.chances.iter().map(|chances| chances[0])).collect();
+            }
+        }
+        Ok(Self {
+            is_single,
+            weight_kind,
+            categories: judge_categories(&rows, &observed, functions.as_ref(), accumulator),
+            function_rows: rows.iter().enumerate().map(|(number, row)| (row.frames[0], number)).collect(),
+            functions,
+            edges,
+            groups: observe_groups(accumulator, runs)?,
+            single_functions: find_single_functions(accumulator),
+        })
+    }
+
+    /// Returns a warning if the weights deserve one.
+    pub fn caveat(&self) -> Option<&'static str> {
+        self.weight_kind.caveat(self.is_single)
+    }
+
+    /// Describes what a weight is taken for.
+    pub fn describe(&self) -> String {
+        self.weight_kind.describe()
+    }
+
+    /// Returns the chance of a difference; `None` if the weights do not allow a judgement.
+    pub fn chance(&self, number: usize, rule: &Rule, subject: Subject) -> Option<f64> {
+        let functions = self.functions.as_ref()?;
+        let function = match subject {
+            Subject::Function(frame) => Some(frame),
+            Subject::Rule => self.single_functions.get(&number).copied(),
+            _ => None,
+        };
+        if let Some(row) = function.and_then(|frame| self.function_rows.get(&frame)) {
+            return Some(functions.chances[*row][usize::from(rule.measure == Measure::InclusiveGrowth)]);
+        }
+        match subject {
+            Subject::Rule => self.groups.get(&number).map(|group| functions.chance_of_group(group)),
+            Subject::Edge(caller, callee) => self.edges.get(&(caller, callee)).copied(),
+            Subject::Category(category) => self.categories.get(&category).copied(),
+            Subject::Function(_) => None,
+        }
+        .or(Some(1.0))
+    }
+}
+
+fn nonzero_rows(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.retain(|row| row.weights.iter().any(|weights| *weights != Weights::default()));
+    rows
+}
+
+fn observe(
+    rows: &[Row],
+    accumulator: &Accumulator,
+    runs: Option<&ComparedRuns>,
+    by: GroupBy,
+) -> Result<Vec<Vec<Observation>>, Error> {
+    match runs {
+        Some(compared) => observe_runs(rows, &accumulator.frames, &compared.runs, by),
+        None => Ok(observe_sums(rows)),
+    }
+}
+
+/// Judges the self weights of all categories together.
+fn judge_categories(
+    rows: &[Row],
+    observed: &[Vec<Observation>],
+    functions: Option<&Judgement>,
+    accumulator: &Accumulator,
+) -> BTreeMap<usize, f64> {
+    let Some(functions) = functions else { return BTreeMap::new() };
+    let mut sums: BTreeMap<usize, Observation> = BTreeMap::new();
+    for (row, observations) in rows.iter().zip(observed) {
+        let category = accumulator.category[row.frames[0].index()];
+        match sums.get_mut(&category) {
+            Some(sum) => sum.add(&observations[0]),
+            None => drop(sums.insert(category, observations[0].clone())),
+        }
+    }
+    sums.retain(|_, sum| sum.before.iter().chain(&sum.after).any(|weight| *weight > 0.0));
+    let (names, sums): (Vec<usize>, Vec<Observation>) = sums.into_iter().unzip();
+    names.into_iter().zip(functions.chances_of_partition(&sums)).collect()
+}
+
+/// Returns the weights in each run of the rules with a pattern.
+fn observe_groups(
+    accumulator: &Accumulator,
+    runs: Option<&ComparedRuns>,
+) -> Result<BTreeMap<usize, Observation>, Error> {
+    let is_group =
+        |number: usize| accumulator.rules[number].measure.is_growth() && accumulator.rules[number].has_pattern();
+    let groups: Vec<usize> = (0..accumulator.rules.len()).filter(|number| is_group(*number)).collect();
+    let total_of = |accumulator: &Accumulator, number: usize| {
+        accumulator.totals[number].get(&Subject::Rule).map_or_else(Weights::default, |total| total.weights)
+    };
+    let Some(compared) = runs else {
+        return Ok(groups.iter().map(|number| (*number, observe_sum(total_of(accumulator, *number)))).collect());
+    };
+    if groups.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let mut weights: Vec<Vec<f64>> = vec![Vec::new(); groups.len()];
+    for (run, factor) in compared.runs.iter() {
+        let mut sums = Accumulator::new(accumulator.rules, accumulator.categories);
+        sums.frames.intern_all(&run.frames);
+        sums.begin(LineKind::Plain);
+        run.for_each_sorted::<Error>(|stack| sums.add(stack.frames, stack.shared, stack.weights))?;
+        for (weights, number) in weights.iter_mut().zip(&groups) {
+            weights.push(total_of(&sums, *number).after.as_f64() * factor);
+        }
+    }
+    Ok(groups.into_iter().zip(weights.iter().map(|weights| compared.runs.observation(weights))).collect())
+}
+
+/// Returns the function of each rule whose pattern matches one only.
+fn find_single_functions(accumulator: &Accumulator) -> BTreeMap<usize, FrameId> {
+    let single = accumulator.matches.iter().enumerate().filter_map(|(number, matches)| {
+        let mut matching = matches.iter().enumerate().filter(|(_, is_match)| **is_match);
+        let (first, _) = matching.next()?;
+        matching.next().is_none().then(|| (number, FrameId::from_index(first as u32)))
+    });
+    single.filter(|(number, _)| accumulator.rules[*number].has_pattern()).collect()
+}

@@ -1,0 +1,125 @@
+//! Options of programs that compare the runs of two sides.
+
+use std::path::PathBuf;
+
+use super::options::parse_positive_weight;
+use crate::Error;
+use crate::diagnostics::Diagnostics;
+use crate::diff::{ComparedRuns, Options, Scaling, compare_runs};
+use crate::folded;
+use crate::input::Source;
+use crate::profile::{Profile, Weight};
+use crate::stats::sample_weight::WeightOptions;
+
+/// Options for runs and their scale.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Runs and scale")]
+pub struct RunArgs {
+    /// Add a run to BEFORE; may be repeated
+    ///
+    /// Several runs show how much each function varies from run to run. Let runs alternate, before and after, and give
+    /// as many for each side, in the order in which they ran: the first before and the first after are a pair.
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "after")]
+    pub before: Vec<PathBuf>,
+
+    /// Add a run to AFTER; may be repeated
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "before")]
+    pub after: Vec<PathBuf>,
+
+    /// Scale BEFORE to the total weight of AFTER
+    ///
+    /// Use this to compare shares if the runs differ in length, such as recordings of a server. For a fixed amount of
+    /// work, do not scale: one slower function would change the shares of all. Rounding errors are carried from stack to
+    /// stack, so that both totals are exactly equal.
+    #[arg(short, long)]
+    pub normalize: bool,
+
+    /// Multiply the weights of BEFORE by FACTOR, or by the `median` change of the functions
+    ///
+    /// `median` scales each run so that the functions' typical weight is the same in all: what slows all of them down is
+    /// no difference then.
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "FACTOR",
+        conflicts_with = "normalize",
+        allow_hyphen_values = true
+    )]
+    pub scale: Option<Scaling>,
+}
+
+impl RunArgs {
+    /// Returns how weights before are scaled.
+    pub fn scaling(&self) -> Scaling {
+        match self.scale {
+            Some(scaling) => scaling,
+            None if self.normalize => Scaling::Totals,
+            None => Scaling::Runs,
+        }
+    }
+
+    /// Reads and compares the runs of both sides; `None` if none are given.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is other input, or scaling without runs, and those of reading.
+    pub fn compare(
+        &self,
+        sources: &[Source],
+        weights: WeightOptions,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Option<ComparedRuns>, Error> {
+        if self.before.is_empty() {
+            return match self.scaling() {
+                Scaling::Runs => Ok(None),
+                _ => Err(Error::Usage("-n and --scale need runs: give --before and --after".to_owned())),
+            };
+        }
+        if sources.iter().any(|source| matches!(source, Source::File(_))) {
+            return Err(Error::Usage("give either --before and --after, or other input files".to_owned()));
+        }
+        let files: Vec<PathBuf> = self.before.iter().chain(&self.after).cloned().collect();
+        let mut before = read_runs(&Source::from_operands(&files)?, diagnostics)?;
+        let after = before.split_off(self.before.len());
+        let options = Options { scaling: self.scaling(), weights, ..Options::default() };
+        compare_runs(before, after, &options).map(Some)
+    }
+}
+
+/// Reads plain profiles. A run that cannot be read is an error: there is nothing to compare then.
+///
+/// # Errors
+/// Those of reading, and [`Error::Unreadable`] if a run has two weights a line.
+pub fn read_runs(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Vec<Profile>, Error> {
+    let runs = folded::read_profiles(sources, diagnostics)?;
+    if let Some((source, _)) = sources.iter().zip(&runs).find(|(_, run)| run.is_differential()) {
+        let what = "is a differential profile (two weights per line); runs are plain profiles".to_owned();
+        return Err(Error::Unreadable { name: source.name(), what });
+    }
+    Ok(runs)
+}
+
+/// Options for what weights are.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Weights")]
+pub struct WeightArgs {
+    /// Set the weight of one sample [default: found out from the weights]
+    ///
+    /// The default is the common divisor of all weights or, if weights are periods that vary, about the smallest. If all
+    /// numbers of samples happen to be multiples of another number, the common divisor is too large, and differences are
+    /// missed. -v prints the weight in use.
+    #[arg(long, hide_short_help = true, value_name = "WEIGHT", value_parser = parse_positive_weight)]
+    pub per_sample: Option<Weight>,
+
+    /// Take the weights for exact counts, such as instructions in a simulator: any difference is real
+    ///
+    /// Large counts that are mostly the same on both sides are recognized as exact.
+    #[arg(long, hide_short_help = true, conflicts_with = "per_sample")]
+    pub exact: bool,
+}
+
+impl WeightArgs {
+    /// Returns what is known about the weights.
+    pub fn options(&self) -> WeightOptions {
+        WeightOptions { per_sample: self.per_sample, exact: self.exact, measured: false }
+    }
+}

@@ -1,0 +1,63 @@
+//! Distributions of test statistics, from the incomplete beta function.
+
+use super::beta;
+
+/// Returns the two-sided p-value of Student's t with `freedom` degrees of freedom, given the square of t.
+pub fn student_p_value(square: f64, freedom: f64) -> f64 {
+    match square > 0.0 {
+        true => beta::regularized(freedom / (freedom + square), freedom / 2.0, 0.5),
+        false => 1.0,
+    }
+}
+
+/// Returns the p-value of a two-sided binomial test: twice the smaller tail. `chance` is the probability that a count
+/// is one of those after.
+pub fn binomial_p_value(before: f64, after: f64, chance: f64) -> f64 {
+    let at_least = if after > 0.0 { beta::regularized(chance, after, before + 1.0) } else { 1.0 };
+    let at_most = if before > 0.0 { beta::regularized(1.0 - chance, before, after + 1.0) } else { 1.0 };
+    (2.0 * at_least.min(at_most)).min(1.0)
+}
+
+/// Returns the argument of which the trigamma function is `value`, a positive number.
+pub fn inverse_trigamma(value: f64) -> f64 {
+    let (mut low, mut high) = (1e-4_f64, 1e6_f64);
+    for _ in 0..80 {
+        let middle = (low * high).sqrt();
+        match trigamma(middle) > value {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    low
+}
+
+/// Returns the second derivative of the logarithm of the gamma function of a positive number, by its asymptotic series
+/// after shifting it beyond 12.
+pub fn trigamma(x: f64) -> f64 {
+    let (mut z, mut sum) = (x, 0.0);
+    while z < 12.0 {
+        sum += 1.0 / (z * z);
+        z += 1.0;
+    }
+    let inverse = 1.0 / (z * z);
+    sum + 1.0 / z + inverse / 2.0 + inverse / z * (1.0 / 6.0 - inverse * (1.0 / 30.0 - inverse / 42.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{binomial_p_value, inverse_trigamma, student_p_value, trigamma};
+
+    #[test]
+    fn equal_tables() {
+        // With 8 degrees of freedom, 5 % of Student's distribution lie beyond 2.306.
+        assert!((student_p_value(2.306_f64.powi(2), 8.0) - 0.05).abs() < 1e-5);
+        assert_eq!(student_p_value(0.0, 8.0), 1.0);
+        assert!((binomial_p_value(0.0, 12.0, 0.5) - 2.0 / 4096.0).abs() < 1e-12);
+        assert_eq!(binomial_p_value(10.0, 10.0, 0.5), 1.0);
+        // A run twice as long has twice the samples.
+        assert!(binomial_p_value(1000.0, 2000.0, 2.0 / 3.0) > 0.9);
+        let pi = std::f64::consts::PI;
+        assert!((trigamma(1.0) - pi * pi / 6.0).abs() < 1e-10 && (trigamma(0.5) - pi * pi / 2.0).abs() < 1e-10);
+        assert!((inverse_trigamma(trigamma(3.7)) - 3.7).abs() < 1e-6);
+    }
+}

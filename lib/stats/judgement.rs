@@ -1,0 +1,384 @@
+//! The judgement of differences between two sides of one or more runs each: could the rows differ as much if nothing
+//! had changed?
+//!
+//! A row is anything with a weight in each run: a function's self or inclusive weight, a call, a category, a stack.
+//!
+//! **Several runs a side.** A row's difference is compared with its own spread from run to run, averaged with that of
+//! rows of a similar size (`spread`). If both sides have the same number of runs, runs are pairs in the order given:
+//! runs that alternate share the state of the machine, and what a pair shares is no difference. Each difference is
+//! judged twice. Compared as it is, it must also exceed the spread that all rows of a run share (a slow run is slow in
+//! most functions); the degrees of freedom of the two spreads are combined as by Satterthwaite (1946). Compared relative
+//! to the median of the rows in its run, that spread cancels; to count, the row must then differ in both views, and
+//! the smaller difference is judged. The two tests share the error rate (`AS_IT_IS`, `RELATIVE`).
+//!
+//! **One run a side.** Samples of unchanged rows follow a binomial distribution, but processes of one program differ. The
+//! samples of a process are a cluster: `n` samples with intra-cluster correlation `r` are worth `n / (1 + (n - 1) r)`
+//! independent ones (Kish, Survey Sampling, 1965, section 5.4), at most `1 / r` however long the run. All counts are
+//! therefore divided by `1 + n / EFFECTIVE_SAMPLES_PER_RUN`, or more if rows of a similar size typically differ by more.
+//! A machine that was slower during one of the runs cannot be told from a slower program, so a row must also differ
+//! relative to the others.
+//!
+//! **Exact counts** ([`Counting::Exact`]) have no sampling noise: with one run a side, any change is real.
+//!
+//! Rates of false verdicts and of differences found: `benches/README.md`.
+
+use super::distributions::{binomial_p_value, student_p_value};
+use super::false_discovery::Test;
+use super::sample_weight::WeightKind;
+use super::spread::{Peers, RowSpread};
+
+/// The largest number of independent samples that a run counts as if there is only one a side.
+///
+/// Measured with 48 runs of a C program with 400 stacks and 22,000 samples a run, in four groups at different times on
+/// a busy machine, comparing all pairs. Within a group, 5 of 264 pairs had a stack that differed significantly.
+/// Memory-bound functions varied most: one of 13 % of the time by a fifth.
+pub const EFFECTIVE_SAMPLES_PER_RUN: f64 = 1000.0;
+
+/// Factors of the p-values of the two tests, whose reciprocals add up to 1.
+const AS_IT_IS: f64 = 5.0;
+const RELATIVE: f64 = 1.25;
+
+/// Fewest rows of [`SHARED_SAMPLES`] samples whose median shows what all rows of a run share.
+const SHARED_ROWS: usize = 5;
+const SHARED_SAMPLES: f64 = 20.0;
+
+/// Number of rows as which the base dispersion counts, with several runs a side and with one.
+const BASE_ROWS: (f64, f64) = (2.0, 20.0);
+
+/// Degrees of freedom with one run a side.
+const ONE_RUN_FREEDOM: f64 = 20.0;
+
+/// Samples from a timer are spread more evenly than independent ones. A dispersion is at least this.
+const LOWEST_DISPERSION: f64 = 0.1;
+
+/// Rows with fewer samples on both sides together must also pass the binomial test, because they are not normal.
+const NORMAL_SAMPLES: f64 = 100.0;
+
+/// Fewest samples of rows whose dispersion is used for the degrees of freedom, and most samples of rare rows.
+const INFORMATIVE_SAMPLES: f64 = 5.0;
+const RARE_SAMPLES: f64 = 40.0;
+
+/// Weights of a row in each run, scaled so that equal work has equal weight.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observation {
+    /// Weight in each run before.
+    pub before: Vec<f64>,
+    /// Weight in each run after.
+    pub after: Vec<f64>,
+}
+
+impl Observation {
+    /// Adds another row, run by run.
+    pub fn add(&mut self, other: &Self) {
+        self.before.iter_mut().zip(&other.before).for_each(|(sum, weight)| *sum += weight);
+        self.after.iter_mut().zip(&other.after).for_each(|(sum, weight)| *sum += weight);
+    }
+
+    fn means(&self) -> (f64, f64) {
+        (mean(&self.before), mean(&self.after))
+    }
+
+    /// Returns the mean of all runs.
+    fn mean(&self) -> f64 {
+        let runs = (self.before.len() + self.after.len()) as f64;
+        (self.before.iter().sum::<f64>() + self.after.iter().sum::<f64>()) / runs
+    }
+}
+
+/// The noise of weights that comes from counting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// The weights are samples, and vary as counts do.
+    Samples,
+    /// The weights are exact, and vary only if the program does.
+    Exact,
+    /// The weights are durations or sizes, which vary in a way that only several runs show.
+    Unknown,
+}
+
+/// Runs of a comparison.
+#[derive(Clone, Debug)]
+pub struct Design {
+    /// Noise of the weights.
+    pub counting: Counting,
+    /// Weight of one sample in each run before, scaled as the observations are.
+    pub before: Vec<f64>,
+    /// Weight of one sample in each run after, scaled as the observations are.
+    pub after: Vec<f64>,
+}
+
+impl Design {
+    /// Returns the design of two sides of one run each, or of sums of runs.
+    pub fn of_sums(kind: WeightKind, scale_before: f64) -> Self {
+        let (counting, sample) = kind.counting(true);
+        Self { counting, before: vec![sample * scale_before], after: vec![sample] }
+    }
+
+    /// True if there is one run a side.
+    pub fn is_single(&self) -> bool {
+        self.before.len() <= 1 && self.after.len() <= 1
+    }
+
+    /// True if the weights can be judged: one run a side does not show how durations vary.
+    pub fn can_judge(&self) -> bool {
+        self.counting != Counting::Unknown || !self.is_single()
+    }
+}
+
+/// What a comparison's rows have in common, by which each is judged.
+#[derive(Debug)]
+pub struct Judge {
+    design: Design,
+    /// Mean weight of one sample.
+    sample: f64,
+    is_paired: bool,
+    /// Degrees of freedom of a row's own spread; 0 with one run a side.
+    freedom: f64,
+    prior_freedom: f64,
+    shared: Option<Shared>,
+    peers: Peers,
+    /// Dispersion of rare rows, at least 1.
+    rare_dispersion: f64,
+}
+
+/// What all rows of a run share.
+#[derive(Clone, Debug)]
+struct Shared {
+    /// Median of the rows relative to their means, by side.
+    levels: (f64, f64),
+    /// Relative deviation of each run from its side, before and after.
+    deviations: Observation,
+    /// Variance of the deviations.
+    variance: f64,
+}
+
+impl Judge {
+    /// Learns from rows of which no two contain the same sample. Inclusive weights would repeat each other: `main`
+    /// never differs, and the dozen frames of an interrupt all differ together. `total` has the total of each run.
+    pub fn new(rows: &[&Observation], total: &Observation, design: Design) -> Self {
+        let runs = (design.before.len() as f64, design.after.len() as f64);
+        let is_paired = design.before.len() == design.after.len();
+        let samples: f64 = design.before.iter().chain(&design.after).sum();
+        let mut judge = Self {
+            sample: if design.counting == Counting::Samples { samples / (runs.0 + runs.1) } else { 1.0 },
+            is_paired,
+            freedom: if is_paired { runs.0 - 1.0 } else { runs.0 + runs.1 - 2.0 },
+            prior_freedom: 0.0,
+            shared: None,
+            peers: Peers::new(&[], 1.0, 1.0),
+            rare_dispersion: 1.0,
+            design,
+        };
+        if judge.design.counting == Counting::Exact {
+            return judge;
+        }
+        judge.shared = judge.find_shared(rows);
+        judge.learn_spread(rows, total);
+        judge
+    }
+
+    fn learn_spread(&mut self, rows: &[&Observation], total: &Observation) {
+        let spreads: Vec<RowSpread> = rows.iter().filter_map(|row| self.row_spread(row)).collect();
+        let base = match self.design.counting {
+            _ if self.freedom == 0.0 => 1.0 + total.mean() / self.sample / EFFECTIVE_SAMPLES_PER_RUN,
+            Counting::Samples => 1.0,
+            _ => median(spreads.iter().map(|row| row.dispersion).collect()),
+        };
+        self.peers = Peers::new(&spreads, base, if self.freedom > 0.0 { BASE_ROWS.0 } else { BASE_ROWS.1 });
+        if self.freedom == 0.0 {
+            self.prior_freedom = ONE_RUN_FREEDOM;
+            return;
+        }
+        let is_sampled = self.design.counting == Counting::Samples;
+        let informative = spreads.iter().filter(|row| !is_sampled || row.size >= INFORMATIVE_SAMPLES);
+        self.prior_freedom = self.peers.prior_freedom(&informative.copied().collect::<Vec<_>>(), self.freedom);
+        let rare = spreads.iter().filter(|row| row.size > 1.0 && row.size < RARE_SAMPLES);
+        let rare: Vec<f64> = rare.map(|row| row.dispersion).collect();
+        if rare.len() >= 8 {
+            self.rare_dispersion = mean(&rare).max(1.0);
+        }
+    }
+
+    /// Judges a row. `own` is the row among those that the judge has learned from, if it is, or contains, one of them.
+    pub fn test(&self, row: &Observation, own: Option<&Observation>) -> Test {
+        let (before, after) = row.means();
+        if row.mean() <= 0.0 {
+            return Test::NONE;
+        }
+        if self.design.counting == Counting::Exact && self.freedom == 0.0 {
+            return Test { p_value: if before == after { 1.0 } else { 0.0 }, smallest: 0.0 };
+        }
+        let size = row.mean() / self.sample;
+        let own = own.and_then(|own| self.row_spread(own));
+        let prior = self.peers.dispersion(size, own) * row.mean() * self.sample;
+        let by_spread = match self.freedom > 0.0 {
+            true => self.test_by_spread(row, prior),
+            false => {
+                student_p_value(self.smaller_difference(row).powi(2) / (self.floor(prior, row) * 2.0), ONE_RUN_FREEDOM)
+            }
+        };
+        if self.design.counting != Counting::Samples {
+            return Test { p_value: by_spread, smallest: 0.0 };
+        }
+        self.test_by_counts(row, by_spread, prior)
+    }
+
+    /// Combines a p-value with that of the binomial test of the samples.
+    fn test_by_counts(&self, row: &Observation, by_spread: f64, prior: f64) -> Test {
+        let dispersion = match self.freedom > 0.0 {
+            true => self.rare_dispersion,
+            false => self.floor(prior, row) / (row.mean() * self.sample),
+        };
+        let count = |weights: &[f64], samples: &[f64]| {
+            weights.iter().zip(samples).map(|(weight, sample)| weight / sample).sum::<f64>() / dispersion
+        };
+        let before = count(&row.before, &self.design.before);
+        let after = count(&row.after, &self.design.after);
+        let exposure = |samples: &[f64]| samples.iter().map(|sample| 1.0 / sample).sum::<f64>();
+        let [exposed_before, exposed_after] = [&self.design.before, &self.design.after].map(|all| exposure(all));
+        let chance = exposed_after / (exposed_before + exposed_after);
+        let is_normal = before + after >= NORMAL_SAMPLES && self.freedom > 0.0;
+        let counted = if is_normal { 0.0 } else { binomial_p_value(before, after, chance) };
+        // All samples on one side: their binomial tail, and the t that their number amounts to.
+        let tail = 2.0 * chance.min(1.0 - chance).powf(before + after);
+        let smallest = tail.max(student_p_value(before + after, self.freedom + self.prior_freedom));
+        Test { p_value: by_spread.max(counted), smallest }
+    }
+
+    /// Returns the p-value of the hypothesis that a row has grown by `growth` or more: it is small if the row has not.
+    /// With one run a side, it is 1. `own` is as for [`test`](Self::test).
+    pub fn growth_p_value(&self, row: &Observation, own: Option<&Observation>, growth: f64) -> f64 {
+        let before = row.before.iter().map(|weight| weight + growth).collect();
+        let grown = Observation { before, after: row.after.clone() };
+        let (before, after) = grown.means();
+        if self.freedom == 0.0 || after >= before {
+            return 1.0;
+        }
+        let own = own.and_then(|own| self.row_spread(own));
+        let prior = self.peers.dispersion(grown.mean() / self.sample, own) * grown.mean() * self.sample;
+        self.p_value_as_it_is(&grown, self.own_variance(&grown, prior)) / 2.0
+    }
+
+    /// Returns the p-value of a row with several runs a side.
+    fn test_by_spread(&self, row: &Observation, prior: f64) -> f64 {
+        let own = self.own_variance(row, prior);
+        let as_it_is = self.p_value_as_it_is(row, own);
+        if self.shared.is_none() || own == 0.0 {
+            return as_it_is;
+        }
+        let freedom = self.freedom + self.prior_freedom;
+        let relative = student_p_value(self.smaller_difference(row).powi(2) / (own * run_factor(row)), freedom);
+        (AS_IT_IS * as_it_is).min(RELATIVE * relative).min(1.0)
+    }
+
+    /// Returns the variance of a row from run to run, without what all rows share, moderated by that of its peers.
+    fn own_variance(&self, row: &Observation, prior: f64) -> f64 {
+        let freedom = self.freedom + self.prior_freedom;
+        self.floor((self.prior_freedom * prior + self.freedom * self.variance(row)) / freedom, row)
+    }
+
+    /// Returns the p-value of the difference of a row that is not relative to others.
+    fn p_value_as_it_is(&self, row: &Observation, own: f64) -> f64 {
+        let (before, after) = row.means();
+        let freedom = self.freedom + self.prior_freedom;
+        let shared = self.shared.as_ref().map_or(0.0, |shared| shared.variance * row.mean().powi(2));
+        if own + shared == 0.0 {
+            return if before == after { 1.0 } else { 0.0 };
+        }
+        let combined = (own + shared).powi(2) / (own.powi(2) / freedom + shared.powi(2) / self.freedom);
+        student_p_value((after - before).powi(2) / ((own + shared) * run_factor(row)), combined)
+    }
+
+    /// Returns the smaller of a row's difference as it is and relative to the median row; 0 if their signs differ.
+    fn smaller_difference(&self, row: &Observation) -> f64 {
+        let (before, after) = row.means();
+        let difference = after - before;
+        let Some(shared) = &self.shared else { return difference };
+        let relative = after / shared.levels.1 - before / shared.levels.0;
+        if relative * difference > 0.0 { relative.abs().min(difference.abs()) } else { 0.0 }
+    }
+
+    /// Returns a variance, or the least that samples can have.
+    fn floor(&self, variance: f64, row: &Observation) -> f64 {
+        let counting = row.mean() * self.sample;
+        match self.design.counting {
+            Counting::Samples if self.freedom > 0.0 => variance.max(LOWEST_DISPERSION * counting),
+            // With one run a side, other rows may only add to what is expected of every run.
+            Counting::Samples => variance.max(self.peers.base() * counting),
+            Counting::Exact | Counting::Unknown => variance,
+        }
+    }
+
+    /// Returns the size and dispersion of a row; `None` if it has no weight.
+    fn row_spread(&self, row: &Observation) -> Option<RowSpread> {
+        let weight = row.mean();
+        let variance = match self.freedom > 0.0 {
+            true => self.variance(row),
+            false => self.smaller_difference(row).powi(2) / 2.0,
+        };
+        let dispersion = variance / (weight * self.sample);
+        (weight > 0.0).then(|| RowSpread { size: weight / self.sample, dispersion })
+    }
+
+    /// Returns the variance of a row from run to run, without what all rows share.
+    fn variance(&self, row: &Observation) -> f64 {
+        let (before, after) = row.means();
+        let deviation = |mean: f64, weights: &[f64], shared: Option<&Vec<f64>>| -> Vec<f64> {
+            let shared = |run: usize| shared.map_or(0.0, |shared| shared[run]);
+            weights.iter().enumerate().map(|(run, weight)| weight - mean * (1.0 + shared(run))).collect()
+        };
+        let shared = self.shared.as_ref().map(|shared| &shared.deviations);
+        let before = deviation(before, &row.before, shared.map(|shared| &shared.before));
+        let after = deviation(after, &row.after, shared.map(|shared| &shared.after));
+        self.sum_squares(&before, &after) / self.freedom
+    }
+
+    /// Sums up the squares of deviations; if runs are pairs, of half the difference of each pair.
+    fn sum_squares(&self, before: &[f64], after: &[f64]) -> f64 {
+        match self.is_paired {
+            true => before.iter().zip(after).map(|(before, after)| (after - before).powi(2)).sum::<f64>() / 2.0,
+            false => before.iter().chain(after).map(|deviation| deviation.powi(2)).sum(),
+        }
+    }
+
+    /// Returns what all rows of a run share; `None` if too few rows are large enough to tell.
+    fn find_shared(&self, rows: &[&Observation]) -> Option<Shared> {
+        let fewest = if self.design.counting == Counting::Samples { SHARED_SAMPLES * self.sample } else { 0.0 };
+        let large: Vec<&&Observation> = rows.iter().filter(|row| row.mean() > fewest).collect();
+        if large.len() < SHARED_ROWS {
+            return None;
+        }
+        let level =
+            |weight: &dyn Fn(&Observation) -> f64| median(large.iter().map(|row| weight(row) / row.mean()).collect());
+        let before: Vec<f64> = (0..self.design.before.len()).map(|run| level(&|row| row.before[run])).collect();
+        let after: Vec<f64> = (0..self.design.after.len()).map(|run| level(&|row| row.after[run])).collect();
+        let levels = (mean(&before), mean(&after));
+        if before.iter().chain(&after).any(|level| *level <= 0.0) {
+            return None;
+        }
+        let before: Vec<f64> = before.iter().map(|level| level / levels.0 - 1.0).collect();
+        let after: Vec<f64> = after.iter().map(|level| level / levels.1 - 1.0).collect();
+        let variance = if self.freedom > 0.0 { self.sum_squares(&before, &after) / self.freedom } else { 0.0 };
+        Some(Shared { levels, deviations: Observation { before, after }, variance })
+    }
+}
+
+/// Returns the factor by which the variance of a run becomes that of the difference of both means.
+fn run_factor(row: &Observation) -> f64 {
+    1.0 / row.before.len() as f64 + 1.0 / row.after.len() as f64
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Returns the median, or 0 without values.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => 0.0,
+        odd if odd % 2 == 1 => values[middle],
+        _ => (values[middle - 1] + values[middle]) / 2.0,
+    }
+}

@@ -1,0 +1,293 @@
+//! The weight of one sample, and the kind of a profile's weights: the one rule for all programs.
+
+use super::judgement::Counting;
+use crate::markers::is_thread_state;
+use crate::profile::{Frames, Weight, Weights};
+
+/// Fewest weights, and least multiple of their common divisor that all of them are, for weights that may be durations.
+const ENOUGH: u128 = 20;
+
+/// Weights vary, as periods do, if a quarter of them are not below this multiple of their common divisor. So many
+/// samples of one stack would take five minutes at 1000 Hz.
+const VARYING: u128 = 300_000;
+
+/// Least weight, in units, of a stack that two sampled runs give the same weight by chance in less than 1 % of cases.
+const TELLING: u128 = 1000;
+
+/// Least total of exact counts: sampled for a quarter of an hour at 1000 Hz.
+const EXACT_TOTAL: u128 = 1_000_000;
+
+/// Kind of a profile's weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WeightKind {
+    /// Samples, each of this weight.
+    Samples(Weight),
+    /// Probably samples of this weight or less, possibly durations.
+    LikelySamples(Weight),
+    /// Samples whose weights vary, of about this weight: periods of an event.
+    Periods(Weight),
+    /// Exact counts, such as instructions in a simulator: any difference is real.
+    Exact,
+    /// Durations, as leaves that are thread states show.
+    #[default]
+    Durations,
+}
+
+impl WeightKind {
+    /// Returns the noise of the weights, and the weight of one sample. With several runs a side, the spread from run to
+    /// run says more than a doubtful weight of a sample.
+    pub fn counting(self, is_single: bool) -> (Counting, f64) {
+        match self {
+            Self::Samples(sample) => (Counting::Samples, sample.as_f64()),
+            Self::LikelySamples(sample) | Self::Periods(sample) if is_single => (Counting::Samples, sample.as_f64()),
+            Self::LikelySamples(_) | Self::Periods(_) | Self::Durations => (Counting::Unknown, 1.0),
+            Self::Exact => (Counting::Exact, 1.0),
+        }
+    }
+
+    /// Describes what a weight is taken for.
+    pub fn describe(self) -> String {
+        match self {
+            Self::Samples(sample) => format!("one sample weighs {sample}"),
+            Self::LikelySamples(sample) => format!("one sample weighs at most {sample}"),
+            Self::Periods(sample) => format!("weights of samples vary; one weighs about {sample}"),
+            Self::Exact => "weights are exact counts".to_owned(),
+            Self::Durations => "weights are durations".to_owned(),
+        }
+    }
+
+    /// Returns a warning about judging differences between sides of one run each, if this kind deserves one.
+    pub fn caveat(self, is_single: bool) -> Option<&'static str> {
+        match self {
+            Self::LikelySamples(_) if is_single => Some(
+                "the weights are taken for numbers of samples; if they are durations, compare several runs per side with \
+                 --before and --after",
+            ),
+            Self::Durations if is_single => Some(
+                "the weights are durations, and one run per side does not show how much they vary; compare several runs \
+                 per side with --before and --after",
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// What is given on the command line about the weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WeightOptions {
+    /// Weight of one sample.
+    pub per_sample: Option<Weight>,
+    /// True if the weights are exact counts.
+    pub exact: bool,
+    /// True if the weights are durations or other measures, and no numbers of samples.
+    pub measured: bool,
+}
+
+/// Statistics of the weights of stacks, from which their kind follows.
+#[derive(Clone, Debug)]
+pub struct WeightSurvey {
+    divisor: u128,
+    smallest: u128,
+    total: u128,
+    sizes: Sizes,
+    /// Weights before, which may be scaled.
+    sizes_before: Sizes,
+    /// Number of stacks with a large weight, and of those that weigh the same on both sides.
+    large: u64,
+    equal: u64,
+}
+
+impl Default for WeightSurvey {
+    fn default() -> Self {
+        Self {
+            divisor: 0,
+            smallest: u128::MAX,
+            total: 0,
+            sizes: Sizes::default(),
+            sizes_before: Sizes::default(),
+            large: 0,
+            equal: 0,
+        }
+    }
+}
+
+impl WeightSurvey {
+    /// Adds the weight of a stack in one run.
+    pub fn add(&mut self, weight: Weight) {
+        let weight = weight.millionths();
+        if weight == 0 {
+            return;
+        }
+        self.divisor = common_divisor(self.divisor, weight);
+        self.smallest = self.smallest.min(weight);
+        self.total = self.total.saturating_add(weight);
+        self.sizes.add(weight);
+    }
+
+    /// Adds the weights of a stack on both sides. Only the weight after is taken to be as the profiler wrote it.
+    pub fn add_sides(&mut self, weights: Weights) {
+        self.add(weights.after);
+        if !weights.before.is_zero() {
+            self.sizes_before.add(weights.before.millionths());
+        }
+        self.compare(weights);
+    }
+
+    /// Compares the weights of a stack on both sides, of which neither is scaled.
+    pub fn compare(&mut self, weights: Weights) {
+        let larger = weights.before.max(weights.after).millionths();
+        if larger >= TELLING * Weight::ONE.millionths() {
+            self.large += 1;
+            self.equal += u64::from(weights.before == weights.after);
+        }
+    }
+
+    /// Adds the weights that were added to another survey.
+    pub fn merge(&mut self, other: &Self) {
+        self.divisor = common_divisor(self.divisor, other.divisor);
+        self.smallest = self.smallest.min(other.smallest);
+        self.total = self.total.saturating_add(other.total);
+        self.sizes.merge(&other.sizes);
+        self.sizes_before.merge(&other.sizes_before);
+        self.large += other.large;
+        self.equal += other.equal;
+    }
+
+    /// Returns the kind of the weights. `frames` has the frames of their stacks: thread states among them show that the
+    /// weights are durations.
+    ///
+    /// The weight of one sample is the greatest common divisor of all weights. If they are too large for that, a weight
+    /// that one in ten does not reach is taken for a sample, because a few may be tiny: perf begins with short periods.
+    /// Counts are exact if they are whole numbers, large, and mostly the same on both sides, as samples never are.
+    pub fn kind(&self, frames: &Frames, options: WeightOptions) -> WeightKind {
+        let divisor = self.divisor.max(1);
+        let count = self.sizes.count();
+        if options.exact {
+            return WeightKind::Exact;
+        }
+        if let Some(sample) = options.per_sample {
+            return WeightKind::Samples(sample);
+        }
+        if options.measured || frames.iter().any(|(_, name)| is_thread_state(name)) {
+            return WeightKind::Durations;
+        }
+        if self.are_exact() {
+            return WeightKind::Exact;
+        }
+        if self.sizes.quantile(4) / divisor >= VARYING {
+            return WeightKind::Periods(Weight::from_millionths(self.sizes.quantile(10).max(self.smallest)));
+        }
+        match u128::from(count) < ENOUGH || self.smallest / divisor < ENOUGH {
+            true => WeightKind::Samples(Weight::from_millionths(divisor)),
+            false => WeightKind::LikelySamples(Weight::from_millionths(self.smallest)),
+        }
+    }
+
+    fn are_exact(&self) -> bool {
+        let one = Weight::ONE.millionths();
+        self.divisor.is_multiple_of(one)
+            && self.divisor < ENOUGH * one
+            && self.total >= EXACT_TOTAL * one
+            && self.equal >= 2
+            && 2 * self.equal >= self.large
+            && self.equal < self.large
+    }
+
+    /// Returns the factor by which weights before were scaled up, as far as their smallest tell: 1 unless they are much
+    /// larger than those after.
+    pub fn scale_before(&self) -> f64 {
+        if u128::from(self.sizes.count().min(self.sizes_before.count())) < ENOUGH {
+            return 1.0;
+        }
+        let scale = self.sizes_before.quantile(10) as f64 / self.sizes.quantile(10).max(1) as f64;
+        if scale >= 3.0 { scale } else { 1.0 }
+    }
+}
+
+/// Number of weights by their binary logarithm, in quarters.
+#[derive(Clone, Debug, Default)]
+struct Sizes(Vec<u64>);
+
+impl Sizes {
+    fn add(&mut self, weight: u128) {
+        let size = ((weight as f64).log2() * 4.0) as usize;
+        if size >= self.0.len() {
+            self.0.resize(size + 1, 0);
+        }
+        self.0[size] += 1;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.0.resize(self.0.len().max(other.0.len()), 0);
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, count)| *sum += count);
+    }
+
+    fn count(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Returns a weight that one in `parts` of all weights do not exceed, within a fifth.
+    fn quantile(&self, parts: u64) -> u128 {
+        let wanted = self.count() / parts;
+        let mut sum = 0;
+        let found = self.0.iter().position(|count| {
+            sum += count;
+            sum > wanted
+        });
+        found.map_or(0, |size| (size as f64 / 4.0).exp2() as u128)
+    }
+}
+
+fn common_divisor(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{WeightKind, WeightOptions, WeightSurvey};
+    use crate::profile::{Frames, Weight, Weights};
+
+    fn kind(sides: &[(u64, u64)]) -> WeightKind {
+        let mut survey = WeightSurvey::default();
+        for (before, after) in sides {
+            let weights = Weights { before: Weight::new(*before), after: Weight::new(*after) };
+            survey.add_sides(weights);
+        }
+        survey.kind(&Frames::new(), WeightOptions::default())
+    }
+
+    #[test]
+    fn the_common_divisor_is_a_sample() {
+        assert_eq!(kind(&[(20, 30), (40, 10)]), WeightKind::Samples(Weight::new(10)));
+        // One sample each of a fixed period.
+        assert_eq!(kind(&[(3_009_027, 2_006_018)]), WeightKind::Samples(Weight::new(1_003_009)));
+    }
+
+    #[test]
+    fn periods_have_no_divisor() {
+        let sides = [(61_000_001, 79_000_001), (30_000_003, 24_000_003), (2_999_993, 3_000_029)];
+        let WeightKind::Periods(sample) = kind(&sides) else { panic!("{:?}", kind(&sides)) };
+        assert!((2_500_000..3_000_000).contains(&(sample.millionths() / 1_000_000)), "{sample}");
+        // perf begins with short periods.
+        let mut sides: Vec<(u64, u64)> = (0..50).map(|n| (3_000_017 + n * 7919, 3_000_029 + n * 6007)).collect();
+        sides[0] = (1, 20);
+        assert!(matches!(kind(&sides), WeightKind::Periods(_)), "{:?}", kind(&sides));
+    }
+
+    #[test]
+    fn equal_large_counts_are_exact() {
+        let mut sides = vec![(7_200_018, 7_344_018), (1_000_003, 1_000_003), (50_001, 50_001), (12, 12)];
+        assert_eq!(kind(&sides), WeightKind::Exact);
+        sides[1].1 += 1;
+        assert_ne!(kind(&sides), WeightKind::Exact);
+    }
+
+    #[test]
+    fn large_weights_may_be_durations() {
+        let sides: Vec<(u64, u64)> = (0..30).map(|n| (1000 + n * 35, 1001 + n * 45)).collect();
+        assert!(matches!(kind(&sides), WeightKind::LikelySamples(_)));
+    }
+}

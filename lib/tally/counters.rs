@@ -1,0 +1,156 @@
+//! The sums by each kind of key.
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::{Row, charged_frame};
+use crate::Error;
+use crate::markers::is_thread_state;
+use crate::profile::{self, FrameId, Frames, Weights};
+
+/// Sums up weights by one kind of key.
+pub(super) trait Counter {
+    /// Adds a stack whose first `shared` frames equal those of the stack before.
+    fn add(&mut self, frames: &Frames, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error>;
+
+    /// Returns all sums.
+    fn rows(&mut self) -> Result<Vec<Row>, Error>;
+}
+
+/// Sums by function.
+///
+/// Self weight is that of stacks in which the function is the leaf, or directly below a thread state; self weights add
+/// up to the total. Inclusive weight is that of all stacks that contain the function, each counted once.
+#[derive(Default)]
+pub(super) struct Functions {
+    functions: Vec<Function>,
+    /// Frames of the last stack, root first, with the weight added since each was pushed. Weight is added to a function
+    /// when its frame is popped, not for each stack.
+    path: Vec<(FrameId, Weights)>,
+}
+
+#[derive(Clone, Default)]
+struct Function {
+    is_state: bool,
+    self_weights: Weights,
+    inclusive: Weights,
+    /// Number of occurrences in the path.
+    occurrences: u32,
+}
+
+impl Functions {
+    /// Pops frames until `depth` are left.
+    fn pop_to(&mut self, depth: usize) -> Result<(), Error> {
+        while self.path.len() > depth {
+            let Some((frame, weights)) = self.path.pop() else { break };
+            let function = &mut self.functions[frame.index()];
+            function.occurrences -= 1;
+            if function.occurrences == 0 {
+                function.inclusive.add(weights)?;
+            }
+            if let Some((_, caller)) = self.path.last_mut() {
+                caller.add(weights)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Counter for Functions {
+    fn add(&mut self, frames: &Frames, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
+        self.pop_to(shared)?;
+        for index in self.functions.len()..frames.len() {
+            let name = frames.name(FrameId::from_index(index as u32));
+            self.functions.push(Function { is_state: is_thread_state(name), ..Function::default() });
+        }
+        for frame in &stack[shared..] {
+            self.functions[frame.index()].occurrences += 1;
+            self.path.push((*frame, Weights::default()));
+        }
+        if let Some((_, leaf)) = self.path.last_mut() {
+            leaf.add(weights)?;
+        }
+        let charged = charged_frame(stack, |frame| self.functions[frame.index()].is_state);
+        charged.map_or(Ok(()), |frame: FrameId| self.functions[frame.index()].self_weights.add(weights))
+    }
+
+    fn rows(&mut self) -> Result<Vec<Row>, Error> {
+        self.pop_to(0)?;
+        let functions = (0..).map(FrameId::from_index).zip(&self.functions);
+        let rows = functions.map(|(frame, function)| Row {
+            frames: vec![frame],
+            weights: vec![function.self_weights, function.inclusive],
+        });
+        Ok(rows.collect())
+    }
+}
+
+/// Sums by root frame.
+#[derive(Default)]
+pub(super) struct Commands(Vec<Weights>);
+
+impl Counter for Commands {
+    fn add(&mut self, frames: &Frames, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
+        self.0.resize(frames.len(), Weights::default());
+        stack.first().map_or(Ok(()), |comm| self.0[comm.index()].add(weights))
+    }
+
+    fn rows(&mut self) -> Result<Vec<Row>, Error> {
+        let commands = (0..).map(FrameId::from_index).zip(&self.0);
+        Ok(commands.map(|(comm, weights)| Row { frames: vec![comm], weights: vec![*weights] }).collect())
+    }
+}
+
+/// Sums by stack.
+#[derive(Default)]
+pub(super) struct Stacks {
+    stacks: profile::Stacks,
+    weights: Vec<Weights>,
+    ids: Vec<u32>,
+}
+
+impl Counter for Stacks {
+    fn add(&mut self, _: &Frames, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
+        self.ids.truncate(shared);
+        self.ids.extend(stack[shared..].iter().map(|frame| frame.index() as u32));
+        let number = self.stacks.intern(&self.ids) as usize;
+        self.weights.resize(self.stacks.len(), Weights::default());
+        self.weights[number].add(weights)
+    }
+
+    fn rows(&mut self) -> Result<Vec<Row>, Error> {
+        let rows = (0..).zip(&self.weights).map(|(number, weights)| Row {
+            frames: self.stacks.get(number).iter().map(|id| FrameId::from_index(*id)).collect(),
+            weights: vec![*weights],
+        });
+        Ok(rows.collect())
+    }
+}
+
+/// Sums by caller and callee: the weight of stacks that contain the call, each counted once.
+#[derive(Default)]
+pub(super) struct Edges {
+    numbers: HashMap<[FrameId; 2], (usize, usize), FxBuildHasher>,
+    rows: Vec<Row>,
+    stacks: usize,
+}
+
+impl Counter for Edges {
+    fn add(&mut self, _: &Frames, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
+        self.stacks += 1;
+        for call in stack.windows(2) {
+            let (number, last_seen) = self.numbers.entry([call[0], call[1]]).or_insert((self.rows.len(), 0));
+            if *number == self.rows.len() {
+                self.rows.push(Row { frames: call.to_vec(), weights: vec![Weights::default()] });
+            }
+            if std::mem::replace(last_seen, self.stacks) != self.stacks {
+                self.rows[*number].weights[0].add(weights)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self) -> Result<Vec<Row>, Error> {
+        Ok(std::mem::take(&mut self.rows))
+    }
+}

@@ -1,0 +1,81 @@
+//! Judges rows of sums: the one judgement of fg-diff, fg-csv and fg-check.
+
+use super::Row;
+use crate::markers::LOST;
+use crate::profile::{Frames, Weights};
+use crate::stats::false_discovery::{FALSE_DISCOVERY_RATE, Family, Test};
+use crate::stats::judgement::{Design, Judge, Observation};
+
+/// Judged rows.
+#[derive(Debug)]
+pub struct Judgement {
+    judge: Judge,
+    family: Family,
+    /// The adjusted p-value of each row and weight.
+    pub chances: Vec<Vec<f64>>,
+}
+
+/// True if a difference with this adjusted p-value is called significant.
+pub fn is_significant(chance: f64) -> bool {
+    chance <= FALSE_DISCOVERY_RATE
+}
+
+/// Returns the observations of rows whose sides are one run each, or sums of several.
+pub fn observe_sums(rows: &[Row]) -> Vec<Vec<Observation>> {
+    rows.iter().map(|row| row.weights.iter().map(|weights| observe_sum(*weights)).collect()).collect()
+}
+
+/// Returns the observation of two sums.
+pub fn observe_sum(weights: Weights) -> Observation {
+    Observation { before: vec![weights.before.as_f64()], after: vec![weights.after.as_f64()] }
+}
+
+impl Judgement {
+    /// Judges all weights of all rows together. `total` has the total weight of each run. The first weights of rows
+    /// show how much runs differ. `None` if the design does not allow a judgement.
+    ///
+    /// A difference of `[lost]` always counts as noise: it says nothing of the program.
+    pub fn new(
+        rows: &[Row],
+        frames: &Frames,
+        observations: &[Vec<Observation>],
+        total: &Observation,
+        design: Design,
+    ) -> Option<Self> {
+        if !design.can_judge() {
+            return None;
+        }
+        let is_lost = |row: &Row| row.frames.len() == 1 && frames.name(row.frames[0]) == LOST;
+        let judged = rows.iter().zip(observations).filter(|(row, _)| !is_lost(row));
+        let disjoint: Vec<&Observation> = judged.filter_map(|(_, observations)| observations.first()).collect();
+        let judge = Judge::new(&disjoint, total, design);
+        let tests: Vec<Vec<Test>> = rows
+            .iter()
+            .zip(observations)
+            .map(|(row, observations)| match is_lost(row) {
+                true => vec![Test::NONE; observations.len()],
+                false => observations.iter().map(|one| judge.test(one, observations.first())).collect(),
+            })
+            .collect();
+        let family = Family::new(&tests.concat());
+        let chances = tests.iter().map(|tests| tests.iter().map(|test| family.adjust(*test)).collect()).collect();
+        Some(Self { judge, family, chances })
+    }
+
+    /// Returns the chance of the difference of a group of rows: what it would be if the group were one of the rows.
+    pub fn chance_of_group(&self, observation: &Observation) -> f64 {
+        self.family.adjust(self.judge.test(observation, None))
+    }
+
+    /// Returns the p-value of the hypothesis that a row has grown by `growth` or more. `own` is the first weight of the row.
+    pub fn growth_p_value(&self, observation: &Observation, own: Option<&Observation>, growth: f64) -> f64 {
+        self.judge.growth_p_value(observation, own, growth)
+    }
+
+    /// Returns the chances of groups that divide all rows, such as categories, judged together.
+    pub fn chances_of_partition(&self, observations: &[Observation]) -> Vec<f64> {
+        let tests: Vec<Test> = observations.iter().map(|one| self.judge.test(one, None)).collect();
+        let family = Family::new(&tests);
+        tests.iter().map(|test| family.adjust(*test)).collect()
+    }
+}

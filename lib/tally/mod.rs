@@ -1,0 +1,84 @@
+//! Sums of weights by function, command, stack or call.
+
+mod counters;
+mod judge;
+mod observe;
+
+use self::counters::{Commands, Counter, Edges, Functions, Stacks};
+use crate::Error;
+use crate::profile::{FrameId, Frames, Profile, Weights};
+
+pub use judge::{Judgement, is_significant, observe_sum, observe_sums};
+pub use observe::{RunSums, observe_runs};
+
+/// Returns the frame to which a stack's self weight is charged: the leaf below thread states, or the last frame if all
+/// are thread states.
+pub fn charged_frame(stack: &[FrameId], is_state: impl Fn(FrameId) -> bool) -> Option<FrameId> {
+    stack.iter().copied().rfind(|frame| !is_state(*frame)).or(stack.last().copied())
+}
+
+/// Key by which weights are summed up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum GroupBy {
+    /// Each function, with self and inclusive weight.
+    #[default]
+    Function,
+    /// Each root frame, in most profiles the command name.
+    Comm,
+    /// Each distinct stack.
+    Stack,
+    /// Each pair of caller and callee.
+    Edge,
+}
+
+/// Sum of one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The key: a function, a command, the frames of a stack, or caller and callee.
+    pub frames: Vec<FrameId>,
+    /// Self and inclusive weight of a function; one weight of any other key.
+    pub weights: Vec<Weights>,
+}
+
+/// Sums up weights by one kind of key.
+pub struct Tally(Box<dyn Counter + Send>);
+
+impl Tally {
+    /// Returns empty sums.
+    pub fn new(by: GroupBy) -> Self {
+        Self(match by {
+            GroupBy::Function => Box::<Functions>::default(),
+            GroupBy::Comm => Box::<Commands>::default(),
+            GroupBy::Stack => Box::<Stacks>::default(),
+            GroupBy::Edge => Box::<Edges>::default(),
+        })
+    }
+
+    /// Adds a stack whose first `shared` frames equal those of the stack before.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit.
+    pub fn add(&mut self, frames: &Frames, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
+        self.0.add(frames, stack, shared, weights)
+    }
+
+    /// Returns the sums of all keys, also of those without weight.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit.
+    pub fn rows(&mut self) -> Result<Vec<Row>, Error> {
+        self.0.rows()
+    }
+}
+
+/// Sums up the weights of a profile.
+///
+/// # Errors
+/// [`Error::Overflow`] if a sum does not fit.
+pub fn tally_profile(profile: &Profile, by: GroupBy) -> Result<Vec<Row>, Error> {
+    let mut tally = Tally::new(by);
+    profile.for_each_sorted::<Error>(|stack| tally.add(&profile.frames, stack.frames, stack.shared, stack.weights))?;
+    let mut rows = tally.rows()?;
+    rows.retain(|row| row.weights.iter().any(|weights| *weights != Weights::default()));
+    Ok(rows)
+}

@@ -1,0 +1,132 @@
+//! fg-bench: runs, their measures, and commands that fail, hang or print.
+
+use std::path::Path;
+
+use crate::support::{Outcome, command, directory, run_command, tool};
+
+/// Runs fg-bench in this folder, with the output of the commands as the measure.
+fn bench(folder: &Path, before: &str, after: &str, options: &[&str]) -> Outcome {
+    let mut command = command(tool("fg-bench"));
+    command.current_dir(folder).args(["--measure", "sh -c \"$FG_COMMAND\"", "--before", before, "--after", after]);
+    command.args(options);
+    run_command(command, b"")
+}
+
+/// Writes profiles of ten functions, of which the one after has a function that grew.
+fn profiles(folder: &Path) {
+    let text = |grown: u32| -> String {
+        let weight = |number: u32| 1000 + 37 * number + if number == 7 { grown } else { 0 };
+        (0..10).map(|number| format!("main;f{number} {}\n", weight(number))).collect()
+    };
+    std::fs::write(folder.join("b"), text(0)).unwrap();
+    std::fs::write(folder.join("a"), text(500)).unwrap();
+}
+
+#[test]
+fn names_the_function_that_grew_and_keeps_the_runs() {
+    let folder = directory();
+    profiles(folder.path());
+    let outcome = bench(folder.path(), "cat b", "cat a", &["--pairs=3"]);
+    assert_eq!(outcome.code(), 1, "{outcome:?}");
+    let text = outcome.text();
+    assert!(
+        text.starts_with("growth of 2% or more in 3 pairs of runs; all: +4.29%\nf7: self +4.29% of all before"),
+        "{text}"
+    );
+    assert!(text.contains("(1259.0 -> 1759.0 a run), chance 0.0"), "{text}");
+    let mut names: Vec<String> = std::fs::read_dir(folder.path().join("fg-bench.runs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let expected = ["after", "before"].map(|side| (1..=3).map(move |run| format!("{side}.{run:04}.folded")));
+    assert_eq!(names, expected.into_iter().flatten().collect::<Vec<_>>());
+    let again = bench(folder.path(), "cat b", "cat a", &["--pairs=3"]);
+    assert_eq!((again.code(), again.text().as_str()), (2, ""));
+    assert!(again.stderr.contains("fg-bench.runs: has runs already"), "{again:?}");
+}
+
+#[test]
+fn ends_when_no_growth_is_possible() {
+    let folder = directory();
+    profiles(folder.path());
+    let outcome = bench(folder.path(), "cat b", "cat b", &["--min-growth=5%"]).ok();
+    assert!(outcome.text().starts_with("no growth of 5% or more in "), "{outcome:?}");
+    assert_eq!(outcome.text().lines().count(), 1);
+    // Programs of different names are one program.
+    std::fs::write(
+        folder.path().join("x"),
+        std::fs::read_to_string(folder.path().join("b")).unwrap().replace("main", "catb"),
+    )
+    .unwrap();
+    std::fs::write(folder.path().join("catb"), "cat x\n").unwrap();
+    std::fs::write(folder.path().join("main"), "cat b\n").unwrap();
+    let outcome = bench(folder.path(), ". ./main", ". ./catb", &["--pairs=2", "--runs=other"]);
+    assert_eq!(outcome.code(), 1, "the first word is no program: {outcome:?}");
+    let renamed = ["--pairs=2", "--runs=renamed", "--measure", "sh ${FG_COMMAND##* }"];
+    let mut command = command(tool("fg-bench"));
+    command.current_dir(folder.path()).args(["--before", "main", "--after", "catb"]).args(renamed);
+    let outcome = run_command(command, b"");
+    assert_eq!(outcome.code(), 0, "{outcome:?}");
+}
+
+#[test]
+fn compares_numbers_and_exact_counts() {
+    let folder = directory();
+    let number = bench(folder.path(), "echo 100", "echo 110", &["--pairs=4", "--runs=numbers"]);
+    assert_eq!(number.code(), 1, "{number:?}");
+    assert!(number.text().contains("value: self +10.00% of all before (100.0 -> 110.0 a run)"), "{number:?}");
+    let exact = |before: &str, after: &str, runs: &str| {
+        bench(folder.path(), before, after, &["--exact", "--min-growth=0.01%", "--runs", runs]).code()
+    };
+    let counts = |parse: u32| format!("printf 'main;parse {parse}\\nmain;read 5000000\\n'");
+    assert_eq!(exact(&counts(1_000_000), &counts(1_001_000), "grown"), 1);
+    assert_eq!(exact(&counts(1_000_000), &counts(1_000_000), "same"), 0);
+}
+
+#[test]
+fn reports_commands_that_fail_or_hang() {
+    let folder = directory();
+    profiles(folder.path());
+    for (after, options, message) in [
+        ("echo oops >&2; exit 3", &["--pairs=2"][..], "after, run 1: exit status: 3; it wrote: oops"),
+        ("sleep 1000", &["--pairs=2", "--timeout=0.1"], "after, run 1: exceeded --timeout and was ended"),
+        ("sleep 1000", &["--max-time=0.3"], "0 pairs of runs cannot be judged, at least 2 can; raise --max-time"),
+        ("/nonexistent/program", &["--pairs=2"], "after, run 1: exit status: 127; it wrote: "),
+        ("true", &["--pairs=2"], "after, run 1: no weight: the command is too short"),
+        ("echo not a profile", &["--pairs=2"], ""),
+    ] {
+        let outcome = bench(folder.path(), "cat b", after, &[options, &["--seed=1"]].concat());
+        assert_eq!((outcome.code(), outcome.text().as_str()), (2, ""), "{outcome:?}");
+        assert!(outcome.stderr.contains(message), "{outcome:?}");
+        std::fs::remove_dir_all(folder.path().join("fg-bench.runs")).unwrap();
+    }
+    let outcome = bench(folder.path(), "cat b", "cat a", &["--pairs=1"]);
+    assert_eq!(outcome.code(), 2);
+}
+
+#[test]
+fn what_commands_print_does_not_mix_with_the_verdict() {
+    let folder = directory();
+    profiles(folder.path());
+    let loud = "cat a; seq 100000 >&2";
+    let outcome = bench(folder.path(), "cat b; echo noise >&2", loud, &["--pairs=2"]);
+    assert_eq!((outcome.code(), outcome.stderr.as_str()), (1, ""));
+    assert_eq!(outcome.text().lines().next(), Some("growth of 2% or more in 2 pairs of runs; all: +4.29%"));
+}
+
+#[test]
+fn records_samples_of_commands() {
+    if !crate::support::recording::can_record() {
+        return;
+    }
+    let folder = directory();
+    let spin = "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done; echo printed; echo loud >&2";
+    let mut command = command(tool("fg-bench"));
+    command.current_dir(folder.path()).args(["--pairs=2", "--before", spin, "--after", spin]);
+    let outcome = run_command(command, b"");
+    assert!(outcome.code() < 2, "{outcome:?}");
+    assert!(!outcome.text().contains("printed") && !outcome.stderr.contains("loud"), "{outcome:?}");
+    let profile = std::fs::read_to_string(folder.path().join("fg-bench.runs/after.0002.folded")).unwrap();
+    assert!(profile.lines().all(|line| line.starts_with("sh")), "{profile}");
+}

@@ -1,0 +1,355 @@
+//! Differences as fg-diff, fg-csv and fg-check judge them: none contradicts another, and equal programs rarely differ.
+
+#![allow(clippy::print_stdout)]
+
+use std::collections::BTreeMap;
+
+use fgkit::check::{Finding, Input, Measure, Rule, Verdict};
+use fgkit::csv::{Categories, Counts};
+use fgkit::diagnostics::Diagnostics;
+use fgkit::diff::{self, Options, Scaling, compare_runs};
+use fgkit::input::Source;
+use fgkit::profile::{Profile, Weight, Weights};
+use fgkit::stats::sample_weight::{WeightKind, WeightOptions};
+use fgkit::tally::{GroupBy, is_significant};
+use fgkit::{Error, check, csv, folded};
+use proptest::prelude::*;
+
+use crate::support::{directory, run};
+
+/// Weight of each stack in each run of one side.
+type Side = Vec<Vec<u64>>;
+
+/// Two sides of a comparison of the same stacks.
+#[derive(Clone, Debug)]
+struct Runs {
+    stacks: Vec<Vec<String>>,
+    before: Side,
+    after: Side,
+    scaling: Scaling,
+    weights: WeightOptions,
+}
+
+/// The difference of a function as a program sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Function {
+    self_chance: Option<f64>,
+    inclusive_chance: Option<f64>,
+    has_grown: bool,
+    has_grown_inclusively: bool,
+}
+
+impl Runs {
+    fn profiles(&self, side: &Side) -> Vec<Profile> {
+        let profile = |weights: &Vec<u64>| {
+            let mut profile = Profile::new(false);
+            for (stack, weight) in self.stacks.iter().zip(weights).filter(|(_, weight)| **weight > 0) {
+                let frames: Vec<_> = stack.iter().map(|frame| profile.frames.intern(frame.as_bytes())).collect();
+                profile.add(&frames, Weights::plain(Weight::new(*weight))).unwrap();
+            }
+            profile
+        };
+        side.iter().map(profile).collect()
+    }
+
+    fn options(&self, significant: Option<GroupBy>) -> Options {
+        Options { scaling: self.scaling, weights: self.weights, significant, ..Options::default() }
+    }
+
+    fn compare(&self) -> diff::ComparedRuns {
+        compare_runs(self.profiles(&self.before), self.profiles(&self.after), &self.options(None)).unwrap()
+    }
+
+    /// Returns the functions as fg-csv tabulates them.
+    fn functions(&self) -> BTreeMap<String, Function> {
+        functions(&csv::count_runs(self.compare(), GroupBy::Function).unwrap())
+    }
+
+    /// Returns what fg-check finds for the growth of each function, and the same for inclusive growth.
+    fn findings(&self) -> Result<[BTreeMap<String, Verdict>; 2], Error> {
+        let rules = [Measure::Growth, Measure::InclusiveGrowth].map(|measure| Rule::parse(measure, "0%").unwrap());
+        check_growth(Input::Runs(Box::new(self.compare())), &rules, self.weights)
+    }
+
+    /// Returns the stacks that still differ in fg-diff --significant.
+    fn differences(&self, by: GroupBy) -> Result<Vec<Vec<String>>, Error> {
+        let options = self.options(Some(by));
+        let (both, _) = diff::diff(self.profiles(&self.before), self.profiles(&self.after), &options)?;
+        let mut different = Vec::new();
+        both.for_each_sorted::<Error>(|stack| {
+            if stack.weights.before != stack.weights.after {
+                let name = |frame| String::from_utf8_lossy(both.frames.name(frame)).into_owned();
+                different.push(stack.frames.iter().map(|frame| name(*frame)).collect());
+            }
+            Ok(())
+        })?;
+        Ok(different)
+    }
+}
+
+fn functions(counts: &Counts) -> BTreeMap<String, Function> {
+    let name = |row: &csv::Row| String::from_utf8_lossy(counts.frames.name(row.frames[0])).into_owned();
+    let chance = |row: usize, weight: usize| counts.judgement.as_ref().map(|judged| judged.chances[row][weight]);
+    let function = |(number, row): (usize, &csv::Row)| {
+        let grown = |weight: usize| row.weights[weight].after > row.weights[weight].before;
+        let function = Function {
+            self_chance: chance(number, 0),
+            inclusive_chance: chance(number, 1),
+            has_grown: grown(0),
+            has_grown_inclusively: grown(1),
+        };
+        (name(row), function)
+    };
+    counts.rows.iter().enumerate().map(function).collect()
+}
+
+fn check_growth(
+    input: Input,
+    rules: &[Rule; 2],
+    weights: WeightOptions,
+) -> Result<[BTreeMap<String, Verdict>; 2], Error> {
+    let categories = Categories::load(None)?;
+    let findings = check::check(input, rules, &categories, weights, &mut Diagnostics::silent())?;
+    let of_rule = |rule: usize| {
+        let found = findings.iter().filter(|found| found.rule == rule);
+        found.map(|found: &Finding| (String::from_utf8_lossy(&found.subject).into_owned(), found.verdict)).collect()
+    };
+    Ok([of_rule(0), of_rule(1)])
+}
+
+fn significant(chance: Option<f64>) -> bool {
+    chance.is_some_and(is_significant)
+}
+
+/// Checks that the programs agree about each function and stack.
+fn assert_agreement(runs: &Runs) {
+    let functions = runs.functions();
+    let Ok([growth, inclusive]) = runs.findings() else { return };
+    let can_judge = functions.values().all(|function| function.self_chance.is_some());
+    for (name, function) in &functions {
+        let failed = |verdicts: &BTreeMap<String, Verdict>| verdicts.get(name) == Some(&Verdict::Failed);
+        if can_judge {
+            let expected = function.has_grown && significant(function.self_chance);
+            assert_eq!(failed(&growth), expected, "{name}: {function:?} in {runs:?}");
+            let expected = function.has_grown_inclusively && significant(function.inclusive_chance);
+            assert_eq!(failed(&inclusive), expected, "{name}: {function:?} in {runs:?}");
+        }
+    }
+    let Ok(different) = runs.differences(GroupBy::Function) else {
+        assert!(!can_judge, "{runs:?}");
+        return;
+    };
+    for stack in &different {
+        let leaf = significant(functions[stack.last().unwrap()].self_chance);
+        let any = stack.iter().any(|frame| significant(functions[frame].inclusive_chance));
+        assert!(leaf || any, "{stack:?} of {runs:?}");
+    }
+    for stack in &runs.stacks {
+        let has_kept = different.iter().any(|kept| kept.iter().any(|frame| Some(frame) == stack.last()));
+        let function = functions.get(stack.last().unwrap()).copied().unwrap_or_default();
+        if significant(function.self_chance) && runs.scaling == Scaling::Runs {
+            assert!(has_kept, "{stack:?} of {runs:?}");
+        }
+    }
+    let by_stack = csv::count_runs(runs.compare(), GroupBy::Stack).unwrap();
+    let chances = by_stack.judgement.as_ref().map(|judged| judged.chances.clone()).unwrap_or_default();
+    let kept = runs.differences(GroupBy::Stack).unwrap();
+    for (row, chances) in by_stack.rows.iter().zip(&chances) {
+        let stack: Vec<String> =
+            row.frames.iter().map(|frame| String::from_utf8_lossy(by_stack.frames.name(*frame)).into_owned()).collect();
+        let differs = row.weights[0].before != row.weights[0].after;
+        assert_eq!(kept.contains(&stack), differs && is_significant(chances[0]), "{stack:?} of {runs:?}");
+    }
+}
+
+/// Checks that fg-csv and fg-check say of the output of fg-diff what they say of one run a side.
+fn assert_pipes_agree(runs: &Runs) {
+    let (both, _) = diff::diff(runs.profiles(&runs.before), runs.profiles(&runs.after), &runs.options(None)).unwrap();
+    let folder = directory();
+    let path = folder.path().join("diff");
+    let mut text = Vec::new();
+    folded::write(&both, &mut text).unwrap();
+    std::fs::write(&path, text).unwrap();
+    let sources = [Source::File(path)];
+    let mut counts = csv::count(&sources, GroupBy::Function, &mut Diagnostics::silent()).unwrap();
+    counts.judge_sums(runs.weights);
+    assert_eq!(functions(&counts), runs.functions(), "{runs:?}");
+    let rules = [Measure::Growth, Measure::InclusiveGrowth].map(|measure| Rule::parse(measure, "0%").unwrap());
+    let Ok(direct) = runs.findings() else { return };
+    assert_eq!(check_growth(Input::Profiles(&sources), &rules, runs.weights).unwrap(), direct, "{runs:?}");
+}
+
+/// Makes random comparisons: counts, periods and counts of instructions; a few functions or many, one run or several.
+fn any_runs() -> impl Strategy<Value = Runs> {
+    let stack = prop::collection::vec(0usize..12, 1..4).prop_map(|frames| {
+        let names = frames
+            .iter()
+            .map(|frame| ["main", "a", "b", "c", "d", "e", "f", "g", "h", "[lost]", "x;y", "malloc"][*frame]);
+        names
+            .filter(|name| !name.contains(';'))
+            .chain(["leaf"].into_iter().filter(|_| frames[0] > 8))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    });
+    let stacks = prop::collection::btree_set(stack, 1..24)
+        .prop_map(|stacks| stacks.into_iter().filter(|stack| !stack.is_empty()).collect::<Vec<_>>())
+        .prop_filter("needs a stack", |stacks| !stacks.is_empty());
+    let counts = (1usize..5, 1usize..5, prop_oneof![Just(1u64), Just(1_003_009), Just(3_000_017), Just(999_983_777)]);
+    (
+        stacks,
+        counts,
+        any::<u64>(),
+        0usize..5,
+        prop_oneof![Just(Scaling::Runs), Just(Scaling::Totals), Just(Scaling::Median)],
+    )
+        .prop_map(|(stacks, (before, after, period), seed, changed, scaling)| {
+            let mut random = Random(seed | 1);
+            let rates: Vec<f64> = stacks.iter().map(|_| 10f64.powf(4.0 * random.uniform() - 0.5)).collect();
+            let mut side = |runs: usize, slower: bool| -> Side {
+                let weight = |(number, rate): (usize, &f64), random: &mut Random| {
+                    let factor = if slower && number < changed { 1.5 } else { 1.0 };
+                    (random.count(rate * factor) as f64 * period as f64) as u64
+                };
+                (0..runs).map(|_| rates.iter().enumerate().map(|rate| weight(rate, &mut random)).collect()).collect()
+            };
+            let (before, after) = (side(before, false), side(after, true));
+            let exact = seed % 7 == 0;
+            Runs { stacks, before, after, scaling, weights: WeightOptions { exact, ..WeightOptions::default() } }
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn programs_never_contradict_each_other(runs in any_runs()) {
+        assert_agreement(&runs);
+        if runs.before.len() == 1 && runs.after.len() == 1 && runs.scaling == Scaling::Runs {
+            assert_pipes_agree(&runs);
+        }
+    }
+}
+
+/// A generator of pseudorandom numbers (xorshift64*).
+struct Random(u64);
+
+impl Random {
+    /// Returns a number from 0 to 1.
+    fn uniform(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Returns a normally distributed number.
+    fn normal(&mut self) -> f64 {
+        (-2.0 * self.uniform().max(1e-300).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    /// Returns a number with about Poisson's distribution.
+    fn count(&mut self, mean: f64) -> u64 {
+        if mean > 30.0 {
+            return (mean + mean.sqrt() * self.normal()).round().max(0.0) as u64;
+        }
+        let (end, mut product, mut count) = ((-mean).exp(), self.uniform(), 0);
+        while product > end {
+            product *= self.uniform();
+            count += 1;
+        }
+        count
+    }
+}
+
+/// Simulates a run of a program with 48 stacks: samples with equal weights, or periods that vary by a fifth.
+fn simulate(samples: usize, varying: bool, random: &mut Random) -> Vec<u64> {
+    let mut weights = vec![0; 48];
+    for _ in 0..samples {
+        let stack = (random.uniform() * 48.0) as usize;
+        weights[stack] += if varying { (3e6 * (1.0 + 0.2 * random.normal())).max(1.0) as u64 } else { 1 };
+    }
+    weights
+}
+
+/// Compares equal programs. `FG_VERDICT_TRIALS` is the number of comparisons of each kind, 8 by default.
+#[test]
+fn equal_programs_rarely_differ() {
+    let trials = std::env::var("FG_VERDICT_TRIALS").map_or(8, |trials| trials.parse().unwrap());
+    let stacks: Vec<Vec<String>> =
+        (0..48).map(|number| vec!["main".to_owned(), format!("g{}", number / 6), format!("f{number}")]).collect();
+    let mut random = Random(88_172_645_463_325_252);
+    println!("| weights | scaling | samples | runs | fg-csv | fg-check | fg-diff | by stack |");
+    for (varying, scaling) in
+        [(false, Scaling::Runs), (true, Scaling::Runs), (false, Scaling::Totals), (true, Scaling::Totals)]
+    {
+        for samples in [100, 200, 500, 2000] {
+            for count in [1, 3, 5] {
+                let mut alarms = [0; 4];
+                for _ in 0..trials {
+                    let mut side = || (0..count).map(|_| simulate(samples, varying, &mut random)).collect();
+                    let (before, after) = (side(), side());
+                    let runs =
+                        Runs { stacks: stacks.clone(), before, after, scaling, weights: WeightOptions::default() };
+                    let any = |function: &Function| {
+                        significant(function.self_chance) || significant(function.inclusive_chance)
+                    };
+                    alarms[0] += u32::from(runs.functions().values().any(any));
+                    let [growth, inclusive] = runs.findings().unwrap();
+                    alarms[1] +=
+                        u32::from(growth.values().chain(inclusive.values()).any(|verdict| *verdict == Verdict::Failed));
+                    alarms[2] += u32::from(!runs.differences(GroupBy::Function).unwrap().is_empty());
+                    alarms[3] += u32::from(!runs.differences(GroupBy::Stack).unwrap().is_empty());
+                }
+                let shares = alarms.map(|alarms| format!("{:.1}", 100.0 * f64::from(alarms) / f64::from(trials)));
+                let weights = if varying { "periods" } else { "equal" };
+                println!("| {weights} | {scaling:?} | {samples} | {count} | {} |", shares.join(" | "));
+                let most = 1.0 + 0.05 * f64::from(trials) + 2.0 * (0.05 * 0.95 * f64::from(trials)).sqrt();
+                assert!(alarms.iter().all(|alarms| f64::from(*alarms) <= most), "{alarms:?} of {trials}");
+            }
+        }
+    }
+}
+
+/// Writes the sides to files, and returns what fg-diff --significant --exit-code says, and fg-diff | fg-check.
+fn judge_files(before: &str, after: &str, options: &[&str]) -> (i32, i32) {
+    let folder = directory();
+    let [b, a] = [("b", before), ("a", after)].map(|(name, text)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let significant = run("fg-diff", [&["--significant", "--exit-code", &b, &a], options].concat(), b"").code();
+    let compared = run("fg-diff", [&b, &a], b"").ok().stdout;
+    (
+        significant,
+        run("fg-check", [&["--growth", "1%", "--inclusive-growth", "1%"], options].concat(), &compared).code(),
+    )
+}
+
+#[test]
+fn few_samples_of_varying_periods_are_no_difference() {
+    let before = "m;a 61000001\nm;b 59000017\nm;c 30000003\nm;d 29999999\nm;e 2999993\n";
+    let after = "m;a 79000001\nm;b 50000017\nm;c 24000003\nm;d 26999999\nm;e 3000029\n";
+    assert_eq!(judge_files(before, after, &[]), (0, 0));
+}
+
+#[test]
+fn few_samples_of_a_fixed_period_are_no_difference() {
+    let (before, after) = ("m;a 50150450\nm;b 50150450\n", "m;a 62186558\nm;b 38114342\n");
+    assert_eq!(judge_files(before, after, &[]), (0, 0));
+    // With the weight of a sample at hand, it makes no difference either.
+    assert_eq!(judge_files(before, after, &["--per-sample", "1003009"]), (0, 0));
+    assert_eq!(judge_files(before, after, &["--exact"]), (1, 1));
+}
+
+#[test]
+fn any_change_of_exact_counts_is_a_difference() {
+    let before = "main;parse 7200018\nmain;read 3100007\nmain;write 900011\nmain;init 12\n";
+    assert_eq!(judge_files(before, &before.replace("7200018", "7344018"), &[]), (1, 1));
+    assert_eq!(judge_files(before, before, &[]), (0, 0));
+    let table =
+        run("fg-csv", ["--top=1"], b"main;parse 7200018 7344018\nmain;read 3100007 3100007\nmain;w 70007 70007\n");
+    assert!(table.ok().text().contains("\nparse,7200018,7344018,144000,0.0000,"));
+    let kind = WeightKind::Exact.describe();
+    assert_eq!(kind, "weights are exact counts");
+}
