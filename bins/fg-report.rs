@@ -4,14 +4,11 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Entries, Section, Session, Tool};
+use fgkit::cli::{self, Entries, RunArgs, Section, Session, Tool, WeightArgs};
 use fgkit::csv::Categories;
-use fgkit::diff::{self, Scaling};
 use fgkit::filter::FrameMatcher;
 use fgkit::input::Source;
-use fgkit::profile::Profile;
-use fgkit::report::{self, Format, Inputs, Options, TextStyle};
-use fgkit::stats::significance::Runs;
+use fgkit::report::{self, Format, Inputs, Options, Subject, TextStyle};
 use fgkit::{Error, folded};
 
 /// Width of the page if it does not go to a terminal.
@@ -34,7 +31,9 @@ struct Args {
     #[command(flatten)]
     content: ContentArgs,
     #[command(flatten)]
-    comparison: ComparisonArgs,
+    runs: RunArgs,
+    #[command(flatten)]
+    weights: WeightArgs,
     #[command(flatten)]
     format: FormatArgs,
 }
@@ -63,29 +62,6 @@ struct ContentArgs {
     /// Each line is a category and a regular expression, as in fg-csv(1).
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     categories: Option<PathBuf>,
-}
-
-/// Options for comparisons.
-#[derive(clap::Args)]
-#[command(next_help_heading = "Comparison")]
-struct ComparisonArgs {
-    /// Compare this run, or the sum of several, with those of --after
-    #[arg(long, value_name = "FILE", requires = "after")]
-    before: Vec<PathBuf>,
-
-    /// Compare with this run, or with the sum of several
-    #[arg(long, value_name = "FILE", requires = "before")]
-    after: Vec<PathBuf>,
-
-    /// Scale the runs before to the total weight of those after
-    ///
-    /// Use this to compare shares if the runs differ in length.
-    #[arg(short, long, requires = "before", hide_short_help = true)]
-    normalize: bool,
-
-    /// Assume that each side of a differential profile is the sum of N runs
-    #[arg(long, hide_short_help = true, value_name = "N", default_value = "1")]
-    runs: Runs,
 }
 
 /// Options for the output format.
@@ -142,38 +118,6 @@ const PARTS: &[(&str, &str)] = &[
 ];
 
 impl Args {
-    /// Returns the files of the runs before, then those after.
-    fn runs(&self) -> Vec<PathBuf> {
-        [&self.comparison.before[..], &self.comparison.after[..]].concat()
-    }
-
-    /// Reads and compares the runs before and after.
-    fn compare(&self, session: &mut Session) -> Result<(Profile, Inputs), Error> {
-        if session.sources != [Source::Stdin] {
-            return Err(Error::Usage("--before and --after name all inputs; name no other FILE".to_owned()));
-        }
-        let sources = Source::from_operands(&self.runs())?;
-        let mut before = folded::read_profiles(&sources, &mut session.diagnostics)?;
-        if let Some((source, _)) = sources.iter().zip(&before).find(|(_, run)| run.is_differential()) {
-            let what =
-                "is a differential profile (two weights per line); --before and --after need plain ones".to_owned();
-            return Err(Error::Unreadable { name: source.name(), what });
-        }
-        let first_after = self.comparison.before.len();
-        let after = before.split_off(first_after);
-        let scaling = if self.comparison.normalize { Scaling::Totals } else { Scaling::Runs };
-        let (both, _) = diff::diff(before, after, &diff::Options { scaling, ..diff::Options::default() })?;
-        let mut names: Vec<String> = sources.iter().map(Source::name).collect();
-        let after = names.split_off(first_after);
-        Ok((both, Inputs::Runs(names, after)))
-    }
-
-    /// Returns the number of runs of each side.
-    fn run_count(&self) -> Runs {
-        let runs = self.comparison.before.len().min(self.comparison.after.len());
-        if runs > 1 { runs.to_string().parse().unwrap_or_default() } else { self.comparison.runs }
-    }
-
     fn format(&self, terminal: Option<(usize, usize)>) -> Format {
         let colours = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
         match () {
@@ -215,21 +159,26 @@ impl Tool for Args {
     }
 
     fn reads_stdin(&self) -> bool {
-        let runs = self.runs();
-        runs.is_empty() || runs.iter().any(|file| file.as_os_str() == "-")
+        let mut runs = self.runs.before.iter().chain(&self.runs.after).peekable();
+        runs.peek().is_none() || runs.any(|file| file.as_os_str() == "-")
     }
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
-        let (profile, inputs) = match self.comparison.before.is_empty() {
-            false => self.compare(session)?,
-            true => {
+        let weights = self.weights.options();
+        let names = |sources: &[Source]| sources.iter().map(Source::name).collect::<Vec<String>>();
+        let (subject, inputs) = match self.runs.compare(&session.sources, weights, &mut session.diagnostics)? {
+            Some(compared) => {
+                let [before, after] = [&self.runs.before, &self.runs.after].map(|files| Source::from_operands(files));
+                (Subject::Runs(compared), Inputs::Runs(names(&before?), names(&after?)))
+            }
+            None => {
                 let profile = folded::read_profile(&session.sources, &mut session.diagnostics)?;
-                (profile, Inputs::Files(session.sources.iter().map(Source::name).collect()))
+                if profile.is_empty() && session.diagnostics.has_failed() {
+                    return Err(Error::AlreadyReported);
+                }
+                (Subject::Profile(profile), Inputs::Files(names(&session.sources)))
             }
         };
-        if profile.is_empty() && session.diagnostics.has_failed() {
-            return Err(Error::AlreadyReported);
-        }
         let terminal = session.output.is_terminal().then(terminal_size);
         let format = self.format(terminal);
         let options = Options {
@@ -237,12 +186,12 @@ impl Tool for Args {
                 .content
                 .budget
                 .unwrap_or(terminal.map_or(LINES, |(_, height)| height.saturating_sub(1).max(10))),
-            runs: self.run_count(),
+            weights,
             categories: Categories::load(self.content.categories.as_deref())?,
             focus: self.content.focus,
             own: self.content.own,
         };
-        session.output.write_escaped(&report::report(profile, &inputs, options, format)?)?;
+        session.output.write_escaped(&report::report(subject, &inputs, options, format)?)?;
         Ok(0)
     }
 }

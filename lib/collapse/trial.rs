@@ -21,7 +21,7 @@ const MAX_LINES_PER_FRAME: u64 = 20;
 pub(super) fn reads_most_lines(read: ReadDocument, text: &[u8]) -> bool {
     let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).count() as u64;
     let mut diagnostics = Diagnostics::silent();
-    let log = OrderedLog::new(String::new(), &mut diagnostics, None);
+    let log = OrderedLog::new(String::new(), None, &mut diagnostics, None);
     let Ok(input) = Blocks::new(String::new(), Box::new(Cursor::new(text.to_vec()))) else { return true };
     let options = Options { event: EventChoice::All, ..Options::default() };
     let mut sink = Sink::default();

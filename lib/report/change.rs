@@ -13,7 +13,6 @@ use super::plain::{Context, tree_table};
 use super::survey::OwnFunction;
 use crate::Error;
 use crate::profile::{FrameId, Weight, Weights};
-use crate::stats::significance::Runs;
 
 /// Details below this change in percent points are left out.
 const MIN_DETAIL: f64 = 0.1;
@@ -35,16 +34,10 @@ struct Change<'a> {
 ///
 /// # Errors
 /// [`Error::Overflow`].
-pub(super) fn page(
-    context: &Context<'_>,
-    commands: &Commands,
-    sides: [&str; 2],
-    runs: Runs,
-    lines: usize,
-) -> Result<Page, Error> {
-    let (changes, judgement) = find_changes(context, runs);
+pub(super) fn page(context: &Context<'_>, commands: &Commands, sides: [&str; 2], lines: usize) -> Result<Page, Error> {
+    let (changes, judgement) = find_changes(context)?;
     let tree = CallTree::new(context.profile, Measure::Growth)?;
-    let mut facts = vec![facts::totals(context, &Amount::new(context.profile), sides), facts::quality(context.survey)];
+    let mut facts = vec![facts::totals(context, &Amount::new(context), sides), facts::quality(context.survey)];
     facts.push(verdict(context, &changes, &judgement));
     facts.extend(growth_path(context, &tree));
     let rows = Rows::new(lines, facts.len().max(FACT_LINES));
@@ -62,10 +55,13 @@ pub(super) fn page(
 }
 
 /// Returns the changes of all own functions, the largest first.
-fn find_changes<'a>(context: &'a Context<'_>, runs: Runs) -> (Vec<Change<'a>>, Judgement) {
+///
+/// # Errors
+/// [`Error::Overflow`].
+fn find_changes<'a>(context: &'a Context<'_>) -> Result<(Vec<Change<'a>>, Judgement), Error> {
     let own: Vec<_> = context.survey.own.iter().collect();
-    let weights: Vec<Weights> = own.iter().map(|(_, function)| function.weights).collect();
-    let judgement = Judgement::new(context.profile, &weights, runs);
+    let functions = own.iter().map(|(frame, function)| (**frame, function.weights));
+    let judgement = Judgement::new(context, functions)?;
     let ranks = context.profile.frames.ranks();
     let mut changes: Vec<Change<'_>> = own
         .into_iter()
@@ -77,7 +73,7 @@ fn find_changes<'a>(context: &'a Context<'_>, runs: Runs) -> (Vec<Change<'a>>, J
         })
         .collect();
     changes.sort_by_key(|change| (Reverse(change.function.weights.difference()), ranks[change.frame.index()]));
-    (changes, judgement)
+    Ok((changes, judgement))
 }
 
 /// Returns the sentence that answers if anything changed.

@@ -25,7 +25,7 @@ pub(super) fn display_name(name: &[u8]) -> String {
 /// Returns the facts about one profile.
 pub(super) fn plain(context: &Context<'_>, inputs: &[String], tree: &CallTree) -> Vec<Fact> {
     let Survey { total, stacks, .. } = context.survey;
-    let amount = Amount::new(context.profile);
+    let amount = Amount::new(context);
     let depth = depth_range(context.survey);
     let text = format!(
         "{}: {}, {} stacks, depth {} ({} to {})",

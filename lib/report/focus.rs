@@ -77,7 +77,7 @@ fn split(profile: &Profile, focus: &mut FrameMatcher) -> Result<Parts, Error> {
 }
 
 fn summary(context: &Context<'_>, inputs: &[String]) -> Fact {
-    let amount = super::judgement::Amount::new(context.profile);
+    let amount = super::judgement::Amount::new(context);
     let text = format!("{}: {}", inputs.join(", "), amount.text(context.survey.total.after));
     Fact { label: "profile", value: Value::Text(text), numbers: vec![("total", context.survey.total.after.as_f64())] }
 }

@@ -1,10 +1,15 @@
 //! What weights mean, and which changes are more than noise: the report's only use of `stats`.
 
 use super::measure::{format_count, format_microseconds, format_weight};
+use super::plain::Context;
+use super::survey::Survey;
+use crate::Error;
+use crate::diff::ComparedRuns;
 use crate::markers::is_thread_state;
-use crate::profile::{Profile, Weight, Weights};
-use crate::stats::significance::{FALSE_DISCOVERY_RATE, Runs, SignificanceTest};
-use crate::stats::weight_kind::{CommonDivisor, WeightKind};
+use crate::profile::{FrameId, Profile, Weight, Weights};
+use crate::stats::judgement::{Design, Observation};
+use crate::stats::sample_weight::{WeightKind, WeightOptions, WeightSurvey};
+use crate::tally::{self, Row, RunSums, observe_sum, observe_sums};
 
 /// The unit of the weights of a profile.
 #[derive(Clone, Copy, Debug)]
@@ -23,12 +28,13 @@ enum Unit {
 
 impl Amount {
     /// Finds out the unit of a profile.
-    pub(super) fn new(profile: &Profile) -> Self {
+    pub(super) fn new(context: &Context<'_>) -> Self {
+        let profile = context.profile;
         let has_states = profile.frames.iter().any(|(_, name)| is_thread_state(name));
-        let unit = match weight_kind(profile) {
+        let unit = match context.evidence.weight_kind(profile).0 {
             _ if has_states => Unit::Microseconds,
-            WeightKind::Counts(sample) => Unit::Samples(sample),
-            WeightKind::LikelyCounts(_) | WeightKind::Durations => Unit::Unknown,
+            WeightKind::Samples(sample) => Unit::Samples(sample),
+            _ => Unit::Unknown,
         };
         Self { unit }
     }
@@ -48,10 +54,61 @@ impl Amount {
     }
 }
 
-fn weight_kind(profile: &Profile) -> WeightKind {
-    let mut divisor = CommonDivisor::default();
-    profile.all_weights().for_each(|weights| divisor.add(weights.after));
-    divisor.kind_or_one(&profile.frames)
+/// What shows how much the weights of functions vary.
+#[derive(Debug)]
+pub(super) enum Evidence {
+    /// Nothing but the sums of each side.
+    Sums(WeightOptions),
+    /// The runs of each side, whose frames have the numbers of the whole profile.
+    Runs { runs: RunSums, kind: WeightKind, design: Design, total: Observation },
+}
+
+impl Evidence {
+    /// Returns the profile of a comparison, and its runs as evidence.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub(super) fn of_runs(compared: ComparedRuns) -> Result<(Profile, Self), Error> {
+        let (kind, design, total) = (compared.weight_kind, compared.design(), compared.total());
+        let ComparedRuns { profile, mut runs, .. } = compared;
+        for run in runs.before.iter_mut().chain(&mut runs.after) {
+            let mut renumbered = Profile::new(false);
+            renumbered.frames.intern_all(&profile.frames);
+            renumbered.merge(run)?;
+            *run = renumbered;
+        }
+        Ok((profile, Self::Runs { runs, kind, design, total }))
+    }
+
+    /// Returns the kind of the weights, and the factor by which those before were scaled.
+    fn weight_kind(&self, profile: &Profile) -> (WeightKind, f64) {
+        match self {
+            Self::Sums(options) => {
+                let mut survey = WeightSurvey::default();
+                let is_differential = profile.is_differential();
+                profile.all_weights().for_each(|weights| match is_differential {
+                    true => survey.add_sides(weights),
+                    false => survey.add(weights.after),
+                });
+                (survey.kind(&profile.frames, *options), survey.scale_before())
+            }
+            Self::Runs { kind, .. } => (*kind, 1.0),
+        }
+    }
+
+    /// Returns the weight of each own function in each run.
+    fn observe(&self, context: &Context<'_>, rows: &[Row]) -> Result<Vec<Vec<Observation>>, Error> {
+        let Self::Runs { runs, .. } = self else { return Ok(observe_sums(rows)) };
+        let mut weights = vec![Vec::new(); rows.len()];
+        for (run, factor) in runs.iter() {
+            let survey = Survey::new(run, context.origins)?;
+            for (row, weights) in rows.iter().zip(&mut weights) {
+                let own = survey.own.get(&row.frames[0]);
+                weights.push(own.map_or(0.0, |own| own.weights.after.as_f64() * factor));
+            }
+        }
+        Ok(weights.iter().map(|weights| vec![runs.observation(weights)]).collect())
+    }
 }
 
 /// The chances of changes, or the reason why they are not known.
@@ -63,18 +120,30 @@ pub(super) struct Judgement {
 }
 
 impl Judgement {
-    /// Judges changes whose weights add up to those of the profile. `runs` is the number of runs that each side adds up.
-    pub(super) fn new(profile: &Profile, changes: &[Weights], runs: Runs) -> Self {
-        let kind = weight_kind(profile);
-        let chances = kind.sample().map(|sample| {
-            let test = SignificanceTest::new(changes.iter().copied(), sample, profile.total(), runs);
-            test.adjusted_p_values(changes.iter().copied())
-        });
-        Self { chances: chances.unwrap_or_default(), caveat: kind.caveat(runs) }
+    /// Judges the changes of the weights of own functions.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub(super) fn new(
+        context: &Context<'_>,
+        functions: impl Iterator<Item = (FrameId, Weights)>,
+    ) -> Result<Self, Error> {
+        let Context { profile, evidence, .. } = context;
+        let rows: Vec<Row> =
+            functions.map(|(frame, weights)| Row { frames: vec![frame], weights: vec![weights] }).collect();
+        let observations = evidence.observe(context, &rows)?;
+        let (kind, scale_before) = evidence.weight_kind(profile);
+        let (total, design) = match evidence {
+            Evidence::Sums(_) => (observe_sum(profile.total()), Design::of_sums(kind, scale_before)),
+            Evidence::Runs { total, design, .. } => (total.clone(), design.clone()),
+        };
+        let caveat = kind.caveat(design.is_single());
+        let judged = tally::Judgement::new(&rows, &profile.frames, &observations, &total, design);
+        Ok(Self { chances: judged.map(|judged| judged.chances.concat()).unwrap_or_default(), caveat })
     }
 
     /// True if a change is more than noise, or if that is not known.
     pub(super) fn counts(&self, change: usize) -> bool {
-        self.chances.get(change).is_none_or(|chance| *chance <= FALSE_DISCOVERY_RATE)
+        self.chances.get(change).is_none_or(|chance| tally::is_significant(*chance))
     }
 }

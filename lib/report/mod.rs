@@ -26,15 +26,17 @@ mod text;
 pub use text::TextStyle;
 
 use self::commands::Commands;
+use self::judgement::Evidence;
 use self::own_code::Origins;
 use self::page::Page;
 use self::plain::Context;
 use self::survey::Survey;
 use crate::Error;
 use crate::csv::Categories;
+use crate::diff::ComparedRuns;
 use crate::filter::FrameMatcher;
 use crate::profile::Profile;
-use crate::stats::significance::Runs;
+use crate::stats::sample_weight::WeightOptions;
 
 /// What to report.
 #[derive(Debug)]
@@ -47,8 +49,8 @@ pub struct Options {
     pub own: Option<FrameMatcher>,
     /// Rules for the categories of functions.
     pub categories: Categories,
-    /// Number of runs that each side of a comparison adds up.
-    pub runs: Runs,
+    /// What is known about the weights of a profile.
+    pub weights: WeightOptions,
 }
 
 /// The format of a report.
@@ -60,6 +62,15 @@ pub enum Format {
     Markdown,
     /// A JSON object.
     Json,
+}
+
+/// What is reported on.
+#[derive(Debug)]
+pub enum Subject {
+    /// A profile, or a comparison that was read.
+    Profile(Profile),
+    /// The runs of two sides.
+    Runs(ComparedRuns),
 }
 
 /// The inputs as the report names them.
@@ -84,19 +95,24 @@ pub enum Inputs {
 /// let stack = [profile.frames.intern(b"main"), profile.frames.intern(b"memmove")];
 /// profile.add(&stack, Weights::plain(Weight::new(5)))?;
 /// let categories = Categories::load(None)?;
-/// let options = report::Options { lines: 40, focus: None, own: None, categories, runs: Default::default() };
+/// let options = report::Options { lines: 40, focus: None, own: None, categories, weights: Default::default() };
 /// let inputs = report::Inputs::Files(vec!["app.folded".to_owned()]);
-/// let text = report::report(profile, &inputs, options, report::Format::Markdown)?;
+/// let text = report::report(report::Subject::Profile(profile), &inputs, options, report::Format::Markdown)?;
 /// assert!(text.contains("| 100.0% | `main` | `memmove` 100.0% |"));
 /// # Ok::<(), fgkit::Error>(())
 /// ```
-pub fn report(mut profile: Profile, inputs: &Inputs, mut options: Options, format: Format) -> Result<String, Error> {
+pub fn report(subject: Subject, inputs: &Inputs, mut options: Options, format: Format) -> Result<String, Error> {
+    let (mut profile, evidence) = match subject {
+        Subject::Profile(profile) => (profile, Evidence::Sums(options.weights)),
+        Subject::Runs(compared) => Evidence::of_runs(compared)?,
+    };
     check_weight(&profile)?;
     profile.presort(crate::parallel::cores());
     let origins = Origins::new(&profile.frames, &options.categories, options.own.take());
     let survey = Survey::new(&profile, &origins)?;
-    let context = Context { profile: &profile, origins: &origins, survey: &survey, whole: survey.total };
-    let page = page(&context, inputs, options.focus, options.lines, options.runs)?;
+    let context =
+        Context { profile: &profile, origins: &origins, survey: &survey, evidence: &evidence, whole: survey.total };
+    let page = page(&context, inputs, options.focus, options.lines)?;
     Ok(match format {
         Format::Text(style) => text::render(&page, style),
         Format::Markdown => markdown::render(&page),
@@ -104,13 +120,7 @@ pub fn report(mut profile: Profile, inputs: &Inputs, mut options: Options, forma
     })
 }
 
-fn page(
-    context: &Context<'_>,
-    inputs: &Inputs,
-    focus: Option<FrameMatcher>,
-    lines: usize,
-    runs: Runs,
-) -> Result<Page, Error> {
+fn page(context: &Context<'_>, inputs: &Inputs, focus: Option<FrameMatcher>, lines: usize) -> Result<Page, Error> {
     let (names, [before, after]) = match inputs {
         Inputs::Files(names) => (names.clone(), ["before".to_owned(), "after".to_owned()]),
         Inputs::Runs(before, after) => (vec!["comparison".to_owned()], [before.join(" + "), after.join(" + ")]),
@@ -118,7 +128,7 @@ fn page(
     let commands = Commands::new(inputs);
     match focus {
         Some(mut focus) => focus::page(context, &mut focus, &names, lines),
-        None if context.profile.is_differential() => change::page(context, &commands, [&before, &after], runs, lines),
+        None if context.profile.is_differential() => change::page(context, &commands, [&before, &after], lines),
         None => plain::page(context, &commands, &names, lines),
     }
 }

@@ -10,6 +10,7 @@ use super::call_tree::{CallTree, TreeLine};
 use super::change;
 use super::commands::Commands;
 use super::facts;
+use super::judgement::Evidence;
 use super::measure::{Measure, format_count, format_percent, percent};
 use super::own_code::{Origin, Origins};
 use super::page::{Block, Column, Item, Number, Page, Row, Table};
@@ -37,6 +38,8 @@ pub(super) struct Context<'a> {
     pub(super) profile: &'a Profile,
     pub(super) origins: &'a Origins<'a>,
     pub(super) survey: &'a Survey<'a>,
+    /// What shows how much weights vary.
+    pub(super) evidence: &'a Evidence,
     /// The weight of which shares are taken.
     pub(super) whole: Weights,
 }

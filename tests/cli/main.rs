@@ -34,5 +34,5 @@ mod signals;
 mod svg;
 mod svg_options;
 mod variants;
-mod weights;
 mod verdicts;
+mod weights;

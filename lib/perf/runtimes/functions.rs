@@ -70,9 +70,10 @@ impl Functions {
             self.sent.clear();
         }
         let sent = &self.sent;
-        let function = self.functions.entry(function).or_insert_with(|| {
-            interpreter.read_function(memory, frame).or_else(|| sent.get(&frame.hash).cloned())
-        });
+        let function = self
+            .functions
+            .entry(function)
+            .or_insert_with(|| interpreter.read_function(memory, frame).or_else(|| sent.get(&frame.hash).cloned()));
         let number = match function {
             Some(function) => {
                 let line = || interpreter.find_line(function, frame.instruction);
