@@ -9,6 +9,8 @@ use std::borrow::Cow;
 pub const UNKNOWN: &[u8] = b"[unknown]";
 /// A Python function whose name cannot be read.
 pub const PYTHON: &[u8] = b"[python]";
+/// A PHP function whose name could not be read.
+pub const PHP: &[u8] = b"[php]";
 /// The frame between a thread's name and a stack whose outermost callers are missing.
 pub const TRUNCATED: &[u8] = b"[truncated]";
 /// The only frame of samples that the kernel or the recorder dropped.

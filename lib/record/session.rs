@@ -178,6 +178,9 @@ impl RecordingSession {
             None => Vec::new(),
         };
         self.load_processes(target, followed);
+        if let Some(sampler) = &mut self.reader.sampler {
+            sampler.tables.publish_interpreters(&mut self.recording);
+        }
         self.aggregation = aggregation;
         if let Some(aggregation) = &mut self.aggregation {
             aggregation.start(target)?;

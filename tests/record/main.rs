@@ -20,6 +20,7 @@ mod interval;
 mod jit;
 mod losses;
 mod off_cpu;
+mod php;
 mod python;
 mod refusals;
 mod script;

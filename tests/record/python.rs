@@ -1,14 +1,14 @@
 //! Python functions, as they run: without options, agents or a restart.
 
-use std::path::Path;
 use std::time::Duration;
 
 use crate::support::process::Background;
 use crate::support::recording::{Profile, Stack, can_record, record, record_process};
-use crate::support::{Outcome, command, directory, pythons, skip};
+use crate::support::script_functions::{Callers, assert_callers, walked_scripts};
+use crate::support::{command, directory, pythons};
 
 /// The functions of `functions.py` that compute, each with its callers, innermost first.
-const CALLERS: [(&str, &[&str]); 8] = [
+const CALLERS: Callers<'_> = &[
     ("burn_deep", &["deep", "deep", "deep"]),
     ("burn_odd", &["odd", "even", "odd", "even"]),
     ("burn_generator", &["generator"]),
@@ -18,37 +18,6 @@ const CALLERS: [(&str, &[&str]); 8] = [
     ("burn_thread", &["<lambda>", "run", "_bootstrap_inner", "_bootstrap"]),
     ("burn_handler", &["handler", "main", "<module>"]),
 ];
-
-/// Returns true if a recording with `-v` walked script frames. Otherwise reports the test as skipped.
-#[track_caller]
-fn walked_scripts(outcome: &Outcome) -> bool {
-    let copied = outcome.stderr.lines().find(|line| line.contains("stacks copied"));
-    if let Some(copied) = copied {
-        skip(copied);
-    }
-    copied.is_none()
-}
-
-/// Returns the Python functions of a stack, innermost first, without their classes, files and lines.
-fn functions(stack: &Stack) -> Vec<&str> {
-    let names = stack.frames.iter().rev().filter_map(|frame| frame.split_once(" (").map(|(name, _)| name));
-    names.map(|name| name.rsplit('.').next().unwrap_or(name)).collect()
-}
-
-/// Asserts that every stack of a function that computes has its callers, and that each of them was met.
-#[track_caller]
-fn assert_callers(profile: &Profile, python: &Path) {
-    for (burn, callers) in CALLERS {
-        let mut met = 0;
-        for stack in &profile.0 {
-            let functions = functions(stack);
-            let Some(index) = functions.iter().position(|name| *name == burn) else { continue };
-            assert!(functions[index + 1..].starts_with(callers), "{}: {functions:?}", python.display());
-            met += stack.weight;
-        }
-        assert!(met > 0, "{} in {}: {profile:?}", burn, python.display());
-    }
-}
 
 #[test]
 fn shows_the_functions_of_every_python_that_is_installed() {
@@ -62,7 +31,7 @@ fn shows_the_functions_of_every_python_that_is_installed() {
         if !walked_scripts(&outcome) {
             return;
         }
-        assert_callers(&Profile::from_stdout(&outcome), &python);
+        assert_callers(&Profile::from_stdout(&outcome), CALLERS, &python_name);
     }
 }
 
@@ -76,7 +45,7 @@ fn shows_the_functions_of_a_process_that_runs_already() {
         process.wait_for_cpu_time(Duration::from_millis(200));
         let outcome = record_process(&process, &["-v", "-F", "997"], Duration::from_secs(1)).ok();
         if walked_scripts(&outcome) {
-            assert_callers(&Profile::from_stdout(&outcome), python);
+            assert_callers(&Profile::from_stdout(&outcome), CALLERS, &python.display().to_string());
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod programs;
 pub mod pythons;
 #[cfg(target_os = "linux")]
 pub mod recording;
+pub mod script_functions;
 #[cfg(unix)]
 pub mod signals;
 pub mod skips;

@@ -100,12 +100,16 @@ impl<'a> StackRecord<'a> {
             let mut sent = None;
             if code & WITH_NAME != 0 {
                 let (file_length, name_length) = (fields.u32()? as usize, fields.u32()? as usize);
-                let (name, file) = (fields.take(MAX_STRING)?, fields.take(MAX_STRING)?);
+                let class_length = usize::try_from(fields.u64()?).unwrap_or(usize::MAX);
+                let [name, file, class] =
+                    [fields.take(MAX_STRING)?, fields.take(MAX_STRING)?, fields.take(MAX_STRING)?];
                 sent = Some(SentName {
                     name: &name[..name_length.min(MAX_STRING)],
                     file: &file[..file_length.min(MAX_STRING)],
+                    class: &class[..class_length.min(MAX_STRING)],
                     is_name_cut: name_length > MAX_STRING,
                     is_file_cut: file_length > MAX_STRING,
+                    is_class_cut: class_length > MAX_STRING,
                 });
             }
             Some((frame, sent))

@@ -77,7 +77,8 @@ impl Functions {
         let number = match function {
             Some(function) => {
                 let line = || interpreter.find_line(function, frame.instruction);
-                names.intern(frame_name(function, if with_lines { line() } else { None }), true)
+                let line = if with_lines { line() } else { None };
+                names.intern(frame_name(function, line, interpreter.native_file()), true)
             }
             None => names.intern(interpreter.unnamed_frame().to_vec(), false),
         };
@@ -88,8 +89,13 @@ impl Functions {
     /// Remembers a name that the BPF program sent.
     pub fn add_sent_name(&mut self, frame: ScriptFrame, sent: SentName<'_>) {
         let text = |text: &[u8], is_cut| if is_cut { [b"...", text].concat() } else { text.to_vec() };
-        let (name, file) = (text(sent.name, sent.is_name_cut), text(sent.file, sent.is_file_cut));
-        let function = Function { name, file, first_line: frame.first_line, lines: None };
+        let function = Function {
+            name: text(sent.name, sent.is_name_cut),
+            class: text(sent.class, sent.is_class_cut),
+            file: text(sent.file, sent.is_file_cut),
+            first_line: frame.first_line,
+            lines: None,
+        };
         self.sent.insert(frame.hash, function);
     }
 
@@ -99,9 +105,14 @@ impl Functions {
     }
 }
 
-/// Returns `NAME (FILE)` or `NAME (FILE:LINE)`.
-fn frame_name(function: &Function, line: Option<u32>) -> Vec<u8> {
-    let mut name = [&function.name[..], b" (", short_path(&function.file)].concat();
+/// Returns `NAME (FILE)`, `NAME (FILE:LINE)` or `CLASS::NAME (FILE)`. `native_file` stands for the file of a function that is
+/// written in C.
+fn frame_name(function: &Function, line: Option<u32>, native_file: &[u8]) -> Vec<u8> {
+    let Function { name, class, file, .. } = function;
+    let (file, line) = if file.is_empty() { (native_file, None) } else { (short_path(file), line) };
+    let name = if name.is_empty() { b"{main}" } else { &name[..] };
+    let separator: &[u8] = if class.is_empty() { b"" } else { b"::" };
+    let mut name = [class, separator, name, b" (", file].concat();
     if let Some(line) = line {
         name.extend_from_slice(format!(":{line}").as_bytes());
     }
@@ -140,8 +151,15 @@ mod tests {
 
     #[test]
     fn a_frame_has_name_file_and_line() {
-        let function = Function { name: "A.f".into(), file: "/x/a.py".into(), first_line: 3, lines: None };
-        assert_eq!(frame_name(&function, None), b"A.f (/x/a.py)");
-        assert_eq!(frame_name(&function, Some(7)), b"A.f (/x/a.py:7)");
+        let function = |class: &str, name: &str, file: &str| {
+            let (name, class, file) = (name.into(), class.into(), file.into());
+            Function { name, class, file, first_line: 3, lines: None }
+        };
+        let named = |function, line| String::from_utf8(frame_name(&function, line, b"php")).unwrap();
+        assert_eq!(named(function("", "A.f", "/x/a.py"), None), "A.f (/x/a.py)");
+        assert_eq!(named(function("", "A.f", "/x/a.py"), Some(7)), "A.f (/x/a.py:7)");
+        assert_eq!(named(function("", "", "/x/a.php"), Some(7)), "{main} (/x/a.php:7)");
+        assert_eq!(named(function("A", "f", "/x/a.php"), None), "A::f (/x/a.php)");
+        assert_eq!(named(function("ArrayIterator", "next", ""), Some(7)), "ArrayIterator::next (php)");
     }
 }

@@ -36,6 +36,11 @@ pub trait Interpreter: std::fmt::Debug + Send + Sync {
     /// Returns the frame of a script function whose name cannot be read.
     fn unnamed_frame(&self) -> &'static [u8];
 
+    /// Returns what stands for the file of a function that is written in C.
+    fn native_file(&self) -> &'static [u8] {
+        b""
+    }
+
     /// Reads a function from the process. `None` if it is not there any more.
     fn read_function(&self, memory: Memory, frame: ScriptFrame) -> Option<Function>;
 
@@ -74,20 +79,26 @@ pub struct ScriptFrame {
 pub struct SentName<'a> {
     /// The name, or its end.
     pub name: &'a [u8],
-    /// The path of the file, or its end.
+    /// The path of the file, or its end. Empty for a function that is written in C.
     pub file: &'a [u8],
+    /// The name of the class, or its end. Empty if there is none.
+    pub class: &'a [u8],
     /// True if the start of the name is missing.
     pub is_name_cut: bool,
     /// True if the start of the path is missing.
     pub is_file_cut: bool,
+    /// True if the start of the class is missing.
+    pub is_class_cut: bool,
 }
 
 /// A script function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// The name.
+    /// The name. Empty for the code of a file outside of functions.
     pub name: Vec<u8>,
-    /// The file that defines it.
+    /// The name of its class. Empty if there is none, or if the name contains it.
+    pub class: Vec<u8>,
+    /// The file that defines it. Empty if it is written in C.
     pub file: Vec<u8>,
     /// The first line.
     pub first_line: u32,

@@ -10,8 +10,10 @@
 
 mod function_parts;
 pub mod functions;
+mod hash;
 pub mod interpreter;
 pub mod merge;
+mod php;
 pub mod processes;
 mod python;
 mod thread_anchor;
@@ -22,7 +24,7 @@ use self::interpreter::{InterpreterFile, Recognition};
 type Recognizer = fn(&InterpreterFile<'_>) -> Recognition;
 
 /// All known interpreters.
-const RECOGNIZERS: [Recognizer; 1] = [python::recognize];
+const RECOGNIZERS: [Recognizer; 2] = [python::recognize, php::recognize];
 
 /// A symbol that each of them exports. Files without one are not looked at.
-const MARKERS: [&[u8]; 1] = [python::MARKER];
+const MARKERS: [&[u8]; 2] = [python::MARKER, php::MARKER];

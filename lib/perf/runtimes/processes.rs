@@ -21,6 +21,7 @@ pub type InterpreterWords = [u32; 6 + FIELDS];
 /// The kinds of anchors in the BPF program.
 const IN_THREAD_DATA: u32 = 1;
 const IN_THREAD_STORAGE: u32 = 2;
+const IN_MAIN_THREAD: u32 = 3;
 
 /// The interpreters of a recording.
 #[derive(Debug, Default)]
@@ -76,12 +77,14 @@ impl Interpreters {
         let (found, mapping) = self.find_mapping(mappings.iter().copied(), objects)?;
         let Object::Elf(elf) = objects.get(mapping.object) else { return None };
         let layout = found.interpreter.layout();
+        let loaded = |address: u64| {
+            let start = elf.address_of_mapping(mapping.offset, mapping.end - mapping.start)?;
+            Some(mapping.start.wrapping_sub(start).wrapping_add(address))
+        };
         let (kind, anchor) = match layout.anchor {
-            ThreadAnchor::ThreadData(key) => {
-                let start = elf.address_of_mapping(mapping.offset, mapping.end - mapping.start)?;
-                (IN_THREAD_DATA, mapping.start.wrapping_sub(start).wrapping_add(key))
-            }
+            ThreadAnchor::ThreadData(key) => (IN_THREAD_DATA, loaded(key)?),
             ThreadAnchor::ThreadStorage(offset) => (IN_THREAD_STORAGE, offset.cast_unsigned()),
+            ThreadAnchor::MainThread(state) => (IN_MAIN_THREAD, loaded(state)?),
         };
         let is_musl = mappings.iter().any(|mapping| is_musl(objects.get(mapping.object)));
         let mut words: InterpreterWords = [0; 6 + FIELDS];

@@ -14,6 +14,8 @@ pub enum ThreadAnchor {
     ThreadData(u64),
     /// The state is in thread-local storage, at this distance from the thread pointer.
     ThreadStorage(i64),
+    /// A pointer at this address of the file (SVMA) leads to the state of the main thread. Other threads have none.
+    MainThread(u64),
 }
 
 /// What is known of a register.

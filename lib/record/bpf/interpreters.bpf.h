@@ -9,14 +9,14 @@
 // - the index of the instruction in the upper half, the function's first line in the lower half
 // - a hash of what makes up the function's name. The recorder reads the name later, and believes it only if it has the
 //   same hash: code objects are freed, and others are made at their addresses.
-// - with bit 62, the lengths of the function's name and of its file's path, and the last bytes of both. They are sent when
-//   the hash is new: the process may not have them any more when the recorder reads them.
+// - with bit 62, the lengths of the function's name, of its file's path and of its class's name, and the last bytes of each.
+//   They are sent when the hash is new: the process may not have them any more when the recorder reads them.
 
 // The kind of an interpreter.
-enum { PYTHON = 1 };
-// The place of a thread's state: in thread-specific data, whose key is at the anchor, or in thread-local storage, at an
-// offset from the thread pointer.
-enum { IN_THREAD_DATA = 1, IN_THREAD_STORAGE = 2 };
+enum { PYTHON = 1, PHP = 2 };
+// The place of a thread's state: in thread-specific data, whose key is at the anchor; in thread-local storage, at an
+// offset from the thread pointer; or at the anchor, which is of the main thread.
+enum { IN_THREAD_DATA = 1, IN_THREAD_STORAGE = 2, IN_MAIN_THREAD = 3 };
 // The fields of CPython's structures: offsets in bytes, and what they contain.
 enum {
     THREAD_ID,       // in the thread's state: its thread pointer
@@ -33,6 +33,8 @@ enum {
     STRING_DATA,     // in a string: its bytes
     FIELDS = 24
 };
+// The fields of PHP's structures: offsets in a function.
+enum { FUNCTION_SIZE, OPCODES, OPCODE_COUNT, PHP_FILE, PHP_FIRST_LINE };
 // A loop runs one frame, or frames up to the one whose OWNER is not 0, or up to the one before a frame that is not shown,
 // whose OWNER is 3 or more.
 enum { LOOP_PER_FRAME, LOOP_BY_FLAG, LOOP_BY_ENTRY_FRAME };
@@ -85,59 +87,154 @@ static __always_inline int is_new_name(u64 hash) {
 // The value of a field in the first 512 bytes of the page.
 #define PAGE_FIELD(type, s, offset) (*(type *)((char *)(s)->page + ((offset) & 255)))
 
-// Notes a frame of CPython, and steps to its caller. Returns 1 at the root, or where memory cannot be read.
-static long step_python(u32 i, struct script_walk *walk) {
-    u32 *f = walk->interpreter->field;
+// What is known of a script frame.
+struct script_function { u64 code, instruction, first_line, name, file, other, class; };
+
+// Notes a frame, with its name if that is new and `can_send`. The strings' bytes begin at `data`.
+static __always_inline void note_frame(struct script_walk *walk, struct script_function *function, u64 data,
+                                       int is_outermost, int can_send) {
     struct scratch *s = walk->scratch;
-    u64 frame = s->script_frame, n = s->script_n;
-    if (!frame) return 1;
-    if (n >= SCRIPT_FRAMES || bpf_probe_read_user(s->page, f[FRAME_SIZE] & 255, (void *)frame)) {
-        s->script_flags |= SCRIPT_CUT;
-        return 1;
-    }
-    u64 code = PAGE_FIELD(u64, s, f[CODE]) & ~7ull, previous = PAGE_FIELD(u64, s, f[PREVIOUS]);
-    u64 instruction = PAGE_FIELD(u64, s, f[INSTRUCTION]);
-    u8 owner = PAGE_FIELD(u8, s, f[OWNER]);
-    u32 owner_kind = f[OWNER_KIND];
-    u64 index = walk->base + s->script_words, last = s->script_last;
+    u64 name = function->name, file = function->file, class = function->class, n = s->script_n;
+    u64 index = walk->base + s->script_words;
     BOUND(index, RECORD - 1);
-    BOUND(last, RECORD - 1);
-    u64 *words = &s->record[HEAD + index];
-    s->script_frame = previous;
-    if (owner_kind == LOOP_BY_ENTRY_FRAME && owner >= 3) {
-        // The frame that was noted before is the outermost of its loop. If there is none, the loop is about to end.
-        if (n) s->record[HEAD + last] |= OUTERMOST;
-        else s->script_flags |= SCRIPT_ENTERING;
-        return 0;
-    }
-    if (!code || bpf_probe_read_user(s->page, f[CODE_SIZE] & 255, (void *)(code + f[CODE_START]))) {
-        s->script_flags |= SCRIPT_CUT;
-        return 1;
-    }
-    u64 first_line = PAGE_FIELD(u32, s, f[FIRST_LINE]), name = PAGE_FIELD(u64, s, f[NAME]);
-    u64 file = PAGE_FIELD(u64, s, f[FILE]), lines = PAGE_FIELD(u64, s, f[LINES]);
-    u64 name_length = read_word(name + 16), file_length = read_word(file + 16);
-    u64 hash = mix(mix(mix(first_line, name), file), lines);
-    hash = read_string(s->page + 64, name, f[STRING_DATA], name_length, hash);
-    hash = read_string(s->page + 64 + STRING_WORDS, file, f[STRING_DATA], file_length, hash);
-    if (f[IS_POINTER]) instruction -= code + f[BYTECODE];
-    int is_outermost = owner_kind == LOOP_PER_FRAME || (owner_kind == LOOP_BY_FLAG && owner);
-    // Bits 5 and 6 of a string's state say that its bytes are ASCII and follow its head.
-    int is_named = s->script_words < NAMED_WORDS && is_new_name(hash) &&
-                   (read_word(name + 32) & read_word(file + 32) & 0x60) == 0x60;
-    words[0] = code | (is_outermost ? OUTERMOST : 0) | (is_named ? WITH_NAME : 0);
-    words[1] = instruction << 32 | first_line;
+    u64 *words = &s->record[HEAD + index], *strings = s->page + 64;
+    u64 name_length = name ? read_word(name + 16) : 0, file_length = file ? read_word(file + 16) : 0;
+    u64 class_length = class ? read_word(class + 16) : 0;
+    u64 hash = mix(mix(mix(function->first_line, name), file), function->other);
+    hash = read_string(strings, name, data, name_length, hash);
+    hash = read_string(strings + STRING_WORDS, file, data, file_length, hash);
+    hash = read_string(strings + 2 * STRING_WORDS, class, data, class_length, hash);
+    int is_named = can_send && s->script_words < NAMED_WORDS && is_new_name(hash);
+    words[0] = function->code | (is_outermost ? OUTERMOST : 0) | (is_named ? WITH_NAME : 0);
+    words[1] = function->instruction << 32 | function->first_line;
     words[2] = hash;
     s->script_last = index;
     s->script_n = n + 1;
     u64 size = FRAME_WORDS;
     if (is_named) {
         words[3] = name_length << 32 | (u32)file_length;
+        words[4] = class_length;
 #pragma unroll
-        for (u32 i = 0; i < 2 * STRING_WORDS; i++) words[4 + i] = s->page[64 + i];
-        size = FRAME_WORDS + 1 + 2 * STRING_WORDS;
+        for (u32 i = 0; i < 3 * STRING_WORDS; i++) words[5 + i] = strings[i];
+        size = FRAME_WORDS + 2 + 3 * STRING_WORDS;
     }
     s->script_words += size;
+}
+
+// Marks the frame that was noted last as the outermost of its loop.
+static __always_inline void end_loop(struct scratch *s) {
+    u64 last = s->script_last;
+    BOUND(last, RECORD - 1);
+    if (s->script_n) s->record[HEAD + last] |= OUTERMOST;
+}
+
+static __always_inline int cut_script(struct scratch *s) {
+    s->script_flags |= SCRIPT_CUT;
+    return 1;
+}
+
+// Notes a frame of CPython, and steps to its caller. Returns 1 at the root, or where memory cannot be read.
+static long step_python(u32 i, struct script_walk *walk) {
+    u32 *f = walk->interpreter->field;
+    struct scratch *s = walk->scratch;
+    u64 frame = s->script_frame, n = s->script_n;
+    if (!frame) return 1;
+    if (n >= SCRIPT_FRAMES || bpf_probe_read_user(s->page, f[FRAME_SIZE] & 255, (void *)frame)) return cut_script(s);
+    u64 code = PAGE_FIELD(u64, s, f[CODE]) & ~7ull, previous = PAGE_FIELD(u64, s, f[PREVIOUS]);
+    u64 instruction = PAGE_FIELD(u64, s, f[INSTRUCTION]);
+    u8 owner = PAGE_FIELD(u8, s, f[OWNER]);
+    u32 owner_kind = f[OWNER_KIND];
+    s->script_frame = previous;
+    if (owner_kind == LOOP_BY_ENTRY_FRAME && owner >= 3) {
+        // The frame that was noted before is the outermost of its loop. If there is none, the loop is about to end.
+        end_loop(s);
+        if (!n) s->script_flags |= SCRIPT_ENTERING;
+        return 0;
+    }
+    if (!code || bpf_probe_read_user(s->page, f[CODE_SIZE] & 255, (void *)(code + f[CODE_START]))) return cut_script(s);
+    if (f[IS_POINTER]) instruction -= code + f[BYTECODE];
+    struct script_function function = {
+        .code = code,
+        .instruction = instruction,
+        .first_line = PAGE_FIELD(u32, s, f[FIRST_LINE]),
+        .name = PAGE_FIELD(u64, s, f[NAME]),
+        .file = PAGE_FIELD(u64, s, f[FILE]),
+        .other = PAGE_FIELD(u64, s, f[LINES]),
+    };
+    int is_outermost = owner_kind == LOOP_PER_FRAME || (owner_kind == LOOP_BY_FLAG && owner);
+    // Bits 5 and 6 of a string's state say that its bytes are ASCII and follow its head.
+    int is_ascii = (read_word(function.name + 32) & read_word(function.file + 32) & 0x60) == 0x60;
+    note_frame(walk, &function, f[STRING_DATA], is_outermost, is_ascii);
+    return 0;
+}
+
+// In PHP: the type of a function in C, a flag of frames that are the outermost of a loop, and the size of an instruction.
+enum { INTERNAL_FUNCTION = 1, CALL_TOP = 0x20000, OPCODE = 32 };
+// The places of the frame, of the generator to which it delegates, and of its placeholder among the frames, in a generator.
+enum { GENERATOR_FRAME = 56, GENERATOR_PARENT = 152, GENERATOR_PLACEHOLDER = 184, MAX_GENERATORS = 8 };
+
+// Returns the generator to which another one delegates over so many others. The last one delegates to none.
+static __always_inline u64 find_generator(u64 generator, u32 distance, u64 *found_distance) {
+    u64 found = 0;
+#pragma unroll
+    for (u32 i = 0; i < MAX_GENERATORS; i++) {
+        u64 parent = i < distance ? read_word(generator + GENERATOR_PARENT) : 0;
+        found += parent != 0;
+        if (parent) generator = parent;
+    }
+    *found_distance = found;
+    return generator;
+}
+
+// Notes a frame of PHP (`zend_execute_data`: the instruction at 0, the function at 24, flags at 40, the caller at 48), and
+// steps to its caller. Its instruction is a line.
+static long step_php(u32 i, struct script_walk *walk) {
+    u32 *f = walk->interpreter->field;
+    struct scratch *s = walk->scratch;
+    u64 frame = s->script_frame, n = s->script_n, generators = s->generators, distance;
+    if (generators) frame = read_word(find_generator(s->generator, generators - 1, &distance) + GENERATOR_FRAME);
+    if (!frame) return 1;
+    if (n >= SCRIPT_FRAMES || bpf_probe_read_user(s->page, 56, (void *)frame)) return cut_script(s);
+    u64 instruction = s->page[0], callee = s->page[3], caller = s->page[6];
+    u32 flags = s->page[5];
+    if (generators) s->generators = generators - 1;
+    else s->script_frame = caller;
+    if (!callee) {
+        // A placeholder for the generators that delegate to the one before. It is part of the outermost of them.
+        u64 outermost = s->page[4];
+        if (generators || frame != outermost + GENERATOR_PLACEHOLDER) return cut_script(s);
+        find_generator(outermost, MAX_GENERATORS, &distance);
+        if (distance >= MAX_GENERATORS) return cut_script(s);
+        s->generator = outermost;
+        s->generators = distance;
+        // The loop runs the generator before for all of them.
+        u64 last = s->script_last;
+        BOUND(last, RECORD - 1);
+        if (n && distance) s->record[HEAD + last] &= ~OUTERMOST;
+        return 0;
+    }
+    if (bpf_probe_read_user(s->page, f[FUNCTION_SIZE] & 255, (void *)callee)) return cut_script(s);
+    u64 class = s->page[2];
+    struct script_function function = {.code = callee, .name = s->page[1], .other = class};
+    int is_internal = PAGE_FIELD(u8, s, 0) == INTERNAL_FUNCTION;
+    // A fiber begins behind a function without a name. Its caller is on another stack.
+    if (is_internal && !function.name) {
+        s->script_frame = 0;
+        return 1;
+    }
+    if (!is_internal) {
+        u64 opcodes = PAGE_FIELD(u64, s, f[OPCODES]), size = PAGE_FIELD(u32, s, f[OPCODE_COUNT]) * (u64)OPCODE;
+        function.first_line = PAGE_FIELD(u32, s, f[PHP_FIRST_LINE]);
+        function.file = PAGE_FIELD(u64, s, f[PHP_FILE]);
+        // The loop keeps the innermost frame and its instruction in registers, and writes the instruction back for calls.
+        struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+        u64 in_register = regs->r15;
+        if (!n && regs->r14 == frame && in_register - opcodes < size) instruction = in_register;
+        function.instruction = instruction - opcodes < size ? (u32)read_word(instruction + 24) : 0;
+    }
+    if (class) function.class = read_word(class + 8);
+    int is_outermost = generators ? generators == 1 : (flags & CALL_TOP) != 0;
+    note_frame(walk, &function, 24, is_outermost, 1);
     return 0;
 }
 
@@ -145,6 +242,8 @@ static long step_python(u32 i, struct script_walk *walk) {
 static __always_inline u64 find_thread_state(struct interpreter *interpreter, u64 thread_pointer) {
     u64 anchor = interpreter->anchor;
     if (interpreter->anchor_kind == IN_THREAD_STORAGE) return read_word(thread_pointer + anchor);
+    u64 ids = bpf_get_current_pid_tgid();
+    if (interpreter->anchor_kind == IN_MAIN_THREAD) return ids >> 32 == (u32)ids ? read_word(anchor) : 0;
     u64 key = (u32)read_word(anchor);
     if (interpreter->is_musl) return read_word(read_word(thread_pointer + 0x80) + 8 * key);
     // glibc's struct pthread has the first 32 keys, and pointers to blocks of 32 keys.
@@ -164,13 +263,19 @@ __attribute__((noinline)) u32 walk_script(u32 process, u32 base) {
     u64 thread_pointer = task->thread.fsbase;
     u32 *f = interpreter->field;
     u64 state = find_thread_state(interpreter, thread_pointer);
-    // The address may be of another program, which the process runs by now.
-    if (!state || read_word(state + f[THREAD_ID]) != thread_pointer) return 0;
-    u64 frame = read_word(state + f[FIRST_FRAME]);
-    if (frame && f[INDIRECT_FRAME] != NONE) frame = read_word(frame + f[INDIRECT_FRAME]);
-    s->script_frame = frame;
     struct script_walk walk = {.interpreter = interpreter, .scratch = s, .base = base};
-    bpf_loop(2 * SCRIPT_FRAMES, step_python, &walk, 0);
+    s->script_frame = state;
+    s->generators = 0;
+    if (interpreter->kind == PHP) {
+        bpf_loop(2 * SCRIPT_FRAMES, step_php, &walk, 0);
+    } else {
+        // The address may be of another program, which the process runs by now.
+        if (!state || read_word(state + f[THREAD_ID]) != thread_pointer) return 0;
+        u64 frame = read_word(state + f[FIRST_FRAME]);
+        if (frame && f[INDIRECT_FRAME] != NONE) frame = read_word(frame + f[INDIRECT_FRAME]);
+        s->script_frame = frame;
+        bpf_loop(2 * SCRIPT_FRAMES, step_python, &walk, 0);
+    }
     if (s->script_frame && s->script_n >= SCRIPT_FRAMES) s->script_flags |= SCRIPT_CUT;
     return s->script_words;
 }

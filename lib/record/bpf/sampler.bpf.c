@@ -36,7 +36,7 @@ struct task_struct {
     u64 sas_ss_sp, sas_ss_size;
     struct thread_struct thread;
 } KERNEL;
-struct pt_regs___kernel { u64 bp, ip, cs, sp; } KERNEL;
+struct pt_regs___kernel { u64 r15, r14, bp, ip, cs, sp; } KERNEL;
 
 enum { PF_KTHREAD = 0x00200000, USER64_CS = 0x33, PAGE = 4096 };
 enum { EVERYBODY, PROCESSES, THREADS };   // scope: whose samples are taken
@@ -102,7 +102,7 @@ struct scratch {
     struct walk walk;
     struct scan scan;
     volatile u64 n, index, last, after_pointer, low, span, first, next, flags, holes;
-    volatile u64 script_frame, script_n, script_words, script_last, script_flags;
+    volatile u64 script_frame, script_n, script_words, script_last, script_flags, generator, generators;
     u64 record[HEAD + RECORD + 64];
 };
 

@@ -135,18 +135,25 @@ impl Tables {
             }
             self.changed.extend(self.published.iter());
         }
+        self.publish_interpreters(recording);
         for pid in std::mem::take(&mut self.changed) {
-            // Before the mappings: a walk that begins then has script frames, if there are some.
-            match recording.describe_interpreter(pid) {
-                Some(words) => _ = self.interpreters.insert(pid, words, 0),
-                None => _ = self.interpreters.remove(&pid),
-            }
             let words = self.process_words(pid, recording, time);
             if self.processes.insert(pid, words, 0).is_ok() {
                 self.published.insert(pid);
             }
         }
         has_new
+    }
+
+    /// Publishes the interpreters of processes that have changed. To be called before samples are taken, and before the
+    /// mappings are published: native stacks can be unwound later, script frames are there only now.
+    pub fn publish_interpreters(&mut self, recording: &mut Recording) {
+        for pid in &self.changed {
+            match recording.describe_interpreter(*pid) {
+                Some(words) => _ = self.interpreters.insert(pid, words, 0),
+                None => _ = self.interpreters.remove(pid),
+            }
+        }
     }
 
     /// Makes the rows of an object, unless they are made.

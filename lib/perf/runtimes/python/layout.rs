@@ -1,6 +1,7 @@
 //! The layouts of CPython's structures.
 
 use super::lines::LineTable;
+use crate::perf::runtimes::hash::{mix, mix_no_string, mix_string};
 use crate::perf::runtimes::interpreter::{FIELDS, InterpreterFile, Layout, Memory};
 use crate::perf::runtimes::thread_anchor::ThreadAnchor;
 
@@ -135,9 +136,6 @@ const LENGTH: u64 = 16;
 const STATE: u64 = 32;
 const BYTES_DATA: u64 = 32;
 
-/// The number of bytes of a string that are hashed.
-const MAX_HASHED: u64 = 128;
-
 /// The layout of a version of CPython.
 #[derive(Debug)]
 pub(super) struct PythonLayout {
@@ -216,26 +214,16 @@ impl Code {
         let words = [self.name, self.file, self.lines];
         let hash = words.into_iter().fold(u64::from(self.first_line), mix);
         let hash = layout.strings.hash(memory, self.name, hash)?;
-        layout.strings.hash(memory, self.file, hash)
+        // A function of Python has no class.
+        layout.strings.hash(memory, self.file, hash).map(mix_no_string)
     }
-}
-
-/// Adds a word to a hash, as the BPF program does.
-fn mix(hash: u64, word: u64) -> u64 {
-    let hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    hash ^ hash >> 32
 }
 
 impl Strings {
     /// Adds the length and the last bytes of a string to a hash, as the BPF program does.
     fn hash(self, memory: Memory, string: u64, hash: u64) -> Option<u64> {
         let length = memory.u64(string.checked_add(LENGTH)?)?;
-        let size = length.min(MAX_HASHED);
-        let end = string.checked_add(self.ascii_data)?.checked_add(length)?;
-        let mut bytes = memory.bytes(end - size, size as usize)?;
-        bytes.resize(MAX_HASHED as usize, 0);
-        let words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
-        Some(words.fold(mix(hash, length), mix))
+        mix_string(hash, memory, string.checked_add(self.ascii_data)?, length)
     }
 
     /// Reads a string as UTF-8.

@@ -63,6 +63,7 @@ impl Interpreter for Python {
         let strings = &self.layout.strings;
         Some(Function {
             name: strings.read(memory, code.name)?,
+            class: Vec::new(),
             file: strings.read(memory, code.file)?,
             first_line: code.first_line,
             lines: self.layout.read_bytes(memory, code.lines),

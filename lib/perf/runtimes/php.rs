@@ -1,0 +1,141 @@
+//! PHP 7.4 to 8.4, as a program or a library (`libphp`), without thread safety (ZTS).
+//!
+//! Frames are a chain of `zend_execute_data`, functions are `zend_function`s (`Zend/zend_compile.h` of PHP). Their fields
+//! have the same places in all builds of a version.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::function_parts::find_parts;
+use super::hash::{mix, mix_no_string, mix_string};
+use super::interpreter::{FIELDS, Function, Interpreter, InterpreterFile, Layout, Memory, Recognition, ScriptFrame};
+use super::thread_anchor::ThreadAnchor;
+use crate::markers;
+
+/// The number of PHP in the BPF program.
+const KIND: u32 = 2;
+
+/// The function that runs PHP functions, by which the file is found.
+pub(super) const MARKER: &[u8] = b"execute_ex";
+
+/// The global variables of the engine.
+const GLOBALS: &[u8] = b"executor_globals";
+
+/// The place of the current frame in them.
+const CURRENT_FRAME: u64 = 488;
+
+/// Precedes the version in the file.
+const BEFORE_VERSION: &[u8] = b"X-Powered-By: PHP/";
+
+/// The places of `opcodes`, `last`, `filename` and `line_start` in a function, by version.
+const TABLE: [(&[u8], [u32; 4]); 6] = [
+    (b"7.4.", [64, 60, 136, 144]),
+    (b"8.0.", [72, 68, 144, 152]),
+    (b"8.1.", [72, 68, 144, 152]),
+    (b"8.2.", [88, 80, 152, 160]),
+    (b"8.3.", [80, 76, 144, 152]),
+    (b"8.4.", [104, 96, 168, 176]),
+];
+
+/// The places of the name and the class in a function, of the name in a class, and of the length and the bytes in a string.
+const NAME: u64 = 8;
+const CLASS: u64 = 16;
+const CLASS_NAME: u64 = 8;
+const STRING_LENGTH: u64 = 16;
+const STRING_DATA: u64 = 24;
+
+/// The type of functions in C.
+const INTERNAL_FUNCTION: u64 = 1;
+
+/// The longest name or path that is read.
+const MAX_LENGTH: u64 = 1 << 16;
+
+/// A PHP interpreter.
+#[derive(Debug)]
+struct Php {
+    layout: Layout,
+    loops: Vec<Range<u64>>,
+    file: u64,
+    first_line: u64,
+}
+
+/// Recognizes PHP in an ELF file.
+pub(super) fn recognize(file: &InterpreterFile<'_>) -> Recognition {
+    let Some(function) = file.symbol(MARKER) else { return Recognition::None };
+    let Some(version) = find_version(file) else { return Recognition::None };
+    let Some(globals) = file.symbol(GLOBALS) else {
+        return Recognition::Unsupported("PHP with thread safety (ZTS)".to_owned());
+    };
+    let Some((_, places)) = TABLE.iter().find(|(known, _)| version.starts_with(known)) else {
+        let version = String::from_utf8_lossy(version);
+        return Recognition::Unsupported(format!("PHP {version} (7.4 to 8.4 are known)"));
+    };
+    let [opcodes, count, path, first_line] = *places;
+    let mut fields = [0; FIELDS];
+    fields[..5].copy_from_slice(&[first_line + 4, opcodes, count, path, first_line]);
+    let anchor = ThreadAnchor::MainThread(globals.start + CURRENT_FRAME);
+    let layout = Layout { kind: KIND, anchor, fields };
+    let loops = find_parts(file, function);
+    Recognition::Found(Arc::new(Php { layout, loops, file: path.into(), first_line: first_line.into() }))
+}
+
+/// Returns the version in a file: up to 8 characters of it.
+fn find_version<'a>(file: &InterpreterFile<'a>) -> Option<&'a [u8]> {
+    let (_, data) = file.section(".rodata")?;
+    let start = memchr::memmem::find(data, BEFORE_VERSION)? + BEFORE_VERSION.len();
+    let version = &data[start..data.len().min(start + 8)];
+    let length = version.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
+    Some(&version[..length])
+}
+
+impl Interpreter for Php {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn loops(&self) -> &[Range<u64>] {
+        &self.loops
+    }
+
+    fn unnamed_frame(&self) -> &'static [u8] {
+        markers::PHP
+    }
+
+    fn native_file(&self) -> &'static [u8] {
+        b"php"
+    }
+
+    fn read_function(&self, memory: Memory, frame: ScriptFrame) -> Option<Function> {
+        let field = |offset: u64| memory.u64(frame.code.checked_add(offset)?);
+        let (name, class, is_internal) = (field(NAME)?, field(CLASS)?, field(0)? & 0xff == INTERNAL_FUNCTION);
+        let file = if is_internal { 0 } else { field(self.file)? };
+        let first_line = if is_internal { 0 } else { field(self.first_line)? as u32 };
+        let class_name = if class == 0 { 0 } else { memory.u64(class.checked_add(CLASS_NAME)?)? };
+        let hash = [name, file, class].into_iter().fold(u64::from(first_line), mix);
+        // Another function may be there by now.
+        if mix_strings(hash, memory, [name, file, class_name])? != frame.hash {
+            return None;
+        }
+        let text = |string| if string == 0 { Some(Vec::new()) } else { read_string(memory, string) };
+        Some(Function { name: text(name)?, class: text(class_name)?, file: text(file)?, first_line, lines: None })
+    }
+
+    fn find_line(&self, _: &Function, instruction: i32) -> Option<u32> {
+        u32::try_from(instruction).ok().filter(|line| *line > 0)
+    }
+}
+
+fn mix_strings(hash: u64, memory: Memory, strings: [u64; 3]) -> Option<u64> {
+    strings.into_iter().try_fold(hash, |hash, string| {
+        if string == 0 {
+            return Some(mix_no_string(hash));
+        }
+        let length = memory.u64(string.checked_add(STRING_LENGTH)?)?;
+        mix_string(hash, memory, string.checked_add(STRING_DATA)?, length)
+    })
+}
+
+fn read_string(memory: Memory, string: u64) -> Option<Vec<u8>> {
+    let length = memory.u64(string.checked_add(STRING_LENGTH)?).filter(|length| *length <= MAX_LENGTH)?;
+    memory.bytes(string.checked_add(STRING_DATA)?, length as usize)
+}

@@ -1,0 +1,101 @@
+//! PHP functions, as they run: without options, extensions or a restart.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::support::process::Background;
+use crate::support::programs::sources;
+use crate::support::recording::{Profile, can_record, record, record_process};
+use crate::support::script_functions::{Callers, assert_callers, walked_scripts};
+use crate::support::{command, directory, skip_optional};
+
+/// The functions of `functions.php` that compute.
+const CALLERS: Callers<'_> = &[
+    ("burn_deep", &["deep", "deep", "deep"]),
+    ("burn_odd", &["odd", "even", "odd", "even"]),
+    ("burn_generator", &["generator", "delegating", "outermost", "run_generator", "{main}"]),
+    ("burn_callback", &["{closure}", "usort", "sort_numbers", "{main}"]),
+    ("burn_method", &["method", "method", "{closure}", "array_map", "call", "{main}"]),
+    ("burn_included", &["{main}", "include_file", "{main}"]),
+    ("burn_handler", &["handler", "{main}"]),
+    ("burn_fiber", &["in_fiber"]),
+];
+
+/// True if the PHP of this machine is one whose functions are shown. Otherwise reports the test as skipped.
+#[track_caller]
+fn has_php() -> bool {
+    let mut check = command("php");
+    check.args(["-r", "exit(PHP_VERSION_ID >= 80100 && PHP_VERSION_ID < 80500 && !PHP_ZTS ? 0 : 1);"]);
+    let is_known = check.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+    if !is_known {
+        skip_optional("no PHP 8.1 to 8.4");
+    }
+    is_known
+}
+
+#[test]
+fn shows_the_functions_of_a_command_and_of_a_process_that_runs_already() {
+    if !can_record() || !has_php() {
+        return;
+    }
+    let program = sources().join("functions.php").display().to_string();
+    let outcome = record(["-v", "-F", "997", "--", "php", &program, "0.7"]).ok();
+    if !walked_scripts(&outcome) {
+        return;
+    }
+    assert_callers(&Profile::from_stdout(&outcome), CALLERS, "php");
+
+    let process = Background::start(command("php").args([&program, "100"]));
+    process.wait_for_cpu_time(Duration::from_millis(200));
+    let outcome = record_process(&process, &["-v", "-F", "997"], Duration::from_secs(1)).ok();
+    let profile = Profile::from_stdout(&outcome);
+    assert_callers(&profile, CALLERS, "php -p");
+    // A sample between two functions may lack its script frames, no more.
+    let total: u64 = profile.0.iter().map(|stack| stack.weight).sum();
+    let scripts = profile.0.iter().filter(|stack| stack.frames.iter().any(|frame| frame.ends_with(".php)")));
+    let scripts: u64 = scripts.map(|stack| stack.weight).sum();
+    assert!(scripts * 100 >= total * 98, "{scripts} of {total}: {profile:?}");
+}
+
+#[test]
+fn shows_the_line_of_each_call() {
+    if !can_record() || !has_php() {
+        return;
+    }
+    let folder = directory();
+    let path = folder.path().join("lines.php");
+    let source = "<?php
+function work(int $n) {
+    $sum = 0;
+    for ($i = 0; $i < $n; $i++) {
+        $sum = ($sum * 31 + $i) & 0xffffff;
+    }
+    return $sum;
+}
+
+function call() {
+    $x = 1;
+    work(100);
+    return work(1000000);
+}
+
+for ($i = 0; $i < 40; $i++) {
+    call();
+}
+";
+    std::fs::write(&path, source).unwrap();
+    let shown = path.display().to_string();
+    let outcome = record(["-v", "--lines", "-F", "997", "--", "php", &shown]).ok();
+    if !walked_scripts(&outcome) {
+        return;
+    }
+    let profile = Profile::from_stdout(&outcome);
+    for stack in &profile.0 {
+        let Some(frame) = stack.frames.iter().position(|frame| frame.starts_with("work (")) else { continue };
+        let line: u32 = stack.frames[frame].rsplit(':').next().unwrap().trim_end_matches(')').parse().unwrap();
+        assert!((2..=8).contains(&line), "{stack:?}");
+        assert_eq!(stack.frames[frame - 1], format!("call ({shown}:13)"), "{stack:?}");
+        assert_eq!(stack.frames[frame - 2], format!("{{main}} ({shown}:17)"), "{stack:?}");
+    }
+    profile.assert_contains(&[&format!("call ({shown}:13)"), &format!("work ({shown}:5)")]);
+}
