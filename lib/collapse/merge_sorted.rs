@@ -12,6 +12,10 @@ use crate::folded::{check_sorted, merge_parallel, merge_sorted};
 use crate::input::{Blocks, FileRange, Source};
 use crate::output::Output;
 
+/// Highest number of files that are merged as streams: usually, no more may be open at once. Each would be read twice, once to
+/// check its order.
+const MAX_STREAMS: usize = 1000;
+
 /// Merges all sources and returns true, if all are sorted folded files and the options do not filter samples. Else
 /// nothing is written and the result is false.
 ///
@@ -21,7 +25,7 @@ use crate::output::Output;
 /// # Errors
 /// [`Error::Write`] and [`Error::Overflow`]. A source that cannot be read counts as not sorted.
 pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Output) -> Result<bool, Error> {
-    if filters_samples(options) {
+    if filters_samples(options) || sources.len() > MAX_STREAMS {
         return Ok(false);
     }
     let Some(scanned) = check_sorted(sources, |input| is_folded(input, options)) else { return Ok(false) };

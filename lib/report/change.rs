@@ -107,8 +107,7 @@ fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement)
 
 /// Returns the path along which the weight grew.
 fn growth_path(context: &Context<'_>, tree: &CallTree) -> Option<Fact> {
-    let mut path = tree.hot_path();
-    path.dedup_by_key(|node| node.frame);
+    let path = context.hot_path(tree);
     let last = path.last().filter(|node| node.weights.after > node.weights.before)?;
     let change = Number::Change(percent_change(last.weights, context.survey.total.before));
     let frames: Vec<FrameId> = path.iter().filter_map(|node| node.frame).collect();

@@ -123,14 +123,8 @@ fn largest(context: &Context<'_>, named: impl Iterator<Item = (String, Weight)>)
 /// Returns the path of the most weight, with a share where it falls. Of libraries and the kernel, only the functions that
 /// the program calls are shown, and the last one of all.
 fn hot_path(context: &Context<'_>, tree: &CallTree) -> Fact {
-    let mut path = tree.hot_path();
     // Recursion is shown once, with the share of the outermost call.
-    path.dedup_by_key(|node| node.frame);
-    while path.len() > 1
-        && path.last().and_then(|node| node.frame).is_some_and(|leaf| context.origins.is_run_time(leaf))
-    {
-        path.pop();
-    }
+    let path = context.hot_path(tree);
     let frames: Vec<FrameId> = path.iter().filter_map(|node| node.frame).collect();
     let shown = context.shown_on_path(&frames);
     let (mut last, mut items) = (100.0, Vec::new());

@@ -29,6 +29,10 @@ static RUN_TIMES: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("r
 /// Patterns of functions of these languages.
 static SCRIPTS: LazyLock<RegexSet> = LazyLock::new(|| patterns(include_str!("scripts.txt")));
 
+/// Patterns of functions of these languages that are named with their file.
+static SCRIPT_FILES: LazyLock<RegexSet> =
+    LazyLock::new(|| patterns(r"\.(py|m?js|cjs|tsx?|jsx|rb|php|pl|pm|lua)\b|^(py::|JS:)| \(<|<frozen "));
+
 /// The suffixes that C compilers append to copies of a function; its name is none of a script then.
 static CLONES: LazyLock<RegexSet> =
     LazyLock::new(|| patterns(r"\.(constprop|isra|part|cold|llvm|lto_priv|clone)\b|\.[0-9]+$"));
@@ -89,6 +93,15 @@ struct Known<'a> {
     calls: Calls,
     /// True for a function of an interpreted or managed language.
     is_script: bool,
+    /// True for such a function that is named with its file: native functions below it belong to the interpreter.
+    has_script_file: bool,
+}
+
+impl<'a> Known<'a> {
+    /// Creates the properties of a frame that is no function of a script.
+    fn native(origin: Origin, kind: &'a str) -> Self {
+        Self { origin, kind, calls: Calls::Any, is_script: false, has_script_file: false }
+    }
 }
 
 /// The parts of a stack.
@@ -187,6 +200,10 @@ impl<'a> Origins<'a> {
                     place.inside = Some(known.kind);
                 }
                 Calls::Scripts => place.is_without_scripts = true,
+                Calls::Any if known.has_script_file => {
+                    is_managed = true;
+                    place.inside = Some(INTERPRETER);
+                }
                 Calls::Any | Calls::Start => {}
             }
         }
@@ -196,7 +213,10 @@ impl<'a> Origins<'a> {
     /// True if a function of a stack, outside of closed code, is the program's own.
     pub(super) fn is_own(&self, stack: &[FrameId], index: usize) -> bool {
         let runs_scripts = |frame: &FrameId| self.known[frame.index()].calls == Calls::Scripts;
-        let is_managed = self.own.is_none() && self.has_scripts && stack[..index].iter().any(runs_scripts);
+        let has_script_file = |frame: &FrameId| self.known[frame.index()].has_script_file;
+        let is_managed = self.own.is_none()
+            && self.has_scripts
+            && stack[..index].iter().any(|frame| runs_scripts(frame) || has_script_file(frame));
         is_own(&self.known[stack[index].index()], is_managed)
     }
 
@@ -216,10 +236,10 @@ impl<'a> Origins<'a> {
         let plain = if is_kernel { name } else { markers::strip_suffix(name) };
         let category = self.categories.categorize(if markers::is_marker(name) { name } else { plain });
         if markers::is_thread_state(name) || name == markers::LOST || name == markers::TRUNCATED {
-            return Known { origin: Origin::Marker, kind: category, calls: Calls::Any, is_script: false };
+            return Known::native(Origin::Marker, category);
         }
         if markers::is_without_symbol(name) {
-            return Known { origin: Origin::Unknown, kind: "unknown", calls: Calls::Any, is_script: false };
+            return Known::native(Origin::Unknown, "unknown");
         }
         let is_library = LIBRARIES.is_match(plain);
         let is_script = !is_kernel && SCRIPTS.is_match(plain) && !CLONES.is_match(plain);
@@ -238,7 +258,8 @@ impl<'a> Origins<'a> {
             false if category == OTHER => (Origin::Library, LIBRARY_CODE),
             false => (Origin::Library, category),
         };
-        Known { origin, kind, calls, is_script }
+        let has_script_file = is_script && SCRIPT_FILES.is_match(plain);
+        Known { origin, kind, calls, is_script, has_script_file }
     }
 }
 
@@ -306,6 +327,8 @@ mod tests {
             ("main;insert;qsort;by_time", Some(3), "own code"),
             ("start_thread;worker;my_net", Some(2), "own code"),
             ("_PyEval_EvalFrameDefault;py::run:/app.py;list_extend", Some(1), "interpreter"),
+            ("python3;run (/srv/app.py);load (/srv/app.py);scan_once_unicode", Some(2), "interpreter"),
+            ("python3;run (/srv/app.py);loads (/usr/lib/python3.12/json/__init__.py)", Some(1), "libraries"),
             ("main;Py_RunMain;list_extend", Some(0), "libraries"),
             ("main;run;list_extend", Some(2), "own code"),
         ] {

@@ -6,7 +6,7 @@ use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 
 use super::budget::Rows;
-use super::call_tree::{CallTree, TreeLine};
+use super::call_tree::{CallTree, Node, TreeLine};
 use super::change;
 use super::commands::Commands;
 use super::facts;
@@ -82,6 +82,17 @@ impl Context<'_> {
             (index, if is_gap { Omitted::Some } else { Omitted::None })
         });
         shown.collect()
+    }
+
+    /// Returns the path of the most weight without repeated calls, and without what only runs other functions at its end.
+    pub(super) fn hot_path<'t>(&self, tree: &'t CallTree) -> Vec<&'t Node> {
+        let mut path = tree.hot_path();
+        path.dedup_by_key(|node| node.frame);
+        let runs_others = |node: &Node| node.frame.is_some_and(|leaf| self.origins.is_run_time(leaf));
+        while path.len() > 1 && path.last().is_some_and(|leaf| runs_others(leaf)) {
+            path.pop();
+        }
+        path
     }
 
     /// Returns the names of functions of which each calls the next, without the start of processes and threads.

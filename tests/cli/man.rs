@@ -122,3 +122,63 @@ fn completes_in_bash() {
         assert_eq!(run_command(command, b"").ok().text(), "--verbose\n", "{name}");
     }
 }
+
+/// Returns the options of a program that take one of a list of values, with the lists.
+fn options_with_values(name: &str) -> Vec<(String, Vec<String>)> {
+    let table = run(name, ["--generate", "options"], b"").ok().text();
+    let options = table.lines().map(|line| {
+        let cells: Vec<&str> = line.split('\t').collect();
+        (cells[0].to_owned(), cells[4].split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    });
+    options.filter(|(option, values)| option.starts_with("--") && !values.is_empty()).collect()
+}
+
+#[test]
+fn shells_offer_the_values_of_options() {
+    let mut seen = 0;
+    for name in TOOLS {
+        let scripts = ["bash", "fish", "zsh"]
+            .map(|shell| (shell, run(name, ["--generate", &format!("complete-{shell}")], b"").ok().text()));
+        for (option, values) in options_with_values(name) {
+            seen += 1;
+            for (shell, script) in &scripts {
+                let (asked, prefix) = match *shell {
+                    "bash" => {
+                        let function = name.replace('-', "__");
+                        let words = format!("COMP_WORDS=({name} {option} =) COMP_CWORD=2");
+                        (
+                            format!(
+                                "{script}\n{words}; _{function} {name} = {option}; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+                            ),
+                            "",
+                        )
+                    }
+                    "fish" => (format!("{script}\ncomplete -C '{name} {option}='"), "="),
+                    // Functions of zsh's completion only run in its line editor.
+                    _ => {
+                        let script = script.replace('\\', "");
+                        assert!(values.iter().all(|value| script.contains(value)), "{name} {option}: {script}");
+                        continue;
+                    }
+                };
+                if !is_installed(shell) {
+                    continue;
+                }
+                let mut command = command(shell);
+                command.args(["-c", &asked]);
+                let text = run_command(command, b"").ok().text();
+                let offered = text.lines().map(|line| line.split('\t').next().unwrap_or(line));
+                let mut offered: Vec<&str> = offered
+                    .map(|line| {
+                        if prefix.is_empty() { line } else { line.split_once(prefix).map_or(line, |(_, value)| value) }
+                    })
+                    .collect();
+                let mut values: Vec<&str> = values.iter().map(String::as_str).collect();
+                offered.sort_unstable();
+                values.sort_unstable();
+                assert_eq!(offered, values, "{shell} {name} {option}");
+            }
+        }
+    }
+    assert!(seen >= 20, "{seen}");
+}

@@ -65,6 +65,27 @@ fn reads_the_files_of_a_list() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn many_files_take_no_memory_each() {
+    // The data structures of each decompressor alone take more than a tenth of this.
+    const KILOBYTES: usize = 1_500_000;
+    let folder = crate::support::directory();
+    let names: Vec<String> = (0..2000).map(|number| format!("{number}.folded.gz")).collect();
+    for (number, name) in names.iter().enumerate() {
+        std::fs::write(folder.path().join(name), gzip(format!("main;f{number} 1\n").as_bytes())).unwrap();
+    }
+    std::fs::write(folder.path().join("list"), names.join("\0")).unwrap();
+    for options in ["fg-collapse -n 2", "fg-filter"] {
+        let (program, options) = options.split_once(' ').unwrap_or((options, ""));
+        let line = format!("ulimit -v {KILOBYTES}; exec {} {options} --files0-from list", support::tool(program));
+        let mut shell = command("sh");
+        shell.args(["-c", &line]).current_dir(folder.path());
+        let text = support::run_command(shell, b"").ok().text();
+        assert_eq!(text.lines().count(), names.len(), "{program}");
+    }
+}
+
 #[test]
 fn reports_an_unreadable_file_and_reads_the_others() {
     for program in mergers() {

@@ -39,7 +39,7 @@ fn options() -> BTreeMap<String, BTreeMap<Meaning, Vec<&'static str>>> {
     let mut options = BTreeMap::<String, BTreeMap<Meaning, Vec<&'static str>>>::new();
     for name in TOOLS {
         for line in run(name, ["--generate", "options"], b"").ok().text().lines() {
-            let [option, value, others, help] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+            let [option, value, others, help, _] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
             let meaning = Meaning { value: value.to_owned(), others: others.to_owned(), help: help.to_owned() };
             options.entry(option.to_owned()).or_default().entry(meaning).or_default().push(name);
         }
