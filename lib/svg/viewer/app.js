@@ -1,7 +1,7 @@
 // The state of a graph on the page. `update` is the only way to change it, and draws all parts anew.
 
 // The number of nodes from which changes can take longer than a tenth of a second.
-const LARGE_TREE = 300_000;
+const LARGE_TREE = 150_000;
 
 /** @returns {State} */
 function initialState() {
