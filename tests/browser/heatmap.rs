@@ -177,6 +177,11 @@ fn links_keys_and_the_list_of_threads_select() {
 }
 
 #[test]
+fn shows_lanes_of_threads_above_the_graph() {
+    page(recording().as_bytes(), &[]).run(CASES, "showsLanesAboveGraph");
+}
+
+#[test]
 fn shows_hostile_names_as_text() {
     let mut recording = Vec::new();
     // fg-heatmap takes text with a NUL for a binary file.

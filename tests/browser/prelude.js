@@ -110,8 +110,12 @@ function getFrame(name, graph = svg) {
 const getRect = frame => /** @type {SVGRectElement} */ (getElement("rect", frame));
 /** Returns where a frame is on the screen. @param {Element} frame */
 const getBounds = frame => getRect(frame).getBoundingClientRect();
-/** Returns the width of a frame with the gap after it. @type {(name: string, graph?: ParentNode) => number} */
-const getWidth = (name, graph = svg) => Math.round(getBounds(getFrame(name, graph)).width + 1);
+/**
+ * Returns the width of a frame with the gap after it. In Firefox, bounds have outlines in them.
+ *
+ * @type {(name: string, graph?: ParentNode) => number}
+ */
+const getWidth = (name, graph = svg) => Math.round(Number(getRect(getFrame(name, graph)).getAttribute("width")) + 1);
 /** Returns the filters in words. */
 const getChips = () => [...svg.querySelectorAll(".chip")].map(chip => getTexts("i, b", chip).join(" "));
 /** Returns the message that is shown for a while, or an empty text. */

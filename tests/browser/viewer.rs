@@ -144,6 +144,12 @@ fn weights_have_units_that_suit_them() {
 }
 
 #[test]
+fn filters_are_named_in_a_narrow_window() {
+    let page = Page::graph(b"main;workload::sort 3\nmain;work;work 4\n", &[]);
+    page.fragment("#hide=workload::sort&recursion=merged").run(CASES, "namesFiltersInNarrowWindow");
+}
+
+#[test]
 fn draws_before_static_frames_are_loaded() {
     let svg = run("fg-svg", [""; 0], STACKS).ok().text();
     let (before, static_frames) = svg.split_once("<g id=\"frames\"").unwrap();

@@ -52,6 +52,13 @@ fn row_height_follows_the_font_size() {
 }
 
 #[test]
+fn texts_can_begin_with_a_dash() {
+    let options = ["--title", "-5 to 5", "--notes", "-n", "--subtitle", "--", "--countname", "-s", "--nametype", "-f"];
+    let svg = run("fg-svg", options, STACKS).ok().text();
+    assert!(svg.contains(">-5 to 5</text>") && svg.contains("NOTES: -n"), "{svg}");
+}
+
+#[test]
 fn the_man_page_has_every_key_of_the_viewer() {
     let page = run("fg-svg", ["--generate", "man"], b"").ok().text();
     let (_, section) = page.split_once(".SH VIEWER\n").unwrap();

@@ -1,7 +1,10 @@
 // The state of a graph on the page. `update` is the only way to change it, and draws all parts anew.
 
 // The number of nodes from which changes can take longer than a tenth of a second.
-const LARGE_TREE = 300_000;
+const LARGE_TREE = 150_000;
+
+// The time in which browsers draw a message, in milliseconds. No animation frame comes while a page is hidden.
+const PAINT_TIME = 50;
 
 /** @returns {State} */
 function initialState() {
@@ -102,10 +105,10 @@ class App {
         const { page, profile } = this;
         if (profile.tree.parent.length < LARGE_TREE) return work();
         page.setBusy(true);
-        requestAnimationFrame(() => setTimeout(() => {
+        setTimeout(() => {
             work();
             page.setBusy(false);
-        }));
+        }, PAINT_TIME);
     }
 
     /**

@@ -130,3 +130,45 @@ async function showsHostileNamesOfSamplesAsText() {
     equal(getScriptTrace(), undefined, "a script in a name ran after a selection");
     equal(document.querySelectorAll("script").length, 1, "number of script elements");
 }
+
+/** Sends a pointer event to the lanes. @type {(kind: string, share: number) => void} */
+function pointAtLanes(kind, share) {
+    const canvas = getElement(".lanes canvas"), { left, right, top } = canvas.getBoundingClientRect();
+    const clientX = left + 110 + share * (right - left - 110);
+    const options = { clientX, clientY: top + 5, button: 0, bubbles: true, cancelable: true };
+    canvas.dispatchEvent(new PointerEvent(kind, options));
+}
+
+/** Returns the colours of the first lane. */
+function getLaneColours() {
+    const canvas = /** @type {HTMLCanvasElement} */ (document.querySelector(".lanes canvas"));
+    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    const { data } = context.getImageData(0, 5, canvas.width, 1);
+    return [...data].join();
+}
+
+async function showsLanesAboveGraph() {
+    await pageIsReady();
+    equal(getTexts("h1").join(), "Samples over time", "the title");
+    const names = ["app 100/100", "app 100/101", "app 100/102", "pool 100/103"];
+    equalLists(getTexts(".lanes title"), names, "a lane for each thread");
+    equal(getTexts(".heat").join(), "Samples per 200 ms  108 samples", "the key of the colours");
+    const { left, right, bottom } = getElement(".lanes canvas").getBoundingClientRect();
+    check(left >= 0 && right <= innerWidth && right - left > 0.9 * innerWidth, "the lanes have the whole width");
+    const visible = getFrames().filter(frame => getBounds(frame).width > 40 && getBounds(frame).bottom < innerHeight);
+    check(visible.length > 6, `${visible.length} wide frames are in the window at first`);
+    check(visible.every(frame => getBounds(frame).top > bottom), "below the lanes");
+    pointAtLanes("pointerdown", 0.1001);
+    pointAtLanes("pointermove", 0.1999);
+    check(getText("cell").startsWith("5.8 s – 6.0 s: "), `the cell under the pointer: ${getText("cell")}`);
+    pointAtLanes("pointerup", 0.1999);
+    equalLists(getChips(), ["Time 3.00 s – 6.00 s"], "the filter has the time");
+    const top = getBounds(getFrame("all")).top;
+    check(top > bottom && top < innerHeight, "the graph of the selection is in the window");
+    const before = getLaneColours();
+    typePattern("burst");
+    check(getLaneColours() !== before, "a search shows when a function ran");
+    check(getTexts(".heat").join().startsWith("Matches per"), "and the key says so");
+    click(getElement(".chip button"));
+    equalLists(getSampleCounts(), ["5400"], "a button removes the filter");
+}

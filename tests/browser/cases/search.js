@@ -37,7 +37,7 @@ function findsTextBeforeExpressions() {
 }
 
 function reportsInvalidPattern() {
-    equal(getResult(), "Invalid: Unterminated character class", "message without the pattern");
+    equal(getResult().toLowerCase(), "invalid: unterminated character class", "message without the pattern");
     equal(getTexts(".table .empty").join(), "No function matches “ba[”.", "the table is empty");
     click(getFrame("parse"));
     equal(getWidth("parse"), getWidth("all"), "zoom works");

@@ -298,3 +298,14 @@ function scalesUnits(expected) {
     pointAt(getFrame("f"));
     equalLists([...getTexts("#total"), getTip()], expected, "weights");
 }
+
+/** Filters are named in full in a narrow window, too. */
+function namesFiltersInNarrowWindow() {
+    resize("400px");
+    equalLists(getChips(), ["Ignore workload::sort", "Merged recursion"], "filters");
+    for (const chip of svg.querySelectorAll(".chip")) {
+        const { left, right } = chip.getBoundingClientRect();
+        check(left >= 0 && right <= 400, `${chip.textContent} is in the window`);
+        check(chip.querySelector("b")?.scrollWidth === chip.querySelector("b")?.clientWidth, "nothing of it is cut");
+    }
+}

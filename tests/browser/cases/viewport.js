@@ -21,7 +21,7 @@ function keepsControlsInWindow() {
     check(!isInView("all"), "the graph scrolls");
     for (const selector of ["header", ".bar", ".table", "#details", "footer"]) {
         const { top, bottom } = getElement(selector).getBoundingClientRect();
-        check(top >= 0 && bottom <= innerHeight, `${selector} is in the window`);
+        check(top >= 0 && bottom <= innerHeight + 1, `${selector} is in the window`);
     }
 }
 
@@ -99,7 +99,8 @@ function laysOutForPaper() {
 }
 
 /** Runs in a frame of a page: measures the viewer and sends the result to the page. */
-function reportSize() {
+async function reportSize() {
+    await waitFor(() => svg.getBoundingClientRect().width > 0, "the frame has a size");
     const { width, height } = svg.getBoundingClientRect();
     const [label, box] = ["text", "rect"].map(name => getElement(`#frames ${name}`).getBoundingClientRect());
     const isInBox = label.top >= box.top - 1 && label.bottom <= box.bottom + 1;
