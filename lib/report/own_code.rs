@@ -155,7 +155,7 @@ impl<'a> Origins<'a> {
         let position = |is_wanted: &dyn Fn(&Known<'_>) -> bool| {
             below.iter().position(|frame| is_wanted(&self.known[frame.index()]))
         };
-        let is_script = |known: &Known<'_>| self.has_scripts && known.is_script;
+        let is_script = |known: &Known<'_>| self.has_scripts && known.has_script_file;
         let is_function =
             |known: &Known<'_>| matches!(known.calls, Calls::Any | Calls::Closed) && known.kind != INTERPRETER;
         let is_inside = |known: &Known<'_>| known.calls != Calls::Start;
@@ -168,7 +168,7 @@ impl<'a> Origins<'a> {
     /// True unless the function only runs others: it is part of an interpreter, or of the start of a thread.
     pub(super) fn is_function(&self, frame: FrameId) -> bool {
         let known = &self.known[frame.index()];
-        known.is_script || (known.kind != INTERPRETER && matches!(known.calls, Calls::Any | Calls::Closed))
+        known.has_script_file || (known.kind != INTERPRETER && matches!(known.calls, Calls::Any | Calls::Closed))
     }
 
     /// True for a function that runs those of an interpreted or managed language.
@@ -351,6 +351,7 @@ mod tests {
             ("_PyEval_EvalFrameDefault;list_extend;memcpy", Some(1)),
             ("_PyEval_EvalFrameDefault", Some(0)),
             ("start_thread;read", Some(1)),
+            ("runtime.goexit.abi0;runtime.bgsweep", Some(1)),
             ("", None),
         ] {
             let mut frames = Frames::new();

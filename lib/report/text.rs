@@ -20,6 +20,9 @@ const LARGE_SHARE: f64 = 10.0;
 /// Names longer than this are shortened where there is no room for them.
 const LONG_NAME: usize = 24;
 
+/// Functions at the end of a path that are worth more than the leaf: the last own one, what it calls, and the leaf.
+const MIN_KNOWN: usize = 3;
+
 /// Largest indentation in columns.
 const MAX_INDENT: usize = 24;
 
@@ -239,15 +242,31 @@ fn fit_path(names: &[String], room: usize) -> String {
     if width(&whole) <= room {
         return whole;
     }
-    let [first, .., last] = &names[..] else { return cut_middle(&whole, room) };
-    for skipped in (2..names.len()).filter(|skipped| !names[*skipped].starts_with('…')) {
-        let line = format!("{first} > … > {}", names[skipped..].join(" > "));
-        if width(&line) <= room {
-            return line;
-        }
+    let [_, .., last] = &names[..] else { return cut_middle(&whole, room) };
+    if let [start @ .., gap, _] = &names[..]
+        && gap == "…"
+        && start.len() > 1
+    {
+        let line = without_start(&names, MIN_KNOWN, room).or_else(|| without_start(start, 1, room));
+        return line.unwrap_or_else(|| cut_middle(&start[start.len() - 1], room));
+    }
+    if let Some(line) = without_start(&names, 1, room) {
+        return line;
     }
     let line = format!("… > {last}");
     if width(&line) <= room { line } else { cut_middle(last, room) }
+}
+
+/// Returns the first function of a path and as many of the last ones as fit, but at least `min`.
+fn without_start(names: &[String], min: usize, room: usize) -> Option<String> {
+    let whole = names.join(" > ");
+    if width(&whole) <= room {
+        return Some(whole);
+    }
+    let ends = (2..names.len()).filter(|skipped| names[*skipped] != "…").map(|skipped| &names[skipped..]);
+    let ends = ends.take_while(|end| end.iter().filter(|name| *name != "…").count() >= min);
+    let mut lines = ends.map(|end| format!("{} > … > {}", names[0], end.join(" > ")));
+    lines.find(|line| width(line) <= room)
 }
 
 /// Returns a text without its end, if it is too long.
@@ -288,6 +307,10 @@ mod tests {
         assert_eq!(fit_path(&path, 29), "main > … > handle > encode");
         assert_eq!(fit_path(&path, 18), "main > … > encode");
         assert_eq!(fit_path(&path, 10), "… > encode");
+        let own_first = strings(&["app", "main", "own", "callee", "…", "leaf"]);
+        assert_eq!(fit_path(&own_first, 33), "app > … > own > callee > … > leaf");
+        assert_eq!(fit_path(&own_first, 32), "app > main > own > callee");
+        assert_eq!(fit_path(&own_first, 22), "app > … > own > callee");
         assert_eq!(fit_path(&path, 5), "e…ode");
         assert_eq!(fit_list(&strings(&["a 1%", "b 2%", "c 3%"]), 10), "a 1%, b 2%");
         assert_eq!(cut_middle("abcdefghij", 7), "ab…ghij");
