@@ -84,7 +84,7 @@ fn check_drawable(drawing: &Drawing) -> Result<(), Error> {
 /// Writes a drawing as an HTML page. `name` is the name of `out` in errors.
 ///
 /// # Errors
-/// Those of [`write`].
+/// Those of [`write()`].
 pub fn write_page(drawing: &Drawing, options: &Options, name: &str, out: &mut dyn Write) -> Result<(), Error> {
     check_drawable(drawing)?;
     let head = write_page_head(options.heading(), "body { margin: 0; }\n", out);
