@@ -15,7 +15,8 @@ use super::text::{escape, visible};
 use crate::Error;
 use crate::profile::Weight;
 
-const STYLE: &str = include_str!("viewer/viewer.css");
+/// The style of the picture, and that of the viewer.
+const STYLES: [&str; 2] = [include_str!("viewer/picture.css"), include_str!("viewer/viewer.css")];
 const SCRIPTS: [&str; 18] = [
     include_str!("viewer/dom.js"),
     include_str!("viewer/format.js"),
@@ -83,7 +84,7 @@ fn check_drawable(drawing: &Drawing) -> Result<(), Error> {
 /// Writes a drawing as an HTML page. `name` is the name of `out` in errors.
 ///
 /// # Errors
-/// Those of [`write`].
+/// Those of [`write()`].
 pub fn write_page(drawing: &Drawing, options: &Options, name: &str, out: &mut dyn Write) -> Result<(), Error> {
     check_drawable(drawing)?;
     let head = write_page_head(options.heading(), "body { margin: 0; }\n", out);
@@ -204,7 +205,8 @@ impl<'a> Image<'a> {
             text.extend_from_slice(format!("<!-- NOTES: {notes} -->\n").as_bytes());
         }
         text.extend_from_slice(b"<style>\n");
-        for line in STYLE.lines() {
+        let count = if self.packed.is_some() { 2 } else { 1 };
+        for line in STYLES[..count].iter().flat_map(|style| style.lines()) {
             text.extend_from_slice(line.trim_start().as_bytes());
             text.push(b'\n');
         }
@@ -378,12 +380,12 @@ fn is_comment(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{SCRIPTS, STYLE, is_comment};
+    use super::{SCRIPTS, STYLES, is_comment};
 
     #[test]
     fn scripts_and_style_need_no_escapes_in_xml() {
         assert!(SCRIPTS.iter().all(|script| !script.contains("]]>")));
-        assert!(!STYLE.contains(['<', '&']));
+        assert!(STYLES.iter().all(|style| !style.contains(['<', '&'])));
     }
 
     #[test]

@@ -194,12 +194,14 @@ function resize(width) {
 }
 
 /**
- * Waits until the page has the focus: before, its elements get no focus events and match no `:focus`. On a busy machine
- * that takes a while. Messages take real time, but none of the browser's virtual time.
+ * Waits until a condition is true, or for long. On a busy machine that takes a while. Messages take real time, but none
+ * of the browser's virtual time.
+ *
+ * @param {() => unknown} condition
  */
-async function waitForFocus() {
+async function waitInRealTime(condition) {
     const { port1, port2 } = new MessageChannel();
-    for (let turns = 0; turns < 200_000 && !document.hasFocus(); turns++) {
+    for (let turns = 0; turns < 200_000 && !condition(); turns++) {
         await new Promise(resolve => {
             port1.onmessage = resolve;
             port2.postMessage(null);
@@ -217,9 +219,12 @@ async function waitForFocus() {
 async function runCase(run, address) {
     try {
         await waitFor(() => document.readyState === "complete", "the page is loaded");
-        await waitFor(() => !document.querySelector("svg.flame-graph:not(:has(.fg))"), "the graphs are interactive");
+        const areInteractive = () => !document.querySelector("svg.flame-graph:not(:has(.fg))");
+        await waitInRealTime(areInteractive);
+        await waitFor(areInteractive, "the graphs are interactive");
         svg = /** @type {HTMLElement} */ (document.querySelector(".fg") ?? svg);
-        if (parent === window) await waitForFocus();
+        // Before, elements get no focus events and match no `:focus`.
+        if (parent === window) await waitInRealTime(() => document.hasFocus());
         await run();
         if (checks === 0) failures.push("the case checks nothing");
     } catch (error) {

@@ -117,6 +117,7 @@ async function fitsFrameOfPage(address, kind) {
     Object.assign(frame, { [kind === "iframe" ? "src" : "data"]: address, width: "900", height: "500" });
     frame.style.border = "0";
     document.body.append(frame);
+    await waitInRealTime(() => size);
     await waitFor(() => size, "the graph in the frame");
     equalLists([size.width, size.height], [900, 500], "the viewer fills its frame");
     check(size.row > 10 && size.row < 30, `rows are not scaled: ${size.row}`);
