@@ -23,6 +23,7 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "memleak",
     description: "memleak (bcc)",
+    tried_with: "",
     has_times: false,
     recognizes: |head| {
         let mut lines = first_lines(head);
