@@ -72,8 +72,8 @@ const EXAMPLES: &[Example] = &[
     example("ljp.txt", "ljp", &[(&[], "49")]),
     // Wall clock: 50 + 300 + 50, and 100 of another thread
     example("art-trace.trace", "art-trace", &[(&[], "500"), (&["--event=cpu", "--srcline"], "150")]),
-    example("d3.json", "d3-flame-graph", &[(&[], "5")]),
-    example("d3-self.json", "d3-flame-graph", &[(&[], "4")]),
+    example("d3-flame-graph.json", "d3-flame-graph", &[(&[], "5")]),
+    example("d3-flame-graph-self.json", "d3-flame-graph", &[(&[], "4")]),
     // "tb" of all stacks, and "gb": 2000000 + 2500000 + 10000
     example(
         "dhat.json",
@@ -116,8 +116,8 @@ const EXAMPLES: &[Example] = &[
     example("memray.csv", "memray", &[(&[], "6052"), (&["--event=allocations", "--srcline", "--tid"], "8")]),
     example("otlp.pb", "otlp", &[(&[], "20500")]),
     example(
-        "otlp.json",
-        "otlp-json",
+        "otlp-json.json",
+        "otlp-json.json",
         &[(&[], "9"), (&["--event=off_cpu", "--label=service.name", "--srcline"], "900")],
     ),
     // Two messages whose samples have the fields of versions before 1.10
@@ -136,7 +136,7 @@ const EXAMPLES: &[Example] = &[
     example("perfview.perfView.xml", "perfview", &[(&[], "3.5"), (&["--weight=samples"], "3")]),
     example("phpspy.txt", "phpspy", &[(&["--srcline"], "2")]),
     example("py-spy.txt", "py-spy", &[(&[], "1")]),
-    example("py-spy.json", "py-spy-json", &[(&["--srcline"], "1")]),
+    example("py-spy-json.json", "py-spy-json", &[(&["--srcline"], "1")]),
     // "time": 1.031450
     example("pyinstrument.json", "pyinstrument", &[(&[], "1031450")]),
     example("rprof.out", "rprof", &[(&["--srcline"], "40000"), (&["--weight=samples"], "2")]),

@@ -158,7 +158,7 @@ fn parse_thread_values(text: &[u8]) -> Option<[u64; 4]> {
     (thread == b"*" || parse_number(thread).is_some()).then(|| parse_values(values)).flatten()
 }
 
-/// Returns the function of `0x4a1b2c	main.work+0x2a	/srv/a.go:9`.
+/// Returns the function of `0x4a1b2c    main.work+0x2a    /srv/a.go:9`.
 fn comment_name(text: &[u8], options: &Options) -> Vec<u8> {
     let mut fields = text.split(|byte| *byte == b'\t').filter(|field| !field.is_empty()).skip(1);
     let name = strip_offset(fields.next().unwrap_or_default().trim());

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! TRACE 300027: (thread=200001)
-//! 	app.Main.work(Main.java:3)
-//! 	app.Main.main(Main.java:9)
+//!     app.Main.work(Main.java:3)
+//!     app.Main.main(Main.java:9)
 //! CPU SAMPLES BEGIN (total = 67) Fri Oct 22 12:12:14 2004
 //! rank   self  accum   count trace method
 //!    1 100.00% 100.00%     67 300027 app.Main.work
