@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use fgkit::cli::{self, Entries, SampleArgs, Section, Session, Tool};
-use fgkit::collapse::{self, FormatName, Options, Spans};
+use fgkit::collapse::{self, Format, FormatName, Options, Spans};
 use fgkit::profile::SampleWeight;
 use fgkit::{Error, folded};
 
@@ -210,7 +210,9 @@ impl Tool for Args {
     }
 
     fn sections() -> Vec<Section> {
-        let formats = collapse::formats().map(|format| (format.name, format.description)).collect();
+        // The text lives as long as the program, like all text of the help.
+        let describe = |format: &Format| &*format!("{}; {}", format.description, format.trial()).leak();
+        let formats = collapse::formats().map(|format| (format.name, describe(format))).collect();
         vec![
             Section { heading: "FORMATS", text: "The option --format takes these names:", entries: formats },
             Section { heading: "PERF.DATA FILES", text: "", entries: PERF_DATA.to_vec() },
@@ -241,10 +243,12 @@ impl Tool for Args {
     }
 }
 
-/// Returns a table with the name and the description of each format.
+/// Returns a table with the name and the description of each format, and what its reader was tried with.
 fn list_formats() -> String {
     let width = collapse::formats().map(|format| format.name.len()).max().unwrap_or_default();
-    collapse::formats().map(|format| format!("{:width$}  {}\n", format.name, format.description)).collect()
+    collapse::formats()
+        .map(|format| format!("{:width$}  {}; {}\n", format.name, format.description, format.trial()))
+        .collect()
 }
 
 fn main() -> ExitCode {

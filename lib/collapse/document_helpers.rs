@@ -88,7 +88,7 @@ pub(super) fn add_partial_stack(
 /// Returns the name of a thread's frame, with `-PID` or `-PID/TID` if the options say so; without a name, its numbers.
 pub(super) fn thread_name(name: &[u8], pid: &[u8], tid: &[u8], options: &Options) -> Vec<u8> {
     if name.trim_ascii().is_empty() {
-        return [pid, b"/", tid].concat();
+        return if pid.is_empty() { tid.to_vec() } else { [pid, b"/", tid].concat() };
     }
     let mut name = name.to_vec();
     if options.pid || options.tid {

@@ -13,6 +13,9 @@ pub struct Format {
     pub name: &'static str,
     /// The program or command that writes the format, in a few words.
     pub description: &'static str,
+    /// The programs whose own files the reader was tried with, and files that others published. If it is empty, only the
+    /// specification or the program's source was at hand.
+    pub tried_with: &'static str,
     /// True if the reader gets a time, a thread and a CPU with each sample, so that `--time`, `--comm`, `--span` and
     /// their like apply.
     pub(super) has_times: bool,
@@ -20,6 +23,16 @@ pub struct Format {
     /// its first line, or all of it. No other format may recognize the same input.
     pub(super) recognizes: fn(&[u8]) -> bool,
     pub(super) reader: FormatReader,
+}
+
+impl Format {
+    /// Returns what the reader was tried with, as a part of a sentence.
+    pub fn trial(&self) -> String {
+        match self.tried_with {
+            "" => "not tried with real files".to_owned(),
+            tried_with => format!("tried with {tried_with}"),
+        }
+    }
 }
 
 /// The function that reads a format.

@@ -6,15 +6,10 @@ use super::line_helpers::{first_lines, parse_number, split_word};
 use crate::bytes::strip_bom;
 
 /// First bytes of unsupported files.
-const MAGIC: [(&[u8], &str); 14] = [
+const MAGIC: [(&[u8], &str); 12] = [
     (b"MOJ", "a binary file of Austin; convert it: `mojo2austin FILE OUTPUT`"),
-    (
-        b"heap profile:",
-        "a heap profile as text; fetch Go's without debug=1, or convert one of gperftools: `pprof -raw PROGRAM FILE`",
-    ),
-    (b"--- contention:", "a block profile of Go as text; fetch it without debug=1"),
-    (b"--- mutex:", "a mutex profile of Go as text; fetch it without debug=1"),
-    (b"JAVA PROFILE", "a Java heap dump, which has objects but no stacks"),
+    (b"JAVA PROFILE 1.0.1\0", HEAP_DUMP),
+    (b"JAVA PROFILE 1.0.2\0", HEAP_DUMP),
     (b"\x7fELF", "a program, not a profile"),
     (b"gmon\x01\0\0\0", GPROF),
     (b"Flat profile:", GPROF),
@@ -26,6 +21,10 @@ const MAGIC: [(&[u8], &str); 14] = [
     (b"%PDF-", "a PDF document; give the profile it was made from"),
 ];
 
+const HEAP_DUMP: &str = "a Java heap dump, which has objects but no stacks";
+const GO_TRACE: &str =
+    "an execution trace of Go; convert it: `go tool trace -pprof=TYPE FILE` with TYPE net, sync, syscall or sched";
+const JFR_PRINT: &str = "output of `jfr print`; give the recording (.jfr) itself";
 const GPROF: &str =
     "a gprof profile, which has functions and callers but no stacks; record with `fg-record` or `perf record -g`";
 const CPROFILE: &str =
@@ -47,6 +46,12 @@ pub(super) fn explain(head: &[u8]) -> Option<&'static str> {
 fn explain_document(head: &[u8]) -> Option<&'static str> {
     let head = strip_bom(head).trim_ascii_start();
     let head = &head[..head.len().min(2048)];
+    if head.starts_with(b"go 1.") && head[..head.len().min(16)].contains_str(" trace\0") {
+        return Some(GO_TRACE);
+    }
+    if head.starts_with(b"{") && head.contains_str("\"recording\":") && head.contains_str("\"type\": \"jdk.") {
+        return Some(JFR_PRINT);
+    }
     if starts_with_any(head, &[b"<!doctype html", b"<html"]) {
         Some(PAGE)
     } else if starts_with_any(head, &[b"<svg", b"<!doctype svg"])
@@ -68,6 +73,8 @@ fn explain_line(line: &[u8]) -> Option<&'static str> {
     let (count, rest) = split_word(line);
     if line.starts_with(b"Showing nodes accounting for ") {
         Some(TABLE)
+    } else if line.starts_with(b"jdk.") && line.ends_with(b" {") {
+        Some(JFR_PRINT)
     } else if parse_number(count).is_some() && rest.starts_with(b"function calls") {
         Some(CPROFILE)
     } else {

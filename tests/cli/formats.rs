@@ -70,8 +70,10 @@ const EXAMPLES: &[Example] = &[
     example("jstack.txt", "jstack", &[(&[], "3"), (&["--event=all", "--tid"], "5")]),
     // "Total trace count: 49"
     example("ljp.txt", "ljp", &[(&[], "49")]),
-    example("d3.json", "d3-flame-graph", &[(&[], "5")]),
-    example("d3-self.json", "d3-flame-graph", &[(&[], "4")]),
+    // Wall clock: 50 + 300 + 50, and 100 of another thread
+    example("art-trace.trace", "art-trace", &[(&[], "500"), (&["--event=cpu", "--srcline"], "150")]),
+    example("d3-flame-graph.json", "d3-flame-graph", &[(&[], "5")]),
+    example("d3-flame-graph-self.json", "d3-flame-graph", &[(&[], "4")]),
     // "tb" of all stacks, and "gb": 2000000 + 2500000 + 10000
     example(
         "dhat.json",
@@ -81,27 +83,73 @@ const EXAMPLES: &[Example] = &[
     example("dotnet-stack.txt", "dotnet-stack", &[(&["--tid"], "2"), (&["--no-tidy"], "2")]),
     example("eflame.txt", "eflame", &[(&[], "3"), (&["--pid"], "3")]),
     example("flamebearer.json", "flamebearer", &[(&[], "10")]),
+    // "18 samples" of google-pprof
+    example("gperftools.prof", "gperftools", &[(&[], "18"), (&["--addrs"], "18")]),
     example("gprof2dot.json", "gprof2dot", &[(&["--srcline"], "4008200")]),
+    // "inuse_space" of `go tool pprof -raw`, which reads the same
+    example("heap-text-go.txt", "heap-text", &[(&["--srcline"], "8533157"), (&["--event=alloc_objects"], "7905")]),
+    example("heap-text-gperftools.heap", "heap-text", &[(&[], "4500000"), (&["--event=alloc_objects"], "350")]),
+    // "Total: 4.8 MB" of jeprof
+    example("heap-text-jemalloc.heap", "heap-text", &[(&[], "4990159")]),
+    example("heap-text-mutex.txt", "heap-text", &[(&[], "100796991"), (&["--event=contentions"], "80")]),
+    // "351", "4.58M" and "4.50M" of heaptrack_print
+    example(
+        "heaptrack.zst",
+        "heaptrack",
+        &[
+            (&["--srcline"], "4582704"),
+            (&["--event=allocations"], "351"),
+            (&["--event=leaked"], "4500000"),
+            (&["--event=temporary"], "200"),
+        ],
+    ),
+    example("hprof-text.txt", "hprof-text", &[(&[], "70"), (&["--event=bytes", "--srcline"], "9216")]),
     // 15 threads, of which 8 run Java code
     example("java-thread-dump.json", "java-thread-dump", &[(&[], "2"), (&["--event=all", "--tid"], "8")]),
+    // "4396 byte(s) leaked in 4 allocation(s)"
+    example("lsan.txt", "lsan", &[(&["--srcline"], "4396"), (&["--event=objects"], "4")]),
+    // "definitely lost: 4,396 bytes in 4 blocks"
+    example("memcheck.txt", "memcheck", &[(&["--srcline"], "4396"), (&["--event=blocks"], "4")]),
     // "mem_heap_B=4510000" at the peak
     example("massif.out", "massif", &[(&["--srcline"], "4510000"), (&["--event=end"], "4500000")]),
     example("memleak.txt", "memleak", &[(&[], "1041408"), (&["--event=allocations"], "264")]),
     example("memray.csv", "memray", &[(&[], "6052"), (&["--event=allocations", "--srcline", "--tid"], "8")]),
     example("otlp.pb", "otlp", &[(&[], "20500")]),
     example(
-        "otlp.json",
-        "otlp-json",
+        "otlp-json.json",
+        "otlp-json.json",
         &[(&[], "9"), (&["--event=off_cpu", "--label=service.name", "--srcline"], "900")],
     ),
+    // Two messages whose samples have the fields of versions before 1.10
+    example("otlp-1.9.pb", "otlp", &[(&["--srcline"], "24")]),
+    example("perf-json.json", "perf-json", &[(&["--tid"], "6")]),
+    example(
+        "perfetto.pftrace",
+        "perfetto",
+        &[
+            (&["--tid"], "4"),
+            (&["--event=unreleased-bytes"], "4072"),
+            (&["--event=allocated-count", "--srcline"], "7"),
+            (&["-t701"], "2"),
+        ],
+    ),
+    example("perfview.perfView.xml", "perfview", &[(&[], "3.5"), (&["--weight=samples"], "3")]),
     example("phpspy.txt", "phpspy", &[(&["--srcline"], "2")]),
     example("py-spy.txt", "py-spy", &[(&[], "1")]),
-    example("py-spy.json", "py-spy-json", &[(&["--srcline"], "1")]),
+    example("py-spy-json.json", "py-spy-json", &[(&["--srcline"], "1")]),
     // "time": 1.031450
     example("pyinstrument.json", "pyinstrument", &[(&[], "1031450")]),
     example("rprof.out", "rprof", &[(&["--srcline"], "40000"), (&["--weight=samples"], "2")]),
+    // 250 and 750 events
+    example(
+        "simpleperf-proto.trace",
+        "simpleperf-proto",
+        &[(&["--tid"], "1000"), (&["--weight=samples"], "2"), (&["--event=sched:sched_switch"], "7")],
+    ),
+    // Sum of "raw_timestamp_deltas"
+    example("stackprof-dump.dump", "stackprof-dump", &[(&["--srcline"], "4500"), (&["--weight=samples"], "5")]),
     example("safari.json", "safari", &[(&["--srcline"], "3500")]),
-    example("sentry.json", "sentry", &[(&[], "3"), (&["--tids=260", "--srcline"], "1")]),
+    example("sentry.json", "sentry", &[(&[], "3"), (&["-t260", "--srcline"], "1")]),
     // 98.70, 1.04 and 0.26 percent
     example("perf-report.txt", "perf-report", &[(&[], "100")]),
     example("perf-sched.txt", "perf-sched", &[(&["--format=perf-sched"], "1855.5")]),
@@ -216,8 +264,30 @@ const MALFORMED: &[(&str, &str, u64, &str, &str)] = &[
     ("bcc", "    f\n    -    a (1)\n        3\n\n        4\n", 5, "expected a thread", "a;f 3\n"),
     ("bpftrace", "@[\n    f\n]: 3\n@[\n    g\n@[\n    h\n]: 1\n", 6, "before the last one has ended", "f 3\nh 1\n"),
     ("callgrind", "events: Ir\nfn=main\n1 5\n1 x\n", 4, "a position and costs", "main 5\n"),
+    ("dotnet-stack", "Thread (0x1):\n  a!f()\nwhat\n", 3, "a thread or a function", "f 1\n"),
     ("dtrace", "\n  a`f\n  3\n  4\n", 4, "found a count", "a`f 3\n"),
     ("eu-stack", "TID 1:\n#0  0x1 f\nwhat\n", 3, "a PID line, a TID line or a frame", "f 1\n"),
+    ("eflame", "<0.1.0>;a:f/1\nwhat\n", 2, "a process and functions", "a:f/1 1\n"),
+    ("heap-text", "heap_v2/1\n 1: 2 [3: 4] @ 0x1\nwhat\n", 3, "values and addresses", "[unknown] 2\n"),
+    ("heaptrack", "v 10400 3\nX a\ns 1 f\ni 1 0 1 0 0\nt 1 0\na 5 1\n+ 0\n+ 9\n", 8, "a record", "f 5\n"),
+    (
+        "lsan",
+        "Direct leak of 4 byte(s) in 1 object(s) allocated from:\n    #0 0x1 in f /a.c:1\nwhat\n",
+        3,
+        "a number, an address",
+        "f 4\n",
+    ),
+    ("massif", "time_unit: i\nsnapshot=0\nheap_tree=peak\nn0: 5 0x1: f (a.c:1)\n x\n", 5, "a node", "f 5\n"),
+    (
+        "memray",
+        "allocator,num_allocations,size,tid,thread_name,stack_trace\nMALLOC,1,7,1,a,f;a;1\nx,y\n",
+        3,
+        "six fields",
+        "f 7\n",
+    ),
+    ("phpspy", "0 f a.php:1\nwhat\n", 2, "a number, a function", "f 1\n"),
+    ("py-spy", "Thread 1 (idle): \"a\"\n    f (a.py:1)\nwhat\n", 3, "a process, a thread", "a;f 1\n"),
+    ("rprof", "sample.interval=10\n\"f\" \nwhat\n", 3, "quoted names", "f 10\n"),
     (
         "faulthandler",
         "Thread 0x1 (most recent call first):\n  File \"a\", line 1 in f\n  File x\n",
@@ -306,10 +376,9 @@ fn reports_options_that_a_format_cannot_satisfy() {
 fn reports_what_to_do_about_inputs_without_stacks() {
     let waiting = run("fg-collapse", [""; 0], b"\"a\" #1\n java.lang.Thread.State: WAITING\n\tat f(A)\n").ok();
     assert_eq!(waiting.stderr, "fg-collapse: no event is selected; the input has WAITING (1); use --event to select\n");
-    let texts: [(&[u8], &str); 15] = [
+    let texts: [(&[u8], &str); 14] = [
         (b"# Children      Self  Command  Symbol\n 1.0%  [.] f\n", "give it --no-children"),
         (b"# Overhead  Symbol\n 5.0%  [.] f\n   |\n   ---f\n", "-g folded"),
-        (b"heap profile: 1: 2 [ 1: 2] @ heap\n", "pprof -raw"),
         (b"FLR\0\0\x02\0\0", "no chunk begins at byte 0"),
         (b"File: p\nType: cpu\nShowing nodes accounting for 30ms, 100% of 30ms total\n flat  flat%\n", "-traces"),
         (b"gmon\x01\0\0\0\0\0\0\0", "a gprof profile, "),

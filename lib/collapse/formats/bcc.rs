@@ -26,6 +26,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "bcc",
     description: "profile, offcputime, offwaketime, wakeuptime of bcc and libbpf-tools",
+    tried_with: "published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

@@ -37,6 +37,7 @@ use self::graph::Graph;
 pub(super) static FORMAT: Format = Format {
     name: "callgrind",
     description: "Callgrind format (valgrind, Xdebug profiler, KCachegrind)",
+    tried_with: "valgrind 3.19, published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

@@ -25,6 +25,7 @@ use crate::symbol_name::inlined;
 pub(super) static FORMAT: Format = Format {
     name: "dtrace",
     description: "DTrace stack() and ustack()",
+    tried_with: "published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

@@ -22,6 +22,7 @@ use crate::profile::{FrameId, Weight, Weights};
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "folded",
     description: "folded stacks (also from async-profiler, Austin, py-spy, bcc -f)",
+    tried_with: "published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Blocks { find_boundary: last_line_end, new_parser: |_| Box::<Folded>::default() },

@@ -32,6 +32,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "ftrace",
     description: "ftrace text, trace-cmd report, systrace (Linux kernel)",
+    tried_with: "published files",
     has_times: true,
     recognizes,
     reader: FormatReader::Lines(read),

@@ -31,6 +31,7 @@ use crate::profile::{Stacks, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "pprof-raw",
     description: "go tool pprof -raw",
+    tried_with: "Go 1.19, published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

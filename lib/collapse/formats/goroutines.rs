@@ -28,6 +28,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "goroutines",
     description: "Go goroutine dumps: panics, SIGQUIT, debug=1 and debug=2",
+    tried_with: "published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

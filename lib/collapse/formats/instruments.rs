@@ -24,6 +24,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "instruments",
     description: "Instruments call tree, copied with Deep Copy",
+    tried_with: "published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

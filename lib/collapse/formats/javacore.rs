@@ -23,6 +23,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "javacore",
     description: "OpenJ9 javacore",
+    tried_with: "published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

@@ -27,6 +27,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "jstack",
     description: "Java thread dumps (jstack, jcmd, kill -3)",
+    tried_with: "JDK 17, 21 and 25, published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),
@@ -47,6 +48,9 @@ const WAITING_FUNCTIONS: [&[u8]; 10] = [
 ];
 
 pub(super) const RUNNABLE: &[u8] = b"RUNNABLE";
+
+/// The name of threads without one, which are virtual threads.
+pub(super) const VIRTUAL: &[u8] = b"(virtual)";
 
 /// The state of a thread whose dump has none, until its leaf tells whether it waits.
 const UNKNOWN_STATE: &[u8] = b"(no state)";
@@ -144,6 +148,9 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
             thread.finish(document, sink)?;
             (thread.name, thread.state) = (java::pool_name(name, document.options).to_vec(), state.to_vec());
             thread.is_in_file = true;
+            if thread.name.is_empty() {
+                thread.name = VIRTUAL.to_vec();
+            }
         } else if let Some(state) = trimmed.strip_prefix(b"java.lang.Thread.State: ") {
             thread.state = split_word(state).0.to_vec();
         } else if trimmed.starts_with(b"at ") || thread.is_in_file && is_file_frame(&line) {

@@ -20,6 +20,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "ljp",
     description: "lightweight Java profiler",
+    tried_with: "published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

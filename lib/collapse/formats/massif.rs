@@ -26,6 +26,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "massif",
     description: "massif (valgrind)",
+    tried_with: "valgrind 3.19",
     has_times: false,
     recognizes: |head| {
         first_lines(head).take(3).any(|line| line.starts_with(b"time_unit: ")) && first_lines(head).any(is_snapshot)

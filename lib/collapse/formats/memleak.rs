@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! [11:16:33] Top 2 stacks with outstanding allocations:
-//! 	1040384 bytes in 256 allocations from stack
-//! 		0x00007f1000000010	malloc+0x1a [libc.so.6]
-//! 		0x0000000000400512	main+0x20 [app]
+//!     1040384 bytes in 256 allocations from stack
+//!         0x00007f1000000010    malloc+0x1a [libc.so.6]
+//!         0x0000000000400512    main+0x20 [app]
 //! ```
 //! The weight is the bytes of the last list, unless `--event allocations` asks for their number. Offsets and modules are
 //! left out.
@@ -23,6 +23,7 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "memleak",
     description: "memleak (bcc)",
+    tried_with: "",
     has_times: false,
     recognizes: |head| {
         let mut lines = first_lines(head);
@@ -69,7 +70,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the function of `0x00007f1000000010	malloc+0x1a [libc.so.6]`; older versions print no address.
+/// Returns the function of `0x00007f1000000010    malloc+0x1a [libc.so.6]`; older versions print no address.
 fn frame_name(line: &[u8], options: &Options) -> Vec<u8> {
     let (address, rest) = split_word(line);
     let name = if is_address(address) { rest } else { line };

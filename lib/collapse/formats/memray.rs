@@ -19,6 +19,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "memray",
     description: "memray transform csv (Python)",
+    tried_with: "memray 1.20",
     has_times: false,
     recognizes: |head| first_lines(head).next().is_some_and(|line| line == HEADING),
     reader: FormatReader::Lines(read),

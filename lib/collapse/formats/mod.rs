@@ -4,6 +4,7 @@
 //! first bytes of an input, and its reader. To add a format, write its module and add it to [`FORMATS`]; CONTRIBUTING.md
 //! names the other files to change.
 
+mod art_trace;
 mod bcc;
 mod bpftrace;
 mod callgrind;
@@ -19,6 +20,10 @@ mod ghc_prof;
 mod go_raw;
 mod go_traces;
 mod goroutines;
+mod gperftools;
+mod heap_text;
+mod heaptrack;
+mod hprof_text;
 mod instruments;
 mod java;
 mod java_exceptions;
@@ -27,13 +32,18 @@ mod jfr;
 mod json;
 mod jstack;
 mod ljp;
+mod lsan;
+mod mapped;
 mod massif;
+mod memcheck;
 mod memleak;
 mod memray;
 mod otlp;
 mod perf_data;
 mod perf_report;
 mod perf_script;
+mod perfetto;
+mod perfview;
 mod phpspy;
 mod pmcstat;
 mod pprof;
@@ -42,6 +52,8 @@ mod pyspy_dump;
 mod rprof;
 mod sample;
 mod simpleperf;
+mod simpleperf_proto;
+mod stackprof_dump;
 mod stap;
 mod v8_prof;
 mod vsprof;
@@ -49,6 +61,7 @@ mod vtune;
 mod wcp;
 mod xctrace;
 mod xdebug;
+mod xml;
 
 use super::format::Format;
 use super::options::FormatName;
@@ -63,7 +76,13 @@ pub(super) static FORMATS: &[&Format] = &[
     &ftrace::FORMAT,
     &pprof::FORMAT,
     &otlp::FORMAT,
+    &perfetto::FORMAT,
+    &simpleperf_proto::FORMAT,
+    &art_trace::FORMAT,
+    &stackprof_dump::FORMAT,
+    &gperftools::FORMAT,
     &xctrace::FORMAT,
+    &perfview::FORMAT,
     &json::trace_event::FORMAT,
     &json::cpuprofile::FORMAT,
     &json::heapprofile::FORMAT,
@@ -75,6 +94,7 @@ pub(super) static FORMATS: &[&Format] = &[
     &json::bpftrace::FORMAT,
     &json::otlp::FORMAT,
     &json::thread_dump::FORMAT,
+    &json::perf_json::FORMAT,
     &json::pyspy_dump::FORMAT,
     &json::dhat::FORMAT,
     &json::gprof2dot::FORMAT,
@@ -94,6 +114,7 @@ pub(super) static FORMATS: &[&Format] = &[
     &go_raw::FORMAT,
     &go_traces::FORMAT,
     &goroutines::FORMAT,
+    &hprof_text::FORMAT,
     &jstack::FORMAT,
     &javacore::FORMAT,
     &java_exceptions::FORMAT,
@@ -113,8 +134,12 @@ pub(super) static FORMATS: &[&Format] = &[
     &xdebug::FORMAT,
     &pyspy_dump::FORMAT,
     &dotnet_stack::FORMAT,
+    &heap_text::FORMAT,
+    &heaptrack::FORMAT,
     &massif::FORMAT,
     &memleak::FORMAT,
+    &memcheck::FORMAT,
+    &lsan::FORMAT,
     &memray::FORMAT,
     &rprof::FORMAT,
     &phpspy::FORMAT,

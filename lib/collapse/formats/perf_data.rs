@@ -23,6 +23,7 @@ use crate::perf::data::{MAGIC, ReadError, Reader, SWAPPED_MAGIC};
 pub(super) static FORMAT: Format = Format {
     name: "perf-data",
     description: "perf.data of perf record (Linux)",
+    tried_with: "perf 6.1, published files",
     has_times: true,
     recognizes: |head| head.starts_with(MAGIC) || head.starts_with(SWAPPED_MAGIC),
     reader: FormatReader::Bytes(read),

@@ -31,6 +31,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "perf-report",
     description: "perf report --stdio --no-children -g folded",
+    tried_with: "perf 6.1, published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

@@ -23,6 +23,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "phpspy",
     description: "phpspy (PHP)",
+    tried_with: "",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

@@ -22,6 +22,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "pmcstat",
     description: "FreeBSD pmcstat -G",
+    tried_with: "published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

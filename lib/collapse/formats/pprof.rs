@@ -22,6 +22,7 @@ use crate::profile::{FrameId, Weight, Weights};
 pub(super) static FORMAT: Format = Format {
     name: "pprof",
     description: "pprof protobuf (Go, gperftools and many others)",
+    tried_with: "Go 1.19, published files",
     has_times: false,
     recognizes: is_pprof,
     reader: FormatReader::Bytes(read),

@@ -19,6 +19,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "procstack",
     description: "AIX procstack",
+    tried_with: "published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

@@ -29,6 +29,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "py-spy",
     description: "py-spy dump (Python)",
+    tried_with: "py-spy 0.4",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

@@ -25,6 +25,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "simpleperf",
     description: "Android simpleperf report-sample",
+    tried_with: "published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

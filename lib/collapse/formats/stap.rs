@@ -20,6 +20,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "systemtap",
     description: "SystemTap print_backtrace() and print_stack()",
+    tried_with: "published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

@@ -26,6 +26,7 @@ use crate::profile::{FrameId, Weight};
 pub(super) static FORMAT: Format = Format {
     name: "v8-prof",
     description: "V8 log (node --prof)",
+    tried_with: "published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

@@ -21,6 +21,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "vsprof",
     description: "Visual Studio call tree, CSV",
+    tried_with: "published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

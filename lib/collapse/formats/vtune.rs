@@ -23,6 +23,7 @@ use crate::profile::Weight;
 pub(super) static FORMAT: Format = Format {
     name: "vtune",
     description: "Intel VTune stack report, CSV",
+    tried_with: "published files",
     has_times: false,
     recognizes,
     reader: FormatReader::Lines(read),

@@ -33,7 +33,7 @@ enum Kind {
     Symbol,
     Class,
     Method,
-    FrameKind,
+    Frame,
     Thread,
     StackTrace,
     Other,
@@ -93,7 +93,7 @@ impl Kind {
         match name.rsplit(|byte| *byte == b'.').next() {
             Some(b"Symbol") => Self::Symbol,
             Some(b"Method") => Self::Method,
-            Some(b"FrameType") => Self::FrameKind,
+            Some(b"FrameType") => Self::Frame,
             Some(b"StackTrace") => Self::StackTrace,
             _ => Self::Other,
         }
@@ -106,7 +106,7 @@ impl Kind {
             Self::Symbol => &[b"string"],
             Self::Class => &[b"name"],
             Self::Method => &[b"type", b"name"],
-            Self::FrameKind => &[b"description", b"name"],
+            Self::Frame => &[b"description", b"name"],
             Self::Thread => &[b"javaName", b"osName", b"osThreadId", b"name"],
             Self::StackTrace => &[b"truncated", b"frames", b"frames.method", b"frames.lineNumber", b"frames.type"],
             Self::Other => &[b"name", b"description", b"string"],
@@ -175,7 +175,7 @@ impl Constants {
                 })?;
                 self.threads.insert(key, thread);
             }
-            Kind::String | Kind::Symbol | Kind::Class | Kind::FrameKind | Kind::Other => {
+            Kind::String | Kind::Symbol | Kind::Class | Kind::Frame | Kind::Other => {
                 let mut name = Name::None;
                 layout.visit(cursor, &mut |_, value| {
                     if matches!(name, Name::None) {
@@ -193,7 +193,7 @@ impl Constants {
             (Kind::String, Name::Text(text)) => drop(self.strings.insert(key, text)),
             (Kind::Symbol, name) => drop(self.symbols.insert(key, name)),
             (Kind::Class, name) => drop(self.classes.insert(key, name)),
-            (Kind::FrameKind, name) => drop(self.frame_kinds.insert(key, name)),
+            (Kind::Frame, name) => drop(self.frame_kinds.insert(key, name)),
             (Kind::Other, name) if self.keeps_others => drop(self.others.insert((id, key), name)),
             _ => {}
         }
@@ -282,7 +282,7 @@ impl Constants {
             Kind::Thread => self.thread(key).0.to_vec(),
             Kind::String => self.resolve(&Name::String(key)).to_vec(),
             Kind::Symbol => self.resolve(&Name::Symbol(key)).to_vec(),
-            Kind::FrameKind => self.frame_kind(key).to_vec(),
+            Kind::Frame => self.frame_kind(key).to_vec(),
             Kind::StackTrace => Vec::new(),
             Kind::Other => self.others.get(&(id, key)).map_or(Vec::new(), |name| self.resolve(name).to_vec()),
         }

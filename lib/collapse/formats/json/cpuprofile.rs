@@ -21,6 +21,7 @@ use crate::collapse::sink::Sink;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "cpuprofile",
     description: "V8 CPU profile (.cpuprofile)",
+    tried_with: "Node.js, published files",
     has_times: false,
     recognizes: |head| super::document_matches(head, recognizes),
     reader: FormatReader::Bytes(|document, sink| super::read_root(document, sink, fold_document)),

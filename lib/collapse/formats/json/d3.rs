@@ -20,6 +20,7 @@ use crate::collapse::stack::CallTree;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "d3-flame-graph",
     description: "d3-flame-graph JSON (a tree of name, value, children)",
+    tried_with: "",
     has_times: false,
     recognizes: |head| document_matches(head, recognizes),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),

@@ -26,6 +26,7 @@ use crate::profile::FrameId;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "dhat",
     description: "DHAT (valgrind --tool=dhat, the Rust crate dhat)",
+    tried_with: "valgrind 3.19",
     has_times: false,
     recognizes: |head| document_matches(head, |root| root.get(b"dhatFileVersion").is_some()),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),

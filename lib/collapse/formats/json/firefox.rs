@@ -28,6 +28,7 @@ use crate::profile::FrameId;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "firefox",
     description: "Firefox profiler JSON, raw or saved (Firefox, samply)",
+    tried_with: "published files",
     has_times: false,
     recognizes: |head| document_matches(head, |root| is_profile(find_profile(root))),
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),

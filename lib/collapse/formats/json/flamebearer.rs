@@ -21,6 +21,7 @@ use crate::profile::{FrameId, Weight, Weights};
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "flamebearer",
     description: "Pyroscope's flame graphs as JSON (flamebearer)",
+    tried_with: "",
     has_times: false,
     recognizes: |head| {
         document_matches(head, |root| {

@@ -23,6 +23,7 @@ use crate::profile::FrameId;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "gprof2dot",
     description: "gprof2dot JSON (memray transform gprof2dot)",
+    tried_with: "memray 1.20",
     has_times: false,
     recognizes: |head| {
         document_matches(head, |root| {

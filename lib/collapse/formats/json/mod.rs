@@ -12,6 +12,7 @@ pub(super) mod ghc;
 pub(super) mod gprof2dot;
 pub(super) mod heapprofile;
 pub(super) mod otlp;
+pub(super) mod perf_json;
 pub(super) mod pyinstrument;
 pub(super) mod pyspy_dump;
 pub(super) mod safari;

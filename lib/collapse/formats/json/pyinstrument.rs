@@ -20,6 +20,7 @@ use crate::profile::Weight;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "pyinstrument",
     description: "pyinstrument -r json (Python)",
+    tried_with: "pyinstrument 5.1",
     has_times: false,
     recognizes: |head| {
         document_matches(head, |root| root.get(b"sample_count").is_some() && root.get(b"root_frame").is_some())

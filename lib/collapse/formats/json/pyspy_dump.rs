@@ -22,6 +22,7 @@ use crate::profile::Weight;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "py-spy-json",
     description: "py-spy dump --json (Python)",
+    tried_with: "py-spy 0.4",
     has_times: false,
     recognizes: |head| {
         document_matches(head, |root| {

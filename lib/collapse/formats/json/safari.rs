@@ -20,6 +20,7 @@ use crate::profile::Weight;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "safari",
     description: "Safari timelines (JavaScript)",
+    tried_with: "",
     has_times: false,
     recognizes: |head| {
         document_matches(head, |root| {

@@ -22,6 +22,7 @@ use crate::profile::Weight;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "java-thread-dump",
     description: "jcmd Thread.dump_to_file -format=json (JDK)",
+    tried_with: "JDK 21 and 25",
     has_times: false,
     recognizes: |head| {
         document_matches(head, |root| {
@@ -31,9 +32,6 @@ pub(in crate::collapse) static FORMAT: Format = Format {
     },
     reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
 };
-
-/// The name of threads without one.
-const VIRTUAL: &[u8] = b"(virtual)";
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     document.set_unit("threads");
@@ -58,7 +56,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         let Some(leaf) = leaf else { continue };
         let state = jstack::effective_state(&thread.get_string(b"state"), &leaf);
         let name = thread.get_string(b"name");
-        let name = if name.is_empty() { VIRTUAL } else { java::pool_name(&name, document.options) };
+        let name = if name.is_empty() { jstack::VIRTUAL } else { java::pool_name(&name, document.options) };
         stack.push(name, sink);
         match document.events.accept(&state) {
             true => {

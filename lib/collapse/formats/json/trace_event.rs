@@ -32,6 +32,7 @@ use crate::profile::FrameId;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "trace-event",
     description: "trace events (Chrome and others), including V8 samples",
+    tried_with: "published files",
     has_times: false,
     recognizes: |head| document_matches(head, is_trace),
     reader: FormatReader::Bytes(read),

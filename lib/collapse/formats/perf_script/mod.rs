@@ -49,6 +49,7 @@ use crate::symbol_name::inlined;
 pub(super) static FORMAT: Format = Format {
     name: "perf-script",
     description: "perf script text (Linux)",
+    tried_with: "perf 6.1, published files",
     has_times: true,
     recognizes,
     reader: FormatReader::Blocks {

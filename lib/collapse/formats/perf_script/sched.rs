@@ -33,6 +33,7 @@ use crate::symbol_name::inlined;
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "perf-sched",
     description: "perf script of sched:sched_switch, as off-CPU time; only if named by --format",
+    tried_with: "published files",
     has_times: false,
     recognizes: |_| false,
     reader: FormatReader::Lines(read),

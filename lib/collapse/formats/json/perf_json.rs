@@ -1,0 +1,61 @@
+//! JSON of `perf data convert --to-json`: the samples of a `perf.data` file.
+//!
+//! ```text
+//! {"linux-perf-json-version":1,"headers":{},"samples":[{"timestamp":1000,"pid":7,"tid":8,"comm":"app","cpu":0,
+//!  "callchain":[{"ip":"0x55d3","symbol":"work","dso":"app"},{"ip":"0x7f56","dso":"libc.so.6"}]}]}
+//! ```
+//! The file has neither events nor periods: each sample weighs 1. The thread's name is the root frame. `perf script`, and
+//! the `perf.data` file itself, tell more.
+
+use super::value::Value;
+use super::{document_matches, read_root};
+use crate::Error;
+use crate::collapse::document::Document;
+use crate::collapse::document_helpers::{module_frame, thread_name};
+use crate::collapse::filter::sample::SampleInfo;
+use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::line_helpers::function_name;
+use crate::collapse::sink::Sink;
+use crate::collapse::stack::intern_frame;
+use crate::collapse::timed_samples::{TimedSample, TimedSamples};
+use crate::profile::Weight;
+
+pub(in crate::collapse) static FORMAT: Format = Format {
+    name: "perf-json",
+    description: "perf data convert --to-json (Linux)",
+    tried_with: "perf 6.1",
+    has_times: true,
+    recognizes: |head| document_matches(head, |root| root.get(b"linux-perf-json-version").is_some()),
+    reader: FormatReader::Bytes(|document, sink| read_root(document, sink, fold_document)),
+};
+
+fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
+    document.set_unit("samples");
+    let options = document.options;
+    let (mut samples, mut frames) = (TimedSamples::new(options), Vec::new());
+    for sample in root.get_items(b"samples") {
+        let label = |key: &[u8]| sample.get(key).and_then(Value::as_label).unwrap_or_default();
+        let number = |key: &[u8]| std::str::from_utf8(&label(key)).ok()?.parse::<u64>().ok();
+        let id = |key: &[u8]| number(key).and_then(|number| u32::try_from(number).ok());
+        let comm = label(b"comm");
+        let info =
+            SampleInfo { time: number(b"timestamp"), comm: &comm, pid: id(b"pid"), tid: id(b"tid"), cpu: id(b"cpu") };
+        if !samples.accept(&info)? {
+            continue;
+        }
+        frames.clear();
+        for call in sample.get_items(b"callchain") {
+            let symbol = call.get_string(b"symbol");
+            let name = match symbol.is_empty() {
+                true => module_frame(&call.get_string(b"dso"), &call.get_string(b"ip"), options),
+                false => function_name(&symbol, options).into_owned(),
+            };
+            frames.push(intern_frame(&name, sink));
+        }
+        frames.reverse();
+        let root = sink.intern(&thread_name(&comm, &label(b"pid"), &label(b"tid"), options));
+        let (roots, weight) = (&[root], Weight::ONE);
+        samples.add(&TimedSample { info, roots, is_truncated: false, frames: &frames, weight }, sink)?;
+    }
+    Ok(())
+}

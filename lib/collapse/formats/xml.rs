@@ -1,0 +1,108 @@
+//! Reads XML as a stream, with bounded memory. Entity definitions are ignored, so no entity can expand.
+
+use std::borrow::Cow;
+use std::io::{self, BufReader, Read};
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+
+use crate::Error;
+
+/// Maximum size of a tag or text, in bytes.
+const MAX_TOKEN_BYTES: usize = 16 << 20;
+
+/// The reason why a document could not be read.
+pub(super) enum ParseError {
+    /// The input is not well-formed.
+    Xml(String),
+    /// The function that handles events failed.
+    Handler(Error),
+}
+
+/// Calls `handle` with each event of the document. Fails at a tag or text of more than [`MAX_TOKEN_BYTES`], since the
+/// parser would read all of it into memory.
+pub(super) fn parse(
+    input: impl Read,
+    mut handle: impl FnMut(Event<'_>) -> Result<(), Error>,
+) -> Result<(), ParseError> {
+    let mut reader = Reader::from_reader(BufReader::new(LimitedReader { input, remaining: MAX_TOKEN_BYTES }));
+    reader.config_mut().check_end_names = false;
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        let event = reader.read_event_into(&mut buffer);
+        let event = event
+            .map_err(|error| ParseError::Xml(format!("malformed XML at byte {}: {error}", reader.error_position())))?;
+        if matches!(event, Event::Eof) {
+            return Ok(());
+        }
+        handle(event).map_err(ParseError::Handler)?;
+        reader.get_mut().get_mut().remaining = MAX_TOKEN_BYTES;
+    }
+}
+
+/// A reader that fails after `remaining` bytes.
+struct LimitedReader<R> {
+    input: R,
+    remaining: usize,
+}
+
+impl<R: Read> Read for LimitedReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.remaining == 0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a single tag or text is longer than 16 MiB"));
+        }
+        let length = buffer.len().min(self.remaining);
+        let read = self.input.read(&mut buffer[..length])?;
+        self.remaining -= read;
+        Ok(read)
+    }
+}
+
+/// Returns the value of an attribute, with XML's predefined entities and character references replaced.
+pub(super) fn find_attribute<'a>(tag: &'a BytesStart<'_>, name: &str) -> Option<Cow<'a, str>> {
+    let attribute = tag.attributes().with_checks(false).flatten().find(|attribute| attribute.key.as_ref() == name)?;
+    match attribute.value.contains('&') {
+        false => Some(attribute.value),
+        true => Some(unescape(&attribute.value).into()),
+    }
+}
+
+fn unescape(text: &str) -> String {
+    let (mut plain, mut rest) = (String::new(), text);
+    while let Some((before, entity)) = rest.split_once('&') {
+        plain.push_str(before);
+        // The longest references are like `&#x10ffff;`.
+        let end = entity.bytes().take(10).position(|byte| byte == b';');
+        match end.and_then(|end| Some((parse_entity(&entity[..end])?, &entity[end + 1..]))) {
+            Some((character, after)) => {
+                plain.push(character);
+                rest = after;
+            }
+            None => {
+                plain.push('&');
+                rest = entity;
+            }
+        }
+    }
+    plain + rest
+}
+
+/// Returns the character of a predefined entity (`lt`) or a character reference (`#60`, `#x3c`).
+pub(super) fn parse_entity(entity: &str) -> Option<char> {
+    match entity {
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "amp" => Some('&'),
+        "quot" => Some('"'),
+        "apos" => Some('\''),
+        _ => {
+            let number = entity.strip_prefix('#')?;
+            let code = match number.strip_prefix('x') {
+                Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+                None => number.parse().ok()?,
+            };
+            char::from_u32(code)
+        }
+    }
+}
