@@ -117,7 +117,7 @@ const EXAMPLES: &[Example] = &[
     example("otlp.pb", "otlp", &[(&[], "20500")]),
     example(
         "otlp-json.json",
-        "otlp-json.json",
+        "otlp-json",
         &[(&[], "9"), (&["--event=off_cpu", "--label=service.name", "--srcline"], "900")],
     ),
     // Two messages whose samples have the fields of versions before 1.10
