@@ -100,9 +100,9 @@ struct MeasureArgs {
 
     /// Measure a run by the output of this shell command
     ///
-    /// It runs the command in the variable FG_COMMAND, which is that of the side FG_SIDE, and writes its result to standard
-    /// output or to the file FG_FILE: folded stacks, any other profile that fg-collapse(1) reads, or a number. More is
-    /// slower.
+    /// It runs the command in the variable FG_COMMAND, which is that of the side in FG_SIDE (`b` or `a`), and writes its
+    /// result to standard output or to the file in FG_FILE: folded stacks, any other profile that fg-collapse(1) reads, or a
+    /// number. More is slower.
     #[arg(long, value_name = "COMMAND")]
     measure: Option<String>,
 }

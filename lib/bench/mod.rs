@@ -84,6 +84,12 @@ impl Side {
             Self::After => "after",
         }
     }
+
+    /// Returns the letter of the side. The environments of both commands have the same size, because the dynamic linker's
+    /// work depends on it.
+    pub fn letter(self) -> &'static str {
+        &self.name()[..1]
+    }
 }
 
 /// Runs the benchmark. `is_interrupted` is asked often: if it is true, the run ends, and the complete pairs are judged.

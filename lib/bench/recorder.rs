@@ -142,7 +142,7 @@ impl<'a> Recorder<'a> {
                     File::create(&stdout).map_err(|error| Error::write(stdout.display().to_string(), error))?;
                 let mut command = Command::new("sh");
                 command.args(["-c", measure]).stdout(created);
-                command.env("FG_COMMAND", shell_command).env("FG_FILE", result).env("FG_SIDE", side.name());
+                command.env("FG_COMMAND", shell_command).env("FG_FILE", result).env("FG_SIDE", side.letter());
                 Ok(command)
             }
         }
