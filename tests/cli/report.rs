@@ -4,11 +4,11 @@ use crate::support::{assert_golden, data, directory, run};
 
 /// A server that copies too much, with a kernel part and a second thread.
 const PROFILE: &[u8] = b"app;main;serve;encode;alloc::vec::Vec::extend;memmove 410
-app;main;serve;encode;crc 60
+app;main;serve;encode;crc 61
 app;main;serve;parse;malloc;_int_malloc 80
 app;main;serve;parse 20
 app;main;load;read;vfs_read_[k];copy_user_[k] 200
-app;main;load 30
+app;main;load 29
 worker;run;[unknown] 15
 worker;run;compress 180
 [lost] 5
@@ -68,15 +68,15 @@ fn the_commands_on_a_page_run() {
     let commands: Vec<&str> = page.lines().filter(|line| line.starts_with("  fg-")).collect();
     assert_eq!(commands.len(), 3, "{page}");
     let outputs: Vec<String> = commands.iter().map(|command| in_folder(command).text()).collect();
-    assert!(outputs[0].contains("1 function in 47.0%"), "{outputs:?}");
+    assert!(outputs[0].contains("1 function in 47.1%"), "{outputs:?}");
     assert!(std::fs::read_to_string(folder.path().join("flame.svg")).unwrap().contains("<svg"));
 }
 
 #[test]
 fn compares_runs_before_and_after() {
     let folder = directory();
-    let before = "main;parse 500\nmain;score 300\nmain;gone 150\nmain;same 1000\n";
-    let after = "main;parse 510\nmain;score;regex::Regex::new 900\nmain;score 300\nmain;same 990\nmain;fresh 200\n";
+    let before = "main;parse 500\nmain;score 300\nmain;gone 149\nmain;same 1001\n";
+    let after = "main;parse 510\nmain;score;regex::Regex::new 900\nmain;score 300\nmain;same 991\nmain;fresh 199\n";
     std::fs::write(folder.path().join("old"), before).unwrap();
     std::fs::write(folder.path().join("new"), after).unwrap();
     let run_in = |program: &str, options: &[&str], stdin: &[u8]| {
