@@ -65,7 +65,7 @@ const INPUTS: [(&str, &str, &str); 92] = [
     ("inferno/diff-folded/after.txt", "folded", "80"),
     ("inferno/diff-folded/bad_before.txt", "folded", "54"),
     ("inferno/diff-folded/before.txt", "folded", "65"),
-    ("inferno/diff-folded/before_fractionals.txt", "folded", "47.084398"),
+    ("inferno/diff-folded/before_fractionals.txt", "folded", "67.084398"),
     ("inferno/flamegraph/austin-flames.txt", "folded", "291"),
     ("inferno/flamegraph/bad-lines-bad-lines.txt", "folded", "607"),
     ("inferno/flamegraph/base-flames.txt", "folded", "598400"),

@@ -71,7 +71,8 @@ fn parse_event(line: &[u8]) -> Option<EventLine<'_>> {
         Some(inner) => before[..memchr::memrchr(b'(', inner)?].trim_ascii(),
         None => before,
     };
-    let dash = memchr::memrchr(b'-', before)?;
+    // perf script writes `COMM -1/-1` for some threads.
+    let dash = memchr::memrchr(b'-', before).filter(|dash| !before[..*dash].ends_with(b"/"))?;
     let pid = parse_number(&before[dash + 1..])?.try_into().ok()?;
     let (cpu, mut rest) = split_once(after, "]")?;
     let mut word;

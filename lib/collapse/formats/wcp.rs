@@ -47,7 +47,8 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
         let trimmed = line.trim_ascii();
         let numbered = split_once(trimmed, ": ").filter(|(number, _)| parse_number(number).is_some());
         if let Some((_, number)) = split_once(trimmed, "Full stacks (") {
-            stated += number.strip_suffix(b" unique):").and_then(parse_number).unwrap_or(0);
+            let number = number.strip_suffix(b" unique):").and_then(parse_number).unwrap_or(0);
+            stated = number.saturating_add(stated);
         }
         if let Some(count) = parse_samples(trimmed) {
             found += 1;
