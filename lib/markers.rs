@@ -11,6 +11,8 @@ pub const UNKNOWN: &[u8] = b"[unknown]";
 pub const PYTHON: &[u8] = b"[python]";
 /// A PHP function whose name could not be read.
 pub const PHP: &[u8] = b"[php]";
+/// A Ruby method whose name could not be read.
+pub const RUBY: &[u8] = b"[ruby]";
 /// The frame between a thread's name and a stack whose outermost callers are missing.
 pub const TRUNCATED: &[u8] = b"[truncated]";
 /// The only frame of samples that the kernel or the recorder dropped.

@@ -252,10 +252,11 @@ pub struct StackArgs {
 
     /// Leave out the functions of interpreted languages
     ///
-    /// By default, fg-record shows the functions of running Python (3.8 to 3.15) and PHP (7.4 to 8.4, without thread
-    /// safety) programs as `NAME (FILE)`, in place of the interpreter's own frames. This needs root, or CAP_BPF and
-    /// CAP_PERFMON, on x86-64, and no options or restart of the program. The frame of a function whose name cannot be read
-    /// is `[python]` or `[php]`. PHP's functions in C have `(php)` for a file; the stack of a fiber begins with the fiber.
+    /// By default, fg-record shows the functions of running Python (3.8 to 3.15), Ruby (3.0 to 3.4) and PHP (7.4 to 8.4,
+    /// without thread safety) programs as `NAME (FILE)`, in place of the interpreter's own frames. This needs root, or
+    /// CAP_BPF and CAP_PERFMON, on x86-64, and no options or restart of the program. The frame of a function whose name
+    /// cannot be read is `[python]`, `[ruby]` or `[php]`. PHP's functions in C have `(php)` for a file, Ruby's are native
+    /// frames. The stack of a fiber begins with the fiber.
     #[arg(long, hide_short_help = true)]
     pub native_only: bool,
 

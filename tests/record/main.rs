@@ -23,6 +23,7 @@ mod off_cpu;
 mod php;
 mod python;
 mod refusals;
+mod ruby;
 mod script;
 mod streams;
 mod subprocesses;

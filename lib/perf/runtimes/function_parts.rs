@@ -9,6 +9,7 @@ use addr2line::gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, UnwindContext, UnwindSection as _, X86_64,
 };
 use iced_x86::{Decoder, DecoderOptions, FlowControl};
+use rustc_hash::FxHashMap;
 
 use super::interpreter::InterpreterFile;
 
@@ -34,6 +35,33 @@ pub(super) fn find_parts(file: &InterpreterFile<'_>, function: Range<u64>) -> Ve
         next += 1;
     }
     parts
+}
+
+/// Fewer indirect jumps than this, or less than twice as many as another function has, do not make a dispatcher.
+const MIN_JUMPS: usize = 64;
+
+/// Finds the function that runs the instructions of an interpreter: each ends with an indirect jump to the next one, so it has
+/// by far the most of them. `None` if no function stands out.
+pub(super) fn find_dispatcher(file: &InterpreterFile<'_>) -> Option<Range<u64>> {
+    let table = UnwindTable::open(file)?;
+    let (start, code) = file.section(".text")?;
+    let mut functions: FxHashMap<u64, (Range<u64>, usize)> = FxHashMap::default();
+    let mut current = 0..0;
+    for instruction in &mut Decoder::with_ip(64, code, start, DecoderOptions::NONE) {
+        if instruction.flow_control() != FlowControl::IndirectBranch || instruction.is_ip_rel_memory_operand() {
+            continue;
+        }
+        if !current.contains(&instruction.ip()) {
+            let Some(found) = table.find_function(instruction.ip()) else { continue };
+            current = found;
+        }
+        functions.entry(current.start).or_insert_with(|| (current.clone(), 0)).1 += 1;
+    }
+    let mut counts: Vec<usize> = functions.values().map(|(_, jumps)| *jumps).collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    let most = *counts.first().filter(|most| **most >= MIN_JUMPS)?;
+    let is_clear = counts.get(1).is_none_or(|next| next * 2 <= most);
+    functions.into_values().find(|(_, jumps)| is_clear && *jumps == most).map(|(range, _)| range)
 }
 
 /// Returns where the jumps of a piece of code lead to outside of it.
@@ -64,6 +92,13 @@ impl<'a> UnwindTable<'a> {
         let bases = BaseAddresses::default().set_eh_frame_hdr(header_address).set_eh_frame(frames_address);
         let header = EhFrameHdr::new(header, LittleEndian).parse(&bases, 8).ok()?;
         Some(Self { header, frames: EhFrame::new(frames, LittleEndian), bases })
+    }
+
+    /// Returns the range of the function at an address.
+    fn find_function(&self, address: u64) -> Option<Range<u64>> {
+        let table = self.header.table()?;
+        let fde = table.fde_for_address(&self.frames, &self.bases, address, EhFrame::cie_from_offset).ok()?;
+        Some(fde.initial_address()..fde.initial_address().checked_add(fde.len())?)
     }
 
     /// Returns the range of the part of a function at an address. `None` if the address is the start of a function.

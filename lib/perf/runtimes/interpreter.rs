@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use object::{
-    Object as _, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _, RelocationTarget, SectionFlags,
+    Object as _, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _, RelocationFlags, RelocationTarget,
+    SectionFlags,
 };
 use rustc_hash::FxHashMap;
 
@@ -189,6 +190,13 @@ impl<'a> InterpreterFile<'a> {
             let SectionFlags::Elf { sh_flags, .. } = section.flags() else { return false };
             is_inside && sh_flags.contains(object::elf::SHF_WRITE)
         })
+    }
+
+    /// True if the dynamic linker writes the number of a library with thread-local storage to an address of the file.
+    pub fn is_module_number(&self, address: u64) -> bool {
+        let expected = RelocationFlags::Elf { r_type: object::elf::R_X86_64_DTPMOD64 };
+        let mut relocations = self.file.dynamic_relocations().into_iter().flatten();
+        relocations.any(|(offset, relocation)| offset == address && relocation.flags() == expected)
     }
 
     /// Returns the address that the dynamic linker writes to an address of the file.

@@ -16,6 +16,7 @@ pub mod merge;
 mod php;
 pub mod processes;
 mod python;
+mod ruby;
 mod thread_anchor;
 
 use self::interpreter::{InterpreterFile, Recognition};
@@ -24,7 +25,7 @@ use self::interpreter::{InterpreterFile, Recognition};
 type Recognizer = fn(&InterpreterFile<'_>) -> Recognition;
 
 /// All known interpreters.
-const RECOGNIZERS: [Recognizer; 2] = [python::recognize, php::recognize];
+const RECOGNIZERS: [Recognizer; 3] = [python::recognize, php::recognize, ruby::recognize];
 
 /// A symbol that each of them exports. Files without one are not looked at.
-const MARKERS: [&[u8]; 2] = [python::MARKER, php::MARKER];
+const MARKERS: [&[u8]; 3] = [python::MARKER, php::MARKER, ruby::MARKER];

@@ -111,7 +111,7 @@ impl Interpreter for Php {
         let file = if is_internal { 0 } else { field(self.file)? };
         let first_line = if is_internal { 0 } else { field(self.first_line)? as u32 };
         let class_name = if class == 0 { 0 } else { memory.u64(class.checked_add(CLASS_NAME)?)? };
-        let hash = [name, file, class].into_iter().fold(u64::from(first_line), mix);
+        let hash = mix(first_line.into(), 0);
         // Another function may be there by now.
         if mix_strings(hash, memory, [name, file, class_name])? != frame.hash {
             return None;

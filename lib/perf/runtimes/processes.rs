@@ -22,6 +22,7 @@ pub type InterpreterWords = [u32; 6 + FIELDS];
 const IN_THREAD_DATA: u32 = 1;
 const IN_THREAD_STORAGE: u32 = 2;
 const IN_MAIN_THREAD: u32 = 3;
+const IN_MODULE_STORAGE: u32 = 4;
 
 /// The interpreters of a recording.
 #[derive(Debug, Default)]
@@ -84,6 +85,7 @@ impl Interpreters {
         let (kind, anchor) = match layout.anchor {
             ThreadAnchor::ThreadData(key) => (IN_THREAD_DATA, loaded(key)?),
             ThreadAnchor::ThreadStorage(offset) => (IN_THREAD_STORAGE, offset.cast_unsigned()),
+            ThreadAnchor::ModuleStorage(index) => (IN_MODULE_STORAGE, loaded(index)?),
             ThreadAnchor::MainThread(state) => (IN_MAIN_THREAD, loaded(state)?),
         };
         let is_musl = mappings.iter().any(|mapping| is_musl(objects.get(mapping.object)));

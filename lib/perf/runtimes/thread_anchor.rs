@@ -14,6 +14,9 @@ pub enum ThreadAnchor {
     ThreadData(u64),
     /// The state is in thread-local storage, at this distance from the thread pointer.
     ThreadStorage(i64),
+    /// The state is in thread-local storage of a library. At this address of the file (SVMA), the dynamic linker writes the
+    /// number of the library and the offset in its storage.
+    ModuleStorage(u64),
     /// A pointer at this address of the file (SVMA) leads to the state of the main thread. Other threads have none.
     MainThread(u64),
 }
@@ -87,10 +90,11 @@ fn step(
     None
 }
 
-/// Returns the place of the key that is the first argument of a call: the key itself, or a pointer to a `Py_tss_t`, which
-/// contains it at byte 4.
+/// Returns the place that the first argument of a call tells: the place of thread-local storage (`__tls_get_addr`), a key, or
+/// a pointer to a `Py_tss_t`, which contains a key at byte 4.
 fn passed_anchor(registers: &FxHashMap<Register, Value>, file: &InterpreterFile<'_>) -> Option<ThreadAnchor> {
     let key = match registers.get(&Register::RDI)? {
+        Value::Address(index) if file.is_module_number(*index) => return Some(ThreadAnchor::ModuleStorage(*index)),
         Value::LoadedFrom(key) => *key,
         Value::Address(structure) => structure.checked_add(4)?,
     };

@@ -13,10 +13,11 @@
 //   They are sent when the hash is new: the process may not have them any more when the recorder reads them.
 
 // The kind of an interpreter.
-enum { PYTHON = 1, PHP = 2 };
+enum { PYTHON = 1, PHP = 2, RUBY = 3 };
 // The place of a thread's state: in thread-specific data, whose key is at the anchor; in thread-local storage, at an
-// offset from the thread pointer; or at the anchor, which is of the main thread.
-enum { IN_THREAD_DATA = 1, IN_THREAD_STORAGE = 2, IN_MAIN_THREAD = 3 };
+// offset from the thread pointer or, in a library, at what the anchor says: the module and the offset in its storage; or at
+// the anchor, which is of the main thread.
+enum { IN_THREAD_DATA = 1, IN_THREAD_STORAGE = 2, IN_MAIN_THREAD = 3, IN_MODULE_STORAGE = 4 };
 // The fields of CPython's structures: offsets in bytes, and what they contain.
 enum {
     THREAD_ID,       // in the thread's state: its thread pointer
@@ -35,6 +36,9 @@ enum {
 };
 // The fields of PHP's structures: offsets in a function.
 enum { FUNCTION_SIZE, OPCODES, OPCODE_COUNT, PHP_FILE, PHP_FIRST_LINE };
+// Ruby: the size of a frame, 1 if the first line of a method is a tagged number, and 1 if the length of a short string is in
+// its flags.
+enum { RUBY_FRAME_SIZE, IS_LINE_TAGGED, IS_LENGTH_IN_FLAGS };
 // A loop runs one frame, or frames up to the one whose OWNER is not 0, or up to the one before a frame that is not shown,
 // whose OWNER is 3 or more.
 enum { LOOP_PER_FRAME, LOOP_BY_FLAG, LOOP_BY_ENTRY_FRAME };
@@ -56,19 +60,21 @@ MAP(sent_names, BPF_MAP_TYPE_ARRAY, SENT_NAMES, 0, u32, u64);
 #define NAMED_WORDS 4000u  // no names are sent behind so many words
 
 struct script_walk { struct interpreter *interpreter; struct scratch *scratch; u32 base; };
+// The bytes of a string.
+struct string { u64 start, length; };
 
 static __always_inline u64 mix(u64 hash, u64 word) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
     return hash ^ hash >> 32;
 }
 
-// Reads the last bytes of a string object, and adds them and its length to a hash.
-static __always_inline u64 read_string(u64 *words, u64 string, u64 data, u64 length, u64 hash) {
-    u64 size = length > MAX_STRING ? MAX_STRING : length;
+// Reads the last bytes of a string, and adds them and its length to a hash.
+static __always_inline u64 read_string(u64 *words, struct string string, u64 hash) {
+    u64 length = string.length, size = length > MAX_STRING ? MAX_STRING : length;
 #pragma unroll
     for (u32 i = 0; i < STRING_WORDS; i++) words[i] = 0;
     BOUND(size, 2 * MAX_STRING - 1);
-    if (size <= MAX_STRING) bpf_probe_read_user(words, size, (void *)(string + data + length - size));
+    if (size <= MAX_STRING) bpf_probe_read_user(words, size, (void *)(string.start + length - size));
     hash = mix(hash, length);
 #pragma unroll
     for (u32 i = 0; i < STRING_WORDS; i++) hash = mix(hash, words[i]);
@@ -88,22 +94,26 @@ static __always_inline int is_new_name(u64 hash) {
 #define PAGE_FIELD(type, s, offset) (*(type *)((char *)(s)->page + ((offset) & 255)))
 
 // What is known of a script frame.
-struct script_function { u64 code, instruction, first_line, name, file, other, class; };
+struct script_function { u64 code, instruction, first_line, identity; struct string name, file, class; };
 
-// Notes a frame, with its name if that is new and `can_send`. The strings' bytes begin at `data`.
-static __always_inline void note_frame(struct script_walk *walk, struct script_function *function, u64 data,
-                                       int is_outermost, int can_send) {
+// The string object of CPython and PHP: its length is at byte 16, its bytes begin at `data`.
+static __always_inline struct string string_of(u64 object, u64 data) {
+    struct string string = {.start = object + data, .length = object ? read_word(object + 16) : 0};
+    return string;
+}
+
+// Notes a frame, with its name if that is new and `can_send`.
+static __always_inline void note_frame(struct script_walk *walk, struct script_function *function, int is_outermost,
+                                       int can_send) {
     struct scratch *s = walk->scratch;
-    u64 name = function->name, file = function->file, class = function->class, n = s->script_n;
+    u64 n = s->script_n;
     u64 index = walk->base + s->script_words;
     BOUND(index, RECORD - 1);
     u64 *words = &s->record[HEAD + index], *strings = s->page + 64;
-    u64 name_length = name ? read_word(name + 16) : 0, file_length = file ? read_word(file + 16) : 0;
-    u64 class_length = class ? read_word(class + 16) : 0;
-    u64 hash = mix(mix(mix(function->first_line, name), file), function->other);
-    hash = read_string(strings, name, data, name_length, hash);
-    hash = read_string(strings + STRING_WORDS, file, data, file_length, hash);
-    hash = read_string(strings + 2 * STRING_WORDS, class, data, class_length, hash);
+    u64 hash = mix(function->first_line, function->identity);
+    hash = read_string(strings, function->name, hash);
+    hash = read_string(strings + STRING_WORDS, function->file, hash);
+    hash = read_string(strings + 2 * STRING_WORDS, function->class, hash);
     int is_named = can_send && s->script_words < NAMED_WORDS && is_new_name(hash);
     words[0] = function->code | (is_outermost ? OUTERMOST : 0) | (is_named ? WITH_NAME : 0);
     words[1] = function->instruction << 32 | function->first_line;
@@ -112,8 +122,8 @@ static __always_inline void note_frame(struct script_walk *walk, struct script_f
     s->script_n = n + 1;
     u64 size = FRAME_WORDS;
     if (is_named) {
-        words[3] = name_length << 32 | (u32)file_length;
-        words[4] = class_length;
+        words[3] = function->name.length << 32 | (u32)function->file.length;
+        words[4] = function->class.length;
 #pragma unroll
         for (u32 i = 0; i < 3 * STRING_WORDS; i++) words[5 + i] = strings[i];
         size = FRAME_WORDS + 2 + 3 * STRING_WORDS;
@@ -157,14 +167,15 @@ static long step_python(u32 i, struct script_walk *walk) {
         .code = code,
         .instruction = instruction,
         .first_line = PAGE_FIELD(u32, s, f[FIRST_LINE]),
-        .name = PAGE_FIELD(u64, s, f[NAME]),
-        .file = PAGE_FIELD(u64, s, f[FILE]),
-        .other = PAGE_FIELD(u64, s, f[LINES]),
+        .identity = PAGE_FIELD(u64, s, f[LINES]),
     };
+    u64 name = PAGE_FIELD(u64, s, f[NAME]), file = PAGE_FIELD(u64, s, f[FILE]);
+    function.name = string_of(name, f[STRING_DATA]);
+    function.file = string_of(file, f[STRING_DATA]);
     int is_outermost = owner_kind == LOOP_PER_FRAME || (owner_kind == LOOP_BY_FLAG && owner);
     // Bits 5 and 6 of a string's state say that its bytes are ASCII and follow its head.
-    int is_ascii = (read_word(function.name + 32) & read_word(function.file + 32) & 0x60) == 0x60;
-    note_frame(walk, &function, f[STRING_DATA], is_outermost, is_ascii);
+    int is_ascii = (read_word(name + 32) & read_word(file + 32) & 0x60) == 0x60;
+    note_frame(walk, &function, is_outermost, is_ascii);
     return 0;
 }
 
@@ -214,27 +225,78 @@ static long step_php(u32 i, struct script_walk *walk) {
         return 0;
     }
     if (bpf_probe_read_user(s->page, f[FUNCTION_SIZE] & 255, (void *)callee)) return cut_script(s);
-    u64 class = s->page[2];
-    struct script_function function = {.code = callee, .name = s->page[1], .other = class};
+    u64 name = s->page[1], class = s->page[2], file = 0;
+    struct script_function function = {.code = callee};
     int is_internal = PAGE_FIELD(u8, s, 0) == INTERNAL_FUNCTION;
     // A fiber begins behind a function without a name. Its caller is on another stack.
-    if (is_internal && !function.name) {
+    if (is_internal && !name) {
         s->script_frame = 0;
         return 1;
     }
     if (!is_internal) {
         u64 opcodes = PAGE_FIELD(u64, s, f[OPCODES]), size = PAGE_FIELD(u32, s, f[OPCODE_COUNT]) * (u64)OPCODE;
         function.first_line = PAGE_FIELD(u32, s, f[PHP_FIRST_LINE]);
-        function.file = PAGE_FIELD(u64, s, f[PHP_FILE]);
+        file = PAGE_FIELD(u64, s, f[PHP_FILE]);
         // The loop keeps the innermost frame and its instruction in registers, and writes the instruction back for calls.
         struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
         u64 in_register = regs->r15;
         if (!n && regs->r14 == frame && in_register - opcodes < size) instruction = in_register;
         function.instruction = instruction - opcodes < size ? (u32)read_word(instruction + 24) : 0;
     }
-    if (class) function.class = read_word(class + 8);
+    function.name = string_of(name, 24);
+    function.file = string_of(file, 24);
+    if (class) function.class = string_of(read_word(class + 8), 24);
     int is_outermost = generators ? generators == 1 : (flags & CALL_TOP) != 0;
-    note_frame(walk, &function, 24, is_outermost, 1);
+    note_frame(walk, &function, is_outermost, 1);
+    return 0;
+}
+
+// In Ruby: kinds of frames in their flags, and a flag of frames that are the outermost of a loop.
+enum { FRAME_KIND = 0x7fff0001, C_FRAME = 0x55550001, I_FRAME = 0x66660001, DUMMY_FRAME = 0x79990001, FINISH = 0x20 };
+// The type of arrays in the flags of objects, and a flag: the content of an array is in the object, that of a string is not.
+enum { OBJECT_TYPE = 0x1f, ARRAY = 7, STORAGE_FLAG = 0x2000 };
+
+static __always_inline struct string ruby_string(u64 object, u32 is_length_in_flags) {
+    u64 head[4] = {};
+    bpf_probe_read_user(head, sizeof head, (void *)object);
+    int is_embedded = !(head[0] & STORAGE_FLAG);
+    u64 start = is_embedded ? object + (is_length_in_flags ? 16 : 24) : head[3];
+    u64 length = is_embedded && is_length_in_flags ? head[0] >> 14 & 31 : head[2];
+    struct string string = {.start = start, .length = object ? length : 0};
+    return string;
+}
+
+// Notes a frame of Ruby (`rb_control_frame_t`: the next instruction at 0, the method at 16, flags behind the pointer at 32),
+// and steps to its caller, which follows it.
+static long step_ruby(u32 i, struct script_walk *walk) {
+    u32 *f = walk->interpreter->field;
+    struct scratch *s = walk->scratch;
+    u64 frame = s->script_frame, n = s->script_n;
+    if (!frame || frame >= s->script_end) {
+        s->script_frame = 0;
+        return 1;
+    }
+    if (n >= SCRIPT_FRAMES || bpf_probe_read_user(s->page, 40, (void *)frame)) return cut_script(s);
+    u64 next = s->page[0], method = s->page[2], flags = read_word(s->page[4]), kind = flags & FRAME_KIND;
+    s->script_frame = frame + f[RUBY_FRAME_SIZE];
+    // Methods in C are native frames, and the outermost frame of a thread is none.
+    if (kind == C_FRAME || kind == I_FRAME || kind == DUMMY_FRAME || !method) return 0;
+    u64 body = read_word(method + 16);
+    if (!body || bpf_probe_read_user(s->page, 96, (void *)body)) return cut_script(s);
+    u64 code = s->page[1], path = s->page[8], label = s->page[10], line = s->page[11];
+    u64 path_flags = read_word(path);
+    // The path, or an array of the path and the absolute path.
+    if ((path_flags & OBJECT_TYPE) == ARRAY)
+        path = read_word(path_flags & STORAGE_FLAG ? path + 16 : read_word(path + 32));
+    struct script_function function = {
+        .code = body,
+        .instruction = next ? (next - code) / 8 : 0,
+        .first_line = f[IS_LINE_TAGGED] ? (u32)(line >> 1) : (u32)line,
+        .identity = code,
+        .name = ruby_string(label, f[IS_LENGTH_IN_FLAGS]),
+        .file = ruby_string(path, f[IS_LENGTH_IN_FLAGS]),
+    };
+    note_frame(walk, &function, (flags & FINISH) != 0, 1);
     return 0;
 }
 
@@ -242,6 +304,11 @@ static long step_php(u32 i, struct script_walk *walk) {
 static __always_inline u64 find_thread_state(struct interpreter *interpreter, u64 thread_pointer) {
     u64 anchor = interpreter->anchor;
     if (interpreter->anchor_kind == IN_THREAD_STORAGE) return read_word(thread_pointer + anchor);
+    if (interpreter->anchor_kind == IN_MODULE_STORAGE) {
+        // The C library keeps the addresses of modules' storage in a table of 16 bytes each.
+        u64 modules = read_word(thread_pointer + 8), module = read_word(anchor);
+        return read_word(read_word(modules + 16 * module) + read_word(anchor + 8));
+    }
     u64 ids = bpf_get_current_pid_tgid();
     if (interpreter->anchor_kind == IN_MAIN_THREAD) return ids >> 32 == (u32)ids ? read_word(anchor) : 0;
     u64 key = (u32)read_word(anchor);
@@ -268,6 +335,13 @@ __attribute__((noinline)) u32 walk_script(u32 process, u32 base) {
     s->generators = 0;
     if (interpreter->kind == PHP) {
         bpf_loop(2 * SCRIPT_FRAMES, step_php, &walk, 0);
+    } else if (interpreter->kind == RUBY) {
+        // The frames are at the upper end of the thread's stack of values.
+        u64 stack = read_word(state);
+        s->script_frame = read_word(state + 16);
+        s->script_end = stack + 8 * read_word(state + 8);
+        if (s->script_frame < stack) return 0;
+        bpf_loop(2 * SCRIPT_FRAMES, step_ruby, &walk, 0);
     } else {
         // The address may be of another program, which the process runs by now.
         if (!state || read_word(state + f[THREAD_ID]) != thread_pointer) return 0;

@@ -102,7 +102,7 @@ struct scratch {
     struct walk walk;
     struct scan scan;
     volatile u64 n, index, last, after_pointer, low, span, first, next, flags, holes;
-    volatile u64 script_frame, script_n, script_words, script_last, script_flags, generator, generators;
+    volatile u64 script_frame, script_n, script_words, script_last, script_flags, script_end, generator, generators;
     u64 record[HEAD + RECORD + 64];
 };
 

@@ -211,8 +211,7 @@ impl PythonLayout {
 impl Code {
     /// Returns the hash that the BPF program makes.
     pub(super) fn hash(&self, layout: &PythonLayout, memory: Memory) -> Option<u64> {
-        let words = [self.name, self.file, self.lines];
-        let hash = words.into_iter().fold(u64::from(self.first_line), mix);
+        let hash = mix(self.first_line.into(), self.lines);
         let hash = layout.strings.hash(memory, self.name, hash)?;
         // A function of Python has no class.
         layout.strings.hash(memory, self.file, hash).map(mix_no_string)

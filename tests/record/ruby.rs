@@ -1,0 +1,105 @@
+//! Ruby methods, as they run: without options, gems or a restart.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::support::process::Background;
+use crate::support::programs::sources;
+use crate::support::recording::{Profile, can_record, record, record_process};
+use crate::support::script_functions::{Callers, assert_callers, walked_scripts};
+use crate::support::{command, directory, skip_optional};
+
+/// The methods of `functions.rb` that compute.
+const CALLERS: Callers<'_> = &[
+    ("burn_deep", &["deep", "deep", "deep"]),
+    ("burn_odd", &["odd", "even", "odd", "even"]),
+    ("burn_block", &["block in call_block"]),
+    ("burn_fiber", &["in_fiber", "block in run_fiber"]),
+    ("burn_sort", &["block in sort_numbers", "sort_numbers", "main", "<main>"]),
+    ("burn_method", &["method", "method", "call", "main", "<main>"]),
+    ("burn_thread", &["block in run_thread"]),
+    ("burn_handler", &["rescue in handler", "handler", "main", "<main>"]),
+];
+
+/// True if the Ruby of this machine is one whose methods are shown. Otherwise reports the test as skipped.
+#[track_caller]
+fn has_ruby() -> bool {
+    let mut check = command("ruby");
+    check.args(["-e", "exit RUBY_ENGINE == 'ruby' && (RUBY_VERSION >= '3.0' && RUBY_VERSION < '3.4')"]);
+    let is_known = check.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+    if !is_known {
+        skip_optional("no Ruby 3.0 to 3.3");
+    }
+    is_known
+}
+
+#[test]
+fn shows_the_methods_of_a_command_and_of_a_process_that_runs_already() {
+    if !can_record() || !has_ruby() {
+        return;
+    }
+    let program = sources().join("functions.rb").display().to_string();
+    let outcome = record(["-v", "-F", "997", "--", "ruby", &program, "0.7"]).ok();
+    if !walked_scripts(&outcome) {
+        return;
+    }
+    assert_callers(&Profile::from_stdout(&outcome), CALLERS, "ruby");
+
+    let process = Background::start(command("ruby").args([&program, "100"]));
+    process.wait_for_cpu_time(Duration::from_millis(300));
+    let outcome = record_process(&process, &["-v", "-F", "997"], Duration::from_secs(1)).ok();
+    let profile = Profile::from_stdout(&outcome);
+    assert_callers(&profile, CALLERS, "ruby -p");
+    let total: u64 = profile.0.iter().map(|stack| stack.weight).sum();
+    let scripts = profile.0.iter().filter(|stack| stack.frames.iter().any(|frame| frame.ends_with(".rb)")));
+    let scripts: u64 = scripts.map(|stack| stack.weight).sum();
+    assert!(scripts * 100 >= total * 95, "{scripts} of {total}: {profile:?}");
+}
+
+#[test]
+fn shows_the_line_of_each_call() {
+    if !can_record() || !has_ruby() {
+        return;
+    }
+    let folder = directory();
+    let path = folder.path().join("lines.rb");
+    let source = "def work(n)
+  sum = 0
+  i = 0
+  while i < n
+    sum = (sum * 31 + i) & 0xffffff
+    i += 1
+  end
+  sum
+end
+
+def call
+  x = 1
+  work(100)
+  [
+    work(10),
+    work(500_000 + x)
+  ]
+end
+
+40.times do
+  call
+end
+";
+    std::fs::write(&path, source).unwrap();
+    let shown = path.display().to_string();
+    let outcome = record(["-v", "--lines", "-F", "997", "--", "ruby", &shown]).ok();
+    if !walked_scripts(&outcome) {
+        return;
+    }
+    let profile = Profile::from_stdout(&outcome);
+    let calls = [13, 15, 16].map(|line| format!("call ({shown}:{line})"));
+    for stack in &profile.0 {
+        let Some(frame) = stack.frames.iter().position(|frame| frame.starts_with("work (")) else { continue };
+        let line: u32 = stack.frames[frame].rsplit(':').next().unwrap().trim_end_matches(')').parse().unwrap();
+        assert!((1..=9).contains(&line), "{stack:?}");
+        assert!(calls.contains(&stack.frames[frame - 1]), "{stack:?}");
+        assert_eq!(stack.frames[frame - 2], format!("block in <main> ({shown}:21)"), "{stack:?}");
+    }
+    profile.assert_contains(&[&calls[2], &format!("work ({shown}:5)")]);
+}
