@@ -107,7 +107,7 @@ struct SignificanceArgs {
     exit_code: bool,
 }
 
-/// What is judged.
+/// The unit of a judgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum By {
     Function,

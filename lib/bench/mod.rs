@@ -42,7 +42,7 @@ pub struct Options {
     pub pairs: Option<u32>,
     /// Smallest growth that matters, in percent of all weight before.
     pub min_growth: f64,
-    /// What is known about the weights.
+    /// The options for the kind of weights.
     pub weights: WeightOptions,
     /// Seed of the random order.
     pub seed: u64,

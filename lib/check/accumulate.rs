@@ -13,7 +13,7 @@ use crate::profile::{FrameId, Frames, Weight, Weights};
 use crate::stats::sample_weight::WeightSurvey;
 use crate::tally::{GroupBy, Tally, charged_frame};
 
-/// What a sum is of.
+/// The stacks of which a sum is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Subject {
     /// All that matches the rule.

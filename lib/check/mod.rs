@@ -54,7 +54,7 @@ pub struct Finding {
     pub worst: Option<(Vec<u8>, Weights)>,
 }
 
-/// What is checked.
+/// The input of a check.
 #[derive(Debug)]
 pub enum Input<'a> {
     /// Plain or differential profiles, which are added up.

@@ -19,7 +19,7 @@ pub struct Options {
     pub min_change: Option<Threshold>,
     /// Flatten differences that are not significant, of functions or of stacks.
     pub significant: Option<GroupBy>,
-    /// What is known about the weights.
+    /// The options for the kind of weights.
     pub weights: WeightOptions,
 }
 

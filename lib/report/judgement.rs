@@ -1,4 +1,4 @@
-//! What weights mean, and which changes are more than noise: the report's only use of `stats`.
+//! The meaning of weights, and the changes that are more than noise: the report's only use of `stats`.
 
 use super::measure::{format_count, format_microseconds, format_weight};
 use super::plain::Context;
@@ -54,7 +54,7 @@ impl Amount {
     }
 }
 
-/// What shows how much the weights of functions vary.
+/// The evidence of how much the weights of functions vary.
 #[derive(Debug)]
 pub(super) enum Evidence {
     /// Nothing but the sums of each side.

@@ -38,7 +38,7 @@ use crate::filter::FrameMatcher;
 use crate::profile::Profile;
 use crate::stats::sample_weight::WeightOptions;
 
-/// What to report.
+/// The options of a report.
 #[derive(Debug)]
 pub struct Options {
     /// Number of lines of the page.
@@ -49,7 +49,7 @@ pub struct Options {
     pub own: Option<FrameMatcher>,
     /// Rules for the categories of functions.
     pub categories: Categories,
-    /// What is known about the weights of a profile.
+    /// The options for the kind of weights of a profile.
     pub weights: WeightOptions,
 }
 
@@ -64,7 +64,7 @@ pub enum Format {
     Json,
 }
 
-/// What is reported on.
+/// The subject of a report.
 #[derive(Debug)]
 pub enum Subject {
     /// A profile, or a comparison that was read.

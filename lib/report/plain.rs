@@ -38,7 +38,7 @@ pub(super) struct Context<'a> {
     pub(super) profile: &'a Profile,
     pub(super) origins: &'a Origins<'a>,
     pub(super) survey: &'a Survey<'a>,
-    /// What shows how much weights vary.
+    /// The evidence of how much weights vary.
     pub(super) evidence: &'a Evidence,
     /// The weight of which shares are taken.
     pub(super) whole: Weights,

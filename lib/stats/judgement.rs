@@ -125,7 +125,7 @@ impl Design {
     }
 }
 
-/// What a comparison's rows have in common, by which each is judged.
+/// The properties that a comparison's rows share, by which each is judged.
 #[derive(Debug)]
 pub struct Judge {
     design: Design,
@@ -141,7 +141,7 @@ pub struct Judge {
     rare_dispersion: f64,
 }
 
-/// What all rows of a run share.
+/// The part of the differences between runs that all rows share.
 #[derive(Clone, Debug)]
 struct Shared {
     /// Median of the rows relative to their means, by side.

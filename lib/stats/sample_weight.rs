@@ -72,7 +72,7 @@ impl WeightKind {
     }
 }
 
-/// What is given on the command line about the weights.
+/// The options of the command line about the weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WeightOptions {
     /// Weight of one sample.

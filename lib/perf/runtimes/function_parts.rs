@@ -37,7 +37,8 @@ pub(super) fn find_parts(file: &InterpreterFile<'_>, function: Range<u64>) -> Ve
     parts
 }
 
-/// Fewer indirect jumps than this, or less than twice as many as another function has, do not make a dispatcher.
+/// Fewer indirect jumps than this, or less than twice as many as another function has, do not make a dispatcher. Debian's
+/// Ruby 3.1 has 124, the next function 55; its 3.3 has 129, the next 49.
 const MIN_JUMPS: usize = 64;
 
 /// Finds the function that runs the instructions of an interpreter: each ends with an indirect jump to the next one, so it has

@@ -1,4 +1,4 @@
-//! What the recorder must know of an interpreter.
+//! The interface of interpreters to the recorder.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -29,7 +29,7 @@ const IN_MODULE_STORAGE: u32 = 4;
 pub struct Interpreters {
     /// The interpreter of each object that was looked at.
     by_object: FxHashMap<ObjectId, Option<Arc<dyn Interpreter>>>,
-    /// What is not supported, in words.
+    /// The names of interpreters that are not supported.
     unsupported: BTreeSet<String>,
     functions: Functions,
 }

@@ -21,7 +21,7 @@ pub enum ThreadAnchor {
     MainThread(u64),
 }
 
-/// What is known of a register.
+/// The content of a register, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Address(u64),

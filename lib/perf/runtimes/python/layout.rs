@@ -139,7 +139,7 @@ const BYTES_DATA: u64 = 32;
 /// The layout of a version of CPython.
 #[derive(Debug)]
 pub(super) struct PythonLayout {
-    /// What the BPF program needs.
+    /// The offsets for the BPF program.
     pub layout: Layout,
     pub line_table: LineTable,
     pub strings: Strings,
