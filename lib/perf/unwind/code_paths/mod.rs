@@ -19,20 +19,21 @@
 //! The unwinder takes a result only if its two ways agree where both exist, and if the word at the place is an address
 //! behind a call instruction. A doubtful one needs a second witness, see [`bare_code`](super::bare_code).
 
+mod instruction;
+mod rule;
 mod state;
 
 use std::ops::Range;
 
-use addr2line::gimli;
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
+use iced_x86::{FlowControl, InstructionInfoFactory, Mnemonic};
 use rustc_hash::FxHashSet;
 
-use self::state::BP;
+use self::instruction::decode;
+pub(super) use self::instruction::{MAX_INSTRUCTION, direct_call_target, ends_with_call};
+pub(super) use self::rule::CallerRule;
+use self::rule::{rule_from_entry, rule_of_return};
+use self::state::State;
 pub(super) use self::state::{Place, SP, Value};
-use self::state::{State, to_dwarf};
-
-/// The longest instruction, in bytes.
-pub(super) const MAX_INSTRUCTION: usize = 15;
 
 /// Code that can be read.
 pub(super) trait ReadInstructions {
@@ -40,15 +41,6 @@ pub(super) trait ReadInstructions {
     fn read(&mut self, address: u64) -> &[u8];
     /// Returns the range of the function whose symbol covers an address.
     fn find_function(&mut self, address: u64) -> Option<Range<u64>>;
-}
-
-/// The way to the caller of code, by the registers at the code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct CallerRule {
-    /// The address of the return address.
-    pub(super) return_address: Value,
-    /// The caller's frame pointer.
-    pub(super) frame_pointer: Value,
 }
 
 /// Maximum number of instructions on all paths of a search.
@@ -232,79 +224,11 @@ impl<'c> Paths<'c> {
     }
 }
 
-/// Returns the rule at an instruction that returns, or jumps to another function that does.
-fn rule_of_return(state: &State, instruction: &Instruction) -> Option<CallerRule> {
-    let sp = state.get(SP);
-    let target = match (instruction.flow_control(), instruction.op0_kind()) {
-        (FlowControl::Return, _) => state.load(sp),
-        // A jump of a procedure linkage table. Jump tables are found by other registers.
-        (_, OpKind::Memory) if instruction.memory_base() == Register::RIP => state.load(sp),
-        (_, OpKind::Register) => {
-            to_dwarf(instruction.op0_register()).map_or(Value::Unknown, |target| state.get(target))
-        }
-        _ => Value::Unknown,
-    };
-    let return_address = match (target, sp) {
-        // Code that has taken its stack pointer from its frame, such as an interpreter that goes on to the next
-        // instruction, has a frame pointer.
-        (Value::Unknown, _) if state.has_frame() && instruction.flow_control() == FlowControl::IndirectBranch => {
-            let saved = Value::Word(Place { register: BP, offset: 0 }, 0);
-            return Some(CallerRule { return_address: Value::Register(BP, 8), frame_pointer: saved });
-        }
-        // The word was at the stack pointer, or was popped: it is no pointer to a function that is stored elsewhere.
-        (Value::Word(place, 0), Value::Register(register, end))
-            if place.register == register && place.offset <= end =>
-        {
-            Value::Register(register, place.offset)
-        }
-        (Value::Unknown, Value::Word(..)) if instruction.flow_control() == FlowControl::Return => sp,
-        _ => return None,
-    };
-    Some(CallerRule { return_address, frame_pointer: state.get(BP) })
-}
-
-/// Returns the rule at the end of a path from a function's entry, by the first register that still points into the stack.
-fn rule_from_entry(state: &State) -> Option<CallerRule> {
-    // The frame pointer is right where the stack pointer has moved by a number that differs between paths.
-    let registers = [BP, SP].into_iter().chain((0..state::REGISTERS as u16).map(gimli::Register));
-    let (register, moved) = registers
-        .filter_map(|register| match state.get(register) {
-            Value::Register(SP, moved) => Some((register, moved)),
-            _ => None,
-        })
-        .next()?;
-    let frame_pointer = match state.find_saved(BP) {
-        _ if state.get(BP) == Value::Register(BP, 0) => Value::Register(BP, 0),
-        Some(place) => Value::Word(Place { register, offset: place.offset.wrapping_sub(moved) }, 0),
-        None => Value::Unknown,
-    };
-    Some(CallerRule { return_address: Value::Register(register, moved.wrapping_neg()), frame_pointer })
-}
-
-/// Decodes an instruction. `None` if the bytes are none.
-fn decode(bytes: &[u8], address: u64) -> Option<Instruction> {
-    let bytes = &bytes[..bytes.len().min(MAX_INSTRUCTION)];
-    let instruction = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode();
-    (!instruction.is_invalid()).then_some(instruction)
-}
-
-/// Returns true if the bytes before an address end with a call.
-pub(super) fn ends_with_call(bytes: &[u8]) -> bool {
-    (2..=bytes.len()).any(|length| {
-        let call = &bytes[bytes.len() - length..];
-        decode(call, 0).is_some_and(|call| call.len() == length && call.mnemonic() == Mnemonic::Call)
-    })
-}
-
-/// Returns the target of the direct call before a return address, by the bytes before that.
-pub(super) fn direct_call_target(bytes: &[u8], return_address: u64) -> Option<u64> {
-    let call = bytes.last_chunk::<5>()?;
-    let call = decode(call, return_address.checked_sub(5)?)?;
-    (call.flow_control() == FlowControl::Call && call.next_ip() == return_address).then(|| call.near_branch_target())
-}
-
 #[cfg(test)]
 mod tests {
+    use addr2line::gimli;
+
+    use super::state::BP;
     use super::*;
 
     struct Bytes {
@@ -405,14 +329,6 @@ mod tests {
             Paths::new(&mut code, &mut MAX_INSTRUCTIONS.clone()).follow_to_return(None, START),
             Returns { exits: true, ..Returns::default() }
         );
-    }
-
-    #[test]
-    fn recognizes_calls_before_an_address() {
-        assert!(ends_with_call(&[0x90, 0x90, 0xe8, 1, 0, 0, 0]) && ends_with_call(&[0x41, 0xff, 0x54, 0x24, 0x08]));
-        assert!(!ends_with_call(&[0x90, 0x48, 0x89, 0xe5, 0x55]) && !ends_with_call(&[]));
-        assert_eq!(direct_call_target(&[0xe8, 0xfb, 0xff, 0xff, 0xff], START + 5), Some(START));
-        assert_eq!(direct_call_target(&[0x90, 0x90, 0x90, 0xff, 0xd0], START + 5), None);
     }
 
     #[test]

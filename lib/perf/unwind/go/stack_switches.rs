@@ -1,146 +1,22 @@
-//! Unwinding of Go functions on x86-64, by the function table of their program.
-//!
-//! The table has, for each instruction, the number of bytes that its function has pushed. That is exact, except in
-//! functions of the runtime that write the stack pointer: they switch between the stack of a goroutine and the stack of
-//! the thread's scheduler (`g0`), on which the runtime and C code run. Their rules follow Go's own `traceback.go` and
-//! `asm_amd64.s`:
-//!
-//! - `runtime.systemstack` and `runtime.asmcgocall` call a function on the other stack. Before they switch, they save
-//!   the goroutine's stack pointer in its description, which is found by the thread's storage.
-//! - `runtime.newstack` runs on the other stack while it copies the goroutine's stack to a larger one. Then it resumes
-//!   what is saved in the goroutine's description.
-//! - `runtime.mcall` leaves the goroutine to run another one, so it is a root. So is `runtime.morestack` if it preempts
-//!   the goroutine instead.
-//! - `runtime.nanotime1` and the like call the vDSO on the other stack, and keep the frame pointer.
-//!
-//! The scheduler's stack ends at `runtime.mstart`, a goroutine's at `runtime.goexit`.
+//! The rules of Go functions that write the stack pointer, by their code.
 
 use std::ops::Range;
 
 use memchr::memmem::{self, Finder};
 use object::{Object as _, ObjectSegment as _};
 
-use super::arch::{Architecture, StepOutcome};
-use super::stack::Stack;
-use crate::perf::event::Address;
-use crate::perf::go::locate::TableLocation;
+use super::rule::{GoRule, RuleChange, add_deltas};
 use crate::perf::go::table::{Function, FunctionTable};
-use crate::perf::objects::object::{Bytes, Elf};
 
-/// The way to the caller of a Go function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::perf) enum GoRule {
-    /// There is no rule.
-    Unknown,
-    /// The function has no caller.
-    Root,
-    /// The CFA is the stack pointer plus this number of bytes.
-    StackPointer(u32),
-    /// The same, but what looks like a return address is the address of an instruction.
-    Callback(u32),
-    /// The CFA is the frame pointer plus 16. It may be on another stack.
-    FramePointer,
-    /// The CFA is the goroutine's saved stack pointer plus this number of bytes.
-    SavedStackPointer(u32),
-    /// The caller is what the goroutine resumes.
-    Resumed,
-}
-
-/// An address, and the rule that holds from there on.
-pub(in crate::perf) type RuleChange = (u64, GoRule);
-
-/// A frame pointer that is not known. No frame is there.
-const UNKNOWN_FRAME_POINTER: u64 = 1;
-
-/// The places of a goroutine's description on x86-64 that depend on the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::perf) struct GoroutineOffsets {
-    /// The offset of the address of the thread's running goroutine (`g`) from the thread's storage (`%fs`).
-    pub(in crate::perf) thread_storage: i16,
-    /// The offset of the current goroutine of a thread (`m.curg`) in the thread's description.
-    pub(in crate::perf) current: u16,
-}
-
-/// The unwind information of the Go functions of an object.
-#[derive(Debug)]
-pub(in crate::perf) struct GoUnwindInfo {
-    bytes: Bytes,
-    location: TableLocation,
-    /// The rules of functions for which the table has other ones, by the functions' first addresses.
-    special: Vec<(u64, Vec<RuleChange>)>,
-    /// `None` if the code that uses them was not understood.
-    pub(in crate::perf) goroutine: Option<GoroutineOffsets>,
-}
-
-impl GoUnwindInfo {
-    /// Reads the unwind information of an object. `None` if it is not a Go program for x86-64.
-    pub(in crate::perf) fn load(elf: &Elf) -> Option<Self> {
-        if elf.architecture() != object::Architecture::X86_64 {
-            return None;
-        }
-        let location = TableLocation::find(elf.bytes())?;
-        let file = object::File::parse(&**elf.bytes()).ok()?;
-        let mut special = SpecialFunctions { file, schedulers: Vec::new(), goroutine: None, found: Vec::new() };
-        special.read(&location.open(elf.bytes())?);
-        let SpecialFunctions { found, goroutine, .. } = special;
-        Some(Self { bytes: elf.bytes().clone(), location, special: found, goroutine })
-    }
-
-    /// Returns the rule at an address. `None` if it is not in a Go function.
-    pub(super) fn find(&self, address: u64) -> Option<GoRule> {
-        let function = self.location.open(&self.bytes)?.find(address)?;
-        if let Some(changes) = self.find_special(function.start) {
-            let after = changes.partition_point(|(start, _)| *start <= address);
-            return Some(after.checked_sub(1).map_or(GoRule::Unknown, |last| changes[last].1));
-        }
-        if function.is_top_frame() {
-            return Some(GoRule::Root);
-        }
-        Some(function.stack_deltas().find(address).map_or(GoRule::Unknown, rule_of_delta))
-    }
-
-    /// Calls `add` with each function's addresses and the rules that hold from addresses on.
-    pub(in crate::perf) fn for_each_function(&self, mut add: impl FnMut(Range<u64>, &[RuleChange])) {
-        let Some(table) = self.location.open(&self.bytes) else { return };
-        let mut changes = Vec::new();
-        for function in table.functions() {
-            let range = function.start..function.end;
-            if let Some(changes) = self.find_special(function.start) {
-                add(range, changes);
-                continue;
-            }
-            changes.clear();
-            if function.is_top_frame() {
-                changes.push((function.start, GoRule::Root));
-            } else {
-                add_deltas(&function, &mut changes);
-            }
-            add(range, &changes);
-        }
-    }
-
-    fn find_special(&self, start: u64) -> Option<&[RuleChange]> {
-        let index = self.special.binary_search_by_key(&start, |(start, _)| *start).ok()?;
-        Some(&self.special[index].1)
-    }
-}
-
-/// Adds the rules that the table has for a function, and that there is none behind its last instruction.
-fn add_deltas(function: &Function<'_>, changes: &mut Vec<RuleChange>) {
-    let mut end = function.start;
-    for (range, delta) in function.stack_deltas() {
-        changes.push((range.start, rule_of_delta(delta)));
-        end = range.end;
-    }
-    changes.push((end, GoRule::Unknown));
-}
-
-/// Returns the rule of a function that has pushed `delta` bytes. Its return address is above them.
-fn rule_of_delta(delta: i32) -> GoRule {
-    match u32::try_from(delta) {
-        Ok(delta) if delta % 8 == 0 => GoRule::StackPointer(delta + 8),
-        _ => GoRule::Unknown,
-    }
+/// Returns the rules of functions that write the stack pointer, by the functions' first addresses, and the places of a
+/// goroutine's description.
+pub(super) fn find_special_functions(
+    file: object::File<'_>,
+    table: &FunctionTable<'_>,
+) -> (Vec<(u64, Vec<RuleChange>)>, Option<GoroutineOffsets>) {
+    let mut special = SpecialFunctions { file, schedulers: Vec::new(), goroutine: None, found: Vec::new() };
+    special.read(table);
+    (special.found, special.goroutine)
 }
 
 /// Finds the rules of functions that write the stack pointer.
@@ -318,6 +194,15 @@ impl<'a> FramePointerUse<'a> {
     }
 }
 
+/// The places of a goroutine's description on x86-64 that depend on the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::perf) struct GoroutineOffsets {
+    /// The offset of the address of the thread's running goroutine (`g`) from the thread's storage (`%fs`).
+    pub(in crate::perf) thread_storage: i16,
+    /// The offset of the current goroutine of a thread (`m.curg`) in the thread's description.
+    pub(in crate::perf) current: u16,
+}
+
 impl GoroutineOffsets {
     /// Reads the offsets from the code of `runtime.systemstack`.
     fn read(code: &[u8]) -> Option<Self> {
@@ -336,32 +221,9 @@ impl GoroutineOffsets {
     }
 }
 
-/// Steps from a Go function to its caller, by `rule`.
-///
-/// The stack of a goroutine is not in the copy of another one, so what needs it fails.
-pub(super) fn step<A: Architecture>(rule: GoRule, regs: &mut A::Regs, stack: &mut Stack<'_>) -> StepOutcome {
-    let (sp, fp) = (A::stack_pointer(regs), A::get(regs, A::FP).unwrap_or(UNKNOWN_FRAME_POINTER));
-    let caller = match rule {
-        GoRule::Root => return StepOutcome::Root,
-        GoRule::Unknown | GoRule::SavedStackPointer(_) | GoRule::Resumed => None,
-        GoRule::StackPointer(offset) | GoRule::Callback(offset) => {
-            sp.checked_add(offset.into()).map(|cfa| (cfa, UNKNOWN_FRAME_POINTER))
-        }
-        GoRule::FramePointer => fp.checked_add(16).zip(stack.read(fp)),
-    };
-    let Some((cfa, fp, ip)) = caller.and_then(|(cfa, fp)| Some((cfa, fp, stack.read(cfa - 8)?))) else {
-        return if stack.has_passed_end() { StepOutcome::Unreadable } else { StepOutcome::Failed };
-    };
-    A::set(regs, ip, cfa, fp);
-    match ip {
-        0 => StepOutcome::Root,
-        _ => StepOutcome::Caller(Address { value: ip, in_kernel: false, exact: matches!(rule, GoRule::Callback(_)) }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{FramePointerUse, GoRule, GoroutineOffsets, RuleChange, replace, rules_of_switch};
+    use super::*;
 
     /// `runtime.systemstack` of Go 1.27.
     const SYSTEMSTACK: &[u8] = &[
