@@ -140,7 +140,8 @@ impl Builder {
     }
 }
 
-/// A line of a call tree: a function, or a chain of functions of which each spends nearly all of its weight in the next.
+/// A line of a call tree: a function, or a chain of functions of which each spends nearly all of its weight in the
+/// next.
 #[derive(Clone, Debug)]
 pub(super) struct TreeLine {
     /// Number of lines between it and the root.

@@ -5,14 +5,15 @@ use std::cmp::Reverse;
 use super::budget::Rows;
 use super::call_tree::CallTree;
 use super::commands::Commands;
+use super::context::Context;
 use super::facts;
 use super::judgement::{Amount, Judgement};
 use super::measure::{Measure, format_count, percent_change};
 use super::page::{Block, Column, Fact, Item, Number, Page, Row, Table, Value};
-use super::plain::{Context, tree_table};
 use super::survey::OwnFunction;
+use super::tables::{comparison_columns, comparison_numbers, tree_table};
 use crate::Error;
-use crate::profile::{FrameId, Weight, Weights};
+use crate::profile::{FrameId, Weights};
 
 /// Details below this change in percent points are left out.
 const MIN_DETAIL: f64 = 0.1;
@@ -28,6 +29,17 @@ struct Change<'a> {
     chance: Option<f64>,
     /// True if it is more than noise, or if that is not known.
     counts: bool,
+}
+
+impl Change<'_> {
+    fn is_growth(&self) -> bool {
+        self.function.weights.after > self.function.weights.before
+    }
+
+    /// Returns the weights of all stacks that contain the function.
+    fn inclusive(&self, context: &Context<'_>) -> Weights {
+        context.survey.functions[self.frame.index()].inclusive
+    }
 }
 
 /// Returns the page about two profiles.
@@ -78,16 +90,18 @@ fn find_changes<'a>(context: &'a Context<'_>) -> Result<(Vec<Change<'a>>, Judgem
 
 /// Returns the sentence that answers if anything changed.
 fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement) -> Fact {
-    let is_growth = |change: &&Change<'_>| change.function.weights.after > change.function.weights.before;
     let counted: Vec<&Change<'_>> = changes.iter().filter(|change| change.counts).collect();
-    let inclusive = |change: &&&Change<'_>| context.survey.functions[change.frame.index()].inclusive;
-    let numbers = [
-        ("grew", counted.iter().filter(|change| is_growth(change) && !inclusive(change).before.is_zero()).count()),
-        ("shrank", counted.iter().filter(|change| !is_growth(change) && !inclusive(change).after.is_zero()).count()),
-        ("appeared", counted.iter().filter(|change| inclusive(change).before.is_zero()).count()),
-        ("vanished", counted.iter().filter(|change| inclusive(change).after.is_zero()).count()),
-        ("noise", changes.len() - counted.len()),
-    ];
+    let [mut grew, mut shrank, mut appeared, mut vanished] = [0; 4];
+    for change in &counted {
+        let inclusive = change.inclusive(context);
+        appeared += usize::from(inclusive.before.is_zero());
+        vanished += usize::from(inclusive.after.is_zero());
+        grew += usize::from(change.is_growth() && !inclusive.before.is_zero());
+        shrank += usize::from(!change.is_growth() && !inclusive.after.is_zero());
+    }
+    let noise = changes.len() - counted.len();
+    let numbers =
+        [("grew", grew), ("shrank", shrank), ("appeared", appeared), ("vanished", vanished), ("noise", noise)];
     let parts = numbers[..4].iter().filter(|(_, count)| *count > 0);
     let parts: Vec<String> = parts.map(|(what, count)| format!("{} {what}", format_count(*count))).collect();
     let judged = if judgement.chances.is_empty() { "not judged" } else { "beyond noise" };
@@ -95,8 +109,8 @@ fn verdict(context: &Context<'_>, changes: &[Change<'_>], judgement: &Judgement)
         true => format!("{judged}, no own function changed"),
         false => format!("{judged}, of the own functions {}", parts.join(", ")),
     };
-    if changes.len() > counted.len() {
-        text.push_str(&format!("; {} more changed within noise", format_count(changes.len() - counted.len())));
+    if noise > 0 {
+        text.push_str(&format!("; {} more changed within noise", format_count(noise)));
     }
     if let Some(caveat) = judgement.caveat {
         text.push_str(&format!(" ({caveat})"));
@@ -120,28 +134,14 @@ fn growth_path(context: &Context<'_>, tree: &CallTree) -> Option<Fact> {
     Some(Fact::new("grew at", Value::Path(items)))
 }
 
-/// Returns the columns of tables of two profiles.
-pub(super) fn columns() -> Vec<Column> {
-    let columns = [("before_pct", "before"), ("after_pct", "after"), ("change_pct", "change")];
-    columns.map(|(key, heading)| Column { key, heading }).to_vec()
-}
-
-/// Returns the numbers of a row of such a table, in percent of the total before, and the change.
-pub(super) fn numbers(weights: Weights, total: Weight) -> (Vec<Number>, f64) {
-    let share = |weight| Number::Share(super::measure::percent(weight, total));
-    let change = percent_change(weights, total);
-    (vec![share(weights.before), share(weights.after), Number::Change(change)], change)
-}
-
 /// Returns the table of the functions that grew, or of those that shrank.
 fn change_table(context: &Context<'_>, changes: &[Change<'_>], grew: bool, limit: usize) -> Table {
     let total = context.survey.total.before;
-    let wanted = |change: &&Change<'_>| {
-        change.counts && (change.function.weights.after > change.function.weights.before) == grew
-    };
-    let all = changes.iter().filter(wanted).count();
-    let rows = changes.iter().filter(wanted).take(limit).map(|change| {
-        let (mut numbers, share) = numbers(change.function.weights, total);
+    let wanted: Vec<&Change<'_>> =
+        changes.iter().filter(|change| change.counts && change.is_growth() == grew).collect();
+    let all = wanted.len();
+    let rows = wanted.into_iter().take(limit).map(|change| {
+        let (mut numbers, share) = comparison_numbers(change.function.weights, total);
         numbers.push(change.chance.map_or(Number::Unknown, Number::Chance));
         Row {
             numbers,
@@ -155,7 +155,7 @@ fn change_table(context: &Context<'_>, changes: &[Change<'_>], grew: bool, limit
     let (key, what) = if grew { ("grew", "own functions that grew") } else { ("shrank", "own functions that shrank") };
     let count = if rows.len() < all { format!(" ({} of {})", rows.len(), format_count(all)) } else { String::new() };
     let title = format!("{what}, in % of the total before{count}");
-    let mut columns = columns();
+    let mut columns = comparison_columns();
     columns.push(Column { key: "chance", heading: "chance" });
     Table { key, title, details_key: "calls", columns, rows }
 }
@@ -163,7 +163,7 @@ fn change_table(context: &Context<'_>, changes: &[Change<'_>], grew: bool, limit
 /// Returns if a function is new or gone, and the changes of what it calls.
 fn details(context: &Context<'_>, change: &Change<'_>) -> Vec<Item> {
     let total = context.survey.total.before;
-    let inclusive = context.survey.functions[change.frame.index()].inclusive;
+    let inclusive = change.inclusive(context);
     let mut items: Vec<Item> = Vec::new();
     for (what, weight) in [("appeared", inclusive.before), ("vanished", inclusive.after)] {
         if weight.is_zero() {

@@ -1,7 +1,7 @@
 //! Command lines that look closer at what a page shows.
 
 use super::Inputs;
-use super::plain::Context;
+use super::context::Context;
 use crate::profile::FrameId;
 
 /// Writes commands for the inputs of a page.
@@ -13,7 +13,7 @@ pub(super) struct Commands {
 }
 
 impl Commands {
-    /// Creates the commands for these inputs. Standard input cannot be named again: a placeholder stands for it.
+    /// Creates the commands for these inputs. Standard input cannot be named again: its name is a placeholder.
     pub(super) fn new(inputs: &Inputs) -> Self {
         match inputs {
             Inputs::Files(names) => Self { pipe: String::new(), files: arguments("", names) },
@@ -45,8 +45,12 @@ impl Commands {
 
 /// Returns files as arguments, each after a blank and an option.
 fn arguments(option: &str, files: &[String]) -> String {
-    let name = |file: &String| if file == "stdin" { "FILE".to_owned() } else { quote(file) };
-    files.iter().map(|file| format!(" {option}{}", name(file))).collect()
+    files.iter().map(|file| format!(" {option}{}", file_argument(file))).collect()
+}
+
+/// Returns a file as an argument of a shell, or a placeholder for standard input.
+fn file_argument(file: &str) -> String {
+    if file == "stdin" { "FILE".to_owned() } else { quote(file) }
 }
 
 /// Returns a pattern that matches exactly this function, as an argument of a shell; `None` if its name is not text.
@@ -68,11 +72,15 @@ fn escape(text: &str) -> String {
 
 /// Returns an argument that a shell passes on as it is.
 fn quote(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     match !text.is_empty() && text.chars().all(is_plain) {
         true => text.to_owned(),
         false => format!("'{}'", text.replace('\'', "'\\''")),
     }
+}
+
+/// True for characters that mean nothing to a shell.
+fn is_plain(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "-_./=:,@%+".contains(character)
 }
 
 #[cfg(test)]

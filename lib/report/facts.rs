@@ -3,12 +3,11 @@
 use std::cmp::Reverse;
 
 use super::call_tree::CallTree;
+use super::context::Context;
 use super::judgement::Amount;
 use super::measure::{format_change, format_count, format_percent, percent, percent_change};
 use super::page::{Fact, Item, Value};
-use super::plain::Context;
 use super::survey::{Quality, Survey};
-use crate::diagnostics::printable;
 use crate::profile::{FrameId, Weight, Weights};
 
 /// Kinds and threads below this share in percent are left out.
@@ -16,11 +15,6 @@ const MIN_SHARE: f64 = 0.05;
 
 /// The hot path names a share again once it has fallen by this many percent points.
 const SHARE_STEP: f64 = 5.0;
-
-/// Returns a name as text without control characters.
-pub(super) fn display_name(name: &[u8]) -> String {
-    printable(&String::from_utf8_lossy(name)).replace('\t', " ")
-}
 
 /// Returns the facts about one profile.
 pub(super) fn plain(context: &Context<'_>, inputs: &[String], tree: &CallTree) -> Vec<Fact> {
@@ -120,8 +114,8 @@ fn largest(context: &Context<'_>, named: impl Iterator<Item = (String, Weight)>)
     items.filter(|(_, share)| *share >= MIN_SHARE).map(|(name, share)| Item::share(name, share)).collect()
 }
 
-/// Returns the path of the most weight, with a share where it falls. Of libraries and the kernel, only the functions that
-/// the program calls are shown, and the last one of all.
+/// Returns the path of the most weight, with a share where it falls. Of libraries and the kernel, only the functions
+/// that the program calls are shown, and the last one of all.
 fn hot_path(context: &Context<'_>, tree: &CallTree) -> Fact {
     // Recursion is shown once, with the share of the outermost call.
     let path = context.hot_path(tree);

@@ -4,11 +4,13 @@ use std::cmp::Reverse;
 
 use super::budget::Rows;
 use super::call_tree::CallTree;
+use super::context::Context;
 use super::facts;
 use super::measure::{Measure, format_count, format_percent};
 use super::page::{Block, Fact, Item, Page, Table, Value};
-use super::plain::{Context, self_table, tree_table};
+use super::plain::self_table;
 use super::survey::Survey;
+use super::tables::tree_table;
 use crate::Error;
 use crate::filter::FrameMatcher;
 use crate::profile::{FrameId, Profile, Weights};

@@ -40,8 +40,11 @@ fn number_to_json(number: f64) -> Json {
 }
 
 fn items_to_json(items: &[Item]) -> Json {
-    let item = |item: &Item| json!({"name": item.name, "percent": item.number.and_then(|number| number.value())});
-    items.iter().map(item).collect()
+    items.iter().map(item_to_json).collect()
+}
+
+fn item_to_json(item: &Item) -> Json {
+    json!({"name": item.name, "percent": item.number.and_then(|number| number.value())})
 }
 
 fn row_to_json(table: &Table, row: &Row) -> Json {

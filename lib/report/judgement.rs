@@ -1,15 +1,14 @@
 //! The meaning of weights, and the changes that are more than noise: the report's only use of `stats`.
 
+use super::context::Context;
+use super::evidence::Evidence;
 use super::measure::{format_count, format_microseconds, format_weight};
-use super::plain::Context;
-use super::survey::Survey;
 use crate::Error;
-use crate::diff::ComparedRuns;
 use crate::markers::is_thread_state;
-use crate::profile::{FrameId, Profile, Weight, Weights};
-use crate::stats::judgement::{Design, Observation};
-use crate::stats::sample_weight::{WeightKind, WeightOptions, WeightSurvey};
-use crate::tally::{self, Row, RunSums, observe_sum, observe_sums};
+use crate::profile::{FrameId, Weight, Weights};
+use crate::stats::judgement::Design;
+use crate::stats::sample_weight::WeightKind;
+use crate::tally::{self, Row, observe_sum};
 
 /// The unit of the weights of a profile.
 #[derive(Clone, Copy, Debug)]
@@ -54,63 +53,6 @@ impl Amount {
     }
 }
 
-/// The evidence of how much the weights of functions vary.
-#[derive(Debug)]
-pub(super) enum Evidence {
-    /// Nothing but the sums of each side.
-    Sums(WeightOptions),
-    /// The runs of each side, whose frames have the numbers of the whole profile.
-    Runs { runs: RunSums, kind: WeightKind, design: Design, total: Observation },
-}
-
-impl Evidence {
-    /// Returns the profile of a comparison, and its runs as evidence.
-    ///
-    /// # Errors
-    /// [`Error::Overflow`].
-    pub(super) fn of_runs(compared: ComparedRuns) -> Result<(Profile, Self), Error> {
-        let (kind, design, total) = (compared.weight_kind, compared.design(), compared.total());
-        let ComparedRuns { profile, mut runs, .. } = compared;
-        for run in runs.before.iter_mut().chain(&mut runs.after) {
-            let mut renumbered = Profile::new(false);
-            renumbered.frames.intern_all(&profile.frames);
-            renumbered.merge(run)?;
-            *run = renumbered;
-        }
-        Ok((profile, Self::Runs { runs, kind, design, total }))
-    }
-
-    /// Returns the kind of the weights, and the factor by which those before were scaled.
-    fn weight_kind(&self, profile: &Profile) -> (WeightKind, f64) {
-        match self {
-            Self::Sums(options) => {
-                let mut survey = WeightSurvey::default();
-                let is_differential = profile.is_differential();
-                profile.all_weights().for_each(|weights| match is_differential {
-                    true => survey.add_sides(weights),
-                    false => survey.add(weights.after),
-                });
-                (survey.kind(&profile.frames, *options), survey.scale_before())
-            }
-            Self::Runs { kind, .. } => (*kind, 1.0),
-        }
-    }
-
-    /// Returns the weight of each own function in each run.
-    fn observe(&self, context: &Context<'_>, rows: &[Row]) -> Result<Vec<Vec<Observation>>, Error> {
-        let Self::Runs { runs, .. } = self else { return Ok(observe_sums(rows)) };
-        let mut weights = vec![Vec::new(); rows.len()];
-        for (run, factor) in runs.iter() {
-            let survey = Survey::new(run, context.origins)?;
-            for (row, weights) in rows.iter().zip(&mut weights) {
-                let own = survey.own.get(&row.frames[0]);
-                weights.push(own.map_or(0.0, |own| own.weights.after.as_f64() * factor));
-            }
-        }
-        Ok(weights.iter().map(|weights| vec![runs.observation(weights)]).collect())
-    }
-}
-
 /// The chances of changes, or the reason why they are not known.
 pub(super) struct Judgement {
     /// For each change the probability that noise alone causes it; empty if it is not known.
@@ -131,7 +73,7 @@ impl Judgement {
         let Context { profile, evidence, .. } = context;
         let rows: Vec<Row> =
             functions.map(|(frame, weights)| Row { frames: vec![frame], weights: vec![weights] }).collect();
-        let observations = evidence.observe(context, &rows)?;
+        let observations = evidence.observe(context.origins, &rows)?;
         let (kind, scale_before) = evidence.weight_kind(profile);
         let (total, design) = match evidence {
             Evidence::Sums(_) => (observe_sum(profile.total()), Design::of_sums(kind, scale_before)),

@@ -4,13 +4,15 @@
 //! `CallTree` keeps its large branches. `plain`, `change` and `focus` choose what is worth a line and
 //! return a `Page` of facts, tables and commands. `text`, `markdown` and `json` write it.
 //!
-//! Weight is charged to the program's own functions: what a library or the kernel does on behalf of a function counts for
-//! it (see `own_code`). A stack therefore counts for one own function only, and their weights add up to the total.
+//! Weight is charged to the program's own functions: what a library or the kernel does on behalf of a function counts
+//! for it (see `own_code`). A stack therefore counts for one own function only, and their weights add up to the total.
 
 mod budget;
 mod call_tree;
 mod change;
 mod commands;
+mod context;
+mod evidence;
 mod facts;
 mod focus;
 mod json;
@@ -21,15 +23,16 @@ mod own_code;
 mod page;
 mod plain;
 mod survey;
+mod tables;
 mod text;
 
 pub use text::TextStyle;
 
 use self::commands::Commands;
-use self::judgement::Evidence;
+use self::context::Context;
+use self::evidence::Evidence;
 use self::own_code::Origins;
 use self::page::Page;
-use self::plain::Context;
 use self::survey::Survey;
 use crate::Error;
 use crate::csv::Categories;

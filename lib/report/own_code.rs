@@ -1,9 +1,10 @@
-//! Tells the program's own functions from those of libraries, run times and the kernel: by their names, and by where they
-//! are in a stack.
+//! Tells the program's own functions from those of libraries, run times and the kernel: by their names, and by where
+//! they are in a stack.
 //!
-//! A name alone does not tell the inside of the kernel or of the C library from the program: `hack_digit` may be anything.
-//! Hence the code below a system call, an interrupt, or a function such as `printf` is never the program's own, whatever its
-//! name. Below the entry of an interpreter or of a virtual machine, only functions of the interpreted language are.
+//! A name alone does not tell the inside of the kernel or of the C library from the program: `hack_digit` may be
+//! anything. Hence the code below a system call, an interrupt, or a function such as `printf` is never the program's
+//! own, whatever its name. Below the entry of an interpreter or of a virtual machine, only functions of the interpreted
+//! language are.
 
 use std::sync::LazyLock;
 
@@ -149,8 +150,8 @@ impl<'a> Origins<'a> {
         self.known[frame.index()].calls == Calls::Start
     }
 
-    /// Returns the index of the function among those below an own one that says most about the call: a function of a script,
-    /// else the first that is not part of an interpreter or of the start of a thread.
+    /// Returns the index of the function among those below an own one that says most about the call: a function of a
+    /// script, else the first that is not part of an interpreter or of the start of a thread.
     pub(super) fn callee(&self, below: &[FrameId]) -> Option<usize> {
         let position = |is_wanted: &dyn Fn(&Known<'_>) -> bool| {
             below.iter().position(|frame| is_wanted(&self.known[frame.index()]))

@@ -106,7 +106,7 @@ impl Number {
 pub(super) struct Column {
     /// The name of the number for programs.
     pub(super) key: &'static str,
-    /// The heading.
+    /// The heading of the column in text.
     pub(super) heading: &'static str,
 }
 

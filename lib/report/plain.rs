@@ -6,19 +6,19 @@ use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 
 use super::budget::Rows;
-use super::call_tree::{CallTree, Node, TreeLine};
-use super::change;
+use super::call_tree::CallTree;
 use super::commands::Commands;
+use super::context::Context;
 use super::facts;
-use super::judgement::Evidence;
-use super::measure::{Measure, format_count, format_percent, percent};
-use super::own_code::{Origin, Origins};
-use super::page::{Block, Column, Item, Number, Page, Row, Table};
-use super::survey::{OwnFunction, Survey};
+use super::measure::Measure;
+use super::own_code::Origin;
+use super::page::{Block, Item, Number, Page, Row, Table};
+use super::survey::OwnFunction;
+use super::tables::{column, largest_lines, table, tree_table};
 use crate::Error;
 use crate::csv::charged_frame;
 use crate::markers;
-use crate::profile::{FrameId, Profile, Weight, Weights};
+use crate::profile::{FrameId, Weight, Weights};
 
 /// Rows below this share in percent are left out.
 const MIN_SHARE: f64 = 0.5;
@@ -31,102 +31,6 @@ const MIN_PART: f64 = 0.03;
 
 /// Number of lines of the facts at the top.
 const FACT_LINES: usize = 5;
-
-/// A profile with what is needed to name and weigh its functions.
-#[derive(Clone, Copy)]
-pub(super) struct Context<'a> {
-    pub(super) profile: &'a Profile,
-    pub(super) origins: &'a Origins<'a>,
-    pub(super) survey: &'a Survey<'a>,
-    /// The evidence of how much weights vary.
-    pub(super) evidence: &'a Evidence,
-    /// The weight of which shares are taken.
-    pub(super) whole: Weights,
-}
-
-/// Tells if functions before one on a path are not shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Omitted {
-    None,
-    Some,
-}
-
-impl Omitted {
-    /// Returns the item that stands for the functions that are not shown.
-    pub(super) fn item(self) -> Option<Item> {
-        (self == Self::Some).then(|| Item { name: "…".to_owned(), number: None })
-    }
-}
-
-impl Context<'_> {
-    /// Returns the indices of the functions of a path, root first, that say where the program is: the root, its own
-    /// functions, what these call, and the leaf.
-    pub(super) fn shown_on_path(&self, path: &[FrameId]) -> Vec<(usize, Omitted)> {
-        let Some(leaf) = path.len().checked_sub(1) else { return Vec::new() };
-        let own_end = self.origins.place(path).own.map_or(0, |own| own + 1);
-        let is_own = |index: usize| index < own_end && self.origins.is_own(path, index);
-        let mut wanted = vec![0];
-        for index in (0..own_end).filter(|index| is_own(*index)) {
-            let end = (index + 1..own_end).find(|next| is_own(*next)).unwrap_or(path.len());
-            let callee = self.origins.callee(&path[index + 1..end]).map(|callee| index + 1 + callee);
-            wanted.push(index);
-            wanted.extend(callee.filter(|callee| self.origins.is_function(path[*callee])));
-        }
-        wanted.push(leaf);
-        wanted.sort_unstable();
-        wanted.dedup();
-        let mut next = 0;
-        let shown = wanted.into_iter().map(|index| {
-            let is_gap = path[next..index].iter().any(|frame| !self.origins.is_start(*frame));
-            next = index + 1;
-            (index, if is_gap { Omitted::Some } else { Omitted::None })
-        });
-        shown.collect()
-    }
-
-    /// Returns the path of the most weight without repeated calls, and without what only runs other functions at its end.
-    pub(super) fn hot_path<'t>(&self, tree: &'t CallTree) -> Vec<&'t Node> {
-        let mut path = tree.hot_path();
-        path.dedup_by_key(|node| node.frame);
-        let runs_others = |node: &Node| node.frame.is_some_and(|leaf| self.origins.is_run_time(leaf));
-        while path.len() > 1 && path.last().is_some_and(|leaf| runs_others(leaf)) {
-            path.pop();
-        }
-        path
-    }
-
-    /// Returns the names of functions of which each calls the next, without the start of processes and threads.
-    fn chain_names(&self, chain: &[FrameId]) -> Vec<String> {
-        let mut names: Vec<(FrameId, usize)> = Vec::new();
-        for (index, frame) in chain.iter().enumerate() {
-            match names.last_mut() {
-                Some((last, count)) if last == frame => *count += 1,
-                _ if index > 0 && index + 1 < chain.len() && self.origins.is_start(*frame) => {}
-                _ => names.push((*frame, 1)),
-            }
-        }
-        let name = |(frame, count): (FrameId, usize)| match count {
-            1 => self.name(frame),
-            _ => format!("{} ×{count}", self.name(frame)),
-        };
-        names.into_iter().map(name).collect()
-    }
-
-    /// Returns the name of a function as it is shown.
-    pub(super) fn name(&self, frame: FrameId) -> String {
-        facts::display_name(self.profile.frames.name(frame))
-    }
-
-    /// Returns the share of a weight in the total, in percent.
-    pub(super) fn share(&self, weight: Weight) -> f64 {
-        percent(weight, self.whole.after)
-    }
-
-    /// Returns the ranks by name: rows of equal weight are in this order.
-    fn ranks(&self) -> Vec<u32> {
-        self.profile.frames.ranks()
-    }
-}
 
 /// Returns the page about a profile.
 ///
@@ -148,10 +52,6 @@ pub(super) fn page(context: &Context<'_>, commands: &Commands, inputs: &[String]
     let tables = tables.into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
     let blocks = [Block::Facts(facts)].into_iter().chain(tables).chain([Block::Commands(commands)]);
     Ok(Page { blocks: blocks.collect() })
-}
-
-fn column(key: &'static str, heading: &'static str) -> Column {
-    Column { key, heading }
 }
 
 /// Returns the program's own functions, the largest first.
@@ -181,22 +81,6 @@ fn own_table(context: &Context<'_>, limit: usize) -> Table {
         .collect();
     let title = "own functions, with the libraries and the kernel below them";
     table("own", title, "calls", vec![column("total_pct", "total")], rows, own.len())
-}
-
-/// Returns a table whose title states how many rows it has of how many.
-fn table(
-    key: &'static str,
-    title: &str,
-    details_key: &'static str,
-    columns: Vec<Column>,
-    rows: Vec<Row>,
-    all: usize,
-) -> Table {
-    let title = match rows.len() < all {
-        true => format!("{title} ({} of {})", rows.len(), format_count(all)),
-        false => title.to_owned(),
-    };
-    Table { key, title, details_key, columns, rows }
 }
 
 /// Returns what an own function spends its weight in: itself, and the functions that it calls.
@@ -321,39 +205,4 @@ fn total_table(context: &Context<'_>, limit: usize, shown: &HashSet<FrameId, FxB
     });
     let columns = vec![column("self_pct", "self"), column("total_pct", "total")];
     table("total", "functions by total weight that the tree does not show", "details", columns, rows.collect(), all)
-}
-
-/// Returns the lines of a call tree that have at least 1 % of the weight.
-fn largest_lines(context: &Context<'_>, tree: &CallTree, limit: usize) -> Vec<TreeLine> {
-    tree.largest_lines(limit, Weight::from_millionths(context.whole.before.max(context.whole.after).millionths() / 100))
-}
-
-/// Returns the largest lines of a call tree as a table. Those of two profiles have the weights of both.
-pub(super) fn tree_table(context: &Context<'_>, tree: &CallTree, limit: usize) -> Table {
-    let is_differential = context.profile.is_differential();
-    let rows = largest_lines(context, tree, limit).into_iter().map(|line| {
-        let others = context.share(line.other_weights.after);
-        let name = format!("+ {} in {} more", format_percent(others), line.others);
-        let (numbers, share) = match is_differential {
-            true => change::numbers(line.weights, context.whole.before),
-            false => {
-                let share = context.share(line.weights.after);
-                (vec![Number::Share(context.share(line.itself.after)), Number::Share(share)], share)
-            }
-        };
-        Row {
-            numbers,
-            share,
-            depth: line.depth,
-            names: context.chain_names(&line.chain),
-            details: if others >= 1.0 && !is_differential { vec![Item { name, number: None }] } else { Vec::new() },
-        }
-    });
-    let (title, columns) = match is_differential {
-        true => ("call tree, without changes below 1%", change::columns()),
-        false => {
-            ("call tree, without branches below 1%", vec![column("self_pct", "self"), column("total_pct", "total")])
-        }
-    };
-    Table { key: "tree", title: title.to_owned(), details_key: "left_out", columns, rows: rows.collect() }
 }

@@ -31,7 +31,7 @@ const MAX_INDENT: usize = 24;
 pub struct TextStyle {
     /// Width in columns.
     pub width: usize,
-    /// Draw bars.
+    /// Draws a bar beside each share if true.
     pub bars: bool,
     /// Use bold text and colours.
     pub colours: bool,
@@ -110,9 +110,13 @@ fn push_table(text: &mut String, table: &Table, style: TextStyle) {
 
 /// Returns the width of the names of a table, so that details have room beside most of them.
 fn name_width(rows: &[Row], room: usize) -> usize {
-    let name = |row: &Row| row.names.iter().map(|name| width(&shortened(name)) + 3).sum::<usize>().saturating_sub(3);
-    let longest = rows.iter().filter(|row| !row.details.is_empty()).map(|row| indent(row) + name(row));
+    let longest = rows.iter().filter(|row| !row.details.is_empty()).map(|row| indent(row) + chain_width(row));
     longest.max().unwrap_or(0).min(room * 11 / 20)
+}
+
+/// Returns the width of the names of a row with the arrows between them.
+fn chain_width(row: &Row) -> usize {
+    row.names.iter().map(|name| width(&shortened(name)) + 3).sum::<usize>().saturating_sub(3)
 }
 
 fn indent(row: &Row) -> usize {
@@ -200,8 +204,8 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// Returns a name with the last part only of each absolute path: `py::run:/srv/app.py` becomes `py::run:app.py`. Files that
-/// are named alike in every directory keep it.
+/// Returns a name with the last part only of each absolute path: `py::run:/srv/app.py` becomes `py::run:app.py`. Files
+/// that are named alike in every directory keep it.
 fn without_directories(name: &str) -> String {
     let mut short = String::with_capacity(name.len());
     for part in name.split_inclusive([' ', ':', '(']) {
@@ -230,8 +234,8 @@ fn fit_list(items: &[String], room: usize) -> String {
     cut_middle(&line, room)
 }
 
-/// Returns functions joined by ` > `. If they do not fit, arguments are left out, then the functions after the first, then
-/// parts of names.
+/// Returns functions joined by ` > `. If they do not fit, arguments are left out, then the functions after the first,
+/// then parts of names.
 fn fit_path(names: &[String], room: usize) -> String {
     let whole = names.join(" > ");
     if width(&whole) <= room {

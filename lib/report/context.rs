@@ -1,0 +1,112 @@
+//! A profile with what pages need to name, weigh and choose its functions.
+
+use super::call_tree::{CallTree, Node};
+use super::evidence::Evidence;
+use super::measure::percent;
+use super::own_code::Origins;
+use super::page::Item;
+use super::survey::Survey;
+use crate::diagnostics::printable;
+use crate::profile::{FrameId, Profile, Weight, Weights};
+
+/// A profile with what is needed to name and weigh its functions.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) profile: &'a Profile,
+    pub(super) origins: &'a Origins<'a>,
+    pub(super) survey: &'a Survey<'a>,
+    /// The evidence of how much weights vary.
+    pub(super) evidence: &'a Evidence,
+    /// The weight of which shares are taken.
+    pub(super) whole: Weights,
+}
+
+/// Tells if functions before one on a path are not shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Omitted {
+    None,
+    Some,
+}
+
+impl Omitted {
+    /// Returns the item that replaces the functions that are not shown.
+    pub(super) fn item(self) -> Option<Item> {
+        (self == Self::Some).then(|| Item { name: "…".to_owned(), number: None })
+    }
+}
+
+impl Context<'_> {
+    /// Returns the indices of the functions of a path, root first, that say where the program is: the root, its own
+    /// functions, what these call, and the leaf.
+    pub(super) fn shown_on_path(&self, path: &[FrameId]) -> Vec<(usize, Omitted)> {
+        let Some(leaf) = path.len().checked_sub(1) else { return Vec::new() };
+        let own_end = self.origins.place(path).own.map_or(0, |own| own + 1);
+        let is_own = |index: usize| index < own_end && self.origins.is_own(path, index);
+        let mut wanted = vec![0];
+        for index in (0..own_end).filter(|index| is_own(*index)) {
+            let end = (index + 1..own_end).find(|next| is_own(*next)).unwrap_or(path.len());
+            let callee = self.origins.callee(&path[index + 1..end]).map(|callee| index + 1 + callee);
+            wanted.push(index);
+            wanted.extend(callee.filter(|callee| self.origins.is_function(path[*callee])));
+        }
+        wanted.push(leaf);
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mut next = 0;
+        let shown = wanted.into_iter().map(|index| {
+            let is_gap = path[next..index].iter().any(|frame| !self.origins.is_start(*frame));
+            next = index + 1;
+            (index, if is_gap { Omitted::Some } else { Omitted::None })
+        });
+        shown.collect()
+    }
+
+    /// Returns the path of the most weight without repeated calls, and without what only runs other functions at its
+    /// end.
+    pub(super) fn hot_path<'t>(&self, tree: &'t CallTree) -> Vec<&'t Node> {
+        let mut path = tree.hot_path();
+        path.dedup_by_key(|node| node.frame);
+        let runs_others = |node: &Node| node.frame.is_some_and(|leaf| self.origins.is_run_time(leaf));
+        while path.len() > 1 && path.last().is_some_and(|leaf| runs_others(leaf)) {
+            path.pop();
+        }
+        path
+    }
+
+    /// Returns the names of functions of which each calls the next, without the start of processes and threads.
+    pub(super) fn chain_names(&self, chain: &[FrameId]) -> Vec<String> {
+        let mut names: Vec<(FrameId, usize)> = Vec::new();
+        for (index, frame) in chain.iter().enumerate() {
+            match names.last_mut() {
+                Some((last, count)) if last == frame => *count += 1,
+                _ if index > 0 && index + 1 < chain.len() && self.origins.is_start(*frame) => {}
+                _ => names.push((*frame, 1)),
+            }
+        }
+        let name = |(frame, count): (FrameId, usize)| match count {
+            1 => self.name(frame),
+            _ => format!("{} ×{count}", self.name(frame)),
+        };
+        names.into_iter().map(name).collect()
+    }
+
+    /// Returns the name of a function as it is shown.
+    pub(super) fn name(&self, frame: FrameId) -> String {
+        display_name(self.profile.frames.name(frame))
+    }
+
+    /// Returns the share of a weight in the total, in percent.
+    pub(super) fn share(&self, weight: Weight) -> f64 {
+        percent(weight, self.whole.after)
+    }
+
+    /// Returns the ranks by name: rows of equal weight are in this order.
+    pub(super) fn ranks(&self) -> Vec<u32> {
+        self.profile.frames.ranks()
+    }
+}
+
+/// Returns a name as text without control characters.
+fn display_name(name: &[u8]) -> String {
+    printable(&String::from_utf8_lossy(name)).replace('\t', " ")
+}

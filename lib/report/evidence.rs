@@ -1,0 +1,67 @@
+//! What is known about how much the weights of functions vary from run to run.
+
+use super::own_code::Origins;
+use super::survey::Survey;
+use crate::Error;
+use crate::diff::ComparedRuns;
+use crate::profile::Profile;
+use crate::stats::judgement::{Design, Observation};
+use crate::stats::sample_weight::{WeightKind, WeightOptions, WeightSurvey};
+use crate::tally::{Row, RunSums, observe_sums};
+
+/// The evidence of how much the weights of functions vary.
+#[derive(Debug)]
+pub(super) enum Evidence {
+    /// Nothing but the sums of each side.
+    Sums(WeightOptions),
+    /// The runs of each side. A frame has the same ID in them as in the whole profile.
+    Runs { runs: RunSums, kind: WeightKind, design: Design, total: Observation },
+}
+
+impl Evidence {
+    /// Returns the profile of a comparison, and its runs as evidence.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub(super) fn of_runs(compared: ComparedRuns) -> Result<(Profile, Self), Error> {
+        let (kind, design, total) = (compared.weight_kind, compared.design(), compared.total());
+        let ComparedRuns { profile, mut runs, .. } = compared;
+        for run in runs.before.iter_mut().chain(&mut runs.after) {
+            let mut renumbered = Profile::new(false);
+            renumbered.frames.intern_all(&profile.frames);
+            renumbered.merge(run)?;
+            *run = renumbered;
+        }
+        Ok((profile, Self::Runs { runs, kind, design, total }))
+    }
+
+    /// Returns the kind of the weights, and the factor by which those before were scaled.
+    pub(super) fn weight_kind(&self, profile: &Profile) -> (WeightKind, f64) {
+        match self {
+            Self::Sums(options) => {
+                let mut survey = WeightSurvey::default();
+                let is_differential = profile.is_differential();
+                profile.all_weights().for_each(|weights| match is_differential {
+                    true => survey.add_sides(weights),
+                    false => survey.add(weights.after),
+                });
+                (survey.kind(&profile.frames, *options), survey.scale_before())
+            }
+            Self::Runs { kind, .. } => (*kind, 1.0),
+        }
+    }
+
+    /// Returns the weight of each own function in each run.
+    pub(super) fn observe(&self, origins: &Origins<'_>, rows: &[Row]) -> Result<Vec<Vec<Observation>>, Error> {
+        let Self::Runs { runs, .. } = self else { return Ok(observe_sums(rows)) };
+        let mut weights = vec![Vec::new(); rows.len()];
+        for (run, factor) in runs.iter() {
+            let survey = Survey::new(run, origins)?;
+            for (row, weights) in rows.iter().zip(&mut weights) {
+                let own = survey.own.get(&row.frames[0]);
+                weights.push(own.map_or(0.0, |own| own.weights.after.as_f64() * factor));
+            }
+        }
+        Ok(weights.iter().map(|weights| vec![runs.observation(weights)]).collect())
+    }
+}

@@ -1,0 +1,76 @@
+//! Tables and columns that several pages have.
+
+use super::call_tree::{CallTree, TreeLine};
+use super::context::Context;
+use super::measure::{format_count, format_percent, percent, percent_change};
+use super::page::{Column, Item, Number, Row, Table};
+use crate::profile::{Weight, Weights};
+
+/// Returns a column with its key in JSON and its heading in text.
+pub(super) fn column(key: &'static str, heading: &'static str) -> Column {
+    Column { key, heading }
+}
+
+/// Returns a table whose title states how many rows it has of how many.
+pub(super) fn table(
+    key: &'static str,
+    title: &str,
+    details_key: &'static str,
+    columns: Vec<Column>,
+    rows: Vec<Row>,
+    all: usize,
+) -> Table {
+    let title = match rows.len() < all {
+        true => format!("{title} ({} of {})", rows.len(), format_count(all)),
+        false => title.to_owned(),
+    };
+    Table { key, title, details_key, columns, rows }
+}
+
+/// Returns the columns of tables of two profiles.
+pub(super) fn comparison_columns() -> Vec<Column> {
+    let columns = [("before_pct", "before"), ("after_pct", "after"), ("change_pct", "change")];
+    columns.map(|(key, heading)| Column { key, heading }).to_vec()
+}
+
+/// Returns the numbers of a row of a table of two profiles, in percent of the total before, and the change.
+pub(super) fn comparison_numbers(weights: Weights, total: Weight) -> (Vec<Number>, f64) {
+    let shares = [weights.before, weights.after].map(|weight| Number::Share(percent(weight, total)));
+    let change = percent_change(weights, total);
+    (shares.into_iter().chain([Number::Change(change)]).collect(), change)
+}
+
+/// Returns the lines of a call tree that have at least 1 % of the weight.
+pub(super) fn largest_lines(context: &Context<'_>, tree: &CallTree, limit: usize) -> Vec<TreeLine> {
+    tree.largest_lines(limit, Weight::from_millionths(context.whole.before.max(context.whole.after).millionths() / 100))
+}
+
+/// Returns the largest lines of a call tree as a table. Those of two profiles have the weights of both.
+pub(super) fn tree_table(context: &Context<'_>, tree: &CallTree, limit: usize) -> Table {
+    let is_differential = context.profile.is_differential();
+    let rows = largest_lines(context, tree, limit).into_iter().map(|line| {
+        let others = context.share(line.other_weights.after);
+        let name = format!("+ {} in {} more", format_percent(others), line.others);
+        let (numbers, share) = match is_differential {
+            true => comparison_numbers(line.weights, context.whole.before),
+            false => {
+                let share = context.share(line.weights.after);
+                (vec![Number::Share(context.share(line.itself.after)), Number::Share(share)], share)
+            }
+        };
+        Row {
+            numbers,
+            share,
+            depth: line.depth,
+            names: context.chain_names(&line.chain),
+            details: if others >= 1.0 && !is_differential { vec![Item { name, number: None }] } else { Vec::new() },
+        }
+    });
+    let (title, columns) = match is_differential {
+        true => ("call tree, without changes below 1%", comparison_columns()),
+        false => {
+            ("call tree, without branches below 1%", vec![column("self_pct", "self"), column("total_pct", "total")])
+        }
+    };
+    Table { key: "tree", title: title.to_owned(), details_key: "left_out", columns, rows: rows.collect() }
+}
