@@ -12,28 +12,28 @@ use fgkit::diagnostics::printable;
 /// Most changes that are listed without -v.
 const LISTED: usize = 10;
 
-/// Run two commands in turns, and find what became slower
+/// Run two commands alternately, and find what became slower
 ///
-/// Runs both commands in turns, records each run with fg-record(1), and judges each function by how much it varies from
-/// run to run, as fg-check(1) does. The order within a pair is random, so that both sides meet the same state of the
-/// machine. The commands do a fixed amount of work: what takes longer has grown.
+/// Runs both commands alternately, records each run with fg-record(1), and judges each function by how much it varies
+/// from run to run, as fg-check(1) does. The order within a pair is random, so that both sides meet the same state of
+/// the machine. Each command must do a fixed amount of work, so that whatever takes longer has become slower.
 ///
-/// The first line of the output is the verdict; the others are the functions that changed significantly. fg-bench ends as
-/// soon as a function has grown by the limit of --min-growth, or no such growth is left possible, or --max-time is over.
-/// It looks at the result after 5 pairs of runs, 10, 20 and so on. The looks share the error rate: if nothing changed, the
+/// The first line of the output is the verdict; the others are the functions that changed significantly. fg-bench ends
+/// as soon as a function has grown by --min-growth, when such growth can be ruled out, or after --max-time. It judges
+/// the result after 5, 10, 20 pairs of runs and so on. The judgements share the error rate: if nothing changed, the
 /// chance that any of them finds growth is at most 5 %.
 ///
 /// The profiles of the runs stay in a folder, for fg-diff(1), fg-csv(1) and fg-check(1).
 #[derive(clap::Parser)]
 #[command(name = "fg-bench", override_usage = "fg-bench [OPTIONS] --before COMMAND --after COMMAND")]
 struct Args {
-    /// Run this shell command as the side before
+    /// Measure this shell command as the version before
     #[arg(long, value_name = "COMMAND")]
     before: String,
 
-    /// Run this shell command as the side after
+    /// Measure this shell command as the version after
     ///
-    /// If the programs have different names, that before counts as that after, where it is the first frame.
+    /// If the programs have different names, the name before is replaced by the name after where it is the first frame.
     #[arg(long, value_name = "COMMAND")]
     after: String,
 
@@ -59,13 +59,15 @@ struct Args {
 struct EndArgs {
     /// Run for at most this long [default: 2m]
     ///
-    /// TIME is like 90s or 10m. A run that has begun is ended then and does not count. No pair begins that would probably not end in time.
+    /// TIME is like 90s or 10m. A run that is in progress then is ended and does not count. No pair is begun that would
+    /// probably not end in time.
     #[arg(long, value_name = "TIME", default_value = "2m", hide_default_value = true, value_parser = cli::parse_duration)]
     max_time: Duration,
 
-    /// Find growth of N% of all or more [default: 2%]
+    /// Find growth by N% of the total or more [default: 2%]
     ///
-    /// The percentage is of all weight before. Smaller growth is listed if it is significant, but does not end the benchmark, and does not fail.
+    /// The percentage is of the total weight before. Smaller growth is listed if it is significant, but neither ends
+    /// the benchmark nor causes exit status 1.
     #[arg(long, value_name = "N%", default_value = "2%", hide_default_value = true, value_parser = cli::parse_percent)]
     min_growth: f64,
 
@@ -100,9 +102,9 @@ struct MeasureArgs {
 
     /// Measure a run by the output of this shell command
     ///
-    /// It runs the command in the variable FG_COMMAND, which is that of the side in FG_SIDE (`b` or `a`), and writes its
-    /// result to standard output or to the file in FG_FILE: folded stacks, any other profile that fg-collapse(1) reads, or a
-    /// number. More is slower.
+    /// It must run the command in the variable FG_COMMAND; FG_SIDE is its side, `b` or `a`. It writes its result to
+    /// standard output, or to the file that FG_FILE names: folded stacks, any other profile that fg-collapse(1) reads,
+    /// or a number. More is slower.
     #[arg(long, value_name = "COMMAND")]
     measure: Option<String>,
 }

@@ -21,10 +21,10 @@ use fgkit::output::Output;
 ///
 /// RE is a regular expression that matches anywhere in the name of a frame. In `RE=N%`, the last `=` separates the two.
 ///
-/// Growth breaks a rule only if it is more than noise: if nothing changed, the chance of any is at most 5 % for each kind
-/// of growth. Give the runs of both sides with --before and --after, and growth is judged by how much each function
-/// varies from run to run. A differential profile has sums only: it is judged as one run per side, which counts as at
-/// most 1000 samples, and cannot tell a slower program from a machine that was busy.
+/// Growth breaks a rule only if it is more than noise: if nothing changed, the chance that a kind of growth breaks any
+/// rule is at most 5 %. Give the runs of both sides with --before and --after, and growth is judged by how much each
+/// function varies from run to run. A differential profile contains only sums: it is judged as one run per side, which
+/// counts as at most 1000 samples and cannot distinguish a slower program from a busy machine.
 #[derive(clap::Parser)]
 #[command(name = "fg-check")]
 struct Args {
@@ -78,9 +78,9 @@ struct LimitArgs {
     unknown: Option<String>,
     /// Limit idle polling in an async runtime
     ///
-    /// The rule limits the share of idle stacks among those in a runtime such as tokio, to 80% if N% is omitted. A stack
-    /// is idle if the runtime or the tracing library calls nothing but the kernel, the C library and the allocator. The
-    /// rule applies only if more than half of the total is in the runtime.
+    /// The rule limits the share of idle stacks among those in a runtime such as tokio, to 80% if N% is omitted. A
+    /// stack is idle if the runtime or the tracing library calls nothing but the kernel, the C library and the
+    /// allocator. The rule applies only if more than half of the total is in the runtime.
     #[arg(long, value_name = "N%", num_args = 0..=1, require_equals = true, hide_short_help = true)]
     #[arg(default_missing_value = DEFAULT_BUSY_LOOP_LIMIT)]
     busy_loop: Option<String>,
@@ -97,8 +97,8 @@ struct GrowthArgs {
     growth: Vec<String>,
     /// Limit the growth of inclusive weight
     ///
-    /// Unlike --growth, this also detects that the callees of a function became slower, even if the compiler has inlined
-    /// them.
+    /// Unlike --growth, this also detects that the callees of a function became slower, even if the compiler has
+    /// inlined them.
     #[arg(long, value_name = "[RE=]N%")]
     inclusive_growth: Vec<String>,
     /// Limit the growth of each call: the weight of stacks in which one function calls another

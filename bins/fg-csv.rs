@@ -14,13 +14,13 @@ use fgkit::csv::{Categories, DEFAULT_CATEGORIES, Format, GroupBy, Table, count, 
 ///
 /// The self weight of a function is the weight of the stacks in which it is the leaf; all self weights add up to the
 /// total. Its inclusive weight is the weight of all stacks that contain it, counted once per stack even if the function
-/// is recursive. If the leaf is a thread state (`[off-cpu]`, `[runnable]` or `[unsampled]`), the self weight goes to the
-/// frame before it.
+/// is recursive. If the leaf is a thread state (`[off-cpu]`, `[runnable]` or `[unsampled]`), the self weight goes to
+/// the frame before it.
 ///
 /// For a differential profile from fg-diff(1), the table has the weights before and after, and the largest change of
-/// self weight comes first. It also has the chance of each change if nothing changed, with all changes in the table
-/// taken into account; a change with a chance of at most 0.05 is significant. A differential profile has sums only. To
-/// judge changes by how much they vary from run to run, give the runs with --before and --after, as to fg-diff(1).
+/// self weight comes first. Its column `chance` is the probability that noise alone causes such a change; at most 0.05
+/// is significant. A differential profile contains only sums. To judge changes by how much they vary from run to run,
+/// give the runs with --before and --after, as for fg-diff(1).
 #[derive(clap::Parser)]
 #[command(name = "fg-csv")]
 struct Args {

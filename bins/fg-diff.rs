@@ -14,10 +14,10 @@ use fgkit::{Error, folded};
 
 /// Compare two profiles stack by stack
 ///
-/// Writes a differential profile: each stack of either profile with its weights before and after, sorted. A stack that
-/// occurs in one profile only has weight 0 in the other. fg-svg(1) draws the result as wide as AFTER, with growth in
-/// red and shrinkage in blue; fg-csv(1) lists the functions that changed, and fg-check(1) checks the changes against
-/// limits.
+/// Writes a differential profile: each stack that occurs in either profile, with its weights before and after, sorted.
+/// A stack that occurs only in one profile has weight 0 in the other. fg-svg(1) draws the result as wide as AFTER, with
+/// growth in red or orange and shrinkage in blue; fg-csv(1) lists the functions that changed, and fg-check(1) checks
+/// the changes against limits.
 ///
 /// --before and --after add up several runs for each side. If one side has more runs, the weights before are multiplied
 /// by the number of runs after and divided by the number of runs before. Runs of a fixed amount of work are compared as
@@ -81,14 +81,15 @@ struct SignificanceArgs {
 
     /// Ignore differences that may be noise
     ///
-    /// For these stacks, the weight before is set to the weight after. Differences are judged by function, with all
-    /// others at once: if nothing changed, the chance that any remains is at most 5 %. A stack keeps its difference if
-    /// the self weight of its function changed. If only the inclusive weight of a function changed, its stacks do.
+    /// For these stacks, the weight before is set to the weight after. Differences are judged by function and corrected
+    /// for their number: if nothing changed, the chance that any difference remains is at most 5 %. A stack keeps its
+    /// difference if the self weight of its leaf changed significantly. If only the inclusive weight of a function did,
+    /// all stacks that contain the function keep theirs.
     ///
-    /// With several runs per side (--before, --after), a difference must stand out from the spread between runs. Three
-    /// runs per side are a start, five find most changes of a fifth of a function. One run per side does not show how
-    /// much runs differ: then each counts as at most 1000 samples, a function must also differ relative to the others, and
-    /// a busy machine can still cause a difference.
+    /// With several runs per side (--before, --after), a difference must exceed the spread between runs. Three runs per
+    /// side are a start; five find most changes of a function by a fifth of its weight. One run per side does not show
+    /// how much runs differ. Each then counts as at most 1000 samples, a function must also differ relative to the
+    /// others, and a busy machine can still cause a difference.
     ///
     /// If the weights are durations, such as time off the CPU, each side needs several runs. A difference of `[lost]`
     /// always counts as noise.
@@ -156,7 +157,7 @@ impl Tool for Args {
         ("fg-diff -n before.folded after.folded | fg-csv --top 10", "List the functions that changed most:"),
         (
             "fg-diff --significant --before b1 b2 b3 --after a1 a2 a3",
-            "Show only differences that stand out from the variation between runs:",
+            "Show only differences that exceed the variation between runs:",
         ),
         (
             "fg-diff -n --min-change 0.5% --exit-code old.folded new.folded",

@@ -56,8 +56,8 @@ struct NameArgs {
 
     /// Split names at matches of REGEX, into a frame for each part
     ///
-    /// `--split ::` turns `a::b::c` into `a;b;c`, so that namespaces or packages become frames. Empty parts are left out. Use
-    /// --shorten too, so that names are not split within their arguments.
+    /// `--split ::` turns `a::b::c` into `a;b;c`, so that namespaces or packages become frames. Empty parts are left
+    /// out. Use --shorten too, so that names are not split within their arguments.
     #[arg(long, value_name = "REGEX", hide_short_help = true)]
     split: Option<Split>,
 
@@ -121,8 +121,8 @@ struct FrameArgs {
 
     /// End stacks at the last frame that matches REGEX
     ///
-    /// The last match is the one nearest to the leaf. Stacks without a match are unchanged. As in pprof, REGEX is matched
-    /// against names without their arguments.
+    /// The last match is the one nearest to the leaf. Stacks without a match are unchanged. As in pprof, REGEX is
+    /// matched against names without their arguments.
     #[arg(long, hide_short_help = true, value_name = "REGEX")]
     prune_from: Option<FrameMatcher>,
 

@@ -14,8 +14,8 @@ use fgkit::{Error, folded, otlp};
 /// if the unit has no smaller one.
 ///
 /// A differential profile from fg-diff(1) is written like the profile that `pprof -diff_base` makes: the weights before
-/// are negative, and percentages are of the total before. The output contains the time only if --timestamp sets it, so the
-/// same input always gives the same bytes.
+/// are negative, and percentages are of the total before. The output contains the time only if --timestamp sets it, so
+/// the same input always gives the same bytes.
 #[derive(clap::Parser)]
 #[command(name = "fg-pprof")]
 struct Args {
@@ -31,7 +31,9 @@ struct Args {
     #[arg(long, alias = "time", value_name = "SECONDS", value_parser = parse_time)]
     timestamp: Option<u64>,
 
-    /// Write an OpenTelemetry profile (OTLP protobuf, not compressed) instead; comparisons and comments are not for it
+    /// Write an OpenTelemetry profile instead
+    ///
+    /// The output is OTLP protobuf, not compressed. It cannot hold a comparison or a comment.
     #[arg(long, conflicts_with = "comment")]
     otlp: bool,
 
@@ -62,7 +64,7 @@ impl Tool for Args {
             "Name what the weights count, and their unit:",
         ),
         (
-            "fg-pprof --otlp --type cpu --unit nanoseconds --time 1700000000 -o profile.otlp cpu.folded",
+            "fg-pprof --otlp --type cpu --unit nanoseconds --timestamp 1700000000 -o profile.otlp cpu.folded",
             "Write a profile for an OpenTelemetry collector:",
         ),
         ("fg-diff -n before.folded after.folded | fg-pprof -o diff.pb.gz", "Convert a comparison of two profiles:"),

@@ -17,14 +17,15 @@ const WIDTH: usize = 100;
 /// Lines of the page if it does not go to a terminal.
 const LINES: usize = 50;
 
-/// Report on one page where the weight is
+/// Summarize a profile on one page of text
 ///
-/// Reads folded stacks and writes a page for people and programs that read text: how much there is and how complete it is,
-/// the path of most weight, the hottest functions, the call tree without its small branches, and commands that look closer.
+/// Reads folded stacks and writes a page for people and programs that read text: how much there is and how complete it
+/// is, the hot path, the hottest functions, the call tree without its small branches, and commands for a closer look.
 /// For a differential profile from fg-diff(1), or with --before and --after, it reports what grew and what shrank.
 ///
-/// Weight counts for the program's own functions: what a library or the kernel does on behalf of one is part of it. All
-/// percentages are of the total weight; in a comparison, of the total before. The same input gives the same page.
+/// Weight is attributed to the program's own functions: what a library or the kernel does on behalf of a function is
+/// part of that function's weight. All percentages are of the total weight; in a comparison, of the total before. The
+/// same input gives the same page.
 #[derive(clap::Parser)]
 #[command(name = "fg-report")]
 struct Args {
@@ -50,10 +51,10 @@ struct ContentArgs {
     #[arg(long, value_name = "LINES", value_parser = cli::integer_in(10_usize..=100_000))]
     budget: Option<usize>,
 
-    /// Take the functions that match REGEX for the program's own
+    /// Treat the functions that match REGEX as the program's own
     ///
-    /// By default, these are all functions but those of the kernel and of the libraries and run times that are known by
-    /// their names.
+    /// By default, these are all functions except those of the kernel and of the libraries and run times that are known
+    /// by name.
     #[arg(long, value_name = "REGEX", hide_short_help = true)]
     own: Option<FrameMatcher>,
 
@@ -140,16 +141,16 @@ fn terminal_size() -> (usize, usize) {
 
 impl Tool for Args {
     const EXAMPLES: Entries = &[
-        ("fg-record -- ./app | fg-report", "Find out where a program spends its time:"),
+        ("fg-record -- ./app | fg-report", "Report where a program spends its time:"),
         ("fg-report --focus '^parse$' app.folded", "Show who calls a function, and what it calls:"),
         ("fg-report --before old.folded --after new.folded", "Find out why a program became slower:"),
         (
             "fg-report -n --before b1 --before b2 --after a1 --after a2",
-            "Compare shares of the time in two runs a side:",
+            "Compare shares of the time in two runs per side:",
         ),
         ("fg-report --markdown --budget 30 app.folded > comment.md", "Write a comment for a code review:"),
         ("fg-report --json app.folded", "Write the same facts for a program:"),
-        ("fg-report --own '^(main|myapp)' app.folded", "Name what is the program's own code:"),
+        ("fg-report --own '^(main|myapp)' app.folded", "Name the program's own code:"),
     ];
 
     fn sections() -> Vec<Section> {

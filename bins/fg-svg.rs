@@ -21,8 +21,8 @@ mod manual;
 /// press Ctrl-F to search, or press `?` to list all keys: see VIEWER in fg-svg(1). The file contains the whole profile,
 /// so that zooming in reveals frames that were too narrow to draw.
 ///
-/// A differential profile from fg-diff(1) is drawn as wide as its weights after. In a browser, frames
-/// that grew are orange, and frames that shrank are blue.
+/// A differential profile from fg-diff(1) is drawn as wide as its weights after. Frames that grew are red, or orange in
+/// a browser; frames that shrank are blue.
 #[derive(clap::Parser)]
 #[command(name = "fg-svg", infer_long_args = true)]
 struct Args {
@@ -90,7 +90,7 @@ struct SizeArgs {
     #[arg(long, value_name = "WIDTH", default_value = "0.1", hide_default_value = true, allow_hyphen_values = true)]
     minwidth: MinWidth,
 
-    /// Make the full width stand for WEIGHT instead of the total
+    /// Scale the graph so that its full width is WEIGHT, not the total
     ///
     /// A WEIGHT that is less than the total is ignored.
     #[arg(long, value_name = "WEIGHT", value_parser = parse_weight)]
@@ -122,14 +122,14 @@ struct SizeArgs {
 struct ColourArgs {
     /// Set the palette, like java or hot [default: module]
     ///
-    /// `module` gives each crate, package or library a hue: the program's own code, libraries, the kernel and frames without a
-    /// symbol are told apart.
+    /// `module` gives each crate, package or library a hue: the program's own code, libraries, the kernel and frames
+    /// without a symbol are told apart.
     ///
     /// `hot`, `mem`, `io`, `red`, `green`, `blue`, `yellow`, `purple`, `aqua` and `orange` are ranges of colours, from
     /// which a frame's name selects one.
     ///
-    /// `java`, `js`, `perl`, `python` and `rust` distinguish kinds of frames by their names, such as the program's own
-    /// code, libraries and the kernel.
+    /// `java`, `js`, `perl`, `python` and `rust` distinguish kinds of frames by name, such as the program's own code,
+    /// libraries and the kernel.
     ///
     /// `states` distinguishes functions, blocked time and runnable time. `wakeup` and `chain` are for the stacks of
     /// wakers.
@@ -195,7 +195,7 @@ struct LayoutArgs {
     #[arg(long)]
     reverse: bool,
 
-    /// Draw the still picture as an icicle graph, with the root at the top
+    /// Draw the static picture as an icicle, root at the top
     ///
     /// In a browser, the root is at the top; the key `u` moves it to the bottom.
     #[arg(short, long)]

@@ -68,7 +68,7 @@ const EVENTS: &[(&str, &str)] = &[
         "Hardware events",
         "`cycles`, `instructions`, `branches`, `branch-misses`, `cache-references`, `cache-misses`, \
          `bus-cycles`, `ref-cycles`, `stalled-cycles-frontend` and `stalled-cycles-backend`. Most virtual \
-         machines count none of them.",
+         machines provide none of them.",
     ),
     (
         "Cache events",

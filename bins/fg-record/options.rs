@@ -10,7 +10,7 @@ use fgkit::profile::SampleWeight;
 
 /// Sample the stacks of a command, of processes or of the whole system
 ///
-/// Writes folded stacks, as fg-folded(5) describes them, for fg-svg(1) and the other programs to read. Linux only.
+/// Writes folded stacks, which fg-svg(1) and the other programs read; fg-folded(5) describes the format. Linux only.
 ///
 /// Stacks are unwound while the program runs, with the unwind information that compilers put into every program. No
 /// frame pointers are needed, and no raw samples are written to disk. Functions are named from symbol tables and debug
@@ -19,20 +19,22 @@ use fgkit::profile::SampleWeight;
 /// If the profile goes to standard output, the command's own output is redirected to standard error.
 ///
 /// The recording ends when the target exits, after the time of -d, or on Ctrl-C or Ctrl-\. The profile is then written;
-/// a second signal while that takes place ends fg-record without it.
-/// SIGTERM and SIGHUP are passed on to the command. A SIGINT or SIGQUIT that is sent to fg-record alone ends the recording
-/// but not the command: fg-record writes the profile and waits for the command to exit.
+/// a second signal meanwhile ends fg-record without a profile. SIGTERM and SIGHUP are passed on to the command. A
+/// SIGINT or SIGQUIT that is sent to fg-record alone ends the recording but not the command: fg-record writes the
+/// profile and waits for the command to exit.
 ///
-/// If fg-record is killed, even by SIGKILL, the command gets a SIGTERM. The processes that the command has started do not.
-/// Nor does the command itself if its program is set-user-ID, set-group-ID or has file capabilities and so gives it rights
-/// that fg-record does not have, or if it changes its user or group later: the kernel allows it no such signal.
+/// If fg-record is killed, even by SIGKILL, the command gets a SIGTERM, but processes that it has started do not. The
+/// kernel sends no such signal to a command that has rights which fg-record lacks, because its program is set-user-ID,
+/// set-group-ID or has file capabilities, nor to one that changes its user or group later.
 ///
-/// With -p, -t, -a or --cgroup, a command says for how long these are recorded: until it exits. It is not recorded itself,
-/// unless it is part of the target. If the recording ends first, the command gets a SIGTERM.
+/// With -p, -t, -a or --cgroup, a command sets the duration: the target is recorded until the command exits. The
+/// command itself is not recorded, unless it is part of the target. If the recording ends first, the command gets a
+/// SIGTERM.
 ///
-/// With root, or CAP_BPF and CAP_PERFMON, a BPF program takes the stacks, and counters count on CPUs. For other users
-/// counters are per thread: a thread that exits before its first sample is due is not recorded. If a program then
-/// starts many short-lived threads or processes, raise -F. The summary says how much of the CPU time the samples cover.
+/// If fg-record runs as root, or with CAP_BPF and CAP_PERFMON, a BPF program takes the stacks, and counters are per
+/// CPU. Otherwise counters are per thread: a thread that exits before its first sample is due is not recorded. If a
+/// program then starts many short-lived threads or processes, raise -F. The summary says how much of the CPU time the
+/// samples cover.
 #[derive(clap::Parser)]
 #[command(
     name = "fg-record",
@@ -62,7 +64,7 @@ pub struct Args {
 pub struct TargetArgs {
     /// The command to run and record, with its arguments
     ///
-    /// With -p, -t, -a or --cgroup, these are recorded until the command exits.
+    /// With -p, -t, -a or --cgroup, the target is recorded until the command exits.
     #[arg(value_name = "COMMAND", trailing_var_arg = true, help_heading = None)]
     pub command: Vec<OsString>,
 
@@ -74,8 +76,8 @@ pub struct TargetArgs {
 
     /// With -p, record running descendants, too
     ///
-    /// Without this option, only children that start during the recording are recorded. A process whose parent has exited
-    /// is no descendant any more. The recording ends when all processes have exited that ran at its start.
+    /// Without this option, only children that start during the recording are recorded. A process whose parent has
+    /// exited is no descendant any more. The recording ends when all processes that ran at its start have exited.
     #[arg(long, requires = "pid")]
     pub subprocesses: bool,
 
@@ -218,19 +220,19 @@ pub struct OffCpuArgs {
 pub struct StackArgs {
     /// Unwind with `dwarf`, `fp` or `lbr` [default: dwarf]
     ///
-    /// `dwarf` works without frame pointers, by the program's unwind information. With root, or CAP_BPF and
-    /// CAP_PERFMON, on x86-64 from Linux 6.1 on, a BPF program takes whole stacks, of up to 4096
-    /// frames, while the thread stands still. Otherwise, and for `uprobe:` events, the kernel copies up to 65528 bytes of
-    /// the stack, or less where samples are so many, or the locked memory so little, that the ring buffers would
-    /// overflow. Larger stacks are cut, and marked with the frame `[truncated]`. -v says how stacks were taken.
+    /// `dwarf` uses the program's unwind information and needs no frame pointers. As root, or with CAP_BPF and
+    /// CAP_PERFMON, on x86-64 and Linux 6.1 or later, a BPF program takes whole stacks, of up to 4096 frames, while the
+    /// thread is stopped. Otherwise, and for `uprobe:` events, the kernel copies up to 65528 bytes of the stack, or
+    /// less if frequent samples or a low limit of locked memory would make the ring buffers overflow. Larger stacks are
+    /// cut, and marked with the frame `[truncated]`. -v says how stacks were taken.
     ///
     /// `dwarf,BYTES` copies BYTES of each stack in any case, at most 65528.
     ///
     /// `fp` follows frame pointers in the kernel. It is cheaper, but code without frame pointers cuts stacks short,
     /// which cannot be detected.
     ///
-    /// `lbr` uses the CPU's own record of calls that have not returned, without reading the program's memory. It needs a
-    /// CPU with such a record (Intel Haswell and later), which holds 8 to 32 calls.
+    /// `lbr` uses the CPU's own record of calls that have not returned, without reading the program's memory. It needs
+    /// a CPU with such a record (Intel Haswell and later), which holds 8 to 32 calls.
     #[arg(long, value_name = "MODE")]
     #[cfg(target_os = "linux")]
     pub call_graph: Option<fgkit::record::counters::sampling::CallGraph>,
@@ -252,18 +254,18 @@ pub struct StackArgs {
 
     /// Leave out the functions of interpreted languages
     ///
-    /// By default, fg-record shows the functions of running Python (3.8 to 3.15), Ruby (3.0 to 3.4) and PHP (7.4 to 8.4,
-    /// without thread safety) programs as `NAME (FILE)`, in place of the interpreter's own frames. This needs root, or
-    /// CAP_BPF and CAP_PERFMON, on x86-64, and no options or restart of the program. The frame of a function whose name
-    /// cannot be read is `[python]`, `[ruby]` or `[php]`. PHP's functions in C have `(php)` for a file, Ruby's are native
-    /// frames. The stack of a fiber begins with the fiber. Tried with Python 3.8 to 3.14, Ruby 3.1 and 3.3, and PHP 8.2 and
-    /// 8.4; the others are known from their headers only.
+    /// By default, fg-record shows the functions of running Python (3.8 to 3.15), Ruby (3.0 to 3.4) and PHP (7.4 to
+    /// 8.4, without thread safety) programs as `NAME (FILE)`, in place of the interpreter's own frames. This requires
+    /// x86-64, and root or CAP_BPF and CAP_PERFMON. The program needs no options and no restart. The frame of a
+    /// function whose name cannot be read is `[python]`, `[ruby]` or `[php]`. PHP's functions in C have `(php)` in
+    /// place of a file; Ruby's are native frames. The stack of a fiber begins with the fiber. Tried with Python 3.8 to
+    /// 3.14, Ruby 3.1 and 3.3, and PHP 8.2 and 8.4; the others are known from their headers only.
     #[arg(long, hide_short_help = true)]
     pub native_only: bool,
 
     /// Show the interpreter's own frames, too
     ///
-    /// By default, the interpreter's frames are only shown above the innermost script function: there they tell what it
+    /// By default, the interpreter's frames are shown only above the innermost script function, where they tell what it
     /// does.
     #[arg(long, conflicts_with = "native_only", hide_short_help = true)]
     pub interpreter_frames: bool,
@@ -301,9 +303,9 @@ pub struct FormatArgs {
 
     /// Write a profile every TIME, like 10m, and start a new one
     ///
-    /// Use this for recordings that last for days. In the file name of -o, `%t` stands for the time at which a profile
-    /// begins: `-o 'app-%t.folded'` writes app-20261121T025700Z.folded and so on. Processes that have exited are
-    /// forgotten after each profile, to limit memory.
+    /// Use this for recordings that last for days. In the file name of -o, `%t` is the time at which a profile begins:
+    /// `-o 'app-%t.folded'` writes app-20261121T025700Z.folded and so on. Processes that have exited are forgotten
+    /// after each profile, to limit memory.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub interval: Option<Duration>,
 }

@@ -83,9 +83,12 @@ const COMPATIBILITY: Entries = &[
     ("Abbreviations", "A long option can be shortened to any unambiguous prefix, like --inv."),
 ];
 
+fn section(heading: &'static str, text: &'static str, entries: Entries) -> Section {
+    Section { heading, text, entries: entries.to_vec() }
+}
+
 /// Returns the sections that only this man page has.
 pub fn sections() -> Vec<Section> {
-    let section = |heading, text, entries: Entries| Section { heading, text, entries: entries.to_vec() };
     vec![
         section("VIEWER", "In a browser, the graph reacts to these keys and clicks:", VIEWER),
         section(

@@ -27,7 +27,7 @@ pub enum Measure {
     Samples {
         /// The program fg-record.
         program: PathBuf,
-        /// Its options.
+        /// The options of fg-record for each run.
         options: Vec<String>,
     },
     /// The output of a shell command that runs the command in `$FG_COMMAND`.
@@ -44,7 +44,7 @@ pub(super) struct Run {
     pub start: Instant,
 }
 
-/// Measures runs.
+/// Runs the commands of both sides and writes the profile of each run into a folder.
 pub(super) struct Recorder<'a> {
     options: &'a Options,
 }
@@ -104,12 +104,12 @@ impl<'a> Recorder<'a> {
         diagnostics.clear_progress();
         match end {
             End::Exited(status) if status.success() => {}
-            End::Exited(status) => return Err(failure(&name, &status.to_string(), &stderr)),
+            End::Exited(status) => return Err(failure(&name, &format!("the command failed ({status})"), &stderr)),
             End::Interrupted => return Ok(false),
             End::TimedOut
                 if self.options.timeout.is_some_and(|most| run.start.elapsed() < self.options.max_time.max(most)) =>
             {
-                return Err(failure(&name, "exceeded --timeout and was ended", &stderr));
+                return Err(failure(&name, "the command took longer than --timeout", &stderr));
             }
             End::TimedOut => {
                 diagnostics.warn(&format!("{name} was ended at --max-time"));
@@ -161,7 +161,7 @@ impl<'a> Recorder<'a> {
         };
         if profile.total() == Weights::default() {
             return Err(Error::Invalid(format!(
-                "{name}: no weight: the command is too short, or does not what is measured; sample more often (-F), or other \
+                "{name}: no weight: the command is too short, or does not do what is measured; sample more often (-F), or other \
                  events (-e)"
             )));
         }

@@ -63,16 +63,20 @@ fn push_synopsis(page: &mut String, name: &str, usage: &str) {
 
 /// Sets words in capitals in italics and options in bold.
 fn synopsis_line(line: &str) -> String {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let (mut rendered, mut rest) = (String::new(), line);
-    while let Some(start) = rest.find(is_name) {
-        let end = rest[start..].find(|c| !is_name(c)).map_or(rest.len(), |length| start + length);
+    while let Some(start) = rest.find(is_part_of_name) {
+        let end = rest[start..].find(|c| !is_part_of_name(c)).map_or(rest.len(), |length| start + length);
         let (before, word) = (&rest[..start], &rest[start..end]);
         rendered.push_str(&escape(before));
         rendered.push_str(&if word.starts_with('-') { bold(word) } else { italic(word) });
         rest = &rest[end..];
     }
     rendered + &escape(rest)
+}
+
+/// True for the characters of option names and of words in capitals.
+fn is_part_of_name(character: char) -> bool {
+    character.is_ascii_alphanumeric() || character == '-'
 }
 
 /// Appends the description without its first paragraph, which NAME has.

@@ -3,8 +3,8 @@
 use super::command;
 use super::tool::Tool;
 
-/// Returns a line for each visible option, with tabs between its name, the name of its value, its hidden names, its meaning, and
-/// the values that shells offer.
+/// Returns a line for each visible option, with tabs between its name, the name of its value, its hidden names, its
+/// meaning, and the values that shells offer.
 pub(super) fn render<T: Tool>() -> String {
     let command = command::build::<T>();
     let options = command.get_arguments().filter(|argument| !argument.is_hide_set() && !argument.is_positional());

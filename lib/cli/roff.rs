@@ -1,7 +1,7 @@
 //! The subset of roff that the man pages use.
 //!
-//! The roff crate (1.1) does not escape the characters `^`, `~` and the backquote. groff prints others for them, so that
-//! a command copied from a page would not run.
+//! The roff crate (1.1) does not escape the characters `^`, `~` and the backquote. groff prints others for them, so
+//! that a command copied from a page would not run.
 
 /// Escapes text so that roff prints it literally.
 pub(super) fn escape(text: &str) -> String {
@@ -63,8 +63,7 @@ fn render_word(word: &str) -> String {
 
 /// Returns the length of the option or page name at the start of a word; 0 if there is none.
 fn emphasized_length(word: &str) -> usize {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let length = word.find(|c: char| !is_name(c)).unwrap_or(word.len());
+    let length = word.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_')).unwrap_or(word.len());
     let (name, after) = word.split_at(length);
     let is_option =
         name.starts_with('-') && name.trim_start_matches('-').starts_with(|c: char| c.is_ascii_alphabetic());

@@ -17,8 +17,8 @@ use crate::stats::sample_weight::WeightOptions;
 pub struct RunArgs {
     /// Add a run to BEFORE; may be repeated
     ///
-    /// Several runs show how much each function varies from run to run. Let runs alternate, before and after, and give
-    /// as many for each side, in the order in which they ran: the first before and the first after are a pair.
+    /// Several runs show how much each function varies from run to run. Let runs alternate, before and after. Give the
+    /// same number for each side, in the order in which they ran: the first before and the first after are a pair.
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "after")]
     pub before: Vec<PathBuf>,
 
@@ -29,15 +29,15 @@ pub struct RunArgs {
     /// Scale BEFORE to the total weight of AFTER
     ///
     /// Use this to compare shares if the runs differ in length, such as recordings of a server. For a fixed amount of
-    /// work, do not scale: one slower function would change the shares of all. Rounding errors are carried from stack to
-    /// stack, so that both totals are exactly equal.
+    /// work, do not scale: one slower function would change the shares of all. Rounding errors are carried from stack
+    /// to stack, so that both totals are exactly equal.
     #[arg(short, long)]
     pub normalize: bool,
 
     /// Multiply the weights of BEFORE by FACTOR, or by the `median` change of the functions
     ///
-    /// `median` scales each run so that the functions' typical weight is the same in all: what slows all of them down is
-    /// no difference then.
+    /// `median` scales each run so that the functions' typical weight is the same in all: what slows all functions down
+    /// alike is then no difference.
     #[arg(
         long,
         hide_short_help = true,
@@ -102,15 +102,15 @@ pub fn read_runs(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Ve
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Weights")]
 pub struct WeightArgs {
-    /// Set the weight of one sample [default: found out from the weights]
+    /// Set the weight of one sample [default: derived from the weights]
     ///
-    /// The default is the common divisor of all weights or, if weights are periods that vary, about the smallest. If all
-    /// numbers of samples happen to be multiples of another number, the common divisor is too large, and differences are
-    /// missed. -v prints the weight in use.
+    /// The default is the common divisor of all weights or, if weights are periods that vary, about the smallest
+    /// weight. If all sample counts happen to be multiples of a number, the common divisor is too large, and
+    /// differences are missed. -v prints the weight in use.
     #[arg(long, hide_short_help = true, value_name = "WEIGHT", value_parser = parse_positive_weight)]
     pub per_sample: Option<Weight>,
 
-    /// Take the weights for exact counts, such as instructions in a simulator: any difference is real
+    /// Treat weights as exact counts, like instructions in a simulator: any difference is real
     ///
     /// Large counts that are mostly the same on both sides are recognized as exact.
     #[arg(long, hide_short_help = true, conflicts_with = "per_sample")]

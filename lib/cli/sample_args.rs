@@ -11,7 +11,7 @@ pub struct SampleArgs {
     /// Use this event or value type, or `all` [default: first]
     ///
     /// By default, the first event in the input is used, and a message lists the others. If each sample has several
-    /// values, as in pprof, the default is the usual one of the format, and -v lists the others.
+    /// values, as in pprof, the default is the value that is usual for the format, and -v lists the others.
     #[arg(long, aliases = ["event-filter", "sample-type"], value_name = "NAME")]
     event: Option<OsString>,
     /// Use samples in this time range, like 1.5,2 or +0,+1

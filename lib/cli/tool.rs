@@ -29,8 +29,8 @@ pub struct Section {
 /// One of the programs: its own options, its documentation, and its work.
 ///
 /// A program also gets the options of [`CommonArgs`](super::CommonArgs), [`ColorArgs`](super::ColorArgs) and, unless it
-/// has positional arguments of its own or no inputs, [`InputArgs`](super::InputArgs). An option that the program defines itself is
-/// not added again.
+/// has positional arguments of its own or no inputs, [`InputArgs`](super::InputArgs). An option that the program
+/// defines itself is not added again.
 pub trait Tool: clap::Parser {
     /// Command lines worth copying, each with what it does. The short help shows the first one.
     const EXAMPLES: Entries;
@@ -69,8 +69,8 @@ pub trait Tool: clap::Parser {
         false
     }
 
-    /// True if the program handles SIGINT, SIGQUIT, SIGTERM and SIGHUP itself. Otherwise a shared handler removes an unfinished
-    /// output file and ends the process.
+    /// True if the program handles SIGINT, SIGQUIT, SIGTERM and SIGHUP itself. Otherwise a shared handler removes an
+    /// unfinished output file and ends the process.
     fn handles_signals(&self) -> bool {
         false
     }

@@ -33,7 +33,9 @@ pub(super) fn detect_format(input: &mut Blocks, options: &Options) -> Result<Opt
         Some(found) => Ok(Some(found)),
         None => {
             let what = if head.iter().any(is_binary) { "a binary file" } else { text_kind::describe(head) };
-            unreadable(format!("{what} of unknown format; name it with --format, see fg-collapse --list-formats"))
+            unreadable(format!(
+                "{what} of unknown format; name the format with --format, see fg-collapse --list-formats"
+            ))
         }
     }
 }

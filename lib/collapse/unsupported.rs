@@ -10,7 +10,7 @@ const MAGIC: [(&[u8], &str); 12] = [
     (b"MOJ", "a binary file of Austin; convert it: `mojo2austin FILE OUTPUT`"),
     (b"JAVA PROFILE 1.0.1\0", HEAP_DUMP),
     (b"JAVA PROFILE 1.0.2\0", HEAP_DUMP),
-    (b"\x7fELF", "a program, not a profile"),
+    (b"\x7fELF", "a program, not a profile; record it with fg-record"),
     (b"gmon\x01\0\0\0", GPROF),
     (b"Flat profile:", GPROF),
     (b"{)\x03", CPROFILE),

@@ -89,10 +89,14 @@ fn reports_commands_that_fail_or_hang() {
     let folder = directory();
     profiles(folder.path());
     for (after, options, message) in [
-        ("echo oops >&2; exit 3", &["--pairs=2"][..], "after, run 1: exit status: 3; it wrote: oops"),
-        ("sleep 1000", &["--pairs=2", "--timeout=0.1"], "after, run 1: exceeded --timeout and was ended"),
+        (
+            "echo oops >&2; exit 3",
+            &["--pairs=2"][..],
+            "after, run 1: the command failed (exit status: 3); it wrote: oops",
+        ),
+        ("sleep 1000", &["--pairs=2", "--timeout=0.1"], "after, run 1: the command took longer than --timeout"),
         ("sleep 1000", &["--max-time=0.3"], "0 pairs of runs cannot be judged, at least 2 can; raise --max-time"),
-        ("/nonexistent/program", &["--pairs=2"], "after, run 1: exit status: 127; it wrote: "),
+        ("/nonexistent/program", &["--pairs=2"], "after, run 1: the command failed (exit status: 127); it wrote: "),
         ("true", &["--pairs=2"], "after, run 1: no weight: the command is too short"),
         ("echo not a profile", &["--pairs=2"], ""),
     ] {

@@ -219,7 +219,8 @@ fn treats_few_weights_as_counts() {
     assert!(insignificant.stderr.contains("within noise"), "{}", insignificant.stderr);
 }
 
-/// Runs a check that writes a JUnit file. Returns the exit status, the numbers of tests, failures and errors, and the XML.
+/// Runs a check that writes a JUnit file. Returns the exit status, the numbers of tests, failures and errors, and the
+/// XML.
 fn junit(options: &[&str], profile: &[u8]) -> (i32, [String; 3], String) {
     let folder = directory();
     let file = folder.path().join("check.xml");

@@ -4,10 +4,10 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::support::{self, Outcome, command, directory, run};
+use crate::support::{self, Outcome, command, run};
 
 /// Folds a text with options.
-fn collapse(options: &[&str], text: &str) -> Outcome {
+pub fn collapse(options: &[&str], text: &str) -> Outcome {
     run("fg-collapse", options, text.as_bytes())
 }
 
@@ -150,186 +150,18 @@ fn options_annotate_frames_and_threads() {
     }
 }
 
-const EVENTS: &str =
-    "aa 1 2.0: 5 cycles:u:\n\t 7f00 f (/x)\n\naa 1 2.0: 7 cycles:\n\t 7f00 f (/x)\n\nbb 1 2.0: faults:\n\n";
-
-#[test]
-fn takes_the_first_event_and_reports_the_others() {
-    let outcome = collapse(&[], EVENTS).ok();
-    assert_eq!(outcome.text(), "aa;f 5\n");
-    assert_eq!(
-        outcome.stderr,
-        "fg-collapse: using samples of event cycles:u (1); left out: cycles (1), faults (1); use --event to select\n"
-    );
-}
-
-#[test]
-fn selects_an_event() {
-    for (event, expected) in
-        [("all", "aa;f 12\nbb 1\n"), ("cycles", "aa;f 12\n"), ("cycles:u", "aa;f 5\n"), ("faults", "bb 1\n")]
-    {
-        assert_eq!(collapse(&["--event", event], EVENTS).ok().text(), expected, "{event}");
-        assert_eq!(collapse(&["--event-filter", event], EVENTS).ok().text(), expected, "{event}");
-    }
-    let outcome = collapse(&["--event", "cache-misses"], EVENTS);
-    assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""));
-    let expected = "fg-collapse: --event cache-misses: no sample of this event; the input has cycles (1), cycles:u (1), faults (1)\n";
-    assert_eq!(outcome.stderr, expected);
-}
-
-const SAMPLES: &str = "a b 1/1 [000] 10.000000: 5 cycles:
-\t 7f00 g (/x)
-  g.c:7
-\t 7f00 f (/x)
-  ??:0
-\t 7f00 main (/x)
-
-a b 1/2 [001] 10.500000: 6 cycles:
-\t 7f00 g (/x)
-\t 7f00 f (/x)
-\t 7f00 main (/x)
-
-c 2/2 [003] 11.000001: 7 cycles:
-\t 7f00 main (/x)
-
-";
-
-#[test]
-fn selects_samples() {
-    for (options, expected) in [
-        (&["--weight", "samples"][..], "a_b;main;f;g 2\nc;main 1\n"),
-        (&["--weight", "period"], "a_b;main;f;g 11\nc;main 7\n"),
-        (&["--time", "10.5,"], "a_b;main;f;g 6\nc;main 7\n"),
-        (&["--time", ",10.5"], "a_b;main;f;g 5\n"),
-        (&["--offset", "0,0.5"], "a_b;main;f;g 5\nc;main 7\n"),
-        (&["--offset", "0.5,0.500001"], "a_b;main;f;g 6\n"),
-        (&["--time", "10,11", "--offset", ",0.5"], "a_b;main;f;g 5\n"),
-        (&["-p", "1"], "a_b;main;f;g 11\n"),
-        (&["-t", "2"], "a_b;main;f;g 6\nc;main 7\n"),
-        (&["--no-idle"], "a_b;main;f;g 11\nc;main 7\n"),
-        (&["--time", "+0.5,+1"], "a_b;main;f;g 6\n"),
-        (&["--comm", "c"], "c;main 7\n"),
-        (&["--comm", "a b"], "a_b;main;f;g 11\n"),
-        (&["--comm", "a_b", "--comm", "c"], "a_b;main;f;g 11\nc;main 7\n"),
-        (&["--cpu", "1-3"], "a_b;main;f;g 6\nc;main 7\n"),
-        (&["--srcline"], "a_b;main;f;g 6\na_b;main;f;g:g.c:7 5\nc;main 7\n"),
-        (&["--skip-after", "f"], "c;main 7\nf;g 11\n"),
-        (&["--inline", "--context"], "a_b;main;f;g 11\nc;main 7\n"),
-    ] {
-        assert_eq!(collapse(options, SAMPLES).ok().text(), expected, "{options:?}");
-    }
-    let none = collapse(&["--comm", "nobody"], SAMPLES).ok();
-    assert_eq!(
-        (none.text().as_str(), none.stderr.as_str()),
-        ("", "fg-collapse: no sample matches --time, --comm and similar options\n")
-    );
-    for wrong in
-        [["--time", "1"], ["--time", "a,b"], ["--cpu", "x"], ["--weight", "pounds"], ["-n", "0"], ["--offset", "1,2"]]
-    {
-        assert_eq!(collapse(&wrong, SAMPLES).code(), 2, "{wrong:?}");
-    }
-}
-
-#[test]
-fn a_span_is_the_root_of_its_samples() {
-    let folder = directory();
-    let path = folder.path().join("spans");
-    let spans = r#"{"name":"GET /","trace_id":"7f","tid":1,"start":10000000000,"end":10500000000}
-{"name":"inner","tid":2,"start":"10500000000","end":"10600000000","kind":"server"}
-{"name":"outer","tid":2,"start":10000000000,"end":11000000000}
-{"name":"too early","tid":2,"start":0,"end":11000001000}
-
-not a span
-"#;
-    std::fs::write(&path, spans).unwrap();
-    let message = format!("{}:6: expected an object with name, tid, start and end", path.display());
-    let with = |options: &[&str], text: &str| {
-        let options = options.iter().copied().chain(["--span", path.to_str().unwrap()]);
-        run("fg-collapse", options, text.as_bytes())
-    };
-    let outcome = with(&[], SAMPLES).ok();
-    assert_eq!(outcome.text(), "GET /;a_b;main;f;g 5\n[no span];c;main 7\ninner;a_b;main;f;g 6\n");
-    assert_eq!(outcome.stderr, format!("fg-collapse: {message}\nfg-collapse: skipped 1 malformed line\n"));
-    let outcome = with(&["--strict"], SAMPLES);
-    assert_eq!((outcome.code(), outcome.stderr), (1, format!("fg-collapse: {message}\n")));
-    let text = "a 1 cycles:\n\t 7f00 f (/x)\n\n";
-    let outcome = with(&["-q"], text).ok();
-    assert_eq!(outcome.text(), "[no span];a;f 1\n");
-    assert!(with(&[], text).stderr.contains("no time or no thread ID, which --span needs"));
-    assert!(with(&[], "main 1\n").stderr.contains("samples of this format have no time, thread or CPU"));
-}
-
-#[test]
-fn reports_useless_spans_once() {
-    let folder = directory();
-    let (path, samples) = (folder.path().join("spans"), folder.path().join("samples"));
-    std::fs::write(&samples, SAMPLES).unwrap();
-    let span =
-        |tid: u32, start: u64| format!("{{\"name\":\"x\",\"tid\":{tid},\"start\":{start},\"end\":{}}}\n", start + 1);
-    for (spans, message) in [
-        (String::new(), "no spans found"),
-        (
-            span(1, 10) + &span(77, 10_000_000_000),
-            "no sample lies within a span of its thread; start and end must be nanoseconds",
-        ),
-        (span(77, 10_000_000_000), "no sample belongs to a thread with a span; tid must be the thread id"),
-    ] {
-        std::fs::write(&path, spans).unwrap();
-        let options = ["--span".as_ref(), path.as_os_str(), samples.as_os_str()];
-        let outcome = run("fg-collapse", options, b"").ok();
-        assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
-        assert!(outcome.stderr.starts_with(&format!("fg-collapse: {}: {message}", path.display())), "{outcome:?}");
-        assert!(outcome.text().lines().all(|line| line.starts_with("[no span];")), "{outcome:?}");
-        assert_eq!(run("fg-collapse", options.iter().chain([&"-q".as_ref()]), b"").ok().stderr, "");
-    }
-}
-
-#[test]
-fn reports_options_that_sorted_folded_text_cannot_satisfy() {
-    let folder = directory();
-    let path = folder.path().join("sorted");
-    std::fs::write(&path, "main;a 1\nmain;b 2\n").unwrap();
-    for options in [&["--time", "1,2"][..], &["--comm", "x"], &["--no-idle"]] {
-        let options: Vec<&std::ffi::OsStr> = options.iter().map(AsRef::as_ref).collect();
-        let outcome = run("fg-collapse", options.iter().copied().chain([path.as_os_str()]), b"").ok();
-        assert!(outcome.stderr.contains("samples of this format have no time, thread or CPU"), "{outcome:?}");
-        assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
-        let promised = options.iter().copied().chain(["--sorted".as_ref(), path.as_os_str()]);
-        assert_eq!(run("fg-collapse", promised, b"").code(), 2);
-    }
-}
-
-#[test]
-fn lost_samples_are_a_root_frame() {
-    let text = format!("{SAMPLES}  0/0 [000] 12.0: PERF_RECORD_LOST lost 2\n\n");
-    let expected = "[lost] 12\na_b;main;f;g 11\nc;main 7\n";
-    assert_eq!(collapse(&[], &text).ok().text(), expected);
-    let expected = "[lost] 2\na_b;main;f;g 2\nc;main 1\n";
-    assert_eq!(collapse(&["--weight=samples"], &text).ok().text(), expected);
-}
-
-#[test]
-fn in_order_keeps_the_order_of_samples() {
-    let text = format!("{SAMPLES}{SAMPLES}");
-    let expected = "a_b;main;f;g 11\nc;main 7\na_b;main;f;g 11\nc;main 7\n";
-    assert_eq!(collapse(&["--in-order"], &text).ok().text(), expected);
-    assert_eq!(collapse(&["--in-order"], "b;x 1\na 2\na 3\nb;x 1\n").ok().text(), "b;x 1\na 5\nb;x 1\n");
-    let reference = run("fg-collapse", ["--in-order", "-n1"], &long_text()).ok();
-    assert!(reference.stdout.len() > 500_000);
-    for threads in ["-n2", "-n8"] {
-        assert!(run("fg-collapse", ["--in-order", threads], &long_text()).ok().stdout == reference.stdout);
-    }
-}
-
 #[test]
 fn reports_unreadable_input_in_one_line() {
     for (input, message) in [
         (&b"PERFILE2\0\0\0"[..], "stdin: cut short within its header"),
-        (b"\x7fELF\x02\x01\0", "stdin: a program, not a profile"),
-        (b"ab\0\x01", "stdin: a binary file of unknown format; name it with --format, see fg-collapse --list-formats"),
+        (b"\x7fELF\x02\x01\0", "stdin: a program, not a profile; record it with fg-record"),
+        (
+            b"ab\0\x01",
+            "stdin: a binary file of unknown format; name the format with --format, see fg-collapse --list-formats",
+        ),
         (
             b"once upon a time\nthere was\n",
-            "stdin: text of unknown format; name it with --format, see fg-collapse --list-formats",
+            "stdin: text of unknown format; name the format with --format, see fg-collapse --list-formats",
         ),
     ] {
         let outcome = run("fg-collapse", [""; 0], input);
@@ -363,7 +195,7 @@ fn mixes_formats() {
 }
 
 /// Makes a few megabytes of samples, some of which cross block boundaries, with malformed lines.
-fn long_text() -> Vec<u8> {
+pub fn long_text() -> Vec<u8> {
     let mut text = Vec::new();
     for n in 0..30_000u32 {
         let mixed = n.wrapping_mul(2_654_435_761);

@@ -1,5 +1,5 @@
-//! The shared corpus of perf script text and documents: compares with the output of other tools for the same input, except
-//! for their bugs, each of which is described here.
+//! The shared corpus of perf script text and documents: compares with the output of other tools for the same input,
+//! except for their bugs, each of which is described here.
 
 use std::path::Path;
 
@@ -48,9 +48,9 @@ fn map_frames(lines: &[String], change: impl Fn(&str) -> String) -> Vec<String> 
     changed
 }
 
-/// Bugs of stackcollapse-perf.pl: it drops the last sample unless a blank line follows (so we remove it from the input), treats
-/// the vdso as part of the kernel, leaves Rust names half mangled (so we use --no-tidy), and keeps Java's leading `L` with
-/// `--pid` and `--tid`.
+/// Bugs of stackcollapse-perf.pl: it drops the last sample unless a blank line follows (so we remove it from the
+/// input), treats the vdso as part of the kernel, leaves Rust names half mangled (so we use --no-tidy), and keeps
+/// Java's leading `L` with `--pid` and `--tid`.
 #[test]
 fn agrees_with_stackcollapse_perf_except_for_its_bugs() {
     let Some(folder) = support::corpus("gregg") else { return };
@@ -74,8 +74,8 @@ fn agrees_with_stackcollapse_perf_except_for_its_bugs() {
     }
 }
 
-/// Bugs of inferno-collapse-perf: it doubles the brackets of `[vdso]` (like the Perl script), leaves an underscore before
-/// Rust closures and impls, and merges `cycles:u` with `cycles`.
+/// Bugs of inferno-collapse-perf: it doubles the brackets of `[vdso]` (like the Perl script), leaves an underscore
+/// before Rust closures and impls, and merges `cycles:u` with `cycles`.
 #[test]
 fn agrees_with_inferno_on_perf_except_for_its_bugs() {
     let (Some(inferno), Some(gregg)) = (support::corpus("inferno/collapse-perf"), support::corpus("gregg")) else {

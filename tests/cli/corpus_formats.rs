@@ -1,5 +1,6 @@
-//! The shared corpus of other text formats: compares with the output of other tools for the same input, except for their bugs,
-//! each of which is described here. Where there is no such output, compares with the total that the input states itself.
+//! The shared corpus of other text formats: compares with the output of other tools for the same input, except for
+//! their bugs, each of which is described here. Where there is no such output, compares with the total that the input
+//! states itself.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -63,8 +64,8 @@ fn assert_same(name: &str, actual: &Folded, expected: &Folded) {
     );
 }
 
-/// inferno cuts names that contain `::` at the last `<` or `(`, even inside of brackets, keeps the arguments of other names, and
-/// leaves parts of mangled Rust names. So names are compared up to the first bracket.
+/// inferno cuts names that contain `::` at the last `<` or `(`, even inside of brackets, keeps the arguments of other
+/// names, and leaves parts of mangled Rust names. So names are compared up to the first bracket.
 #[test]
 fn agrees_with_inferno_on_dtrace() {
     let (Some(inferno), Some(gregg)) = (support::corpus("inferno/collapse-dtrace"), support::corpus("gregg")) else {
@@ -98,8 +99,9 @@ fn agrees_with_inferno_on_dtrace() {
     assert!(fold(&inferno.join("only-header-lines.txt"), &[]).is_empty());
 }
 
-/// inferno prints only leaves, drops those whose names end like functions that wait, keeps the last of equal stacks, and leaves
-/// an underscore before Rust closures. Its stacks must be among ours, and ours must add up to the samples of the threads.
+/// inferno prints only leaves, drops those whose names end like functions that wait, keeps the last of equal stacks,
+/// and leaves an underscore before Rust closures. Its stacks must be among ours, and ours must add up to the samples of
+/// the threads.
 #[test]
 fn agrees_with_inferno_on_sample() {
     let Some(folder) = support::corpus("inferno/collapse-sample") else { return };
@@ -155,8 +157,9 @@ fn agrees_with_inferno_on_vtune() {
     assert_eq!(run("fg-collapse", [folder.join("end-before-header.csv")], b"").code(), 1);
 }
 
-/// inferno subtracts a callee's calls from its caller's if those are more, keeps the last of equal stacks, and at the end prints
-/// only the deepest open function. So stacks with callees are not compared. Ours add up to the column of calls.
+/// inferno subtracts a callee's calls from its caller's if those are more, keeps the last of equal stacks, and at the
+/// end prints only the deepest open function. So stacks with callees are not compared. Ours add up to the column of
+/// calls.
 #[test]
 fn agrees_with_inferno_on_vsprof() {
     let Some(folder) = support::corpus("inferno/collapse-vsprof") else { return };

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crate::support::{self, run};
 
-/// Every input of the corpus: its format, empty if it has no known one, and its total. Comments say how the total is known.
+/// Every input of the corpus: its format, empty if it has no known one, and its total. Comments say how the total is
+/// known.
 const INPUTS: [(&str, &str, &str); 92] = [
     // The totals of inferno and stackcollapse-perf.pl, whose output other tests compare stack by stack.
     ("gregg/example-dtrace-stacks.txt", "dtrace", "57441"),

@@ -1,5 +1,5 @@
-//! fg-collapse on untrusted documents: JSON, XML and protobuf that are truncated, deeply nested, or contain wrong lengths.
-//! And on documents that installed profilers write.
+//! fg-collapse on untrusted documents: JSON, XML and protobuf that are truncated, deeply nested, or contain wrong
+//! lengths. And on documents that installed profilers write.
 
 use std::process::Stdio;
 
@@ -8,8 +8,8 @@ use crate::support::{self, Outcome, command, directory, require, run, run_bounde
 /// Memory limit for a small input, in megabytes.
 const MEMORY: u64 = 128;
 
-/// Folds a text with a limit on the data segment. A limit on the address space would be no measure: the allocator may reserve
-/// 64 MB of it for a thread.
+/// Folds a text with a limit on the data segment. A limit on the address space would be no measure: the allocator may
+/// reserve 64 MB of it for a thread.
 #[cfg(target_os = "linux")]
 fn fold(megabytes: u64, text: &[u8]) -> Outcome {
     let folder = directory();

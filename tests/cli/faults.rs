@@ -127,7 +127,8 @@ fn removes_symbol_versions_from_names() {
     assert_eq!(verbatim, "g@GLIBC_2.2.5;f@plt;memcpy@@GLIBC_2.14 1\n");
 }
 
-/// perf report leaves out stacks with small shares. What they lack of a row is the function's own. Rounding errors are ignored.
+/// perf report leaves out stacks with small shares. What they lack of a row is the function's own. Rounding errors are
+/// ignored.
 #[test]
 fn keeps_the_totals_of_perf_report() {
     let report = |samples: &str, stacks: &str| {

@@ -29,6 +29,7 @@ mod models;
 mod perf_data;
 mod pprof;
 mod report;
+mod sample_selection;
 #[cfg(target_os = "linux")]
 mod signals;
 mod svg;

@@ -1,4 +1,5 @@
-//! The programs compared with models of them in Python, on random profiles; and each program reads what the others write.
+//! The programs compared with models of them in Python, on random profiles; and each program reads what the others
+//! write.
 
 use std::path::Path;
 

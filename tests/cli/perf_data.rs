@@ -1,5 +1,5 @@
-//! fg-collapse on perf.data: recordings that perf makes here, and handmade files, valid and invalid. The target `timing`
-//! compares with perf's own reading.
+//! fg-collapse on perf.data: recordings that perf makes here, and handmade files, valid and invalid. The target
+//! `timing` compares with perf's own reading.
 
 mod elsewhere;
 mod handmade;
@@ -85,8 +85,8 @@ fn reads_a_recording_from_a_pipe() {
     assert!(text.lines().any(|line| line.starts_with("sh;")), "{text}\n{}", folded.stderr);
 }
 
-/// `work.c`, compiled with `gcc -O1 -g -fno-omit-frame-pointer` and recorded with `perf record -e cpu-clock -F 199 -g` for 60 ms
-/// of CPU time: to a file, with `-z`, and with `-z -o -`.
+/// `work.c`, compiled with `gcc -O1 -g -fno-omit-frame-pointer` and recorded with `perf record -e cpu-clock -F 199 -g`
+/// for 60 ms of CPU time: to a file, with `-z`, and with `-z -o -`.
 #[test]
 fn reads_plain_compressed_and_piped_recordings() {
     let no_files = directory();

@@ -1,5 +1,5 @@
-//! fg-collapse: variants of formats, written by hand. What other tests check with files of the shared corpus is checked here
-//! without it.
+//! fg-collapse: variants of formats, written by hand. What other tests check with files of the shared corpus is checked
+//! here without it.
 
 use crate::support::run;
 

@@ -140,7 +140,8 @@ fn works_with_one_thread_if_the_system_permits_no_more() {
         let input = workspace.file("in.gz", gzip(program.profile.as_bytes()));
         let expected = workspace.run([&input]).ok().stdout;
         std::fs::set_permissions(workspace.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        // Another process copies it: a file that is open for writing, here or in a child of another test, cannot be run.
+        // Another process copies it: a file that is open for writing, here or in a child of another test, cannot be
+        // run.
         let copy = workspace.path().join(program.name);
         assert!(command("cp").arg(support::tool(program.name)).arg(&copy).status().unwrap().success());
         // The kernel does not limit the threads of root.

@@ -146,6 +146,7 @@ fn names_kernel_functions_at_any_load_address() {
         folded.text()
     };
     assert_eq!(fold(0), "app;do_it_[k] 2\napp;mod_fn_[k] 1\n");
-    // The kernel relocates each module on its own, so module addresses are not shifted: they belong to the kernel's last symbol.
+    // The kernel relocates each module on its own, so module addresses are not shifted: they belong to the kernel's
+    // last symbol.
     assert!(fold(0x20_0000).starts_with("app;do_it_[k] "));
 }

@@ -9,7 +9,8 @@ const REGS_USER: u64 = 1 << 12;
 const STACK_USER: u64 = 1 << 13;
 const ATTR: usize = 128;
 
-/// A recording whose samples have address, thread, time, counter id, CPU and period, but no stacks unless they are copied.
+/// A recording whose samples have address, thread, time, counter id, CPU and period, but no stacks unless they are
+/// copied.
 pub struct Handmade {
     events: Vec<String>,
     records: Vec<u8>,
