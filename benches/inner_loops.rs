@@ -1,7 +1,7 @@
 //! Benchmarks of the inner loops: interners, readers, sorting, layout and unwinding.
 //!
-//! `cargo bench` runs all, `cargo bench -- NAME` those whose name contains NAME. Compare with the last run on a quiet machine;
-//! `scripts/bench*` compare whole programs with their peers.
+//! `cargo bench` runs all, `cargo bench -- NAME` those whose name contains NAME. Compare with the last run on a quiet
+//! machine; `scripts/bench*` compare whole programs with their peers.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,7 +1,7 @@
 //! Warnings, errors and progress on standard error.
 //!
-//! Each message is one line. Only the first malformed lines of the input are shown; a summary gives their number. Progress
-//! is shown only on a terminal.
+//! Each message is one line. Only the first malformed lines of the input are shown; a summary gives their number.
+//! Progress is shown only on a terminal.
 
 use std::io::{IsTerminal as _, Write};
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! Handling of SIGINT (Ctrl-C), SIGQUIT (Ctrl-\), SIGTERM and SIGHUP.
 //!
 //! A filter whose standard input is a pipe ignores the first SIGINT or SIGQUIT and ends when its input ends: in
-//! `fg-record | fg-svg` Ctrl-C reaches both, the recorder stops, and its output must still be drawn. The second of these
-//! signals, and the first SIGTERM or SIGHUP, remove the unfinished output file and end the process.
+//! `fg-record | fg-svg` Ctrl-C reaches both, the recorder stops, and its output must still be drawn. The second of
+//! these signals, and the first SIGTERM or SIGHUP, remove the unfinished output file and end the process.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
@@ -80,8 +80,8 @@ mod unix {
     #[allow(unsafe_code)]
     fn is_ignored(signal: i32) -> bool {
         let mut action = std::mem::MaybeUninit::<libc::sigaction>::uninit();
-        // SAFETY: without a new action, sigaction only writes the current action to the pointer, which is valid. The action
-        // is read only if the call succeeded.
+        // SAFETY: without a new action, sigaction only writes the current action to the pointer, which is valid. The
+        // action is read only if the call succeeded.
         unsafe {
             libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
                 && action.assume_init().sa_sigaction == libc::SIG_IGN
@@ -106,9 +106,9 @@ mod unix {
     impl Interrupts {
         /// Installs the signal handler, which calls `wake` on another thread when the first signal arrives.
         ///
-        /// All but SIGHUP are handled even if the parent had them ignored: shells ignore SIGINT and SIGQUIT in background
-        /// jobs of scripts, and `kill -INT` is how scripts end a recording. An ignored SIGHUP stays ignored, so that nohup
-        /// works.
+        /// All but SIGHUP are handled even if the parent had them ignored: shells ignore SIGINT and SIGQUIT in
+        /// background jobs of scripts, and `kill -INT` is how scripts end a recording. An ignored SIGHUP stays ignored,
+        /// so that nohup works.
         ///
         /// # Errors
         /// The system gives no thread, or refuses the handler.

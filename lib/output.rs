@@ -28,8 +28,8 @@ enum Destination {
 impl Output {
     /// Opens the output at `path`; `None` and `-` are standard output.
     ///
-    /// A regular file is written to a temporary file in the same folder, which [`finish`](Self::finish) renames. A device
-    /// or a pipe is written directly.
+    /// A regular file is written to a temporary file in the same folder, which [`finish`](Self::finish) renames. A
+    /// device or a pipe is written directly.
     ///
     /// # Errors
     /// [`Error::Write`].

@@ -1,7 +1,7 @@
 //! Remembers if standard output was closed when the process started.
 //!
-//! Before `main`, the standard library opens `/dev/null` for standard streams that are closed. A result would be lost there
-//! without an error.
+//! Before `main`, the standard library opens `/dev/null` for standard streams that are closed. A result would be lost
+//! there without an error.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,9 +1,9 @@
-//! Fuzzes the parsers of all formats with random combinations of real input. They must not panic, hang, or take much memory.
-//! Their output must not depend on the number of threads, and must be the same when it is folded again.
+//! Fuzzes the parsers of all formats with random combinations of real input. They must not panic, hang, or take much
+//! memory. Their output must not depend on the number of threads, and must be the same when it is folded again.
 //!
-//! Each test runs for `FG_FUZZ_SECONDS`, one second by default: `FG_FUZZ_SECONDS=1200 cargo test --release --test fuzz`.
-//! `FG_FUZZ_SEED` selects another random sequence. The message of a failure names a file with the failing input. Files in
-//! `tests/data/fuzz` are checked at every run.
+//! Each test runs for `FG_FUZZ_SECONDS`, one second by default: `FG_FUZZ_SECONDS=1200 cargo test --release --test
+//! fuzz`. `FG_FUZZ_SEED` selects another random sequence. The message of a failure names a file with the failing input.
+//! Files in `tests/data/fuzz` are checked at every run.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
@@ -44,8 +44,8 @@ fn check(text: &[u8], options: &Options, again: &Options, file: &Path) {
     assert!(start.elapsed() < HANG_TIMEOUT, "{} hangs", file.display());
     assert_eq!(fold(file, options, 3), once, "{}", file.display());
     let Ok(once) = once else { return };
-    // Some outputs are not read back: a name at the start of the file that begins like compressed data or with a byte order
-    // mark, and a line that looks like a comment.
+    // Some outputs are not read back: a name at the start of the file that begins like compressed data or with a byte
+    // order mark, and a line that looks like a comment.
     let is_comment = |line: &[u8]| line.starts_with(b"# ");
     let marks = ["\u{feff}".as_bytes(), b"\x1f\x8b", b"\x28\xb5\x2f\xfd"];
     let has_mark = marks.iter().any(|mark| once.starts_with(mark));
@@ -86,8 +86,8 @@ fn fuzz(mut make: impl FnMut(&mut Random) -> (Vec<u8>, Options), again: &Options
     assert!(count > 0 && peak_megabytes() < 1024, "{count} texts, {} MB", peak_megabytes());
 }
 
-/// Returns options to read folded text. Without them, odd names may be detected as another format (`@[main]: 3`) or as no
-/// profile.
+/// Returns options to read folded text. Without them, odd names may be detected as another format (`@[main]: 3`) or as
+/// no profile.
 fn as_folded() -> Options {
     Options { format: find_format("folded").ok(), ..Options::default() }
 }

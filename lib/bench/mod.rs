@@ -1,8 +1,9 @@
 //! Runs two commands in turns, measures each run, and judges the difference.
 //!
-//! Runs are pairs, one before and one after, in random order, so that both sides meet the same state of the machine. The
-//! difference is judged after 5 pairs, 10, 20 and so on, and when the time is over; each look has its share of the error
-//! rate ([`Looks`]). The benchmark ends as soon as a function has grown, or as no growth that matters is left possible.
+//! Runs are pairs, one before and one after, in random order, so that both sides meet the same state of the machine.
+//! The difference is judged after 5 pairs, 10, 20 and so on, and when the time is over; each look has its share of the
+//! error rate ([`Looks`]). The benchmark ends as soon as a function has grown, or as no growth that matters is left
+//! possible.
 
 mod process;
 mod recorder;
@@ -85,8 +86,8 @@ impl Side {
         }
     }
 
-    /// Returns the letter of the side. The environments of both commands have the same size, because the dynamic linker's
-    /// work depends on it.
+    /// Returns the letter of the side. The environments of both commands have the same size, because the dynamic
+    /// linker's work depends on it.
     pub fn letter(self) -> &'static str {
         &self.name()[..1]
     }

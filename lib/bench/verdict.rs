@@ -18,6 +18,9 @@ use crate::stats::sample_weight::WeightKind;
 /// Steps by which the largest possible growth is found, each half as large as the one before.
 const BISECTIONS: usize = 12;
 
+/// Number of bytes that the kernel keeps of a thread's name.
+const THREAD_NAME: usize = 15;
+
 /// A function whose weight differs significantly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
@@ -29,7 +32,7 @@ pub struct Change {
     pub weights: (f64, f64),
     /// Growth in percent of all weight before.
     pub growth: f64,
-    /// Adjusted p-value.
+    /// The probability that noise alone causes the change, adjusted for the number of functions.
     pub chance: f64,
 }
 
@@ -101,28 +104,39 @@ fn compare(options: &Options, pairs: u32, diagnostics: &mut Diagnostics) -> Resu
     };
     let (before, after) = (read(Side::Before)?, read(Side::After)?);
     let renames = match_programs(&options.commands.before, &options.commands.after);
-    let is_number = |profile: &Profile| profile.frames.iter().all(|(_, name)| name == VALUE);
     let mut weights = options.weights;
     weights.measured = before.iter().chain(&after).all(is_number);
     compare_runs(before, after, &diff::Options { weights, renames, ..diff::Options::default() })
 }
 
-/// Returns the renames by which the program before has the name of the one after: it is the first frame of each stack, and
-/// in the frames of unknown functions.
+/// Returns the renames by which the program before has the name of the one after: it is the first frame of each stack,
+/// and in the frames of unknown functions.
 fn match_programs(before: &str, after: &str) -> Vec<Rename> {
     let (Some(before), Some(after)) = (program_name(before), program_name(after)) else { return Vec::new() };
     if before == after {
         return Vec::new();
     }
-    // The kernel keeps 15 bytes of a thread's name.
-    let short = |name: &str| name.chars().take(15).collect::<String>();
-    let quote = |name: &str| regex::escape(name).replace('=', "\\=");
-    let text = |name: &str| name.replace('$', "$$").replace('=', "\\=");
+    let threads = [&before, &after].map(|name| name.chars().take(THREAD_NAME).collect::<String>());
     let rules = [
-        format!("^{}$={}", quote(&short(&before)), text(&short(&after))),
-        format!("^\\[{}\\]$=[{}]", quote(&before), text(&after)),
+        format!("^{}$={}", escape_pattern(&threads[0]), escape_replacement(&threads[1])),
+        format!("^\\[{}\\]$=[{}]", escape_pattern(&before), escape_replacement(&after)),
     ];
     rules.iter().filter_map(|rule| rule.parse().ok()).collect()
+}
+
+/// True if a profile is the number that a measurement wrote.
+fn is_number(profile: &Profile) -> bool {
+    profile.frames.iter().all(|(_, name)| name == VALUE)
+}
+
+/// Returns a text as a regular expression in a rename rule.
+fn escape_pattern(text: &str) -> String {
+    regex::escape(text).replace('=', "\\=")
+}
+
+/// Returns a text as the replacement in a rename rule.
+fn escape_replacement(text: &str) -> String {
+    text.replace('$', "$$").replace('=', "\\=")
 }
 
 /// Returns the file name of the program that a shell command runs first.
@@ -147,10 +161,9 @@ fn find_changes(counts: &Counts, runs: f64, total: f64, level: f64) -> Vec<Chang
             chance: chances[which],
         });
     }
-    let order = |change: &Change| (change.is_inclusive, -change.growth.abs());
     changes.sort_by(|a, b| {
-        let (a_order, b_order) = (order(a), order(b));
-        a_order.0.cmp(&b_order.0).then(a_order.1.total_cmp(&b_order.1)).then_with(|| a.function.cmp(&b.function))
+        let by_growth = b.growth.abs().total_cmp(&a.growth.abs());
+        a.is_inclusive.cmp(&b.is_inclusive).then(by_growth).then_with(|| a.function.cmp(&b.function))
     });
     changes
 }

@@ -126,22 +126,24 @@ impl<'a> Accumulator<'a> {
         }
     }
 
+    /// Returns the weights of all stacks that contribute to a rule as a whole.
+    pub(super) fn rule_total(&self, number: usize) -> Weights {
+        self.totals[number].get(&Subject::Rule).map_or_else(Weights::default, |total| total.weights)
+    }
+
     /// Returns the subjects of a rule to which the stack contributes. [`distinct`](Self::distinct) has its frames.
     fn subjects(&self, number: usize, stack: &[FrameId]) -> Vec<Subject> {
         let (rule, matches) = (&self.rules[number], &self.matches[number]);
         let charged = charged_frame(stack, |frame| self.is_state[frame.index()]);
         let charged = charged.filter(|frame| matches[frame.index()]);
-        let any = || stack.iter().any(|frame| matches[frame.index()]);
-        let one = |is_met: bool| if is_met { vec![Subject::Rule] } else { Vec::new() };
-        let each = || {
-            let matching = self.distinct.iter().filter(|frame| matches[frame.index()]);
-            matching.map(|frame| Subject::Function(*frame)).collect()
-        };
+        let matching = self.distinct.iter().filter(|frame| matches[frame.index()]);
         match rule.measure {
             Measure::Growth if rule.is_per_function() => charged.map(Subject::Function).into_iter().collect(),
-            Measure::InclusiveGrowth if rule.is_per_function() => each(),
             Measure::Each => charged.map(Subject::Function).into_iter().collect(),
-            Measure::EachInclusive => each(),
+            Measure::InclusiveGrowth if rule.is_per_function() => {
+                matching.map(|frame| Subject::Function(*frame)).collect()
+            }
+            Measure::EachInclusive => matching.map(|frame| Subject::Function(*frame)).collect(),
             Measure::EdgeGrowth => {
                 let calls = stack.windows(2).filter(|call| call.iter().any(|frame| matches[frame.index()]));
                 let calls: BTreeSet<Subject> = calls.map(|call| Subject::Edge(call[0], call[1])).collect();
@@ -150,9 +152,11 @@ impl<'a> Accumulator<'a> {
             Measure::CategoryGrowth => {
                 charged.map(|frame| Subject::Category(self.category[frame.index()])).into_iter().collect()
             }
-            Measure::SelfShare | Measure::Category | Measure::Growth | Measure::Unknown => one(charged.is_some()),
-            Measure::Inclusive | Measure::InclusiveGrowth | Measure::Truncated => one(any()),
-            Measure::Lost => one(stack.len() == 1 && matches[stack[0].index()]),
+            Measure::SelfShare | Measure::Category | Measure::Growth | Measure::Unknown => rule_if(charged.is_some()),
+            Measure::Inclusive | Measure::InclusiveGrowth | Measure::Truncated => {
+                rule_if(stack.iter().any(|frame| matches[frame.index()]))
+            }
+            Measure::Lost => rule_if(stack.len() == 1 && matches[stack[0].index()]),
             Measure::BusyLoop => Vec::new(),
         }
     }
@@ -191,4 +195,9 @@ impl<'a> Accumulator<'a> {
             }
         }
     }
+}
+
+/// Returns the rule itself as the only subject if a condition is met.
+fn rule_if(is_met: bool) -> Vec<Subject> {
+    if is_met { vec![Subject::Rule] } else { Vec::new() }
 }

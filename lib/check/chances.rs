@@ -149,11 +149,8 @@ fn observe_groups(
     let is_group =
         |number: usize| accumulator.rules[number].measure.is_growth() && accumulator.rules[number].has_pattern();
     let groups: Vec<usize> = (0..accumulator.rules.len()).filter(|number| is_group(*number)).collect();
-    let total_of = |accumulator: &Accumulator, number: usize| {
-        accumulator.totals[number].get(&Subject::Rule).map_or_else(Weights::default, |total| total.weights)
-    };
     let Some(compared) = runs else {
-        return Ok(groups.iter().map(|number| (*number, observe_sum(total_of(accumulator, *number)))).collect());
+        return Ok(groups.iter().map(|number| (*number, observe_sum(accumulator.rule_total(*number)))).collect());
     };
     if groups.is_empty() {
         return Ok(BTreeMap::new());
@@ -165,7 +162,7 @@ fn observe_groups(
         sums.begin(LineKind::Plain);
         run.for_each_sorted::<Error>(|stack| sums.add(stack.frames, stack.shared, stack.weights))?;
         for (weights, number) in weights.iter_mut().zip(&groups) {
-            weights.push(total_of(&sums, *number).after.as_f64() * factor);
+            weights.push(sums.rule_total(*number).after.as_f64() * factor);
         }
     }
     Ok(groups.into_iter().zip(weights.iter().map(|weights| compared.runs.observation(weights))).collect())

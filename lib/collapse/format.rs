@@ -13,8 +13,8 @@ pub struct Format {
     pub name: &'static str,
     /// The program or command that writes the format, in a few words.
     pub description: &'static str,
-    /// The programs whose own files the reader was tried with, and files that others published. If it is empty, only the
-    /// specification or the program's source was at hand.
+    /// The programs whose own files the reader was tried with, and files that others published. If it is empty, only
+    /// the specification or the program's source was at hand.
     pub tried_with: &'static str,
     /// True if the reader gets a time, a thread and a CPU with each sample, so that `--time`, `--comm`, `--span` and
     /// their like apply.

@@ -12,8 +12,8 @@ use crate::folded::{check_sorted, merge_parallel, merge_sorted};
 use crate::input::{Blocks, FileRange, Source};
 use crate::output::Output;
 
-/// Highest number of files that are merged as streams: usually, no more may be open at once. Each would be read twice, once to
-/// check its order.
+/// Highest number of files that are merged as streams: usually, no more may be open at once. Each would be read twice,
+/// once to check its order.
 const MAX_STREAMS: usize = 1000;
 
 /// Merges all sources and returns true, if all are sorted folded files and the options do not filter samples. Else

@@ -100,17 +100,14 @@ impl CallTree {
         sink: &mut Sink,
     ) -> Result<bool, Error> {
         self.leave(depth, sink)?;
-        if self.open.last().is_some_and(|(_, rest)| *rest < whole) || self.open.len() == MAX_SHARED_DEPTH {
+        if self.open.last().is_some_and(|(_, rest)| *rest < whole) {
             return Ok(false);
         }
-        if let Some((_, rest)) = self.open.last_mut() {
-            *rest = rest.saturating_sub(whole);
-        }
-        self.enter(depth, name, whole, sink)
+        self.enter_rounded(depth, name, whole, sink)
     }
 
-    /// Enters a node with inclusive weight `whole`, which is rounded: if its parent has less weight left, the parent gets
-    /// none. Returns false and leaves the node out if the tree is too deep.
+    /// Enters a node with inclusive weight `whole`, which is rounded: if its parent has less weight left, the parent
+    /// gets none. Returns false and leaves the node out if the tree is too deep.
     pub(super) fn enter_rounded(
         &mut self,
         depth: usize,

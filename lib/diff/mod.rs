@@ -126,12 +126,16 @@ fn compare(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Resu
     let profile = join_sides(Profile::new(true), &before, &after)?;
     let weight_kind = runs::find_weight_kind(&profile, &before, &after, options);
     let runs = runs::scale_runs(&profile, before, after, options.scaling)?;
-    let mean = |factors: &[f64]| factors.iter().sum::<f64>() / factors.len().max(1) as f64;
     let median = mean(&runs.factors_before) / mean(&runs.factors_after);
     let ratio = options.ratio(profile.total(), counts.0, counts.1, median);
     let unit = scale::rounding_unit(profile.all_weights().all(Weights::are_whole));
     let comparison = Comparison::new(profile.total(), ratio, unit, options)?;
     Ok((ComparedRuns { profile, runs, weight_kind }, comparison))
+}
+
+/// Returns the mean of the factors of a side's runs; 0 if it has none.
+fn mean(factors: &[f64]) -> f64 {
+    factors.iter().sum::<f64>() / factors.len().max(1) as f64
 }
 
 /// Scales all stacks, and flattens differences that are too small or not `kept`.

@@ -24,7 +24,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns the factor by which weights before are multiplied. Sides with `median` factors are scaled by their means.
+    /// Returns the factor by which weights before are multiplied. Sides with `median` factors are scaled by their
+    /// means.
     pub(super) fn ratio(&self, totals: Weights, runs_before: usize, runs_after: usize, median: f64) -> Ratio {
         match self.scaling {
             Scaling::Runs => Ratio::new(runs_after as u128, runs_before as u128),

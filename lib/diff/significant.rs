@@ -11,8 +11,8 @@ use crate::tally::{GroupBy, Judgement, Row, charged_frame, is_significant, obser
 /// Returns for each stack, in sorted order, true if its difference is kept.
 ///
 /// By stack, it is kept if it is significant itself. By function, it is kept if the self weight of the function that it
-/// is charged to differs significantly. If the inclusive weight of a function differs significantly but no stack with it
-/// is kept, all of its stacks are: the change is spread over many callees. Functions of little inclusive weight are
+/// is charged to differs significantly. If the inclusive weight of a function differs significantly but no stack with
+/// it is kept, all of its stacks are: the change is spread over many callees. Functions of little inclusive weight are
 /// looked at first, so that `main` brings all stacks back only if nothing else explains its change.
 ///
 /// `None` if the weights do not allow a judgement.

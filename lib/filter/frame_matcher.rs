@@ -60,11 +60,16 @@ impl std::str::FromStr for FrameMatcher {
     }
 }
 
-/// True if a pattern matches a name. In a name that is not UTF-8, `.` matches invalid bytes too.
+/// True if a pattern matches a name. In a name that is not UTF-8, `.` matches invalid bytes too: they become U+FFFD.
 fn matches_name(pattern: &Regex, name: &[u8]) -> bool {
-    // Invalid bytes become U+FFFD. The name itself is searched for patterns of bytes, such as `(?-u:\xff)`.
-    let is_lossy_match = |name: Cow<'_, str>| matches!(name, Cow::Owned(_)) && pattern.is_match(name.as_bytes());
-    pattern.is_match(name) || is_lossy_match(String::from_utf8_lossy(name))
+    // The name itself is searched for patterns of bytes, such as `(?-u:\xff)`.
+    if pattern.is_match(name) {
+        return true;
+    }
+    match String::from_utf8_lossy(name) {
+        Cow::Owned(with_replacements) => pattern.is_match(with_replacements.as_bytes()),
+        Cow::Borrowed(_) => false,
+    }
 }
 
 /// Returns a name up to its arguments.

@@ -1,8 +1,8 @@
 //! A k-way merge of sorted folded text, in memory that does not grow with the input.
 //!
-//! It is a loser tree with offset-value codes: for each input the code of its stack relative to the last written stack is
-//! known. The input with the lowest code is next, so that mostly numbers are compared and not stacks. A stack that shares
-//! all its bytes with the last written one is equal to it.
+//! It is a loser tree with offset-value codes: for each input the code of its stack relative to the last written stack
+//! is known. The input with the lowest code is next, so that mostly numbers are compared and not stacks. A stack that
+//! shares all its bytes with the last written one is equal to it.
 
 use std::io::Write;
 
@@ -18,9 +18,9 @@ const WRITE_SIZE: usize = 256 * 1024;
 /// Merges sorted inputs and writes the result to `out`.
 ///
 /// The first line of each input determines whether its lines have one weight or two; all inputs must agree. Lines of
-/// `output_kind` are written, or of the kind of the inputs if it is `None`. `advance` moves an input, given with its number,
-/// to the next stack and returns `false` at the end. `map` receives the sum of a stack's weights and returns the weights to
-/// write.
+/// `output_kind` are written, or of the kind of the inputs if it is `None`. `advance` moves an input, given with its
+/// number, to the next stack and returns `false` at the end. `map` receives the sum of a stack's weights and returns
+/// the weights to write.
 ///
 /// # Errors
 /// Those of `advance` and `map`, those of `out` as [`Error::Write`] on `name`, [`Error::Overflow`], and
@@ -84,8 +84,8 @@ struct Head {
 
 /// A tournament tree in which each match stores its loser.
 ///
-/// After a win only the matches on the winner's path are played again. Their losers lost to that winner, directly or not, so
-/// their codes are relative to it.
+/// After a win only the matches on the winner's path are played again. Their losers lost to that winner, directly or
+/// not, so their codes are relative to it.
 struct LoserTree {
     losers: Vec<Option<Head>>,
     winner: Head,
@@ -96,8 +96,8 @@ impl LoserTree {
         Self { losers: vec![None; inputs], winner: Head { number: 0, code: OffsetValueCode::END } }
     }
 
-    /// Plays the matches of an input from its leaf to the root. While inputs are still missing, it stops and waits at the
-    /// first match without an opponent.
+    /// Plays the matches of an input from its leaf to the root. While inputs are still missing, it stops and waits at
+    /// the first match without an opponent.
     fn insert(&mut self, mut head: Head, readers: &[SortedReader]) {
         let mut node = (head.number + self.losers.len()) / 2;
         while node > 0 {

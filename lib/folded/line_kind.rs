@@ -22,13 +22,14 @@ const RUN_SHARE: u64 = 8;
 /// The kind of the lines of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DetectedKind {
-    /// The kind.
+    /// The kind of all lines of the file.
     pub kind: LineKind,
     /// The number of the first line of this kind, from 1.
     pub line: u64,
 }
 
-/// Returns the kind of a text from its first bytes: differential if more than half of its first lines end in two weights.
+/// Returns the kind of a text from its first bytes: differential if more than half of its first lines end in two
+/// weights.
 ///
 /// `None` if none of these lines is a stack.
 pub fn detect_kind(head: &[u8]) -> Option<DetectedKind> {

@@ -1,8 +1,8 @@
 //! The folded format: one stack per line, `frame;frame;…;frame WEIGHT`, root first.
 //!
-//! A differential line has two weights, `stack BEFORE AFTER`. Text is bytes, not necessarily UTF-8. Output contains each
-//! stack once and is sorted frame by frame, bytewise, a stack before its extensions. The man page `fg-folded(5)` specifies
-//! the format.
+//! A differential line has two weights, `stack BEFORE AFTER`. Text is bytes, not necessarily UTF-8. Output contains
+//! each stack once and is sorted frame by frame, bytewise, a stack before its extensions. The man page `fg-folded(5)`
+//! specifies the format.
 
 mod grammar;
 mod kway_merge;

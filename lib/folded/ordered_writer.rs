@@ -142,7 +142,8 @@ mod tests {
         if Some(number) == failing { Err(Error::Overflow) } else { Ok(()) }
     }
 
-    /// Writes nine parts on three threads, of which one may fail; returns the output and whether the failure was reported.
+    /// Writes nine parts on three threads, of which one may fail; returns the output and whether the failure was
+    /// reported.
     fn written(failing: Option<usize>) -> (Vec<u8>, bool) {
         let (mut out, next) = (Vec::new(), AtomicUsize::new(0));
         let output = OrderedWriter::new("out", &mut out);

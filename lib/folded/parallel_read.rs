@@ -11,8 +11,8 @@ use crate::parallel::{self, cores, lock};
 
 /// Distributes the stacks of a file over one sink per core.
 ///
-/// `None` if the source is not a regular file, or if there is anything to report: the caller then reads it again from the
-/// start on one thread, which reports problems in order.
+/// `None` if the source is not a regular file, or if there is anything to report: the caller then reads it again from
+/// the start on one thread, which reports problems in order.
 pub fn read_parallel<T: StackSink + Send>(source: &Source, new_sink: impl Fn() -> T + Sync) -> Option<Vec<T>> {
     if *source == Source::Stdin || source.is_stream() {
         return None;

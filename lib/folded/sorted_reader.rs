@@ -1,7 +1,7 @@
 //! Reads sorted folded text as a stream, in memory that does not grow with the input.
 //!
-//! Equal prefixes are adjacent in sorted text, so each line is compared with the previous stack. This gives the number of
-//! bytes that both share and proves the order. Only the rest of the line is searched for its end.
+//! Equal prefixes are adjacent in sorted text, so each line is compared with the previous stack. This gives the number
+//! of bytes that both share and proves the order. Only the rest of the line is searched for its end.
 
 use std::cmp::Ordering;
 

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 /// The offset-value code of a stack relative to a stack that is not after it, as in merges of sorted database runs.
 ///
-/// The offset is the number of bytes that both stacks share, and the value is the byte after them. Of two stacks with codes
-/// relative to the same stack, the one with the lower code comes first. If the codes are equal, the two stacks share these
-/// bytes and the value too.
+/// The offset is the number of bytes that both stacks share, and the value is the byte after them. Of two stacks with
+/// codes relative to the same stack, the one with the lower code comes first. If the codes are equal, the two stacks
+/// share these bytes and the value too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct OffsetValueCode(u64);
 
@@ -39,8 +39,8 @@ pub(super) fn compare_stacks(a: &[u8], b: &[u8], shared: usize) -> Ordering {
     rank(a, shared).cmp(&rank(b, shared))
 }
 
-/// True if the frame that ends at byte `end` in a stack is also a frame of `next`, which shares the first `shared` bytes
-/// with that stack.
+/// True if the frame that ends at byte `end` in a stack is also a frame of `next`, which shares the first `shared`
+/// bytes with that stack.
 #[inline]
 pub(crate) fn shares_frame(end: usize, next: &[u8], shared: usize) -> bool {
     end < shared || (end == shared && next.get(end).is_none_or(|byte| *byte == b';'))
@@ -72,7 +72,8 @@ pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     shared + a[shared..].iter().zip(&b[shared..]).take_while(|(a, b)| a == b).count()
 }
 
-/// Returns the index of the first difference of two chunks that are not equal. No branch: its position is unpredictable.
+/// Returns the index of the first difference of two chunks that are not equal. No branch: its position is
+/// unpredictable.
 #[inline]
 fn first_difference(a: &[u8; 32], b: &[u8; 32]) -> usize {
     let low = first_differing(differing_word(a, b, 0), differing_word(a, b, 1));

@@ -62,7 +62,8 @@ pub(super) struct SortedText {
 impl SortedText {
     /// Creates the text of a presorted profile.
     ///
-    /// `None` if the text starts like something else, which its reader would decode: compressed data, or a byte order mark.
+    /// `None` if the text starts like something else, which its reader would decode: compressed data, or a byte order
+    /// mark.
     pub(super) fn new(profile: Profile) -> Option<Self> {
         let mut text = Self { profile, formatted: 0, text: Vec::new(), consumed: 0 };
         text.format_chunk();

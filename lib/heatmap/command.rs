@@ -1,7 +1,7 @@
 //! The options of the input as HTML attributes, one command-line word a line.
 //!
-//! From these the script of the page builds the `fg-collapse` command that selects the same samples from the recording. The
-//! script quotes the words for a shell.
+//! From these the script of the page builds the `fg-collapse` command that selects the same samples from the recording.
+//! The script quotes the words for a shell.
 
 use super::{Options, SECOND};
 use crate::collapse::{EventChoice, NumberList, Timeline};

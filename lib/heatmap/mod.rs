@@ -1,7 +1,8 @@
 //! Heatmaps: a page with a picture of the samples over time and, below it, the flame graph of the selected ones.
 //!
-//! The page contains the graph that [`svg`] draws, with its viewer. The samples are packed beside the stacks of the graph.
-//! When another time is selected, the script of the page computes new weights of the stacks and passes them to the viewer.
+//! The page contains the graph that [`svg`] draws, with its viewer. The samples are packed beside the stacks of the
+//! graph. When another time is selected, the script of the page computes new weights of the stacks and passes them to
+//! the viewer.
 
 mod command;
 mod samples;

@@ -55,9 +55,9 @@ pub(crate) type BlockSource = Box<dyn FnMut(&mut Block) -> Result<bool, Error> +
 
 /// An opened input, read in blocks of whole records.
 ///
-/// The methods that return blocks take a function `find_boundary`: it returns where the last whole record in a text ends,
-/// if there is one. The rest of the text starts the next block. The end of the input ends a record too, unless the input
-/// could not be read completely.
+/// The methods that return blocks take a function `find_boundary`: it returns where the last whole record in a text
+/// ends, if there is one. The rest of the text starts the next block. The end of the input ends a record too, unless
+/// the input could not be read completely.
 pub struct Blocks {
     name: String,
     reader: Box<dyn Read + Send>,
@@ -119,8 +119,8 @@ impl Blocks {
         &self.name
     }
 
-    /// Returns the first bytes without consuming them, to detect the format: 128 KiB if there are as many, and at least the
-    /// first line.
+    /// Returns the first bytes without consuming them, to detect the format: 128 KiB if there are as many, and at least
+    /// the first line.
     ///
     /// # Errors
     /// [`Error::Read`].

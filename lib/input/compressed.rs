@@ -89,8 +89,8 @@ struct ZstdFrames {
 
 /// An empty last block and a checksum.
 ///
-/// The decoder keeps the window, to which later blocks may refer, until it sees the last block. With this block appended it
-/// returns the window of a truncated frame too.
+/// The decoder keeps the window, to which later blocks may refer, until it sees the last block. With this block
+/// appended it returns the window of a truncated frame too.
 const LAST_BLOCK: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
 
 impl Read for ZstdFrames {

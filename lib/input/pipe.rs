@@ -1,8 +1,8 @@
 //! Reads standard input from a pipe without slowing its writer.
 //!
-//! A reader that is faster than the writer empties the pipe and sleeps, and then every small write has to wake it. So the
-//! pipe is enlarged, and after a read that returned little the reader waits, so that the pipe can fill. Measured with
-//! `perf script`, which writes 4 KiB at a time.
+//! A reader that is faster than the writer empties the pipe and sleeps, and then every small write has to wake it. So
+//! the pipe is enlarged, and after a read that returned little the reader waits, so that the pipe can fill. Measured
+//! with `perf script`, which writes 4 KiB at a time.
 
 use std::io::{self, Read};
 use std::time::Duration;

@@ -32,7 +32,8 @@ impl Source {
         Ok(operands.iter().map(|path| if is_dash(path) { Self::Stdin } else { Self::File(path.clone()) }).collect())
     }
 
-    /// Returns the files that a list names, each name followed by a null byte. If the list is `-`, it is standard input.
+    /// Returns the files that a list names, each name followed by a null byte. If the list is `-`, it is standard
+    /// input.
     ///
     /// # Errors
     /// [`Error::Read`], and [`Error::Invalid`] if a name is empty or the list has none.

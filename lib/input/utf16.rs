@@ -71,10 +71,14 @@ impl Read for Failure {
     }
 }
 
+/// True for the bytes of ordinary ASCII text.
+fn is_text(byte: u8) -> bool {
+    byte.is_ascii_graphic() || b" \t\r\n".contains(&byte)
+}
+
 /// Returns true if a text has at least four characters, and of each pair of bytes the one at `ascii` is one of ordinary
 /// text and the other one is zero.
 fn is_ascii_in_units(text: &[u8], ascii: usize) -> bool {
-    let is_text = |byte: u8| byte.is_ascii_graphic() || b" \t\r\n".contains(&byte);
     text.len() >= 8 && text.chunks_exact(2).all(|pair| is_text(pair[ascii]) && pair[1 - ascii] == 0)
 }
 

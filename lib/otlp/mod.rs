@@ -14,7 +14,7 @@ pub use write::write_profile;
 /// Profiles and the dictionary that they refer to.
 #[derive(Clone, Debug, Default)]
 pub struct ProfilesData {
-    /// The tables.
+    /// The tables to which indices in samples refer.
     pub dictionary: Dictionary,
     /// The profiles of all resources.
     pub profiles: Vec<Profile>,
@@ -25,13 +25,13 @@ pub struct ProfilesData {
 /// The tables that profiles refer to by index.
 #[derive(Clone, Debug, Default)]
 pub struct Dictionary {
-    /// All strings.
+    /// All strings; the first is empty.
     pub strings: Vec<Vec<u8>>,
     /// The indices of the file names of mappings.
     pub mappings: Vec<u64>,
-    /// All functions.
+    /// The functions that lines of locations refer to.
     pub functions: Vec<Function>,
-    /// All locations.
+    /// The locations that stacks refer to.
     pub locations: Vec<Location>,
     /// The indices of the locations of each stack, leaf first.
     pub stacks: Vec<Vec<u64>>,
@@ -42,7 +42,7 @@ pub struct Dictionary {
 /// A function, by indices of strings.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Function {
-    /// The name.
+    /// The index of the name among the strings.
     pub name: u64,
     /// The name in the symbol table.
     pub system_name: u64,
@@ -72,7 +72,7 @@ pub struct Profile {
     pub unit: u64,
     /// The number of the resource.
     pub resource: usize,
-    /// The samples.
+    /// The samples, each with a stack and its values.
     pub samples: Vec<Sample>,
 }
 
@@ -81,7 +81,7 @@ pub struct Profile {
 pub struct Sample {
     /// The index of the stack.
     pub stack: u64,
-    /// One value, or one for each time. None stands for 1 for each time.
+    /// One value, or one for each time. If there is none, the value is 1 for each time.
     pub values: Vec<i64>,
     /// The indices of attributes.
     pub attributes: Vec<u64>,

@@ -164,6 +164,12 @@ impl RawSample {
         let (attributes, values) = if is_renumbered { (second, fourth) } else { (third, second) };
         Sample { stack, values: values.into_iter().map(u64::cast_signed).collect(), attributes, times }
     }
+
+    /// True if the second field has values, as in versions before 1.10.
+    fn has_old_numbers(&self) -> bool {
+        let values = self.second.len();
+        self.has_third_list || values == 1 && self.times.is_empty() || values > 0 && values == self.times.len()
+    }
 }
 
 /// Returns true if samples have the fields of version 1.10 and later. Without a list that only one of the versions has,
@@ -172,11 +178,7 @@ fn is_renumbered(samples: &[RawSample]) -> bool {
     if samples.iter().any(|sample| sample.has_fourth_list) {
         return true;
     }
-    let is_old = |sample: &RawSample| {
-        let values = sample.second.len();
-        sample.has_third_list || values == 1 && sample.times.is_empty() || values > 0 && values == sample.times.len()
-    };
-    !samples.iter().any(is_old)
+    !samples.iter().any(RawSample::has_old_numbers)
 }
 
 impl Dictionary {

@@ -75,7 +75,7 @@ impl Tables {
     fn into_dictionary(self, profile: &Profile, metadata: &Metadata<'_>) -> Vec<u8> {
         use field::dictionary::{ATTRIBUTE, FUNCTION, LINK, LOCATION, MAPPING, STACK, STRING};
         let mut out = Vec::new();
-        // The first entry of each table stands for none.
+        // The first entry of each table means "none".
         for table in [MAPPING, LOCATION, FUNCTION, LINK, STRING, ATTRIBUTE, STACK] {
             put_bytes(&mut out, table, b"");
         }

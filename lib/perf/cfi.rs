@@ -78,8 +78,8 @@ const DEREF: u8 = 0x06;
 impl CfiTable {
     /// Selects the entries of an `.eh_frame` section that framehop cannot step.
     ///
-    /// `address` and `text` are the addresses of `.eh_frame` and `.text`. framehop follows the registers `followed`, the
-    /// stack pointer and the frame pointer.
+    /// `address` and `text` are the addresses of `.eh_frame` and `.text`. framehop follows the registers `followed`,
+    /// the stack pointer and the frame pointer.
     pub(super) fn select(address: u64, section: &Section, text: u64, followed: [gimli::Register; 2]) -> Self {
         Self::read(address, section, text, Some(followed))
     }

@@ -1,10 +1,10 @@
 //! The part of a profiler that a live recording and a `perf.data` file share.
 //!
-//! [`event`] parses records, and [`data`] reads them from `perf.data`. [`process`] keeps what is mapped and what threads are
-//! called, over time. [`objects`] holds the files whose code ran, [`jit`] describes the code that processes generate.
+//! [`event`] parses records, and [`data`] reads them from `perf.data`. [`process`] keeps what is mapped and what threads
+//! are called, over time. [`objects`] holds the files whose code ran, [`jit`] describes the code that processes generate.
 //! [`recording`] adds up samples as stacks of locations; [`unwind`] finds the user stacks that the kernel does not, with
-//! the unwind information in [`cfi`], and [`runtimes`] the functions of interpreters. At the end [`symbols`] names each location once, and [`export`] turns the recording
-//! into a profile or the text of `perf script`.
+//! the unwind information in [`cfi`], and [`runtimes`] the functions of interpreters. At the end [`symbols`] names each
+//! location once, and [`export`] turns the recording into a profile or the text of `perf script`.
 
 pub mod cfi;
 pub mod data;

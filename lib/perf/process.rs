@@ -1,8 +1,8 @@
 //! The mappings of processes and the names of threads, at any time of a recording.
 //!
-//! Records of different CPUs are not read in the order of their times. A sample may be older than the newest mapping at its
-//! address, or than the program that its process runs by now. So nothing is overwritten: a mapping that is replaced is
-//! retired with the time of its end, and every look-up has a time.
+//! Records of different CPUs are not read in the order of their times. A sample may be older than the newest mapping at
+//! its address, or than the program that its process runs by now. So nothing is overwritten: a mapping that is replaced
+//! is retired with the time of its end, and every look-up has a time.
 
 use std::collections::BTreeMap;
 

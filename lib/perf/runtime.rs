@@ -17,17 +17,21 @@ impl Runtime {
     /// Returns the runtime that a file belongs to.
     pub fn from_path(path: &[u8]) -> Option<Self> {
         let name = &path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..];
-        let is_version = |rest: &[u8]| rest.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
-        let is_python = |prefix: &[u8]| name.strip_prefix(prefix).is_some_and(is_version);
         match name {
             b"libjvm.so" => Some(Self::Java),
             b"node" | b"nodejs" => Some(Self::Node),
             b"libcoreclr.so" => Some(Self::DotNet),
             _ if name.starts_with(b"libnode.so") => Some(Self::Node),
-            _ if name.starts_with(b"libpython3") || is_python(b"python") => Some(Self::Python),
+            _ if name.starts_with(b"libpython3") => Some(Self::Python),
+            _ if name.strip_prefix(b"python").is_some_and(is_version) => Some(Self::Python),
             _ => None,
         }
     }
+}
+
+/// True for the end of a program's name that is a version, such as `3.12`, or empty.
+fn is_version(text: &[u8]) -> bool {
+    text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use super::hash_index::HashIndex;
 
 /// Number of key bytes stored beside the value, so that most look-ups access one entry and the index.
 ///
-/// With a value of 12 bytes an entry has the size of a cache line. It is not aligned to one: the allocator could then grow
-/// the list of entries only by copying it.
+/// With a value of 12 bytes an entry has the size of a cache line. It is not aligned to one: the allocator could then
+/// grow the list of entries only by copying it.
 const INLINE_LENGTH: usize = 36;
 
 /// A map from byte strings to values. Keys are compared by their bytes, not only by their hashes.

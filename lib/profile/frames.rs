@@ -92,9 +92,10 @@ impl Frames {
 
     /// Returns the frame to use instead of this one as a leaf.
     ///
-    /// A name that ends in a space and a number would be read as a name and a weight: the space becomes `_`. So does the
-    /// first space of a name that alone would be read as a comment. Blanks at its end, which would be lost, are removed,
-    /// and if nothing is left, the frame is `[unknown]`: a line must have a stack. Any other frame is returned as it is.
+    /// A name that ends in a space and a number would be read as a name and a weight: the space becomes `_`. So does
+    /// the first space of a name that alone would be read as a comment. Blanks at its end, which would be lost, are
+    /// removed, and if nothing is left, the frame is `[unknown]`: a line must have a stack. Any other frame is returned
+    /// as it is.
     pub fn as_leaf(&self, id: FrameId) -> FrameId {
         FrameId(self.as_leaf[id.index()])
     }

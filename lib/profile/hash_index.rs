@@ -3,8 +3,8 @@
 /// An open-addressing table of item numbers. The items belong to the caller, who also compares them.
 ///
 /// A slot has 8 bytes, since most accesses miss the CPU cache. Slots half as large reduced the peak memory of
-/// fg-collapse on two threads from 33 to 28.7 MB for a recording of a software build. Rebuilding the table in place reduced
-/// it from 13.7 to 12.4 MB for a recording of 49,000 distinct stacks. The speed was not compared with
+/// fg-collapse on two threads from 33 to 28.7 MB for a recording of a software build. Rebuilding the table in place
+/// reduced it from 13.7 to 12.4 MB for a recording of 49,000 distinct stacks. The speed was not compared with
 /// `hashbrown::HashTable`.
 #[derive(Debug, Default)]
 pub(super) struct HashIndex {
@@ -55,8 +55,8 @@ impl HashIndex {
 
     /// Makes room for `count` items in all.
     ///
-    /// `items` returns the hashes and numbers of all items in the index. A table that grows is emptied and filled from them,
-    /// so that the old and the new table need not exist together.
+    /// `items` returns the hashes and numbers of all items in the index. A table that grows is emptied and filled from
+    /// them, so that the old and the new table need not exist together.
     #[inline]
     pub(super) fn reserve<I>(&mut self, count: usize, items: impl FnOnce() -> I)
     where

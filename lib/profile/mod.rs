@@ -207,8 +207,8 @@ impl Profile {
         }
     }
 
-    /// Like [`for_each_sorted`](Self::for_each_sorted), for a range of the sorted order. [`presort`](Self::presort) must have
-    /// been called.
+    /// Like [`for_each_sorted`](Self::for_each_sorted), for a range of the sorted order. [`presort`](Self::presort)
+    /// must have been called.
     pub(crate) fn for_each_in_range<E>(
         &self,
         range: Range<usize>,

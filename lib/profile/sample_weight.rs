@@ -6,7 +6,7 @@ pub enum SampleWeight {
     /// Its period, as the event counts; 1 if the sample has none
     #[default]
     Period,
-    /// 1
+    /// Each sample counts as 1.
     Samples,
     /// Its period in microseconds. For recordings whose periods are nanoseconds
     #[value(skip)]

@@ -18,9 +18,9 @@ struct Group {
 
 /// Returns the numbers of all stacks in the order of their frames, a stack before its extensions.
 ///
-/// `ranks` contains the rank of each frame. Stacks are sorted by the first frame, then within each group of equal ones by
-/// the next frame, and so on. Comparing whole stacks would read each stack from uncached memory about twenty times; this
-/// reads it once for every frame or two that it shares with others. The groups are spread over the threads.
+/// `ranks` contains the rank of each frame. Stacks are sorted by the first frame, then within each group of equal ones
+/// by the next frame, and so on. Comparing whole stacks would read each stack from uncached memory about twenty times;
+/// this reads it once for every frame or two that it shares with others. The groups are spread over the threads.
 pub fn sorted_order(stacks: &Stacks, ranks: &[u32], threads: usize) -> Vec<u32> {
     let mut order: Vec<u32> = (0..stacks.len() as u32).collect();
     let threads = threads.clamp(1, 1 + order.len() / MIN_PER_THREAD);
@@ -53,8 +53,8 @@ struct RankedStacks<'a> {
 }
 
 impl RankedStacks<'_> {
-    /// Returns 1 plus the rank of the frame at this depth of a stack. After the last frame it is 0, because a stack comes
-    /// before its extensions.
+    /// Returns 1 plus the rank of the frame at this depth of a stack. After the last frame it is 0, because a stack
+    /// comes before its extensions.
     #[inline]
     fn rank(self, number: u32, depth: usize) -> u32 {
         self.stacks.get(number).get(depth).map_or(0, |id| self.ranks[*id as usize] + 1)

@@ -1,9 +1,9 @@
 //! An interner of stacks: sequences of `u32` ids, each stored once.
 //!
-//! The ids are frames in a [`Profile`](super::Profile) and addresses in a recording. A stack is stored whole and found by
-//! one look-up. A call tree would need a look-up per frame: on real profiles its random memory accesses cost more than the
-//! ids that it saves. For the same reason the hash index contains the offset of a stack's ids and not its number: a look-up
-//! then misses the CPU cache twice and not five times.
+//! The ids are frames in a [`Profile`](super::Profile) and addresses in a recording. A stack is stored whole and found
+//! by one look-up. A call tree would need a look-up per frame: on real profiles its random memory accesses cost more
+//! than the ids that it saves. For the same reason the hash index contains the offset of a stack's ids and not its
+//! number: a look-up then misses the CPU cache twice and not five times.
 
 use std::hash::Hasher;
 

@@ -9,8 +9,8 @@ const DECIMALS: usize = 6;
 
 /// The weight of a stack: samples, nanoseconds, microseconds, bytes. A profile does not record which.
 ///
-/// It is stored as a whole number of millionths, so that a sum does not depend on the order of its terms or on the number
-/// of threads.
+/// It is stored as a whole number of millionths, so that a sum does not depend on the order of its terms or on the
+/// number of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Weight(u128);
 

@@ -163,7 +163,7 @@ mod tests {
     use crate::record::counters::sampling::{Rate, SampledEvent};
     use crate::record::events::spec::EventSpec;
 
-    /// Returns the coverage of so many samples of a millisecond each.
+    /// Returns the coverage of `samples` samples of a millisecond each.
     fn coverage(event: &SampledEvent, samples: u32, lost: u32, used_ms: u32) -> Coverage<'_> {
         let [sampled, lost, used] = [samples, lost, used_ms].map(|ms| f64::from(ms) * 1e6);
         Coverage { event, is_one_of_several: false, code: Code::All, sample: 1e6, sampled, lost, used }

@@ -26,7 +26,7 @@ pub struct FinishedRecording {
     pub usage: Usage,
     /// The start, in seconds since 1970.
     pub start_time: u64,
-    /// The duration.
+    /// The time from the start of the recording to its end.
     pub elapsed: Duration,
     /// The command, which may still run.
     pub command: Option<RunningCommand>,

@@ -25,7 +25,8 @@ struct Usage {
 }
 
 impl UnrecordedChildren {
-    /// Reads what processes have used so far. Returns `None` if the target has no running children, or records them.
+    /// Reads the CPU time that processes have used until now. Returns `None` if the target has no running children, or
+    /// records them.
     pub fn watch(target: &Target) -> Option<Self> {
         let Target::Processes { pids, subprocesses: false } = target else { return None };
         let watched = Self { pids: pids.clone(), at_start: ProcessTable::read() };

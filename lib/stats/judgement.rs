@@ -7,16 +7,16 @@
 //! rows of a similar size (`spread`). If both sides have the same number of runs, runs are pairs in the order given:
 //! runs that alternate share the state of the machine, and what a pair shares is no difference. Each difference is
 //! judged twice. Compared as it is, it must also exceed the spread that all rows of a run share (a slow run is slow in
-//! most functions); the degrees of freedom of the two spreads are combined as by Satterthwaite (1946). Compared relative
-//! to the median of the rows in its run, that spread cancels; to count, the row must then differ in both views, and
-//! the smaller difference is judged. The two tests share the error rate (`AS_IT_IS`, `RELATIVE`).
+//! most functions); the degrees of freedom of the two spreads are combined as by Satterthwaite (1946). Compared
+//! relative to the median of the rows in its run, that spread cancels; to count, the row must then differ in both
+//! views, and the smaller difference is judged. The two tests share the error rate (`AS_IT_IS`, `RELATIVE`).
 //!
-//! **One run a side.** Samples of unchanged rows follow a binomial distribution, but processes of one program differ. The
-//! samples of a process are a cluster: `n` samples with intra-cluster correlation `r` are worth `n / (1 + (n - 1) r)`
-//! independent ones (Kish, Survey Sampling, 1965, section 5.4), at most `1 / r` however long the run. All counts are
-//! therefore divided by `1 + n / EFFECTIVE_SAMPLES_PER_RUN`, or more if rows of a similar size typically differ by more.
-//! A machine that was slower during one of the runs cannot be told from a slower program, so a row must also differ
-//! relative to the others.
+//! **One run a side.** Samples of unchanged rows follow a binomial distribution, but processes of one program differ.
+//! The samples of a process are a cluster: `n` samples with intra-cluster correlation `r` are worth `n / (1 + (n - 1)
+//! r)` independent ones (Kish, Survey Sampling, 1965, section 5.4), at most `1 / r` however long the run. All counts
+//! are therefore divided by `1 + n / EFFECTIVE_SAMPLES_PER_RUN`, or more if rows of a similar size typically differ by
+//! more. A machine that was slower during one of the runs cannot be told from a slower program, so a row must also
+//! differ relative to the others.
 //!
 //! **Exact counts** ([`Counting::Exact`]) have no sampling noise: with one run a side, any change is real.
 //!

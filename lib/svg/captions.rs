@@ -59,7 +59,8 @@ impl Image<'_> {
         text.extend_from_slice(b"</g>\n");
     }
 
-    /// Returns the colours that need an explanation, with their labels. A marker's label contains its share of the total.
+    /// Returns the colours that need an explanation, with their labels. A marker's label contains its share of the
+    /// total.
     fn legend_entries(&self) -> Vec<(Colour, String)> {
         let mut entries: Vec<(Colour, String)> = Vec::new();
         let (red, blue) = (colour::differential(1.0), colour::differential(-1.0));

@@ -1,7 +1,8 @@
 //! The colours of frames. With the same options, a function has the same colour in every image, because its colour
 //! depends only on its name.
 //!
-//! A palette chooses a ramp by the kind of frame that the name indicates. A hash of the name chooses a colour of the ramp.
+//! A palette chooses a ramp by the kind of frame that the name indicates. A hash of the name chooses a colour of the
+//! ramp.
 
 use std::fmt;
 use std::str::FromStr;
@@ -225,8 +226,8 @@ pub fn differential(change: f64) -> Colour {
     Colour(red, green, blue)
 }
 
-/// Removes the suffix that marks the kind of code (`_[k]`, `_[j]`, `_[i]`, `_[w]`). Unlike [`markers::strip_suffix`], it
-/// leaves nothing of a name that is only a suffix.
+/// Removes the suffix that marks the kind of code (`_[k]`, `_[j]`, `_[i]`, `_[w]`). Unlike [`markers::strip_suffix`],
+/// it leaves nothing of a name that is only a suffix.
 pub fn without_suffix(name: &[u8]) -> &[u8] {
     let suffixes = [markers::KERNEL, markers::JIT, markers::INLINED, markers::WAKER];
     suffixes.into_iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
@@ -276,8 +277,8 @@ fn ramp(palette: Palette, name: &[u8]) -> Ramp {
     }
 }
 
-/// Returns the position of a name on a ramp by its hash: FNV-1a, then the finalizer of splitmix64, which moves names that
-/// differ little far apart.
+/// Returns the position of a name on a ramp by its hash: FNV-1a, then the finalizer of splitmix64, which moves names
+/// that differ little far apart.
 fn hash_position(name: &[u8], seed: u64) -> [f64; 3] {
     let mut hash = 0xcbf2_9ce4_8422_2325 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for byte in name {

@@ -11,8 +11,8 @@ use super::write::Image;
 use crate::markers::is_marker;
 use crate::profile::Weight;
 
-/// The width in pixels below which a frame is drawn as a grey stroke, which takes fewer bytes than a coloured rectangle.
-/// Such frames cannot be told apart, and the viewer merges them.
+/// The width in pixels below which a frame is drawn as a grey stroke, which takes fewer bytes than a coloured
+/// rectangle. Such frames cannot be told apart, and the viewer merges them.
 const MIN_RECT_WIDTH: f64 = 0.5;
 
 /// The longest name in the title of a frame, in bytes, so that one huge name is not repeated thousands of times.

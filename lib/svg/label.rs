@@ -1,8 +1,10 @@
-//! Labels of frames: names cut to fit, so that the most informative part remains. `viewer/label.js` follows the same rules.
+//! Labels of frames: names cut to fit, so that the most informative part remains. `viewer/label.js` follows the same
+//! rules.
 
 use std::borrow::Cow;
 
-/// The number of times that a type is unwrapped. Deeper nesting does not help a reader, and a name can be a megabyte of brackets.
+/// The number of times that a type is unwrapped. Deeper nesting does not help a reader, and a name can be a megabyte of
+/// brackets.
 const MAX_NESTING: usize = 4;
 
 /// Generic types that say less than their first type argument.
@@ -11,8 +13,8 @@ const WRAPPERS: [&str; 5] = ["GenFuture", "Pin", "Box", "AssertUnwindSafe", "Ins
 /// Returns as much of a name as fits into `max_chars` characters.
 ///
 /// If the whole name does not fit, its last parts remain: the function rather than its namespaces. Type arguments are
-/// preferred to the namespaces of their type. If the last part does not fit, its beginning remains. The label is empty if
-/// `max_chars` is less than 3.
+/// preferred to the namespaces of their type. If the last part does not fit, its beginning remains. The label is empty
+/// if `max_chars` is less than 3.
 pub fn label(name: &str, max_chars: usize) -> Cow<'_, str> {
     if max_chars < 3 {
         return Cow::Borrowed("");
@@ -56,7 +58,8 @@ impl ShortName {
     /// Removes the hash of a Rust name, a source file in parentheses, the trait in `<Type as Trait>::method`, and type
     /// arguments.
     ///
-    /// The argument of a wrapper replaces the wrapper. If it is a closure, the method goes too, because a closure has only one.
+    /// The argument of a wrapper replaces the wrapper. If it is a closure, the method goes too, because a closure has
+    /// only one.
     fn new(name: &str) -> Self {
         let whole = strip_source(strip_rust_hash(name));
         let mut name = Cow::Borrowed(whole);
@@ -261,8 +264,8 @@ fn strip_source(name: &str) -> &str {
     }
 }
 
-/// Returns the indexes where the parts of a qualified name start. Separators in brackets do not count. A closure belongs to
-/// the part before it, and the call operator of a C++ lambda to the lambda.
+/// Returns the indexes where the parts of a qualified name start. Separators in brackets do not count. A closure
+/// belongs to the part before it, and the call operator of a C++ lambda to the lambda.
 fn part_starts(name: &str) -> Vec<usize> {
     if is_bracketed(name) {
         return vec![0];

@@ -21,9 +21,9 @@ const LAST: u32 = 0;
 
 /// Draws a folded file in any order.
 ///
-/// Returns `None` if `source` is not a regular file, if reading it would warn (the caller then reads it again and reports
-/// the warnings in order), or if it has more frames than bytes. Only a compressed file can have that many. A profile is
-/// better for it, because this way needs memory for each line, which can be too much for a small file.
+/// Returns `None` if `source` is not a regular file, if reading it would warn (the caller then reads it again and
+/// reports the warnings in order), or if it has more frames than bytes. Only a compressed file can have that many. A
+/// profile is better for it, because this way needs memory for each line, which can be too much for a small file.
 ///
 /// # Errors
 /// [`Error::Overflow`].
@@ -161,8 +161,8 @@ impl Chunk {
     }
 }
 
-/// Sorts stacks by their frames, two frames at a time. For each group of stacks that share their first frames, it copies
-/// the next two frames of each stack into a key, so that comparisons do not miss the cache.
+/// Sorts stacks by their frames, two frames at a time. For each group of stacks that share their first frames, it
+/// copies the next two frames of each stack into a key, so that comparisons do not miss the cache.
 fn sort(stacks: &mut [ListedStack], ranks: &[u32]) {
     let mut pending = vec![(0..stacks.len(), 0)];
     let mut keyed: Vec<(u64, ListedStack)> = Vec::new();

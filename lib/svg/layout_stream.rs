@@ -9,7 +9,8 @@ use crate::folded::{self, LineKind, StackSink, shares_frame};
 use crate::input::Source;
 use crate::profile::{FrameId, Frames, Weights};
 
-/// Draws sorted folded text. If `is_promised` is false, returns `None` at the first line that is malformed or out of order.
+/// Draws sorted folded text. If `is_promised` is false, returns `None` at the first line that is malformed or out of
+/// order.
 ///
 /// # Errors
 /// [`Error::Read`], [`Error::Overflow`], and if `is_promised` is true [`Error::Malformed`] for a line out of order.
@@ -66,8 +67,8 @@ pub(super) fn draw_in_time_order(
     chart.builder.finish(options)
 }
 
-/// Updates the ends of the previous stack's frames to those of `stack`. The first `same` bytes of both stacks are equal.
-/// Returns the number of frames that both share.
+/// Updates the ends of the previous stack's frames to those of `stack`. The first `same` bytes of both stacks are
+/// equal. Returns the number of frames that both share.
 fn update_frame_ends(ends: &mut Vec<usize>, stack: &[u8], same: usize) -> usize {
     while ends.last().is_some_and(|end| !shares_frame(*end, stack, same)) {
         ends.pop();

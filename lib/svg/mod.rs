@@ -1,9 +1,9 @@
 //! Flame graphs: folded stacks are drawn as one self-contained, interactive SVG.
 //!
 //! The parts are independent. [`layout`] computes where each frame goes, [`colour`] chooses its colour, and
-//! [`write`](write()) writes the SVG. The image is complete without script. With script, the viewer draws from the whole
-//! profile, which the file contains in packed form beside the drawn frames. So zooming in shows frames that were too
-//! narrow to draw.
+//! [`write`](write()) writes the SVG. The image is complete without script. With script, the viewer draws from the
+//! whole profile, which the file contains in packed form beside the drawn frames. So zooming in shows frames that were
+//! too narrow to draw.
 //!
 //! [`draw`] chooses how the stacks reach the layout:
 //!

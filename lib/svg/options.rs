@@ -68,8 +68,8 @@ pub struct Options {
     pub inverted: bool,
     /// True to swap the colours of a differential graph: what shrank is red.
     pub negate: bool,
-    /// True to draw only the stacks of a differential profile that weigh nothing after. Their weights are swapped, so that
-    /// they are as wide as before.
+    /// True to draw only the stacks of a differential profile that weigh nothing after. Their weights are swapped, so
+    /// that they are as wide as before.
     pub vanished: bool,
     /// Shown counts are multiplied by this.
     pub factor: f64,

@@ -33,7 +33,8 @@ pub(super) struct ListedStack {
 }
 
 impl StackList {
-    /// Creates an empty list. Adding fails once it has more than `max_ids` frames, where the end of a stack counts as one.
+    /// Creates an empty list. Adding fails once it has more than `max_ids` frames, where the end of a stack counts as
+    /// one.
     pub(super) fn new(max_ids: usize) -> Self {
         let (frames, ids, stacks, large_weights) = Default::default();
         Self { frames, ids, max_ids, stacks, large_weights, differential: false }

@@ -6,7 +6,7 @@ use crate::profile::{Frames, Weights};
 use crate::stats::false_discovery::{FALSE_DISCOVERY_RATE, Family, Test};
 use crate::stats::judgement::{Design, Judge, Observation};
 
-/// Judged rows.
+/// The chances of the differences of some rows, which were judged together.
 #[derive(Debug)]
 pub struct Judgement {
     judge: Judge,
@@ -67,7 +67,8 @@ impl Judgement {
         self.family.adjust(self.judge.test(observation, None))
     }
 
-    /// Returns the p-value of the hypothesis that a row has grown by `growth` or more. `own` is the first weight of the row.
+    /// Returns the p-value of the hypothesis that a row has grown by `growth` or more. `own` is the first weight of the
+    /// row.
     pub fn growth_p_value(&self, observation: &Observation, own: Option<&Observation>, growth: f64) -> f64 {
         self.judge.growth_p_value(observation, own, growth)
     }

@@ -40,7 +40,7 @@ pub struct Row {
     pub weights: Vec<Weights>,
 }
 
-/// Sums up weights by one kind of key.
+/// Sums of weights by one kind of key.
 pub struct Tally(Box<dyn Counter + Send>);
 
 impl Tally {

@@ -11,9 +11,9 @@ use crate::stats::judgement::Observation;
 /// Profiles of the runs of a comparison, and what makes their weights comparable.
 #[derive(Debug, Default)]
 pub struct RunSums {
-    /// Runs before.
+    /// The profiles of the runs before.
     pub before: Vec<Profile>,
-    /// Runs after.
+    /// The profiles of the runs after.
     pub after: Vec<Profile>,
     /// Factor of the weights of each run before.
     pub factors_before: Vec<f64>,

@@ -1,5 +1,5 @@
-//! The contrast of text is at least 4.5 to 1, as WCAG 2 demands. That all colours of all palettes have readable labels, a
-//! unit test of the palettes shows.
+//! The contrast of text is at least 4.5 to 1, as WCAG 2 demands. That all colours of all palettes have readable labels,
+//! a unit test of the palettes shows.
 
 use serde_json::json;
 

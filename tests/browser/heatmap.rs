@@ -11,8 +11,8 @@ use crate::support::{command, directory, run, run_command, tool};
 
 const CASES: &str = include_str!("cases/heatmap.js");
 
-/// Returns 30 s of samples: of `work` every 20 ms, of `band` every millisecond for 50 ms of every second, and of `burst` in
-/// two threads every millisecond for 200 ms of every fifth second.
+/// Returns 30 s of samples: of `work` every 20 ms, of `band` every millisecond for 50 ms of every second, and of
+/// `burst` in two threads every millisecond for 200 ms of every fifth second.
 fn recording() -> String {
     let mut text = String::new();
     for ms in 0..30_000 {

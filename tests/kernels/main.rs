@@ -79,8 +79,8 @@ fn check_rooted(outcome: &Outcome, depth: usize) -> Check {
     Ok(())
 }
 
-/// Returns the kernel of a suite of Debian, downloaded if necessary. Without one, or without the programs to run it, reports
-/// the test as skipped.
+/// Returns the kernel of a suite of Debian, downloaded if necessary. Without one, or without the programs to run it,
+/// reports the test as skipped.
 #[track_caller]
 fn kernel(path: &str, suite: &str) -> Option<PathBuf> {
     if !["apt-get", "qemu-system-x86_64", "busybox", "cpio", "strip"].into_iter().all(require) {

@@ -13,8 +13,8 @@ pub struct LeafSamples {
 }
 
 impl LeafSamples {
-    /// Counts the samples of a recording of `callers SECONDS DEPTH`. Panics if a stack has frames of another call, or lacks
-    /// frames without being marked as truncated.
+    /// Counts the samples of a recording of `callers SECONDS DEPTH`. Panics if a stack has frames of another call, or
+    /// lacks frames without being marked as truncated.
     #[track_caller]
     pub fn count(profile: &Profile, depth: usize) -> Self {
         let mut samples = Self::default();

@@ -1,7 +1,7 @@
 //! Runs the programs as processes, on files, and compares what they print.
 //!
-//! Every test target includes this module. Start processes with [`command`], not with `Command::new`, so that a test does
-//! not depend on how the test runner was started.
+//! Every test target includes this module. Start processes with [`command`], not with `Command::new`, so that a test
+//! does not depend on how the test runner was started.
 
 #![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
 

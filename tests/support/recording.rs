@@ -21,7 +21,8 @@ pub fn can_record() -> bool {
     REFUSAL.is_none()
 }
 
-/// Returns true if this machine lets us record context switches with these options. Otherwise reports the test as skipped.
+/// Returns true if this machine lets us record context switches with these options. Otherwise reports the test as
+/// skipped.
 #[track_caller]
 pub fn can_record_switches(options: &[&str]) -> bool {
     if !can_record() {
@@ -62,8 +63,8 @@ pub fn record_process(process: &Background, options: &[&str], cpu_time: Duration
     finish(recorder)
 }
 
-/// Returns arguments for a recorder that end it once a process has used so much more CPU time: a command beside the target,
-/// which runs from when the counters count.
+/// Returns arguments for a recorder that end it once a process has used so much more CPU time: a command beside the
+/// target, which runs from when the counters count.
 pub fn until_cpu_time(pid: u32, more: Duration) -> [String; 5] {
     let ticks = (more.as_secs_f64() * rustix::param::clock_ticks_per_second() as f64).ceil();
     // The name, field 2, may contain anything. utime and stime are fields 14 and 15.

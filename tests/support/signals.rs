@@ -5,8 +5,8 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 
-/// The signals that a test runner's parent may have left ignored. `nohup` ignores SIGHUP, `COMMAND &` in a script ignores
-/// SIGINT and SIGQUIT.
+/// The signals that a test runner's parent may have left ignored. `nohup` ignores SIGHUP, `COMMAND &` in a script
+/// ignores SIGINT and SIGQUIT.
 pub const INHERITED: [i32; 5] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTERM];
 
 /// Makes a command's process start with default dispositions.

@@ -1,8 +1,8 @@
 //! Runs checks whose verdict depends on sampling, scheduling or time.
 //!
-//! This is the only place that retries anything. A statistical check passes if one of [`ATTEMPTS`] independent runs meets
-//! its bounds. The bounds are never loosened for a busy machine. What must hold in every run (an exit status, a message, an
-//! exact sum) is asserted with `assert!` instead of [`ensure!`], and fails at once.
+//! This is the only place that retries anything. A statistical check passes if one of [`ATTEMPTS`] independent runs
+//! meets its bounds. The bounds are never loosened for a busy machine. What must hold in every run (an exit status, a
+//! message, an exact sum) is asserted with `assert!` instead of [`ensure!`], and fails at once.
 
 use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};

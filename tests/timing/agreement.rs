@@ -3,18 +3,20 @@
 //! Stacks are compared by weight. They must be equal except for these differences:
 //! - `[truncated]`: perf does not report that a stack was cut. Where a copied stack ends, it adds a caller `[unknown]`.
 //! - Versions, as in `free@@GLIBC_2.2.5`: linkers write them into symbol tables, and perf prints them.
-//! - We name a caller by its call, which is before the return address. perf does so with copied stacks only. Elsewhere it
-//!   looks up the return address itself. After a call that never returns, this finds the next function: `_dl_start_user`
-//!   instead of `_start`. Such a return address is the first address of a function, where no call returns to.
-//! - perf drops all user frames if a word of the callchain looks like a marker between kernel and user addresses. Programs
-//!   without frame pointers may leave such words where the kernel expects frame pointers.
-//! - Anonymous memory with generated code: perf names it after the map that it looked for, `[perf-PID.map]`, or after the
-//!   name of a memory file, `[memfd:NAME (deleted)]`. We name it `[anon]`.
+//! - We name a caller by its call, which is before the return address. perf does so with copied stacks only. Elsewhere
+//!   it looks up the return address itself. After a call that never returns, this finds the next function:
+//!   `_dl_start_user` instead of `_start`. Such a return address is the first address of a function, where no call
+//!   returns to.
+//! - perf drops all user frames if a word of the callchain looks like a marker between kernel and user addresses.
+//!   Programs without frame pointers may leave such words where the kernel expects frame pointers.
+//! - Anonymous memory with generated code: perf names it after the map that it looked for, `[perf-PID.map]`, or after
+//!   the name of a memory file, `[memfd:NAME (deleted)]`. We name it `[anon]`.
 //! - Suffixes that compilers add, `.warm` or `.llvm.1234.warm`: perf's Rust demangler drops them.
-//! - The caller of `execve` is unmapped once the new program is mapped. We name it `[unknown]`. perf still has the mappings.
+//! - The caller of `execve` is unmapped once the new program is mapped. We name it `[unknown]`. perf still has the
+//!   mappings.
 //! - Several kernel symbols at one address: perf prints the last. It gives sizes to symbols, but only the last at an
-//!   address gets one, and it prefers symbols with a size. Its further rules, which are ours too, would prefer `memcpy` to
-//!   `__pi_memcpy`.
+//!   address gets one, and it prefers symbols with a size. Its further rules, which are ours too, would prefer `memcpy`
+//!   to `__pi_memcpy`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -103,8 +105,8 @@ fn kernel_aliases() -> BTreeMap<String, String> {
     aliases
 }
 
-/// Normalizes stacks: one name for all kernel symbols at an address, no versions and compiler suffixes, [`ANY`] if there are
-/// no frames, no callers of `execve`.
+/// Normalizes stacks: one name for all kernel symbols at an address, no versions and compiler suffixes, [`ANY`] if
+/// there are no frames, no callers of `execve`.
 fn normalize(weights: &Weights, aliases: &BTreeMap<String, String>) -> Weights {
     let mut normalized = Weights::new();
     for (stack, weight) in weights {

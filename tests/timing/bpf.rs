@@ -21,8 +21,8 @@ fn each_wait_is_as_long_as_measured() {
         let measurements = Measurement::parse_all(&outcome);
         assert_eq!(measurements.len(), 6, "{outcome:?}");
         for Measurement { thread, blocked, most, stolen, .. } in measurements {
-            // The whole thread, which may also be preempted elsewhere. The function that waits is missing from stacks where
-            // the C library, which keeps no frame pointer, calls the kernel.
+            // The whole thread, which may also be preempted elsewhere. The function that waits is missing from stacks
+            // where the C library, which keeps no frame pointer, calls the kernel.
             let (all, off_cpu) = (profile.thread_weight(&thread) as f64, weight(&profile, &[&thread, "[off-cpu]"]));
             let slack = accounting_slack(&outcome);
             let times =

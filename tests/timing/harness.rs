@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::support::statistics::{ATTEMPTS, ensure, run_attempts};
 
-/// Runs a check that meets its bound in the given run, counted from 1. Returns the number of runs and whether it passed.
+/// Runs a check that meets its bound in the given run, counted from 1. Returns the number of runs and whether it
+/// passed.
 fn runs_until_met(met_in: usize) -> (usize, bool) {
     let mut runs = 0;
     let check = || {

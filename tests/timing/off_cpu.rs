@@ -23,7 +23,8 @@ pub struct Measurement {
     /// Bounds of its lifetime.
     least: f64,
     pub most: f64,
-    /// What other virtual machines and interrupts took. No context switch shows it: our times may be wrong by this much.
+    /// What other virtual machines and interrupts took. No context switch shows it: our times may be wrong by this
+    /// much.
     pub stolen: f64,
 }
 

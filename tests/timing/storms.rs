@@ -87,8 +87,8 @@ fn find_error(sample: &Sample<'_>, execve_return_offsets: &[u64]) -> Option<&'st
     if (sample.has("call_a") && sample.has("in_b")) || (sample.has("call_b") && sample.has("in_a")) {
         return Some("the other library's function");
     }
-    // Within execve the old program is unmapped, while its registers still contain the return address of the system call.
-    // The kernel's own frames do not always show execve, because the kernel cannot unwind through a thunk.
+    // Within execve the old program is unmapped, while its registers still contain the return address of the system
+    // call. The kernel's own frames do not always show execve, because the kernel cannot unwind through a thunk.
     let is_in_execve = |frame: &Frame<'_>| execve_return_offsets.contains(&(frame.address % 4096));
     let unmapped = sample.frames.iter().find(|frame| frame.is_unmapped())?;
     (!is_in_execve(unmapped)).then_some("an address in no mapping")

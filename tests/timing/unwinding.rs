@@ -13,8 +13,8 @@ fn unwound() -> Option<String> {
     program("unwound").filter(|_| can_record())
 }
 
-/// Checks that enough of the stacks that contain `function` begin at the program's first function and contain `main`, in a
-/// recording of `unwound MODE`.
+/// Checks that enough of the stacks that contain `function` begin at the program's first function and contain `main`,
+/// in a recording of `unwound MODE`.
 fn check_rooted(mode: &str, function: &str, least: f64) -> Check {
     let profile = Profile::from_stdout(&record(["--", &program("unwound").unwrap(), mode]).ok());
     let (mut all, mut rooted) = (0, 0);
@@ -73,9 +73,9 @@ fn unwinds_from_a_stack_at_a_higher_address() {
     });
 }
 
-/// Checks that no stack of a thread that calls the `odd` and the `even` functions by turns contains both kinds, which would
-/// be wrong. If `is_complete`, none may be truncated, but those of the first access to a page of the stack: the kernel cannot
-/// copy a page that does not exist yet.
+/// Checks that no stack of a thread that calls the `odd` and the `even` functions by turns contains both kinds, which
+/// would be wrong. If `is_complete`, none may be truncated, but those of the first access to a page of the stack: the
+/// kernel cannot copy a page that does not exist yet.
 fn check_callers(outcome: &Outcome, is_complete: bool) -> Check {
     let contains = |stack: &Stack, prefix: &str| stack.frames.iter().any(|frame| frame.starts_with(prefix));
     let mut all = 0;

@@ -135,7 +135,8 @@ const SOFTWARE: [&str; 12] = [
     "cgroup-switches",
 ];
 
-/// Returns the name of an event that has no name in the recording, with `:k` or `:u` if it excludes user or kernel code.
+/// Returns the name of an event that has no name in the recording, with `:k` or `:u` if it excludes user or kernel
+/// code.
 fn default_name(kind: u32, config: u64, flags: u64) -> String {
     let known = match kind {
         TYPE_HARDWARE => HARDWARE.get(config as usize & 0xff),

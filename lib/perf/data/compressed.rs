@@ -188,7 +188,8 @@ mod tests {
         records
     }
 
-    /// Compresses bytes as perf does, which never ends the stream: no block is marked as the last, and no checksum follows.
+    /// Compresses bytes as perf does, which never ends the stream: no block is marked as the last, and no checksum
+    /// follows.
     fn compress(plain: &[u8]) -> Vec<u8> {
         let mut packed = ruzstd::encoding::compress_to_vec(plain, ruzstd::encoding::CompressionLevel::Fastest);
         let mut blocks = &packed[..];

@@ -1,7 +1,7 @@
 //! Finds the files whose code ran, by their paths in a recording.
 //!
-//! They are looked for at these paths, below another root, or in the cache in which `perf record` keeps the files that it
-//! has met. A file with another build ID than the one that ran is not used.
+//! They are looked for at these paths, below another root, or in the cache in which `perf record` keeps the files that
+//! it has met. A file with another build ID than the one that ran is not used.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -61,8 +61,8 @@ impl<'a> Reader<'a> {
 
     /// Reads from a pipe.
     ///
-    /// What `perf record` wrote to a file is first read whole, up to `max_bytes`: the sections that describe the records
-    /// follow them.
+    /// What `perf record` wrote to a file is first read whole, up to `max_bytes`: the sections that describe the
+    /// records follow them.
     ///
     /// # Errors
     /// [`ReadError`] if it cannot be read, is not a recording, or is too long.

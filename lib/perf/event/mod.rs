@@ -1,7 +1,7 @@
 //! Parses the kernel's perf records without copying.
 //!
-//! The format is that of `perf_event_open(2)`, section "MMAP layout". No record is trusted: one that is shorter than its
-//! fields does not parse.
+//! The format is that of `perf_event_open(2)`, section "MMAP layout". No record is trusted: one that is shorter than
+//! its fields does not parse.
 
 mod branches;
 mod callchain;

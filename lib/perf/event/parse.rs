@@ -54,8 +54,8 @@ pub fn parse(record: &[u8], layout: Layout) -> Option<(Stamp, Event<'_>)> {
     Some((stamp, event))
 }
 
-/// Returns the ID of the counter of a sample, in a ring where the layouts of samples differ, but all begin with the fields
-/// of `layout` up to the ID. `None` for other records.
+/// Returns the ID of the counter of a sample, in a ring where the layouts of samples differ, but all begin with the
+/// fields of `layout` up to the ID. `None` for other records.
 pub fn parse_counter_id(record: &[u8], layout: Layout) -> Option<u64> {
     let mut fields = Fields::new(record);
     if fields.u32()? != record_type::SAMPLE {
@@ -137,7 +137,8 @@ fn skip_values(body: &mut Fields<'_>, format: u64) -> Option<()> {
     Some(())
 }
 
-/// Parses the branch records: three words each, or four with counters, after a word with the index if that was requested.
+/// Parses the branch records: three words each, or four with counters, after a word with the index if that was
+/// requested.
 ///
 /// Only records of calls that have not returned are returned.
 fn parse_branches<'a>(body: &mut Fields<'a>, kind: u64) -> Option<Branches<'a>> {

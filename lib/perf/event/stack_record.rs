@@ -30,7 +30,7 @@ const WITH_NAME: u64 = 1 << 62;
 /// Number of bytes in which a name or a path is sent.
 const MAX_STRING: usize = 128;
 
-/// A word whose lower 16 bits are this stands for the rest of a page that was not in memory.
+/// A word whose lower 16 bits are this represents the rest of a page that was not in memory.
 pub const HOLE: u64 = 1;
 
 /// Marks an address that is no return address, in a walked stack.

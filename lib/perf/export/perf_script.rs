@@ -22,8 +22,8 @@ pub enum Clock {
 
 /// Writes all samples, sorted by time.
 ///
-/// `clock_offset` is what is added to the times, in nanoseconds. A sample's period is written only if it is the `weight`:
-/// readers of this format take a period as the weight, and 1 if there is none.
+/// `clock_offset` is what is added to the times, in nanoseconds. A sample's period is written only if it is the
+/// `weight`: readers of this format take a period as the weight, and 1 if there is none.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -72,8 +72,8 @@ fn write_header(
     let stamp = sample.stamp;
     let (seconds, micros) = split_time(time);
     let (pid, tid, cpu) = (stamp.pid, stamp.tid, stamp.cpu);
-    // At the start of the line, where perf writes it if there are callchains, and where readers expect it. As bytes, since
-    // a name may not be UTF-8.
+    // At the start of the line, where perf writes it if there are callchains, and where readers expect it. As bytes,
+    // since a name may not be UTF-8.
     out.write_all(comm)?;
     write!(out, " {pid:5}/{tid:<5} [{cpu:03}] {seconds:5}.{micros:06}: ")?;
     if let Some(period) = period {

@@ -175,8 +175,7 @@ impl Elf {
 
     /// Returns the code from an address on, to the end of its segment. Empty if no code is there.
     pub fn code_from(&self, address: u64) -> &[u8] {
-        let offset = |segment: &Segment| address.checked_sub(segment.address).filter(|offset| *offset < segment.size);
-        let found = self.segments.iter().find_map(|segment| Some((segment, offset(segment)?)));
+        let found = self.segments.iter().find_map(|segment| Some((segment, segment.offset_of_address(address)?)));
         let range = found.and_then(|(segment, offset)| {
             Some(segment.offset.checked_add(offset)? as usize..segment.offset.checked_add(segment.size)? as usize)
         });
@@ -210,6 +209,11 @@ impl Elf {
 const PAGE_SIZE: u64 = 4096;
 
 impl Segment {
+    /// Returns the offset of an address from the start of the segment. `None` if it is outside.
+    fn offset_of_address(&self, address: u64) -> Option<u64> {
+        address.checked_sub(self.address).filter(|offset| *offset < self.size)
+    }
+
     fn contains(&self, offset: u64) -> bool {
         offset >= self.offset && offset - self.offset < self.size
     }

@@ -1,6 +1,7 @@
 //! Assigns samples in JIT code to the function that was at their address at their time.
 //!
-//! A JIT compiler may have reused an address for another function since. What the jitdump says is known only at the end.
+//! A JIT compiler may have reused an address for another function since. What the jitdump says is known only at the
+//! end.
 
 use rustc_hash::FxHashMap;
 

@@ -133,8 +133,8 @@ impl Default for LocationCache {
 }
 
 impl CacheEntry {
-    /// Creates an entry. `None` for user addresses in the upper half and kernel addresses in the lower half: they are not
-    /// code, and a shifted address could not be told from another.
+    /// Creates an entry. `None` for user addresses in the upper half and kernel addresses in the lower half: they are
+    /// not code, and a shifted address could not be told from another.
     #[inline]
     fn new(address: Address, version: Option<u32>, location: u32) -> Option<Self> {
         let version = if address.in_kernel { KERNEL_VERSION } else { version? };

@@ -25,8 +25,8 @@ pub(super) enum MergedLocation {
 }
 
 impl Recording {
-    /// Merges the script frames of a sample into its native frames, whose unwinding stopped for `stop`. `None` if there are
-    /// none, or if they do not match: then the native frames stay.
+    /// Merges the script frames of a sample into its native frames, whose unwinding stopped for `stop`. `None` if there
+    /// are none, or if they do not match: then the native frames stay.
     pub(super) fn merge_script_frames(
         &mut self,
         stamp: Stamp,

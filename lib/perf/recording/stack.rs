@@ -206,10 +206,11 @@ impl Recording {
         stop
     }
 
-    /// Collects the locations of the callchain and of the branch records: of kernel code, and of user code if `with_user`.
+    /// Collects the locations of the callchain and of the branch records: of kernel code, and of user code if
+    /// `with_user`.
     ///
-    /// User addresses are left out if the user stack is unwound. They may still be there: if several recorders sample the
-    /// same switch, the kernel may write the callchain of another one.
+    /// User addresses are left out if the user stack is unwound. They may still be there: if several recorders sample
+    /// the same switch, the kernel may write the callchain of another one.
     fn collect_callchain(&mut self, stamp: Stamp, sample: &Sample<'_>, with_user: bool, locations: &mut Vec<u32>) {
         let version = self.processes.version(stamp.pid, stamp.time);
         for address in sample.addresses().filter(|address| address.in_kernel || with_user) {
@@ -257,8 +258,8 @@ impl Recording {
 
     /// Returns the stamp with the IDs of the thread that it belongs to.
     ///
-    /// A thread that is being torn down has no ID any more. It is the one that exited last on its CPU, or if none has, the
-    /// one that exited last on any.
+    /// A thread that is being torn down has no ID any more. It is the one that exited last on its CPU, or if none has,
+    /// the one that exited last on any.
     pub(super) fn with_exited_thread(&self, stamp: Stamp) -> Stamp {
         match self.last_exits.get(&stamp.cpu).or_else(|| self.last_exits.get(&ANY_CPU)) {
             Some(&(pid, tid)) if stamp.tid == u32::MAX => Stamp { pid, tid, ..stamp },

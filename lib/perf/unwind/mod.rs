@@ -142,8 +142,8 @@ impl Unwinder {
 
     /// Takes the frames of a stack that the BPF program walked.
     ///
-    /// The program knew the mappings of the time when they were published to it. A frame whose code was replaced between
-    /// that time and the sample ends the stack: the program walked on by the rules of other code.
+    /// The program knew the mappings of the time when they were published to it. A frame whose code was replaced
+    /// between that time and the sample ends the stack: the program walked on by the rules of other code.
     fn check_walk(&mut self, snapshot: ProcessSnapshot<'_>, record: &StackRecord<'_>) -> StopReason {
         let version = |time| snapshot.processes.version(snapshot.pid, time);
         let is_current = version(record.published).is_some() && version(record.published) == version(snapshot.time);

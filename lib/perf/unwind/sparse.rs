@@ -35,8 +35,8 @@ const HOLE: u64 = 1;
 /// A word of this value represents 0.
 const ZERO: u64 = 3;
 
-/// The value of a word that was not kept: it points neither to code nor into the stack. It must not look like 0, which marks
-/// the root of a stack.
+/// The value of a word that was not kept: it points neither to code nor into the stack. It must not look like 0, which
+/// marks the root of a stack.
 const NOT_KEPT: u64 = 2;
 
 /// The size of a page of x86-64.

@@ -130,7 +130,8 @@ impl Unwinder {
         let mut read = |address| stack.read(address).ok_or(());
         let is_first = self.frames.len() == 1;
         match self.modules.step(lookup, regs, &mut read) {
-            // A register or a word is zero by chance: the innermost function has a caller, unless it is the entry point.
+            // A register or a word is zero by chance: the innermost function has a caller, unless it is the entry
+            // point.
             Ok(None) if is_first => StepOutcome::Failed,
             Ok(Some(0)) | Ok(None) | Err(framehop::Error::ReturnAddressIsNull) => StepOutcome::Root,
             Ok(Some(caller)) => StepOutcome::Caller(Address { value: caller, in_kernel: false, exact: false }),

@@ -119,7 +119,8 @@ fn common_options(exclude_kernel: bool, records_counter_id: bool) -> Opts {
     options
 }
 
-/// Makes a counter of a thread count what it creates too, and a command from its program on.
+/// Makes a counter of a thread also count the threads and processes that it creates. A command is counted from the
+/// start of its program.
 fn count_in_threads(options: &mut Opts, target: &Target) {
     if target.includes_children() {
         options.inherit = Some(Inherit::NewChild);

@@ -8,7 +8,7 @@ pub(super) struct Sampling {
     pub(super) is_contention: bool,
     /// The mean number of bytes between sampled allocations, of a Poisson process; 0 if all are in the profile.
     period: u64,
-    /// The number of contentions that each one in the profile stands for.
+    /// The number of contentions that each one in the profile represents.
     contention_period: u64,
     cycles_per_second: u64,
 }

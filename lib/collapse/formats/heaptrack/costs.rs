@@ -19,7 +19,7 @@ struct Cost {
     allocations: u64,
     temporary: u64,
     in_use: u64,
-    /// The bytes that were in use at the peak, if they have changed since.
+    /// The bytes that were in use at the peak with the number `saved`. At any later peak they were `in_use`.
     at_peak: u64,
     /// The number of the peak to which `at_peak` belongs.
     saved: u64,

@@ -46,7 +46,7 @@ pub(super) struct EventType {
 /// The values of an event.
 #[derive(Debug, Default)]
 pub(super) struct Event {
-    /// In ticks.
+    /// The time at which the event began, in ticks of the chunk's clock.
     pub(super) start: u64,
     /// The key of the thread.
     pub(super) thread: u64,

@@ -5,7 +5,7 @@
 //! which there are any: samples of CPU time (`cpu`), of all time (`wall`), allocations (`alloc`, `nativemem`), waits for
 //! locks (`lock`), live objects (`live`) and samples in native code (`native`). `--event` names a group or an event.
 //!
-//! A sample of CPU time weighs 1, an allocation the bytes that it stands for, and any other event its duration in
+//! A sample of CPU time weighs 1, an allocation the bytes that it represents, and any other event its duration in
 //! nanoseconds, or 1 if it has none. The root frame is the thread, without its number in a thread pool. `--label FIELD`
 //! adds a field of the event, such as `objectClass`. Lines are left out unless `--srcline` asks for them.
 //!

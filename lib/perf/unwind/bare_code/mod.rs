@@ -3,15 +3,17 @@
 //! A word is taken for a return address if it points behind a call instruction, or into generated code. These ways find
 //! that of a frame, in this order:
 //!
-//! 1. The paths of the code, see [`code_paths`](super::code_paths). A doubtful result counts if the frame pointer says the
-//!    same, if the return address is behind a call of a function from whose entry the paths give the same, or if no word
-//!    between the stack pointer and the return address is another.
+//! 1. The paths of the code, see [`code_paths`](super::code_paths). A doubtful result counts if the frame pointer says
+//!    the same, if the return address is behind a call of a function from whose entry the paths give the same, or if no
+//!    word between the stack pointer and the return address is another.
 //! 2. The frame pointer, if its return address is behind such a call, or if no word between the stack pointer and the
-//!    frame that it points to is a return address: then no frame is skipped. The saved frame pointer must point further up.
+//!    frame that it points to is a return address: then no frame is skipped. The saved frame pointer must point further
+//!    up.
 //! 3. The lowest return address on the stack, if it is in the program's first function: then there is no other frame.
 //!
-//! A stack is truncated where none holds. The second is wrong only where the frame pointer is used for other data, which
-//! happens to point to a pointer up the stack with an address of code behind a call beside it, in the function's own frame.
+//! A stack is truncated where none holds. The second is wrong only where the frame pointer is used for other data,
+//! which happens to point to a pointer up the stack with an address of code behind a call beside it, in the function's
+//! own frame.
 
 mod findings;
 mod read;
@@ -36,7 +38,7 @@ type Regs = <Native as Architecture>::Regs;
 /// The largest distance of a frame pointer to the one that was saved, in bytes.
 const MAX_DISTANCE: u64 = 8 << 20;
 
-/// Stands for a frame pointer that is not known. Nothing can be read there.
+/// Replaces a frame pointer that is not known. Nothing can be read there.
 const UNKNOWN_FRAME_POINTER: u64 = 1;
 
 /// The largest distance of the program's first return address from the stack pointer of the function that it called.
@@ -158,16 +160,16 @@ impl Unwinder {
         caller.is_some_and(|caller| caller.place == place)
     }
 
-    /// True for code that has no caller although it calls: that of a thread which exits at its end, with a frame pointer of
-    /// 0, and that of a stack which a program made itself, whose address is behind no call.
+    /// True for code that has no caller although it calls: that of a thread which exits at its end, with a frame
+    /// pointer of 0, and that of a stack which a program made itself, whose address is behind no call.
     fn is_root(&mut self, snapshot: ProcessSnapshot<'_>, address: Address, regs: &Regs, returns: Returns) -> bool {
         let is_caller = !address.exact && returns.rule.is_none();
         let is_thread = returns.exits && Native::get(regs, Native::FP) == Some(0);
         is_caller && (is_thread || !is_return_address(snapshot, address.value))
     }
 
-    /// True if the last frame's callee keeps to the C calling convention, by which it leaves the stack pointer as it was.
-    /// Generated functions may remove their arguments.
+    /// True if the last frame's callee keeps to the C calling convention, by which it leaves the stack pointer as it
+    /// was. Generated functions may remove their arguments.
     fn keeps_stack_pointer(&self, snapshot: ProcessSnapshot<'_>) -> bool {
         let callee = self.frames.len().checked_sub(2).and_then(|index| self.frames[index].mapping);
         self.frames.len() == 1
@@ -235,8 +237,8 @@ impl Unwinder {
         StepOutcome::Caller(return_address(caller))
     }
 
-    /// Steps to the caller by the frame pointer, unless a return address lies below the frame that it points to. Frames that
-    /// are known to be their function's own (`is_frame`) need no such search.
+    /// Steps to the caller by the frame pointer, unless a return address lies below the frame that it points to. Frames
+    /// that are known to be their function's own (`is_frame`) need no such search.
     fn step_by_frame_pointer(
         &mut self,
         snapshot: ProcessSnapshot<'_>,

@@ -28,7 +28,8 @@ pub(super) fn is_return_address(snapshot: ProcessSnapshot<'_>, word: u64) -> boo
     !is_elf || read_before(snapshot, word, mapping).is_some_and(|bytes| ends_with_call(&bytes))
 }
 
-/// Returns true if a word in a range of the stack may be a return address; `None` if the range is too large, or not known.
+/// Returns true if a word in a range of the stack may be a return address; `None` if the range is too large, or not
+/// known.
 pub(super) fn has_return_address(
     snapshot: ProcessSnapshot<'_>,
     range: Range<u64>,

@@ -4,14 +4,14 @@
 //!
 //! - At a function's entry the stack pointer is at the return address. What a path from there to an address pushes and
 //!   pops tells where the return address is ([`Paths::follow_from_entry`]).
-//! - Where a function returns, the stack pointer is at the return address. What a path from an address to there pushes and
-//!   pops tells the same ([`Paths::follow_to_return`]).
+//! - Where a function returns, the stack pointer is at the return address. What a path from an address to there pushes
+//!   and pops tells the same ([`Paths::follow_to_return`]).
 //!
 //! A path is one that the instructions allow, not one that was taken: every path must lead to the same result. Hence a
 //! result is wrong if
 //!
-//! - a symbol does not begin where calls enter (parts of functions with names such as `f.cold` are left out), and no path to
-//!   a return contradicts it;
+//! - a symbol does not begin where calls enter (parts of functions with names such as `f.cold` are left out), and no
+//!   path to a return contradicts it;
 //! - a path passes a call that never returns, and runs into code that belongs elsewhere. Paths therefore end with the
 //!   function's symbol, and those with the fewest calls count. Without a symbol, the result is doubtful;
 //! - a callee leaves the stack pointer elsewhere, as JIT compilers' functions do that remove their arguments.
@@ -134,8 +134,8 @@ impl<'c> Paths<'c> {
         Returns { rule: is_same.then_some(first), is_doubtful, exits: false }
     }
 
-    /// Follows the paths from `start`, those with the fewest calls first, up to `until`. Stops if `is_enough` returns true
-    /// for the end of a path, its number of calls, and whether it is doubtful.
+    /// Follows the paths from `start`, those with the fewest calls first, up to `until`. Stops if `is_enough` returns
+    /// true for the end of a path, its number of calls, and whether it is doubtful.
     fn search(
         &mut self,
         start: u64,

@@ -45,7 +45,8 @@ pub(super) fn rule_of_return(state: &State, instruction: &Instruction) -> Option
     Some(CallerRule { return_address, frame_pointer: state.get(BP) })
 }
 
-/// Returns the rule at the end of a path from a function's entry, by the first register that still points into the stack.
+/// Returns the rule at the end of a path from a function's entry, by the first register that still points into the
+/// stack.
 pub(super) fn rule_from_entry(state: &State) -> Option<CallerRule> {
     // The frame pointer is right where the stack pointer has moved by a number that differs between paths.
     let registers = [BP, SP].into_iter().chain((0..state::REGISTERS as u16).map(gimli::Register));

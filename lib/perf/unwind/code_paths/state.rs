@@ -35,8 +35,8 @@ pub(in crate::perf::unwind) struct Place {
 
 /// The registers, and the words that were written on a path.
 ///
-/// Words are told apart by the register that their address comes from: what is written by another pointer than those to
-/// the stack changes no saved register or return address.
+/// A word is known by the register from which its address was computed, and an offset. Writes through other pointers
+/// than those into the stack are taken to change no saved register and no return address.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     registers: [Value; REGISTERS],

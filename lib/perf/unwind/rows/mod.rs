@@ -5,9 +5,8 @@
 //! comes from an array, and the rest is a search among few neighbors. Every block begins with a row.
 //!
 //! They are made from `.eh_frame` by the rules of DWARF 5, section 6.4, and from the function tables of Go programs
-//! (`go`). A function, or a part of one, that needs more
-//! than the stack pointer and the frame pointer has rule 0: then the recorder unwinds the stack with the complete unwind
-//! information.
+//! (`go`). A function, or a part of one, that needs more than the stack pointer and the frame pointer has rule 0: then
+//! the recorder unwinds the stack with the complete unwind information.
 
 mod go;
 mod state;
@@ -57,8 +56,9 @@ impl Rows {
     }
 }
 
-/// The distinct rules of all objects. A rule has the kind of its CFA in bits 48 to 55, the CFA's offset in bits 16 to 47,
-/// and the place of the saved frame pointer, in words from the CFA, in bits 0 to 15. Rule 0 is that of unknown code.
+/// The distinct rules of all objects. A rule has the kind of its CFA in bits 48 to 55, the CFA's offset in bits 16 to
+/// 47, and the place of the saved frame pointer, in words from the CFA, in bits 0 to 15. Rule 0 is that of unknown
+/// code.
 #[derive(Debug)]
 pub struct Rules {
     numbers: FxHashMap<u64, u32>,

@@ -137,8 +137,8 @@ impl State {
     }
 }
 
-/// Recognizes the two expressions of a CFA that are common: a word below the frame pointer, and that of procedure linkage
-/// tables, `rsp + 8 + ((rip & 15) >= boundary) * 8`.
+/// Recognizes the two expressions of a CFA that are common: a word below the frame pointer, and that of procedure
+/// linkage tables, `rsp + 8 + ((rip & 15) >= boundary) * 8`.
 fn parse_cfa_expression(expression: UnwindExpression<usize>, eh_frame: &EhFrame<Slice<'_>>) -> Cfa {
     let Ok(expression) = expression.get(eh_frame) else { return Cfa::Unknown };
     match *expression.0.slice() {
