@@ -29,8 +29,7 @@ pub enum Kind {
     Unsampled,
 }
 
-/// Returns the kind and the module of a frame, whose name includes its suffix. The module is empty if the name tells
-/// none.
+/// Returns the kind and the module of a frame, whose name includes its suffix. The module is empty if the name tells none.
 pub fn origin(name: &[u8]) -> (Kind, Cow<'_, str>) {
     let kind = match name {
         markers::OFF_CPU => Some(Kind::OffCpu),
@@ -129,13 +128,12 @@ fn origin_of_path(name: &str) -> (Kind, Cow<'_, str>) {
     (kind, module.into())
 }
 
-/// Returns true for names like `java/util/HashMap::get`, `Lorg/x/Y;` and `com.example.Main.run`: packages, then a
-/// class.
+/// Returns true for names like `java/util/HashMap::get`, `Lorg/x/Y;` and `com.example.Main.run`: packages, then a class.
 fn is_java_method(name: &str) -> bool {
     let name = name.strip_prefix('L').filter(|name| name.contains('/')).unwrap_or(name);
     let path = name.split(['(', ':', ';', '$']).next().unwrap_or_default();
-    let packages = path.split(['/', '.']).take_while(|part| part.starts_with(|first: char| first.is_ascii_lowercase()));
-    let packages = packages.count();
+    let is_package = |part: &&str| part.starts_with(|first: char| first.is_ascii_lowercase());
+    let packages = path.split(['/', '.']).take_while(is_package).count();
     let class = path.split(['/', '.']).nth(packages).unwrap_or_default();
     let least = if path.contains('/') { 1 } else { 2 };
     packages >= least && class.starts_with(|first: char| first.is_ascii_uppercase())

@@ -1,5 +1,5 @@
-//! Colours by module: muted hues of equal lightness for the modules that take most of the picture, and a colour for
-//! each other kind of code. The viewer has the same colours for its light and its dark theme (`viewer/viewer.css`).
+//! Colours by module: muted hues of equal lightness for the modules that take most of the picture, and a colour for each
+//! other kind of code. The viewer has the same colours for its light and its dark theme (`viewer/viewer.css`).
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -28,8 +28,8 @@ const SHARED: [(Class, &str); 5] = [
     (Class(12), "generated code"),
 ];
 
-/// The colours of the light theme, in the order of the classes: own code, seven modules, other modules, runtime,
-/// kernel, interpreter, generated code, unknown, thread, off-CPU, runnable, unsampled.
+/// The colours of the light theme, in the order of the classes: own code, seven modules, other modules, runtime, kernel,
+/// interpreter, generated code, unknown, thread, off-CPU, runnable, unsampled.
 pub const LIGHT: [Colour; 18] = [
     Colour(0xff, 0xc4, 0x84),
     Colour(0xb3, 0xde, 0xbb),
@@ -158,8 +158,8 @@ impl ModuleColours {
         }
     }
 
-    /// Returns the modules that have a colour of their own, in the order of their colours, then the colours that
-    /// several share.
+    /// Returns the modules that have a colour of their own, in the order of their colours, then the colours that several
+    /// share.
     pub fn legend(&self) -> Vec<(Colour, String)> {
         let mut modules: Vec<_> = self.classes.iter().filter(|(_, class)| **class < OTHER).collect();
         modules.sort_by_key(|(module, class)| (**class, module.as_str()));
@@ -191,8 +191,8 @@ fn find_kernel(layout: &Layout) -> HashSet<Vec<u8>> {
         let weight = frame.total.after.as_f64() + frame.total.before.as_f64();
         *weights.entry(name).or_default() += if entry < usize::MAX { weight } else { -weight };
     }
-    let kernel = weights.into_iter().filter(|(name, weight)| *weight > 0.0 && !markers::is_marker(name));
-    kernel.map(|(name, _)| name.to_vec()).collect()
+    let is_kernel = |name: &[u8], weight: f64| weight > 0.0 && !markers::is_marker(name);
+    weights.into_iter().filter(|(name, weight)| is_kernel(name, *weight)).map(|(name, _)| name.to_vec()).collect()
 }
 
 /// Returns true unless a name at the root of a stack looks like a function.
@@ -200,8 +200,8 @@ fn is_thread(name: &[u8]) -> bool {
     !matches!(name, b"main" | b"_start") && !markers::is_marker(name) && origin(name) == (Kind::Module, "".into())
 }
 
-/// Returns the modules of the program itself: those with a function `main`, or named as the program, and its scripts;
-/// if there is none, that of functions without a module.
+/// Returns the modules of the program itself: those with a function `main`, or named as the program, and its scripts; if
+/// there is none, that of functions without a module.
 fn own_modules(layout: &Layout, threads: &HashSet<Vec<u8>>) -> HashSet<String> {
     let programs: HashSet<String> =
         threads.iter().map(|name| String::from_utf8_lossy(name).replace('-', "_")).collect();

@@ -226,8 +226,8 @@ impl<'a> Image<'a> {
         );
     }
 
-    /// Appends CSS rules for the strokes of narrow frames and for colours from the options. These colours override
-    /// those of the light and the dark mode.
+    /// Appends CSS rules for the strokes of narrow frames and for colours from the options. These colours override those of
+    /// the light and the dark mode.
     fn push_option_styles(&self, text: &mut Vec<u8>) {
         self.push_dark_style(text);
         let Options { search_color, ui_color, stroke_color, background, .. } = self.options;
@@ -258,8 +258,7 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Appends the rules that give a picture with colours by module gaps between frames, and the colours of the dark
-    /// theme.
+    /// Appends the rules that give a picture with colours by module gaps between frames, and the colours of the dark theme.
     fn push_dark_style(&self, text: &mut Vec<u8>) {
         let has_background = self.options.background.is_some();
         if self.options.scheme.palette != Palette::Module
@@ -361,8 +360,8 @@ fn write_data(class: &str, bytes: &[u8], out: &mut dyn Write) -> io::Result<()> 
     Ok(())
 }
 
-/// Writes the scripts of the viewer, then `last`, as one script element. Comments are left out: they are a quarter of
-/// the scripts.
+/// Writes the scripts of the viewer, then `last`, as one script element. Comments are left out: they are a quarter of the
+/// scripts.
 fn write_scripts(last: &[&str], out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"<script><![CDATA[\n(() => {\n\"use strict\";\n")?;
     let lines = SCRIPTS.iter().chain([&MOUNT]).chain(last).flat_map(|script| script.lines());
