@@ -1,7 +1,7 @@
 //! Marker frames and frame suffixes of folded stacks.
 //!
-//! A marker is a frame in brackets that is not a function: it states what the thread did, or what is missing from the
-//! stack. A suffix tells the kind of code of a frame. No other file spells them.
+//! A marker is a frame in brackets that is not a function: it states what the thread did, or what is missing from the stack.
+//! A suffix tells the kind of code of a frame. No other file spells them.
 
 use std::borrow::Cow;
 

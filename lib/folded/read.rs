@@ -41,12 +41,12 @@ pub trait StackSink {
 
 /// Reads all sources and passes every stack to a sink.
 ///
-/// A source that cannot be read, that mixes kinds, whose kind differs from that of the sources before it, or most of
-/// whose lines are malformed is reported as a failure. The others still count.
+/// A source that cannot be read, that mixes kinds, whose kind differs from that of the sources before it, or most of whose
+/// lines are malformed is reported as a failure. The others still count.
 ///
 /// # Errors
-/// Those of the sink, in strict mode the first malformed line, and [`Error::AlreadyReported`] if there are only
-/// malformed lines.
+/// Those of the sink, in strict mode the first malformed line, and [`Error::AlreadyReported`] if there are only malformed
+/// lines.
 pub fn read_all(sources: &[Source], sink: &mut dyn StackSink, diagnostics: &mut Diagnostics) -> Result<(), Error> {
     let mut parser = StackParser::new(sink, None);
     let skipped_before = diagnostics.skipped_lines();

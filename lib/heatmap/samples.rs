@@ -1,11 +1,11 @@
 //! The samples in packed form, for the script of the page.
 //!
-//! All numbers are LEB128. The header is: the second of the first sample, the unit of times in nanoseconds, the number
-//! of rows in a second, the number of lost samples, of samples and of threads, and 1 if weights follow, otherwise 0.
+//! All numbers are LEB128. The header is: the second of the first sample, the unit of times in nanoseconds, the number of
+//! rows in a second, the number of lost samples, of samples and of threads, and 1 if weights follow, otherwise 0.
 //!
 //! The samples follow in time order, column by column: the time since the previous sample (for the first one, since the
-//! start of its second), the index of the stack among those of the graph, the index of the thread, and the weight. Then
-//! come the names of the threads, one a line.
+//! start of its second), the index of the stack among those of the graph, the index of the thread, and the weight. Then come
+//! the names of the threads, one a line.
 
 use std::cmp::Reverse;
 use std::convert::Infallible;
