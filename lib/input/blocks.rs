@@ -81,7 +81,7 @@ impl Blocks {
     /// # Errors
     /// [`Error::Read`].
     pub fn new(name: String, mut raw: Box<dyn Read + Send>) -> Result<Self, Error> {
-        let mut magic = [0; 4];
+        let mut magic = [0; compressed::MAGIC_LENGTH];
         let read = read_full(&mut *raw, &mut magic).map_err(|error| Error::read(&name, error))?;
         let start = io::Cursor::new(magic[..read].to_vec());
         let is_compressed = compressed::is_compressed(&magic[..read]);
