@@ -150,6 +150,11 @@ impl Blocks {
         self.at_end
     }
 
+    /// True if the thread that reads decompresses.
+    pub(crate) fn is_compressed(&self) -> bool {
+        self.is_compressed
+    }
+
     /// Reads once, at most `size` bytes. An error ends the input; it is kept until all bytes before it are returned.
     fn read_into(&mut self, block: &mut Block, size: usize) {
         match block.read_from(&mut *self.reader, size) {
