@@ -156,13 +156,10 @@ impl Recording {
     }
 
     /// Returns the description of a process for the BPF program that walks script frames. `None` if it runs no interpreter
-    /// that is known, or script frames are not wanted.
+    /// that is known.
     pub fn describe_interpreter(&mut self, pid: u32) -> Option<InterpreterWords> {
-        if self.options.scripts == ScriptFrameOptions::NativeOnly {
-            return None;
-        }
         let mappings: Vec<Mapping> = self.processes.mappings(pid).collect();
-        self.interpreters.describe(&mappings, &self.objects)
+        self.interpreters.describe(&mappings, &self.objects, self.memory(pid))
     }
 
     /// Returns the interpreters that were met and cannot be walked, in words.
