@@ -11,6 +11,7 @@
 mod function_parts;
 pub mod functions;
 mod hash;
+mod hotspot;
 pub mod interpreter;
 pub mod merge;
 mod php;
@@ -25,7 +26,7 @@ use self::interpreter::{InterpreterFile, Recognition};
 type Recognizer = fn(&InterpreterFile<'_>) -> Recognition;
 
 /// All known interpreters.
-const RECOGNIZERS: [Recognizer; 3] = [python::recognize, php::recognize, ruby::recognize];
+const RECOGNIZERS: [Recognizer; 4] = [python::recognize, php::recognize, ruby::recognize, hotspot::recognize];
 
 /// A symbol that each of them exports. Files without one are not looked at.
-const MARKERS: [&[u8]; 3] = [python::MARKER, php::MARKER, ruby::MARKER];
+const MARKERS: [&[u8]; 4] = [python::MARKER, php::MARKER, ruby::MARKER, hotspot::MARKER];
