@@ -26,7 +26,9 @@ mod tests {
             ("java/util/HashMap", "java.util.HashMap"),
             ("Work$$Lambda$5+0x00007f.12", "Work$$Lambda$5"),
             ("a/Work$$Lambda$5/0x0000000800c03000", "a.Work$$Lambda$5"),
+            ("Work$$Lambda$88+0x00007fb3f4007a08.266272063", "Work$$Lambda$88"),
             ("a/0xylophone", "a.0xylophone"),
+            ("a/B+0xyz", "a.B+0xyz"),
         ] {
             assert_eq!(class_name(internal.as_bytes()), class.as_bytes(), "{internal}");
         }
