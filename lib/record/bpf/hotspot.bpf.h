@@ -135,7 +135,9 @@ __attribute__((noinline)) int find_state(u64 pc, u64 complete) {
     // pop rbp, ret
     if (code[0] == 0x5d) return ABOVE_SAVED_BP;
     if (code[0] == 0xc3) return AT_SP;
-    // Behind pop rbp, the thread asks whether it is to stop: cmp rsp, [r15 + N] and ja, or mov r10, [r15 + N] and test.
+    // Behind pop rbp, the thread asks whether it is to stop: cmp rsp, [r15 + N] and ja, or mov r10, [r15 + N] and test,
+    // up to JDK 8 test [rip + N].
+    if ((word & 0xffff) == 0x0585 && code[-1] == 0x5d) return AT_SP;
     if (code[-1] == 0x5d && ((word & 0xffffff) == 0xa73b49 || (word & 0xffffff) == 0x673b49 || (word & 0xffffff) == 0x978b4d))
         return AT_SP;
     if (code[0] == 0x0f && code[1] == 0x87 && (code[-8] == 0x5d || code[-5] == 0x5d)) return AT_SP;
