@@ -135,7 +135,9 @@ __attribute__((noinline)) int find_state(u64 pc, u64 complete) {
     // pop rbp, ret
     if (code[0] == 0x5d) return ABOVE_SAVED_BP;
     if (code[0] == 0xc3) return AT_SP;
-    // Behind pop rbp, the thread asks whether it is to stop: cmp rsp, [r15 + N] and ja, or mov r10, [r15 + N] and test.
+    // Behind pop rbp, the thread asks whether it is to stop: cmp rsp, [r15 + N] and ja, or mov r10, [r15 + N] and test,
+    // up to JDK 8 test [rip + N].
+    if ((word & 0xffff) == 0x0585 && code[-1] == 0x5d) return AT_SP;
     if (code[-1] == 0x5d && ((word & 0xffffff) == 0xa73b49 || (word & 0xffffff) == 0x673b49 || (word & 0xffffff) == 0x978b4d))
         return AT_SP;
     if (code[0] == 0x0f && code[1] == 0x87 && (code[-8] == 0x5d || code[-5] == 0x5d)) return AT_SP;
@@ -143,15 +145,25 @@ __attribute__((noinline)) int find_state(u64 pc, u64 complete) {
     return IN_FRAME;
 }
 
-// Finds the class and the name of a method, as symbols: a length of 16 bits, and bytes.
+// The text of a symbol, which has a length of 16 bits.
+static __always_inline struct string text_of(u32 *f, u64 symbol) {
+    struct string text = {.start = symbol + f[SYMBOL_BODY], .length = read_u32(symbol + f[SYMBOL_LENGTH]) & 0xffff};
+    return text;
+}
+
+// Finds the class and the name of a method.
 static __always_inline void name_method(u32 *f, u64 constant, struct script_function *function) {
     u64 pool = read_word(constant + f[POOL]), index = read_u32(constant + f[NAME_INDEX]) & 0xffff;
-    u64 name = read_word(pool + f[POOL_SIZE] + 8 * index) & ~1ull;
-    u64 class = read_word(read_word(pool + f[POOL_HOLDER]) + f[KLASS_NAME]);
-    function->name.start = name + f[SYMBOL_BODY];
-    function->name.length = read_u32(name + f[SYMBOL_LENGTH]) & 0xffff;
-    function->class.start = class + f[SYMBOL_BODY];
-    function->class.length = read_u32(class + f[SYMBOL_LENGTH]) & 0xffff;
+    function->name = text_of(f, read_word(pool + f[POOL_SIZE] + 8 * index) & ~1ull);
+    function->class = text_of(f, read_word(read_word(pool + f[POOL_HOLDER]) + f[KLASS_NAME]));
+}
+
+// Adds the length and the last bytes of a symbol's text to a hash.
+static __always_inline u64 mix_text(u64 hash, struct string text) {
+    u64 end[2] = {}, size = text.length > sizeof end ? sizeof end : text.length;
+    BOUND(size, 31);
+    if (size <= sizeof end) bpf_probe_read_user(end, size, (void *)(text.start + text.length - size));
+    return mix(mix(mix(hash, text.length), end[0]), end[1]);
 }
 
 // Notes the method of a frame. `code` is what it is read from later.
@@ -166,9 +178,10 @@ __attribute__((noinline)) int note_method(u32 process, u32 kind, u64 code, u64 p
     if (kind != INTERPRETED) identity = FAR_BLOB_FIELD(u32, s, f[COMPILE_ID]);
     struct script_function function = {.code = code, .first_line = kind, .instruction = position};
     if (kind == INTERPRETED) function.instruction = position - constant - f[CONST_METHOD_SIZE];
-    if (!add_generated(s, &function, mix(mix(mix(mix(0, code), method), constant), identity))) return 0;
     name_method(f, constant, &function);
-    add_name(s, &function);
+    // Classes are unloaded, and others come to the same addresses: names belong to the identity.
+    u64 hash = mix_text(mix_text(mix(mix(mix(mix(0, code), method), constant), identity), function.name), function.class);
+    if (add_generated(s, &function, hash)) add_name(s, &function);
     return 0;
 }
 
