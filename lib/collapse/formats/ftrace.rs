@@ -39,10 +39,12 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    let is_line = |line: &[u8]| {
-        is_event(line) || line.starts_with(b"#") || parse_stack_frame(line).is_some() || graph::is_line(line)
-    };
     most_lines_fit(head, 70, is_line) && first_lines(head).any(|line| is_event(line) || graph::is_line(line))
+}
+
+/// True for any line of a trace.
+fn is_line(line: &[u8]) -> bool {
+    is_event(line) || line.starts_with(b"#") || parse_stack_frame(line).is_some() || graph::is_line(line)
 }
 
 /// The fields of an event's line.
