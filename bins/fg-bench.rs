@@ -51,6 +51,10 @@ struct Args {
 
     #[command(flatten)]
     weights: WeightArgs,
+
+    /// Write the verdict and all changes as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Options that decide when the benchmark ends.
@@ -171,6 +175,10 @@ impl Tool for Args {
             "fg-bench --measure '$FG_COMMAND | tail -1' --before old/app --after new/app",
             "Compare the number that the commands print last:",
         ),
+        (
+            "fg-bench --json --before old/app --after new/app | jq '.changes[0].function'",
+            "Pass the verdict to another program:",
+        ),
         ("fg-csv --before fg-bench.runs/before.* --after fg-bench.runs/after.*", "Tabulate all functions:"),
     ];
 
@@ -212,6 +220,9 @@ impl Tool for Args {
 
 impl Args {
     fn write(&self, verdict: &Verdict, session: &mut Session) -> Result<(), Error> {
+        if self.json {
+            return session.output.write_with(|out| writeln!(out, "{}", verdict.to_json()));
+        }
         session.output.write_with(|out| {
             writeln!(out, "{}", verdict.describe())?;
             verdict.changes.iter().take(LISTED).try_for_each(|change| writeln!(out, "{}", describe(change)))

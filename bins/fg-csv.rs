@@ -171,11 +171,8 @@ impl Tool for Args {
             session.output.write_with(|mut out| write(format, &header, rows.into_iter(), &mut out))?;
             return Ok(0);
         }
-        let mut table = Table::new(&counts, self.table.by, Some(&categories));
-        if let Some(column) = &self.table.sort {
-            table.sort(column)?;
-        }
-        table.truncate(self.table.top.unwrap_or(usize::MAX));
+        let TableArgs { by, sort, top, .. } = &self.table;
+        let table = Table::new(&counts, *by, Some(&categories), sort.as_deref(), *top)?;
         let header: Vec<&str> = table.header().collect();
         session.output.write_with(|mut out| write(format, &header, table.rows(), &mut out))?;
         Ok(0)

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fgkit::cli::{self, Entries, RunArgs, Session, Tool, WeightArgs, read_runs};
+use fgkit::cli::{self, Entries, RunArgs, Session, Tool, WeightArgs, check_runs, read_runs};
 use fgkit::diagnostics::{Diagnostics, plural};
-use fgkit::diff::{Comparison, Options, diff, diff_streams};
+use fgkit::diff::{Comparison, Options, Renamed, diff, diff_streams};
 use fgkit::filter::{Rename, Threshold};
 use fgkit::input::Source;
+use fgkit::profile::Profile;
 use fgkit::stats::sample_weight::WeightKind;
 use fgkit::tally::GroupBy;
 use fgkit::{Error, folded};
@@ -67,6 +68,13 @@ struct NameArgs {
     /// group of REGEX. The last `=` separates REGEX from TEXT; write an equals sign in TEXT as `\=`.
     #[arg(long, alias = "strip", value_name = "REGEX=TEXT")]
     rename: Vec<Rename>,
+
+    /// Compare functions that were renamed with what they are called now
+    ///
+    /// A function that vanished and a new one are the same if their callers, callees and weights are alike, and no other
+    /// function is. Each pair is printed. Functions are not paired if their weights differ significantly.
+    #[arg(long, hide_short_help = true)]
+    match_renames: bool,
 }
 
 /// Options that decide which differences count.
@@ -131,6 +139,7 @@ impl Args {
             scaling: runs.scaling(),
             strip_hex: names.strip_hex,
             renames: names.rename.clone(),
+            match_renames: names.match_renames,
             min_change: significance.min_change,
             significant: significance.significant.then_some(match significance.by {
                 By::Function => GroupBy::Function,
@@ -138,6 +147,23 @@ impl Args {
             }),
             weights: weights.options(),
         }
+    }
+
+    /// Warns of a side without stacks. Among several runs, or if differences are judged, one without stacks is an error.
+    fn check_empty_runs(
+        &self,
+        sources: &[Source],
+        runs: &[Profile],
+        diagnostics: &mut Diagnostics,
+    ) -> Result<(), Error> {
+        if runs.len() > 2 || self.significance.significant {
+            return check_runs(sources, runs);
+        }
+        for (source, _) in sources.iter().zip(runs).filter(|(_, run)| run.is_empty()) {
+            diagnostics
+                .warn(&format!("{}: no stacks in the input: all of the other side is a difference", source.name()));
+        }
+        Ok(())
     }
 
     /// Returns the files of all runs, those before first, and the number of runs before.
@@ -166,6 +192,10 @@ impl Tool for Args {
         (
             "fg-diff --rename 'v[0-9]+::=' --strip-hex v1.folded v2.folded",
             "Compare versions whose names contain the version:",
+        ),
+        (
+            "fg-diff --match-renames old.folded new.folded | fg-svg > diff.svg",
+            "Compare functions that were renamed with what they are called now:",
         ),
         ("fg-collapse perf.data | fg-diff -n -o diff.folded old.folded -", "Compare with a profile from a pipe:"),
     ];
@@ -197,6 +227,7 @@ impl Tool for Args {
             Some(comparison) => comparison,
             None => {
                 let mut before = read_runs(&sources, &mut session.diagnostics)?;
+                self.check_empty_runs(&sources, &before, &mut session.diagnostics)?;
                 let after = before.split_off(first_after);
                 let (both, comparison) = diff(before, after, &options)?;
                 session.output.write_with(|mut out| folded::write(&both, &mut out))?;
@@ -205,6 +236,10 @@ impl Tool for Args {
         };
         if let (true, Some(side)) = (self.runs.normalize, comparison.empty_side()) {
             session.diagnostics.warn(&format!("--normalize has no effect: the total weight {side} is 0"));
+        }
+        for Renamed { before, after } in &comparison.renamed {
+            let [before, after] = [before, after].map(|name| String::from_utf8_lossy(name));
+            session.diagnostics.warn(&format!("renamed: {before} -> {after}"));
         }
         report(&comparison, &mut session.diagnostics);
         Ok(u8::from(self.significance.exit_code && comparison.different > 0))

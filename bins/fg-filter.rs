@@ -2,11 +2,12 @@
 
 use std::process::ExitCode;
 
+use fgkit::Error;
 use fgkit::cli::{self, Entries, Session, Tool};
 use fgkit::diagnostics::Diagnostics;
 use fgkit::filter::{Filter, Filtered, FrameMatcher, Names, Recursion, Rename, Reshape, Select, Split, Threshold};
+use fgkit::folded::LineKind;
 use fgkit::profile::Weights;
-use fgkit::{Error, folded};
 
 /// Keep, drop and reshape stacks
 ///
@@ -211,29 +212,31 @@ impl Tool for Args {
 
     fn run(self, session: &mut Session) -> Result<u8, Error> {
         let mut filter = self.filter();
-        let filtered = filter.apply(&session.sources, &mut session.diagnostics)?;
-        report(&filter, &filtered, &mut session.diagnostics)?;
-        session.output.write_with(|mut out| folded::write(&filtered.profile, &mut out))?;
+        let Session { sources, output, diagnostics } = session;
+        let filtered = filter.apply(sources, diagnostics.verbosity() > 0, diagnostics)?;
+        report(&filter, &filtered, diagnostics);
+        let name = output.name().to_owned();
+        filter.write(filtered, sources, &name, output)?;
         Ok(0)
     }
 }
 
 /// Warns about patterns that match nothing, and with `-v` reports the kept and the dropped weight.
-fn report(filter: &Filter, filtered: &Filtered, diagnostics: &mut Diagnostics) -> Result<(), Error> {
-    let mut total = filtered.profile.total();
-    total.add(filtered.dropped)?;
+fn report(filter: &Filter, filtered: &Filtered<'_>, diagnostics: &mut Diagnostics) {
     for (verb, matcher) in filter.matchers() {
-        if !matcher.has_matched() && total != Weights::default() {
+        let selects = matches!(verb, "root" | "focus");
+        if (selects || filtered.has_selected) && filtered.kind.is_some() && !matcher.has_matched() {
             diagnostics.warn(&format!("--{verb} {}: no frame matches", matcher.pattern()));
         }
     }
-    let shown = |weights: Weights| match filtered.profile.is_differential() {
+    let is_differential = filtered.kind == Some(LineKind::Differential);
+    let shown = |weights: Weights| match is_differential {
         true => format!("{} {}", weights.before, weights.after),
         false => weights.after.to_string(),
     };
-    let (kept, dropped, total) = (shown(filtered.profile.total()), shown(filtered.dropped), shown(total));
-    diagnostics.note(&format!("kept {kept} + dropped {dropped} = {total}"));
-    Ok(())
+    let Filtered { total, dropped, .. } = filtered;
+    let kept = shown(total.saturating_sub(*dropped));
+    diagnostics.note(&format!("kept {kept} + dropped {} = {}", shown(*dropped), shown(*total)));
 }
 
 fn main() -> ExitCode {

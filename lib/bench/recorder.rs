@@ -132,7 +132,8 @@ impl<'a> Recorder<'a> {
         match &self.options.measure {
             Measure::Samples { program, options } => {
                 let mut command = Command::new(program);
-                command.args(options).arg("-o").arg(result).args(["--", "sh", "-c", shell_command]);
+                // It prints nothing then but what the command does not write: why it cannot record.
+                command.arg("-q").args(options).arg("-o").arg(result).args(["--", "sh", "-c", shell_command]);
                 command.stdout(Stdio::null());
                 Ok(command)
             }

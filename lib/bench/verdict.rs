@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::{Value, json};
+
 use super::recorder::{VALUE, profile_path};
 use super::{Options, Side};
 use crate::Error;
@@ -34,6 +36,19 @@ pub struct Change {
     pub growth: f64,
     /// The probability that noise alone causes the change, adjusted for the number of functions.
     pub chance: f64,
+}
+
+impl Change {
+    fn to_json(&self) -> Value {
+        json!({
+            "function": String::from_utf8_lossy(&self.function),
+            "weight": if self.is_inclusive { "inclusive" } else { "self" },
+            "before": self.weights.0,
+            "after": self.weights.1,
+            "growth_percent": self.growth,
+            "chance": self.chance,
+        })
+    }
 }
 
 /// The result of a benchmark.
@@ -73,6 +88,28 @@ impl Verdict {
     /// True if more runs would not change the verdict.
     pub fn is_decided(&self) -> bool {
         self.growth().next().is_some() || self.possible_growth < self.min_growth
+    }
+
+    /// Returns the verdict and all changes as a JSON object.
+    pub fn to_json(&self) -> String {
+        let verdict = match (self.growth().next(), self.is_decided()) {
+            (Some(_), _) => "growth",
+            (None, true) => "no growth",
+            (None, false) => "undecided",
+        };
+        let json = json!({
+            "verdict": verdict,
+            "description": self.describe(),
+            "pairs": self.pairs,
+            "before": self.totals.0,
+            "after": self.totals.1,
+            "min_growth_percent": self.min_growth,
+            // JSON has no infinity.
+            "possible_growth_percent": Some(self.possible_growth).filter(|growth| growth.is_finite()),
+            "changes": self.changes.iter().map(Change::to_json).collect::<Vec<_>>(),
+        });
+        // Serializing strings and numbers does not fail.
+        serde_json::to_string_pretty(&json).unwrap_or_default()
     }
 
     /// Describes the verdict in one line.

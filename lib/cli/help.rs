@@ -93,5 +93,5 @@ fn details() -> String {
         _ => "not supported on this system (Linux only)".to_owned(),
     };
     let (machine, system) = (std::env::consts::ARCH, std::env::consts::OS);
-    format!("target: {machine}-{system}\ncompressed input: gzip, zstd\nrecording: {recording}\n")
+    format!("target: {machine}-{system}\ncompressed input: gzip, zstd, xz, bzip2\nrecording: {recording}\n")
 }

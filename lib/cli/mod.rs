@@ -20,6 +20,6 @@ mod tool;
 pub use options::{ColorArgs, CommonArgs, InputArgs, integer_in, parse_duration, parse_percent, parse_positive_weight};
 pub use programs::PROGRAMS;
 pub use run::main;
-pub use run_args::{RunArgs, WeightArgs, read_runs};
+pub use run_args::{RunArgs, WeightArgs, check_runs, read_runs};
 pub use sample_args::SampleArgs;
 pub use tool::{Entries, Section, Session, Tool};

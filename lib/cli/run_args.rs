@@ -78,7 +78,9 @@ impl RunArgs {
             return Err(Error::Usage("give either --before and --after, or other input files".to_owned()));
         }
         let files: Vec<PathBuf> = self.before.iter().chain(&self.after).cloned().collect();
-        let mut before = read_runs(&Source::from_operands(&files)?, diagnostics)?;
+        let sources = Source::from_operands(&files)?;
+        let mut before = read_runs(&sources, diagnostics)?;
+        check_runs(&sources, &before)?;
         let after = before.split_off(self.before.len());
         let options = Options { scaling: self.scaling(), weights, ..Options::default() };
         compare_runs(before, after, &options).map(Some)
@@ -88,14 +90,29 @@ impl RunArgs {
 /// Reads plain profiles. A run that cannot be read is an error: there is nothing to compare then.
 ///
 /// # Errors
-/// Those of reading, and [`Error::Unreadable`] if a run has two weights a line.
+/// Those of reading, [`Error::Invalid`] if no run has stacks, and [`Error::Unreadable`] if one has two weights a line.
 pub fn read_runs(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Vec<Profile>, Error> {
     let runs = folded::read_profiles(sources, diagnostics)?;
+    if runs.iter().all(Profile::is_empty) {
+        return Err(folded::no_stacks(sources));
+    }
     if let Some((source, _)) = sources.iter().zip(&runs).find(|(_, run)| run.is_differential()) {
         let what = "is a differential profile (two weights per line); runs are plain profiles".to_owned();
         return Err(Error::Unreadable { name: source.name(), what });
     }
     Ok(runs)
+}
+
+/// Fails if a run has no stacks: compared with it, no other run would differ.
+///
+/// # Errors
+/// [`Error::Unreadable`].
+pub fn check_runs(sources: &[Source], runs: &[Profile]) -> Result<(), Error> {
+    let empty = sources.iter().zip(runs).find(|(_, run)| run.is_empty());
+    empty.map_or(Ok(()), |(source, _)| {
+        let what = "no stacks in this run; record it again, or leave it out".to_owned();
+        Err(Error::Unreadable { name: source.name(), what })
+    })
 }
 
 /// Options for what weights are.

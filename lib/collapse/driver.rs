@@ -18,7 +18,7 @@ use super::timeline::Timeline;
 use crate::Error;
 use crate::bytes::BOM;
 use crate::diagnostics::{Diagnostics, plural};
-use crate::folded::LineKind;
+use crate::folded::{LineKind, no_stacks};
 use crate::input::{Block, BlockSource, Source};
 use crate::markers;
 use crate::parallel::{self, cores};
@@ -32,7 +32,7 @@ const MAX_THREADS: usize = 1024;
 ///
 /// # Errors
 /// [`Error::Overflow`]; with strict diagnostics the first malformed line; [`Error::Invalid`] or
-/// [`Error::AlreadyReported`] if no sample could be read.
+/// [`Error::AlreadyReported`] if there is no sample. It is no error if options leave out all samples.
 pub fn collapse(sources: &[Source], options: &Options, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
     let (workers, lost) = read_all(sources, options, diagnostics, SinkMode::Sums, None)?;
     let threads = worker_threads(options);
@@ -113,10 +113,12 @@ fn read_all(
     let threads = requested_threads(options).unwrap_or_else(|| default_parser_threads(sources));
     let mut workers: Vec<Worker> =
         (0..threads).map(|_| Worker { sink: Sink::new(mode), ..Worker::default() }).collect();
-    let (mut failed, mut summaries, mut kind) = (0, Vec::new(), None);
+    let (mut failed, mut blank, mut summaries, mut kind) = (0, 0, Vec::new(), None);
     for source in sources {
         match read_source(source, options, &mut kind, &mut workers, diagnostics, in_order.as_deref_mut()) {
-            Ok(summary) => summaries.extend(summary),
+            Ok(SourceRead::Blank) => blank += 1,
+            Ok(SourceRead::Blocks) => {}
+            Ok(SourceRead::Document(summary)) => summaries.push(summary),
             Err(error @ (Error::Read { .. } | Error::Unreadable { .. })) => {
                 diagnostics.fail(&error);
                 failed += 1;
@@ -143,6 +145,12 @@ fn read_all(
             None => "no line of the input could be parsed; name its format with --format".to_owned(),
         }));
     }
+    let has_samples = summaries.iter().flat_map(|summary| &summary.events).any(|event| event.samples > 0);
+    if is_empty && !has_samples && lost.count == 0 {
+        // Warnings named the inputs that have no stacks, unless they are blank.
+        let is_reported = blank + failed < sources.len() && diagnostics.verbosity() >= 0;
+        return Err(if is_reported { Error::AlreadyReported } else { no_stacks(sources) });
+    }
     Ok((workers, lost))
 }
 
@@ -166,8 +174,17 @@ fn requested_threads(options: &Options) -> Option<usize> {
     options.threads.map(|threads| threads.get().min(MAX_THREADS))
 }
 
-/// Reads one source, which must be plain or differential like those before it. Returns the summary of a document;
-/// parsers keep theirs until the end.
+/// What was read of a source.
+enum SourceRead {
+    /// Nothing: it is blank.
+    Blank,
+    /// Blocks; the parser keeps their summary until the end.
+    Blocks,
+    /// A document.
+    Document(InputSummary),
+}
+
+/// Reads one source, which must be plain or differential like those before it.
 fn read_source(
     source: &Source,
     options: &Options,
@@ -175,13 +192,13 @@ fn read_source(
     workers: &mut [Worker],
     diagnostics: &mut Diagnostics,
     in_order: Option<&mut OrderedSampleWriter<'_>>,
-) -> Result<Option<InputSummary>, Error> {
+) -> Result<SourceRead, Error> {
     let mut input = source.open_without_thread()?;
     let found = detect::detect_format(&mut input, options);
     let Ok(Some(format)) = found else {
         // Detection may have failed only because reading did.
         input.check_failure()?;
-        return found.map(|_| None);
+        return found.map(|_| SourceRead::Blank);
     };
     let found = formats::weight_kind(format, input.head()?);
     if let Some(found) = found {
@@ -193,7 +210,7 @@ fn read_source(
         diagnostics.warn(&format!("{}: {what}", input.name()));
     }
     let log = OrderedLog::new(input.name().to_owned(), found, diagnostics, in_order);
-    let Some((first, others)) = workers.split_first_mut() else { return Ok(None) };
+    let Some((first, others)) = workers.split_first_mut() else { return Ok(SourceRead::Blocks) };
     // An input that is in memory already takes less time than the start of a thread.
     let others = if input.is_read() { &mut [] } else { others };
     match format.reader {
@@ -201,10 +218,11 @@ fn read_source(
             first.parsers.entry(format.name).or_insert_with(|| new_parser(options));
             let feed =
                 Mutex::new(BlockFeed { next: input.into_block_source(find_boundary), handed_out: 0, ended: false });
-            read_samples(&Shared { format: format.name, feed, log: Mutex::new(log) }, first, others).map(|()| None)
+            read_samples(&Shared { format: format.name, feed, log: Mutex::new(log) }, first, others)
+                .map(|()| SourceRead::Blocks)
         }
         FormatReader::Lines(read) | FormatReader::Bytes(read) => {
-            first.read_document(read, Document::new(source, input.read_ahead(), options, log)).map(Some)
+            first.read_document(read, Document::new(source, input.read_ahead(), options, log)).map(SourceRead::Document)
         }
     }
 }

@@ -8,7 +8,7 @@ use super::options::Options;
 use crate::Error;
 use crate::diagnostics::Diagnostics;
 use crate::folded::sorted_reader::{LineStatus, SortedReader, read_sorted};
-use crate::folded::{check_sorted, merge_parallel, merge_sorted};
+use crate::folded::{check_sorted, merge_parallel, merge_sorted, no_stacks};
 use crate::input::{Blocks, FileRange, Source};
 use crate::output::Output;
 
@@ -31,7 +31,8 @@ pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Outpu
     let Some(scanned) = check_sorted(sources, |input| is_folded(input, options)) else { return Ok(false) };
     let mut kinds = scanned.iter().filter_map(|scanned| scanned.kind);
     let first = kinds.next();
-    if kinds.any(|kind| Some(kind) != first) {
+    // Files of several kinds, and files without any stack, are reported when they are read again.
+    if first.is_none() || kinds.any(|kind| Some(kind) != first) {
         return Ok(false);
     }
     let name = output.name().to_owned();
@@ -50,16 +51,21 @@ pub fn merge_if_sorted(sources: &[Source], options: &Options, output: &mut Outpu
 /// Merges sources that the caller declares to be sorted folded text; pipes too.
 ///
 /// # Errors
-/// [`Error::Malformed`] at the first line out of order, and those of [`merge_if_sorted`].
+/// [`Error::Malformed`] at the first line out of order, [`Error::Invalid`] if there is no stack, and those of
+/// [`merge_if_sorted`].
 pub fn merge_declared_sorted(
     sources: &[Source],
     diagnostics: &mut Diagnostics,
     output: &mut Output,
 ) -> Result<(), Error> {
     let name = output.name().to_owned();
+    let mut has_stacks = false;
     let step = |_, input: &mut SortedReader| loop {
         match input.next_line()? {
-            LineStatus::Stack => return Ok(true),
+            LineStatus::Stack => {
+                has_stacks = true;
+                return Ok(true);
+            }
             LineStatus::End => return Ok(false),
             LineStatus::Malformed => {
                 diagnostics.malformed(input.name(), input.line_number(), "expected a stack and its weight")?
@@ -70,7 +76,8 @@ pub fn merge_declared_sorted(
             }
         }
     };
-    merge_sorted(open_sorted(sources)?, step, Ok, None, &name, output)
+    merge_sorted(open_sorted(sources)?, step, Ok, None, &name, output)?;
+    if has_stacks { Ok(()) } else { Err(no_stacks(sources)) }
 }
 
 /// Opens all sources as sorted streams.

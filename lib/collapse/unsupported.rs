@@ -6,8 +6,7 @@ use super::line_helpers::{first_lines, parse_number, split_word};
 use crate::bytes::strip_bom;
 
 /// First bytes of unsupported files.
-const MAGIC: [(&[u8], &str); 12] = [
-    (b"MOJ", "a binary file of Austin; convert it: `mojo2austin FILE OUTPUT`"),
+const MAGIC: [(&[u8], &str); 11] = [
     (b"JAVA PROFILE 1.0.1\0", HEAP_DUMP),
     (b"JAVA PROFILE 1.0.2\0", HEAP_DUMP),
     (b"\x7fELF", "a program, not a profile; record it with fg-record"),
@@ -24,6 +23,7 @@ const MAGIC: [(&[u8], &str); 12] = [
 const HEAP_DUMP: &str = "a Java heap dump, which has objects but no stacks";
 const GO_TRACE: &str =
     "an execution trace of Go; convert it: `go tool trace -pprof=TYPE FILE` with TYPE net, sync, syscall or sched";
+const COVERAGE: &str = "a coverage profile of Go, which has lines of code but no stacks";
 const JFR_PRINT: &str = "output of `jfr print`; give the recording (.jfr) itself";
 const GPROF: &str =
     "a gprof profile, which has functions and callers but no stacks; record with `fg-record` or `perf record -g`";
@@ -51,6 +51,9 @@ fn explain_document(head: &[u8]) -> Option<&'static str> {
     }
     if head.starts_with(b"{") && head.contains_str("\"recording\":") && head.contains_str("\"type\": \"jdk.") {
         return Some(JFR_PRINT);
+    }
+    if [&b"mode: set\n"[..], b"mode: count\n", b"mode: atomic\n"].iter().any(|first| head.starts_with(first)) {
+        return Some(COVERAGE);
     }
     if starts_with_any(head, &[b"<!doctype html", b"<html"]) {
         Some(PAGE)

@@ -45,31 +45,36 @@ pub struct Table<'a> {
     counts: &'a Counts,
     categories: Option<&'a Categories>,
     columns: Vec<(String, Column)>,
-    rows: Vec<Row>,
+    /// The numbers of the rows, in order.
+    order: Vec<usize>,
     /// Adjusted p-values by weight and row; empty if there is no significance test.
     p_values: Vec<Vec<f64>>,
 }
 
 impl<'a> Table<'a> {
-    /// Returns a table with the default columns and order: by weight, in a differential profile by change, then by
-    /// name.
-    pub fn new(counts: &'a Counts, by: GroupBy, categories: Option<&'a Categories>) -> Self {
-        let mut table = Self {
-            columns: columns(by, counts.differential, categories),
-            counts,
-            categories,
-            rows: counts.rows.clone(),
-            p_values: vec![],
+    /// Returns a table of the first `top` rows by a column, or by weight, in a differential profile by change. Equal rows are
+    /// in the order of their names.
+    ///
+    /// Numbers are sorted descending, deltas by absolute value, names and p-values ascending.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is no such column.
+    pub fn new(
+        counts: &'a Counts,
+        by: GroupBy,
+        categories: Option<&'a Categories>,
+        sort: Option<&str>,
+        top: Option<usize>,
+    ) -> Result<Self, Error> {
+        let columns = columns(by, counts.differential, categories);
+        let order = (0..counts.rows.len()).collect();
+        let mut table = Self { counts, categories, columns, order, p_values: compute_p_values(counts) };
+        let columns = match sort {
+            Some(name) => vec![table.find_column(name)?],
+            None => default_order(by, counts.differential).to_vec(),
         };
-        table.p_values = table.compute_p_values();
-        let order: &[Column] = match (by, counts.differential) {
-            (GroupBy::Function, false) => &[Column::After(1)],
-            (GroupBy::Function, true) => &[Column::Delta(0), Column::Delta(1)],
-            (_, false) => &[Column::After(0)],
-            (_, true) => &[Column::Delta(0)],
-        };
-        table.sort_by(order);
-        table
+        table.sort_by(&columns, top.unwrap_or(usize::MAX));
+        Ok(table)
     }
 
     /// Returns the names of the columns.
@@ -77,34 +82,23 @@ impl<'a> Table<'a> {
         self.columns.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Sorts by a column: numbers descending, deltas by absolute value, names and p-values ascending.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] if there is no such column.
-    pub fn sort(&mut self, column: &str) -> Result<(), Error> {
+    fn find_column(&self, name: &str) -> Result<Column, Error> {
         // `self` is short for `self_samples`.
-        let matches = |name: &str| name == column || name.strip_suffix("_samples") == Some(column);
-        let Some((_, found)) = self.columns.iter().find(|(name, _)| matches(name)) else {
+        let is_named = |column: &str| column == name || column.strip_suffix("_samples") == Some(name);
+        let found = self.columns.iter().find(|(column, _)| is_named(column));
+        found.map(|(_, column)| *column).ok_or_else(|| {
             let names: Vec<&str> = self.header().collect();
-            return Err(Error::Usage(format!("--sort {column}: no such column; expected one of {}", names.join(", "))));
-        };
-        self.sort_by(&[*found]);
-        Ok(())
-    }
-
-    /// Keeps the first `rows` rows.
-    pub fn truncate(&mut self, rows: usize) {
-        self.rows.truncate(rows);
-        self.p_values.iter_mut().for_each(|p_values| p_values.truncate(rows));
+            Error::Usage(format!("--sort {name}: no such column; expected one of {}", names.join(", ")))
+        })
     }
 
     /// Returns the cells of all rows.
     pub fn rows(&self) -> impl Iterator<Item = Vec<Cell<'_>>> {
-        (0..self.rows.len()).map(|row| self.columns.iter().map(|(_, column)| self.cell(row, *column)).collect())
+        self.order.iter().map(|row| self.columns.iter().map(|(_, column)| self.cell(*row, *column)).collect())
     }
 
     fn cell(&self, row: usize, column: Column) -> Cell<'_> {
-        let counted = &self.rows[row];
+        let counted = &self.counts.rows[row];
         match column {
             Column::Name(part) => Cell::Text(self.name(counted, part)),
             Column::After(which) => Cell::Number(counted.weights[which].after.to_string()),
@@ -133,40 +127,51 @@ impl<'a> Table<'a> {
         self.categories.zip(name).map_or("", |(categories, name)| categories.categorize(name))
     }
 
-    fn sort_by(&mut self, columns: &[Column]) {
+    /// Sorts the first `top` rows, and removes the others.
+    fn sort_by(&mut self, columns: &[Column], top: usize) {
         let ranks = self.counts.frames.ranks();
-        // The ranks of the frames of each row.
-        let keys: Vec<Vec<u32>> =
-            self.rows.iter().map(|row| row.frames.iter().map(|frame| ranks[frame.index()]).collect()).collect();
-        let mut order: Vec<usize> = (0..self.rows.len()).collect();
-        order.sort_by(|a, b| {
+        let names = |row: usize| self.counts.rows[row].frames.iter().map(|frame| ranks[frame.index()]);
+        let mut order = std::mem::take(&mut self.order);
+        let compare = |a: &usize, b: &usize| {
             let compared = columns.iter().map(|column| self.compare(*a, *b, *column)).find(|order| order.is_ne());
-            compared.unwrap_or_else(|| keys[*a].cmp(&keys[*b]))
-        });
-        self.rows = order.iter().map(|row| self.rows[*row].clone()).collect();
-        for values in &mut self.p_values {
-            *values = order.iter().map(|row| values[*row]).collect();
+            compared.unwrap_or_else(|| names(*a).cmp(names(*b)))
+        };
+        if top < order.len() {
+            order.select_nth_unstable_by(top, compare);
+            order.truncate(top);
         }
+        order.sort_unstable_by(compare);
+        self.order = order;
     }
 
     fn compare(&self, a: usize, b: usize, column: Column) -> Ordering {
-        let largest =
-            |weight: &dyn Fn(&Row) -> Weight| Reverse(weight(&self.rows[a])).cmp(&Reverse(weight(&self.rows[b])));
+        let rows = &self.counts.rows;
+        let largest = |weight: &dyn Fn(&Row) -> Weight| Reverse(weight(&rows[a])).cmp(&Reverse(weight(&rows[b])));
         match column {
             Column::After(which) | Column::Percent(which) => largest(&|row| row.weights[which].after),
             Column::Before(which) => largest(&|row| row.weights[which].before),
             Column::Delta(which) => largest(&|row| row.weights[which].difference()),
             Column::Chance(which) => self.p_values.get(which).map_or(Ordering::Equal, |all| all[a].total_cmp(&all[b])),
-            Column::Category => self.category(&self.rows[a]).cmp(self.category(&self.rows[b])),
-            Column::Name(part) => self.name(&self.rows[a], part).cmp(&self.name(&self.rows[b], part)),
+            Column::Category => self.category(&rows[a]).cmp(self.category(&rows[b])),
+            Column::Name(part) => self.name(&rows[a], part).cmp(&self.name(&rows[b], part)),
         }
     }
+}
 
-    /// Returns the adjusted p-values of all differences, if the weights are counts.
-    fn compute_p_values(&self) -> Vec<Vec<f64>> {
-        let Some(judgement) = &self.counts.judgement else { return Vec::new() };
-        let kinds = self.rows.first().map_or(0, |row| row.weights.len());
-        (0..kinds).map(|which| judgement.chances.iter().map(|chances| chances[which]).collect()).collect()
+/// Returns the adjusted p-values of all differences, if the weights are counts.
+fn compute_p_values(counts: &Counts) -> Vec<Vec<f64>> {
+    let Some(judgement) = &counts.judgement else { return Vec::new() };
+    let kinds = counts.rows.first().map_or(0, |row| row.weights.len());
+    (0..kinds).map(|which| judgement.chances.iter().map(|chances| chances[which]).collect()).collect()
+}
+
+/// Returns the columns by which a table is sorted.
+fn default_order(by: GroupBy, is_differential: bool) -> &'static [Column] {
+    match (by, is_differential) {
+        (GroupBy::Function, false) => &[Column::After(1)],
+        (GroupBy::Function, true) => &[Column::Delta(0), Column::Delta(1)],
+        (_, false) => &[Column::After(0)],
+        (_, true) => &[Column::Delta(0)],
     }
 }
 

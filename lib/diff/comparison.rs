@@ -1,6 +1,7 @@
 //! The result of a comparison, stack by stack and in total.
 
 use super::options::Options;
+use super::renamed::Renamed;
 use super::scale::{Ratio, Scaler};
 use crate::Error;
 use crate::profile::{Weight, Weights};
@@ -23,6 +24,8 @@ pub struct Comparison {
     pub different: u64,
     /// Number of differences that were flattened.
     pub flattened: u64,
+    /// Functions that were renamed, if they were looked for.
+    pub renamed: Vec<Renamed>,
     /// Kind of the weights, if significance was tested.
     pub weight_kind: Option<WeightKind>,
     /// True if each side is one run.
@@ -45,6 +48,7 @@ impl Comparison {
             only_after: 0,
             different: 0,
             flattened: 0,
+            renamed: Vec::new(),
             weight_kind: None,
             is_single: true,
             scale: Scaler::new(ratio, unit),

@@ -2,6 +2,7 @@
 
 mod comparison;
 mod options;
+mod renamed;
 mod runs;
 mod scale;
 mod significant;
@@ -9,14 +10,18 @@ mod stream;
 
 pub use comparison::Comparison;
 pub use options::Options;
+pub use renamed::Renamed;
 pub use runs::ComparedRuns;
 pub use scale::Scaling;
 pub use stream::diff_streams;
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use crate::Error;
 use crate::filter::rename;
 use crate::profile::{Profile, Weight, Weights};
-use crate::tally::GroupBy;
+use crate::tally::{GroupBy, RunSums};
 
 /// Compares the sum of the runs before with the sum of those after. A stack that one side lacks has weight zero there.
 ///
@@ -39,15 +44,21 @@ use crate::tally::GroupBy;
 /// # Ok::<(), fgkit::Error>(())
 /// ```
 pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<(Profile, Comparison), Error> {
-    let (before, after) = rename_sides(before, after, options)?;
-    match options.significant {
+    let (mut before, mut after) = rename_sides(before, after, options)?;
+    let mut renamed = Vec::new();
+    if options.match_renames {
+        (before, after, renamed) = match_renames(before, after, options)?;
+    }
+    let (both, mut comparison) = match options.significant {
         Some(by) => compare_significant(before, after, options, by),
         None if matches!(options.scaling, Scaling::Median) => {
             let (compared, comparison) = compare(before, after, options)?;
             flatten(compared.profile, comparison, None)
         }
         None => compare_sums(before, after, options),
-    }
+    }?;
+    comparison.renamed = renamed;
+    Ok((both, comparison))
 }
 
 /// Compares runs as [`diff`] does and keeps them, so that sums of any kind can be judged. Nothing is flattened.
@@ -85,6 +96,43 @@ fn rename_frames(profile: &Profile, options: &Options) -> Result<Profile, Error>
         }
         name
     })
+}
+
+/// Gives functions that were probably renamed their names after, unless their weights then differ significantly. Returns the
+/// runs of both sides, and the renamed functions.
+fn match_renames(
+    mut before: Vec<Profile>,
+    after: Vec<Profile>,
+    options: &Options,
+) -> Result<(Vec<Profile>, Vec<Profile>, Vec<Renamed>), Error> {
+    let both = join_sides(Profile::new(true), &before, &after)?;
+    let ratio = options.ratio(both.total(), before.len(), after.len(), 1.0);
+    let mut renamed = renamed::find_renamed(&both, ratio.as_f64())?;
+    before = rename_functions(before, renamed.iter().map(|pair| (&pair.before, &pair.after)))?;
+    let (compared, _) = compare(before, after, options)?;
+    let differing = significant::find_functions(&compared)?;
+    let is_same = |pair: &Renamed| !differing.contains(&pair.after);
+    let (kept, rejected): (Vec<_>, Vec<_>) = renamed.drain(..).partition(is_same);
+    let RunSums { before, after, .. } = compared.runs;
+    // No run before has the name after but by the renaming.
+    let before = rename_functions(before, rejected.iter().map(|pair| (&pair.after, &pair.before)))?;
+    Ok((before, after, kept))
+}
+
+/// Renames functions, given by old and new names.
+fn rename_functions<'a>(
+    profiles: Vec<Profile>,
+    names: impl Iterator<Item = (&'a Vec<u8>, &'a Vec<u8>)>,
+) -> Result<Vec<Profile>, Error> {
+    let names: BTreeMap<&[u8], &[u8]> = names.map(|(from, to)| (&from[..], &to[..])).collect();
+    if names.is_empty() {
+        return Ok(profiles);
+    }
+    let new_name = |name: &[u8]| names.get(name).map(|name| name.to_vec());
+    let renamed = profiles
+        .iter()
+        .map(|profile| rename::rename_frames(profile, |name| new_name(name).map_or(Cow::Borrowed(name), Cow::Owned)));
+    renamed.collect()
 }
 
 /// Compares sums, and frees the runs.

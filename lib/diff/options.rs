@@ -15,6 +15,8 @@ pub struct Options {
     pub strip_hex: bool,
     /// Rules that rename frames, so that stacks that differ only in names are equal.
     pub renames: Vec<Rename>,
+    /// Pair functions that vanished with new ones that have the same callers, callees and weight.
+    pub match_renames: bool,
     /// Smallest difference that is kept: smaller ones are flattened.
     pub min_change: Option<Threshold>,
     /// Flatten differences that are not significant, of functions or of stacks.

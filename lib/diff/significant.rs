@@ -1,12 +1,17 @@
 //! The stacks whose differences are significant.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use super::runs::ComparedRuns;
 use crate::Error;
 use crate::markers::is_thread_state;
 use crate::profile::{FrameId, Profile};
+use crate::stats::judgement::Observation;
 use crate::tally::{GroupBy, Judgement, Row, charged_frame, is_significant, observe_runs, tally_profile};
+
+/// Largest difference of a function that counts as none if the weights do not allow a judgement, relative to its weight.
+const UNJUDGED_SHARE: f64 = 0.1;
 
 /// Returns for each stack, in sorted order, true if its difference is kept.
 ///
@@ -33,9 +38,32 @@ pub fn find_significant(compared: &ComparedRuns, by: GroupBy) -> Result<Option<V
     }
 }
 
+/// Returns the names of the functions whose self or inclusive weight differs significantly. If the weights do not allow a
+/// judgement, these are all that differ by more than [`UNJUDGED_SHARE`].
+///
+/// # Errors
+/// [`Error::Overflow`] if a sum does not fit.
+pub(super) fn find_functions(compared: &ComparedRuns) -> Result<BTreeSet<Vec<u8>>, Error> {
+    let profile = &compared.profile;
+    let rows = tally_profile(profile, GroupBy::Function)?;
+    let observations = observe_runs(&rows, &profile.frames, &compared.runs, GroupBy::Function)?;
+    let judgement = Judgement::new(&rows, &profile.frames, &observations, &compared.total(), compared.design());
+    let mean = |weights: &[f64]| weights.iter().sum::<f64>() / weights.len().max(1) as f64;
+    let differs_much = |one: &Observation| {
+        let (before, after) = (mean(&one.before), mean(&one.after));
+        (after - before).abs() > UNJUDGED_SHARE * before.max(after)
+    };
+    let differs = |number: usize| match &judgement {
+        Some(judgement) => judgement.chances[number].iter().any(|chance| is_significant(*chance)),
+        None => observations[number].iter().any(differs_much),
+    };
+    let names = (0..rows.len()).filter(|number| differs(*number));
+    Ok(names.map(|number| profile.frames.name(rows[number].frames[0]).to_vec()).collect())
+}
+
 /// Marks the stacks that are significant themselves.
 fn keep_stacks(profile: &Profile, rows: &[Row], chances: &[Vec<f64>]) -> Result<Vec<bool>, Error> {
-    let significant: std::collections::BTreeSet<&[FrameId]> = rows
+    let significant: BTreeSet<&[FrameId]> = rows
         .iter()
         .zip(chances)
         .filter(|(_, chances)| chances.iter().any(|chance| is_significant(*chance)))

@@ -27,6 +27,7 @@ pub fn diff_streams(
     if options.significant.is_some()
         || matches!(options.scaling, Scaling::Median)
         || options.strip_hex
+        || options.match_renames
         || !options.renames.is_empty()
     {
         return Ok(None);
@@ -34,6 +35,9 @@ pub fn diff_streams(
     let Some(Ok([before, after])) = sort_files(&[before.clone(), after.clone()]).map(<[_; 2]>::try_from) else {
         return Ok(None);
     };
+    if before.is_empty || after.is_empty {
+        return Ok(None);
+    }
     let is_whole = before.is_whole && after.is_whole;
     let is_own_text = before.texts.len() == 1 && after.texts.len() == 1;
     // Fractions of one stack in several parts may add up to a whole number, which decides the unit of rounding.

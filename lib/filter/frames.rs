@@ -18,7 +18,7 @@ pub enum Recursion {
 /// Rules that remove frames from stacks, without changing weights. The default removes none.
 ///
 /// The rules apply in the order of the fields, each to the frames that the ones before it kept.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Reshape {
     /// Remove frames without a symbol, `[unknown]`.
     pub drop_unknown: bool,
@@ -49,9 +49,11 @@ impl Reshape {
         !is_hidden && self.show.as_mut().is_none_or(|show| show.matches(frames, frame))
     }
 
-    /// True if a rule looks at whole stacks, so that [`cut_stack`](Self::cut_stack) has to be called.
-    pub fn cuts_stacks(&self) -> bool {
-        self.show_from.is_some() || self.prune_from.is_some() || self.recursion.is_some()
+    /// True if stacks are left as they are.
+    pub fn is_empty(&self) -> bool {
+        let Self { drop_unknown, no_delimiters, hide, show, show_from, prune_from, recursion } = self;
+        let is_matched = [hide, show, show_from, prune_from].iter().any(|matcher| matcher.is_some());
+        !(*drop_unknown || *no_delimiters || is_matched || recursion.is_some())
     }
 
     /// Applies the rules that look at whole stacks to the kept frames of one.

@@ -3,12 +3,19 @@
 //! The verbs have the meaning of pprof's, applied to frames: a pattern matches anywhere in a frame's name. Each
 //! distinct frame is renamed and matched once, however many stacks contain it. The order is fixed: rename frames,
 //! select stacks, select frames within them, then apply limits to the weights of the result.
+//!
+//! Lines without a match are not parsed if only matches matter. Stacks that are kept in sorted order are written as they are
+//! read; if they are many, files are read twice, so that memory does not grow with them.
 
+mod accumulate;
 mod frame_matcher;
+mod frame_table;
 mod frames;
+mod line_pattern;
 mod names;
 pub mod rename;
 mod select;
+mod sorted_stacks;
 mod split;
 mod threshold;
 
@@ -21,18 +28,24 @@ pub use split::Split;
 pub use threshold::Threshold;
 
 use std::cmp::Reverse;
-use std::num::NonZeroUsize;
-use std::thread::available_parallelism;
+use std::io::Write;
 
-use self::select::Selection;
+use self::accumulate::{Accumulator, Kept};
+use self::frame_table::FrameTable;
+use self::line_pattern::line_pattern;
+use self::sorted_stacks::{SortedStacks, StackWriter};
 use crate::Error;
 use crate::diagnostics::Diagnostics;
-use crate::folded::{LineKind, StackSink, read_all};
+use crate::folded::{self, LineFilter, LineKind, read_selected};
 use crate::input::Source;
-use crate::profile::{Batch, FrameId, Frames, Profile, Weight, Weights};
+use crate::parallel::cores;
+use crate::profile::{Profile, Weight, Weights};
+
+/// Largest size of sorted stacks in memory, in bytes.
+const MAX_SORTED: usize = 32 << 20;
 
 /// A filter of stacks. The default changes nothing but merges equal stacks.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// Renames frames, first.
     pub names: Names,
@@ -48,17 +61,22 @@ pub struct Filter {
     pub top: Option<usize>,
 }
 
-/// The result of a filter.
-#[derive(Debug)]
-pub struct Filtered {
-    /// Stacks that were kept.
-    pub profile: Profile,
-    /// Weight of the dropped stacks; with the kept ones it adds up to the total read.
+/// The result of a filter, to be written with [`Filter::write`].
+pub struct Filtered<'w> {
+    table: FrameTable,
+    kept: Kept<'w>,
+    /// The kind of the input; `None` if it has no stack.
+    pub kind: Option<LineKind>,
+    /// True if a stack was selected by its root and focus. Only in such stacks other patterns were looked for.
+    pub has_selected: bool,
+    /// Weight of all stacks, if it was asked for.
+    pub total: Weights,
+    /// Weight of the dropped stacks, if it was asked for.
     pub dropped: Weights,
 }
 
 impl Filter {
-    /// Returns the patterns in use, each with the name of its verb.
+    /// Returns the patterns in use, each with the name of its verb: first those that select stacks to keep.
     pub fn matchers(&self) -> impl Iterator<Item = (&'static str, &FrameMatcher)> {
         // Every field is named, so that the compiler reports a new verb that is missing here.
         let Select { root, focus, ignore } = &self.select;
@@ -78,128 +96,103 @@ impl Filter {
 
     /// Reads all sources and applies the filter to each stack as it is read: dropped stacks take no memory.
     ///
+    /// Lines without a match are parsed only if the weight of dropped stacks is needed.
+    ///
     /// # Errors
-    /// [`Error::Overflow`] if a sum does not fit, and those of [`read_all`].
-    pub fn apply(&mut self, sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Filtered, Error> {
-        let mut accumulator = Accumulator::new(self);
-        read_all(sources, &mut accumulator, diagnostics)?;
+    /// [`Error::Overflow`] if a sum does not fit, and those of [`read_selected`].
+    pub fn apply(
+        &mut self,
+        sources: &[Source],
+        needs_dropped: bool,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Filtered<'static>, Error> {
+        self.apply_within(MAX_SORTED, sources, needs_dropped, diagnostics)
+    }
+
+    /// Applies the filter; sorted stacks larger than `max_sorted` bytes are not kept in memory.
+    fn apply_within(
+        &mut self,
+        max_sorted: usize,
+        sources: &[Source],
+        needs_dropped: bool,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Filtered<'static>, Error> {
+        let can_read_again = !sources.iter().any(|source| *source == Source::Stdin || source.is_stream());
+        let max_sorted = Some(max_sorted).filter(|_| can_read_again && self.reshape.is_empty());
+        let lines = if needs_dropped { None } else { self.line_filter() };
+        let kept =
+            if self.limits_weights() { Kept::Any(Box::default()) } else { Kept::Sorted(SortedStacks::default()) };
+        let mut accumulator = Accumulator::new(self, FrameTable::default(), kept, max_sorted);
+        read_selected(sources, lines.as_ref(), &mut accumulator, diagnostics)?;
+        let mut filtered = accumulator.finish()?;
+        if let Kept::OutOfOrder = filtered.kept {
+            let again = self.read_again(filtered.table, Kept::Any(Box::default()), sources)?;
+            filtered = Filtered { total: filtered.total, dropped: filtered.dropped, ..again };
+        }
+        self.limit_weights(filtered)
+    }
+
+    /// Applies the filter again to files in which everything was reported that there is to report.
+    fn read_again<'w>(&mut self, table: FrameTable, kept: Kept<'w>, sources: &[Source]) -> Result<Filtered<'w>, Error> {
+        let lines = self.line_filter();
+        let mut accumulator = Accumulator::new(self, table, kept, None);
+        read_selected(sources, lines.as_ref(), &mut accumulator, &mut Diagnostics::silent())?;
         accumulator.finish()
     }
-}
 
-/// Filters stacks while they are read.
-struct Accumulator<'a> {
-    filter: &'a mut Filter,
-    read: Frames,
-    /// New ids of the frames read, one after another: more than one if a name was split.
-    ids: Vec<FrameId>,
-    /// End of the ids of each frame read.
-    ends: Vec<usize>,
-    /// For each frame of the last stack: the selection up to it, and the number of frames kept up to it.
-    path: Vec<(Selection, usize)>,
-    /// Frames of the last stack that are kept, with new ids.
-    kept_frames: Vec<FrameId>,
-    stack: Vec<FrameId>,
-    batch: Batch,
-    kept: Profile,
-    dropped: Weights,
-    total: Weights,
-}
-
-impl<'a> Accumulator<'a> {
-    fn new(filter: &'a mut Filter) -> Self {
-        Self {
-            filter,
-            read: Frames::new(),
-            ids: Vec::new(),
-            ends: Vec::new(),
-            path: Vec::new(),
-            kept_frames: Vec::new(),
-            stack: Vec::new(),
-            batch: Batch::default(),
-            kept: Profile::default(),
-            dropped: Weights::default(),
-            total: Weights::default(),
+    /// Returns a filter of the lines that have to be parsed; `None` if all have to be.
+    fn line_filter(&self) -> Option<LineFilter> {
+        let renames = !self.names.is_empty() || self.split.is_some();
+        if renames || matches!(self.min, Some(Threshold::Percent(_))) {
+            return None;
         }
+        let patterns = [&self.select.root, &self.select.focus].into_iter().flatten();
+        line_pattern(patterns.map(FrameMatcher::pattern)).map(LineFilter::new)
     }
 
-    /// Finds the new names of the frames that were read since the last call.
-    fn rename_new_frames(&mut self) {
-        for index in self.ends.len()..self.read.len() {
-            let name = self.filter.names.rename(self.read.name(FrameId::from_index(index as u32)));
-            match &self.filter.split {
-                Some(split) => self.ids.extend(split.parts(&name).map(|part| self.kept.frames.intern(part))),
-                None => self.ids.push(self.kept.frames.intern(&name)),
-            }
-            self.ends.push(self.ids.len());
-        }
+    fn limits_weights(&self) -> bool {
+        self.min.is_some() || self.top.is_some()
     }
 
-    /// Adds a frame of the input to the path, and to the kept frames what is kept of it.
-    fn push_frame(&mut self, frame: FrameId) {
-        let is_root = self.path.is_empty();
-        let mut selection = self.path.last().map(|(selection, _)| *selection);
-        let start = if frame.index() == 0 { 0 } else { self.ends[frame.index() - 1] };
-        for number in start..self.ends[frame.index()] {
-            let mut id = self.ids[number];
-            if is_root && number == start {
-                id = self.filter.names.rename_root(&mut self.kept.frames, id);
-            }
-            selection = Some(self.filter.select.advance(&self.kept.frames, selection, id));
-            if self.filter.reshape.keeps_frame(&self.kept.frames, id) {
-                self.kept_frames.push(id);
+    /// Drops the stacks that are too light.
+    fn limit_weights<'w>(&self, mut filtered: Filtered<'w>) -> Result<Filtered<'w>, Error> {
+        let Kept::Any(profile) = &mut filtered.kept else { return Ok(filtered) };
+        profile.frames = std::mem::take(&mut filtered.table.frames);
+        profile.presort(cores());
+        if self.limits_weights() {
+            let min = self.min.map_or(Ok(Weight::ZERO), |min| min.resolve(larger_weight(filtered.total)))?;
+            let kept = keep_heaviest(profile, &mut filtered.dropped, min, self.top.unwrap_or(usize::MAX))?;
+            **profile = kept;
+        }
+        Ok(filtered)
+    }
+
+    /// Writes the result of [`apply`](Self::apply) to the same sources; `name` is that of the output, for messages.
+    ///
+    /// # Errors
+    /// [`Error::Write`], and those of [`apply`](Self::apply) if a source is read once more.
+    pub fn write(
+        &mut self,
+        filtered: Filtered<'_>,
+        sources: &[Source],
+        name: &str,
+        mut out: &mut dyn Write,
+    ) -> Result<(), Error> {
+        let is_differential = filtered.kind == Some(LineKind::Differential);
+        let writer = |stacks, out| StackWriter::new(stacks, is_differential, name, out);
+        match filtered.kept {
+            Kept::Any(profile) => folded::write(&profile, &mut out).map_err(|error| Error::write(name, error)),
+            Kept::Sorted(stacks) => writer(stacks, out).finish(&filtered.table.frames),
+            _ => {
+                let kept = Kept::Writer(writer(SortedStacks::default(), out));
+                let Filtered { kept: Kept::Writer(writer), table, .. } =
+                    self.read_again(filtered.table, kept, sources)?
+                else {
+                    return Ok(());
+                };
+                writer.finish(&table.frames)
             }
         }
-        // A name has at least one part.
-        self.path.extend(selection.map(|selection| (selection, self.kept_frames.len())));
-    }
-
-    /// Adds the kept frames of the last stack; returns `false` if none is left.
-    fn add_kept(&mut self, weights: Weights) -> Result<bool, Error> {
-        let mut stack = &self.kept_frames;
-        if self.filter.reshape.cuts_stacks() {
-            self.stack.clone_from(&self.kept_frames);
-            self.filter.reshape.cut_stack(&self.kept.frames, &mut self.stack);
-            stack = &self.stack;
-        }
-        self.batch.push(stack, weights, &self.kept.frames);
-        if self.batch.is_full() {
-            self.kept.add_batch(&mut self.batch)?;
-        }
-        Ok(!stack.is_empty())
-    }
-
-    fn finish(mut self) -> Result<Filtered, Error> {
-        self.kept.add_batch(&mut self.batch)?;
-        let Self { filter, mut kept, dropped, total, .. } = self;
-        kept.presort(available_parallelism().map_or(1, NonZeroUsize::get));
-        let min = filter.min.map_or(Ok(Weight::ZERO), |min| min.resolve(larger_weight(total)))?;
-        match filter.min.is_some() || filter.top.is_some() {
-            true => keep_heaviest(&kept, dropped, min, filter.top.unwrap_or(usize::MAX)),
-            false => Ok(Filtered { profile: kept, dropped }),
-        }
-    }
-}
-
-impl StackSink for Accumulator<'_> {
-    fn frames(&mut self) -> &mut Frames {
-        &mut self.read
-    }
-
-    fn begin(&mut self, kind: LineKind) {
-        self.kept = Profile::new(kind == LineKind::Differential);
-    }
-
-    fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
-        self.total.add(weights)?;
-        self.path.truncate(shared);
-        self.kept_frames.truncate(self.path.last().map_or(0, |(_, kept)| *kept));
-        self.rename_new_frames();
-        stack[shared..].iter().for_each(|frame| self.push_frame(*frame));
-        if self.path.last().is_some_and(|(selection, _)| selection.is_selected()) && self.add_kept(weights)? {
-            return Ok(());
-        }
-        self.dropped.add(weights)
     }
 }
 
@@ -207,9 +200,8 @@ impl StackSink for Accumulator<'_> {
 fn larger_weight(weights: Weights) -> Weight {
     weights.before.max(weights.after)
 }
-
 /// Keeps the heaviest `top` stacks of those that weigh at least `min`; of equal stacks the first in order.
-fn keep_heaviest(profile: &Profile, mut dropped: Weights, min: Weight, top: usize) -> Result<Filtered, Error> {
+fn keep_heaviest(profile: &Profile, dropped: &mut Weights, min: Weight, top: usize) -> Result<Profile, Error> {
     let mut order = Vec::new();
     profile.for_each_sorted::<Error>(|stack| {
         order.push((Reverse(larger_weight(stack.weights)), order.len()));
@@ -232,33 +224,49 @@ fn keep_heaviest(profile: &Profile, mut dropped: Weights, min: Weight, top: usiz
         }
         dropped.add(stack.weights)
     })?;
-    Ok(Filtered { profile: kept, dropped })
+    Ok(kept)
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Accumulator, Filter, Filtered, FrameMatcher, Names, Recursion, Reshape, Select, Threshold};
-    use crate::folded::StackSink as _;
-    use crate::profile::{Weight, Weights};
+    use super::{Filter, FrameMatcher, MAX_SORTED, Names, Recursion, Reshape, Select, Threshold};
+    use crate::diagnostics::Diagnostics;
+    use crate::input::Source;
+    use crate::profile::Weight;
 
     type Stacks = Vec<(Vec<String>, u64)>;
 
-    fn apply(filter: &mut Filter, stacks: &Stacks) -> Filtered {
-        let mut accumulator = Accumulator::new(filter);
-        let mut last: &[String] = &[];
-        for (frames, weight) in stacks {
-            let shared = frames.iter().zip(last).take_while(|(a, b)| a == b).count();
-            let stack: Vec<_> = frames.iter().map(|name| accumulator.read.intern(name.as_bytes())).collect();
-            accumulator.add(&stack, shared, Weights::plain(Weight::new(*weight))).unwrap();
-            last = frames;
-        }
-        accumulator.finish().unwrap()
+    /// The output of a filter, and the total and dropped weights that it reports.
+    #[derive(Debug)]
+    struct Applied {
+        text: String,
+        total: u64,
+        dropped: u64,
+        has_matched: Vec<bool>,
     }
 
-    fn total(stacks: &Stacks) -> Weights {
-        Weights::plain(Weight::new(stacks.iter().map(|(_, weight)| weight).sum()))
+    fn apply(filter: &mut Filter, text: &str, max_sorted: usize, needs_dropped: bool) -> Applied {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let sources = [Source::File(file.path().to_owned())];
+        let mut diagnostics = Diagnostics::silent();
+        let filtered = filter.apply_within(max_sorted, &sources, needs_dropped, &mut diagnostics).unwrap();
+        let units = |weight: Weight| u64::try_from(weight.millionths() / Weight::ONE.millionths()).unwrap();
+        let (total, dropped) = (units(filtered.total.after), units(filtered.dropped.after));
+        let has_matched = filter.matchers().map(|(_, matcher)| matcher.has_matched()).collect();
+        let mut out = Vec::new();
+        filter.write(filtered, &sources, "out", &mut out).unwrap();
+        Applied { text: String::from_utf8(out).unwrap(), total, dropped, has_matched }
+    }
+
+    fn text(stacks: &Stacks) -> String {
+        stacks.iter().map(|(frames, weight)| format!("{} {weight}\n", frames.join(";"))).collect()
+    }
+
+    fn sum(text: &str) -> u64 {
+        text.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
     }
 
     fn matcher() -> impl Strategy<Value = Option<FrameMatcher>> {
@@ -288,19 +296,53 @@ mod tests {
             .prop_map(|(names, split, select, reshape, min, top)| Filter { names, split, select, reshape, min, top })
     }
 
+    /// Stacks, half of the time in sorted order. Some have names that are changed when they are read.
     fn stacks() -> impl Strategy<Value = Stacks> {
-        let frame =
-            prop_oneof!["[a-d]{1,2}(_\\[k\\])?", "[a-d]-[0-9]", Just("[unknown]".to_owned()), Just("--".to_owned())];
-        prop::collection::vec((prop::collection::vec(frame, 1..7), 0u64..1000), 0..40)
+        let frame = prop_oneof![
+            "[a-d]{1,2}(_\\[k\\])?",
+            "[a-d]-[0-9]",
+            prop::sample::select(vec!["[unknown]", "--", "a 1", "# b : c", "d "]).prop_map(str::to_owned),
+        ];
+        let stacks = prop::collection::vec((prop::collection::vec(frame, 1..7), 0u64..1000), 0..40);
+        (stacks, any::<bool>()).prop_map(|(mut stacks, sorts)| {
+            if sorts {
+                stacks.sort();
+            }
+            // Some of the others are comments.
+            stacks.push((vec!["z".to_owned()], 1));
+            stacks
+        })
     }
 
     proptest! {
         #[test]
         fn kept_and_dropped_weights_add_up_to_the_total(stacks in stacks(), mut filter in filter()) {
-            let filtered = apply(&mut filter, &stacks);
-            let mut sum = filtered.profile.total();
-            sum.add(filtered.dropped).unwrap();
-            prop_assert_eq!(sum, total(&stacks));
+            let applied = apply(&mut filter, &text(&stacks), MAX_SORTED, true);
+            let lines = text(&stacks);
+            let is_comment = |line: &&str| crate::folded::is_comment(line.as_bytes());
+            let comments: String = lines.lines().filter(is_comment).map(|line| format!("{line}\n")).collect();
+            prop_assert_eq!(applied.total, sum(&lines) - sum(&comments));
+            prop_assert_eq!(sum(&applied.text) + applied.dropped, applied.total);
+        }
+
+        #[test]
+        fn lines_that_are_not_parsed_and_files_that_are_read_twice_change_nothing(
+            stacks in stacks(),
+            root in matcher(),
+            focus in matcher(),
+            filter in filter(),
+            is_plain in any::<bool>(),
+        ) {
+            let select = Select { root, focus, ..filter.select };
+            let filter = if is_plain { Filter { select, ..Filter::default() } } else { Filter { select, ..filter } };
+            let text = text(&stacks);
+            let expected = apply(&mut filter.clone(), &text, MAX_SORTED, true);
+            for (max_sorted, needs_dropped) in [(MAX_SORTED, false), (0, true), (0, false)] {
+                let applied = apply(&mut filter.clone(), &text, max_sorted, needs_dropped);
+                prop_assert_eq!(&applied.text, &expected.text);
+                prop_assert_eq!(&applied.has_matched, &expected.has_matched);
+                prop_assert!(!needs_dropped || applied.dropped == expected.dropped);
+            }
         }
 
         #[test]
@@ -310,12 +352,13 @@ mod tests {
             ignore in "[a-e]",
         ) {
             let select = Select { focus: focus.parse().ok(), ignore: ignore.parse().ok(), root: None };
-            let filtered = apply(&mut Filter { select, ..Filter::default() }, &stacks);
+            let mut filter = Filter { select, ..Filter::default() };
             let wanted = stacks.iter().filter(|(frames, _)| {
-                frames.iter().any(|name| name.contains(&focus)) && !frames.iter().any(|name| name.contains(&ignore))
+                let is_comment = frames.join(";").starts_with("# ") && frames.len() == 1;
+                frames.iter().any(|name| name.contains(&focus)) && !frames.iter().any(|name| name.contains(&ignore)) && !is_comment
             });
             let wanted: u64 = wanted.map(|(_, weight)| weight).sum();
-            prop_assert_eq!(filtered.profile.total().after, Weight::new(wanted));
+            prop_assert_eq!(sum(&apply(&mut filter, &text(&stacks), MAX_SORTED, false).text), wanted);
         }
     }
 }

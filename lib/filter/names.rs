@@ -15,7 +15,7 @@ static THREAD_NUMBER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?-u)([/#: ]|(?:^|[^0-9])[-_])(\?|[0-9]+\b)").expect("a valid pattern"));
 
 /// Rules that rename frames, applied in the order of the fields.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Names {
     /// Remove the suffixes `_[k]`, `_[j]`, `_[i]` and `_[w]`.
     pub strip_suffix: bool,
@@ -32,6 +32,11 @@ impl Names {
     /// Creates rules from the values of the public fields, in their order.
     pub fn new(strip_suffix: bool, shorten: u8, renames: Vec<Rename>, merge_threads: bool) -> Self {
         Self { strip_suffix, shorten, renames, merge_threads, roots: Vec::new() }
+    }
+
+    /// True if names are left as they are.
+    pub fn is_empty(&self) -> bool {
+        !self.strip_suffix && self.shorten == 0 && self.renames.is_empty() && !self.merge_threads
     }
 
     /// Returns the new name of a frame at any depth.

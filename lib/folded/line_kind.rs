@@ -84,6 +84,12 @@ impl MixtureCheck {
         }
     }
 
+    /// Adds lines with one weight whose stacks do not end in a number.
+    pub(super) fn add_regular(&mut self, count: u64) {
+        self.lines += count;
+        self.run = 0;
+    }
+
     fn add_number(&mut self, stack: &[u8], line: u64) {
         if self.run == 0 {
             self.run_start = line;

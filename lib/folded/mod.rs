@@ -6,6 +6,7 @@
 
 mod grammar;
 mod kway_merge;
+mod line_filter;
 mod line_kind;
 mod ordered_writer;
 mod parallel_files;
@@ -16,16 +17,19 @@ mod sort_file;
 pub mod sorted_reader;
 mod sortedness;
 mod stack_order;
+mod stack_parser;
 mod write;
 
 pub use grammar::{Line, LineKind, is_comment, parse_line};
 pub use kway_merge::merge_sorted;
+pub use line_filter::LineFilter;
 pub use line_kind::{DetectedKind, detect_kind};
 pub(crate) use line_kind::{MixtureCheck, mixture_error};
 pub(crate) use parallel_merge::merge_parallel;
 pub use parallel_read::read_parallel;
-pub use read::{NO_STACK, StackSink, read_all, read_into, read_profile, read_profiles};
+pub use read::{no_stacks, read_all, read_into, read_profile, read_profiles, read_selected};
 pub use sort_file::{SortedFile, sort_files};
 pub use sortedness::{SortedSummary, check_sorted};
 pub(crate) use stack_order::shares_frame;
-pub use write::write;
+pub use stack_parser::{NO_STACK, StackSink};
+pub use write::{LineBuffer, write};

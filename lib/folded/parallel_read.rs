@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use super::grammar::LineKind;
 use super::line_kind::detect_kind;
-use super::read::{StackParser, StackSink};
+use super::stack_parser::{StackParser, StackSink};
 use crate::diagnostics::Diagnostics;
 use crate::input::{Block, Blocks, Source, last_line_end};
 use crate::parallel::{self, cores, lock};

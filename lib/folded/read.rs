@@ -1,42 +1,21 @@
 //! Reads folded text.
 
-use super::grammar::{Line, LineKind, describe_error, is_comment, parse_line, trim_blanks};
-use super::line_kind::{DetectedKind, MixtureCheck, detect_kind, mixture_error};
+use super::grammar::LineKind;
+use super::line_filter::LineFilter;
+use super::line_kind::detect_kind;
 use super::parallel_files::map_files;
-use super::stack_order::{common_prefix, shares_frame};
+use super::stack_parser::{StackParser, StackSink};
 use crate::Error;
-use crate::bytes::strip_bom;
 use crate::diagnostics::Diagnostics;
-use crate::input::{Block, Blocks, ReadAhead, Source, last_line_end};
-use crate::profile::byte_map::{ByteMap, Key};
+use crate::input::{Block, Blocks, Source, last_line_end};
 use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
-/// The message for input in which every line is malformed.
-pub const NO_STACK: &str = "no line is a folded stack (frame;frame;… WEIGHT); convert profiler output with fg-collapse";
-
-/// A consumer of stacks that are read from folded text.
-pub trait StackSink {
-    /// Returns the interner for the frame names.
-    fn frames(&mut self) -> &mut Frames;
-
-    /// Called before the first stack, with the kind of all lines.
-    fn begin(&mut self, _kind: LineKind) {}
-
-    /// Adds a stack, root first, which is not empty and whose leaf has its name as a leaf ([`Frames::as_leaf`]).
-    ///
-    /// It shares its first `shared` frames with the previous stack.
-    ///
-    /// # Errors
-    /// Those of the sink; they end the reading.
-    fn add(&mut self, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error>;
-
-    /// Called after the last stack if a file is read in parts.
-    ///
-    /// # Errors
-    /// Those of the sink.
-    fn end(&mut self) -> Result<(), Error> {
-        Ok(())
-    }
+/// Returns the error for inputs without stacks.
+pub fn no_stacks(sources: &[Source]) -> Error {
+    Error::Invalid(match sources {
+        [source] => format!("{}: no stacks in the input; check what wrote it", source.name()),
+        _ => format!("no stacks in any of the {} inputs; check what wrote them", sources.len()),
+    })
 }
 
 /// Reads all sources and passes every stack to a sink.
@@ -45,10 +24,39 @@ pub trait StackSink {
 /// lines are malformed is reported as a failure. The others still count.
 ///
 /// # Errors
-/// Those of the sink, in strict mode the first malformed line, and [`Error::AlreadyReported`] if there are only malformed
-/// lines.
+/// Those of the sink, in strict mode the first malformed line, and if there is no stack at all, [`Error::Invalid`] or, if the
+/// reason was reported, [`Error::AlreadyReported`].
 pub fn read_all(sources: &[Source], sink: &mut dyn StackSink, diagnostics: &mut Diagnostics) -> Result<(), Error> {
-    let mut parser = StackParser::new(sink, None);
+    read_selected(sources, None, sink, diagnostics)
+}
+
+/// Like [`read_all`], but passes on only stacks with one weight whose lines a filter selects; `None` selects all.
+///
+/// Lines that are not selected count as stacks; see [`LineFilter`].
+///
+/// # Errors
+/// Those of [`read_all`].
+pub fn read_selected(
+    sources: &[Source],
+    filter: Option<&LineFilter>,
+    sink: &mut dyn StackSink,
+    diagnostics: &mut Diagnostics,
+) -> Result<(), Error> {
+    match read_if_any(sources, filter, sink, diagnostics)? {
+        Some(_) => Ok(()),
+        None if diagnostics.has_failed() => Err(Error::AlreadyReported),
+        None => Err(no_stacks(sources)),
+    }
+}
+
+/// Like [`read_selected`]; returns the kind of the stacks, or `None` if there are none.
+fn read_if_any(
+    sources: &[Source],
+    filter: Option<&LineFilter>,
+    sink: &mut dyn StackSink,
+    diagnostics: &mut Diagnostics,
+) -> Result<Option<LineKind>, Error> {
+    let mut parser = StackParser::new(sink, None).with_filter(filter);
     let skipped_before = diagnostics.skipped_lines();
     for source in sources {
         let result = source.open_without_thread().and_then(|input| parser.read_input(input, diagnostics));
@@ -57,10 +65,10 @@ pub fn read_all(sources: &[Source], sink: &mut dyn StackSink, diagnostics: &mut 
             other => other?,
         }
     }
-    if parser.kind.is_none() && diagnostics.skipped_lines() > skipped_before {
+    if parser.kind().is_none() && diagnostics.skipped_lines() > skipped_before {
         return Err(Error::AlreadyReported);
     }
-    Ok(())
+    Ok(parser.kind())
 }
 
 /// Reads all sources into one profile. A source that cannot be read is reported and skipped.
@@ -73,19 +81,19 @@ pub fn read_profile(sources: &[Source], diagnostics: &mut Diagnostics) -> Result
     builder.into_profile()
 }
 
-/// Reads each source into its own profile.
+/// Reads each source into its own profile, which is empty if the source has no stacks.
 ///
 /// Files are read in parallel. If there is anything to report about one, all are read again one after another, so that
 /// messages appear in order.
 ///
 /// # Errors
-/// Those of [`read_profile`], and [`Error::AlreadyReported`] if a source could not be read.
+/// Those of [`read_profile`] except for a source without stacks, and [`Error::AlreadyReported`] if one could not be read.
 pub fn read_profiles(sources: &[Source], diagnostics: &mut Diagnostics) -> Result<Vec<Profile>, Error> {
     if let Some(profiles) = map_files(sources, read_flawless) {
         return Ok(profiles);
     }
     let profiles = sources.iter().map(|source| {
-        let profile = read_profile(std::slice::from_ref(source), diagnostics)?;
+        let profile = read_any_profile(source, diagnostics)?;
         if diagnostics.has_failed() { Err(Error::AlreadyReported) } else { Ok(profile) }
     });
     profiles.collect()
@@ -95,7 +103,14 @@ pub fn read_profiles(sources: &[Source], diagnostics: &mut Diagnostics) -> Resul
 fn read_flawless(source: &Source) -> Option<Profile> {
     let mut diagnostics = Diagnostics::silent();
     diagnostics.set_strict(true);
-    read_profile(std::slice::from_ref(source), &mut diagnostics).ok().filter(|_| !diagnostics.has_failed())
+    read_any_profile(source, &mut diagnostics).ok().filter(|_| !diagnostics.has_failed())
+}
+
+/// Reads a source that may have no stacks.
+fn read_any_profile(source: &Source, diagnostics: &mut Diagnostics) -> Result<Profile, Error> {
+    let mut builder = ProfileBuilder::default();
+    read_if_any(std::slice::from_ref(source), None, &mut builder, diagnostics)?;
+    builder.into_profile()
 }
 
 /// Adds all stacks of one input to a profile. Lines must have two weights if it is differential, else one.
@@ -140,225 +155,12 @@ impl StackSink for ProfileBuilder {
     }
 }
 
-/// A parser of stacks. Neighbouring lines usually start alike, so only the bytes that differ are parsed.
-pub(super) struct StackParser<'a> {
-    sink: &'a mut dyn StackSink,
-    /// The kind of the stacks that were passed on.
-    kind: Option<LineKind>,
-    lines: LineCheck,
-    /// The index of each frame, by its text.
-    frame_indexes: ByteMap<u32>,
-    /// The text of the last stack.
-    text: Vec<u8>,
-    /// The frames of the last stack.
-    stack: Vec<FrameId>,
-    /// End of each of these frames in `text`.
-    ends: Vec<usize>,
-}
-
-/// The kind of the lines of one text, and counts by which a text is rejected.
-#[derive(Default)]
-struct LineCheck {
-    /// The kind; `None` until a stack is found.
-    detected: Option<DetectedKind>,
-    /// Number of stacks.
-    stacks: u64,
-    malformed: u64,
-    mixture: MixtureCheck,
-}
-
-impl<'a> StackParser<'a> {
-    fn new(sink: &'a mut dyn StackSink, kind: Option<LineKind>) -> Self {
-        let (frame_indexes, text, stack, ends) = (ByteMap::default(), Vec::new(), Vec::new(), Vec::new());
-        Self { sink, kind, lines: LineCheck::default(), frame_indexes, text, stack, ends }
-    }
-
-    /// Creates a parser of blocks from the middle of a text, whose lines are of this kind.
-    pub(super) fn with_kind(sink: &'a mut dyn StackSink, kind: LineKind) -> Self {
-        let detected = Some(DetectedKind { kind, line: 1 });
-        let lines = LineCheck { detected, stacks: 1, ..LineCheck::default() };
-        Self { lines, ..Self::new(sink, Some(kind)) }
-    }
-
-    /// True if lines may be of the other kind, which only a parser of the whole text can decide.
-    pub(super) fn may_be_mixture(&self) -> bool {
-        self.lines.mixture.is_doubtful()
-    }
-
-    /// Parses a whole input, which another thread reads unless it is short.
-    fn read_input(&mut self, mut input: Blocks, diagnostics: &mut Diagnostics) -> Result<(), Error> {
-        let (name, detected) = (input.name().to_owned(), detect_kind(input.head()?));
-        if input.is_read() {
-            return self.read_text(&name, detected, |block| input.read_block(block, last_line_end), diagnostics);
-        }
-        let mut blocks = ReadAhead::new(move |block: &mut Block| input.read_block(block, last_line_end));
-        self.read_text(&name, detected, |block| blocks.next(block), diagnostics)
-    }
-
-    /// Parses a whole text.
-    fn read_text(
-        &mut self,
-        name: &str,
-        detected: Option<DetectedKind>,
-        next_block: impl FnMut(&mut Block) -> Result<bool, Error>,
-        diagnostics: &mut Diagnostics,
-    ) -> Result<(), Error> {
-        self.lines = LineCheck { detected, ..LineCheck::default() };
-        self.read_blocks(name, next_block, diagnostics)?;
-        self.lines.finish(name)
-    }
-
-    /// Parses blocks of whole lines.
-    pub(super) fn read_blocks(
-        &mut self,
-        name: &str,
-        mut next_block: impl FnMut(&mut Block) -> Result<bool, Error>,
-        diagnostics: &mut Diagnostics,
-    ) -> Result<(), Error> {
-        let (mut block, mut line_number) = (Block::default(), 0);
-        while next_block(&mut block)? {
-            let mut rest = &*block;
-            if line_number == 0 && self.lines.stacks == 0 {
-                rest = strip_bom(rest);
-            }
-            while !rest.is_empty() {
-                // The shared bytes contain no line end, since the last stack has none.
-                let shared = common_prefix(&self.text, rest);
-                let end = memchr::memchr(b'\n', &rest[shared..]).map_or(rest.len(), |end| shared + end);
-                let line = &rest[..end];
-                rest = rest.get(end + 1..).unwrap_or(b"");
-                line_number += 1;
-                let line = line.strip_suffix(b"\r").unwrap_or(line);
-                self.read_line(line, shared, (name, line_number), diagnostics)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Parses a line that shares its first `shared_bytes` with the last stack.
-    fn read_line(
-        &mut self,
-        line: &[u8],
-        shared_bytes: usize,
-        (name, line_number): (&str, u64),
-        diagnostics: &mut Diagnostics,
-    ) -> Result<(), Error> {
-        if trim_blanks(line).is_empty() || is_comment(line) {
-            return Ok(());
-        }
-        let kind = self.lines.kind_at(line, line_number);
-        let Some(Line { stack, weights }) = parse_line(line, kind) else {
-            self.lines.add_malformed(line, line_number, name)?;
-            return diagnostics.malformed(name, line_number, describe_error(line, kind));
-        };
-        if self.lines.stacks == 0 {
-            kind.check_same(self.kind, name)?;
-        }
-        self.lines.add_stack(stack, kind, line_number);
-        if self.kind.is_none() {
-            self.kind = Some(kind);
-            self.sink.begin(kind);
-        }
-        self.add_stack(stack, shared_bytes.min(stack.len()), weights)
-    }
-
-    /// Passes on a stack that shares its first `shared_bytes` with the last one.
-    fn add_stack(&mut self, stack: &[u8], shared_bytes: usize, weights: Weights) -> Result<(), Error> {
-        let shared = self.set_stack(stack, shared_bytes);
-        let Some(leaf) = self.stack.last_mut() else { return Ok(()) };
-        let as_leaf = self.sink.frames().as_leaf(*leaf);
-        if std::mem::replace(leaf, as_leaf) == as_leaf {
-            return self.sink.add(&self.stack, shared, weights);
-        }
-        // Neither the last stack nor the next one shares a renamed leaf.
-        let result = self.sink.add(&self.stack, shared.min(self.stack.len() - 1), weights);
-        self.stack.pop();
-        self.ends.pop();
-        result
-    }
-
-    /// Replaces the last stack by one that shares its first `shared_bytes`; returns how many frames both share.
-    fn set_stack(&mut self, text: &[u8], shared_bytes: usize) -> usize {
-        while self.ends.last().is_some_and(|end| !shares_frame(*end, text, shared_bytes)) {
-            self.ends.pop();
-        }
-        let shared = self.ends.len();
-        self.stack.truncate(shared);
-        self.text.truncate(shared_bytes);
-        self.text.extend_from_slice(&text[shared_bytes..]);
-        let mut start = self.ends.last().map_or(0, |end| end + 1);
-        if start > text.len() {
-            return shared;
-        }
-        let frames = self.sink.frames();
-        let from = start;
-        for end in memchr::memchr_iter(b';', &text[from..]).map(|index| from + index).chain([text.len()]) {
-            let key = Key::new(&text[start..end]);
-            let frame = self.frame_indexes.get(key).map(FrameId::from_index).unwrap_or_else(|| {
-                let frame = frames.intern(key.bytes());
-                self.frame_indexes.insert(key, frame.index() as u32);
-                frame
-            });
-            self.stack.push(frame);
-            self.ends.push(end);
-            start = end + 1;
-        }
-        shared
-    }
-}
-
-impl LineCheck {
-    /// Returns the kind by which a line is read.
-    fn kind_at(&mut self, line: &[u8], number: u64) -> LineKind {
-        if self.detected.is_none() {
-            self.detected = detect_kind(line).map(|detected| DetectedKind { line: number, ..detected });
-        }
-        self.detected.map_or(LineKind::Plain, |detected| detected.kind)
-    }
-
-    #[inline]
-    fn add_stack(&mut self, stack: &[u8], kind: LineKind, number: u64) {
-        self.stacks += 1;
-        if kind == LineKind::Plain {
-            self.mixture.add(stack, number);
-        }
-    }
-
-    /// Counts a malformed line; a line with one weight in a differential text is an error.
-    fn add_malformed(&mut self, line: &[u8], number: u64, name: &str) -> Result<(), Error> {
-        self.malformed += 1;
-        match self.detected {
-            Some(detected) if parse_line(line, LineKind::Plain).is_some() => Err(mixture_error(name, number, detected)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Rejects a text that mixes kinds, or most of whose lines are malformed.
-    fn finish(&self, name: &str) -> Result<(), Error> {
-        if let Some((line, detected)) = self.mixture.other_kind().zip(self.detected) {
-            return Err(mixture_error(name, line, detected));
-        }
-        if self.malformed <= self.stacks {
-            return Ok(());
-        }
-        let what = match self.stacks {
-            0 => NO_STACK.to_owned(),
-            stacks => {
-                let lines = self.malformed + stacks;
-                format!(
-                    "{} of {lines} lines are not folded stacks; convert profiler output with fg-collapse",
-                    self.malformed
-                )
-            }
-        };
-        Err(Error::Unreadable { name: name.to_owned(), what })
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::read_profile;
+    use super::{detect_kind, read_profile};
+    use crate::Error;
     use crate::diagnostics::Diagnostics;
+    use crate::folded::stack_parser::StackParser;
     use crate::input::{Block, Blocks, last_line_end};
     use crate::profile::{Profile, Weight, Weights};
 
@@ -367,8 +169,8 @@ mod tests {
         let mut diagnostics = Diagnostics::silent();
         let mut builder = super::ProfileBuilder::default();
         let next_block = |block: &mut Block| input.read_block(block, last_line_end);
-        let detected = super::detect_kind(text);
-        super::StackParser::new(&mut builder, None).read_text("t", detected, next_block, &mut diagnostics).unwrap();
+        let detected = detect_kind(text);
+        StackParser::new(&mut builder, None).read_text("t", detected, next_block, &mut diagnostics).unwrap();
         (builder.into_profile().unwrap(), diagnostics.skipped_lines())
     }
 
@@ -386,10 +188,10 @@ mod tests {
     }
 
     #[test]
-    fn reports_a_missing_file_and_continues() {
+    fn reports_a_missing_file() {
         let mut diagnostics = Diagnostics::silent();
         let sources = [crate::input::Source::File("/nonexistent/x".into())];
-        assert!(read_profile(&sources, &mut diagnostics).unwrap().is_empty());
-        assert!(diagnostics.has_failed());
+        let missing = read_profile(&sources, &mut diagnostics);
+        assert!(matches!(missing, Err(Error::AlreadyReported)) && diagnostics.has_failed());
     }
 }

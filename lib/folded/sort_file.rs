@@ -5,8 +5,8 @@
 use super::grammar::LineKind;
 use super::parallel_files::map_files;
 use super::parallel_read::read_parallel;
-use super::read::StackSink;
 use super::sortedness::{SortedSummary, check_one};
+use super::stack_parser::StackSink;
 use super::write::SortedText;
 use crate::Error;
 use crate::input::{Blocks, Source};
@@ -19,6 +19,8 @@ pub struct SortedFile {
     pub total: Weights,
     /// True if all weights are whole numbers.
     pub is_whole: bool,
+    /// True if it has no stacks.
+    pub is_empty: bool,
     /// Sorted texts that together contain the stacks of the file.
     pub texts: Vec<Blocks>,
 }
@@ -29,8 +31,9 @@ pub struct SortedFile {
 pub fn sort_files(sources: &[Source]) -> Option<Vec<SortedFile>> {
     map_files(sources, |source| match check_one(source, |_| true).ok()? {
         Some(SortedSummary { kind: Some(LineKind::Differential), .. }) => None,
-        Some(SortedSummary { total, is_whole, .. }) => {
-            source.open().ok().map(|text| SortedFile { total, is_whole, texts: vec![text] })
+        Some(SortedSummary { total, is_whole, kind }) => {
+            let is_empty = kind.is_none();
+            source.open().ok().map(|text| SortedFile { total, is_whole, is_empty, texts: vec![text] })
         }
         None => sort_file(source),
     })
@@ -50,7 +53,7 @@ fn sort_file(source: &Source) -> Option<SortedFile> {
         Blocks::new(source.name(), Box::new(SortedText::new(part.profile)?)).ok()
     });
     let texts = texts.into_iter().collect::<Option<_>>()?;
-    Some(SortedFile { total, is_whole, texts })
+    Some(SortedFile { total, is_whole, is_empty: false, texts })
 }
 
 /// The stacks of a file that one thread read.

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::io::{self, Read, Write};
 
-use crate::profile::{Profile, SortedStack};
+use crate::profile::{FrameId, Frames, Profile, SortedStack, Weights};
 
 /// Number of stacks that [`SortedText`] formats at once.
 const CHUNK: usize = 1024;
@@ -14,38 +14,50 @@ const CHUNK: usize = 1024;
 /// Those of `out`.
 pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     let mut line = LineBuffer::default();
-    profile.for_each_sorted(|stack| out.write_all(line.format(profile, &stack)))
+    profile.for_each_sorted(|stack| out.write_all(line.format_stack(profile, &stack)))
 }
 
 /// The text of a line. The frames that the next line shares are kept.
 #[derive(Default)]
-struct LineBuffer {
+pub struct LineBuffer {
     text: Vec<u8>,
     /// End of each frame in `text`.
     ends: Vec<usize>,
 }
 
 impl LineBuffer {
-    /// Returns the line of the next stack in sorted order.
-    fn format(&mut self, profile: &Profile, stack: &SortedStack<'_>) -> &[u8] {
+    /// Returns the line of the next stack: `shared` frames of the one before, then the frames `added`.
+    pub fn format(
+        &mut self,
+        frames: &Frames,
+        shared: usize,
+        added: &[FrameId],
+        weights: Weights,
+        is_differential: bool,
+    ) -> &[u8] {
         let Self { text, ends } = self;
-        ends.truncate(stack.shared);
+        ends.truncate(shared);
         text.truncate(ends.last().copied().unwrap_or(0));
-        for frame in &stack.frames[stack.shared..] {
+        for frame in added {
             if !ends.is_empty() {
                 text.push(b';');
             }
-            text.extend_from_slice(profile.frames.name(*frame));
+            text.extend_from_slice(frames.name(*frame));
             ends.push(text.len());
         }
         text.push(b' ');
-        if profile.is_differential() {
-            stack.weights.before.write_to(text);
+        if is_differential {
+            weights.before.write_to(text);
             text.push(b' ');
         }
-        stack.weights.after.write_to(text);
+        weights.after.write_to(text);
         text.push(b'\n');
         text
+    }
+
+    fn format_stack(&mut self, profile: &Profile, stack: &SortedStack<'_>) -> &[u8] {
+        let added = &stack.frames[stack.shared..];
+        self.format(&profile.frames, stack.shared, added, stack.weights, profile.is_differential())
     }
 }
 
@@ -81,7 +93,7 @@ impl SortedText {
         text.clear();
         let mut line = LineBuffer::default();
         let Ok(()) = profile.for_each_in_range::<Infallible>(range, |stack| {
-            text.extend_from_slice(line.format(profile, &stack));
+            text.extend_from_slice(line.format_stack(profile, &stack));
             Ok(())
         });
     }

@@ -81,7 +81,7 @@ impl Blocks {
     /// # Errors
     /// [`Error::Read`].
     pub fn new(name: String, mut raw: Box<dyn Read + Send>) -> Result<Self, Error> {
-        let mut magic = [0; 4];
+        let mut magic = [0; compressed::MAGIC_LENGTH];
         let read = read_full(&mut *raw, &mut magic).map_err(|error| Error::read(&name, error))?;
         let start = io::Cursor::new(magic[..read].to_vec());
         let is_compressed = compressed::is_compressed(&magic[..read]);
@@ -148,6 +148,11 @@ impl Blocks {
     /// True if all bytes of the input are in memory.
     pub(crate) fn is_read(&self) -> bool {
         self.at_end
+    }
+
+    /// True if the thread that reads decompresses.
+    pub(crate) fn is_compressed(&self) -> bool {
+        self.is_compressed
     }
 
     /// Reads once, at most `size` bytes. An error ends the input; it is kept until all bytes before it are returned.

@@ -1,47 +1,98 @@
-//! Decompresses gzip and zstd, recognized by their first bytes. Several members or frames are one text.
+//! Decompresses gzip, zstd, xz and bzip2, recognized by their first bytes. Several members, frames or streams are one
+//! text.
 
 use std::io::{self, BufRead as _, BufReader, Read};
 
+use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::GzDecoder;
+use lzma_rust2::XzReader;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::read::READ_SIZE;
 
+/// Number of first bytes by which compressed data are recognized.
+pub(super) const MAGIC_LENGTH: usize = 10;
+
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+const XZ: &[u8] = b"\xfd7zXZ\0";
+/// The bytes after `BZh9` in bzip2: those of the first block, or of the end.
+const BZIP2_BLOCKS: [&[u8]; 2] = [&[0x31, 0x41, 0x59, 0x26, 0x53, 0x59], &[0x17, 0x72, 0x45, 0x38, 0x50, 0x90]];
+
+/// Maximum memory for decompressing xz, in KiB: what `xz -9` asks for. A few bytes of input can ask for 4 GiB.
+const XZ_MEMORY: u32 = 68 << 10;
 
 type Reader = Box<dyn Read + Send>;
 
-/// True if the first bytes are those of a gzip or zstd file.
+/// A compression format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compression {
+    Gzip,
+    Zstd,
+    Xz,
+    Bzip2,
+}
+
+impl Compression {
+    /// Recognizes the format by the first bytes of a file.
+    fn detect(start: &[u8]) -> Option<Self> {
+        match start {
+            _ if start.starts_with(GZIP) => Some(Self::Gzip),
+            _ if start.starts_with(ZSTD) => Some(Self::Zstd),
+            _ if start.starts_with(XZ) => Some(Self::Xz),
+            [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..] => {
+                let begins =
+                    |block: &&[u8]| !rest.is_empty() && block.starts_with(&rest[..rest.len().min(block.len())]);
+                BZIP2_BLOCKS.iter().any(begins).then_some(Self::Bzip2)
+            }
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+            Self::Xz => "xz",
+            Self::Bzip2 => "bzip2",
+        }
+    }
+}
+
+/// True if the first bytes are those of a compressed file.
 pub(super) fn is_compressed(start: &[u8]) -> bool {
-    start.starts_with(GZIP) || start.starts_with(ZSTD)
+    Compression::detect(start).is_some()
 }
 
 /// Decompresses `raw` if `start`, its first bytes, are those of a compressed file; otherwise returns `raw` itself.
 pub(super) fn decompress(start: &[u8], raw: Reader) -> Reader {
-    if start.starts_with(GZIP) {
-        let raw = BufReader::with_capacity(READ_SIZE, raw);
-        Box::new(Decompressed { format: "gzip", reader: GzipMembers { member: Some(GzDecoder::new(raw)) } })
-    } else if start.starts_with(ZSTD) {
-        let raw = BufReader::with_capacity(READ_SIZE, raw);
-        let reader = ZstdFrames { raw, decoder: Box::default(), in_frame: false, failure: None };
-        Box::new(Decompressed { format: "zstd", reader })
-    } else {
-        raw
-    }
+    let Some(compression) = Compression::detect(start) else { return raw };
+    let raw = BufReader::with_capacity(READ_SIZE, raw);
+    let reader: Reader = match compression {
+        Compression::Gzip => Box::new(GzipMembers { member: Some(GzDecoder::new(raw)) }),
+        Compression::Zstd => Box::new(ZstdFrames { raw, decoder: Box::default(), in_frame: false, failure: None }),
+        Compression::Xz => Box::new(XzReader::new_mem_limit(raw, true, XZ_MEMORY)),
+        Compression::Bzip2 => Box::new(MultiBzDecoder::new(raw)),
+    };
+    Box::new(Decompressed { format: compression.name(), reader })
 }
 
 /// A decompressor whose format errors are replaced by one message for all.
-struct Decompressed<R> {
+struct Decompressed {
     format: &'static str,
-    reader: R,
+    reader: Reader,
 }
 
-impl<R: Read> Read for Decompressed<R> {
+impl Read for Decompressed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.reader.read(buffer).map_err(|error| match error.raw_os_error() {
             Some(_) => error,
+            None if error.kind() == io::ErrorKind::OutOfMemory => {
+                let limit = XZ_MEMORY >> 10;
+                let what = format!("the {} data needs more than {limit} MiB of memory to decompress", self.format);
+                io::Error::new(io::ErrorKind::OutOfMemory, what)
+            }
             None => {
                 let what = format!("the {} data is cut short or corrupt", self.format);
                 io::Error::new(io::ErrorKind::InvalidData, what)
@@ -153,6 +204,9 @@ impl ZstdFrames {
 mod tests {
     use std::io::{Cursor, Read as _, Write as _};
 
+    /// The text `a 1` and a line end, compressed by xz 5.4.
+    const XZ_TEXT: [u8; 60] = *b"\xfd\x37\x7a\x58\x5a\x00\x00\x04\xe6\xd6\xb4\x46\x02\x00\x21\x01\x16\x00\x00\x00\x74\x2f\xe5\xa3\x01\x00\x03\x61\x20\x31\x0a\x00\x1f\xe3\x29\xfb\x8a\xe3\xf5\xdc\x00\x01\x1c\x04\x6f\x2c\x9c\xc1\x1f\xb6\xf3\x7d\x01\x00\x00\x00\x00\x04\x59\x5a";
+
     fn gzip(text: &[u8]) -> Vec<u8> {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(text).unwrap();
@@ -163,9 +217,20 @@ mod tests {
         ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest)
     }
 
+    fn bzip2(text: &[u8]) -> Vec<u8> {
+        let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// Returns `a 1` and a line end, as `xz` compresses it.
+    fn xz() -> Vec<u8> {
+        XZ_TEXT.to_vec()
+    }
+
     fn decompressed(packed: &[u8]) -> std::io::Result<Vec<u8>> {
         let mut text = Vec::new();
-        super::decompress(&packed[..4.min(packed.len())], Box::new(Cursor::new(packed.to_vec())))
+        super::decompress(&packed[..super::MAGIC_LENGTH.min(packed.len())], Box::new(Cursor::new(packed.to_vec())))
             .read_to_end(&mut text)
             .map(|_| text)
     }
@@ -175,6 +240,43 @@ mod tests {
         let skippable = [0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, b'a', b'b', b'c'];
         assert_eq!(decompressed(&[gzip(b"a 1\n"), gzip(b"b 2\n")].concat()).unwrap(), b"a 1\nb 2\n");
         assert_eq!(decompressed(&[&zstd(b"a 1\n")[..], &skippable, &zstd(b"b 2\n")].concat()).unwrap(), b"a 1\nb 2\n");
+        assert_eq!(decompressed(&[bzip2(b"a 1\n"), bzip2(b"b 2\n")].concat()).unwrap(), b"a 1\nb 2\n");
+        assert_eq!(decompressed(&[xz(), xz()].concat()).unwrap(), b"a 1\na 1\n");
+    }
+
+    #[test]
+    fn recognizes_formats_by_their_first_bytes() {
+        for (text, is_compressed) in [
+            (&gzip(b"a 1\n")[..], true),
+            (&zstd(b"a 1\n"), true),
+            (&xz(), true),
+            (&bzip2(b"a 1\n"), true),
+            (&bzip2(b""), true),
+            (&bzip2(b"a 1\n")[..6], true),
+            (b"BZh9", false),
+            (b"BZh9;main 1\n", false),
+            (b"\xfd7zXA 1\n", false),
+        ] {
+            assert_eq!(super::is_compressed(&text[..text.len().min(super::MAGIC_LENGTH)]), is_compressed, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn limits_the_memory_for_a_dictionary() {
+        let mut large = xz();
+        // The size of the dictionary: 4 GiB - 1. The checksum of the header follows.
+        let header = 12..20;
+        large[header.start + 4] = 40;
+        let checksum = crc32(&large[header.clone()]);
+        large[header.end..header.end + 4].copy_from_slice(&checksum.to_le_bytes());
+        let error = decompressed(&large).unwrap_err();
+        assert_eq!(error.to_string(), "the xz data needs more than 68 MiB of memory to decompress");
+    }
+
+    fn crc32(bytes: &[u8]) -> u32 {
+        let mut sum = flate2::Crc::new();
+        sum.update(bytes);
+        sum.sum()
     }
 
     #[test]
@@ -187,10 +289,12 @@ mod tests {
     #[test]
     fn returns_the_bytes_before_a_truncation() {
         let text: Vec<u8> = (0..400_000).flat_map(|n| format!("main;f{n} {n}\n").into_bytes()).collect();
-        for packed in [gzip(&text), zstd(&text)] {
+        for packed in [gzip(&text), zstd(&text), bzip2(&text)] {
             let mut all = Vec::new();
             let truncated = packed[..packed.len() / 2].to_vec();
-            super::decompress(&packed[..4], Box::new(Cursor::new(truncated))).read_to_end(&mut all).unwrap_err();
+            super::decompress(&packed[..super::MAGIC_LENGTH], Box::new(Cursor::new(truncated)))
+                .read_to_end(&mut all)
+                .unwrap_err();
             assert!(text.starts_with(&all) && all.len() > text.len() / 3, "{}", all.len());
         }
     }
@@ -198,10 +302,10 @@ mod tests {
     #[test]
     fn reports_truncation_and_corruption() {
         let text: Vec<u8> = (0..20_000).flat_map(|n| format!("main;f{n} {n}\n").into_bytes()).collect();
-        for (format, packed) in [("gzip", gzip(&text)), ("zstd", zstd(&text))] {
+        for (format, packed) in [("gzip", gzip(&text)), ("zstd", zstd(&text)), ("bzip2", bzip2(&text)), ("xz", xz())] {
             let mut changed = packed.clone();
             changed[packed.len() / 2] ^= 0x55;
-            for broken in [&packed[..packed.len() / 2], &packed[..packed.len() - 1], &packed[..5], &changed] {
+            for broken in [&packed[..packed.len() / 2], &packed[..packed.len() - 1], &packed[..6], &changed] {
                 let error = decompressed(broken).unwrap_err();
                 assert_eq!(error.to_string(), format!("the {format} data is cut short or corrupt"));
             }

@@ -84,8 +84,8 @@ impl Source {
 
     /// True for a compressed file, which another thread decompresses.
     pub fn is_compressed(&self) -> bool {
-        let mut start = Vec::with_capacity(4);
-        let read = self.regular_file().map(|file| file.take(4).read_to_end(&mut start));
+        let mut start = Vec::with_capacity(compressed::MAGIC_LENGTH);
+        let read = self.regular_file().map(|file| file.take(compressed::MAGIC_LENGTH as u64).read_to_end(&mut start));
         read.is_some_and(|read| read.is_ok()) && compressed::is_compressed(&start)
     }
 
@@ -100,7 +100,7 @@ impl Source {
         if is_regular(path) { File::open(path).ok() } else { None }
     }
 
-    /// Opens the source. Another thread decompresses gzip and zstd, which are recognized by their first bytes.
+    /// Opens the source. Another thread decompresses it, if its first bytes are those of a compressed file.
     ///
     /// # Errors
     /// [`Error::Read`].

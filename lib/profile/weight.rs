@@ -174,6 +174,13 @@ impl Weights {
         self.after.saturating_sub(self.before).max(self.before.saturating_sub(self.after))
     }
 
+    /// Returns the differences, or zero where `other` is larger.
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        let before = self.before.saturating_sub(other.before);
+        Self { before, after: self.after.saturating_sub(other.after) }
+    }
+
     /// Adds other weights.
     ///
     /// # Errors

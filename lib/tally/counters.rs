@@ -6,7 +6,7 @@ use rustc_hash::FxBuildHasher;
 use super::{Row, charged_frame};
 use crate::Error;
 use crate::markers::is_thread_state;
-use crate::profile::{self, FrameId, Frames, Weights};
+use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
 /// Sums up weights by one kind of key.
 pub(super) trait Counter {
@@ -102,28 +102,32 @@ impl Counter for Commands {
 }
 
 /// Sums by stack.
-#[derive(Default)]
 pub(super) struct Stacks {
-    stacks: profile::Stacks,
-    weights: Vec<Weights>,
-    ids: Vec<u32>,
+    /// The stacks, without the names of their frames.
+    profile: Profile,
+    batch: Batch,
+}
+
+impl Default for Stacks {
+    fn default() -> Self {
+        Self { profile: Profile::new(true), batch: Batch::default() }
+    }
 }
 
 impl Counter for Stacks {
-    fn add(&mut self, _: &Frames, stack: &[FrameId], shared: usize, weights: Weights) -> Result<(), Error> {
-        self.ids.truncate(shared);
-        self.ids.extend(stack[shared..].iter().map(|frame| frame.index() as u32));
-        let number = self.stacks.intern(&self.ids) as usize;
-        self.weights.resize(self.stacks.len(), Weights::default());
-        self.weights[number].add(weights)
+    fn add(&mut self, frames: &Frames, stack: &[FrameId], _: usize, weights: Weights) -> Result<(), Error> {
+        self.batch.push(stack, weights, frames);
+        if self.batch.is_full() { self.profile.add_batch(&mut self.batch) } else { Ok(()) }
     }
 
     fn rows(&mut self) -> Result<Vec<Row>, Error> {
-        let rows = (0..).zip(&self.weights).map(|(number, weights)| Row {
-            frames: self.stacks.get(number).iter().map(|id| FrameId::from_index(*id)).collect(),
-            weights: vec![*weights],
-        });
-        Ok(rows.collect())
+        self.profile.add_batch(&mut self.batch)?;
+        let mut rows = Vec::with_capacity(self.profile.len());
+        self.profile.for_each(|frames, weights| {
+            rows.push(Row { frames: frames.to_vec(), weights: vec![weights] });
+            Ok::<(), Error>(())
+        })?;
+        Ok(rows)
     }
 }
 

@@ -42,6 +42,8 @@ def collapse_files(collapse, files):
         status = merged.wait()
         messages.seek(0)
         lines = [line.removeprefix("fg-collapse: ") for line in messages.read().decode(errors="replace").splitlines()]
+        if status == 1 and len(lines) == 1 and "no stacks in" in lines[0]:
+            return b"", True, []
         if status not in (0, 1):
             raise RuntimeError(f"{collapse} ended with status {status}: {lines}")
         return b"".join([*packed, packer.flush()]), status == 0, lines

@@ -47,6 +47,23 @@ fn names_the_function_that_grew_and_keeps_the_runs() {
 }
 
 #[test]
+fn writes_the_verdict_as_json() {
+    let folder = directory();
+    profiles(folder.path());
+    let json = |after: &str, runs: &str| -> serde_json::Value {
+        let outcome = bench(folder.path(), "cat b", after, &["--pairs=3", "--json", "--runs", runs]);
+        serde_json::from_slice(&outcome.stdout).unwrap()
+    };
+    let grown = json("cat a", "grown");
+    assert_eq!((&grown["verdict"], &grown["pairs"]), (&"growth".into(), &3.into()), "{grown}");
+    let change = &grown["changes"][0];
+    assert_eq!((&change["function"], &change["weight"]), (&"f7".into(), &"self".into()), "{grown}");
+    assert_eq!((&change["before"], &change["after"]), (&1259.0.into(), &1759.0.into()), "{grown}");
+    let same = json("cat b", "same");
+    assert_eq!((&same["verdict"], &same["changes"]), (&"no growth".into(), &serde_json::json!([])), "{same}");
+}
+
+#[test]
 fn ends_when_no_growth_is_possible() {
     let folder = directory();
     profiles(folder.path());
@@ -133,4 +150,10 @@ fn records_samples_of_commands() {
     assert!(!outcome.text().contains("printed") && !outcome.stderr.contains("loud"), "{outcome:?}");
     let profile = std::fs::read_to_string(folder.path().join("fg-bench.runs/after.0002.folded")).unwrap();
     assert!(profile.lines().all(|line| line.starts_with("sh")), "{profile}");
+    // Of a command that fails, the message shows what the command wrote, not the recorder.
+    let mut failing = crate::support::command(tool("fg-bench"));
+    let oops = format!("{spin}; echo oops >&2; exit 3");
+    failing.current_dir(folder.path()).args(["--pairs=2", "--runs=failed", "--before", &oops, "--after", &oops]);
+    let outcome = run_command(failing, b"");
+    assert!(outcome.code() == 2 && outcome.stderr.ends_with("; it wrote: oops\n"), "{outcome:?}");
 }

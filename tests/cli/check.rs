@@ -192,7 +192,7 @@ fn escapes_names_in_machine_readable_reports() {
 
 #[test]
 fn fails_on_an_unreadable_profile() {
-    for (profile, message) in [(&b""[..], "the profile is empty"), (b"no stack\n", "no line is a folded stack")] {
+    for (profile, message) in [(&b""[..], "no stacks in the input"), (b"no stack\n", "no line is a folded stack")] {
         let outcome = check(&["--self", "x=1%"], profile);
         assert_eq!(outcome.code(), 2);
         assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
@@ -235,7 +235,7 @@ fn junit(options: &[&str], profile: &[u8]) -> (i32, [String; 3], String) {
 #[test]
 fn reports_failed_checks_as_junit_errors_and_github_annotations() {
     for (options, profile, message) in [
-        (&["--self", "x=1%"][..], &b""[..], "the profile is empty"),
+        (&["--self", "x=1%"][..], &b""[..], "no stacks in the input"),
         (&["--self", "x=1%", "/nonexistent/a\u{fffe}"], b"a 1\n", "/nonexistent/a"),
         (&["--growth", "1%"], b"a 1\n", "a differential profile, which fg-diff writes"),
         (&["--self", "x"], b"a 1\n", "--self x: expected RE=N%"),

@@ -169,8 +169,9 @@ fn reports_unreadable_input_in_one_line() {
         assert_eq!(outcome.stderr, format!("fg-collapse: {message}\n"));
     }
     for empty in ["", "\n", " \n\t\n"] {
-        let outcome = collapse(&[], empty).ok();
-        assert_eq!((outcome.text(), outcome.stderr), (String::new(), String::new()));
+        let outcome = collapse(&[], empty);
+        assert_eq!((outcome.code(), outcome.text()), (1, String::new()));
+        assert_eq!(outcome.stderr, "fg-collapse: stdin: no stacks in the input; check what wrote it\n");
     }
 }
 

@@ -58,8 +58,6 @@ pub struct Program {
     pub binary: bool,
     /// Exit status of a failure.
     pub failure: i32,
-    /// Exit status for an empty profile.
-    pub empty: i32,
 }
 
 const COLLAPSE: Program = Program {
@@ -71,13 +69,12 @@ const COLLAPSE: Program = Program {
     folds: true,
     binary: false,
     failure: 1,
-    empty: 0,
 };
 const FILTER: Program = Program { name: "fg-filter", ..COLLAPSE };
 const DIFF: Program = Program { name: "fg-diff", before: &["before.folded"], merges: false, failure: 2, ..COLLAPSE };
 const CSV: Program = Program { name: "fg-csv", folds: false, ..COLLAPSE };
 const PPROF: Program = Program { name: "fg-pprof", folds: false, binary: true, ..COLLAPSE };
-const SVG: Program = Program { name: "fg-svg", folds: false, empty: 1, ..COLLAPSE };
+const SVG: Program = Program { name: "fg-svg", folds: false, ..COLLAPSE };
 const HEATMAP: Program = Program {
     name: "fg-heatmap",
     profile: SAMPLES,

@@ -51,11 +51,6 @@ fn quotes_names() {
 }
 
 #[test]
-fn an_empty_profile_makes_only_a_header() {
-    assert_eq!(table(b""), "function,self_samples,self_pct,inclusive_samples,inclusive_pct,category\n");
-}
-
-#[test]
 fn tabulates_before_after_and_delta_of_a_comparison() {
     let out = run("fg-csv", [data("diff/plain.folded")], b"").ok();
     assert_golden("csv/differential.csv", &out.stdout);

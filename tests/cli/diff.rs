@@ -1,5 +1,6 @@
 //! fg-diff: comparisons of two profiles.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use crate::support::{assert_golden, data, directory, run};
@@ -44,7 +45,25 @@ fn compares_with_an_empty_profile() {
     assert_eq!(diff(&[], "", "a 1\n"), "a 0 1\n");
     assert_eq!(diff(&[], "a 1\n", ""), "a 1 0\n");
     assert_eq!(diff(&["-n"], "", "a 1\n"), "a 0 1\n");
-    assert_eq!(diff(&["-n"], "", ""), "");
+}
+
+#[test]
+fn a_side_without_stacks_is_reported() {
+    let (_folder, before, after) = files("", "a 1\n");
+    let compare = |operands: &[&OsStr]| run("fg-diff", operands, b"");
+    let (before, after) = (before.as_os_str(), after.as_os_str());
+    let warning = format!("fg-diff: {}: no stacks in the input", before.display());
+    assert!(compare(&[before, after]).ok().stderr.starts_with(&warning));
+    let none = compare(&[before, before]);
+    assert_eq!((none.code(), none.text().as_str(), none.stderr.lines().count()), (2, "", 1), "{none:?}");
+    // A run without stacks would hide each difference of the others.
+    for options in [&["--significant"][..], &[]] {
+        let mut operands: Vec<&OsStr> = options.iter().map(OsStr::new).collect();
+        operands.extend(["--before".as_ref(), before, after, "--after".as_ref(), after, after]);
+        let refused = compare(&operands);
+        assert_eq!((refused.code(), refused.text().as_str()), (2, ""), "{refused:?}");
+        assert!(refused.stderr.contains("no stacks in this run"), "{refused:?}");
+    }
 }
 
 #[test]
@@ -53,11 +72,10 @@ fn reports_an_empty_side_that_cannot_be_scaled() {
         let (_folder, before, after) = files(before, after);
         let out = run("fg-diff", ["-n".as_ref(), before.as_os_str(), after.as_os_str()], b"").ok();
         assert!(
-            out.stderr.starts_with(&format!("fg-diff: --normalize has no effect: the total weight {side} is 0")),
+            out.stderr.contains(&format!("fg-diff: --normalize has no effect: the total weight {side} is 0")),
             "{}",
             out.stderr
         );
-        assert_eq!(run("fg-diff", [before, after], b"").ok().stderr, "");
     }
 }
 
@@ -281,4 +299,23 @@ fn accepts_names_that_begin_like_compressed_data() {
         assert_eq!(file.stdout, pipe.stdout, "{}", name.escape_ascii());
         assert!(file.stdout.windows(name.len() + 6).any(|part| part == [name, b";x 0 3"].concat()), "{}", file.text());
     }
+}
+
+#[test]
+fn renamed_functions_are_paired_unless_they_differ() {
+    let compare = |before: &str, after: &str| {
+        let (_folder, before, after) = files(before, after);
+        run("fg-diff", ["--match-renames".as_ref(), before.as_os_str(), after.as_os_str()], b"").ok()
+    };
+    let before = "main;load;read 400\nmain;other 300\nmain;parse_v1;next 100\n";
+    let same = compare(before, "main;load;read 410\nmain;other 290\nmain;parse;next 105\n");
+    assert_eq!(same.text(), "main;load;read 400 410\nmain;other 300 290\nmain;parse;next 100 105\n");
+    assert_eq!(same.stderr, "fg-diff: renamed: parse_v1 -> parse\n");
+    // The weights of this pair are alike enough, but the difference is certain.
+    let grown = compare(
+        &before.replace("read 400", "read 40000").replace("next 100", "next 10000"),
+        "main;load;read 40000\nmain;other 300\nmain;parse;next 19000\n",
+    );
+    assert!(grown.text().contains("parse_v1;next 10000 0\n"), "{grown:?}");
+    assert_eq!(grown.stderr, "");
 }

@@ -200,9 +200,9 @@ fn reports_an_input_without_stacks() {
     for (format, text) in
         [("gdb", "a text\n"), ("folded", "# a comment\n"), ("perf-script", "# captured on: today\n"), ("wcp", "x\n")]
     {
-        let outcome = run("fg-collapse", ["--format", format], text.as_bytes()).ok();
+        let outcome = run("fg-collapse", ["--format", format], text.as_bytes());
         let message = "fg-collapse: stdin: no stacks found\n";
-        assert_eq!((outcome.text().as_str(), &*outcome.stderr), ("", message), "{format}");
+        assert_eq!((outcome.code(), outcome.text().as_str(), &*outcome.stderr), (1, "", message), "{format}");
         let strict = run("fg-collapse", ["--strict", "--format", format], text.as_bytes());
         assert_eq!((strict.code(), strict.text().as_str(), &*strict.stderr), (1, "", message), "{format}");
     }
@@ -217,7 +217,8 @@ fn reports_an_input_without_stacks() {
     assert_eq!(outcome.stderr, format!("fg-collapse: {}: no stacks found\n", empty.display()));
     // The header of perf script, truncated before the first sample: the year is no weight.
     let cut = "# ========\n# captured on    : Sat Nov 21 20:29:43 2026\n# header version : 1\n";
-    assert_eq!(run("fg-collapse", [""; 0], cut.as_bytes()).ok().text(), "");
+    let outcome = run("fg-collapse", [""; 0], cut.as_bytes());
+    assert_eq!((outcome.code(), outcome.text().as_str()), (1, ""), "{outcome:?}");
 }
 
 /// Documents with defects, the only message about each, and the folded output.

@@ -23,7 +23,7 @@ const fn example(
 
 const EXAMPLES: &[Example] = &[
     example("async-profiler.txt", "folded", &[(&[], "120007")]),
-    example("austin.txt", "folded", &[(&[], "1250")]),
+    example("folded-austin.txt", "folded", &[(&[], "1250")]),
     example("bcc.txt", "bcc", &[(&[], "1040"), (&["--pid"], "1040")]),
     example("bpftrace.txt", "bpftrace", &[(&[], "14"), (&["--event=all"], "55"), (&["--event=@calls"], "41")]),
     // "summary: 2000 30"
@@ -32,6 +32,12 @@ const EXAMPLES: &[Example] = &[
     example("eu-stack.txt", "eu-stack", &[(&[], "2"), (&["--pid", "--tid"], "2")]),
     example("faulthandler.txt", "faulthandler", &[(&[], "2")]),
     example("gdb.txt", "gdb", &[(&[], "2")]),
+    example(
+        "austin.mojo",
+        "austin",
+        &[(&[], "2455"), (&["--event=cpu", "--kernel"], "2205"), (&["--event=allocated", "--srcline"], "2560")],
+    ),
+    example("austin-memory.mojo", "austin", &[(&[], "4096"), (&["--event=freed"], "64")]),
     // "20 ticks", "6,500 bytes"
     example("ghc-prof.txt", "ghc-prof", &[(&[], "1000"), (&["--event=ticks"], "20"), (&["--event=bytes"], "6500")]),
     // "10.00 s  100.0%"
@@ -114,6 +120,17 @@ const EXAMPLES: &[Example] = &[
     example("massif.out", "massif", &[(&["--srcline"], "4510000"), (&["--event=end"], "4500000")]),
     example("memleak.txt", "memleak", &[(&[], "1041408"), (&["--event=allocations"], "264")]),
     example("memray.csv", "memray", &[(&[], "6052"), (&["--event=allocations", "--srcline", "--tid"], "8")]),
+    example(
+        "nettrace.nettrace",
+        "nettrace",
+        &[
+            (&[], "7"),
+            (&["--event=external", "--tid"], "2"),
+            (&["--event=GCAllocationTick", "--no-tidy"], "212992"),
+            (&["--event=all", "--weight=samples"], "12"),
+        ],
+    ),
+    example("nettrace-6.nettrace", "nettrace", &[(&[], "6"), (&["--pid", "--weight=samples"], "5")]),
     example("otlp.pb", "otlp", &[(&[], "20500")]),
     example(
         "otlp-json.json",
@@ -148,6 +165,18 @@ const EXAMPLES: &[Example] = &[
     ),
     // Sum of "raw_timestamp_deltas"
     example("stackprof-dump.dump", "stackprof-dump", &[(&["--srcline"], "4500"), (&["--weight=samples"], "5")]),
+    example("scalene-1.json", "scalene", &[(&[], "1000000")]),
+    example(
+        "scalene.json",
+        "scalene",
+        &[
+            (&[], "1125000"),
+            (&["--event=native", "--srcline"], "250000"),
+            (&["--event=samples"], "5"),
+            (&["--event=combined"], "5"),
+            (&["--event=allocated"], "1572864"),
+        ],
+    ),
     example("safari.json", "safari", &[(&["--srcline"], "3500")]),
     example("sentry.json", "sentry", &[(&[], "3"), (&["-t260", "--srcline"], "1")]),
     // 98.70, 1.04 and 0.26 percent

@@ -103,7 +103,7 @@ fn compares_runs_before_and_after() {
 #[test]
 fn rejects_what_it_cannot_report() {
     for (options, profile, message) in [
-        (&[][..], &b""[..], "the profile is empty"),
+        (&[][..], &b""[..], "no stacks in the input"),
         (&["--focus=nothing"], PROFILE, "--focus nothing: no frame matches"),
         (&[], b"a 0 5\nb 0 7\n", "the total weight before is 0"),
     ] {

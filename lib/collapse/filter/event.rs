@@ -60,8 +60,13 @@ impl EventFilter {
 
     /// Adds the weight of the sample that was counted last.
     pub(in crate::collapse) fn add_weight(&mut self, weight: Weight) {
+        self.add_weights(1, weight);
+    }
+
+    /// Adds the sum of the weights of the samples that were counted last.
+    pub(in crate::collapse) fn add_weights(&mut self, samples: u64, weight: Weight) {
         let event = &mut self.seen[self.last];
-        event.counted_samples += 1;
+        event.counted_samples = event.counted_samples.saturating_add(samples);
         event.weight = event.weight.checked_add(weight).unwrap_or(event.weight);
     }
 

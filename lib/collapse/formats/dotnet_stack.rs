@@ -64,7 +64,7 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
 }
 
 /// Returns the function of `module!Namespace.Class.Method(arguments)`.
-fn function<'a>(frame: &'a [u8], options: &Options) -> &'a [u8] {
+pub(super) fn function<'a>(frame: &'a [u8], options: &Options) -> &'a [u8] {
     if options.verbatim || frame.starts_with(b"[") {
         return frame;
     }

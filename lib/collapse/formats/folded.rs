@@ -11,7 +11,7 @@
 use super::{bpftrace, goroutines};
 use crate::Error;
 use crate::collapse::format::{Format, FormatReader};
-use crate::collapse::line_helpers::{first_lines, most_lines_fit};
+use crate::collapse::line_helpers::{first_lines, most_lines_fit, split_once, split_word};
 use crate::collapse::parser::{BlockReport, Parser};
 use crate::collapse::sink::Sink;
 use crate::collapse::text_kind::{begins_with_time, is_table};
@@ -32,9 +32,12 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 /// short text it is enough if the first line is a stack, and any stack has several frames.
 ///
 /// Lines of other text often end in a number, too. So in most lines there must be a `;`, or a character that names of
-/// functions have and ordinary words do not. A few lines without either may be stacks.
+/// functions have and ordinary words do not. A few lines without either may be stacks, unless they are rows of numbers.
 fn recognizes(head: &[u8]) -> bool {
     let shape = Shape::new(head);
+    if shape.lines == 0 {
+        return most_lines_fit(head, 100, is_metadata);
+    }
     let is_enough = shape.fitting * 3 >= shape.lines * 2
         || shape.first_fits && shape.with_callers > 0 && shape.lines <= MAX_SHORT_TEXT;
     is_enough && shape.looks_like_stacks() && !is_other_text(head)
@@ -83,6 +86,10 @@ struct Shape {
     first_fits: bool,
     /// Those with one frame whose name is not a word.
     with_symbols: usize,
+    /// Those with one frame and the numbers of a table.
+    with_numbers: usize,
+    /// Those with one frame whose name is several words.
+    with_words: usize,
 }
 
 impl Shape {
@@ -99,22 +106,53 @@ impl Shape {
                 shape.fitting += 1;
                 // Text has a blank after a semicolon.
                 let has_callers = stack.windows(2).any(|pair| pair[0] == b';' && pair[1] != b' ');
+                let has_symbols = stack.iter().any(|byte| b"([`<".contains(byte));
                 shape.with_callers += usize::from(has_callers);
                 shape.first_fits |= shape.lines == 1;
-                shape.with_symbols += usize::from(!has_callers && stack.iter().any(|byte| b"([`<".contains(byte)));
+                shape.with_symbols += usize::from(!has_callers && has_symbols);
+                shape.with_numbers += usize::from(!stack.contains(&b';') && is_row_of_numbers(stack, line));
+                shape.with_words += usize::from(!has_callers && !has_symbols && stack.contains(&b' '));
             }
         }
         shape
     }
 
     fn looks_like_stacks(&self) -> bool {
+        let is_table = self.with_callers == 0 && self.with_numbers * 2 > self.fitting;
+        let is_sentence = self.lines == 1 && self.with_words == 1;
+        if is_table || is_sentence {
+            return false;
+        }
         (self.with_callers + self.with_symbols) * 2 > self.fitting || self.lines <= MAX_PLAIN_LINES
     }
 }
 
-/// Returns true for text that ends like `name:` or `call() =`, before a number that is no weight.
+/// Returns true for text that ends like `name:` or `call() =`, before a number that is no weight, and for text that
+/// begins like `name: `.
 fn is_assignment(stack: &[u8]) -> bool {
-    stack.ends_with(b" =") || stack.ends_with(b":") && !stack.contains(&b';')
+    let key = split_word(stack).0.strip_suffix(b":");
+    let begins_with_key = key.is_some_and(|key| key.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_'));
+    stack.ends_with(b" =") || (begins_with_key || stack.ends_with(b":")) && !stack.contains(&b';')
+}
+
+/// Returns true for a row of a table: a line whose stack has only numbers, decimal or hexadecimal, or that ends in more
+/// numbers than weights.
+fn is_row_of_numbers(stack: &[u8], line: &[u8]) -> bool {
+    let is_number = |word: &[u8]| word.iter().any(u8::is_ascii_digit) && word.iter().all(u8::is_ascii_hexdigit);
+    let mut words = stack.split(|byte| !byte.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).peekable();
+    let has_only_numbers = words.peek().is_some() && words.all(is_number);
+    let is_value = |word: &&[u8]| word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    let values = line.rsplit(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take_while(is_value);
+    has_only_numbers || values.count() > MAX_WEIGHTS
+}
+
+/// Maximum number of weights of a line.
+const MAX_WEIGHTS: usize = 2;
+
+/// Returns true for `# mode: wall`, as a profiler writes it before the stacks, of which there may be none.
+fn is_metadata(line: &[u8]) -> bool {
+    let key = line.strip_prefix(b"# ").and_then(|text| split_once(text, ": "));
+    key.is_some_and(|(key, _)| key.iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'_'))
 }
 
 /// Returns the lines that are neither blank nor a comment.

@@ -5,6 +5,7 @@
 //! names the other files to change.
 
 mod art_trace;
+mod austin;
 mod bcc;
 mod bpftrace;
 mod callgrind;
@@ -31,6 +32,7 @@ mod javacore;
 mod jfr;
 mod json;
 mod jstack;
+mod little_endian;
 mod ljp;
 mod lsan;
 mod mapped;
@@ -38,6 +40,7 @@ mod massif;
 mod memcheck;
 mod memleak;
 mod memray;
+mod nettrace;
 mod otlp;
 mod perf_data;
 mod perf_report;
@@ -72,6 +75,7 @@ use crate::folded::{DetectedKind, LineKind};
 pub(super) static FORMATS: &[&Format] = &[
     &perf_data::FORMAT,
     &jfr::FORMAT,
+    &nettrace::FORMAT,
     &perf_script::FORMAT,
     &ftrace::FORMAT,
     &pprof::FORMAT,
@@ -79,6 +83,7 @@ pub(super) static FORMATS: &[&Format] = &[
     &perfetto::FORMAT,
     &simpleperf_proto::FORMAT,
     &art_trace::FORMAT,
+    &austin::FORMAT,
     &stackprof_dump::FORMAT,
     &gperftools::FORMAT,
     &xctrace::FORMAT,
@@ -99,6 +104,7 @@ pub(super) static FORMATS: &[&Format] = &[
     &json::dhat::FORMAT,
     &json::gprof2dot::FORMAT,
     &json::pyinstrument::FORMAT,
+    &json::scalene::FORMAT,
     &json::sentry::FORMAT,
     &json::flamebearer::FORMAT,
     &json::safari::FORMAT,

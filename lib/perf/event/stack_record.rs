@@ -21,6 +21,12 @@ const SCRIPT_CUT: u32 = 64;
 /// The innermost interpreter loop has no script frame.
 const SCRIPT_ENTERING: u32 = 128;
 
+/// The walk met generated code that is known, and ended before the root.
+const WALK_CUT: u32 = 256;
+
+/// The bits of the address in the first word of a script frame. The index of its native frame is behind them.
+const CODE_BITS: u32 = 48;
+
 /// Marks the outermost script frame of an interpreter loop.
 const OUTERMOST: u64 = 1 << 63;
 
@@ -91,11 +97,12 @@ impl<'a> StackRecord<'a> {
         std::iter::from_fn(move || {
             let (code, position, hash) = (fields.u64()?, fields.u64()?, fields.u64()?);
             let frame = ScriptFrame {
-                code: code & !(OUTERMOST | WITH_NAME),
+                code: code & ((1 << CODE_BITS) - 1),
                 instruction: ((position >> 32) as u32).cast_signed(),
                 first_line: position as u32,
                 hash,
                 is_outermost: code & OUTERMOST != 0,
+                native: ((code & !(OUTERMOST | WITH_NAME)) >> CODE_BITS) as u16,
             };
             let mut sent = None;
             if code & WITH_NAME != 0 {
@@ -131,9 +138,14 @@ impl<'a> StackRecord<'a> {
         self.words.split_at(self.words.len().saturating_sub(self.script_words as usize * 8))
     }
 
-    /// True if the stack was walked to its root, false if the words are those that the program kept.
+    /// True if the stack was walked, false if the words are those that the program kept.
     pub fn is_walked(&self) -> bool {
-        self.flags & ROOTED != 0
+        self.flags & (ROOTED | WALK_CUT) != 0
+    }
+
+    /// True if a walk ended before the root.
+    pub fn is_walk_cut(&self) -> bool {
+        self.flags & WALK_CUT != 0
     }
 
     /// True if the thread had no stack, because it was within execve.

@@ -6,6 +6,7 @@ use crate::perf::location::Location;
 use crate::perf::objects::object::Object;
 use crate::perf::runtimes::interpreter::{Memory, ScriptFrame};
 use crate::perf::runtimes::merge::{MergedFrame, NativeKind, ScriptStack, merge};
+use crate::perf::runtimes::processes::ProcessInterpreter;
 use crate::perf::stop_reason::StopReason;
 use crate::perf::unwind::Frame;
 
@@ -41,11 +42,15 @@ impl Recording {
                 self.interpreters.add_sent_name(frame, sent);
             }
         }
-        if scripts.is_empty() {
+        if scripts.is_empty() || self.options.scripts == ScriptFrameOptions::NativeOnly {
             return None;
         }
         let objects = &self.objects;
         let interpreter = self.interpreters.find(self.processes.mappings(stamp.pid), objects)?;
+        if interpreter.generates_code() {
+            let locations = self.merge_generated(&interpreter, self.memory(stamp.pid), &scripts, frames.len());
+            return Some(MergedStack { locations, stop });
+        }
         let kind_of = |frame: &Frame| interpreter.kind_of(frame.address.lookup(), frame.mapping, objects);
         let mut kinds: Vec<NativeKind> = frames.iter().map(kind_of).collect();
         for index in 1..kinds.len() {
@@ -62,7 +67,7 @@ impl Recording {
             self.counts.unmatched_scripts += 1;
             return None;
         };
-        let memory = Memory { pid: stamp.pid, read: self.options.running.map_or(|_, _, _| 0, |running| running.read) };
+        let memory = self.memory(stamp.pid);
         let mut locate = |frame: MergedFrame| match frame {
             MergedFrame::Native(index) => MergedLocation::Native(index),
             MergedFrame::Script(index) => MergedLocation::Script(self.interpreters.locate(
@@ -76,5 +81,32 @@ impl Recording {
         let locations = merged.into_iter().map(&mut locate).collect();
         let stop = if is_cut && stop == StopReason::Root { StopReason::TooDeep } else { stop };
         Some(MergedStack { locations, stop })
+    }
+
+    /// Puts the functions of generated code in the place of their native frames.
+    fn merge_generated(
+        &mut self,
+        interpreter: &ProcessInterpreter,
+        memory: Memory,
+        scripts: &[ScriptFrame],
+        natives: usize,
+    ) -> Vec<MergedLocation> {
+        let mut locations = Vec::with_capacity(natives + scripts.len());
+        let mut scripts = scripts.iter().peekable();
+        for native in 0..natives {
+            let Some(script) = scripts.next_if(|script| usize::from(script.native) == native) else {
+                locations.push(MergedLocation::Native(native));
+                continue;
+            };
+            let with_lines = self.options.script_lines;
+            let found = self.interpreters.locate_generated(*script, interpreter, memory, with_lines, &mut self.objects);
+            locations.extend(found.into_iter().map(MergedLocation::Script));
+        }
+        locations
+    }
+
+    /// Returns the memory of a process.
+    pub(super) fn memory(&self, pid: u32) -> Memory {
+        Memory { pid, read: self.options.running.map_or(|_, _, _| 0, |running| running.read) }
     }
 }

@@ -2,7 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::interpreter::{Function, Interpreter, Memory, ScriptFrame, SentName};
+use std::sync::Arc;
+
+use super::interpreter::{Function, Interpreter, Library, Memory, ScriptFrame, SentName};
 use crate::perf::symbols::frame::NamedFrame;
 
 /// The distinct script frames of a recording, by number.
@@ -47,6 +49,8 @@ pub struct Functions {
     sent: FxHashMap<u64, Function>,
     /// The number of the frame of each function, and of each instruction if lines are wanted.
     frames: FxHashMap<(FunctionKey, i32), u32>,
+    /// The numbers of the frames of each instruction of generated code, innermost first.
+    generated: FxHashMap<(FunctionKey, i32), Arc<[u32]>>,
 }
 
 impl Functions {
@@ -64,11 +68,7 @@ impl Functions {
         if let Some(number) = self.frames.get(&key) {
             return *number;
         }
-        if [self.functions.len(), self.frames.len(), self.sent.len()].into_iter().max() >= Some(MAX_FUNCTIONS) {
-            self.functions.clear();
-            self.frames.clear();
-            self.sent.clear();
-        }
+        self.limit_size();
         let sent = &self.sent;
         let function = self
             .functions
@@ -84,6 +84,39 @@ impl Functions {
         };
         self.frames.insert(key, number);
         number
+    }
+
+    /// Returns the numbers of the frames of generated code in `names`, innermost first. Reads the functions if they are new.
+    pub fn find_generated(
+        &mut self,
+        frame: ScriptFrame,
+        interpreter: &dyn Interpreter,
+        library: Library<'_>,
+        with_lines: bool,
+        names: &mut ScriptFrames,
+    ) -> Arc<[u32]> {
+        let key = ((frame.code, frame.hash), frame.instruction);
+        if let Some(numbers) = self.generated.get(&key) {
+            return Arc::clone(numbers);
+        }
+        self.limit_size();
+        let frames = interpreter.read_generated(library, frame, self.sent.get(&frame.hash), with_lines);
+        let numbers: Arc<[u32]> = match frames {
+            Some(frames) => frames.into_iter().map(|frame| names.intern(frame.name, true)).collect(),
+            None => [names.intern(interpreter.unnamed_frame().to_vec(), false)].into(),
+        };
+        self.generated.insert(key, Arc::clone(&numbers));
+        numbers
+    }
+
+    fn limit_size(&mut self) {
+        let sizes = [self.functions.len(), self.frames.len(), self.sent.len(), self.generated.len()];
+        if sizes.into_iter().max() >= Some(MAX_FUNCTIONS) {
+            self.functions.clear();
+            self.frames.clear();
+            self.sent.clear();
+            self.generated.clear();
+        }
     }
 
     /// Remembers a name that the BPF program sent.
@@ -102,12 +135,13 @@ impl Functions {
     /// Forgets the numbers of frames: the next ones are of other [`ScriptFrames`].
     pub fn forget_frames(&mut self) {
         self.frames.clear();
+        self.generated.clear();
     }
 }
 
 /// Returns `NAME (FILE)`, `NAME (FILE:LINE)` or `CLASS::NAME (FILE)`. `native_file` stands for the file of a function that is
 /// written in C.
-fn frame_name(function: &Function, line: Option<u32>, native_file: &[u8]) -> Vec<u8> {
+pub(super) fn frame_name(function: &Function, line: Option<u32>, native_file: &[u8]) -> Vec<u8> {
     let Function { name, class, file, .. } = function;
     let (file, line) = if file.is_empty() { (native_file, None) } else { (short_path(file), line) };
     let name = if name.is_empty() { b"{main}" } else { &name[..] };

@@ -13,7 +13,10 @@ use super::thread_anchor::ThreadAnchor;
 use crate::perf::objects::object::Elf;
 
 /// Number of fields of a layout, as in the BPF program.
-pub const FIELDS: usize = 24;
+pub const FIELDS: usize = 48;
+
+/// Number of words of a description in which the BPF program keeps what it has found itself.
+pub const CACHED: usize = 12;
 
 /// The result of looking for an interpreter in an ELF file.
 #[derive(Debug)]
@@ -28,11 +31,30 @@ pub enum Recognition {
 
 /// An interpreter in an ELF file.
 pub trait Interpreter: std::fmt::Debug + Send + Sync {
-    /// Returns the layout of its structures.
-    fn layout(&self) -> &Layout;
+    /// Returns the layout of its structures. `None` if it is not known before the interpreter has started.
+    fn layout(&self, library: Library) -> Option<&Layout>;
 
     /// Returns the addresses of the functions that run script functions, in the address space of the file (SVMA).
-    fn loops(&self) -> &[Range<u64>];
+    fn loops(&self) -> &[Range<u64>] {
+        &[]
+    }
+
+    /// True if script functions are code that it generates: then script frames are frames of the native stack.
+    fn generates_code(&self) -> bool {
+        false
+    }
+
+    /// Returns the functions of a frame of generated code, innermost first: those that were inlined, and the one that was
+    /// called. `sent` is the name that the BPF program sent. `None` if they cannot be read.
+    fn read_generated(
+        &self,
+        _library: Library,
+        _frame: ScriptFrame,
+        _sent: Option<&Function>,
+        _with_lines: bool,
+    ) -> Option<Vec<GeneratedFrame>> {
+        None
+    }
 
     /// Returns the frame of a script function whose name cannot be read.
     fn unnamed_frame(&self) -> &'static [u8];
@@ -43,10 +65,14 @@ pub trait Interpreter: std::fmt::Debug + Send + Sync {
     }
 
     /// Reads a function from the process. `None` if it is not there any more.
-    fn read_function(&self, memory: Memory, frame: ScriptFrame) -> Option<Function>;
+    fn read_function(&self, _memory: Memory, _frame: ScriptFrame) -> Option<Function> {
+        None
+    }
 
     /// Returns the line of an instruction of a function; `None` if it is not known.
-    fn find_line(&self, function: &Function, instruction: i32) -> Option<u32>;
+    fn find_line(&self, _function: &Function, _instruction: i32) -> Option<u32> {
+        None
+    }
 }
 
 /// The layout of an interpreter's structures, by which the BPF program walks.
@@ -73,6 +99,28 @@ pub struct ScriptFrame {
     pub hash: u64,
     /// True if the frame is the outermost of an interpreter loop.
     pub is_outermost: bool,
+    /// The index of the native frame, innermost first, for code that the runtime generated.
+    pub native: u16,
+}
+
+/// A frame of a function whose code the runtime generated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GeneratedFrame {
+    /// The name, with its line if that was asked for.
+    pub name: Vec<u8>,
+    /// True if the compiler inlined the function into its caller.
+    pub is_inlined: bool,
+}
+
+/// The file of an interpreter in a process that runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Library<'a> {
+    /// The file.
+    pub elf: &'a Elf,
+    /// The distance from addresses of the file (SVMA) to those of the process.
+    pub bias: u64,
+    /// The memory of the process.
+    pub memory: Memory,
 }
 
 /// The name of a script function, as the BPF program sends it.

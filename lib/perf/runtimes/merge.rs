@@ -130,6 +130,7 @@ mod tests {
             first_line: 1,
             hash: 0,
             is_outermost: is_outermost(*index),
+            native: 0,
         };
         let frames: Vec<ScriptFrame> = names.iter().map(frame).collect();
         let has = |option| options.contains(option);

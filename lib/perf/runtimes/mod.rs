@@ -5,12 +5,17 @@
 //! from the process when a function is first met ([`functions`]), and the script frames replace the interpreter's own
 //! frames in the native stack ([`merge`]).
 //!
+//! A runtime that compiles functions while they run, such as [`hotspot`], has their frames on the native stack. No unwind
+//! information describes them: the BPF program steps through them by what the runtime knows, and notes the function of each
+//! (`record/bpf/generated.bpf.h`). One native frame may stand for several functions, if some were inlined.
+//!
 //! To add an interpreter, implement [`Interpreter`](interpreter::Interpreter), add a row to `RECOGNIZERS`, and a step
 //! function to the BPF program.
 
 mod function_parts;
 pub mod functions;
 mod hash;
+mod hotspot;
 pub mod interpreter;
 pub mod merge;
 mod php;
@@ -25,7 +30,7 @@ use self::interpreter::{InterpreterFile, Recognition};
 type Recognizer = fn(&InterpreterFile<'_>) -> Recognition;
 
 /// All known interpreters.
-const RECOGNIZERS: [Recognizer; 3] = [python::recognize, php::recognize, ruby::recognize];
+const RECOGNIZERS: [Recognizer; 4] = [python::recognize, php::recognize, ruby::recognize, hotspot::recognize];
 
 /// A symbol that each of them exports. Files without one are not looked at.
-const MARKERS: [&[u8]; 3] = [python::MARKER, php::MARKER, ruby::MARKER];
+const MARKERS: [&[u8]; 4] = [python::MARKER, php::MARKER, ruby::MARKER, hotspot::MARKER];

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use super::function_parts::find_parts;
 use super::hash::{mix, mix_no_string, mix_string};
-use super::interpreter::{FIELDS, Function, Interpreter, InterpreterFile, Layout, Memory, Recognition, ScriptFrame};
+use super::interpreter::{
+    FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition, ScriptFrame,
+};
 use super::thread_anchor::ThreadAnchor;
 use crate::markers;
 
@@ -89,8 +91,8 @@ fn find_version<'a>(file: &InterpreterFile<'a>) -> Option<&'a [u8]> {
 }
 
 impl Interpreter for Php {
-    fn layout(&self) -> &Layout {
-        &self.layout
+    fn layout(&self, _: Library) -> Option<&Layout> {
+        Some(&self.layout)
     }
 
     fn loops(&self) -> &[Range<u64>] {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::functions::Functions;
-use super::interpreter::{FIELDS, Interpreter, InterpreterFile, Memory, Recognition, ScriptFrame, SentName};
+use super::interpreter::{
+    CACHED, FIELDS, Interpreter, InterpreterFile, Library, Memory, Recognition, ScriptFrame, SentName,
+};
 use super::merge::NativeKind;
 use super::thread_anchor::ThreadAnchor;
 use super::{MARKERS, RECOGNIZERS};
@@ -16,13 +18,23 @@ use crate::perf::objects::registry::{Objects, SCRIPT};
 use crate::perf::process::Mapping;
 
 /// `struct interpreter` of the BPF program, in numbers of 4 bytes.
-pub type InterpreterWords = [u32; 6 + FIELDS];
+pub type InterpreterWords = [u32; 6 + FIELDS + 2 * CACHED];
+
+/// The description of a process for the BPF program.
+#[derive(Debug)]
+pub struct InterpreterDescription {
+    /// What the program gets.
+    pub words: InterpreterWords,
+    /// True if script functions are code that the interpreter generates.
+    pub generates_code: bool,
+}
 
 /// The kinds of anchors in the BPF program.
 const IN_THREAD_DATA: u32 = 1;
 const IN_THREAD_STORAGE: u32 = 2;
 const IN_MAIN_THREAD: u32 = 3;
 const IN_MODULE_STORAGE: u32 = 4;
+const IN_LIBRARY: u32 = 5;
 
 /// The interpreters of a recording.
 #[derive(Debug, Default)]
@@ -37,7 +49,7 @@ pub struct Interpreters {
 /// An interpreter of a process.
 #[derive(Clone, Debug)]
 pub struct ProcessInterpreter {
-    object: ObjectId,
+    mapping: Mapping,
     interpreter: Arc<dyn Interpreter>,
 }
 
@@ -67,46 +79,45 @@ impl Interpreters {
         self.functions.forget_frames();
     }
 
-    /// Returns the interpreter of a process with these mappings. If there are several, the first one counts.
-    pub fn find(&mut self, mappings: impl Iterator<Item = Mapping>, objects: &Objects) -> Option<ProcessInterpreter> {
-        self.find_mapping(mappings, objects).map(|(found, _)| found)
-    }
-
     /// Returns the description of a process with these mappings for the BPF program. `None` if it runs no interpreter that
     /// is known.
-    pub fn describe(&mut self, mappings: &[Mapping], objects: &Objects) -> Option<InterpreterWords> {
-        let (found, mapping) = self.find_mapping(mappings.iter().copied(), objects)?;
-        let Object::Elf(elf) = objects.get(mapping.object) else { return None };
-        let layout = found.interpreter.layout();
-        let loaded = |address: u64| {
-            let start = elf.address_of_mapping(mapping.offset, mapping.end - mapping.start)?;
-            Some(mapping.start.wrapping_sub(start).wrapping_add(address))
-        };
+    pub fn describe(
+        &mut self,
+        mappings: &[Mapping],
+        objects: &Objects,
+        memory: Memory,
+    ) -> Option<InterpreterDescription> {
+        let found = self.find(mappings.iter().copied(), objects)?;
+        let library = found.library(objects, memory)?;
+        let layout = found.interpreter.layout(library)?;
+        let loaded = |address: u64| library.bias.wrapping_add(address);
         let (kind, anchor) = match layout.anchor {
-            ThreadAnchor::ThreadData(key) => (IN_THREAD_DATA, loaded(key)?),
+            ThreadAnchor::ThreadData(key) => (IN_THREAD_DATA, loaded(key)),
             ThreadAnchor::ThreadStorage(offset) => (IN_THREAD_STORAGE, offset.cast_unsigned()),
-            ThreadAnchor::ModuleStorage(index) => (IN_MODULE_STORAGE, loaded(index)?),
-            ThreadAnchor::MainThread(state) => (IN_MAIN_THREAD, loaded(state)?),
+            ThreadAnchor::ModuleStorage(index) => (IN_MODULE_STORAGE, loaded(index)),
+            ThreadAnchor::MainThread(state) => (IN_MAIN_THREAD, loaded(state)),
+            ThreadAnchor::Library(variable) => (IN_LIBRARY, loaded(variable)),
         };
         let is_musl = mappings.iter().any(|mapping| is_musl(objects.get(mapping.object)));
-        let mut words: InterpreterWords = [0; 6 + FIELDS];
+        let mut words: InterpreterWords = [0; 6 + FIELDS + 2 * CACHED];
         words[..6].copy_from_slice(&[layout.kind, kind, anchor as u32, (anchor >> 32) as u32, is_musl.into(), 0]);
-        words[6..].copy_from_slice(&layout.fields);
-        Some(words)
+        words[6..6 + FIELDS].copy_from_slice(&layout.fields);
+        Some(InterpreterDescription { words, generates_code: found.generates_code() })
     }
 
-    fn find_mapping(
+    /// Returns the interpreter of a process with these mappings. If there are several, the first one counts.
+    pub fn find(
         &mut self,
         mut mappings: impl Iterator<Item = Mapping>,
         objects: &Objects,
-    ) -> Option<(ProcessInterpreter, Mapping)> {
+    ) -> Option<ProcessInterpreter> {
         mappings.find_map(|mapping| {
             let object = mapping.object;
             let interpreter = self.by_object.entry(object).or_insert_with(|| match objects.get(object) {
                 Object::Elf(elf) => recognize(elf, &mut self.unsupported),
                 _ => None,
             });
-            Some((ProcessInterpreter { object, interpreter: interpreter.clone()? }, mapping))
+            Some(ProcessInterpreter { mapping, interpreter: interpreter.clone()? })
         })
     }
 
@@ -123,12 +134,49 @@ impl Interpreters {
         let number = self.functions.find_frame(frame, &*of.interpreter, memory, with_lines, names);
         Location { object: SCRIPT, address: number.into(), ip: 0, loaded_at: 0 }
     }
+
+    /// Returns the locations of a frame of generated code, innermost first: those of inlined functions, and that of the
+    /// function. Reads the functions if they are new.
+    pub fn locate_generated(
+        &mut self,
+        frame: ScriptFrame,
+        of: &ProcessInterpreter,
+        memory: Memory,
+        with_lines: bool,
+        objects: &mut Objects,
+    ) -> Vec<Location> {
+        let mut names = std::mem::take(&mut objects.script_frames);
+        let numbers = of
+            .library(objects, memory)
+            .map(|library| self.functions.find_generated(frame, &*of.interpreter, library, with_lines, &mut names));
+        objects.script_frames = names;
+        let numbers = numbers.as_deref().unwrap_or_default();
+        numbers
+            .iter()
+            .map(|number| Location { object: SCRIPT, address: (*number).into(), ip: 0, loaded_at: 0 })
+            .collect()
+    }
 }
 
 impl ProcessInterpreter {
+    /// True if script frames are frames of the native stack.
+    pub fn generates_code(&self) -> bool {
+        self.interpreter.generates_code()
+    }
+
+    /// Returns the file of the interpreter in the process.
+    fn library<'a>(&self, objects: &'a Objects, memory: Memory) -> Option<Library<'a>> {
+        let Mapping { start, end, offset, object, .. } = self.mapping;
+        let Object::Elf(elf) = objects.get(object) else { return None };
+        let bias = start.wrapping_sub(elf.address_of_mapping(offset, end - start)?);
+        Some(Library { elf, bias, memory })
+    }
+
     /// Returns the part of a native frame in the interpreter, from what is mapped at its address.
     pub fn kind_of(&self, address: u64, mapping: Option<Mapping>, objects: &Objects) -> NativeKind {
-        let Some(mapping) = mapping.filter(|mapping| mapping.object == self.object) else { return NativeKind::Other };
+        let Some(mapping) = mapping.filter(|mapping| mapping.object == self.mapping.object) else {
+            return NativeKind::Other;
+        };
         let Object::Elf(elf) = objects.get(mapping.object) else { return NativeKind::Other };
         let address = elf.address_of_offset((address - mapping.start).wrapping_add(mapping.offset));
         let is_loop = |address: u64| self.interpreter.loops().iter().any(|range| range.contains(&address));

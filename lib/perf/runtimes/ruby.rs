@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use super::function_parts::{find_dispatcher, find_parts};
 use super::hash::{mix, mix_no_string, mix_string};
-use super::interpreter::{FIELDS, Function, Interpreter, InterpreterFile, Layout, Memory, Recognition, ScriptFrame};
+use super::interpreter::{
+    FIELDS, Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition, ScriptFrame,
+};
 use super::thread_anchor::find_anchor;
 use crate::markers;
 
@@ -95,8 +97,8 @@ pub(super) fn recognize(file: &InterpreterFile<'_>) -> Recognition {
 }
 
 impl Interpreter for Ruby {
-    fn layout(&self) -> &Layout {
-        &self.layout
+    fn layout(&self, _: Library) -> Option<&Layout> {
+        Some(&self.layout)
     }
 
     fn loops(&self) -> &[Range<u64>] {

@@ -19,6 +19,9 @@ pub enum ThreadAnchor {
     ModuleStorage(u64),
     /// A pointer at this address of the file (SVMA) leads to the state of the main thread. Other threads have none.
     MainThread(u64),
+    /// Threads have none: the frames are on the native stack. At this address of the file (SVMA) is what the runtime knows of
+    /// the code that it generated.
+    Library(u64),
 }
 
 /// The content of a register, as far as it is known.

@@ -37,7 +37,7 @@ pub use self::snapshot::ProcessSnapshot;
 use self::sparse::SparseWords;
 use self::stack::Stack;
 use super::event::{Address, StackRecord, UserState};
-use super::objects::object::ObjectId;
+use super::objects::object::{Object, ObjectId};
 use super::process::Mapping;
 use super::stop_reason::StopReason;
 
@@ -153,7 +153,10 @@ impl Unwinder {
             let address = Address { value, in_kernel: false, exact };
             let same = last.filter(|mapping| (mapping.start..mapping.end).contains(&address.lookup()));
             let mapping = same.or_else(|| snapshot.find_mapping(address));
-            if mapping.is_none() || !is_current && mapping != published.find_mapping(address) {
+            // Generated code is walked by what the runtime knows.
+            let is_generated =
+                mapping.is_some_and(|mapping| !matches!(snapshot.objects.get(mapping.object), Object::Elf(_)));
+            if mapping.is_none() || !is_current && !is_generated && mapping != published.find_mapping(address) {
                 return StopReason::StaleMapping;
             }
             if self.frames.len() >= self.max_frames {
@@ -162,6 +165,11 @@ impl Unwinder {
             self.frames.push(Frame { address, mapping, stack_pointer: 0 });
             last = mapping;
         }
-        StopReason::Root
+        match last.map(|mapping| snapshot.objects.get(mapping.object)) {
+            _ if !record.is_walk_cut() => StopReason::Root,
+            // The program did not know the unwind information of the file yet.
+            Some(Object::Elf(_)) => StopReason::StaleMapping,
+            _ => StopReason::NoUnwindInformation,
+        }
     }
 }

@@ -5,7 +5,7 @@
 // stack, innermost frame first:
 //
 // - the address of the code object. Bit 63 is set if the frame is the outermost of an interpreter loop, bit 62 if a name
-//   follows.
+//   follows. Bits 48 to 61 are the index of the native frame, if script frames are native frames (generated.bpf.h).
 // - the index of the instruction in the upper half, the function's first line in the lower half
 // - a hash of what makes up the function's name. The recorder reads the name later, and believes it only if it has the
 //   same hash: code objects are freed, and others are made at their addresses.
@@ -13,11 +13,12 @@
 //   They are sent when the hash is new: the process may not have them any more when the recorder reads them.
 
 // The kind of an interpreter.
-enum { PYTHON = 1, PHP = 2, RUBY = 3 };
+enum { PYTHON = 1, PHP = 2, RUBY = 3, HOTSPOT = 4, V8 = 5 };
 // The place of a thread's state: in thread-specific data, whose key is at the anchor; in thread-local storage, at an
 // offset from the thread pointer or, in a library, at what the anchor says: the module and the offset in its storage; or at
-// the anchor, which is of the main thread.
-enum { IN_THREAD_DATA = 1, IN_THREAD_STORAGE = 2, IN_MAIN_THREAD = 3, IN_MODULE_STORAGE = 4 };
+// the anchor, which is of the main thread. A runtime whose frames are on the native stack has no such state, but an anchor
+// in its library.
+enum { IN_THREAD_DATA = 1, IN_THREAD_STORAGE = 2, IN_MAIN_THREAD = 3, IN_MODULE_STORAGE = 4, IN_LIBRARY = 5 };
 // The fields of CPython's structures: offsets in bytes, and what they contain.
 enum {
     THREAD_ID,       // in the thread's state: its thread pointer
@@ -32,7 +33,7 @@ enum {
     CODE_START, CODE_SIZE,         // the part of a code object that is read
     FIRST_LINE, NAME, FILE, LINES, // in that part
     STRING_DATA,     // in a string: its bytes
-    FIELDS = 24
+    FIELDS = 48, CACHED = 12
 };
 // The fields of PHP's structures: offsets in a function.
 enum { FUNCTION_SIZE, OPCODES, OPCODE_COUNT, PHP_FILE, PHP_FIRST_LINE };
@@ -44,7 +45,8 @@ enum { RUBY_FRAME_SIZE, IS_LINE_TAGGED, IS_LENGTH_IN_FLAGS };
 enum { LOOP_PER_FRAME, LOOP_BY_FLAG, LOOP_BY_ENTRY_FRAME };
 #define NONE (~0u)
 
-struct interpreter { u32 kind, anchor_kind; u64 anchor; u32 is_musl, unused; u32 field[FIELDS]; };
+// What the program has found itself is in `cached`.
+struct interpreter { u32 kind, anchor_kind; u64 anchor; u32 is_musl, unused; u32 field[FIELDS]; u64 cached[CACHED]; };
 MAP(interpreters, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, u32, struct interpreter);
 
 // The hashes whose names were sent last, each in the place of its lower bits.
@@ -319,13 +321,23 @@ static __always_inline u64 find_thread_state(struct interpreter *interpreter, u6
     return read_word(read_word(thread_pointer + 0x510 + 8 * (key / 32)) + 16 * (key % 32) + 8);
 }
 
+// Moves what was noted of generated code behind the first `base` words of the record. Returns the number of words.
+static __always_inline u32 move_generated(struct scratch *s, u32 base) {
+    u32 size = s->script_words;
+    if (size > RECORD / 2 - 1) return 0;
+    u64 to = base;
+    BOUND(to, RECORD / 2 - 1);
+    bpf_probe_read_kernel(&s->record[HEAD + to], size * 8, &s->record[HEAD + FRAMES]);
+    return size;
+}
+
 // Writes the script frames of the current thread behind the first `base` words of the record. Returns the number of words.
 __attribute__((noinline)) u32 walk_script(u32 process, u32 base) {
     struct scratch *s = this_scratch();
     struct interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &process);
     if (!s || base > OUT) return 0;
-    s->script_n = s->script_words = s->script_last = s->script_flags = 0;
     if (!interpreter) return 0;
+    if (interpreter->kind >= HOTSPOT) return move_generated(s, base);
     struct task_struct *task = (void *)bpf_get_current_task_btf();
     u64 thread_pointer = task->thread.fsbase;
     u32 *f = interpreter->field;

@@ -36,7 +36,7 @@ struct task_struct {
     u64 sas_ss_sp, sas_ss_size;
     struct thread_struct thread;
 } KERNEL;
-struct pt_regs___kernel { u64 r15, r14, bp, ip, cs, sp; } KERNEL;
+struct pt_regs___kernel { u64 r15, r14, r13, bp, ip, cs, sp; } KERNEL;
 
 enum { PF_KTHREAD = 0x00200000, USER64_CS = 0x33, PAGE = 4096 };
 enum { EVERYBODY, PROCESSES, THREADS };   // scope: whose samples are taken
@@ -65,6 +65,7 @@ enum {
     SECOND = 32,     // the thread is on its alternate signal stack
     SCRIPT_CUT = 64,        // the outermost script frames are missing
     SCRIPT_ENTERING = 128,  // the innermost interpreter loop has no script frame
+    WALK_CUT = 256,         // the walk met generated code that is known, and ended before the root
 };
 
 struct target { u64 task; u64 state; };
@@ -95,7 +96,7 @@ struct head {
 
 // The state of a walk or a scan is in a map: in registers or on the BPF stack the verifier would follow every value
 // through every frame.
-struct walk { u64 pc, sp, bp, n, exact, is_rooted, is_unmapped, rowless, start, end, first, window; };
+struct walk { u64 pc, sp, bp, n, exact, is_rooted, is_unmapped, rowless, start, end, first, window, process; };
 struct scan { u64 low, span, end, other_low, other_high, other; u32 process; };
 struct scratch {
     u64 page[512];
@@ -407,6 +408,8 @@ static __always_inline int read_goroutine(s64 tls, u64 current, u64 *saved) {
 
 #define UNKNOWN_BP 1   // no frame is there
 
+#include "generated.bpf.h"
+
 struct walking { struct process *process; struct scratch *scratch; };
 
 // Steps to the caller. Returns 1 at the end of the walk: at the root, or where it finds no rule or cannot read.
@@ -419,7 +422,7 @@ static long step(u32 i, struct walking *walking) {
     u64 *kept = &s->record[HEAD + (n & (FRAMES - 1))];
     *kept = pc | (w->exact ? EXACT : 0);
     w->n = n + 1;
-    u64 at = pc - !w->exact;
+    u64 at = pc - !w->exact, rule = 0;
     if (at - w->start >= w->end - w->start) {
         u64 low = 0;
 #pragma unroll
@@ -430,19 +433,23 @@ static long step(u32 i, struct walking *walking) {
         }
         BOUND(low, MAPPINGS - 1);
         struct mapping *mapping = &p->mapping[low];
-        if (at < mapping->start || at >= mapping->end) {
-            w->is_unmapped = 1;
-            return 1;
+        w->start = w->end = 0;
+        w->is_unmapped = at < mapping->start || at >= mapping->end;
+        if (!w->is_unmapped && mapping->first) {
+            w->start = mapping->start;
+            w->end = mapping->end;
+            w->first = mapping->first;
         }
-        if (!mapping->first) {
-            w->rowless = at;
-            return 1;
-        }
-        w->start = mapping->start;
-        w->end = mapping->end;
-        w->first = mapping->first;
     }
-    u64 rule = find_rule(w->first + (at - w->start));
+    if (w->end) rule = find_rule(w->first + (at - w->start));
+    if (!rule) {
+        if (!step_generated(w->process)) {
+            w->is_unmapped = 0;
+            return 0;
+        }
+        if (!w->end && !w->is_unmapped) w->rowless = at;
+        return 1;
+    }
     u32 kind = rule >> 48 & 0xff;
     u64 offset = rule >> 16 & 0xffffffff;
     s64 saved = (s64)(rule << 48) >> 48;
@@ -547,6 +554,7 @@ static __always_inline int take_stack(void *context) {
     head->sp = sp;
     head->published = head->second = head->rowless = 0;
     head->second_word = head->scanned = 0;
+    s->script_n = s->script_words = s->script_last = s->script_flags = 0;
     // execve sets the start of the code when the program's image is complete.
     if (!mm->start_code) {
         head->flags = NO_STACK;
@@ -564,16 +572,18 @@ static __always_inline int take_stack(void *context) {
         w->bp = regs->bp;
         w->exact = 1;
         w->n = w->is_rooted = w->is_unmapped = w->rowless = w->start = w->end = w->window = 0;
+        w->process = process;
         struct walking walking = {.process = p, .scratch = s};
         bpf_loop(FRAMES, step, &walking, 0);
-        if (w->is_rooted) {
+        head->rowless = w->rowless;
+        // Generated code can be walked here alone.
+        if (w->is_rooted || s->script_words) {
             u64 n = w->n;
-            head->flags = ROOTED;
+            head->flags = w->is_rooted ? ROOTED : WALK_CUT;
             if (n > FRAMES) n = FRAMES;
             send(context, s, process, n);
             return 1;
         }
-        head->rowless = w->rowless;
         // The recorder's knowledge may be old.
         if (w->is_unmapped) p = 0;
     }

@@ -145,13 +145,19 @@ impl Tables {
         has_new
     }
 
-    /// Publishes the interpreters of processes that have changed. To be called before samples are taken, and before the
-    /// mappings are published: native stacks can be unwound later, script frames are there only now.
-    pub fn publish_interpreters(&mut self, recording: &mut Recording) {
-        for pid in &self.changed {
-            match recording.describe_interpreter(*pid) {
-                Some(words) => _ = self.interpreters.insert(pid, words, 0),
-                None => _ = self.interpreters.remove(pid),
+    /// Publishes the interpreters of processes that have changed, and the rows of all code between generated code and the
+    /// root: such stacks are walked at the sample, or not at all.
+    fn publish_interpreters(&mut self, recording: &mut Recording) {
+        let changed: Vec<u32> = self.changed.iter().copied().collect();
+        for pid in changed {
+            let Some(description) = recording.describe_interpreter(pid) else {
+                let _ = self.interpreters.remove(&pid);
+                continue;
+            };
+            let _ = self.interpreters.insert(pid, description.words, 0);
+            if description.generates_code {
+                let objects: FxHashSet<ObjectId> = recording.mappings(pid).map(|mapping| mapping.object).collect();
+                objects.into_iter().for_each(|object| self.add_object(object, recording));
             }
         }
     }

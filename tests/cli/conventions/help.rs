@@ -46,7 +46,7 @@ fn version_is_one_line_and_has_details_with_verbose() {
         assert_eq!(run(name, ["--version"], b"").ok().text(), version);
         for with_details in [["-V", "-v"], ["-v", "-V"], ["-vV", "-q"], ["--version", "--verbose"]] {
             let details = run(name, with_details, b"").ok().text();
-            for detail in ["target: ", "gzip, zstd", "recording: "] {
+            for detail in ["target: ", "gzip, zstd, xz, bzip2", "recording: "] {
                 assert!(
                     details.starts_with(&version) && details.contains(detail),
                     "{name} {with_details:?}: {details}"

@@ -225,14 +225,19 @@ fn output_does_not_depend_on_the_order_of_the_input() {
 }
 
 #[test]
-fn accepts_an_empty_profile_or_reports_it() {
-    for program in READERS {
+fn input_without_stacks_is_a_failure_and_says_so_in_one_line() {
+    for program in READERS.into_iter().filter(|program| program.merges) {
         let workspace = Workspace::new(program);
-        let outcome = workspace.run_with(["-"], b"");
-        assert_eq!(outcome.code(), program.empty, "{outcome:?}");
-        if program.empty != 0 {
-            assert!(outcome.stdout.is_empty() && outcome.stderr.lines().count() == 1, "{outcome:?}");
+        workspace.file("empty.folded", "");
+        workspace.file("blank.folded", "\n\n");
+        for operands in [&["-"][..], &["empty.folded"], &["empty.folded", "blank.folded"], &["-q", "blank.folded"]] {
+            let outcome = workspace.run(operands);
+            assert_eq!((outcome.code(), &outcome.stdout[..]), (program.failure, &b""[..]), "{operands:?} {outcome:?}");
+            assert!(outcome.stderr.lines().count() == 1, "{operands:?} {outcome:?}");
+            assert!(outcome.stderr.contains("no stacks"), "{operands:?} {outcome:?}");
         }
+        let expected = workspace.run(["in.folded"]).ok().stdout;
+        assert_eq!(workspace.run(["empty.folded", "in.folded", "blank.folded"]).ok().stdout, expected, "{program:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use bstr::ByteSlice as _;
+use crate::symbol_name::java;
 use rustc_hash::FxHashMap;
 
 use super::metadata::{Layout, Schema, Value};
@@ -257,7 +257,7 @@ impl Constants {
     /// Returns `package.Class`, or an empty name.
     fn class_name(&self, key: u64) -> Vec<u8> {
         let name = self.classes.get(&key).map_or(&b""[..], |name| self.resolve(name));
-        strip_address(name).iter().map(|byte| if *byte == b'/' { b'.' } else { *byte }).collect()
+        java::class_name(name)
     }
 
     /// Returns the description of a frame's type, such as `JIT compiled`.
@@ -294,14 +294,6 @@ impl Constants {
     }
 }
 
-/// Strips the address that ends the name of a hidden class, such as a lambda's: `Work$$Lambda$5+0x00007f.12`. It differs
-/// from run to run.
-fn strip_address(class: &[u8]) -> &[u8] {
-    let Some(start) = class.find("+0x").or_else(|| class.find("/0x")) else { return class };
-    let is_address = class[start + 3..].iter().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b'/'));
-    if is_address { &class[..start] } else { class }
-}
-
 impl Name {
     fn new(value: Value<'_>) -> Self {
         match value {
@@ -309,23 +301,6 @@ impl Name {
             Value::Text(Text::Bytes(text)) => Self::Text(text.into()),
             Value::Text(Text::Constant(string)) => Self::String(string),
             Value::Text(Text::Null) | Value::End => Self::None,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::strip_address;
-
-    #[test]
-    fn strips_addresses_of_hidden_classes() {
-        for (name, stripped) in [
-            ("Work$$Lambda$88+0x00007fb3f4007a08.266272063", "Work$$Lambda$88"),
-            ("java/lang/invoke/LambdaForm$MH/0x0000000800066c40", "java/lang/invoke/LambdaForm$MH"),
-            ("a/B+0xyz", "a/B+0xyz"),
-            ("a/B", "a/B"),
-        ] {
-            assert_eq!(strip_address(name.as_bytes()), stripped.as_bytes());
         }
     }
 }

@@ -16,6 +16,7 @@ pub(super) mod perf_json;
 pub(super) mod pyinstrument;
 pub(super) mod pyspy_dump;
 pub(super) mod safari;
+pub(super) mod scalene;
 pub(super) mod sentry;
 mod spans;
 pub(super) mod speedscope;

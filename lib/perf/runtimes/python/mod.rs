@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use self::layout::PythonLayout;
 use super::function_parts::find_parts;
-use super::interpreter::{Function, Interpreter, InterpreterFile, Layout, Memory, Recognition, ScriptFrame};
+use super::interpreter::{Function, Interpreter, InterpreterFile, Layout, Library, Memory, Recognition, ScriptFrame};
 use super::thread_anchor::find_anchor;
 use crate::markers;
 
@@ -42,8 +42,8 @@ pub(super) fn recognize(file: &InterpreterFile<'_>) -> Recognition {
 }
 
 impl Interpreter for Python {
-    fn layout(&self) -> &Layout {
-        &self.layout.layout
+    fn layout(&self, _: Library) -> Option<&Layout> {
+        Some(&self.layout.layout)
     }
 
     fn loops(&self) -> &[Range<u64>] {

@@ -1,0 +1,218 @@
+//! Pairs functions that vanished with functions that are new: a function that was renamed has the same callers, callees and
+//! weight as before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::Error;
+use crate::profile::{FrameId, Profile};
+use crate::tally::{GroupBy, tally_profile};
+
+/// Smallest share of the weight of two functions that comes from equal callers, or goes to equal callees.
+const MIN_OVERLAP: f64 = 0.5;
+
+/// Smallest weight of one function relative to the other.
+const MIN_WEIGHT_RATIO: f64 = 0.5;
+
+/// Largest similarity of another candidate, relative to that of the best one.
+const MAX_RIVAL: f64 = 0.8;
+
+/// A function with another name on each side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renamed {
+    /// The name before.
+    pub before: Vec<u8>,
+    /// The name after.
+    pub after: Vec<u8>,
+}
+
+/// Who calls a function and what it calls, by weight.
+#[derive(Debug, Default)]
+struct Relations {
+    inclusive: f64,
+    /// Weight by caller; `None` for stacks that the function is the root of.
+    callers: BTreeMap<Option<FrameId>, f64>,
+    /// Weight by callee; `None` for the function itself.
+    callees: BTreeMap<Option<FrameId>, f64>,
+}
+
+/// A vanished and a new function, which may be the same.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    vanished: FrameId,
+    new: FrameId,
+    similarity: f64,
+}
+
+/// Returns the functions of a differential profile that were probably renamed, in the order of their names before.
+///
+/// `scale` is the factor of weights before. A pair counts only if each of the two is by far the best match of the other.
+///
+/// # Errors
+/// [`Error::Overflow`] if a sum does not fit.
+pub(super) fn find_renamed(both: &Profile, scale: f64) -> Result<Vec<Renamed>, Error> {
+    let sides = [relations(both, true, scale)?, relations(both, false, 1.0)?];
+    // Markers such as [unknown] are no functions.
+    let is_function = |frame: &FrameId| !both.frames.name(*frame).starts_with(b"[");
+    let only = |side: usize| -> BTreeSet<FrameId> {
+        let frames = sides[side].keys().filter(|frame| !sides[1 - side].contains_key(frame) && is_function(frame));
+        frames.copied().collect()
+    };
+    let (mut vanished, mut new) = (only(0), only(1));
+    let mut names = BTreeMap::new();
+    // A pair may make the callers or callees of others equal.
+    loop {
+        let pairs = find_pairs(&sides, &vanished, &new, &names);
+        if pairs.is_empty() {
+            break;
+        }
+        for pair in pairs {
+            vanished.remove(&pair.vanished);
+            new.remove(&pair.new);
+            names.insert(pair.vanished, pair.new);
+        }
+    }
+    let name = |frame: FrameId| both.frames.name(frame).to_vec();
+    let mut renamed: Vec<Renamed> =
+        names.into_iter().map(|(before, after)| Renamed { before: name(before), after: name(after) }).collect();
+    renamed.sort_by(|a, b| a.before.cmp(&b.before));
+    Ok(renamed)
+}
+
+/// Returns the relations of all functions that have weight on a side.
+fn relations(both: &Profile, is_before: bool, scale: f64) -> Result<BTreeMap<FrameId, Relations>, Error> {
+    let mut relations = BTreeMap::<FrameId, Relations>::new();
+    for by in [GroupBy::Function, GroupBy::Comm, GroupBy::Edge] {
+        for row in tally_profile(both, by)? {
+            let weights = row.weights.iter().map(|weights| if is_before { weights.before } else { weights.after });
+            let weights: Vec<f64> = weights.map(|weight| weight.as_f64() * scale).collect();
+            let weight = weights.last().copied().unwrap_or_default();
+            if weight == 0.0 {
+                continue;
+            }
+            match (by, &row.frames[..]) {
+                (GroupBy::Function, [function]) => {
+                    let function = relations.entry(*function).or_default();
+                    function.inclusive = weight;
+                    function.callees.insert(None, weights[0]);
+                }
+                (GroupBy::Comm, [root]) => {
+                    relations.entry(*root).or_default().callers.insert(None, weight);
+                }
+                (GroupBy::Edge, [caller, callee]) => {
+                    relations.entry(*caller).or_default().callees.insert(Some(*callee), weight);
+                    relations.entry(*callee).or_default().callers.insert(Some(*caller), weight);
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(relations)
+}
+
+/// Returns the pairs of which each function is by far the best match of the other. `names` are those of known pairs.
+fn find_pairs(
+    sides: &[BTreeMap<FrameId, Relations>; 2],
+    vanished: &BTreeSet<FrameId>,
+    new: &BTreeSet<FrameId>,
+    names: &BTreeMap<FrameId, FrameId>,
+) -> Vec<Candidate> {
+    let mut by_caller = BTreeMap::<Option<FrameId>, Vec<FrameId>>::new();
+    for function in new {
+        for caller in sides[1][function].callers.keys() {
+            by_caller.entry(*caller).or_default().push(*function);
+        }
+    }
+    let mut candidates = Vec::new();
+    for function in vanished {
+        let before = sides[0][function].with_names(names);
+        let similar: BTreeSet<FrameId> =
+            before.callers.keys().filter_map(|caller| by_caller.get(caller)).flatten().copied().collect();
+        candidates.extend(similar.into_iter().filter_map(|new| {
+            let similarity = before.similarity(&sides[1][&new])?;
+            Some(Candidate { vanished: *function, new, similarity })
+        }));
+    }
+    let is_best = |one: &Candidate| {
+        candidates.iter().all(|other| {
+            let is_rival = (other.vanished == one.vanished) != (other.new == one.new);
+            !is_rival || other.similarity <= MAX_RIVAL * one.similarity
+        })
+    };
+    candidates.iter().copied().filter(is_best).collect()
+}
+
+impl Relations {
+    /// Returns the relations with the names that renamed functions have after.
+    fn with_names(&self, names: &BTreeMap<FrameId, FrameId>) -> Self {
+        let rename = |weights: &BTreeMap<Option<FrameId>, f64>| {
+            let new_name = |frame: FrameId| names.get(&frame).copied().unwrap_or(frame);
+            weights.iter().map(|(frame, weight)| (frame.map(new_name), *weight)).collect()
+        };
+        Self { inclusive: self.inclusive, callers: rename(&self.callers), callees: rename(&self.callees) }
+    }
+
+    /// Returns how similar two functions are, up to 1; `None` if they are not.
+    fn similarity(&self, other: &Self) -> Option<f64> {
+        let callers = overlap(&self.callers, &other.callers);
+        let callees = overlap(&self.callees, &other.callees);
+        let weight = self.inclusive.min(other.inclusive) / self.inclusive.max(other.inclusive);
+        (callers >= MIN_OVERLAP && callees >= MIN_OVERLAP && weight >= MIN_WEIGHT_RATIO)
+            .then_some(callers * callees * weight)
+    }
+}
+
+/// Returns the share of two distributions that is equal.
+fn overlap(a: &BTreeMap<Option<FrameId>, f64>, b: &BTreeMap<Option<FrameId>, f64>) -> f64 {
+    let sums = (a.values().sum::<f64>(), b.values().sum::<f64>());
+    let shares = a.iter().map(|(frame, weight)| {
+        let other = b.get(frame).copied().unwrap_or_default();
+        (weight / sums.0).min(other / sums.1)
+    });
+    shares.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find_renamed;
+    use crate::profile::{Profile, Weight, Weights};
+
+    /// Returns the pairs found in a profile of lines `stack BEFORE AFTER`.
+    fn pairs(lines: &[&str]) -> Vec<String> {
+        let mut profile = Profile::new(true);
+        for line in lines {
+            let words: Vec<&str> = line.split(' ').collect();
+            let stack: Vec<_> = words[0].split(';').map(|name| profile.frames.intern(name.as_bytes())).collect();
+            let weight = |word: &str| Weight::new(word.parse().unwrap());
+            profile.add(&stack, Weights { before: weight(words[1]), after: weight(words[2]) }).unwrap();
+        }
+        let renamed = find_renamed(&profile, 1.0).unwrap();
+        renamed
+            .iter()
+            .map(|pair| [&pair.before[..], &pair.after].join(&b'>'))
+            .map(|text| String::from_utf8(text).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn pairs_functions_with_equal_relations() {
+        assert_eq!(pairs(&["main;old;read 50 0", "main;new;read 0 52", "main;other 30 30"]), ["old>new"]);
+        // The caller of the second function was renamed too.
+        let chain = ["main;a;b;read 50 0", "main;a;c 20 0", "main;x;y;read 0 50", "main;x;c 0 21"];
+        assert_eq!(pairs(&chain), ["a>x", "b>y"]);
+        assert_eq!(pairs(&["old;main 9 0", "new;main 0 9"]), ["old>new"], "roots");
+    }
+
+    #[test]
+    fn pairs_nothing_in_doubt() {
+        for lines in [
+            &["main;old;read 50 0", "main;new;write 0 50"][..],
+            &["main;old 50 0", "other;new 0 50"],
+            &["main;old 50 0", "main;new 0 10"],
+            &["main;old 50 0", "main;new 0 50", "main;rival 0 48"],
+            &["main;[old] 50 0", "main;[new] 0 50"],
+            &["main;old 50 1", "main;new 0 50"],
+        ] {
+            assert_eq!(pairs(lines), [""; 0], "{lines:?}");
+        }
+    }
+}
