@@ -53,7 +53,7 @@ struct EventLine<'a> {
     comm: &'a [u8],
     pid: u32,
     cpu: u32,
-    /// In nanoseconds.
+    /// The time of the event, in nanoseconds.
     time: u64,
     name: &'a [u8],
     /// The text after the name.

@@ -56,7 +56,7 @@ struct Method {
     name: u64,
 }
 
-/// A thread.
+/// A thread with its names and IDs.
 #[derive(Clone, Debug, Default)]
 struct Thread {
     java_name: Name,
