@@ -18,7 +18,7 @@ use crate::tally::{GroupBy, Tally, charged_frame};
 pub(super) enum Subject {
     /// All that matches the rule.
     Rule,
-    /// One function.
+    /// A function, for rules about each of them.
     Function(FrameId),
     /// The calls of one function by another.
     Edge(FrameId, FrameId),

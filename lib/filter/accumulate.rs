@@ -10,7 +10,7 @@ use crate::profile::{Batch, FrameId, Frames, Profile, Weights};
 
 /// The kept stacks.
 pub(super) enum Kept<'a> {
-    /// Sorted stacks: all of them so far were in order.
+    /// Sorted stacks: all that were read are in order.
     Sorted(SortedStacks),
     /// Only the last of many sorted stacks: the input will be read again.
     TooMany(SortedStacks),

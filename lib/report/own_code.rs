@@ -75,7 +75,7 @@ pub(super) enum Origin {
 /// The code that a function calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Calls {
-    /// Any code.
+    /// It may call any code, also the program's own.
     Any,
     /// The next function of a start of a process or thread.
     Start,

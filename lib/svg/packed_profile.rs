@@ -3,11 +3,11 @@
 //! It has two parts, each compressed with deflate and written as base64. Numbers are LEB128.
 //!
 //! - The *stacks*, in order. For each stack: how many of the previous stack's last frames are removed, how many frames
-//!   are added, the name number of each added frame, and the weight (in a differential profile the weight before, then
-//!   the weight after). A whole weight is written as twice its value. A weight with a fraction is written as twice its
+//!   are added, the name number of each added frame, and the weight (in a differential profile the weight before, then the
+//!   weight after). A whole weight is written as twice its value. A weight with a fraction is written as twice its
 //!   millionths plus 1.
-//! - The *names*: six bytes for each name, which are its colour (red, green, blue), its flags, and the number of its
-//!   module (low byte first; 0 for none); then the names, then the modules from number 1 on, one a line.
+//! - The *names*: six bytes for each name, which are its colour (red, green, blue), its flags, and the number of its module
+//!   (low byte first; 0 for none); then the names, then the modules from number 1 on, one a line.
 
 use std::io::{self, BufWriter, Write as _};
 

@@ -39,10 +39,12 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    let is_line = |line: &[u8]| {
-        is_event(line) || line.starts_with(b"#") || parse_stack_frame(line).is_some() || graph::is_line(line)
-    };
     most_lines_fit(head, 70, is_line) && first_lines(head).any(|line| is_event(line) || graph::is_line(line))
+}
+
+/// True for any line of a trace.
+fn is_line(line: &[u8]) -> bool {
+    is_event(line) || line.starts_with(b"#") || parse_stack_frame(line).is_some() || graph::is_line(line)
 }
 
 /// The fields of an event's line.
@@ -51,7 +53,7 @@ struct EventLine<'a> {
     comm: &'a [u8],
     pid: u32,
     cpu: u32,
-    /// In nanoseconds.
+    /// The time of the event, in nanoseconds.
     time: u64,
     name: &'a [u8],
     /// The text after the name.

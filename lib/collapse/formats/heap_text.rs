@@ -137,13 +137,15 @@ fn parse_entry(text: &[u8]) -> Option<Entry> {
 /// Parses `50: 2500000 [50: 2500000]`.
 fn parse_values(text: &[u8]) -> Option<[u64; 4]> {
     let (in_use, allocated) = split_once(text, "[")?;
-    let pair = |text: &[u8]| {
-        let (count, size) = split_once(text, ":")?;
-        Some((parse_number(count.trim_ascii())?, parse_number(size.trim_ascii())?))
-    };
-    let (count, size) = pair(in_use)?;
-    let (all_count, all_size) = pair(allocated.trim_ascii().strip_suffix(b"]")?)?;
+    let (count, size) = parse_pair(in_use)?;
+    let (all_count, all_size) = parse_pair(allocated.trim_ascii().strip_suffix(b"]")?)?;
     Some([size, count, all_size, all_count])
+}
+
+/// Parses `50: 2500000`.
+fn parse_pair(text: &[u8]) -> Option<(u64, u64)> {
+    let (count, size) = split_once(text, ":")?;
+    Some((parse_number(count.trim_ascii())?, parse_number(size.trim_ascii())?))
 }
 
 /// Parses the cycles and the number of contentions of `1234 5`.

@@ -98,9 +98,8 @@ pub(super) fn recognizes(head: &[u8]) -> bool {
 fn parse_file_thread(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let (number, rest) = split_once(line.strip_prefix(b"#")?, " \"")?;
     let (name, rest) = rest.rsplit_once_str("\"").filter(|_| parse_number(number).is_some())?;
-    let is_state = |word: &&[u8]| word.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_');
-    let state = split_words(rest).find(is_state).unwrap_or(UNKNOWN_STATE);
-    Some((name, state))
+    let state = split_words(rest).find(|word| word.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_'));
+    Some((name, state.unwrap_or(UNKNOWN_STATE)))
 }
 
 /// The thread that is being read.

@@ -75,8 +75,8 @@ pub(super) fn fold(messages: &[ProfilesData], document: &mut Document<'_>, sink:
 
 /// Returns the type of a profile as `NAME/UNIT`.
 fn type_name(data: &ProfilesData, profile: &Profile) -> String {
-    let string = |index| String::from_utf8_lossy(data.dictionary.string(index)).into_owned();
-    format!("{}/{}", string(profile.kind), string(profile.unit))
+    let [kind, unit] = [profile.kind, profile.unit].map(|index| data.dictionary.string(index));
+    format!("{}/{}", String::from_utf8_lossy(kind), String::from_utf8_lossy(unit))
 }
 
 /// Returns the type of the profiles that count; `None` if there are no profiles.
@@ -88,10 +88,6 @@ fn select_type(messages: &[ProfilesData], document: &mut Document<'_>) -> Result
             types.push(name);
             types.len() - 1
         });
-        let has_weight = |sample: &Sample| match sample.values.is_empty() {
-            true => !sample.times.is_empty(),
-            false => sample.values.iter().any(|value| *value != 0),
-        };
         if default.is_none() && profile.samples.iter().any(has_weight) {
             default = Some(index);
         }
@@ -99,6 +95,14 @@ fn select_type(messages: &[ProfilesData], document: &mut Document<'_>) -> Result
     let known: Vec<&str> = types.iter().map(String::as_str).collect();
     let index = if known.is_empty() { 0 } else { document.select_value(&known, default.unwrap_or(0))? };
     Ok(types.into_iter().nth(index))
+}
+
+/// True if a sample has a weight other than 0: without values, it weighs 1 for each of its times.
+fn has_weight(sample: &Sample) -> bool {
+    match sample.values.is_empty() {
+        true => !sample.times.is_empty(),
+        false => sample.values.iter().any(|value| *value != 0),
+    }
 }
 
 /// Adds a sample once for each of its times. Returns the number of its values that are negative.

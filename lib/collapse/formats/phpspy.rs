@@ -30,9 +30,9 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn recognizes(head: &[u8]) -> bool {
-    let is_line = |line: &[u8]| parse_frame(line).is_some() || line.starts_with(b"# ");
-    let is_first = |line: &[u8]| parse_frame(line).is_some_and(|frame| frame.depth == 0);
-    first_lines(head).find(|line| !line.starts_with(b"# ")).is_some_and(is_first) && most_lines_fit(head, 90, is_line)
+    let first = first_lines(head).find(|line| !line.starts_with(b"# ")).and_then(parse_frame);
+    first.is_some_and(|frame| frame.depth == 0)
+        && most_lines_fit(head, 90, |line| parse_frame(line).is_some() || line.starts_with(b"# "))
 }
 
 /// A frame: its distance to the leaf, its function, and its file and line.

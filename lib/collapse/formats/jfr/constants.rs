@@ -56,7 +56,7 @@ struct Method {
     name: u64,
 }
 
-/// A thread.
+/// The names and the ID of a thread.
 #[derive(Clone, Debug, Default)]
 struct Thread {
     java_name: Name,

@@ -42,8 +42,8 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     match root.get(b"timestamps") {
         Some(times) => samples.add_with_times(root.get_items(b"samples"), times),
         None => {
-            samples.start = root.get(b"startTime").and_then(Value::as_millionths);
-            samples.end = root.get(b"endTime").and_then(Value::as_millionths);
+            samples.start = root.get_millionths(b"startTime");
+            samples.end = root.get_millionths(b"endTime");
             samples.add_with_deltas(root.get_items(b"samples"), root.get_items(b"timeDeltas"));
         }
     }

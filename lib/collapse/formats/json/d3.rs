@@ -27,12 +27,12 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 };
 
 fn recognizes(root: Value<'_>) -> bool {
-    let is_node = |node: Value<'_>| {
-        node.get(b"name").and_then(Value::as_string).is_some()
-            && node.get(b"value").and_then(Value::as_millionths).is_some()
-    };
     // The root's value may come after its children, in a part of the document that is not seen yet.
     root.get(b"name").is_some() && root.get_items(b"children").next().is_some_and(is_node)
+}
+
+fn is_node(node: Value<'_>) -> bool {
+    node.get(b"name").and_then(Value::as_string).is_some() && node.get_millionths(b"value").is_some()
 }
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
@@ -40,7 +40,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         return fold_self_values(root, document, sink);
     }
     let parse = |node: Value<'_>, depth| {
-        let millionths = node.get(b"value").and_then(Value::as_millionths);
+        let millionths = node.get_millionths(b"value");
         let name = node.get_string(b"name").into_owned();
         let is_hidden = depth == 0 && is_artificial(&name) && self_value(node) == 0;
         Node { name, weight: millionths.and_then(weight_from_millionths), is_hidden }
@@ -55,8 +55,8 @@ fn is_artificial(name: &[u8]) -> bool {
 
 /// Returns the value of a node without those of its children, in millionths.
 fn self_value(node: Value<'_>) -> i128 {
-    let value = |node: Value<'_>| node.get(b"value").and_then(Value::as_millionths).unwrap_or(0);
-    node.get_items(b"children").map(value).fold(value(node), i128::saturating_sub)
+    let children = node.get_items(b"children").filter_map(|child| child.get_millionths(b"value"));
+    children.fold(node.get_millionths(b"value").unwrap_or(0), i128::saturating_sub)
 }
 
 /// Returns true if the values of no node's children add up to more than its own.
@@ -75,7 +75,7 @@ fn has_inclusive_values(root: Value<'_>) -> bool {
 fn fold_self_values(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let (mut tree, mut waiting, mut too_deep) = (CallTree::default(), vec![(root, 0)], 0);
     while let Some((node, depth)) = waiting.pop() {
-        let own = node.get(b"value").and_then(Value::as_millionths).and_then(weight_from_millionths);
+        let own = node.get_millionths(b"value").and_then(weight_from_millionths);
         let own = own.unwrap_or_default();
         let name = node.get_string(b"name");
         let is_hidden = depth == 0 && is_artificial(&name) && own.is_zero();

@@ -59,7 +59,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     let unknown = sink.intern(markers::UNKNOWN);
     let (mut stack, mut invalid) = (Vec::new(), 0);
     for point in root.get_items(b"pps") {
-        let Some(weight) = point.get(key).and_then(Value::as_millionths).and_then(weight_from_millionths) else {
+        let Some(weight) = point.get_millionths(key).and_then(weight_from_millionths) else {
             invalid += 1;
             continue;
         };

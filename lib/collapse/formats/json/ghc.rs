@@ -37,13 +37,13 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     for centre in root.get_items(b"cost_centres") {
         let name = [&centre.get_string(b"module"), &b"."[..], &centre.get_string(b"label")].concat();
         let name = function_with_source(&name, &centre.get_string(b"src_loc"), None, document.options);
-        centres.insert(centre.get(b"id").and_then(Value::as_integer), sink.intern(&name));
+        centres.insert(centre.get_integer(b"id"), sink.intern(&name));
     }
     let unknown = sink.intern(markers::UNKNOWN);
     visit_nodes(root.get(b"profile"), b"children", sink, |node, path, sink| {
-        let centre = centres.get(&node.get(b"id").and_then(Value::as_integer));
+        let centre = centres.get(&node.get_integer(b"id"));
         path.push(centre.copied().unwrap_or(unknown));
-        let own = node.get(key).and_then(Value::as_millionths).and_then(weight_from_millionths);
+        let own = node.get_millionths(key).and_then(weight_from_millionths);
         add_stack(None, path, own.unwrap_or_default(), sink)
     })
 }

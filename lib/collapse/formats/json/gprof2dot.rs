@@ -39,14 +39,13 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     let costs: Vec<(String, String)> = root
         .get_items(b"costs")
         .map(|cost| {
-            let text = |key: &[u8]| String::from_utf8_lossy(&cost.get_string(key)).into_owned();
-            (text(b"description"), text(b"unit"))
+            let [description, unit] = [cost.get_string(b"description"), cost.get_string(b"unit")];
+            (String::from_utf8_lossy(&description).into_owned(), String::from_utf8_lossy(&unit).into_owned())
         })
         .collect();
     let names: Vec<&str> = costs.iter().map(|(description, _)| description.as_str()).collect();
-    let cost = |event: Value<'_>, column: usize| event.get_items(b"cost").nth(column).and_then(Value::as_millionths);
     let is_used =
-        |column: &usize| root.get_items(b"events").any(|event| cost(event, *column).is_some_and(|cost| cost != 0));
+        |column: &usize| root.get_items(b"events").any(|event| get_cost(event, *column).is_some_and(|cost| cost != 0));
     let default = (0..costs.len()).find(is_used).unwrap_or(0);
     let column = document.select_value(&names, default)?;
     if let Some((_, unit)) = costs.get(column) {
@@ -61,7 +60,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     let unknown = sink.intern(markers::UNKNOWN);
     let (mut stack, mut invalid) = (Vec::new(), 0);
     for event in root.get_items(b"events") {
-        let Some(weight) = cost(event, column).and_then(weight_from_millionths) else {
+        let Some(weight) = get_cost(event, column).and_then(weight_from_millionths) else {
             invalid += 1;
             continue;
         };
@@ -72,4 +71,9 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         add_stack(None, &stack, weight, sink)?;
     }
     document.report_problems(invalid, "event", "left out: its cost is missing or invalid")
+}
+
+/// Returns one of the costs of an event, in millionths.
+fn get_cost(event: Value<'_>, column: usize) -> Option<i128> {
+    event.get_items(b"cost").nth(column).and_then(Value::as_millionths)
 }

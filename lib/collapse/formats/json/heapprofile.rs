@@ -28,7 +28,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     let options = document.options;
     visit_nodes(root.get(b"head"), b"children", sink, |node, path, sink| {
         path.push(sink.intern(&v8_samples::function_name(node, options)));
-        let own = node.get(b"selfSize").and_then(Value::as_millionths).and_then(weight_from_millionths);
+        let own = node.get_millionths(b"selfSize").and_then(weight_from_millionths);
         // The name `(root)` is left out unless it is the whole stack.
         let frames = if path.len() > 1 { &path[1..] } else { path };
         add_stack(None, frames, own.unwrap_or_default(), sink)

@@ -14,7 +14,7 @@ use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{module_frame, thread_name};
 use crate::collapse::filter::sample::SampleInfo;
 use crate::collapse::format::{Format, FormatReader};
-use crate::collapse::line_helpers::function_name;
+use crate::collapse::line_helpers::{function_name, parse_number};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::intern_frame;
 use crate::collapse::timed_samples::{TimedSample, TimedSamples};
@@ -34,12 +34,14 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     let options = document.options;
     let (mut samples, mut frames) = (TimedSamples::new(options), Vec::new());
     for sample in root.get_items(b"samples") {
-        let label = |key: &[u8]| sample.get(key).and_then(Value::as_label).unwrap_or_default();
-        let number = |key: &[u8]| std::str::from_utf8(&label(key)).ok()?.parse::<u64>().ok();
-        let id = |key: &[u8]| number(key).and_then(|number| u32::try_from(number).ok());
-        let comm = label(b"comm");
-        let info =
-            SampleInfo { time: number(b"timestamp"), comm: &comm, pid: id(b"pid"), tid: id(b"tid"), cpu: id(b"cpu") };
+        let comm = sample.get_label(b"comm");
+        let info = SampleInfo {
+            time: parse_number(&sample.get_label(b"timestamp")),
+            comm: &comm,
+            pid: get_id(sample, b"pid"),
+            tid: get_id(sample, b"tid"),
+            cpu: get_id(sample, b"cpu"),
+        };
         if !samples.accept(&info)? {
             continue;
         }
@@ -53,9 +55,14 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
             frames.push(intern_frame(&name, sink));
         }
         frames.reverse();
-        let root = sink.intern(&thread_name(&comm, &label(b"pid"), &label(b"tid"), options));
+        let root = sink.intern(&thread_name(&comm, &sample.get_label(b"pid"), &sample.get_label(b"tid"), options));
         let (roots, weight) = (&[root], Weight::ONE);
         samples.add(&TimedSample { info, roots, is_truncated: false, frames: &frames, weight }, sink)?;
     }
     Ok(())
+}
+
+/// Returns the number of a process, a thread or a CPU.
+fn get_id(sample: Value<'_>, key: &[u8]) -> Option<u32> {
+    u32::try_from(parse_number(&sample.get_label(key))?).ok()
 }

@@ -54,7 +54,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
         for frame in sample.get_items(b"stackFrames") {
             let name = frame.get_string(b"name");
             let name = if name.is_empty() { &b"(anonymous)"[..] } else { &name };
-            let line = frame.get(b"line").and_then(Value::as_integer);
+            let line = frame.get_integer(b"line");
             let name = function_with_source(name, &frame.get_string(b"url"), line, document.options);
             stack.push(intern_frame(&name, sink));
         }

@@ -47,8 +47,8 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     let frames: Vec<FrameId> =
         profile.get_items(b"frames").map(|frame| intern_frame(&frame_name(frame, options), sink)).collect();
     let stacks: Vec<Value<'_>> = profile.get_items(b"stacks").collect();
-    let label = |sample: Value<'_>| sample.get(b"thread_id").and_then(Value::as_label).unwrap_or_default().into_owned();
-    let threads: BTreeSet<Vec<u8>> = profile.get_items(b"samples").map(label).collect();
+    let threads: BTreeSet<Vec<u8>> =
+        profile.get_items(b"samples").map(|sample| sample.get_label(b"thread_id").into_owned()).collect();
     let shows_threads = threads.len() > 1 || options.pid || options.tid;
     let (mut samples, mut stack, mut invalid) = (TimedSamples::new(options), Vec::new(), 0);
     for sample in profile.get_items(b"samples") {
@@ -57,7 +57,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
             invalid += 1;
             continue;
         };
-        let tid = label(sample);
+        let tid = sample.get_label(b"thread_id").into_owned();
         let name = profile.get(b"thread_metadata").and_then(|threads| threads.get(&tid));
         let name = name.map(|thread| thread.get_string(b"name")).unwrap_or_default();
         let number = std::str::from_utf8(&tid).ok().and_then(|tid| tid.parse().ok());
@@ -77,8 +77,8 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
 
 /// Returns the time of a sample in nanoseconds: since the start, or since 1970.
 fn sample_time(sample: Value<'_>) -> Option<u64> {
-    let elapsed = sample.get(b"elapsed_since_start_ns").and_then(Value::as_millionths).map(|time| time / 1_000_000);
-    let time = elapsed.or_else(|| sample.get(b"timestamp").and_then(Value::as_millionths).map(|time| time * 1000))?;
+    let elapsed = sample.get_millionths(b"elapsed_since_start_ns").map(|time| time / 1_000_000);
+    let time = elapsed.or_else(|| sample.get_millionths(b"timestamp").map(|time| time * 1000))?;
     u64::try_from(time).ok()
 }
 
@@ -90,5 +90,5 @@ fn frame_name(frame: Value<'_>, options: &Options) -> Vec<u8> {
         false => [&module, &b"."[..], &function].concat(),
     };
     let file = frame.get(b"abs_path").or_else(|| frame.get(b"filename")).and_then(Value::as_string).unwrap_or_default();
-    function_with_source(&name, &file, frame.get(b"lineno").and_then(Value::as_integer), options)
+    function_with_source(&name, &file, frame.get_integer(b"lineno"), options)
 }

@@ -44,7 +44,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     document.set_unit(if deltas.is_some() { "microseconds" } else { "samples" });
     let mut frames: FxHashMap<Vec<u8>, FrameId> = FxHashMap::default();
     for (id, frame) in root.get(b"frames").into_iter().flat_map(Value::members) {
-        let line = frame.get(b"line").and_then(Value::as_integer);
+        let line = frame.get_integer(b"line");
         let name = function_with_source(&frame.get_string(b"name"), &frame.get_string(b"file"), line, document.options);
         frames.insert(id.into_owned(), sink.intern(&name));
     }

@@ -140,7 +140,7 @@ fn fold_document(
 }
 
 fn get_label(event: Value<'_>, key: &[u8]) -> Vec<u8> {
-    event.get(key).and_then(Value::as_label).unwrap_or_default().into_owned()
+    event.get_label(key).into_owned()
 }
 
 fn thread_id(event: Value<'_>) -> ThreadId {
@@ -148,7 +148,7 @@ fn thread_id(event: Value<'_>) -> ThreadId {
 }
 
 fn get_time(event: Value<'_>, key: &[u8]) -> Option<i128> {
-    event.get(key).and_then(Value::as_millionths)
+    event.get_millionths(key)
 }
 
 impl Trace {

@@ -62,8 +62,7 @@ pub(super) fn fold_samples(root: Value<'_>, document: &mut Document<'_>, sink: &
     if frames.parents.is_cyclic() {
         document.report_damage(CYCLIC, false)?;
     }
-    let label =
-        |sample: Value<'_>, key: &[u8]| sample.get(key).and_then(Value::as_label).unwrap_or_default().into_owned();
+    let label = |sample: Value<'_>, key: &[u8]| sample.get_label(key).into_owned();
     let threads: BTreeSet<_> = root.get_items(b"samples").map(|sample| label(sample, b"tid")).collect();
     let shows_threads = threads.len() > 1 || document.options.pid || document.options.tid;
     let names = find_thread_names(root);

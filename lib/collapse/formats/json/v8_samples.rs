@@ -47,7 +47,7 @@ pub(super) fn function_name(node: Value<'_>, options: &Options) -> Vec<u8> {
     let name = call.get_string(b"functionName");
     let name = if name.is_empty() { &b"(anonymous)"[..] } else { &name };
     // V8 counts lines from 0.
-    let line = call.get(b"lineNumber").and_then(Value::as_integer).map(|line| line.saturating_add(1));
+    let line = call.get_integer(b"lineNumber").map(|line| line.saturating_add(1));
     function_with_source(name, &call.get_string(b"url"), line, options)
 }
 
@@ -84,7 +84,7 @@ impl Samples {
             let Some(id) = Node::id(node) else { continue };
             let children = node.get_items(b"children").filter_map(Value::as_integer);
             self.parents.extend(children.map(|child| (child, id)));
-            self.add_node(node, node.get(b"parent").and_then(Value::as_integer), options, sink);
+            self.add_node(node, node.get_integer(b"parent"), options, sink);
         }
     }
 

@@ -84,6 +84,21 @@ impl<'t> Value<'t> {
         self.get(key).and_then(Value::as_string).unwrap_or_default()
     }
 
+    /// Returns the string under this key, or the text of the number there; an empty one if it is missing.
+    pub(super) fn get_label(self, key: &[u8]) -> Cow<'t, [u8]> {
+        self.get(key).and_then(Value::as_label).unwrap_or_default()
+    }
+
+    /// Returns the number under this key, truncated to an integer.
+    pub(super) fn get_integer(self, key: &[u8]) -> Option<i64> {
+        self.get(key)?.as_integer()
+    }
+
+    /// Returns the number under this key in millionths, or the one that a string contains.
+    pub(super) fn get_millionths(self, key: &[u8]) -> Option<i128> {
+        self.get(key)?.as_millionths()
+    }
+
     /// Returns the text between the quotes of a string, with its escapes.
     fn raw_string(self) -> &'t [u8] {
         let text = &self.raw_text()[1..];

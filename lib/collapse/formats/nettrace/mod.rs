@@ -3,7 +3,7 @@
 //!
 //! The runtime samples all threads, whether they run or wait: a sample in managed code is of the event `managed`, any
 //! other one of `external`. Samples of CPU time, as `dotnet-trace collect-linux` takes them, are of the event `cpu`. Each
-//! weighs 1. A `GCAllocationTick` weighs the bytes that it stands for. Other events weigh 1. The default is the first of
+//! weighs 1. A `GCAllocationTick` weighs the bytes that it represents. Other events weigh 1. The default is the first of
 //! these four of which the trace has samples. The root frame is the process, or `Thread` if its name is not known.
 //!
 //! The runtime describes its methods at the end of a trace, so samples are named last. The memory depends on the number

@@ -49,10 +49,9 @@ pub(super) struct Symbols<'a> {
 impl<'a> Symbols<'a> {
     /// Adds the symbols of a file.
     pub(super) fn add(&mut self, message: &'a [u8]) {
-        let text = |field| read_messages(message, field).next().unwrap_or_default();
         for address in read_messages(message, 3) {
             let Some([number]) = read_numbers(address, [1]) else { continue };
-            for key in [text(1), text(2)] {
+            for key in [read_text(message, 1), read_text(message, 2)] {
                 if !key.is_empty() {
                     self.lines.insert((key, number), read_messages(address, 2).collect());
                 }
@@ -86,15 +85,14 @@ impl<'a> Interned<'a> {
 
     fn add_entry(&mut self, table: u32, entry: &'a [u8]) {
         let Some([id]) = read_numbers(entry, [1]) else { return };
-        let text = || read_messages(entry, 2).next().unwrap_or_default();
         let numbers = |wanted: u32| {
             let fields = Fields::new(entry).flatten().filter(move |(number, _)| *number == wanted);
             fields.flat_map(|(_, value)| value.numbers()).collect::<Vec<u64>>()
         };
         match table {
-            5 => drop(self.functions.insert(id, text())),
-            16 => drop(self.build_ids.insert(id, text())),
-            17 => drop(self.paths.insert(id, text())),
+            5 => drop(self.functions.insert(id, read_text(entry, 2))),
+            16 => drop(self.build_ids.insert(id, read_text(entry, 2))),
+            17 => drop(self.paths.insert(id, read_text(entry, 2))),
             6 => {
                 if let Some([function, mapping, address, line]) = read_numbers(entry, [2, 3, 4, 6]) {
                     self.frames.insert(id, Frame { function, mapping, address, line });
@@ -145,10 +143,9 @@ impl<'a> Interned<'a> {
         let lines = keys.iter().find_map(|key| symbols.lines.get(&(*key, frame.address)));
         if let Some(lines) = lines.filter(|lines| !lines.is_empty()) {
             let named = lines.iter().rev().take(crate::collapse::stack::MAX_SHARED_DEPTH).map(|line| {
-                let text = |field| read_messages(line, field).next().unwrap_or_default();
                 let number = read_numbers(line, [3]).and_then(|[number]| i64::try_from(number).ok());
-                let name = function_name(text(1), options);
-                intern_frame(&function_with_source(&name, text(2), number, options), sink)
+                let name = function_name(read_text(line, 1), options);
+                intern_frame(&function_with_source(&name, read_text(line, 2), number, options), sink)
             });
             return named.collect();
         }
@@ -162,4 +159,9 @@ impl<'a> Interned<'a> {
         };
         vec![intern_frame(&name, sink)]
     }
+}
+
+/// Returns the text in a field of a message, or an empty one.
+fn read_text(message: &[u8], field: u32) -> &[u8] {
+    read_messages(message, field).next().unwrap_or_default()
 }
