@@ -135,7 +135,7 @@ class TimePanel {
     /** @param {number | undefined} cell */
     moveCursor(cell) {
         this.cursor = cell;
-        this.cell.textContent = cell === undefined ? "" : this.describeCell(cell);
+        this.cell.textContent = cell === undefined ? this.hint : this.describeCell(cell);
         this.mark();
     }
 
@@ -244,6 +244,7 @@ class TimePanel {
     /** @param {View} view */
     draw(view) {
         this.matches = view.match.names;
+        this.moveCursor(undefined);
         this.describe();
         this.paint();
     }
@@ -281,8 +282,8 @@ class TimePanel {
 
     get hint() {
         const [first, second] = this.selections;
-        if (!first) return "Drag over the samples to select a time.";
-        return second ? "" : "Drag with Shift to compare with another time.";
+        if (!first) return "Drag to select a time";
+        return second ? "" : "Shift-drag to compare with another time";
     }
 
     /**
@@ -320,6 +321,7 @@ class TimePanel {
     describe() {
         const [first, second] = this.selections, { samples: { lost }, sums } = this;
         const lines = sums.map((sum, index) => this.describeSums(sum, index));
+        this.summary.hidden = !first && this.thread === undefined && lost === 0;
         if (second) lines[1].append(" ", createButton("Swap", () => this.select(second, first)));
         if (lost > 0) lines.push(createHtml("p", {}, `${formatThings(lost, "samples")} lost while recording.`));
         this.summary.replaceChildren(...lines);

@@ -32,14 +32,15 @@ class Details {
     /**
      * Shows the facts about a box beside the pointer, or nothing.
      *
-     * @param {DrawnBox | undefined} box
+     * @param {Box | undefined} box
      * @param {{ clientX: number, clientY: number }} [place]
      */
     point(box, place) {
         const { tip, app: { view, graph } } = this;
         tip.hidden = !box;
         if (!box || !place) return;
-        const name = box.folded ? graph.describeFolded(box.folded, view) : nameOfNode(view, box.node);
+        const name = box.folded ? graph.describeFolded(box, view)
+            : box.chain ? `${describeChain(box.chain, view)}. Click to unfold.` : nameOfNode(view, box.node);
         const custom = box.folded ? null
             : view.profile.elements.get(view.tree.name[box.node])?.getAttribute("data-title");
         const facts = box.folded || custom ? [] : describeFrame(view, box.node);

@@ -61,11 +61,12 @@ interface Box {
     above?: boolean;
     /** The nodes that are too narrow to draw and share this box; undefined for a box of one frame. */
     folded?: number[];
-}
-
-/** A box that has been drawn. */
-interface DrawnBox extends Box {
-    group: SVGElement;
+    /** The number of frames in the subtrees of the folded nodes. */
+    frames?: number;
+    /** The nodes of a chain of runtime frames that share this box; `node` is the first. */
+    chain?: number[];
+    /** The element of the box, while it is drawn. */
+    group?: SVGElement;
 }
 
 /** The boxes of a picture. */
@@ -88,6 +89,10 @@ interface LayoutInput {
     whole: number;
     zoom: number;
     byWeight: boolean;
+    /** 1 for each name of the runtime, of which long chains are folded; undefined to fold none. */
+    runtime?: Uint8Array;
+    /** The first nodes of the chains that are not folded. */
+    unfolded: ReadonlySet<number>;
     width: number;
     minWidth: number;
 }
@@ -117,7 +122,7 @@ interface Settings {
 
 /** A change of what is shown, as its parameter is called in the link. Values are names of functions, one a line. */
 type ChangeName = "only" | "hide" | "omit" | "recursion" | "invert" | "callers" | "callees" | "between" | "sort"
-    | "root" | "side";
+    | "fold" | "root" | "side";
 type Changes = Record<ChangeName, string>;
 
 /** A function, and the node in which it was selected, if any. */
@@ -134,6 +139,8 @@ interface State {
     /** The node over the whole width. */
     zoom: number;
     search: string;
+    /** The first nodes of chains of runtime frames that the reader unfolded. */
+    unfolded: ReadonlySet<number>;
     selected: Chosen | undefined;
     /** The column that sorts the table; undefined for the default one. */
     column: TableColumn | undefined;
@@ -191,7 +198,7 @@ interface Target {
     /** The index of the name; undefined without a frame and for the root. */
     name?: number;
     node?: number;
-    box?: DrawnBox;
+    box?: Box;
 }
 
 /** A part of the page that draws itself from the view. */
@@ -209,8 +216,6 @@ interface Panel extends Part {
     element: HTMLElement;
     /** The weight of everything that could be chosen. */
     readonly total: number;
-    /** Says what can be done, or is empty. */
-    readonly hint: string;
     /** Returns the profile that the link selects. */
     loadProfile(read: (name: string) => string): Profile;
     /** Returns what was selected. */
@@ -221,6 +226,9 @@ interface Panel extends Part {
 type GraphElement = SVGSVGElement;
 
 type Attributes = Record<string, string | number | undefined>;
+
+/** Work that can be interrupted. It yields where it can go on later. */
+type Work<Result> = Generator<void, Result, void>;
 
 /** Returns true if a text can be used. */
 type Predicate = (text: string) => boolean;
