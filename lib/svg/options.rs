@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use super::colour::{Colour, Palette, Scheme};
 use super::name_attributes::NameAttributes;
+use super::significance::Significances;
 use crate::profile::Weight;
 
 /// The margin to the left and right of the frames, in pixels.
@@ -77,6 +78,8 @@ pub struct Options {
     pub total: Weight,
     /// Titles, links and attributes by frame name.
     pub name_attributes: NameAttributes,
+    /// Which differences are significant, if that was judged.
+    pub significances: Significances,
     /// Text of a comment in the file.
     pub notes: Option<String>,
     /// True for a plain image: no script, and only the drawn frames.
@@ -128,6 +131,7 @@ impl Default for Options {
             factor: 1.0,
             total: Weight::ZERO,
             name_attributes: NameAttributes::default(),
+            significances: Significances::default(),
             notes: None,
             plain: false,
             delta: Delta::Total,

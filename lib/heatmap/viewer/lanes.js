@@ -1,4 +1,4 @@
-// Draws the samples of each thread over time, in a lane that fits the width of the page.
+// Draws the samples of each thread or CPU over time, in a lane that fits the width of the page.
 
 // The sizes of a lane and the least width of a cell, in pixels.
 const LANE = 15, LANE_GAP = 2, CELL = 4;
@@ -6,8 +6,8 @@ const LANE = 15, LANE_GAP = 2, CELL = 4;
 // The widths of the labels of lanes in a narrow and in a wide window, and of a character.
 const NARROW_LABEL = 96, WIDE_LABEL = 160, CHARACTER = 6.2;
 
-// The number of threads with a lane of their own.
-const MAX_LANES = 6;
+// The number of threads and of CPUs with a lane of their own.
+const MAX_THREADS = 6, MAX_CPUS = 16;
 
 /** Durations of cells, and distances of ticks, in nanoseconds. */
 const DURATIONS = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8].flatMap(unit => [unit, 2 * unit, 5 * unit])
@@ -15,13 +15,17 @@ const DURATIONS = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8].flatMap(unit => [unit, 2 * unit
 
 /** @implements {TimePicture} */
 class Lanes {
-    /** @param {Samples} samples */
-    constructor(samples) {
-        const { times, count, names } = samples;
+    /**
+     * @param {Samples} samples
+     * @param {LaneKind} kind
+     */
+    constructor(samples, kind) {
+        const { times, count } = samples, { names, most } = kind;
         this.samples = samples;
+        this.kind = kind;
         this.start = times[0];
         this.span = Math.max(times[count - 1] - times[0] + 1, 1000);
-        this.laneCount = Math.min(names.length, MAX_LANES) + (names.length > MAX_LANES ? 1 : 0);
+        this.laneCount = Math.min(names.length, most) + (names.length > most ? 1 : 0);
         this.width = 100;
         this.labelWidth = NARROW_LABEL;
         this.cellDuration = SECOND;
@@ -83,11 +87,12 @@ class Lanes {
      */
     sum({ thread, stacks: wanted }) {
         const { samples: { count, times, threads, weights, stacks }, start, cellDuration, laneCount } = this;
+        const { kind: { lanes: laneOf } } = this;
         const lanes = Array.from({ length: laneCount }, () => new Float64Array(this.cellCount + 1));
         for (let index = 0; index < count; index++) {
             if ((thread !== undefined && threads[index] !== thread)
                 || (wanted && wanted[stacks[index]] === 0)) continue;
-            const lane = lanes[Math.min(threads[index], laneCount - 1)];
+            const lane = lanes[Math.min(laneOf[index], laneCount - 1)];
             lane[Math.floor((times[index] - start) / cellDuration)] += weights[index];
         }
         return lanes;
@@ -134,9 +139,10 @@ class Lanes {
     }
 
     createLabels() {
-        const { samples: { names }, laneCount } = this;
+        const { kind: { names, most: shownLanes, things }, laneCount } = this;
         return Array.from({ length: laneCount }, (_, index) => {
-            const text = index === MAX_LANES ? `${names.length - MAX_LANES} other threads` : names[index];
+            const others = names.length - shownLanes, isRest = index === shownLanes;
+            const text = isRest ? `${formatThings(others, `other ${things}`)}` : names[index];
             const name = text.replace(/ \d+\/(\d+)$/, " $1");
             const most = Math.floor(this.labelWidth / CHARACTER);
             const shown = name.length > most ? `${name.slice(0, most - 1)}…` : name;
@@ -183,6 +189,28 @@ class Lanes {
         const to = Math.min(start + (Math.max(a, b) + 1) * cellDuration, start + this.span);
         return { from, to, low: 0, high: SECOND };
     }
+}
+
+/**
+ * Returns a lane for each thread.
+ *
+ * @param {Samples} samples
+ * @returns {LaneKind}
+ */
+function threadLanes({ threads, names }) {
+    return { lanes: threads, names, most: MAX_THREADS, things: "threads" };
+}
+
+/**
+ * Returns a lane for each CPU, in the order of their numbers.
+ *
+ * @param {Uint32Array} cpus
+ * @returns {LaneKind}
+ */
+function cpuLanes(cpus) {
+    const numbers = [...new Set(cpus)].sort((a, b) => a - b), lanes = new Map(numbers.map((cpu, lane) => [cpu, lane]));
+    const names = numbers.map(cpu => `CPU ${cpu}`);
+    return { lanes: cpus.map(cpu => lanes.get(cpu) ?? 0), names, most: MAX_CPUS, things: "CPUs" };
 }
 
 /**

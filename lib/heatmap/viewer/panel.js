@@ -4,7 +4,8 @@
 class TimePanel {
     title = "Samples over time";
     element = createHtml("div", { class: "timebox card" });
-    kinds = createChoice("Picture", [["lanes", "Threads"], ["seconds", "Seconds"]], value => this.choosePicture(value));
+    kinds = createChoice("Picture", [["lanes", "Threads"], ["cpus", "CPUs"], ["seconds", "Seconds"]],
+        value => this.choosePicture(value));
     shapes = createChoice("Select", [["span", "A span"], ["rectangle", "The same part of seconds"]],
         value => this.chooseShape(value));
     threadList = createHtml("select", { id: "thread", class: "btn", "aria-label": "Thread" });
@@ -37,8 +38,9 @@ class TimePanel {
         this.thread = undefined;
         /** @type {Sums[]} */
         this.sums = [];
-        this.pictures = { lanes: new Lanes(samples), seconds: new SecondsMap(samples) };
-        /** @type {TimePicture} */
+        /** @type {Record<string, TimePicture>} */
+        this.pictures = { lanes: new Lanes(samples, threadLanes(samples)), seconds: new SecondsMap(samples),
+            ...(samples.cpus && { cpus: new Lanes(samples, cpuLanes(samples.cpus)) }) };
         this.picture = this.pictures.lanes;
         this.isRectangle = false;
         this.fillElements();
@@ -182,7 +184,7 @@ class TimePanel {
 
     /** @param {string} kind */
     choosePicture(kind) {
-        this.picture = kind === "seconds" ? this.pictures.seconds : this.pictures.lanes;
+        this.picture = this.pictures[kind];
         this.isRectangle &&= kind === "seconds";
         this.cursor = this.anchor = undefined;
         this.container.replaceChildren(this.picture.element);
@@ -244,15 +246,18 @@ class TimePanel {
     /** @param {View} view */
     draw(view) {
         this.matches = view.match.names;
-        this.moveCursor(undefined);
+        if (this.cursor === undefined) this.cell.textContent = this.hint;
         this.describe();
         this.paint();
     }
 
     paint() {
         if (!this.element.isConnected) return;
-        const { picture, pictures, thread, matches } = this, isLanes = picture === pictures.lanes;
-        setChoice(this.kinds, isLanes ? "lanes" : "seconds");
+        const { picture, pictures, thread, matches } = this, isLanes = picture !== pictures.seconds;
+        for (const button of /** @type {HTMLElement[]} */ ([...this.kinds.children])) {
+            button.hidden = !pictures[button.dataset.value ?? ""];
+        }
+        setChoice(this.kinds, Object.keys(pictures).find(kind => pictures[kind] === picture) ?? "");
         setChoice(this.shapes, this.isRectangle ? "rectangle" : "span");
         this.shapes.hidden = isLanes;
         const swatches = [0, 1, 2, 3, 4, 5].map(step => {

@@ -6,7 +6,7 @@ const MAIN_SHARE = 0.9;
 /** @returns {State} */
 function initialState() {
     return { changes: noChanges(), zoom: 0, search: "", unfolded: new Set(), selected: undefined, column: undefined,
-        descending: true, tab: "graph", hasTable: true, isLinkStale: false };
+        descending: true, compared: "self", tab: "graph", hasTable: true, isLinkStale: false };
 }
 
 class App {
@@ -43,7 +43,7 @@ class App {
         const { page } = this;
         this.side = createHtml("aside", { class: "side card" }, this.table.element, this.details.element);
         const above = createHtml("div", { class: "time" }, ...(panel ? [panel.element] : []));
-        this.element = createHtml("div", { class: "fg" }, page.header, page.toolbar, page.chips, above,
+        this.element = createHtml("div", { class: "fg" }, page.header, page.toolbar, above, page.chips,
             createHtml("main", {}, this.graph.element, this.side), page.footer, this.menu.element, this.details.tip,
             page.message);
         this.isPage = mount(root, this.element);

@@ -192,7 +192,7 @@ class Graph {
         const traits = node === 0 ? 0 : profile.looks[LOOKS * name + 3];
         rect.setAttribute("fill", this.colour(view, node));
         if (traits & STATE) group.classList.add("state");
-        if (box.chain) group.classList.add("chain");
+        if (box.chain) group.classList.add(view.side === "difference" ? "chained" : "chain");
         if (node > 0 && profile.names[name] === DIVIDER) return this.createDivider(group, box, view, y);
         if (box.above) group.classList.add("above");
         if (node === PIVOT && tree.hasPivot) group.classList.add("pivot");
@@ -269,7 +269,8 @@ class Graph {
             const { totals, selves } = measureNode(view, node), [before, after] = bySelf ? selves : totals;
             const points = 100 * (after - before) * (negate ? -1 : 1), size = Math.abs(points);
             // Sampling alone changes small shares.
-            const isSame = node === 0 || (before > 0 && Math.abs(after / before - 1) < 0.12 && size < 2);
+            const isNoise = node > 0 && !isSignificant(profile, tree.name[node], bySelf ? "self" : "total");
+            const isSame = node === 0 || isNoise || (before > 0 && Math.abs(after / before - 1) < 0.12 && size < 2);
             const step = isSame ? 0 : STEPS.filter(least => size >= least).length;
             return `var(--${step === 0 ? "same" : `${points > 0 ? "grew" : "fell"}${step}`})`;
         }
@@ -289,7 +290,8 @@ class Graph {
      * @param {number} traits
      */
     inkOf({ side, settings: { diffusion } }, node, traits) {
-        if (side === "difference" || node === 0 || (!diffusion && traits >> CLASS_SHIFT > 0)) return "ink";
+        const isOfTheme = !diffusion && (traits & ~SIGNIFICANT) >> CLASS_SHIFT > 0;
+        if (side === "difference" || node === 0 || isOfTheme) return "ink";
         return traits & DARK && !diffusion ? "white" : "black";
     }
 
@@ -417,8 +419,7 @@ class Graph {
  * @param {Uint8Array} looks
  */
 function findRuntime({ length }, looks) {
-    const isRuntime = (/** @type {number} */ name) => looks[LOOKS * name + 3] >> CLASS_SHIFT === RUNTIME_CLASS + 1;
-    return Uint8Array.from({ length }, (_, name) => Number(isRuntime(name)));
+    return Uint8Array.from({ length }, (_, name) => Number(classOfName({ looks }, name) === RUNTIME_CLASS));
 }
 
 /**

@@ -28,12 +28,17 @@ type TreeColumn = "parent" | "name" | "end" | "own" | "total" | "ownBefore" | "t
 interface Profile {
     tree: Tree;
     differential: boolean;
+    /** True if it was judged which differences are significant. */
+    judged: boolean;
     /** The weight that the whole width represents. */
     whole: number;
     /** The largest difference of a node, which gets the full colour of the palettes of flamegraph.pl. */
     largestDelta: number;
     names: string[];
-    /** Six bytes for each name: red, green, blue, traits, and the index of its module in two bytes. */
+    /**
+     * Six bytes for each name: red, green, blue, traits, and the index of its module in two bytes. The highest bits of
+     * the traits and of the index say that the difference of the self and of the total weight is significant.
+     */
     looks: Uint8Array;
     /** The names of modules. Module 0 is that of names without a module. */
     modules: string[];
@@ -145,6 +150,8 @@ interface State {
     /** The column that sorts the table; undefined for the default one. */
     column: TableColumn | undefined;
     descending: boolean;
+    /** The weights that the table compares in a differential profile. */
+    compared: "self" | "total";
     /** The part that a narrow window shows. */
     tab: "graph" | "table";
     hasTable: boolean;

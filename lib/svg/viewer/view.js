@@ -127,11 +127,22 @@ function nameOfNode({ tree, profile }, node) {
 /**
  * Returns the class of colours of a name, or -1 if its colour is its own.
  *
- * @param {Profile} profile
+ * @param {{ looks: Uint8Array }} profile
  * @param {number} name
  */
 function classOfName({ looks }, name) {
-    return (looks[LOOKS * name + 3] >> CLASS_SHIFT) - 1;
+    return ((looks[LOOKS * name + 3] & ~SIGNIFICANT) >> CLASS_SHIFT) - 1;
+}
+
+/**
+ * Returns true unless it was judged that a function's difference may be noise.
+ *
+ * @param {Profile} profile
+ * @param {number} name
+ * @param {"self" | "total"} kind
+ */
+function isSignificant({ judged, looks }, name, kind) {
+    return !judged || (looks[LOOKS * name + (kind === "self" ? 3 : 5)] & SIGNIFICANT) !== 0;
 }
 
 /**
@@ -139,7 +150,7 @@ function classOfName({ looks }, name) {
  * @param {number} name
  */
 function moduleOfName({ looks, modules }, name) {
-    return modules[looks[LOOKS * name + 4] + 256 * looks[LOOKS * name + 5]] ?? "";
+    return modules[looks[LOOKS * name + 4] + 256 * (looks[LOOKS * name + 5] & ~SIGNIFICANT)] ?? "";
 }
 
 /**
