@@ -119,6 +119,8 @@ async function measureSpeedscope() {
     return times;
 }
 
+process.env.PATH += `:${join(BENCH, "peers/bin")}`;
+
 /** A Chromium that is controlled through a pipe. */
 class Browser {
     constructor(profile) {

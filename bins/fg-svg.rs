@@ -223,7 +223,9 @@ struct LayoutArgs {
 
     /// Draw a flame chart: stacks in input order from left to right
     ///
-    /// The input is the output of `fg-collapse --in-order`, which keeps the order of time.
+    /// The input is the output of `fg-collapse --in-order`, which keeps the order of time. In a browser, each first frame,
+    /// such as a thread, has a lane below a time axis. Time without samples has no place on the axis; for that, see
+    /// fg-heatmap(1).
     #[arg(long, conflicts_with_all = ["reverse", "base", "elided"], hide_short_help = true)]
     flamechart: bool,
 
@@ -332,6 +334,7 @@ impl Args {
                 palette_map,
             },
             inverted: layout.inverted,
+            is_chart: layout.flamechart,
             negate: colours.negate,
             vanished: layout.elided,
             factor: text.factor,

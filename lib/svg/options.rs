@@ -67,6 +67,8 @@ pub struct Options {
     pub scheme: Scheme,
     /// True to draw the root at the top.
     pub inverted: bool,
+    /// True if the stacks are in the order of time.
+    pub is_chart: bool,
     /// True to swap the colours of a differential graph: what shrank is red.
     pub negate: bool,
     /// True to draw only the stacks of a differential profile that weigh nothing after. Their weights are swapped, so that
@@ -126,6 +128,7 @@ impl Default for Options {
             name_type: "Function:".to_owned(),
             scheme: Scheme::default(),
             inverted: false,
+            is_chart: false,
             negate: false,
             vanished: false,
             factor: 1.0,

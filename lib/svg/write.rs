@@ -281,6 +281,7 @@ impl<'a> Image<'a> {
             ("data-fluid", self.options.width.is_none()),
             ("data-titled", self.options.title.is_some()),
             ("data-inverted", self.options.inverted),
+            ("data-chart", self.options.is_chart),
             ("data-judged", self.differential && self.options.significances.is_given()),
             ("data-negate", self.options.swaps_colours()),
             ("data-self", self.options.delta == Delta::Own),

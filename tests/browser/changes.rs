@@ -52,6 +52,12 @@ fn sorts_by_weight_and_turns_upside_down() {
 }
 
 #[test]
+fn a_flame_chart_has_a_time_axis_and_lanes() {
+    let stacks = b"web;main;parse 2000\ndb;query 1000\nweb;main;write 3000\ndb;query;sort 4000\n";
+    Page::graph(stacks, &["--flamechart", "--countname", "us"]).run(CASES, "drawsLanesOfChart");
+}
+
+#[test]
 fn marks_judged_differences() {
     let stacks = b"main;f;g 100 300\nmain;f;h 200 210\nmain;i 700 690\n";
     let table = "function,self_chance,inclusive_chance\ng,0.001,0.001\nf,1,0.04\nh,0.6,0.7\nmain,1,1\ni,0.3,0.3\n";
@@ -74,7 +80,7 @@ fn folds_chains_of_runtime_frames() {
 
 #[test]
 fn draws_wakers_in_their_colour_below_a_divider() {
-    let stacks = b"app;main;read;schedule_[k];--;try_to_wake_up_[k]_[w];net_rx_[w];app_[w] 70\napp;main;--;other 30\n";
+    let stacks = b"app;main;read;schedule_[k];--;try_to_wake_up_[k]_[w];net_rx_[w];irq_[w] 70\napp;main;--;other 30\n";
     Page::graph(stacks, &[]).run(CASES, "drawsWakers");
 }
 

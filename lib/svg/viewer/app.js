@@ -203,7 +203,7 @@ class App {
      */
     zoomToBox({ node, folded, chain }) {
         const { tree: { parent }, weights } = this.view;
-        if (chain) return this.update({ unfolded: new Set([...this.state.unfolded, node]) }, false);
+        if (chain) return this.update({ unfolded: new Set([...this.state.unfolded, ...chain]) }, false);
         if (folded && parent[node] !== this.state.zoom) node = parent[node];
         else if (folded) node = folded.reduce((best, other) => (weights[other] > weights[best] ? other : best));
         this.zoomTo(node);

@@ -9,8 +9,11 @@ const TOO_NARROW = 0.5, NARROWEST_LABEL = 24;
 // The least width of a frame to which a search leads, in pixels.
 const EASILY_SEEN = 20;
 
-// The frame between the stack of a blocked thread and that of its waker, and the suffix of the waker's functions.
-const DIVIDER = "--", WAKER = "_[w]";
+// The height of the time axis of a flame chart and the distance of its ticks, and the height of first frames.
+const AXIS_HEIGHT = 24, TICK_DISTANCE = 90, SLICE_HEIGHT = 4;
+
+// The frame between two stacks, such as that of a blocked thread and that of its waker.
+const DIVIDER = "--";
 
 // The differences in percentage points from which frames have stronger colours.
 const STEPS = [0.25, 2, 10];
@@ -24,7 +27,9 @@ class Graph {
         this.rowHeight = settings.rowHeight;
         this.frames = createSvg("svg", { id: "frames", role: "tree", "aria-label": settings.title || "Flame graph" });
         this.empty = createHtml("p", { class: "empty" });
-        this.element = createHtml("div", { class: "graph card" }, this.frames, this.empty);
+        this.axis = createSvg("svg", { class: "axis", height: AXIS_HEIGHT, "aria-hidden": "true" });
+        this.element = createHtml("div", { class: "graph card" }, ...(settings.isChart ? [this.axis] : []), this.frames,
+            this.empty);
         /** @type {Layout} */
         this.layout = { boxes: [], rows: 0, undrawn: { frames: 0, weight: 0 } };
         /** @type {Map<Element, Box>} The boxes that have an element: those near the visible part. */
@@ -76,7 +81,7 @@ class Graph {
     computeLayout(tree, weights, own, whole, zoom, sort, runtime, unfolded, width) {
         const { isChart, minWidth: least } = this.app.settings, minWidth = Math.max(least, TOO_NARROW);
         const byWeight = sort === (isChart ? "weight" : "") || sort === "weight";
-        this.input = { tree, weights, own, whole, zoom, byWeight, runtime, unfolded, width, minWidth };
+        this.input = { tree, weights, own, whole, zoom, byWeight, isChart, runtime, unfolded, width, minWidth };
         return layOut(this.input);
     }
 
@@ -107,6 +112,8 @@ class Graph {
         frames.replaceChildren();
         this.layout = layout;
         this.tabStop = this.findBox(this.base(view));
+        frames.append(...(layout.lanes ?? []).map(lane => this.createLaneName(lane, view)));
+        if (this.app.settings.isChart) this.drawAxis(view);
         setAttributes(frames, { width: this.width, height, viewBox: `0 0 ${this.width} ${height}` });
         frames.classList.toggle("searching", matches !== null);
         frames.classList.toggle("difference", view.side === "difference");
@@ -157,6 +164,31 @@ class Graph {
     }
 
     /**
+     * @param {{ name: number, row: number }} lane
+     * @param {View} view
+     */
+    createLaneName({ name, row }, { profile, functions, whole }) {
+        const y = (this.app.view.rootAtTop ? row : this.layout.rows - 1 - row) * this.rowHeight + this.rowHeight - 6;
+        const text = `${profile.names[name]}  ${formatShare(functions.total[name], whole)}`;
+        return createSvg("text", { class: "lane", x: 2, y }, text);
+    }
+
+    /** Draws the time axis of a flame chart. @param {View} view */
+    drawAxis({ tree, weights, whole, settings, state: { zoom } }) {
+        const { axis, width } = this, start = findStart(tree, zoom), span = zoom === 0 ? whole : weights[zoom];
+        const least = TICK_DISTANCE * span / width, power = 10 ** Math.floor(Math.log10(least)), ticks = [];
+        const step = ([1, 2, 5].find(factor => factor * power >= least) ?? 10) * power;
+        for (let index = Math.ceil(start / step); index * step <= start + span; index++) {
+            const x = (index * step - start) / span * width;
+            const anchor = x < 30 ? "start" : x > width - 40 ? "end" : "middle";
+            ticks.push(createSvg("path", { d: `M${x.toFixed(1)},${AXIS_HEIGHT - 5}v5` }), createSvg("text",
+                { x: x.toFixed(1), y: AXIS_HEIGHT - 8, "text-anchor": anchor }, formatWeight(index * step, settings)));
+        }
+        setAttributes(axis, { width });
+        axis.replaceChildren(...ticks);
+    }
+
+    /**
      * Returns the node over the whole width: the zoomed one, or the function that the tree is about.
      *
      * @param {View} view
@@ -181,9 +213,11 @@ class Graph {
             : custom?.getAttribute("data-title") ?? describeNode(view, node);
         setAttributes(group, { role: "treeitem", "aria-level": row + 1, "aria-label": label,
             tabindex: box === this.tabStop ? 0 : -1 });
-        const gap = width > 3 ? 1 : width > 1.5 ? 0.3 : 0;
-        const rect = createSvg("rect", { x: x.toFixed(2), y, width: (width - gap).toFixed(2), height: rowHeight - 1,
-            ...(width > 6 && { rx: 2 }) });
+        if (node > 0 && !box.folded && profile.names[name] === DIVIDER) return this.createDivider(group, box, view, y);
+        const gap = width > 3 ? 1 : width > 1.5 ? 0.3 : 0, { isSlice } = box;
+        const rect = createSvg("rect", { x: x.toFixed(2), y: isSlice ? y + rowHeight - SLICE_HEIGHT - 1 : y,
+            width: (width - gap).toFixed(2), height: isSlice ? SLICE_HEIGHT : rowHeight - 1,
+            ...(width > 6 && !isSlice && { rx: 2 }) });
         group.append(rect);
         if (box.folded) {
             group.classList.add("folded");
@@ -193,7 +227,6 @@ class Graph {
         rect.setAttribute("fill", this.colour(view, node));
         if (traits & STATE) group.classList.add("state");
         if (box.chain) group.classList.add(view.side === "difference" ? "chained" : "chain");
-        if (node > 0 && profile.names[name] === DIVIDER) return this.createDivider(group, box, view, y);
         if (box.above) group.classList.add("above");
         if (node === PIVOT && tree.hasPivot) group.classList.add("pivot");
         if (node > 0 && (box.chain ?? [node]).some(other => view.match.names?.[tree.name[other]])) {
@@ -201,7 +234,8 @@ class Graph {
         }
         const ink = this.inkOf(view, node, traits);
         if (ink !== "ink") group.classList.add("own");
-        if (width >= NARROWEST_LABEL) this.appendLabels(group, box, view, y, ink);
+        if (isSlice) group.classList.add("slice");
+        else if (width >= NARROWEST_LABEL) this.appendLabels(group, box, view, y, ink);
         return group;
     }
 
@@ -237,8 +271,9 @@ class Graph {
      * @param {number} y
      */
     createDivider(group, { node, x, width }, { tree, profile }, y) {
-        const { app: { settings: { fontSize } }, rowHeight } = this, callee = profile.names[tree.name[node + 1]] ?? "";
-        const label = node + 1 < tree.end[node] && callee.endsWith(WAKER) ? "woken by" : "";
+        const { app: { settings: { fontSize } }, rowHeight } = this;
+        const isBeforeWaker = node + 1 < tree.end[node] && classOfName(profile, tree.name[node + 1]) === WAKER_CLASS;
+        const label = isBeforeWaker ? "woken by" : "";
         const isLabelled = label !== "" && this.fits(label, width - 24), middle = y + (rowHeight - 1) / 2;
         const start = isLabelled ? x + 12 + label.length * fontSize * 0.55 : x;
         group.classList.add("divider");
@@ -398,7 +433,8 @@ class Graph {
         if (!box) return;
         const area = element.getBoundingClientRect(), isMiddle = isCentred || (tree.hasPivot && box.node === PIVOT);
         const top = frames.getBoundingClientRect().top + this.line(box) * rowHeight;
-        const [above, below] = [top - area.top - 6, top + rowHeight - area.bottom + 6];
+        const header = 6 + (this.axis.isConnected ? AXIS_HEIGHT : 0);
+        const [above, below] = [top - area.top - header, top + rowHeight - area.bottom + 6];
         if (isMiddle && (above < 0 || below > 0)) element.scrollTop += (above + below) / 2;
         else if (above < 0) element.scrollTop += above;
         else if (below > 0) element.scrollTop += below;
@@ -409,6 +445,7 @@ class Graph {
         const base = this.base(view);
         if (base !== 0) this.reveal(this.findBox(base), true);
         else this.element.scrollTop = view.rootAtTop ? 0 : this.element.scrollHeight;
+        this.drawRows();
     }
 }
 

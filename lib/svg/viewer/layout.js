@@ -111,6 +111,9 @@ function findNodesInOrder(input, wanted) {
  */
 function layOut(input) {
     const { tree, zoom } = input, undrawn = { frames: 0, weight: 0 };
+    if (input.isChart && zoom === 0 && !tree.hasPivot) {
+        return layOutLanes(layOutHalf(input, 0, 1, 0, undrawn), undrawn);
+    }
     if (tree.lower === undefined) {
         const boxes = tree.hasPivot ? layOutHalf(input, zoom || PIVOT, 1, 1, undrawn)
             : layOutHalf(input, zoom, 1, 0, undrawn);
@@ -124,6 +127,52 @@ function layOut(input) {
     // Both halves have the function as their first box.
     const boxes = [...callees, ...callers.slice(1)].map(box => ({ ...box, row: box.row - lowest }));
     return { boxes, rows: countRows(boxes), undrawn };
+}
+
+/**
+ * Moves the boxes of each first frame to a lane of its own, those with the most weight first.
+ *
+ * @param {Box[]} boxes
+ * @param {{ frames: number, weight: number }} undrawn
+ * @returns {Layout}
+ */
+function layOutLanes(boxes, undrawn) {
+    /** @type {Map<number, Box[]>} */
+    const threads = new Map();
+    for (const box of boxes) {
+        if (box.thread === undefined) continue;
+        const lane = threads.get(box.thread);
+        if (lane) lane.push(box); else threads.set(box.thread, [box]);
+    }
+    /** @param {Box[]} lane */
+    const widthOf = lane => lane.reduce((sum, { row, width }) => sum + (row === 1 ? width : 0), 0);
+    const sorted = [...threads].sort((a, b) => widthOf(b[1]) - widthOf(a[1])), lanes = [];
+    let start = 1;
+    for (const [name, lane] of sorted) {
+        const rows = countRows(lane) - 1;
+        lanes.push({ name, row: start });
+        for (const box of lane) {
+            box.isSlice = box.row === 1;
+            box.row += start - 1;
+        }
+        start += rows;
+    }
+    return { boxes, rows: start, undrawn, lanes };
+}
+
+/**
+ * Returns the weight to the left of a node in a flame chart.
+ *
+ * @param {Tree} tree
+ * @param {number} zoom
+ */
+function findStart({ end, own, total }, zoom) {
+    let start = 0;
+    for (let node = 0; node !== zoom;) {
+        start += own[node++];
+        for (; end[node] <= zoom; node = end[node]) start += total[node];
+    }
+    return start;
 }
 
 /** @param {Box[]} boxes */
@@ -170,7 +219,7 @@ function layOutHalf(input, zoom, direction, first, undrawn) {
  * @param {number} direction
  * @param {{ frames: number, weight: number }} undrawn
  */
-function layOutChildren(input, { node: start, chain, row, x }, scale, direction, undrawn) {
+function layOutChildren(input, { node: start, chain, row, x, thread }, scale, direction, undrawn) {
     const node = chain?.at(-1) ?? start, { tree, weights, own, minWidth, byWeight } = input;
     // In order of weight, the self weight is at the right, as the lightest frames are.
     const startsAtLeft = byWeight || (direction < 0 && !isCaller(tree, node));
@@ -180,7 +229,8 @@ function layOutChildren(input, { node: start, chain, row, x }, scale, direction,
     /** @type {(Box & { folded: number[], frames: number }) | null} */
     let folded = null;
     for (const child of findChildren(input, node, direction)) {
-        const box = { node: child, row: row + direction, x: left, width: weights[child] * scale };
+        const box = { node: child, row: row + direction, x: left, width: weights[child] * scale,
+            thread: input.isChart ? thread ?? tree.name[child] : undefined };
         left += box.width;
         if (box.width >= minWidth) {
             const chain = direction > 0 ? findChain(input, child) : undefined;

@@ -1,7 +1,7 @@
 // The legend: what the colours mean, with shares that are true for the view.
 
 // The classes of colours from which all modules share an entry, with its label.
-const FIRST_SHARED_CLASS = 8, RUNTIME_CLASS = 9;
+const FIRST_SHARED_CLASS = 8, RUNTIME_CLASS = 9, WAKER_CLASS = 18;
 const SHARED_CLASSES = ["other modules", "std, libc", "kernel", "interpreter", "generated code", "unknown", "threads",
     "off-CPU", "runnable", "unsampled", "wakers"];
 

@@ -66,6 +66,10 @@ interface Box {
     above?: boolean;
     /** The nodes that are too narrow to draw and share this box; undefined for a box of one frame. */
     folded?: number[];
+    /** The name of the first frame of the stacks through the box, which has a lane of a flame chart. */
+    thread?: number;
+    /** True if the box is the first frame itself, drawn as a bar below the lane's name. */
+    isSlice?: boolean;
     /** The number of frames in the subtrees of the folded nodes. */
     frames?: number;
     /** The nodes of a chain of runtime frames that share this box; `node` is the first. */
@@ -79,6 +83,8 @@ interface Layout {
     boxes: Box[];
     /** Number of rows. */
     rows: number;
+    /** The lanes of a flame chart, and the row with their name. */
+    lanes?: { name: number, row: number }[];
     /** Number and weight of the frames that are too narrow to draw. */
     undrawn: { frames: number, weight: number };
 }
@@ -94,9 +100,11 @@ interface LayoutInput {
     whole: number;
     zoom: number;
     byWeight: boolean;
+    /** True to draw a lane for each first frame. */
+    isChart: boolean;
     /** 1 for each name of the runtime, of which long chains are folded; undefined to fold none. */
     runtime?: Uint8Array;
-    /** The first nodes of the chains that are not folded. */
+    /** The nodes of the chains that are not folded. */
     unfolded: ReadonlySet<number>;
     width: number;
     minWidth: number;
@@ -144,7 +152,7 @@ interface State {
     /** The node over the whole width. */
     zoom: number;
     search: string;
-    /** The first nodes of chains of runtime frames that the reader unfolded. */
+    /** The nodes of chains of runtime frames that the reader unfolded. */
     unfolded: ReadonlySet<number>;
     selected: Chosen | undefined;
     /** The column that sorts the table; undefined for the default one. */

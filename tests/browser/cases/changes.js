@@ -208,10 +208,25 @@ function coloursDifferences(isNegated) {
     equal(getElement("[data-value='']").getAttribute("aria-pressed"), "true", "d goes on to the difference");
 }
 
+function drawsLanesOfChart() {
+    const ticks = getTexts(".axis text");
+    equalLists([ticks[0], ticks[ticks.length - 1]], ["0 µs", "10.0 ms"], "ends of the time axis");
+    equalLists(getTexts("#frames .lane"), ["db  50.0 %", "web  50.0 %"], "a lane for each first frame");
+    equal(findFrames("web").length, 2, "a lane has gaps");
+    const left = (/** @type {string} */ name) => Math.round(100 * Number(getRect(getFrame(name)).getAttribute("x"))
+        / getWidth("all"));
+    equalLists(["parse", "query", "write", "sort"].map(left), [0, 20, 30, 60], "frames in the order of time");
+    check(getTop(getFrame("parse")) !== getTop(getFrame("query")), "lanes do not share rows");
+    check(getBounds(getFrame("web")).height < 6, "first frames are bars below the names");
+    click(getFrame("write"));
+    const zoomed = getTexts(".axis text");
+    equalLists([zoomed[0], zoomed[zoomed.length - 1]], ["3.00 ms", "6.00 ms"], "the axis of the zoomed time");
+}
+
 /** @param {boolean} isJudged true if the page says which differences are significant */
 function marksJudged(isJudged) {
     equal(getFill(getFrame("g")), colourOf("grew3"), "colour of a significant difference");
-    equal(getFill(getFrame("h")), colourOf("same"), "colour of a small difference");
+    equal(getFill(getFrame("h")), colourOf(isJudged ? "same" : "fell2"), "colour of what may be noise");
     equalLists(getFunctions(), ["g", "i", "h", "main", "f"], "the table, by self");
     equal(getRow("i").matches(".noise"), isJudged, "a row that may be noise");
     check(!getRow("g").matches(".noise"), "a row that is significant");
@@ -328,7 +343,7 @@ function drawsWakers() {
     equalLists(getTexts("text", woken), ["woken by"], "the divider before a waker");
     equalLists(getTexts("text", other), [], "another divider");
     check(!woken.querySelector("rect"), "a divider is a line");
-    for (const name of ["try_to_wake_up_[k]_[w]", "net_rx_[w]", "app_[w]"]) {
+    for (const name of ["try_to_wake_up_[k]", "net_rx", "irq"]) {
         equal(getFill(getFrame(name)), colourOf("c18"), `colour of ${name}`);
     }
     check(getFill(getFrame("read")) !== colourOf("c18"), "the blocked stack has other colours");

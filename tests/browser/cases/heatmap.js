@@ -175,3 +175,21 @@ async function showsLanesAboveGraph() {
     click(getElement(".chip button"));
     equalLists(getSampleCounts(), ["5400"], "a button removes the filter");
 }
+
+async function scrollsAtEdge() {
+    await pageIsReady();
+    chooseKind("span");
+    const scroller = getElement(".cells"), canvas = getCanvas(), { left, right, top } = scroller.getBoundingClientRect();
+    check(canvas.getBoundingClientRect().width > 2 * (right - left), "the map is wider than the window");
+    /** @type {(kind: string, clientX: number) => void} */
+    const point = (kind, clientX) => canvas.dispatchEvent(new PointerEvent(kind,
+        { clientX, clientY: top + 5, button: 0, bubbles: true, cancelable: true }));
+    point("pointerdown", left + 100);
+    point("pointermove", left + 200);
+    equal(scroller.scrollLeft, 0, "a selection in the middle does not scroll");
+    for (let step = 0; step < 20; step++) point("pointermove", right - 5);
+    check(scroller.scrollLeft > 200, `a selection at the edge scrolls: ${scroller.scrollLeft}`);
+    point("pointerup", right - 5);
+    const [, length] = getNumbers(getChips().join());
+    check(length > 0, `the selection is beyond the first window: ${getChips()}`);
+}

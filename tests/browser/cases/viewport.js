@@ -137,6 +137,8 @@ async function fitsFrameOfPage(address, kind) {
 
 /** Runs in a window as narrow as that of a phone. */
 function fitsPhone() {
+    const viewport = document.querySelector("meta[name=viewport]")?.getAttribute("content") ?? "";
+    check(viewport.includes("width=device-width"), `phones lay the page out in their own width: ${viewport}`);
     resize("400px");
     const root = svg.getBoundingClientRect();
     for (const selector of ["h1", ".search", ".seg", "#total", ".graph", "#legend"]) {
