@@ -181,8 +181,9 @@ class Graph {
         for (let index = Math.ceil(start / step); index * step <= start + span; index++) {
             const x = (index * step - start) / span * width;
             const anchor = x < 30 ? "start" : x > width - 40 ? "end" : "middle";
-            ticks.push(createSvg("path", { d: `M${x.toFixed(1)},${AXIS_HEIGHT - 5}v5` }), createSvg("text",
-                { x: x.toFixed(1), y: AXIS_HEIGHT - 8, "text-anchor": anchor }, formatWeight(index * step, settings)));
+            const text = index === 0 ? "0" : formatWeight(index * step, settings);
+            ticks.push(createSvg("path", { d: `M${x.toFixed(1)},${AXIS_HEIGHT - 5}v5` }),
+                createSvg("text", { x: x.toFixed(1), y: AXIS_HEIGHT - 8, "text-anchor": anchor }, text));
         }
         setAttributes(axis, { width });
         axis.replaceChildren(...ticks);
