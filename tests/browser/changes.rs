@@ -53,7 +53,7 @@ fn sorts_by_weight_and_turns_upside_down() {
 
 #[test]
 fn a_flame_chart_has_a_time_axis_and_lanes() {
-    let stacks = b"web;main;parse 2000\ndb;query 1000\nweb;main;write 3000\ndb;query;sort 4000\n";
+    let stacks = b"web;main;parse 2000\ndb;query 1000\nweb;main;write 3000\ndb;query;sort 4500\n";
     Page::graph(stacks, &["--flamechart", "--countname", "us"]).run(CASES, "drawsLanesOfChart");
 }
 

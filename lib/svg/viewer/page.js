@@ -22,6 +22,7 @@ class Page {
             this.tabs, this.sides, this.createSearch(), createHtml("span", { class: "sp" }), ...this.createButtons());
         this.chips = createHtml("div", { class: "chips" });
         this.legend = createHtml("div", { class: "lg", id: "legend" });
+        this.drawLegend = memoize(this.createLegend.bind(this));
         this.note = createHtml("span", { id: "undrawn" });
         this.footer = createHtml("footer", {}, this.legend, createHtml("span", { class: "sp" }), this.note);
         this.message = createHtml("div", { class: "toast", role: "status" });
@@ -110,7 +111,20 @@ class Page {
         this.result.textContent = describeMatches(view);
         this.input.setAttribute("aria-invalid", String(Boolean(match.error)));
         this.chips.replaceChildren(...this.createChips(view));
-        this.legend.replaceChildren(...createLegend(view, kind => this.app.graph.highlightKind(kind)));
+        this.drawLegend(view.functions, view.side, view.whole, changes.between);
+    }
+
+    /**
+     * Draws the legend. It depends on nothing else.
+     *
+     * @param {Functions} _functions
+     * @param {View["side"]} _side
+     * @param {number} _whole
+     * @param {string} _between
+     */
+    createLegend(_functions, _side, _whole, _between) {
+        const { app } = this;
+        this.legend.replaceChildren(...createLegend(app.view, kind => app.graph.highlightKind(kind)));
     }
 
     /** Draws the number of frames that are not drawn, which the graph knows. @param {View} view */
