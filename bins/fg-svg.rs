@@ -9,6 +9,7 @@ use fgkit::profile::Weight;
 use fgkit::svg::colour::{Colour, Palette, Scheme};
 use fgkit::svg::name_attributes::NameAttributes;
 use fgkit::svg::palette_map::PaletteMap;
+use fgkit::svg::significance::Significances;
 use fgkit::svg::{self, Background, Delta, MinWidth, Options, StackOptions, StackOrder};
 use fgkit::{Error, folded};
 
@@ -166,6 +167,13 @@ struct ColourArgs {
     #[arg(long, value_name = "KIND", default_value = "total", hide_possible_values = true, hide_short_help = true)]
     delta: Delta,
 
+    /// Mark the significant differences by FILE, a table of fg-csv(1)
+    ///
+    /// The table is the output of `fg-csv` for the same differential profile or, better, for its runs. In a browser,
+    /// frames and rows of functions whose difference may be noise are grey. Without the table nothing is judged.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    chances: Option<PathBuf>,
+
     /// Swap red and blue in a differential graph
     #[arg(long, hide_short_help = true)]
     negate: bool,
@@ -215,7 +223,9 @@ struct LayoutArgs {
 
     /// Draw a flame chart: stacks in input order from left to right
     ///
-    /// The input is the output of `fg-collapse --in-order`, which keeps the order of time.
+    /// The input is the output of `fg-collapse --in-order`, which keeps the order of time. In a browser, each first frame,
+    /// such as a thread, has a lane below a time axis. Time without samples has no place on the axis; for that, see
+    /// fg-heatmap(1).
     #[arg(long, conflicts_with_all = ["reverse", "base", "elided"], hide_short_help = true)]
     flamechart: bool,
 
@@ -324,11 +334,13 @@ impl Args {
                 palette_map,
             },
             inverted: layout.inverted,
+            is_chart: layout.flamechart,
             negate: colours.negate,
             vanished: layout.elided,
             factor: text.factor,
             total: size.total.unwrap_or_default(),
             name_attributes,
+            significances: Significances::default(),
             notes: text.notes.clone(),
             plain: file.plain,
             delta: colours.delta,
@@ -356,6 +368,9 @@ impl Tool for Args {
         let name_attributes =
             self.file.nameattr.as_ref().map(|path| NameAttributes::load(path, diagnostics)).transpose()?;
         let mut options = self.options(palette_map, name_attributes.unwrap_or_default());
+        if let Some(path) = &self.colours.chances {
+            options.significances = Significances::load(path)?;
+        }
         let skipped = diagnostics.skipped_lines();
         let drawing = svg::draw(sources, &self.layout.stack_options(), &options, diagnostics)?;
         match drawing.stack_count {
@@ -366,6 +381,9 @@ impl Tool for Args {
         }
         if self.size.total.is_some_and(|total| total < drawing.layout.total.after) {
             diagnostics.warn("--total ignored: it is less than the total weight of the stacks");
+        }
+        if options.significances.is_given() && !drawing.differential {
+            diagnostics.warn("--chances ignored: the input is not a differential profile; write one with fg-diff");
         }
         if output.is_terminal() {
             diagnostics.warn("writing the SVG to the terminal; to save it: fg-svg > flame.svg");

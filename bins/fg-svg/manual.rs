@@ -6,6 +6,10 @@ use fgkit::cli::{Entries, Section};
 pub const EXAMPLES: Entries = &[
     ("fg-record -- ./app | fg-svg > flame.svg", "Record a program, and draw where it spends its time:"),
     ("fg-diff -n before.folded after.folded | fg-svg > diff.svg", "Draw the difference between two profiles:"),
+    (
+        "fg-csv diff.folded > chances.csv; fg-svg --chances chances.csv diff.folded > diff.svg",
+        "Draw a difference, and grey what may be noise:",
+    ),
     ("fg-svg --title 'Bytes allocated' --countname bytes heap.folded > heap.svg", "Set the title and the unit:"),
     (
         "fg-svg --width 1600 --fontsize 10 --minwidth 0.5% app.folded > flame.svg",
@@ -49,14 +53,19 @@ const VIEWER: Entries = &[
     ),
     ("r", "Merge recursive calls, or separate them again."),
     ("v", "Invert stacks: the functions with self weight first, each with its callers."),
-    ("w", "Sort by weight, or by name."),
+    ("w", "Sort by weight, as at first, or by name. A flame chart is in the order of time at first."),
+    (
+        "e",
+        "Unfold all chains of runtime frames, or fold them again. Four or more frames of the standard library, each of \
+         which calls only the next, are drawn as one. A click unfolds one chain.",
+    ),
     ("u", "Move the root to the bottom, or back to the top."),
     ("t", "Show or hide the table of functions."),
     ("d", "In a differential graph, show the profile before, the one after, or the difference."),
     ("C", "Copy the table of functions as CSV."),
     ("0", "Reset the zoom."),
     ("Arrows, Tab", "Select a frame: its caller, a callee or a neighbour."),
-    ("Escape", "Close the menu, clear the search, or remove the last filter."),
+    ("Escape", "Close the menu, stop work that takes long, clear the search, or remove the last filter."),
     ("Backspace, Back, Forward", "Go to another view. The address describes it, also in a new drawing of the profile."),
     ("?", "List the keys."),
 ];

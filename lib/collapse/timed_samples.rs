@@ -71,10 +71,10 @@ impl TimedSamples {
     }
 }
 
-/// Returns the time and the thread of a sample, if it has a time.
+/// Returns the time, the thread and the CPU of a sample, if it has a time.
 fn sample_time(info: &SampleInfo<'_>, sink: &mut Sink) -> Option<SampleTime> {
     let time = info.time?;
     let ids = [info.pid, info.tid].into_iter().flatten().map(|id| id.to_string()).collect::<Vec<_>>().join("/");
     let name = [info.comm, ids.as_bytes()].join(&b' ');
-    Some(SampleTime { time, thread: sink.intern_thread(name.trim_ascii()) })
+    Some(SampleTime { time, thread: sink.intern_thread(name.trim_ascii()), cpu: info.cpu })
 }

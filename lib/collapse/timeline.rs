@@ -5,12 +5,14 @@ use crate::diagnostics::{Diagnostics, plural};
 use crate::markers;
 use crate::profile::{FrameId, Frames, Profile, Weight, Weights};
 
-/// Time and thread of a sample.
+/// Time, thread and CPU of a sample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SampleTime {
     /// Nanoseconds on the clock of the recording.
     pub(super) time: u64,
     pub(super) thread: FrameId,
+    /// The CPU on which the sample was taken, if the input has it.
+    pub(super) cpu: Option<u32>,
 }
 
 /// One sample of a [`Timeline`].
@@ -22,6 +24,8 @@ pub struct TimedSample {
     pub stack: u32,
     /// Thread, an id in [`Timeline::threads`].
     pub thread: FrameId,
+    /// The CPU on which the sample was taken, if the input has it.
+    pub cpu: Option<u32>,
     /// Weight of the sample.
     pub weight: Weight,
 }
@@ -48,12 +52,12 @@ impl Timeline {
         weight: Weight,
         time: Option<SampleTime>,
     ) -> Result<(), Error> {
-        let Some(SampleTime { time, thread }) = time else {
+        let Some(SampleTime { time, thread, cpu }) = time else {
             self.untimed += 1;
             return Ok(());
         };
         if let Some(stack) = self.profile.add_with_number(stack, Weights::plain(weight))? {
-            self.samples.push(TimedSample { time, stack, thread, weight });
+            self.samples.push(TimedSample { time, stack, thread, cpu, weight });
         }
         Ok(())
     }

@@ -13,15 +13,8 @@ use crate::Error;
 use crate::collapse::{self, Timeline};
 use crate::svg::{self, Drawing, PageParts};
 
-const STYLE: &str = include_str!("viewer/heatmap.css");
-const SCRIPTS: [&str; 6] = [
-    include_str!("viewer/samples.js"),
-    include_str!("viewer/command.js"),
-    include_str!("viewer/lanes.js"),
-    include_str!("viewer/map.js"),
-    include_str!("viewer/panel.js"),
-    include_str!("viewer/start.js"),
-];
+const STYLE: &str = include_str!("viewer.min.css");
+const SCRIPT: &str = include_str!("viewer.min.js");
 
 /// The largest number of seconds that browsers can draw side by side.
 const MAX_SECONDS: u64 = 32_000;
@@ -86,18 +79,18 @@ fn write_page(
     out.write_all(
         b"></div>\n<noscript>Selecting a time needs JavaScript. This is the flame graph of all samples.</noscript>\n",
     )?;
-    let parts = PageParts { data: &[("samples", packed)], scripts: &SCRIPTS };
+    let parts = PageParts { data: &[("samples", packed)], script: SCRIPT };
     svg::write_element(drawing, &options.graph, parts, out)?;
     out.write_all(svg::PAGE_END)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{SCRIPTS, STYLE};
+    use super::{SCRIPT, STYLE};
 
     #[test]
     fn scripts_and_style_need_no_escapes() {
-        assert!(SCRIPTS.iter().all(|script| !script.contains("]]>")));
+        assert!(!SCRIPT.contains("]]>"));
         assert!(!STYLE.contains(['<', '&']));
     }
 }

@@ -1,11 +1,12 @@
 //! The samples in packed form, for the script of the page.
 //!
 //! All numbers are LEB128. The header is: the second of the first sample, the unit of times in nanoseconds, the number of
-//! rows in a second, the number of lost samples, of samples and of threads, and 1 if weights follow, otherwise 0.
+//! rows in a second, the number of lost samples, of samples and of threads, 1 if weights follow, otherwise 0, and 1 if CPUs
+//! follow, otherwise 0.
 //!
 //! The samples follow in time order, column by column: the time since the previous sample (for the first one, since the
-//! start of its second), the index of the stack among those of the graph, the index of the thread, and the weight. Then come
-//! the names of the threads, one a line.
+//! start of its second), the index of the stack among those of the graph, the index of the thread, the weight, and the
+//! number of the CPU. Then come the names of the threads, one a line.
 
 use std::cmp::Reverse;
 use std::convert::Infallible;
@@ -26,6 +27,8 @@ struct PackedSample {
     /// The index of the thread among the names of threads.
     thread: u32,
     weight: Weight,
+    /// The number of the CPU, or 0 if it is not known.
+    cpu: u32,
 }
 
 /// Packs the samples of a timeline. `rows` is the number of rows into which the map divides a second.
@@ -39,14 +42,25 @@ pub(super) fn pack(timeline: &Timeline, rows: u32) -> io::Result<Vec<u8>> {
         stack: stacks[sample.stack as usize],
         thread: threads[sample.thread.index()],
         weight: sample.weight,
+        cpu: sample.cpu.unwrap_or_default(),
     });
+    let has_cpus = timeline.samples.iter().all(|sample| sample.cpu.is_some());
     let mut samples: Vec<PackedSample> = samples.collect();
     samples.sort_unstable();
     let first_second = samples.first().map_or(0, |sample| sample.time / SECOND);
     let unit = if samples.iter().all(|sample| sample.time % 1000 == 0) { 1000 } else { 1 };
     let is_weighted = samples.iter().any(|sample| sample.weight != Weight::ONE);
     let (sample_count, thread_count) = (samples.len() as u64, names.len() as u64);
-    let header = [first_second, unit, rows.into(), timeline.lost, sample_count, thread_count, is_weighted.into()];
+    let header = [
+        first_second,
+        unit,
+        rows.into(),
+        timeline.lost,
+        sample_count,
+        thread_count,
+        is_weighted.into(),
+        has_cpus.into(),
+    ];
     let mut bytes = Vec::with_capacity(samples.len() * 6);
     header.into_iter().for_each(|number| push_number(number.into(), &mut bytes));
     let mut last = first_second * SECOND;
@@ -59,6 +73,7 @@ pub(super) fn pack(timeline: &Timeline, rows: u32) -> io::Result<Vec<u8>> {
     for sample in samples.iter().filter(|_| is_weighted) {
         push_number(sample.weight.millionths() / Weight::ONE.millionths(), &mut bytes);
     }
+    samples.iter().filter(|_| has_cpus).for_each(|sample| push_number(sample.cpu.into(), &mut bytes));
     for name in names {
         bytes.extend_from_slice(visible(name).as_bytes());
         bytes.push(b'\n');

@@ -21,6 +21,8 @@ pub enum Kind {
     Generated,
     /// A frame without a symbol, or one that marks missing frames or samples.
     Unknown,
+    /// A function of the thread that woke the sampled one.
+    Waker,
     /// Time in which a thread was blocked.
     OffCpu,
     /// Time in which a thread waited for a CPU.
@@ -37,11 +39,13 @@ pub fn origin(name: &[u8]) -> (Kind, Cow<'_, str>) {
         markers::UNSAMPLED => Some(Kind::Unsampled),
         b"[python]" | b"[ruby]" | b"[php]" | b"[java]" | b"[perl]" | b"[node]" => Some(Kind::Interpreter),
         _ if name.starts_with(b"[") => Some(Kind::Unknown),
+        _ if name.ends_with(markers::WAKER) => Some(Kind::Waker),
         _ if name.ends_with(markers::KERNEL) => Some(Kind::Kernel),
         _ => None,
     };
     match kind {
         Some(Kind::Kernel) => return (Kind::Kernel, "kernel".into()),
+        Some(Kind::Waker) => return (Kind::Waker, "waker".into()),
         Some(kind) => return (kind, Cow::Borrowed("")),
         None => {}
     }
@@ -288,6 +292,8 @@ mod tests {
             ("std::vector<int>::push_back(int const&)", Kind::Runtime, "std"),
             ("void ns::run<int>(int)", Kind::Module, "ns"),
             ("vfs_read_[k]", Kind::Kernel, "kernel"),
+            ("try_to_wake_up_[k]_[w]", Kind::Waker, "waker"),
+            ("serde_json::to_vec_[w]", Kind::Waker, "waker"),
             ("[off-cpu]", Kind::OffCpu, ""),
             ("[libx.so]", Kind::Unknown, ""),
             ("[python]", Kind::Interpreter, ""),

@@ -20,17 +20,18 @@ const OTHER: Class = Class(8);
 const THREAD: Class = Class(14);
 
 /// The classes that several modules share, with their labels.
-const SHARED: [(Class, &str); 5] = [
+const SHARED: [(Class, &str); 6] = [
     (OTHER, "other modules"),
     (Class(9), "std, libc"),
     (Class(10), "kernel"),
     (Class(11), "interpreter"),
     (Class(12), "generated code"),
+    (Class(18), "wakers"),
 ];
 
 /// The colours of the light theme, in the order of the classes: own code, seven modules, other modules, runtime, kernel,
-/// interpreter, generated code, unknown, thread, off-CPU, runnable, unsampled.
-pub const LIGHT: [Colour; 18] = [
+/// interpreter, generated code, unknown, thread, off-CPU, runnable, unsampled, wakers.
+pub const LIGHT: [Colour; 19] = [
     Colour(0xff, 0xc4, 0x84),
     Colour(0xb3, 0xde, 0xbb),
     Colour(0xa0, 0xdc, 0xef),
@@ -49,10 +50,11 @@ pub const LIGHT: [Colour; 18] = [
     Colour(0xa0, 0xc8, 0xf4),
     Colour(0xf4, 0xd5, 0x76),
     Colour(0xe8, 0xe8, 0xe8),
+    Colour(0x7d, 0xd6, 0xd9),
 ];
 
 /// The colours of the dark theme.
-pub const DARK: [Colour; 18] = [
+pub const DARK: [Colour; 19] = [
     Colour(0x6e, 0x46, 0x11),
     Colour(0x36, 0x59, 0x3d),
     Colour(0x21, 0x58, 0x67),
@@ -71,6 +73,7 @@ pub const DARK: [Colour; 18] = [
     Colour(0x28, 0x4a, 0x6c),
     Colour(0x6c, 0x59, 0x18),
     Colour(0x2e, 0x2e, 0x2e),
+    Colour(0x0b, 0x5f, 0x66),
 ];
 
 impl Class {
@@ -144,6 +147,7 @@ impl ModuleColours {
             Kind::OffCpu => Class(15),
             Kind::Runnable => Class(16),
             Kind::Unsampled => Class(17),
+            Kind::Waker => Class(18),
         }
     }
 

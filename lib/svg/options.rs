@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use super::colour::{Colour, Palette, Scheme};
 use super::name_attributes::NameAttributes;
+use super::significance::Significances;
 use crate::profile::Weight;
 
 /// The margin to the left and right of the frames, in pixels.
@@ -66,6 +67,8 @@ pub struct Options {
     pub scheme: Scheme,
     /// True to draw the root at the top.
     pub inverted: bool,
+    /// True if the stacks are in the order of time.
+    pub is_chart: bool,
     /// True to swap the colours of a differential graph: what shrank is red.
     pub negate: bool,
     /// True to draw only the stacks of a differential profile that weigh nothing after. Their weights are swapped, so
@@ -77,6 +80,8 @@ pub struct Options {
     pub total: Weight,
     /// Titles, links and attributes by frame name.
     pub name_attributes: NameAttributes,
+    /// Which differences are significant, if that was judged.
+    pub significances: Significances,
     /// Text of a comment in the file.
     pub notes: Option<String>,
     /// True for a plain image: no script, and only the drawn frames.
@@ -123,11 +128,13 @@ impl Default for Options {
             name_type: "Function:".to_owned(),
             scheme: Scheme::default(),
             inverted: false,
+            is_chart: false,
             negate: false,
             vanished: false,
             factor: 1.0,
             total: Weight::ZERO,
             name_attributes: NameAttributes::default(),
+            significances: Significances::default(),
             notes: None,
             plain: false,
             delta: Delta::Total,

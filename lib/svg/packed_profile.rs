@@ -7,16 +7,17 @@
 //!   weight after). A whole weight is written as twice its value. A weight with a fraction is written as twice its
 //!   millionths plus 1.
 //! - The *names*: six bytes for each name, which are its colour (red, green, blue), its flags, and the number of its module
-//!   (low byte first; 0 for none); then the names, then the modules from number 1 on, one a line.
+//!   (low byte first; 0 for none; the highest bit is a flag); then the names, then the modules from number 1 on, one a line.
 
 use std::io::{self, BufWriter, Write as _};
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
-use super::colour::{self, Colour, Scheme};
+use super::colour::{self, Colour};
 use super::module_colours::ModuleColours;
 use super::name_attributes::NameAttributes;
+use super::options::Options;
 use super::text::{escape, visible};
 use crate::markers::is_marker;
 use crate::profile::{Frames, Weight, Weights};
@@ -30,6 +31,8 @@ const FLAG_MARKER: u8 = 1;
 const FLAG_DARK: u8 = 2;
 /// The flags from this bit on are one more than the class of a name's colour, or 0 if it is in no class.
 const CLASS_SHIFT: u8 = 2;
+/// Flag of a name whose self weight changed significantly. In the module's high byte: the inclusive weight did.
+const FLAG_SIGNIFICANT: u8 = 0x80;
 
 /// A profile as the viewer unpacks it.
 #[derive(Debug, Default)]
@@ -104,16 +107,12 @@ impl ProfilePacker {
         self.out.write_all(&self.scratch)
     }
 
-    /// Packs the names with their colours in `scheme` and their attributes, and returns the packed profile.
+    /// Packs the names with their colours and other properties by the options, and returns the packed profile.
     ///
     /// # Errors
     /// Fails only if memory is exhausted.
-    pub fn finish(
-        mut self,
-        scheme: &Scheme,
-        modules: &ModuleColours,
-        attributes: &NameAttributes,
-    ) -> io::Result<PackedProfile> {
+    pub fn finish(mut self, options: &Options, modules: &ModuleColours) -> io::Result<PackedProfile> {
+        let Options { scheme, name_attributes: attributes, significances, .. } = options;
         self.write_pending()?;
         let mut out = new_encoder();
         let mut module_names = Frames::new();
@@ -124,9 +123,11 @@ impl ProfilePacker {
             let dark = if Colour(red, green, blue).is_light() { 0 } else { FLAG_DARK };
             let module = modules.module(name);
             let number = if module.is_empty() { 0 } else { module_names.intern(module.as_bytes()).index() + 1 };
-            // There is no module beyond the 65,535th.
-            let [low, high] = u16::try_from(number).unwrap_or(0).to_le_bytes();
-            out.write_all(&[red, green, blue, marker | dark | class, low, high])?;
+            // There is no module beyond the 32,767th.
+            let [low, high] = u16::try_from(number).ok().filter(|number| *number < 0x8000).unwrap_or(0).to_le_bytes();
+            let significance = significances.get(name);
+            let [own, total] = [significance.own, significance.total].map(|is_set| u8::from(is_set) * FLAG_SIGNIFICANT);
+            out.write_all(&[red, green, blue, marker | dark | class | own, low, high | total])?;
         }
         for (_, name) in self.names.iter() {
             out.write_all(visible(colour::without_suffix(name)).as_bytes())?;
@@ -218,11 +219,9 @@ pub fn push_base64(bytes: &[u8], out: &mut Vec<u8>) {
 mod tests {
     use std::io::Read as _;
 
-    use super::{ProfilePacker, push_base64, push_weight};
+    use super::{Options, ProfilePacker, push_base64, push_weight};
     use crate::profile::{Weight, Weights};
-    use crate::svg::colour::Scheme;
     use crate::svg::module_colours::ModuleColours;
-    use crate::svg::name_attributes::NameAttributes;
 
     fn unpack(packed: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -237,7 +236,7 @@ mod tests {
             let new: Vec<u32> = new.iter().map(|name| packer.number(name.as_bytes())).collect();
             packer.add(shared, &new, Weights::plain(Weight::new(weight))).unwrap();
         }
-        let packed = packer.finish(&Scheme::default(), &ModuleColours::default(), &NameAttributes::default()).unwrap();
+        let packed = packer.finish(&Options::default(), &ModuleColours::default()).unwrap();
         // m; m a x; m b: removed, added, names, twice the weight.
         assert_eq!(unpack(&packed.stacks), [0, 1, 0, 2, 0, 2, 1, 2, 6, 2, 1, 3, 0x90, 3]);
         let names = unpack(&packed.names);

@@ -15,43 +15,20 @@ use super::text::{escape, visible};
 use crate::Error;
 use crate::profile::Weight;
 
-/// The style of the picture, and that of the viewer.
-const STYLES: [&str; 2] = [include_str!("viewer/picture.css"), include_str!("viewer/viewer.css")];
-const SCRIPTS: [&str; 18] = [
-    include_str!("viewer/dom.js"),
-    include_str!("viewer/format.js"),
-    include_str!("viewer/label.js"),
-    include_str!("viewer/profile.js"),
-    include_str!("viewer/transform.js"),
-    include_str!("viewer/layout.js"),
-    include_str!("viewer/link.js"),
-    include_str!("viewer/search.js"),
-    include_str!("viewer/view.js"),
-    include_str!("viewer/graph.js"),
-    include_str!("viewer/table.js"),
-    include_str!("viewer/details.js"),
-    include_str!("viewer/legend.js"),
-    include_str!("viewer/actions.js"),
-    include_str!("viewer/menu.js"),
-    include_str!("viewer/page.js"),
-    include_str!("viewer/events.js"),
-    include_str!("viewer/app.js"),
-];
-
-/// Puts the viewer in the place of the picture.
-const MOUNT: &str = include_str!("viewer/mount.js");
+/// The style of the picture, and that of the viewer. `tests/browser/bundle.js` makes the bundles.
+const STYLES: [&str; 2] = [include_str!("viewer/picture.css"), include_str!("viewer.min.css")];
 
 /// The parts of a graph that depend on the page that contains it.
 #[derive(Clone, Copy)]
 pub(crate) struct PageParts<'a> {
     /// Compressed data for the scripts of the page, with the class of their elements.
     pub(crate) data: &'a [(&'a str, &'a [u8])],
-    /// The last scripts, which start the viewer.
-    pub(crate) scripts: &'a [&'a str],
+    /// The viewer's script.
+    pub(crate) script: &'a str,
 }
 
 /// The parts of a file that contains only the graph.
-const STANDALONE: PageParts<'static> = PageParts { data: &[], scripts: &[include_str!("viewer/start.js")] };
+const STANDALONE: PageParts<'static> = PageParts { data: &[], script: include_str!("viewer.min.js") };
 
 /// Hides the static frames before the browser renders them, because the viewer draws its own.
 const EARLY_SCRIPT: &str = "document.currentScript.closest(\"svg\").classList.add(\"scripted\")";
@@ -304,6 +281,8 @@ impl<'a> Image<'a> {
             ("data-fluid", self.options.width.is_none()),
             ("data-titled", self.options.title.is_some()),
             ("data-inverted", self.options.inverted),
+            ("data-chart", self.options.is_chart),
+            ("data-judged", self.differential && self.options.significances.is_given()),
             ("data-negate", self.options.swaps_colours()),
             ("data-self", self.options.delta == Delta::Own),
             ("data-diffusion", self.options.diffusion),
@@ -345,7 +324,9 @@ fn write_packed_profile(packed: &PackedProfile, parts: PageParts<'_>, out: &mut 
     for (class, bytes) in parts.data {
         write_data(class, bytes, out)?;
     }
-    write_scripts(parts.scripts, out)
+    out.write_all(b"<script><![CDATA[\n")?;
+    out.write_all(parts.script.as_bytes())?;
+    out.write_all(b"]]></script>\n")
 }
 
 fn write_data(class: &str, bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
@@ -360,38 +341,45 @@ fn write_data(class: &str, bytes: &[u8], out: &mut dyn Write) -> io::Result<()> 
     Ok(())
 }
 
-/// Writes the scripts of the viewer, then `last`, as one script element. Comments are left out: they are a quarter of the
-/// scripts.
-fn write_scripts(last: &[&str], out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(b"<script><![CDATA[\n(() => {\n\"use strict\";\n")?;
-    let lines = SCRIPTS.iter().chain([&MOUNT]).chain(last).flat_map(|script| script.lines());
-    for line in lines.filter(|line| !is_comment(line)) {
-        out.write_all(line.trim_start().as_bytes())?;
-        out.write_all(b"\n")?;
-    }
-    out.write_all(b"})();\n]]></script>\n")
-}
-
-/// Returns true if a line of a script is empty or only a comment. No other line of the scripts starts with an asterisk.
-fn is_comment(line: &str) -> bool {
-    let line = line.trim_start();
-    line.is_empty() || ["//", "/**", "*"].iter().any(|start| line.starts_with(start))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{SCRIPTS, STYLES, is_comment};
+    use std::fs;
+    use std::path::Path;
+
+    use super::{STANDALONE, STYLES};
 
     #[test]
-    fn scripts_and_style_need_no_escapes_in_xml() {
-        assert!(SCRIPTS.iter().all(|script| !script.contains("]]>")));
+    fn script_and_style_need_no_escapes_in_xml() {
+        assert!(!STANDALONE.script.contains("]]>"));
         assert!(STYLES.iter().all(|style| !style.contains(['<', '&'])));
     }
 
+    /// Returns the FNV-1a hash that `tests/browser/bundle.js` writes into bundles.
+    fn hash_sources(files: &[String]) -> String {
+        let sources = files.iter().map(|file| fs::read(Path::new("lib").join(file)).expect(file));
+        let hash =
+            sources.flatten().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        format!("/* {hash:08x} */")
+    }
+
     #[test]
-    fn leaves_out_comments_of_scripts_but_no_code() {
-        let script = "// a\n/** b */\nconst c = /** @type {D} */ (e); // f\n\n    /**\n     * g\n     */\n    h();\n";
-        let code: Vec<_> = script.lines().filter(|line| !is_comment(line)).collect();
-        assert_eq!(code, ["const c = /** @type {D} */ (e); // f", "    h();"]);
+    fn bundles_are_up_to_date() {
+        let bundler = fs::read_to_string("tests/browser/bundle.js").expect("the bundler");
+        let list = |name: &str, folder: &str| -> Vec<String> {
+            let (_, rest) = bundler.split_once(&format!("const {name} = [")).expect(name);
+            let names = rest.split_once(']').expect(name).0.split('"').skip(1).step_by(2);
+            names.map(|name| format!("{folder}/viewer/{name}.js")).collect()
+        };
+        let (viewer, heatmap) = (list("VIEWER", "svg"), list("HEATMAP", "heatmap"));
+        for (bundle, files) in [
+            ("svg/viewer.min.js", [&viewer[..], &["svg/viewer/start.js".to_owned()]].concat()),
+            ("svg/viewer.min.css", vec!["svg/viewer/viewer.css".to_owned()]),
+            ("heatmap/viewer.min.js", [viewer, heatmap].concat()),
+            ("heatmap/viewer.min.css", vec!["heatmap/viewer/heatmap.css".to_owned()]),
+        ] {
+            let text = fs::read_to_string(Path::new("lib").join(bundle)).expect(bundle);
+            let problem = "is out of date; run: npm run --prefix tests/browser bundle";
+            assert!(text.starts_with(&hash_sources(&files)), "lib/{bundle} {problem}");
+        }
     }
 }

@@ -52,8 +52,41 @@ fn sorts_by_weight_and_turns_upside_down() {
 }
 
 #[test]
+fn a_flame_chart_has_a_time_axis_and_lanes() {
+    let stacks = b"web;main;parse 2000\ndb;query 1000\nweb;main;write 3000\ndb;query;sort 4500\n";
+    Page::graph(stacks, &["--flamechart", "--countname", "us"]).run(CASES, "drawsLanesOfChart");
+}
+
+#[test]
+fn marks_judged_differences() {
+    let stacks = b"main;f;g 100 300\nmain;f;h 200 210\nmain;i 700 690\n";
+    let table = "function,self_chance,inclusive_chance\ng,0.001,0.001\nf,1,0.04\nh,0.6,0.7\nmain,1,1\ni,0.3,0.3\n";
+    let folder = directory();
+    let file = folder.path().join("table.csv");
+    std::fs::write(&file, table).unwrap();
+    Page::graph(stacks, &["--chances", file.to_str().unwrap()]).run_with(CASES, "marksJudged", &json!([true]));
+    Page::graph(stacks, &[]).run_with(CASES, "marksJudged", &json!([false]));
+}
+
+/// Eight frames of the standard library, as Rust programs have them between a thread and its code.
+const RUNTIME: &str = "start_thread;std::a;std::b;std::c;std::d;std::e;std::f;clone";
+
+#[test]
+fn folds_chains_of_runtime_frames() {
+    let stacks = format!("app;{RUNTIME};app::main;app::run 30\napp;{RUNTIME};app::main;malloc;free 10\n");
+    Page::graph(stacks.as_bytes(), &[]).run(CASES, "foldsRuntimeFrames");
+    Page::graph(stacks.as_bytes(), &["--colors", "hot"]).run(CASES, "foldsNothing");
+}
+
+#[test]
+fn draws_wakers_in_their_colour_below_a_divider() {
+    let stacks = b"app;main;read;schedule_[k];--;try_to_wake_up_[k]_[w];net_rx_[w];irq_[w] 70\napp;main;--;other 30\n";
+    Page::graph(stacks, &[]).run(CASES, "drawsWakers");
+}
+
+#[test]
 fn arrow_keys_move_the_focus() {
-    Page::graph(STACKS, &[]).run(CASES, "movesFocusWithArrowKeys");
+    Page::graph(STACKS, &[]).fragment("#sort=name").run(CASES, "movesFocusWithArrowKeys");
 }
 
 #[test]
@@ -87,7 +120,7 @@ fn draws_the_frames_of_the_static_graph() {
             json!({ "title": child("title").text(), "fill": child("rect").attribute("fill"), "place": place })
         });
         let frames: Value = frames.collect();
-        Page::svg(svg).run_with(CASES, "drawsStaticFrames", &json!([frames, has_own_colours]));
+        Page::svg(svg).fragment("#sort=name").run_with(CASES, "drawsStaticFrames", &json!([frames, has_own_colours]));
     }
 }
 
@@ -105,7 +138,7 @@ fn reports_a_link_to_a_frame_that_is_missing() {
 }
 
 #[test]
-fn says_that_it_works_before_work_that_takes_long() {
+fn long_work_is_done_in_order() {
     let stacks: String = (0..100_001).map(|number| format!("f{};f{number};f{} 1\n", number % 7, number % 9)).collect();
-    Page::graph(stacks.as_bytes(), &[]).run(CASES, "saysThatItWorks");
+    Page::graph(stacks.as_bytes(), &[]).run(CASES, "queuesLongWork");
 }

@@ -4,7 +4,7 @@
 import js from "@eslint/js";
 
 export default [
-    { ignores: ["**/node_modules/"] },
+    { ignores: ["**/node_modules/", "**/*.min.js"] },
     js.configs.recommended,
     {
         linterOptions: { reportUnusedDisableDirectives: "error" },

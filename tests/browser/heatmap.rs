@@ -194,3 +194,9 @@ fn shows_hostile_names_as_text() {
     let page = page(&recording, &["--title=</title><script>window.ran=1</script>"]);
     page.fragment("#thread=%3Cscript%3E&time=%3Cscript%3E").run(CASES, "showsHostileNamesOfSamplesAsText");
 }
+
+#[test]
+fn a_selection_at_the_edge_scrolls_a_wide_map() {
+    let sample = |second: u32| format!("app 100/100 [000] {second}.5: 1 cpu-clock: 7f00 main+0x1 (/srv/app)\n\n");
+    page((sample(5000) + &sample(6500)).as_bytes(), &[]).run(CASES, "scrollsAtEdge");
+}

@@ -1,10 +1,13 @@
-// Draws the samples of each thread over time, in a lane that fits the width of the page.
+// Draws the samples of each thread or CPU over time, in a lane that fits the width of the page.
 
 // The sizes of a lane and the least width of a cell, in pixels.
-const LANE = 14, LANE_GAP = 2, CELL = 4, LABEL_WIDTH = 110;
+const LANE = 15, LANE_GAP = 2, CELL = 4;
 
-// The number of threads with a lane of their own.
-const MAX_LANES = 6;
+// The widths of the labels of lanes in a narrow and in a wide window, and of a character.
+const NARROW_LABEL = 96, WIDE_LABEL = 160, CHARACTER = 6.2;
+
+// The number of threads and of CPUs with a lane of their own.
+const MAX_THREADS = 6, MAX_CPUS = 16;
 
 /** Durations of cells, and distances of ticks, in nanoseconds. */
 const DURATIONS = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8].flatMap(unit => [unit, 2 * unit, 5 * unit])
@@ -12,14 +15,19 @@ const DURATIONS = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8].flatMap(unit => [unit, 2 * unit
 
 /** @implements {TimePicture} */
 class Lanes {
-    /** @param {Samples} samples */
-    constructor(samples) {
-        const { times, count, names } = samples;
+    /**
+     * @param {Samples} samples
+     * @param {LaneKind} kind
+     */
+    constructor(samples, kind) {
+        const { times, count } = samples, { names, most } = kind;
         this.samples = samples;
+        this.kind = kind;
         this.start = times[0];
         this.span = Math.max(times[count - 1] - times[0] + 1, 1000);
-        this.laneCount = Math.min(names.length, MAX_LANES) + (names.length > MAX_LANES ? 1 : 0);
+        this.laneCount = Math.min(names.length, most) + (names.length > most ? 1 : 0);
         this.width = 100;
+        this.labelWidth = NARROW_LABEL;
         this.cellDuration = SECOND;
         /** @type {Float64Array[]} The weights of the cells of each lane. */
         this.lanes = [];
@@ -34,7 +42,7 @@ class Lanes {
 
     /** The width of a cell in pixels. */
     get cellWidth() {
-        return (this.width - LABEL_WIDTH) * this.cellDuration / this.span;
+        return (this.width - this.labelWidth) * this.cellDuration / this.span;
     }
 
     get height() {
@@ -43,8 +51,9 @@ class Lanes {
 
     /** Fits the cells into the width. */
     measure() {
-        this.width = Math.max(this.element.clientWidth, 2 * LABEL_WIDTH);
-        const least = CELL * this.span / (this.width - LABEL_WIDTH);
+        this.width = Math.max(this.element.clientWidth, 2 * NARROW_LABEL);
+        this.labelWidth = this.width < 700 ? NARROW_LABEL : WIDE_LABEL;
+        const least = CELL * this.span / (this.width - this.labelWidth);
         this.cellDuration = DURATIONS.find(duration => duration >= least) ?? 2 * 3600 * SECOND;
     }
 
@@ -60,11 +69,11 @@ class Lanes {
         context.scale(ratio, ratio);
         for (const [index, lane] of this.lanes.entries()) {
             context.fillStyle = shown.colours[0];
-            context.fillRect(LABEL_WIDTH, index * LANE, width - LABEL_WIDTH, LANE - LANE_GAP);
+            context.fillRect(this.labelWidth, index * LANE, width - this.labelWidth, LANE - LANE_GAP);
             for (let cell = 0; cell < cellCount; cell++) {
                 if (!(lane[cell] > 0)) continue;
                 context.fillStyle = shown.colours[Math.max(1, Math.ceil(lane[cell] / largest * 5))];
-                const x = LABEL_WIDTH + cell * cellWidth, right = Math.min(x + cellWidth + 0.3, width);
+                const x = this.labelWidth + cell * cellWidth, right = Math.min(x + cellWidth + 0.3, width);
                 context.fillRect(x, index * LANE, right - x, LANE - LANE_GAP);
             }
         }
@@ -78,11 +87,12 @@ class Lanes {
      */
     sum({ thread, stacks: wanted }) {
         const { samples: { count, times, threads, weights, stacks }, start, cellDuration, laneCount } = this;
+        const { kind: { lanes: laneOf } } = this;
         const lanes = Array.from({ length: laneCount }, () => new Float64Array(this.cellCount + 1));
         for (let index = 0; index < count; index++) {
             if ((thread !== undefined && threads[index] !== thread)
                 || (wanted && wanted[stacks[index]] === 0)) continue;
-            const lane = lanes[Math.min(threads[index], laneCount - 1)];
+            const lane = lanes[Math.min(laneOf[index], laneCount - 1)];
             lane[Math.floor((times[index] - start) / cellDuration)] += weights[index];
         }
         return lanes;
@@ -106,7 +116,7 @@ class Lanes {
         });
         const veils = selections[0] && !selections[1] ? this.createVeils(selections[0]) : [];
         const cell = cursor === undefined ? []
-            : [createSvg("rect", { class: "cursor", x: LABEL_WIDTH + cursor * this.cellWidth, y: 0,
+            : [createSvg("rect", { class: "cursor", x: this.labelWidth + cursor * this.cellWidth, y: 0,
             width: this.cellWidth, height: height - LANE_GAP })];
         this.marks.replaceChildren(...this.createLabels(), ...this.createTicks(), ...veils, ...outlines, ...cell);
     }
@@ -118,30 +128,32 @@ class Lanes {
      */
     place(time) {
         const share = Math.max(0, Math.min(1, (time - this.start) / this.span));
-        return LABEL_WIDTH + share * (this.width - LABEL_WIDTH);
+        return this.labelWidth + share * (this.width - this.labelWidth);
     }
 
     /** @param {TimeSelection} selection */
     createVeils({ from, to }) {
         const [left, right] = [this.place(from), this.place(to)], { height } = this;
-        return [[LABEL_WIDTH, left], [right, this.width]].map(([x, end]) =>
+        return [[this.labelWidth, left], [right, this.width]].map(([x, end]) =>
             createSvg("rect", { class: "veil", x, y: 0, width: Math.max(end - x, 0), height }));
     }
 
     createLabels() {
-        const { samples: { names }, laneCount } = this;
+        const { kind: { names, most: shownLanes, things }, laneCount } = this;
         return Array.from({ length: laneCount }, (_, index) => {
-            const text = index === MAX_LANES ? `${names.length - MAX_LANES} other threads` : names[index];
+            const others = names.length - shownLanes, isRest = index === shownLanes;
+            const text = isRest ? `${formatThings(others, `other ${things}`)}` : names[index];
             const name = text.replace(/ \d+\/(\d+)$/, " $1");
-            const shown = name.length > 18 ? `${name.slice(0, 17)}…` : name;
-            const label = createSvg("text", { x: 0, y: index * LANE + 10 }, shown);
+            const most = Math.floor(this.labelWidth / CHARACTER);
+            const shown = name.length > most ? `${name.slice(0, most - 1)}…` : name;
+            const label = createSvg("text", { x: 0, y: index * LANE + 10.5 }, shown);
             label.append(createSvg("title", {}, text));
             return label;
         });
     }
 
     createTicks() {
-        const { span, width, height } = this, least = 76 * span / (width - LABEL_WIDTH);
+        const { span, width, height } = this, least = 76 * span / (width - this.labelWidth);
         const step = DURATIONS.find(duration => duration >= least) ?? 4 * 3600 * SECOND, ticks = [];
         for (let time = 0; time <= span; time += step) {
             const x = this.place(this.start + time), isLast = x > width - 24;
@@ -155,7 +167,7 @@ class Lanes {
     /** @param {MouseEvent} event */
     cellAt({ clientX }) {
         const { left } = this.canvas.getBoundingClientRect();
-        return clamp(Math.floor((clientX - left - LABEL_WIDTH) / this.cellWidth), this.cellCount);
+        return clamp(Math.floor((clientX - left - this.labelWidth) / this.cellWidth), this.cellCount);
     }
 
     /**
@@ -177,6 +189,28 @@ class Lanes {
         const to = Math.min(start + (Math.max(a, b) + 1) * cellDuration, start + this.span);
         return { from, to, low: 0, high: SECOND };
     }
+}
+
+/**
+ * Returns a lane for each thread.
+ *
+ * @param {Samples} samples
+ * @returns {LaneKind}
+ */
+function threadLanes({ threads, names }) {
+    return { lanes: threads, names, most: MAX_THREADS, things: "threads" };
+}
+
+/**
+ * Returns a lane for each CPU, in the order of their numbers.
+ *
+ * @param {Uint32Array} cpus
+ * @returns {LaneKind}
+ */
+function cpuLanes(cpus) {
+    const numbers = [...new Set(cpus)].sort((a, b) => a - b), lanes = new Map(numbers.map((cpu, lane) => [cpu, lane]));
+    const names = numbers.map(cpu => `CPU ${cpu}`);
+    return { lanes: cpus.map(cpu => lanes.get(cpu) ?? 0), names, most: MAX_CPUS, things: "CPUs" };
 }
 
 /**

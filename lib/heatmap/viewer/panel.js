@@ -4,7 +4,8 @@
 class TimePanel {
     title = "Samples over time";
     element = createHtml("div", { class: "timebox card" });
-    kinds = createChoice("Picture", [["lanes", "Threads"], ["seconds", "Seconds"]], value => this.choosePicture(value));
+    kinds = createChoice("Picture", [["lanes", "Threads"], ["cpus", "CPUs"], ["seconds", "Seconds"]],
+        value => this.choosePicture(value));
     shapes = createChoice("Select", [["span", "A span"], ["rectangle", "The same part of seconds"]],
         value => this.chooseShape(value));
     threadList = createHtml("select", { id: "thread", class: "btn", "aria-label": "Thread" });
@@ -37,8 +38,9 @@ class TimePanel {
         this.thread = undefined;
         /** @type {Sums[]} */
         this.sums = [];
-        this.pictures = { lanes: new Lanes(samples), seconds: new SecondsMap(samples) };
-        /** @type {TimePicture} */
+        /** @type {Record<string, TimePicture>} */
+        this.pictures = { lanes: new Lanes(samples, threadLanes(samples)), seconds: new SecondsMap(samples),
+            ...(samples.cpus && { cpus: new Lanes(samples, cpuLanes(samples.cpus)) }) };
         this.picture = this.pictures.lanes;
         this.isRectangle = false;
         this.fillElements();
@@ -135,7 +137,7 @@ class TimePanel {
     /** @param {number | undefined} cell */
     moveCursor(cell) {
         this.cursor = cell;
-        this.cell.textContent = cell === undefined ? "" : this.describeCell(cell);
+        this.cell.textContent = cell === undefined ? this.hint : this.describeCell(cell);
         this.mark();
     }
 
@@ -182,7 +184,7 @@ class TimePanel {
 
     /** @param {string} kind */
     choosePicture(kind) {
-        this.picture = kind === "seconds" ? this.pictures.seconds : this.pictures.lanes;
+        this.picture = this.pictures[kind];
         this.isRectangle &&= kind === "seconds";
         this.cursor = this.anchor = undefined;
         this.container.replaceChildren(this.picture.element);
@@ -244,14 +246,18 @@ class TimePanel {
     /** @param {View} view */
     draw(view) {
         this.matches = view.match.names;
+        if (this.cursor === undefined) this.cell.textContent = this.hint;
         this.describe();
         this.paint();
     }
 
     paint() {
         if (!this.element.isConnected) return;
-        const { picture, pictures, thread, matches } = this, isLanes = picture === pictures.lanes;
-        setChoice(this.kinds, isLanes ? "lanes" : "seconds");
+        const { picture, pictures, thread, matches } = this, isLanes = picture !== pictures.seconds;
+        for (const button of /** @type {HTMLElement[]} */ ([...this.kinds.children])) {
+            button.hidden = !pictures[button.dataset.value ?? ""];
+        }
+        setChoice(this.kinds, Object.keys(pictures).find(kind => pictures[kind] === picture) ?? "");
         setChoice(this.shapes, this.isRectangle ? "rectangle" : "span");
         this.shapes.hidden = isLanes;
         const swatches = [0, 1, 2, 3, 4, 5].map(step => {
@@ -281,8 +287,8 @@ class TimePanel {
 
     get hint() {
         const [first, second] = this.selections;
-        if (!first) return "Drag over the samples to select a time.";
-        return second ? "" : "Drag with Shift to compare with another time.";
+        if (!first) return "Drag to select a time";
+        return second ? "" : "Shift-drag to compare with another time";
     }
 
     /**
@@ -320,6 +326,7 @@ class TimePanel {
     describe() {
         const [first, second] = this.selections, { samples: { lost }, sums } = this;
         const lines = sums.map((sum, index) => this.describeSums(sum, index));
+        this.summary.hidden = !first && this.thread === undefined && lost === 0;
         if (second) lines[1].append(" ", createButton("Swap", () => this.select(second, first)));
         if (lost > 0) lines.push(createHtml("p", {}, `${formatThings(lost, "samples")} lost while recording.`));
         this.summary.replaceChildren(...lines);

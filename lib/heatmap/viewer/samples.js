@@ -14,14 +14,16 @@ const EVERYTHING = { from: -Infinity, to: Infinity, low: 0, high: SECOND };
  */
 async function readSamples(root) {
     const bytes = await unpack(root, "samples"), reader = new Leb128Reader(bytes);
-    const [base, unit, rows, lost, count, threadCount, isWeighted] = Array.from({ length: 7 }, () => reader.next());
+    const [base, unit, rows, lost, count, threadCount, isWeighted, hasCpus] =
+        Array.from({ length: 8 }, () => reader.next());
     const times = new Float64Array(count);
     for (let index = 0, time = 0; index < count; index++) times[index] = time += reader.next() * unit;
     const stacks = Uint32Array.from({ length: count }, () => reader.next());
     const threads = Uint32Array.from({ length: count }, () => reader.next());
     const weights = Float64Array.from({ length: count }, () => (isWeighted ? reader.next() : 1));
+    const cpus = hasCpus ? Uint32Array.from({ length: count }, () => reader.next()) : undefined;
     const names = new TextDecoder().decode(bytes.subarray(reader.offset)).split("\n").slice(0, threadCount);
-    return { base, rows, lost, count, times, stacks, threads, weights, names };
+    return { base, rows, lost, count, times, stacks, threads, weights, cpus, names };
 }
 
 /**

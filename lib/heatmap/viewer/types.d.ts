@@ -16,6 +16,8 @@ interface Samples {
     /** Index of each sample's thread. */
     threads: Uint32Array;
     weights: Float64Array;
+    /** Number of each sample's CPU; undefined if the recording has none. */
+    cpus: Uint32Array | undefined;
     /** Names of the threads, those with the most samples first. */
     names: string[];
 }
@@ -35,6 +37,17 @@ interface TimeSelection {
 interface Cell {
     second: number;
     row: number;
+}
+
+/** What the lanes of a picture are for. */
+interface LaneKind {
+    /** The lane of each sample, from 0. */
+    lanes: Uint32Array;
+    /** The names of all lanes, those to be shown first. */
+    names: string[];
+    /** The number of lanes that are shown; the others share one. */
+    most: number;
+    things: string;
 }
 
 /** The weight of selected samples. */

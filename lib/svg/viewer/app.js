@@ -1,16 +1,12 @@
 // The state of a graph on the page. `update` is the only way to change it, and draws all parts anew.
 
-// The number of nodes from which changes can take longer than a tenth of a second.
-const LARGE_TREE = 150_000;
-
-// The time in which browsers draw a message, in milliseconds. No animation frame comes while a page is hidden.
-const PAINT_TIME = 50;
+// The share of the total from which a process gives its name to the page.
+const MAIN_SHARE = 0.9;
 
 /** @returns {State} */
 function initialState() {
-    return { changes: noChanges(), zoom: 0, search: "", selected: undefined, column: undefined, descending: true,
-        tab: "graph",
-        hasTable: true, isLinkStale: false };
+    return { changes: noChanges(), zoom: 0, search: "", unfolded: new Set(), selected: undefined, column: undefined,
+        descending: true, compared: "self", tab: "graph", hasTable: true, isLinkStale: false };
 }
 
 class App {
@@ -31,13 +27,14 @@ class App {
         this.link = new Link(this.order);
         this.state = initialState();
         this.view = this.builder.build(this.state);
-        /** @type {DrawnBox | undefined} The box under the pointer. */
+        /** @type {Box | undefined} The box under the pointer. */
         this.hovered = undefined;
-        /** @type {DrawnBox | undefined} The box that has the focus or had it last. */
+        /** @type {Box | undefined} The box that has the focus or had it last. */
         this.focused = undefined;
         this.wasLongPress = false;
         /** The position of the current match among all matches, from 1; 0 if there is none. */
         this.matchPosition = 0;
+        this.queue = new WorkQueue(nodes => this.page.setBusy(nodes));
         this.page = new Page(this);
         this.graph = new Graph(this);
         this.table = new Table(this);
@@ -46,7 +43,7 @@ class App {
         const { page } = this;
         this.side = createHtml("aside", { class: "side card" }, this.table.element, this.details.element);
         const above = createHtml("div", { class: "time" }, ...(panel ? [panel.element] : []));
-        this.element = createHtml("div", { class: "fg" }, page.header, page.toolbar, page.chips, above,
+        this.element = createHtml("div", { class: "fg" }, page.header, page.toolbar, above, page.chips,
             createHtml("main", {}, this.graph.element, this.side), page.footer, this.menu.element, this.details.tip,
             page.message);
         this.isPage = mount(root, this.element);
@@ -90,25 +87,10 @@ class App {
      * @param {() => void} [next] called when the change is drawn
      */
     change(changes, others = {}, next = () => {}) {
-        this.runLong(() => {
+        this.queue.add(() => this.builder.prepare({ ...this.state.changes, ...changes }), () => {
             this.applyChange(changes, others);
             next();
         });
-    }
-
-    /**
-     * Does work at once, or, for a profile so large that it takes long, after a message is on the screen.
-     *
-     * @param {() => void} work
-     */
-    runLong(work) {
-        const { page, profile } = this;
-        if (profile.tree.parent.length < LARGE_TREE) return work();
-        page.setBusy(true);
-        setTimeout(() => {
-            work();
-            page.setBusy(false);
-        }, PAINT_TIME);
     }
 
     /**
@@ -116,11 +98,11 @@ class App {
      * @param {Partial<State>} others
      */
     applyChange(changes, others) {
-        const { state, view } = this, zoom = state.zoom === 0 ? "" : this.hasher.format(view.tree, state.zoom);
-        const next = { ...state, changes: { ...state.changes, ...changes }, ...others, zoom: 0 };
-        const built = this.builder.build(next);
+        const { state, view } = this;
+        const next = { ...state, unfolded: new Set(), changes: { ...state.changes, ...changes }, ...others, zoom: 0 };
+        const built = this.builder.build(next), zoom = findSamePath(view.tree, state.zoom, built.tree);
         this.matchPosition = 0;
-        this.update({ ...next, zoom: this.findZoom(built, zoom) });
+        this.update({ ...next, zoom: built.weights[zoom] > 0 ? zoom : 0 });
         if (built.tree !== view.tree || built.rootAtTop !== view.rootAtTop) this.graph.showBase(this.view);
     }
 
@@ -154,12 +136,14 @@ class App {
         }
         // An older link turns the picture upside down.
         if (read("turned")) changes.root = this.settings.inverted ? "bottom" : "";
-        const state = { ...this.state, changes, search: read("search"), zoom: 0 };
-        const link = read("zoom"), zoom = this.findZoom(this.builder.build(state), link);
-        this.matchPosition = 0;
-        this.state = { ...state, zoom, isLinkStale: isLinkStale || (link !== "" && zoom === 0) };
-        this.draw();
-        this.graph.showBase(this.view);
+        const state = { ...this.state, changes, search: read("search"), zoom: 0 }, link = read("zoom");
+        this.queue.add(() => this.builder.derive(changes), () => {
+            const zoom = this.findZoom(this.builder.build(state), link);
+            this.matchPosition = 0;
+            this.state = { ...state, zoom, isLinkStale: isLinkStale || (link !== "" && zoom === 0) };
+            this.draw();
+            this.graph.showBase(this.view);
+        });
     }
 
     /**
@@ -185,16 +169,16 @@ class App {
         return selected ? { ...selected, box: this.graph.findBox(selected.node) } : {};
     }
 
-    /** @param {DrawnBox} box @returns {Target} */
+    /** @param {Box} box @returns {Target} */
     targetOf(box) {
-        if (box.folded) return { node: box.node, box };
+        if (box.folded || box.chain) return { node: box.node, box };
         return { node: box.node, box, ...(box.node > 0 && { name: this.view.tree.name[box.node] }) };
     }
 
     /**
      * Shows the facts about the box under the pointer.
      *
-     * @param {DrawnBox | undefined} box
+     * @param {Box | undefined} box
      * @param {MouseEvent} [event]
      */
     hover(box, event) {
@@ -217,8 +201,9 @@ class App {
      *
      * @param {Box} box
      */
-    zoomToBox({ node, folded }) {
+    zoomToBox({ node, folded, chain }) {
         const { tree: { parent }, weights } = this.view;
+        if (chain) return this.update({ unfolded: new Set([...this.state.unfolded, ...chain]) }, false);
         if (folded && parent[node] !== this.state.zoom) node = parent[node];
         else if (folded) node = folded.reduce((best, other) => (weights[other] > weights[best] ? other : best));
         this.zoomTo(node);
@@ -273,6 +258,7 @@ class App {
     goBack() {
         const { menu, page, state } = this;
         if (menu.isOpen) menu.close();
+        else if (this.queue.cancel()) page.say("Stopped.");
         else if (state.search) this.search("");
         else if (page.removeLast) page.removeLast();
         else if (state.selected) this.select(undefined);
@@ -293,7 +279,7 @@ class App {
     goToMatch(step) {
         const { graph, view, state } = this, { tree, match } = view, [[first, end]] = findRanges(view);
         if (!graph.input || !match.names) return;
-        const nodes = findNodesInOrder(graph.input).filter(node => match.names?.[tree.name[node]]);
+        const nodes = findNodesInOrder(graph.input, match.names);
         if (nodes.length === 0) return this.page.say(`No function matches “${state.search}”.`);
         /** @param {number} node */
         const isInView = node => node >= first && node < end;
@@ -303,6 +289,7 @@ class App {
         const node = nodes[position], isTyping = document.activeElement === this.page.input;
         const box = graph.findBox(node);
         if (!box) this.update({ zoom: this.findWideView(node) });
+        else if (box.chain) this.zoomToBox(box);
         this.matchPosition = position + 1;
         this.select({ name: tree.name[node], node });
         graph.focus(node);
@@ -321,7 +308,7 @@ class App {
     }
 
     /**
-     * @param {DrawnBox | undefined} box
+     * @param {Box | undefined} box
      * @param {string} direction
      */
     goToNeighbour(box, direction) {
@@ -329,26 +316,16 @@ class App {
         /** @type {Record<string, string>} */
         const turned = { up: "down", down: "up" };
         const towards = view.rootAtTop ? direction : turned[direction] ?? direction;
-        const next = start && findNeighbour(graph.drawn, view.tree, start, towards);
+        const next = start && findNeighbour(graph.layout.boxes, view.tree, start, towards);
         this.hovered = undefined;
         if (next) graph.focus(next.node); else if (start) graph.focus(start.node);
-        if (next) this.details.point(next, centre(next.group));
+        if (next?.group) this.details.point(next, centre(next.group));
     }
 
     /** @param {TableColumn} column */
     sortTable(column) {
         const isSame = column === this.table.column(this.view);
         this.update({ column, descending: isSame ? !this.state.descending : column !== "name" });
-    }
-
-    /** @param {number | undefined} kind class of colours */
-    highlightKind(kind) {
-        const { view } = this;
-        for (const { node, group, folded } of this.graph.drawn) {
-            const isKind = kind === undefined
-                || (!folded && node > 0 && classOfName(view.profile, view.tree.name[node]) === kind);
-            group.classList.toggle("dim", !isKind);
-        }
     }
 
     switchTheme() {
@@ -382,8 +359,10 @@ class App {
     }
 
     /** @param {View} view */
-    titleOf({ settings: { title }, profile: { names, tree } }) {
-        return title || (tree.end[1] === tree.end[0] && names[tree.name[1]]) || this.panel?.title || "Flame graph";
+    titleOf({ settings: { title }, profile: { names, tree: { end, name, total } } }) {
+        let main = 1;
+        while (main < end[0] && total[main] < MAIN_SHARE * total[0]) main = end[main];
+        return title || (main < end[0] && names[name[main]]) || this.panel?.title || "Flame graph";
     }
 
     /** @param {string} text */

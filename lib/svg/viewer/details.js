@@ -32,14 +32,15 @@ class Details {
     /**
      * Shows the facts about a box beside the pointer, or nothing.
      *
-     * @param {DrawnBox | undefined} box
+     * @param {Box | undefined} box
      * @param {{ clientX: number, clientY: number }} [place]
      */
     point(box, place) {
         const { tip, app: { view, graph } } = this;
         tip.hidden = !box;
         if (!box || !place) return;
-        const name = box.folded ? graph.describeFolded(box.folded, view) : nameOfNode(view, box.node);
+        const name = box.folded ? graph.describeFolded(box, view)
+            : box.chain ? `${describeChain(box.chain, view)}. Click to unfold.` : nameOfNode(view, box.node);
         const custom = box.folded ? null
             : view.profile.elements.get(view.tree.name[box.node])?.getAttribute("data-title");
         const facts = box.folded || custom ? [] : describeFrame(view, box.node);
@@ -70,7 +71,8 @@ function describeFrame(view, node) {
     const { settings, whole, tree, weights, state: { zoom } } = view, measured = measureNode(view, node);
     const { total, self, totals, selves } = measured;
     if (view.side === "difference" && node > 0) {
-        return [...describeChange("Total", totals), ...describeChange("Self", selves),
+        const name = tree.name[node], { profile } = view;
+        return [...describeChange("Total", totals, profile, name), ...describeChange("Self", selves, profile, name),
             ["Weight", measured.weights.map(weight => formatWeight(weight, settings)).join(" → "), ""],
             ...describeModule(view, tree.name[node])];
     }
@@ -103,8 +105,8 @@ function describeSelection(view, { name, node }) {
     /** @type {(before: Float64Array, after: Float64Array) => number[]} */
     const shares = (before, after) => [before[name] / (wholeBefore || 1), after[name] / (whole || 1)];
     if (view.side === "difference") {
-        facts.push(...describeChange("Self", shares(selfBefore, self)),
-            ...describeChange("Total", shares(totalBefore, total)));
+        facts.push(...describeChange("Self", shares(selfBefore, self), view.profile, name),
+            ...describeChange("Total", shares(totalBefore, total), view.profile, name));
         const weights = [totalBefore[name], total[name]];
         const change = formatSigned(weights[1] - weights[0], size => formatWeight(size, settings));
         facts.push(["Weight", weights.map(weight => formatWeight(weight, settings)).join(" → "), change]);
@@ -121,13 +123,18 @@ function describeSelection(view, { name, node }) {
 }
 
 /**
- * @param {string} label
+ * @param {"Self" | "Total"} label
  * @param {number[]} shares
+ * @param {Profile} profile
+ * @param {number} name
  * @returns {[label: string, value: string, extra: string][]}
  */
-function describeChange(label, [before, after]) {
+function describeChange(label, [before, after], profile, name) {
     if (before === 0 && after === 0) return [[label, "–", "no samples"]];
-    return [[label, `${formatShare(before, 1)} → ${formatShare(after, 1)}`, formatPoints(before, after)]];
+    const isReal = isSignificant(profile, name, label === "Self" ? "self" : "total");
+    const judgement = !profile.judged ? "" : isReal ? " · significant" : " · may be noise";
+    const points = formatPoints(before, after) + judgement;
+    return [[label, `${formatShare(before, 1)} → ${formatShare(after, 1)}`, points]];
 }
 
 /**

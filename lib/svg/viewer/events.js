@@ -17,7 +17,7 @@ function listen(app) {
     new ResizeObserver(() => {
         const { graph, graph: { width } } = app;
         graph.measure();
-        if (graph.width !== width) app.draw();
+        if (graph.width !== width) app.draw(); else graph.drawRows();
     }).observe(app.graph.element);
 }
 
@@ -93,11 +93,12 @@ function findNearestBox({ graph }, event) {
  * Opens the menu of a box at the pointer, or, by a key, below the box.
  *
  * @param {App} app
- * @param {DrawnBox} box
+ * @param {Box} box
  * @param {MouseEvent} event
  */
 function openMenu(app, box, { clientX, clientY, button }) {
-    const rect = box.group.getBoundingClientRect(), isKey = button < 0 || (clientX === 0 && clientY === 0);
+    const rect = (box.group ?? app.graph.element).getBoundingClientRect();
+    const isKey = button < 0 || (clientX === 0 && clientY === 0);
     const place = isKey ? { x: rect.left + 8, y: rect.bottom } : { x: clientX, y: clientY };
     const target = app.targetOf(box);
     if (target.name !== undefined) app.select({ name: target.name, node: box.node });

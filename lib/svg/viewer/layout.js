@@ -1,6 +1,9 @@
 // Computes where frames go: the node in view over the whole width, its callers, and its callees as far as they are wide
 // enough.
 
+// The least number of runtime frames that are folded into one.
+const SHORTEST_CHAIN = 4;
+
 /** The node of the function that a tree is about, if the tree is about one. */
 const PIVOT = 1;
 
@@ -27,6 +30,26 @@ function findPath({ parent }, node) {
 }
 
 /**
+ * Returns the node with the same names on its path in another tree, or the root if there is none.
+ *
+ * @param {Tree} tree
+ * @param {number} node
+ * @param {Tree} other
+ */
+function findSamePath(tree, node, other) {
+    let found = 0;
+    for (const step of findPath(tree, node).slice(1)) {
+        const isLower = isCaller(tree, step), { lower = 0, end, name, parent } = other;
+        const isTurn = isLower && found === PIVOT;
+        let [child, last] = isTurn ? [lower || end[found], parent.length] : [found + 1, end[found]];
+        while (child < last && name[child] !== tree.name[step]) child = end[child];
+        if (child >= last || isCaller(other, child) !== isLower) return 0;
+        found = child;
+    }
+    return found;
+}
+
+/**
  * Returns the nodes that are drawn on a node: its callees, or its callers if it is in the lower half of a sandwich.
  *
  * @param {LayoutInput} input
@@ -37,25 +60,45 @@ function findChildren({ tree, weights, byWeight }, node, direction) {
     const { parent, end, lower } = tree, children = [];
     const [first, last] = lower && direction < 0 && node < lower ? [lower, parent.length] : [node + 1, end[node]];
     for (let child = first; child < last; child = end[child]) if (weights[child] > 0) children.push(child);
-    if (byWeight) children.sort((a, b) => weights[b] - weights[a]);
+    // Before and After have the same order.
+    const { total, totalBefore = total } = tree;
+    if (byWeight) children.sort((a, b) => total[b] + totalBefore[b] - total[a] - totalBefore[a]);
     return children;
 }
 
 /**
- * Returns all nodes with a weight from left to right, a caller before its callees, and the callers of a sandwich last.
+ * Returns a chain of runtime frames from a node on, if it is long enough to be folded: each calls only the next one.
  *
  * @param {LayoutInput} input
+ * @param {number} node
  */
-function findNodesInOrder(input) {
-    const { tree: { parent, lower }, weights, byWeight } = input, nodes = [];
-    if (!byWeight) {
-        for (let node = 1; node < parent.length; node++) if (weights[node] > 0) nodes.push(node);
-        return nodes;
+function findChain({ tree: { name, end, total, totalBefore = total, hasPivot }, runtime, unfolded }, node) {
+    const chain = [];
+    if (!runtime || hasPivot || unfolded.has(node)) return undefined;
+    for (let next = node, last = node; runtime[name[next]]; next = last + 1) {
+        if (total[next] !== total[node] || totalBefore[next] !== totalBefore[node]) break;
+        chain.push(last = next);
+        if (last + 1 >= end[last]) break;
+    }
+    return chain.length >= SHORTEST_CHAIN ? chain : undefined;
+}
+
+/**
+ * Returns all nodes with a weight and one of these names from left to right, a caller before its callees, and the
+ * callers of a sandwich last.
+ *
+ * @param {LayoutInput} input
+ * @param {Uint8Array} wanted 1 for each of these names
+ */
+function findNodesInOrder(input, wanted) {
+    const { tree: { parent, name, lower }, weights } = input, nodes = [], onPath = new Uint8Array(parent.length);
+    for (let node = parent.length - 1; node > 0; node--) {
+        if (onPath[node] || wanted[name[node]]) onPath[parent[node]] = 1;
     }
     const pending = lower ? findChildren(input, PIVOT, -1).reverse() : [];
     for (let node = /** @type {number | undefined} */ (0); node !== undefined; node = pending.pop()) {
-        if (node > 0) nodes.push(node);
-        for (const child of findChildren(input, node, 1).reverse()) pending.push(child);
+        if (node > 0 && wanted[name[node]] && weights[node] > 0) nodes.push(node);
+        if (onPath[node]) for (const child of findChildren(input, node, 1).reverse()) pending.push(child);
     }
     return nodes;
 }
@@ -68,6 +111,9 @@ function findNodesInOrder(input) {
  */
 function layOut(input) {
     const { tree, zoom } = input, undrawn = { frames: 0, weight: 0 };
+    if (input.isChart && zoom === 0 && !tree.hasPivot) {
+        return layOutLanes(layOutHalf(input, 0, 1, 0, undrawn), undrawn);
+    }
     if (tree.lower === undefined) {
         const boxes = tree.hasPivot ? layOutHalf(input, zoom || PIVOT, 1, 1, undrawn)
             : layOutHalf(input, zoom, 1, 0, undrawn);
@@ -81,6 +127,52 @@ function layOut(input) {
     // Both halves have the function as their first box.
     const boxes = [...callees, ...callers.slice(1)].map(box => ({ ...box, row: box.row - lowest }));
     return { boxes, rows: countRows(boxes), undrawn };
+}
+
+/**
+ * Moves the boxes of each first frame to a lane of its own, those with the most weight first.
+ *
+ * @param {Box[]} boxes
+ * @param {{ frames: number, weight: number }} undrawn
+ * @returns {Layout}
+ */
+function layOutLanes(boxes, undrawn) {
+    /** @type {Map<number, Box[]>} */
+    const threads = new Map();
+    for (const box of boxes) {
+        if (box.thread === undefined) continue;
+        const lane = threads.get(box.thread);
+        if (lane) lane.push(box); else threads.set(box.thread, [box]);
+    }
+    /** @param {Box[]} lane */
+    const widthOf = lane => lane.reduce((sum, { row, width }) => sum + (row === 1 ? width : 0), 0);
+    const sorted = [...threads].sort((a, b) => widthOf(b[1]) - widthOf(a[1])), lanes = [];
+    let start = 1;
+    for (const [name, lane] of sorted) {
+        const rows = countRows(lane) - 1;
+        lanes.push({ name, row: start });
+        for (const box of lane) {
+            box.isSlice = box.row === 1;
+            box.row += start - 1;
+        }
+        start += rows;
+    }
+    return { boxes, rows: start, undrawn, lanes };
+}
+
+/**
+ * Returns the weight to the left of a node in a flame chart.
+ *
+ * @param {Tree} tree
+ * @param {number} zoom
+ */
+function findStart({ end, own, total }, zoom) {
+    let start = 0;
+    for (let node = 0; node !== zoom;) {
+        start += own[node++];
+        for (; end[node] <= zoom; node = end[node]) start += total[node];
+    }
+    return start;
 }
 
 /** @param {Box[]} boxes */
@@ -100,8 +192,14 @@ function countRows(boxes) {
 function layOutHalf(input, zoom, direction, first, undrawn) {
     const { tree, weights, whole, width } = input, scale = width / (zoom === 0 ? whole : weights[zoom]);
     /** @type {Box[]} */
-    const boxes = findPath(tree, zoom).slice(first)
-        .map((node, step) => ({ node, row: step * direction, x: 0, width, above: node !== zoom }));
+    const boxes = [], path = findPath(tree, zoom).slice(first);
+    for (let step = 0, row = 0; step < path.length; row += direction) {
+        const node = path[step], whole = findChain(input, node)?.filter((other, index) => path[step + index] === other);
+        // The zoomed node has a box of its own.
+        const chain = whole?.slice(0, path.length - 1 - step), isChain = chain && chain.length >= SHORTEST_CHAIN;
+        boxes.push({ node, row, x: 0, width, above: node !== zoom, ...(isChain && { chain }) });
+        step += isChain ? chain.length : 1;
+    }
     const pending = boxes.slice(-1);
     for (let next = pending.pop(); next; next = pending.pop()) {
         for (const box of layOutChildren(input, next, scale, direction, undrawn)) {
@@ -121,28 +219,34 @@ function layOutHalf(input, zoom, direction, first, undrawn) {
  * @param {number} direction
  * @param {{ frames: number, weight: number }} undrawn
  */
-function layOutChildren(input, { node, row, x }, scale, direction, undrawn) {
-    const { tree, weights, own, minWidth } = input, startsAtLeft = direction < 0 && !isCaller(tree, node);
+function layOutChildren(input, { node: start, chain, row, x, thread }, scale, direction, undrawn) {
+    const node = chain?.at(-1) ?? start, { tree, weights, own, minWidth, byWeight } = input;
+    // In order of weight, the self weight is at the right, as the lightest frames are.
+    const startsAtLeft = byWeight || (direction < 0 && !isCaller(tree, node));
     /** @type {Box[]} */
     const boxes = [];
     let left = startsAtLeft ? x : x + own[node] * scale;
-    /** @type {(Box & { folded: number[] }) | null} */
+    /** @type {(Box & { folded: number[], frames: number }) | null} */
     let folded = null;
     for (const child of findChildren(input, node, direction)) {
-        const box = { node: child, row: row + direction, x: left, width: weights[child] * scale };
+        const box = { node: child, row: row + direction, x: left, width: weights[child] * scale,
+            thread: input.isChart ? thread ?? tree.name[child] : undefined };
         left += box.width;
         if (box.width >= minWidth) {
-            boxes.push(box);
+            const chain = direction > 0 ? findChain(input, child) : undefined;
+            boxes.push(chain ? { ...box, chain } : box);
             folded = null;
             continue;
         }
-        undrawn.frames += countFrames(input, child);
+        const frames = countFrames(input, child);
+        undrawn.frames += frames;
         undrawn.weight += weights[child];
         if (folded) {
             folded.width = left - folded.x;
             folded.folded.push(child);
+            folded.frames += frames;
         } else {
-            boxes.push(folded = { ...box, folded: [child] });
+            boxes.push(folded = { ...box, folded: [child], frames });
         }
     }
     return boxes.filter(box => box.width >= minWidth);
@@ -163,18 +267,21 @@ function countFrames({ tree: { end }, weights }, node) {
 /**
  * Returns the neighbour of a box: in its column the widest, in its row the nearest.
  *
- * @param {DrawnBox[]} boxes
+ * @param {Box[]} boxes
  * @param {Tree} tree
- * @param {DrawnBox} box
+ * @param {Box} start
  * @param {string} direction towards callees is `down`
  */
-function findNeighbour(boxes, { parent }, { node, row, x }, direction) {
+function findNeighbour(boxes, { parent }, start, direction) {
+    const { row, x } = start;
     const step = direction === "down" ? 1 : direction === "up" ? -1 : 0, otherRow = row + step;
+    /** @type {(caller: Box, callee: Box) => boolean} */
+    const calls = (caller, callee) => parent[callee.node] === (caller.chain?.at(-1) ?? caller.node);
     const candidates = boxes.filter(box => !box.folded && (step !== 0
-        ? box.row === otherRow && (parent[box.node] === node || parent[node] === box.node
+        ? box.row === otherRow && (calls(start, box) || calls(box, start)
             || (row === box.row - step && box.node === PIVOT))
         : box.row === row && (direction === "left" ? box.x < x : box.x > x)));
-    /** @param {DrawnBox} box */
+    /** @param {Box} box */
     const distance = box => (step !== 0 ? -box.width : Math.abs(box.x - x));
     if (candidates.length === 0) return undefined;
     return candidates.reduce((best, box) => (distance(box) < distance(best) ? box : best));

@@ -1,10 +1,9 @@
 // The legend: what the colours mean, with shares that are true for the view.
 
 // The classes of colours from which all modules share an entry, with its label.
-const FIRST_SHARED_CLASS = 8;
+const FIRST_SHARED_CLASS = 8, RUNTIME_CLASS = 9, WAKER_CLASS = 18;
 const SHARED_CLASSES = ["other modules", "std, libc", "kernel", "interpreter", "generated code", "unknown", "threads",
-    "off-CPU",
-    "runnable", "unsampled"];
+    "off-CPU", "runnable", "unsampled", "wakers"];
 
 /**
  * Creates the entries of the legend.
@@ -52,7 +51,7 @@ function sumByColour(view) {
 }
 
 /** @param {View} view */
-function createDifferenceLegend({ settings: { negate }, filtered, state: { changes } }) {
+function createDifferenceLegend({ settings: { negate }, profile: { judged }, filtered, state: { changes } }) {
     const { total, totalBefore } = filtered, colours = ["fell3", "fell2", "fell1", "same", "grew1", "grew2", "grew3"];
     const labels = [...STEPS.toReversed().map(step => `−${step}`), "0", ...STEPS.map(step => `+${step}`)];
     const swatches = colours.map((colour, index) => {
@@ -63,5 +62,6 @@ function createDifferenceLegend({ settings: { negate }, filtered, state: { chang
     const gone = totalBefore?.reduce((sum, before, node) => sum + Number(before > 0 && total[node] === 0), 0) ?? 0;
     const note = gone > 0 && !changes.between ? `${formatThings(gone, "frames")} gone, shown in Before` : "";
     const words = (/** @type {string} */ text) => createHtml("span", {}, text);
-    return [words("Points of the total"), ...swatches, words("Width: after"), words(note)];
+    const noise = judged ? "Grey: no change, or it may be noise" : "";
+    return [words("Points of the total"), ...swatches, words("Width: after"), words(noise), words(note)];
 }

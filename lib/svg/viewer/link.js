@@ -2,7 +2,7 @@
 
 /** @type {ChangeName[]} */
 const CHANGE_NAMES =
-    ["only", "hide", "omit", "recursion", "invert", "callers", "callees", "between", "sort", "root", "side"];
+    ["only", "hide", "omit", "recursion", "invert", "callers", "callees", "between", "sort", "fold", "root", "side"];
 
 // The changes whose values are names of functions that must exist.
 const REQUIRED_NAMES = ["callers", "callees", "between", "only"];
@@ -18,14 +18,14 @@ function splitLines(text) {
 }
 
 /**
- * Returns the indexes of all names that are lines of a text.
+ * Returns 1 for each name that is a line of a text.
  *
  * @param {string[]} names
  * @param {string} text
  */
 function findNames(names, text) {
     const wanted = new Set(splitLines(text));
-    return new Set(names.flatMap((name, index) => (wanted.has(name) ? [index] : [])));
+    return Uint8Array.from(names, name => Number(wanted.has(name)));
 }
 
 /** The parameters of one graph in the address. All graphs but the first of a page append their index to the names. */
@@ -70,8 +70,6 @@ class PathHasher {
     /** @param {string[]} names */
     constructor(names) {
         this.names = names;
-        /** @type {number[]} */
-        this.nameHashes = [];
     }
 
     /**
@@ -93,12 +91,11 @@ class PathHasher {
      * @param {string} link
      */
     find(tree, link) {
-        const { parent } = tree, first = new Uint32Array(parent.length), second = new Uint32Array(parent.length);
+        const { parent, name } = tree, first = new Uint32Array(parent.length), hashes = this.names.map(hashText);
         const [wanted] = link.split(".").map(part => parseInt(part, 36));
         for (let node = 1; node < parent.length; node++) {
-            const hashes = this.hash(tree, [first[parent[node]], second[parent[node]]], node);
-            if (hashes[0] === wanted && joinHashes(hashes) === link) return node;
-            [first[node], second[node]] = hashes;
+            first[node] = mixHash(startHash(tree, node, first[parent[node]]), hashes[name[node]], 0x01000193);
+            if (first[node] === wanted && this.format(tree, node) === link) return node;
         }
         return 0;
     }
@@ -112,12 +109,20 @@ class PathHasher {
      * @returns {[number, number]}
      */
     hash(tree, [first, second], node) {
-        const name = tree.name[node];
-        // Callers in a sandwich differ from callees with the same names.
-        if (isCaller(tree, node) && !isCaller(tree, tree.parent[node])) first = ~first >>> 0;
-        this.nameHashes[name] ??= hashText(this.names[name]);
-        return [mixHash(first, this.nameHashes[name], 0x01000193), mixHash(second, this.nameHashes[name], 0x85ebca6b)];
+        const hash = hashText(this.names[tree.name[node]]);
+        return [mixHash(startHash(tree, node, first), hash, 0x01000193), mixHash(second, hash, 0x85ebca6b)];
     }
+}
+
+/**
+ * Returns the hash with which a node goes on. Callers in a sandwich differ from callees with the same names.
+ *
+ * @param {Tree} tree
+ * @param {number} node
+ * @param {number} hash hash of the node's caller
+ */
+function startHash(tree, node, hash) {
+    return isCaller(tree, node) && !isCaller(tree, tree.parent[node]) ? ~hash >>> 0 : hash;
 }
 
 /**

@@ -22,6 +22,7 @@ class Page {
             this.tabs, this.sides, this.createSearch(), createHtml("span", { class: "sp" }), ...this.createButtons());
         this.chips = createHtml("div", { class: "chips" });
         this.legend = createHtml("div", { class: "lg", id: "legend" });
+        this.drawLegend = memoize(this.createLegend.bind(this));
         this.note = createHtml("span", { id: "undrawn" });
         this.footer = createHtml("footer", {}, this.legend, createHtml("span", { class: "sp" }), this.note);
         this.message = createHtml("div", { class: "toast", role: "status" });
@@ -87,11 +88,16 @@ class Page {
         this.timer = setTimeout(() => this.message.classList.remove("shown"), 4000);
     }
 
-    /** Says that long work is being done. @param {boolean} isBusy */
-    setBusy(isBusy) {
+    /**
+     * Says how far long work is.
+     *
+     * @param {number | undefined} nodes number of frames that were gone through; undefined if the work is done
+     */
+    setBusy(nodes) {
+        const isBusy = nodes !== undefined;
         clearTimeout(this.timer);
         this.app.element.setAttribute("aria-busy", String(isBusy));
-        this.message.textContent = isBusy ? "Working…" : "";
+        this.message.textContent = isBusy ? `Working: ${formatThings(nodes, "frames")}. Esc stops it.` : "";
         this.message.classList.toggle("shown", isBusy);
     }
 
@@ -105,12 +111,25 @@ class Page {
         this.result.textContent = describeMatches(view);
         this.input.setAttribute("aria-invalid", String(Boolean(match.error)));
         this.chips.replaceChildren(...this.createChips(view));
-        this.legend.replaceChildren(...createLegend(view, kind => this.app.highlightKind(kind)));
+        this.drawLegend(view.functions, view.side, view.whole, changes.between);
+    }
+
+    /**
+     * Draws the legend. It depends on nothing else.
+     *
+     * @param {Functions} _functions
+     * @param {View["side"]} _side
+     * @param {number} _whole
+     * @param {string} _between
+     */
+    createLegend(_functions, _side, _whole, _between) {
+        const { app } = this;
+        this.legend.replaceChildren(...createLegend(app.view, kind => app.graph.highlightKind(kind)));
     }
 
     /** Draws the number of frames that are not drawn, which the graph knows. @param {View} view */
     drawNote({ tree, weights, whole, state: { zoom } }) {
-        const { frames, weight } = this.app.graph.undrawn, base = zoom === 0 ? whole : weights[zoom];
+        const { frames, weight } = this.app.graph.layout.undrawn, base = zoom === 0 ? whole : weights[zoom];
         const share = tree.lower ? "" : ` (${formatShare(weight, base)})`;
         this.note.textContent = frames > 0 ? `${formatThings(frames, "frames")} too narrow to draw${share}` : "";
     }
@@ -145,7 +164,7 @@ class Page {
         }
         /** @type {[ChangeName, string, string?][]} */
         const single = [["recursion", "Merged", "recursion"], ["invert", "Inverted", "stacks"], ["callers", "Callers"],
-            ["callees", "Callees"], ["between", "Sandwich"], ["sort", "Sorted", "by weight"]];
+            ["callees", "Callees"], ["between", "Sandwich"], ["sort", "Sorted", `by ${changes.sort}`]];
         for (const [name, kind, value] of single) {
             if (changes[name]) chips.push([kind, value ?? changes[name], () => app.change({ [name]: "" })]);
         }
@@ -155,7 +174,6 @@ class Page {
         const clear = createButton("Clear all", () => app.change(noChanges()), { class: "plain clear" });
         if (state.isLinkStale) elements.unshift(createHtml("span", { class: "stale" }, stale));
         if (chips.length > 1) elements.push(clear);
-        if (app.panel?.hint) elements.push(createHtml("span", { class: "hint" }, app.panel.hint));
         this.removeLast = chips.at(-1)?.[2];
         return elements;
     }

@@ -1,7 +1,8 @@
 // Reads the profile that the file contains into a tree of frames.
 
-// Traits of a name: it is a marker; its colour needs white text; the rest is one more than its class of colours, or 0.
-const STATE = 1, DARK = 2, CLASS_SHIFT = 2;
+// Traits of a name: it is a marker; its colour needs white text; its difference is significant; the rest is one more
+// than its class of colours, or 0.
+const STATE = 1, DARK = 2, SIGNIFICANT = 128, CLASS_SHIFT = 2;
 
 // Number of bytes for each name: red, green, blue, traits, and the index of its module.
 const LOOKS = 6;
@@ -51,10 +52,11 @@ function toBytes(text) {
  */
 async function readProfile(root, leaves) {
     const [stacks, names] = await Promise.all([unpack(root, "stacks"), unpack(root, "names")]);
-    const { whole, largestDelta } = root.dataset, differential = largestDelta !== undefined;
+    const { whole, largestDelta, judged } = root.dataset, differential = largestDelta !== undefined;
     const tree = readStacks(stacks, Number(root.dataset.frames) + 1, differential, leaves);
     const scale = { whole: Number(whole), largestDelta: Number(largestDelta) }, elements = removeNameElements(root);
-    return { tree, differential, ...scale, elements, ...readNames(names, Number(root.dataset.names)) };
+    return { tree, differential, judged: Boolean(judged), ...scale, elements,
+        ...readNames(names, Number(root.dataset.names)) };
 }
 
 /**

@@ -34,23 +34,23 @@ function findRanges({ tree, state: { zoom } }) {
 }
 
 /**
- * Returns the number of matching functions in a range, and the weight of the stacks through them.
+ * Returns the weight of the stacks through matching functions in a range.
  *
  * @param {View} view
  * @param {[number, number]} range
+ * @param {Uint8Array} seen gets 1 for each function with such a stack
  */
-function countMatches({ tree: { name, end }, weights, match }, [first, last]) {
-    const { names } = match, seen = new Set();
+function countMatches({ tree: { name, end }, weights, match: { names } }, [first, last], seen) {
     let weight = 0;
-    if (!names) return { functions: seen, weight };
+    if (!names) return weight;
     for (let node = first, countedEnd = first; node < last; node++) {
         if (names[name[node]] === 0 || !(weights[node] > 0)) continue;
-        seen.add(name[node]);
+        seen[name[node]] = 1;
         if (node < countedEnd) continue;
         weight += weights[node];
         countedEnd = end[node];
     }
-    return { functions: seen, weight };
+    return weight;
 }
 
 /**
@@ -61,11 +61,11 @@ function countMatches({ tree: { name, end }, weights, match }, [first, last]) {
 function describeMatches(view) {
     const { match, weights, whole, state: { zoom } } = view;
     if (!match.names) return "";
-    const [result, callers] = findRanges(view).map(range => countMatches(view, range));
-    const count = new Set([...result.functions, ...callers?.functions ?? []]).size;
+    const seen = new Uint8Array(match.names.length);
+    const weight = Math.max(...findRanges(view).map(range => countMatches(view, range, seen)));
+    const count = seen.reduce((sum, isSeen) => sum + isSeen, 0);
     if (match.error && count === 0) return `Invalid: ${match.error}`;
     if (count === 0) return "No match";
-    const weight = Math.max(result.weight, callers?.weight ?? 0);
     const share = formatShare(weight, zoom ? weights[zoom] : whole);
     return `${share}${zoom ? " of the view" : ""} in ${formatThings(count, "functions")}`;
 }

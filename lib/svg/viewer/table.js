@@ -37,7 +37,8 @@ class Table {
         this.view = view;
         const { functions, profile, side, match, state, whole, wholeBefore } = view, column = this.column(view);
         this.element.classList.toggle("diff", side === "difference");
-        this.order = this.sort(functions, profile, side, match.names, column, state.descending, whole, wholeBefore);
+        const { descending, compared } = state;
+        this.order = this.sort(functions, profile, side, match.names, column, descending, compared, whole, wholeBefore);
         this.drawHead(column, state.descending);
         this.note.textContent = this.order.length > 0 ? "" : match.names ? `No function matches “${state.search}”.`
             : "No functions left. Remove a filter.";
@@ -65,16 +66,30 @@ class Table {
         const { view } = this;
         if (!view) return;
         /** @type {Record<TableColumn, string>} */
-        const titles = { name: view.side === "difference" ? "Function, by self" : "Function", self: "Self",
-            total: "Total", before: "Before", after: "After",
+        const titles = { name: "Function", self: "Self", total: "Total", before: "Before", after: "After",
             points: "Points" };
         this.head.replaceChildren(...columnsOf(view.side).map(column => {
             const isSorted = column === sorted, arrow = isSorted ? descending ? " ▾" : " ▴" : "";
             const button = createButton(titles[column] + arrow, () => this.app.sortTable(column),
                 { class: "plain", tabindex: -1 });
             const order = !isSorted ? "none" : descending ? "descending" : "ascending";
-            return createHtml("div", { role: "columnheader", class: isSorted ? "on" : "", "aria-sort": order }, button);
+            const head = createHtml("div", { role: "columnheader", class: isSorted ? "on" : "", "aria-sort": order },
+                button);
+            if (column === "name" && view.side === "difference") head.append(this.createCompared(view));
+            return head;
         }));
+    }
+
+    /**
+     * Creates the choice of the weights that are compared.
+     *
+     * @param {View} view
+     */
+    createCompared({ state: { compared } }) {
+        const choice = createChoice("Compare", [["self", "Self"], ["total", "Total"]],
+            value => this.app.update({ compared: value === "self" ? "self" : "total" }, false));
+        setChoice(choice, compared);
+        return choice;
     }
 
     drawRows() {
@@ -103,7 +118,9 @@ class Table {
         swatch.style.background = colourOfName(profile, name);
         const cell = createHtml("div", { class: "n", role: "gridcell", title: text }, swatch, createNameLabel(text));
         const cells = side === "difference" ? this.differenceCells(view, name) : this.weightCells(view, name);
-        const row = createHtml("div", { class: `tr${isSelected ? " sel" : ""}`, role: "row", "data-name": name,
+        const isNoise = side === "difference" && !isSignificant(profile, name, view.state.compared);
+        const kind = `tr${isSelected ? " sel" : ""}${isNoise ? " noise" : ""}`;
+        const row = createHtml("div", { class: kind, role: "row", "data-name": name,
             id: `${this.app.id}-row-${index}`, "aria-rowindex": index + 2, "aria-selected": String(isSelected) },
         cell, ...cells);
         return row;
@@ -129,13 +146,15 @@ class Table {
      */
     differenceCells(view, name) {
         const [before, after] = sharesOf(view, name), points = after - before, isGrowth = points > 0;
+        const isNoise = !isSignificant(view.profile, name, view.state.compared);
         const texts = points === 0 && before === 0 ? ["–", "–"]
             : [before === 0 ? "new" : formatShare(before, 1), after === 0 ? "gone" : formatShare(after, 1)];
         const bar = createBar(Math.abs(points) / this.largest, isGrowth ? "grew" : "fell");
         const cells = texts.map((text, index) =>
             createHtml("div", { class: `c${index === 0 ? " muted" : ""}`, role: "gridcell" }, text));
         return [...cells,
-            createHtml("div", { class: "c d", role: "gridcell" }, bar, formatSigned(100 * points, formatPoint))];
+            createHtml("div", { class: "c d", role: "gridcell", title: isNoise ? "May be noise" : undefined }, bar,
+                formatSigned(100 * points, formatPoint))];
     }
 
     /** Returns what the bar of a function is proportional to. @param {number} name */
@@ -203,13 +222,24 @@ function weightsOnSide({ functions: { self, total, selfBefore = self, totalBefor
 }
 
 /**
- * Returns the self shares of a function before and after.
+ * Returns the shares of a function before and after.
  *
  * @param {View} view
  * @param {number} name
  */
-function sharesOf({ functions: { self, selfBefore = self }, whole, wholeBefore }, name) {
-    return [wholeBefore > 0 ? selfBefore[name] / wholeBefore : 0, whole > 0 ? self[name] / whole : 0];
+function sharesOf({ functions, state: { compared }, whole, wholeBefore }, name) {
+    const [before, after] = comparedWeights(functions, compared);
+    return [wholeBefore > 0 ? before[name] / wholeBefore : 0, whole > 0 ? after[name] / whole : 0];
+}
+
+/**
+ * Returns the weights before and after that the table compares.
+ *
+ * @param {Functions} functions
+ * @param {State["compared"]} compared
+ */
+function comparedWeights({ self, total, selfBefore = self, totalBefore = total }, compared) {
+    return compared === "self" ? [selfBefore, self] : [totalBefore, total];
 }
 
 /**
@@ -221,12 +251,14 @@ function sharesOf({ functions: { self, selfBefore = self }, whole, wholeBefore }
  * @param {Uint8Array | null} matches
  * @param {TableColumn} column
  * @param {boolean} descending
+ * @param {State["compared"]} compared
  * @param {number} whole
  * @param {number} wholeBefore
  */
-function sortFunctions(functions, profile, side, matches, column, descending, whole, wholeBefore) {
+function sortFunctions(functions, profile, side, matches, column, descending, compared, whole, wholeBefore) {
     const { self, total, selfBefore = self, totalBefore = total } = functions, { names } = profile, list = [];
     const [own, inclusive] = side === "before" ? [selfBefore, totalBefore] : [self, total];
+    const [before, after] = comparedWeights(functions, compared);
     for (let name = 0; name < names.length; name++) {
         const isPresent = inclusive[name] > 0 || (side === "difference" && totalBefore[name] > 0);
         if (isPresent && (!matches || matches[name])) list.push(name);
@@ -238,12 +270,16 @@ function sortFunctions(functions, profile, side, matches, column, descending, wh
     /** @type {Record<string, (name: number) => number>} */
     const keys = {
         self: name => own[name], total: name => inclusive[name],
-        before: name => selfBefore[name], after: name => self[name],
-        points: name => Math.abs(self[name] / (whole || 1) - selfBefore[name] / (wholeBefore || 1)),
+        before: name => before[name], after: name => after[name],
+        points: name => Math.abs(after[name] / (whole || 1) - before[name] / (wholeBefore || 1)),
     };
     const values = new Float64Array(names.length);
     for (const name of order) values[name] = keys[column](name);
-    return order.sort((a, b) => sign * (values[a] - values[b]) || inclusive[b] - inclusive[a] || a - b);
+    // What may be noise comes last.
+    const noise = Uint8Array.from(names, (_, name) =>
+        Number(column === "points" && !isSignificant(profile, name, compared)));
+    return order.sort((a, b) => noise[a] - noise[b] || sign * (values[a] - values[b]) || inclusive[b] - inclusive[a]
+        || a - b);
 }
 
 /**

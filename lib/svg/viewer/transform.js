@@ -5,14 +5,14 @@
  * Keeps only the stacks through frames of these names, or only the other stacks.
  *
  * @param {Tree} tree
- * @param {Set<number>} wanted indexes of names
+ * @param {Uint8Array} wanted 1 for each of these names
  * @param {boolean} keep
  */
 function filterStacks(tree, wanted, keep) {
     const { parent, name, end } = tree, count = parent.length;
     const filtered = { ...newTree(count, Boolean(tree.ownBefore)), parent, name, end };
     for (let node = 0, matchEnd = 0; node < count; node++) {
-        if (node > 0 && wanted.has(name[node])) matchEnd = Math.max(matchEnd, end[node]);
+        if (node > 0 && wanted[name[node]]) matchEnd = Math.max(matchEnd, end[node]);
         if (node < matchEnd !== keep) continue;
         filtered.own[node] = tree.own[node];
         if (filtered.ownBefore && tree.ownBefore) filtered.ownBefore[node] = tree.ownBefore[node];
@@ -24,17 +24,18 @@ function filterStacks(tree, wanted, keep) {
  * Removes frames of these names; their callees become callees of their callers.
  *
  * @param {Tree} tree
- * @param {Set<number>} wanted indexes of names
+ * @param {Uint8Array} wanted 1 for each of these names
  * @param {string[]} names
  */
-function omitFrames(tree, wanted, names) {
+function* omitFrames(tree, wanted, names) {
     const builder = new TreeBuilder(tree), targets = new Uint32Array(tree.parent.length);
     for (let node = 1; node < targets.length; node++) {
+        if (node % SLICE === 1) yield* builder.reserve();
         const caller = targets[tree.parent[node]], name = tree.name[node];
-        targets[node] = wanted.has(name) ? caller : builder.getChild(caller, name);
+        targets[node] = wanted[name] ? caller : builder.getChild(caller, name);
     }
     for (let node = 0; node < targets.length; node++) builder.addOwn(targets[node], node);
-    return builder.build(names);
+    return yield* builder.build(names);
 }
 
 /**
@@ -43,18 +44,19 @@ function omitFrames(tree, wanted, names) {
  * @param {Tree} tree
  * @param {string[]} names
  */
-function mergeRecursion(tree, names) {
+function* mergeRecursion(tree, names) {
     const recursive = findRecursive(tree, names.length);
     if (!recursive) return tree;
     const builder = new TreeBuilder(tree), merged = new Uint32Array(tree.parent.length);
     for (let node = 1; node < merged.length; node++) {
+        if (node % SLICE === 1) yield* builder.reserve();
         const caller = merged[tree.parent[node]], name = tree.name[node];
         let target = recursive[name] ? caller : 0;
         while (target !== 0 && builder.name[target] !== name) target = builder.parent[target];
         merged[node] = target !== 0 ? target : builder.getChild(caller, name);
     }
     for (let node = 0; node < merged.length; node++) builder.addOwn(merged[node], node);
-    return builder.build(names);
+    return yield* builder.build(names);
 }
 
 /**
@@ -79,17 +81,18 @@ function findRecursive({ name, end }, nameCount) {
  * @param {Tree} tree
  * @param {string[]} names
  */
-function invertTree(tree, names) {
+function* invertTree(tree, names) {
     const builder = new TreeBuilder(tree);
-    for (let node = 1; node < tree.parent.length; node++) {
+    for (let node = 1, steps = 0; node < tree.parent.length; node++) {
         if (!(tree.own[node] > 0) && !(tree.ownBefore && tree.ownBefore[node] > 0)) continue;
         let target = 0;
         for (let caller = node; caller !== 0; caller = tree.parent[caller]) {
+            if (steps++ % SLICE === 0) yield* builder.reserve();
             target = builder.getChild(target, tree.name[caller]);
         }
         builder.addOwn(target, node);
     }
-    return builder.build(names);
+    return yield* builder.build(names);
 }
 
 /**
@@ -97,42 +100,44 @@ function invertTree(tree, names) {
  * then are one function.
  *
  * @param {Tree} tree
- * @param {Set<number>} wanted indexes of the function's names
+ * @param {Uint8Array} wanted 1 for each of the function's names
  * @param {string[]} names
  */
-function buildCallerTree(tree, wanted, names) {
-    const builder = new TreeBuilder(tree), [itself] = wanted;
-    for (let node = 1; node < tree.parent.length; node++) {
-        if (!wanted.has(tree.name[node])) continue;
-        let target = builder.getChild(0, itself);
-        for (let caller = tree.parent[node]; caller !== 0; caller = tree.parent[caller]) {
-            target = builder.getChild(target, tree.name[caller]);
+function* buildCallerTree(tree, wanted, names) {
+    const builder = new TreeBuilder(tree), itself = wanted.indexOf(1);
+    for (let node = 1, steps = 0; node < tree.parent.length; node++) {
+        if (!wanted[tree.name[node]]) continue;
+        let target = 0;
+        for (let caller = node; caller !== 0; caller = tree.parent[caller]) {
+            if (steps++ % SLICE === 0) yield* builder.reserve();
+            target = builder.getChild(target, caller === node ? itself : tree.name[caller]);
         }
         builder.addTotal(target, node);
         node = tree.end[node] - 1;
     }
-    return markPivot(builder.build(names));
+    return markPivot(yield* builder.build(names));
 }
 
 /**
  * Returns a tree of a function with its callees, merged over all its callers. Recursive calls count once.
  *
  * @param {Tree} tree
- * @param {Set<number>} wanted indexes of the function's names
+ * @param {Uint8Array} wanted 1 for each of the function's names
  * @param {string[]} names
  */
-function buildCalleeTree(tree, wanted, names) {
-    const builder = new TreeBuilder(tree), targets = new Uint32Array(tree.parent.length), [itself] = wanted;
-    for (let node = 1; node < tree.parent.length; node++) {
-        if (!wanted.has(tree.name[node])) continue;
+function* buildCalleeTree(tree, wanted, names) {
+    const builder = new TreeBuilder(tree), targets = new Uint32Array(tree.parent.length), itself = wanted.indexOf(1);
+    for (let node = 1, steps = 0; node < tree.parent.length; node++) {
+        if (!wanted[tree.name[node]]) continue;
         for (const end = tree.end[node], top = node; node < end; node++) {
+            if (steps++ % SLICE === 0) yield* builder.reserve();
             const [parent, name] = node === top ? [0, itself] : [targets[tree.parent[node]], tree.name[node]];
             targets[node] = builder.getChild(parent, name);
             builder.addOwn(targets[node], node);
         }
         node--;
     }
-    return markPivot(builder.build(names));
+    return markPivot(yield* builder.build(names));
 }
 
 /** @param {Tree} tree @returns {Tree} */
@@ -144,11 +149,11 @@ function markPivot(tree) {
  * Returns a sandwich: the tree of a function's callees, followed by the nodes of its callers from `lower` on.
  *
  * @param {Tree} tree
- * @param {Set<number>} wanted indexes of the function's names
+ * @param {Uint8Array} wanted 1 for each of the function's names
  * @param {string[]} names
  */
-function buildSandwich(tree, wanted, names) {
-    const callees = buildCalleeTree(tree, wanted, names), callers = buildCallerTree(tree, wanted, names);
+function* buildSandwich(tree, wanted, names) {
+    const callees = yield* buildCalleeTree(tree, wanted, names), callers = yield* buildCallerTree(tree, wanted, names);
     const lower = callees.parent.length;
     if (lower < 2) return callees;
     const both = newTree(lower + callers.parent.length - 2, Boolean(tree.ownBefore));
@@ -170,19 +175,35 @@ class TreeBuilder {
     constructor(source) {
         this.source = source;
         this.count = 1;
-        this.parent = new Uint32Array(1024);
-        this.name = new Uint32Array(1024);
-        this.own = new Float64Array(1024);
-        this.ownBefore = new Float64Array(1024);
+        this.parent = new Uint32Array();
+        this.name = new Uint32Array();
+        this.own = new Float64Array();
+        this.ownBefore = new Float64Array();
         /** The callees of each node as a list: the last one, and the one before each; 0 ends it. */
-        this.lastChild = new Uint32Array(1024);
-        this.previous = new Uint32Array(1024);
+        this.lastChild = new Uint32Array();
+        this.previous = new Uint32Array();
         /** The nodes by their caller and name: a hash table with open addressing; 0 is empty. */
-        this.slots = new Uint32Array(4096);
+        this.slots = new Uint32Array();
+    }
+
+    /** Makes room for the nodes of a slice, and yields before, unless nothing has been added yet. */
+    *reserve() {
+        if (this.count > 1) yield;
+        const needed = this.count + SLICE;
+        if (needed > this.parent.length) this.grow(2 * needed);
+        if (2 * needed <= this.slots.length) return;
+        const slots = new Uint32Array(2 ** Math.ceil(Math.log2(4 * needed))), mask = slots.length - 1;
+        for (let node = 1; node < this.count; node++) {
+            if (node % SLICE === 0) yield;
+            let slot = hashChild(this.parent[node], this.name[node]) & mask;
+            while (slots[slot] !== 0) slot = slot + 1 & mask;
+            slots[slot] = node;
+        }
+        this.slots = slots;
     }
 
     /**
-     * Returns the child with a name; adds it if there is none.
+     * Returns the child with a name; adds it if there is none. `reserve` must have made room.
      *
      * @param {number} node
      * @param {number} name
@@ -193,19 +214,16 @@ class TreeBuilder {
         for (let child = slots[slot]; child !== 0; child = slots[slot = slot + 1 & mask]) {
             if (parent[child] === node && nameOf[child] === name) return child;
         }
-        const child = this.count++;
-        if (child === this.parent.length) this.grow();
-        this.slots[slot] = child;
-        this.parent[child] = node;
-        this.name[child] = name;
+        const child = slots[slot] = this.count++;
+        parent[child] = node;
+        nameOf[child] = name;
         this.previous[child] = this.lastChild[node];
         this.lastChild[node] = child;
-        if (2 * this.count > slots.length) this.rehash();
         return child;
     }
 
-    grow() {
-        const length = 2 * this.parent.length;
+    /** @param {number} length */
+    grow(length) {
         for (const column of /** @type {const} */ (["parent", "name", "lastChild", "previous"])) {
             const grown = new Uint32Array(length);
             grown.set(this[column]);
@@ -215,15 +233,6 @@ class TreeBuilder {
             const grown = new Float64Array(length);
             grown.set(this[column]);
             this[column] = grown;
-        }
-    }
-
-    rehash() {
-        const slots = this.slots = new Uint32Array(4 * this.slots.length), mask = slots.length - 1;
-        for (let node = 1; node < this.count; node++) {
-            let slot = hashChild(this.parent[node], this.name[node]) & mask;
-            while (slots[slot] !== 0) slot = slot + 1 & mask;
-            slots[slot] = node;
         }
     }
 
@@ -250,14 +259,16 @@ class TreeBuilder {
      *
      * @param {string[]} names
      */
-    build(names) {
+    *build(names) {
+        if (this.parent.length === 0) this.grow(1);
         const { count, lastChild, previous, name } = this, tree = newTree(count, Boolean(this.source.ownBefore));
+        const ranks = rankNames(names);
         const order = new Uint32Array(count), open = [0];
         /** @type {number[]} The nodes to be placed; -1 ends the callees of the last open node. */
         const pending = [-1];
         /** @type {number[]} */
         const children = [];
-        this.pushChildren(0, pending, children, names);
+        this.pushChildren(0, pending, children, ranks);
         let node = 1;
         for (let old = pending.pop(); old !== undefined; old = pending.pop()) {
             if (old < 0) {
@@ -273,9 +284,9 @@ class TreeBuilder {
                 open.push(node);
                 pending.push(-1);
                 if (previous[lastChild[old]] === 0) pending.push(lastChild[old]);
-                else this.pushChildren(old, pending, children, names);
+                else this.pushChildren(old, pending, children, ranks);
             }
-            node++;
+            if (++node % SLICE === 0) yield;
         }
         for (let node = 0; node < count; node++) tree.own[node] = this.own[order[node]];
         if (tree.ownBefore) for (let node = 0; node < count; node++) tree.ownBefore[node] = this.ownBefore[order[node]];
@@ -288,19 +299,24 @@ class TreeBuilder {
      * @param {number} node
      * @param {number[]} pending
      * @param {number[]} children used as a buffer
-     * @param {string[]} names
+     * @param {Uint32Array} ranks
      */
-    pushChildren(node, pending, children, names) {
+    pushChildren(node, pending, children, ranks) {
         const { lastChild, previous, name } = this;
         children.length = 0;
         for (let child = lastChild[node]; child !== 0; child = previous[child]) children.push(child);
-        children.sort((a, b) => {
-            const [first, second] = [names[name[a]], names[name[b]]];
-            return first === second ? b - a : first < second ? 1 : -1;
-        });
+        children.sort((a, b) => ranks[name[b]] - ranks[name[a]] || b - a);
         for (const child of children) pending.push(child);
     }
 }
+
+/** Returns the position of each name in sorted order. */
+const rankNames = memoize((/** @type {string[]} */ names) => {
+    const order = names.map((_, index) => index), ranks = new Uint32Array(names.length);
+    order.sort((a, b) => (names[a] < names[b] ? -1 : names[a] > names[b] ? 1 : a - b));
+    for (const [rank, name] of order.entries()) ranks[name] = rank;
+    return ranks;
+});
 
 /**
  * @param {number} node
@@ -317,15 +333,16 @@ function hashChild(node, name) {
  *
  * @param {Tree} tree
  * @param {number} nameCount
- * @returns {Functions}
+ * @returns {Work<Functions>}
  */
-function sumFunctions(tree, nameCount) {
+function* sumFunctions(tree, nameCount) {
     const { name, end, own, total, ownBefore, totalBefore } = tree;
     const self = new Float64Array(nameCount), sum = new Float64Array(nameCount), places = new Uint32Array(nameCount);
     const selfBefore = ownBefore && new Float64Array(nameCount), sumBefore = ownBefore && new Float64Array(nameCount);
     // The end of the outermost frame of each name that is open.
     const activeEnd = new Uint32Array(nameCount);
     for (let node = 1; node < name.length; node++) {
+        if (node % SLICE === 0) yield;
         const id = name[node], isOutermost = node >= activeEnd[id];
         if (total[node] > 0 || (totalBefore && totalBefore[node] > 0)) places[id]++;
         if (isOutermost) activeEnd[id] = end[node];

@@ -28,12 +28,17 @@ type TreeColumn = "parent" | "name" | "end" | "own" | "total" | "ownBefore" | "t
 interface Profile {
     tree: Tree;
     differential: boolean;
+    /** True if it was judged which differences are significant. */
+    judged: boolean;
     /** The weight that the whole width represents. */
     whole: number;
     /** The largest difference of a node, which gets the full colour of the palettes of flamegraph.pl. */
     largestDelta: number;
     names: string[];
-    /** Six bytes for each name: red, green, blue, traits, and the index of its module in two bytes. */
+    /**
+     * Six bytes for each name: red, green, blue, traits, and the index of its module in two bytes. The highest bits of
+     * the traits and of the index say that the difference of the self and of the total weight is significant.
+     */
     looks: Uint8Array;
     /** The names of modules. Module 0 is that of names without a module. */
     modules: string[];
@@ -61,11 +66,16 @@ interface Box {
     above?: boolean;
     /** The nodes that are too narrow to draw and share this box; undefined for a box of one frame. */
     folded?: number[];
-}
-
-/** A box that has been drawn. */
-interface DrawnBox extends Box {
-    group: SVGElement;
+    /** The name of the first frame of the stacks through the box, which has a lane of a flame chart. */
+    thread?: number;
+    /** True if the box is the first frame itself, drawn as a bar below the lane's name. */
+    isSlice?: boolean;
+    /** The number of frames in the subtrees of the folded nodes. */
+    frames?: number;
+    /** The nodes of a chain of runtime frames that share this box; `node` is the first. */
+    chain?: number[];
+    /** The element of the box, while it is drawn. */
+    group?: SVGElement;
 }
 
 /** The boxes of a picture. */
@@ -73,6 +83,8 @@ interface Layout {
     boxes: Box[];
     /** Number of rows. */
     rows: number;
+    /** The lanes of a flame chart, and the row with their name. */
+    lanes?: { name: number, row: number }[];
     /** Number and weight of the frames that are too narrow to draw. */
     undrawn: { frames: number, weight: number };
 }
@@ -88,6 +100,12 @@ interface LayoutInput {
     whole: number;
     zoom: number;
     byWeight: boolean;
+    /** True to draw a lane for each first frame. */
+    isChart: boolean;
+    /** 1 for each name of the runtime, of which long chains are folded; undefined to fold none. */
+    runtime?: Uint8Array;
+    /** The nodes of the chains that are not folded. */
+    unfolded: ReadonlySet<number>;
     width: number;
     minWidth: number;
 }
@@ -117,7 +135,7 @@ interface Settings {
 
 /** A change of what is shown, as its parameter is called in the link. Values are names of functions, one a line. */
 type ChangeName = "only" | "hide" | "omit" | "recursion" | "invert" | "callers" | "callees" | "between" | "sort"
-    | "root" | "side";
+    | "fold" | "root" | "side";
 type Changes = Record<ChangeName, string>;
 
 /** A function, and the node in which it was selected, if any. */
@@ -134,10 +152,14 @@ interface State {
     /** The node over the whole width. */
     zoom: number;
     search: string;
+    /** The nodes of chains of runtime frames that the reader unfolded. */
+    unfolded: ReadonlySet<number>;
     selected: Chosen | undefined;
     /** The column that sorts the table; undefined for the default one. */
     column: TableColumn | undefined;
     descending: boolean;
+    /** The weights that the table compares in a differential profile. */
+    compared: "self" | "total";
     /** The part that a narrow window shows. */
     tab: "graph" | "table";
     hasTable: boolean;
@@ -191,7 +213,7 @@ interface Target {
     /** The index of the name; undefined without a frame and for the root. */
     name?: number;
     node?: number;
-    box?: DrawnBox;
+    box?: Box;
 }
 
 /** A part of the page that draws itself from the view. */
@@ -209,8 +231,6 @@ interface Panel extends Part {
     element: HTMLElement;
     /** The weight of everything that could be chosen. */
     readonly total: number;
-    /** Says what can be done, or is empty. */
-    readonly hint: string;
     /** Returns the profile that the link selects. */
     loadProfile(read: (name: string) => string): Profile;
     /** Returns what was selected. */
@@ -221,6 +241,9 @@ interface Panel extends Part {
 type GraphElement = SVGSVGElement;
 
 type Attributes = Record<string, string | number | undefined>;
+
+/** Work that can be interrupted. It yields where it can go on later. */
+type Work<Result> = Generator<void, Result, void>;
 
 /** Returns true if a text can be used. */
 type Predicate = (text: string) => boolean;

@@ -10,9 +10,33 @@ class ViewBuilder {
         this.profile = profile;
         this.settings = settings;
         this.match = memoize((/** @type {string} */ pattern) => findMatches(names, pattern));
-        this.filter = memoize(filterTree);
-        this.isolate = memoize(isolateFunction);
-        this.sumFunctions = memoize(sumFunctions);
+        this.filter = memoizeWork(filterTree);
+        this.isolate = memoizeWork(isolateFunction);
+        this.sumFunctions = memoizeWork(sumFunctions);
+    }
+
+    /**
+     * Derives the trees that changes lead to, so that `build` finds them.
+     *
+     * @param {Changes} changes
+     * @returns {Work<{ filtered: Tree, tree: Tree }>}
+     */
+    *derive({ only, hide, omit, recursion, invert, callers, callees, between }) {
+        const { profile: { tree: whole, names } } = this;
+        const filtered = yield* this.filter(whole, names, only, hide, omit, recursion);
+        const tree = yield* this.isolate(filtered, names, invert, callers, callees, between);
+        return { filtered, tree };
+    }
+
+    /**
+     * Does all the work that `build` needs for changes.
+     *
+     * @param {Changes} changes
+     * @returns {Work<void>}
+     */
+    *prepare(changes) {
+        const { filtered } = yield* this.derive(changes);
+        yield* this.sumFunctions(filtered, this.profile.names.length);
     }
 
     /**
@@ -22,11 +46,10 @@ class ViewBuilder {
      * @returns {View}
      */
     build(state) {
-        const { profile, settings } = this, { changes } = state, { names } = profile;
+        const { profile, settings, sumFunctions } = this, { changes } = state, { names } = profile;
         const side = !profile.differential ? "after"
             : changes.side === "before" || changes.side === "after" ? changes.side : "difference";
-        const filtered = this.filter(profile.tree, names, changes.only, changes.hide, changes.omit, changes.recursion);
-        const tree = this.isolate(filtered, names, changes.invert, changes.callers, changes.callees, changes.between);
+        const { filtered, tree } = finish(this.derive(changes));
         const isBefore = side === "before", { ownBefore, totalBefore } = tree;
         const [weights = tree.total, own = tree.own] = isBefore ? [totalBefore, ownBefore] : [];
         const wholeBefore = filtered.totalBefore?.[0] ?? 0;
@@ -35,7 +58,9 @@ class ViewBuilder {
         return {
             profile, settings, state, side, filtered, tree, weights, own, wholeBefore,
             whole: isBefore ? wholeBefore : wholeAfter,
-            functions: this.sumFunctions(filtered, names.length),
+            get functions() {
+                return finish(sumFunctions(filtered, names.length));
+            },
             match: this.match(state.search),
             rootAtTop: changes.root !== "bottom",
         };
@@ -52,11 +77,11 @@ class ViewBuilder {
  * @param {string} omit
  * @param {string} recursion
  */
-function filterTree(tree, names, only, hide, omit, recursion) {
+function* filterTree(tree, names, only, hide, omit, recursion) {
     for (const name of splitLines(only)) tree = filterStacks(tree, findNames(names, name), true);
     if (hide) tree = filterStacks(tree, findNames(names, hide), false);
-    if (omit) tree = omitFrames(tree, findNames(names, omit), names);
-    return recursion ? mergeRecursion(tree, names) : tree;
+    if (omit) tree = yield* omitFrames(tree, findNames(names, omit), names);
+    return recursion ? yield* mergeRecursion(tree, names) : tree;
 }
 
 /**
@@ -69,11 +94,11 @@ function filterTree(tree, names, only, hide, omit, recursion) {
  * @param {string} callees
  * @param {string} between
  */
-function isolateFunction(tree, names, invert, callers, callees, between) {
-    if (callers) return buildCallerTree(tree, findNames(names, callers), names);
-    if (callees) return buildCalleeTree(tree, findNames(names, callees), names);
-    if (between) return buildSandwich(tree, findNames(names, between), names);
-    return invert ? invertTree(tree, names) : tree;
+function* isolateFunction(tree, names, invert, callers, callees, between) {
+    if (callers) return yield* buildCallerTree(tree, findNames(names, callers), names);
+    if (callees) return yield* buildCalleeTree(tree, findNames(names, callees), names);
+    if (between) return yield* buildSandwich(tree, findNames(names, between), names);
+    return invert ? yield* invertTree(tree, names) : tree;
 }
 
 /**
@@ -102,11 +127,22 @@ function nameOfNode({ tree, profile }, node) {
 /**
  * Returns the class of colours of a name, or -1 if its colour is its own.
  *
- * @param {Profile} profile
+ * @param {{ looks: Uint8Array }} profile
  * @param {number} name
  */
 function classOfName({ looks }, name) {
-    return (looks[LOOKS * name + 3] >> CLASS_SHIFT) - 1;
+    return ((looks[LOOKS * name + 3] & ~SIGNIFICANT) >> CLASS_SHIFT) - 1;
+}
+
+/**
+ * Returns true unless it was judged that a function's difference may be noise.
+ *
+ * @param {Profile} profile
+ * @param {number} name
+ * @param {"self" | "total"} kind
+ */
+function isSignificant({ judged, looks }, name, kind) {
+    return !judged || (looks[LOOKS * name + (kind === "self" ? 3 : 5)] & SIGNIFICANT) !== 0;
 }
 
 /**
@@ -114,7 +150,7 @@ function classOfName({ looks }, name) {
  * @param {number} name
  */
 function moduleOfName({ looks, modules }, name) {
-    return modules[looks[LOOKS * name + 4] + 256 * looks[LOOKS * name + 5]] ?? "";
+    return modules[looks[LOOKS * name + 4] + 256 * (looks[LOOKS * name + 5] & ~SIGNIFICANT)] ?? "";
 }
 
 /**

@@ -49,8 +49,8 @@ async function showsCallersAndCallees() {
     equal(getTitle(getFrame("b")), "b (5 samples, 5.21%)", "a caller");
     check(getTop(getFrame("x")) > getTop(getFrame("f")), "callees are below");
     check(getTop(getFrame("b")) < getTop(getFrame("f")), "callers are above");
-    const [left, start] = ["a", "f"].map(name => getRect(getFrame(name)).getAttribute("x"));
-    equal(left, start, "callers begin at the edge of the function");
+    const left = Math.min(...["a", "b", "main"].flatMap(name => findFrames(name)).map(frame => getBounds(frame).left));
+    equal(left, getBounds(getFrame("f")).left, "callers begin at the edge of the function");
     check(getFrame("f").matches(".pivot"), "the function has a class");
     equal(findFrames("main").length, 3, "each caller has its own caller");
     check(getTop(getFrame("main")) <= getTop(getFrame("b")), "callers of callers are further away");
@@ -155,15 +155,15 @@ function sortsAndTurns() {
     const left = name => getBounds(getFrame(name)).left;
     /** @param {string} name */
     const top = name => getTop(getFrame(name));
-    check(left("idle") < left("main"), "sorted by name");
-    pressKey("w");
     check(left("main") < left("idle"), "sorted by weight");
+    pressKey("w");
+    check(left("idle") < left("main"), "sorted by name");
     check(top("main") > top("all"), "the root is on top");
     click(getFrame("write"));
     pressKey("u");
     check(top("main") < top("all"), "the root is at the bottom");
     equal(getWidth("write"), getWidth("all"), "the zoom remains");
-    equalLists(getChips(), ["Sorted by weight", "Zoom write"], "filters");
+    equalLists(getChips(), ["Sorted by name", "Zoom write"], "filters");
 }
 
 function movesFocusWithArrowKeys() {
@@ -206,6 +206,38 @@ function coloursDifferences(isNegated) {
     equal(getTitle(getFrame("g")), "g (30 samples, 30.00%)", "the side after");
     pressKey("d", {}, getFrame("g"));
     equal(getElement("[data-value='']").getAttribute("aria-pressed"), "true", "d goes on to the difference");
+}
+
+function drawsLanesOfChart() {
+    const ticks = getTexts(".axis text");
+    equalLists([ticks[0], ticks[ticks.length - 1]], ["0", "10.0 ms"], "ends of the time axis");
+    equalLists(getTexts("#frames .lane"), ["db  52.4 %", "web  47.6 %"], "a lane for each first frame");
+    equal(findFrames("web").length, 2, "a lane has gaps");
+    const left = (/** @type {string} */ name) => Math.min(...findFrames(name).map(frame =>
+        Math.round(100 * Number(getRect(frame).getAttribute("x")) / getWidth("all"))));
+    equalLists(["parse", "query", "write", "sort"].map(left), [0, 19, 29, 57], "frames in the order of time");
+    check(getTop(getFrame("parse")) !== getTop(getFrame("query")), "lanes do not share rows");
+    check(getBounds(getFrame("web")).height < 6, "first frames are bars below the names");
+    click(getFrame("write"));
+    const zoomed = getTexts(".axis text");
+    equalLists([zoomed[0], zoomed[zoomed.length - 1]], ["3.00 ms", "6.00 ms"], "the axis of the zoomed time");
+}
+
+/** @param {boolean} isJudged true if the page says which differences are significant */
+function marksJudged(isJudged) {
+    equal(getFill(getFrame("g")), colourOf("grew3"), "colour of a significant difference");
+    equal(getFill(getFrame("h")), colourOf(isJudged ? "same" : "fell2"), "colour of what may be noise");
+    equalLists(getFunctions(), ["g", "i", "h", "main", "f"], "the table, by self");
+    equal(getRow("i").matches(".noise"), isJudged, "a row that may be noise");
+    check(!getRow("g").matches(".noise"), "a row that is significant");
+    click(getButton("Total", getElement(".th")));
+    equalLists(getTexts(".c", getRow("f")), ["30.0 %", "42.5 %", "+12.5"], "the total of a caller");
+    check(!getRow("f").matches(".noise"), "its total is significant");
+    pointAt(getFrame("g"));
+    equal(getTip().includes("significant"), isJudged, `tooltip of a significant difference: ${getTip()}`);
+    pointAt(getFrame("i"));
+    equal(getTip().includes("may be noise"), isJudged, `tooltip of noise: ${getTip()}`);
+    equal(getText("legend").includes("noise"), isJudged, "the legend explains the colour");
 }
 
 /**
@@ -267,11 +299,60 @@ async function reportsLinkToMissingFrame() {
     equal(getWarning(), "", "no message");
 }
 
-/** Long work starts after a message is on the screen. */
-async function saysThatItWorks() {
+/** A change that is made before the one before it is drawn comes after it. */
+async function queuesLongWork() {
     pressKey("r", {}, document.body);
-    equal(getMessage(), "Working…", "the message");
-    equalLists(getChips(), [], "nothing has changed");
-    await waitFor(() => getChips().join() === "Merged recursion", "the change");
+    pressKey("v", {}, document.body);
+    await waitInRealTime(() => getChips().length === 2);
+    equalLists(getChips(), ["Merged recursion", "Inverted stacks"], "both changes");
     equal(getMessage(), "", "no message");
+    check(getFrames().length < 5000, `only frames near the visible part are drawn: ${getFrames().length}`);
+    pressKey("Escape", {}, document.body);
+    await waitInRealTime(() => getChips().length === 1);
+    equalLists(getChips(), ["Merged recursion"], "the last change is undone");
+}
+
+function foldsRuntimeFrames() {
+    const folded = getElement("#frames .chain");
+    check(getTitle(folded).startsWith("8 runtime frames: start_thread → std::a"), `title: ${getTitle(folded)}`);
+    equal(getTexts("text", folded)[0], "8 runtime frames: start_thread … clone", "label");
+    equal(getFrames().length, 7, "frames");
+    check(hasFrame("malloc") && hasFrame("free"), "a short chain is not folded");
+    pointAt(folded);
+    check(getTip().includes("std::f → clone"), `tooltip: ${getTip()}`);
+    typePattern("std::e");
+    check(getElement("#frames .chain").matches(".match"), "a match in the chain shows");
+    pressKey("Enter", {}, getSearchField());
+    check(getFrame("std::e").matches(".match.selected"), "the next match unfolds it");
+    equal(getFrames().length, 14, "frames, unfolded");
+    pressKey("e", {}, getFrame("all"));
+    check(hasFrame("std::a") && location.hash.includes("fold=no"), "e unfolds all chains");
+    pressKey("e", {}, getFrame("all"));
+    check(!hasFrame("std::a"), "e folds them again");
+    click(getElement("#frames .chain"));
+    check(hasFrame("std::a"), "a click unfolds one");
+}
+
+function foldsNothing() {
+    equal(svg.querySelectorAll(".chain").length, 0, "chains without colours by module");
+    check(hasFrame("std::a"), "all frames are drawn");
+}
+
+function drawsWakers() {
+    const dividers = [...svg.querySelectorAll(".divider")], labels = dividers.map(divider => getTexts("text", divider));
+    equalLists(labels.map(texts => texts.join()).sort(), ["", "woken by"], "only the divider before a waker has a label");
+    const [woken] = dividers;
+    check(!woken.querySelector("rect"), "a divider is a line");
+    for (const name of ["try_to_wake_up_[k]", "net_rx", "irq"]) {
+        equal(getFill(getFrame(name)), colourOf("c18"), `colour of ${name}`);
+    }
+    check(getFill(getFrame("read")) !== colourOf("c18"), "the blocked stack has other colours");
+    check(getText("legend").includes("wakers"), `legend: ${getText("legend")}`);
+    pointAtLine(woken);
+    check(getTip().includes("--"), `tooltip: ${getTip()}`);
+}
+
+/** Moves the pointer over the line of a divider. @param {Element} divider */
+function pointAtLine(divider) {
+    getElement("path", divider).dispatchEvent(new MouseEvent("mouseover", { bubbles: true, clientX: 9, clientY: 9 }));
 }

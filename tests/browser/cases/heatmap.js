@@ -133,8 +133,8 @@ async function showsHostileNamesOfSamplesAsText() {
 
 /** Sends a pointer event to the lanes. @type {(kind: string, share: number) => void} */
 function pointAtLanes(kind, share) {
-    const canvas = getElement(".lanes canvas"), { left, right, top } = canvas.getBoundingClientRect();
-    const clientX = left + 110 + share * (right - left - 110);
+    const canvas = getElement(".lanes canvas"), { right, top } = canvas.getBoundingClientRect();
+    const { left } = getElement(".lanes .tick").getBoundingClientRect(), clientX = left + share * (right - left);
     const options = { clientX, clientY: top + 5, button: 0, bubbles: true, cancelable: true };
     canvas.dispatchEvent(new PointerEvent(kind, options));
 }
@@ -169,6 +169,27 @@ async function showsLanesAboveGraph() {
     typePattern("burst");
     check(getLaneColours() !== before, "a search shows when a function ran");
     check(getTexts(".heat").join().startsWith("Matches per"), "and the key says so");
+    click(getElement("[data-value=cpus]"));
+    equalLists(getTexts(".lanes title"), ["CPU 0"], "a lane for each CPU");
+    click(getElement("[data-value=lanes]"));
     click(getElement(".chip button"));
     equalLists(getSampleCounts(), ["5400"], "a button removes the filter");
+}
+
+async function scrollsAtEdge() {
+    await pageIsReady();
+    chooseKind("span");
+    const scroller = getElement(".cells"), canvas = getCanvas(), { left, right, top } = scroller.getBoundingClientRect();
+    check(canvas.getBoundingClientRect().width > 2 * (right - left), "the map is wider than the window");
+    /** @type {(kind: string, clientX: number) => void} */
+    const point = (kind, clientX) => canvas.dispatchEvent(new PointerEvent(kind,
+        { clientX, clientY: top + 5, button: 0, bubbles: true, cancelable: true }));
+    point("pointerdown", left + 100);
+    point("pointermove", left + 200);
+    equal(scroller.scrollLeft, 0, "a selection in the middle does not scroll");
+    for (let step = 0; step < 20; step++) point("pointermove", right - 5);
+    check(scroller.scrollLeft > 200, `a selection at the edge scrolls: ${scroller.scrollLeft}`);
+    point("pointerup", right - 5);
+    const [, length] = getNumbers(getChips().join());
+    check(length > 0, `the selection is beyond the first window: ${getChips()}`);
 }

@@ -100,7 +100,6 @@ async function showsMatchesTooNarrowToDraw() {
 }
 
 function movesThroughMatchesAsDrawn() {
-    pressKey("w", {}, document.body);
     pressKey("/", {}, document.body);
     typePattern("^x$");
     const titles = [1, 2, 3].map(() => {

@@ -12,6 +12,12 @@ const isDisplayed = element => getComputedStyle(element).display !== "none";
 
 const getNote = () => getText("undrawn");
 
+/** Scrolls to a frame of the stack of two hundred. @param {number} depth */
+async function scrollToFrame(depth) {
+    getElement(".graph").scrollTop = depth * getBounds(getFrames()[0]).height;
+    await waitFor(() => hasFrame(`f${depth}`), `frame ${depth} is drawn`);
+}
+
 function keepsControlsInWindow() {
     const graph = getElement(".graph");
     check(graph.scrollHeight > 3000, "a tall graph");
@@ -36,6 +42,8 @@ function drawsFoldedFramesAfterZoom() {
 
 async function keepsCurrentFrameInView() {
     check(isInView("all"), "the root at first");
+    check(!hasFrame("f150"), "frames far from the visible part are not drawn");
+    await scrollToFrame(150);
     getFrame("f150").focus();
     getElement(".graph").scrollTop = 0;
     pressKey("s");
@@ -50,6 +58,9 @@ async function keepsCurrentFrameInView() {
     check(isInView("all"), "the root at the bottom");
     pressKey("u");
     check(isInView("all"), "the root on top");
+    await scrollToFrame(180);
+    check(!hasFrame("f100"), "frames far away are not drawn");
+    equal(svg.querySelectorAll("#frames > [tabindex='0']").length, 1, "but that to which the Tab key leads");
     click(getFrame("f180"));
     check(isInView("f180"), "the zoomed frame");
     const link = location.hash;
@@ -90,6 +101,7 @@ async function countsNoDroppedFrames() {
 }
 
 function laysOutForPaper() {
+    window.dispatchEvent(new Event("beforeprint"));
     check(!isDisplayed(getElement(".bar")) && !isDisplayed(getElement(".side")), "no controls");
     check([getElement("h1"), byId("legend"), getFrame("f180")].every(isDisplayed), "title, legend and frames");
     const { left, right, top, bottom } = byId("frames").getBoundingClientRect();
@@ -126,6 +138,8 @@ async function fitsFrameOfPage(address, kind) {
 
 /** Runs in a window as narrow as that of a phone. */
 function fitsPhone() {
+    const viewport = document.querySelector("meta[name=viewport]")?.getAttribute("content") ?? "";
+    check(viewport.includes("width=device-width"), `phones lay the page out in their own width: ${viewport}`);
     resize("400px");
     const root = svg.getBoundingClientRect();
     for (const selector of ["h1", ".search", ".seg", "#total", ".graph", "#legend"]) {

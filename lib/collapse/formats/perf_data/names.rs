@@ -24,7 +24,7 @@ use crate::symbol_name::inlined;
 /// Symbolizes all stacks and adds them to the sink. Returns warnings about missing files and names.
 pub(super) fn add_stacks(samples: &mut Samples<'_>, options: &Options, sink: &mut Sink) -> Result<Vec<String>, Error> {
     let mut warnings = Vec::new();
-    let Samples { recording, machine, has_times, .. } = samples;
+    let Samples { recording, machine, has_times, has_cpus, .. } = samples;
     let in_kernel = recording.locations().iter().any(|location| location.object == KERNEL);
     recording.objects.kernel = find_kernel_symbols(recording, machine, options, in_kernel, &mut warnings)?;
     if machine.copies_stacks {
@@ -41,7 +41,7 @@ pub(super) fn add_stacks(samples: &mut Samples<'_>, options: &Options, sink: &mu
     if recording.options.keep_samples {
         for sample in &recording.sample_records {
             names.resolve_stack(sample.stack, sink, &mut stack);
-            let time = if *has_times && sink.keeps_times() { Some(names.sample_time(sample, sink)) } else { None };
+            let time = (*has_times && sink.keeps_times()).then(|| names.sample_time(sample, *has_cpus, sink));
             if let Some(spans) = &options.spans {
                 let span = spans.find(sample.stamp.tid, sample.stamp.time).filter(|_| *has_times);
                 stack.insert(0, sink.intern(span.unwrap_or(NO_SPAN)));
@@ -183,12 +183,13 @@ impl<'a> FrameNames<'a> {
         }
     }
 
-    /// Returns the time and the thread of a sample.
-    fn sample_time(&self, sample: &SampleRecord, sink: &mut Sink) -> SampleTime {
+    /// Returns the time, the thread and, if the recording has it, the CPU of a sample.
+    fn sample_time(&self, sample: &SampleRecord, has_cpus: bool, sink: &mut Sink) -> SampleTime {
         let comm = self.recording.comm(&self.recording.stack(sample.stack));
         let mut thread = comm.trim_ascii().to_vec();
         thread.extend_from_slice(format!(" {}/{}", sample.stamp.pid, sample.stamp.tid).as_bytes());
-        SampleTime { time: sample.stamp.time, thread: sink.intern_thread(&thread) }
+        let cpu = has_cpus.then_some(sample.stamp.cpu);
+        SampleTime { time: sample.stamp.time, thread: sink.intern_thread(&thread), cpu }
     }
 
     /// Replaces `stack` by the frames of a stack, root first.

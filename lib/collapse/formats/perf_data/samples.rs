@@ -24,6 +24,8 @@ pub(super) struct Samples<'a> {
     filter: SampleFilter,
     /// True if all samples have a time.
     pub(super) has_times: bool,
+    /// True if all samples have the number of their CPU.
+    pub(super) has_cpus: bool,
     /// Number of the header's build IDs that were processed.
     build_ids: usize,
     records: u64,
@@ -80,6 +82,7 @@ impl<'a> Samples<'a> {
             machine: Machine::default(),
             filter: SampleFilter::new(options),
             has_times: true,
+            has_cpus: true,
             build_ids: 0,
             records: 0,
             lost_records: 0,
@@ -148,6 +151,7 @@ impl<'a> Samples<'a> {
     /// Returns true if the options that filter by time, thread and CPU select the sample.
     fn is_selected(&mut self, stamp: Stamp, sample_type: u64) -> Result<bool, Error> {
         self.has_times &= sample_type & bit::TIME != 0;
+        self.has_cpus &= sample_type & bit::CPU != 0;
         if self.filter.accepts_all() {
             return Ok(true);
         }

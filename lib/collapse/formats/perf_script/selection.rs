@@ -75,11 +75,11 @@ fn parse_number(text: Option<&[u8]>) -> Option<u32> {
     std::str::from_utf8(text?).ok()?.parse().ok()
 }
 
-/// Returns the time and the thread of a sample, if it has a time.
+/// Returns the time, the thread and the CPU of a sample, if it has a time.
 pub(super) fn sample_time(header: &Header<'_>, sink: &mut Sink) -> Option<SampleTime> {
     let time = header.time.and_then(parse_seconds)?;
     let thread = [header.comm, b" ", header.id].concat();
-    Some(SampleTime { time, thread: sink.intern_thread(thread.trim_ascii()) })
+    Some(SampleTime { time, thread: sink.intern_thread(thread.trim_ascii()), cpu: parse_number(header.cpu) })
 }
 
 /// Returns the frame of the span that contains the sample.
