@@ -15,6 +15,7 @@ pub(super) mod otlp;
 pub(super) mod perf_json;
 pub(super) mod pyinstrument;
 pub(super) mod pyspy_dump;
+pub(super) mod rbspy;
 pub(super) mod safari;
 pub(super) mod scalene;
 pub(super) mod sentry;
