@@ -22,7 +22,7 @@ pub(super) static FORMAT: Format = Format {
     description: "Windows Performance Analyzer, CSV with stacks",
     tried_with: "",
     has_times: false,
-    recognizes: |head| first_lines(head).find(|line| !line.is_empty()).and_then(Columns::parse).is_some(),
+    recognizes,
     reader: FormatReader::Lines(read),
 };
 
@@ -31,6 +31,17 @@ const WEIGHTS: [&str; 6] = ["Count", "Weight", "Size", "Impacting Size", "CPU Us
 
 /// The first frame of all stacks.
 const ROOT: &[u8] = b"[Root]";
+
+/// Returns true if the first line has the names of columns, and a later one a stack of Windows.
+fn recognizes(head: &[u8]) -> bool {
+    let mut lines = first_lines(head).filter(|line| !line.is_empty());
+    let Some(columns) = lines.next().and_then(Columns::parse) else { return false };
+    let has_stack = |fields: Vec<Vec<u8>>| {
+        let stack = fields.get(columns.stack);
+        stack.is_some_and(|stack| stack.starts_with(ROOT) || memchr::memchr(b'!', stack).is_some())
+    };
+    lines.any(|line| split_csv(line).is_some_and(has_stack))
+}
 
 /// The columns of a table.
 struct Columns {

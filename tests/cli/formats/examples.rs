@@ -199,7 +199,7 @@ const EXAMPLES: &[Example] = &[
     example("v8-prof.txt", "v8-prof", &[(&[], "5")]),
     example("vsprof.csv", "vsprof", &[(&[], "2401204"), (&["--event=time"], "100")]),
     example("vtune.csv", "vtune", &[(&[], "2160.4")]),
-    example("wpa.csv", "wpa", &[(&[], "115"), (&["--event=Weight (in view) (ms)", "--pid"], "1113.9")]),
+    example("wpa.csv", "wpa", &[(&[], "115"), (&["--event=Size", "--pid"], "1113.9")]),
     example("wcp.txt", "wcp", &[(&[], "17230"), (&["--srcline"], "17230")]),
     // From 0.010 to 0.053 s
     example("xdebug.txt", "xdebug", &[(&[], "43000"), (&["--event=calls"], "3")]),
