@@ -166,11 +166,11 @@ mod tests {
 
     #[test]
     fn names_samples_by_their_kind() {
-        let name = |event, payload: &[u8]| String::from_utf8(measure(event, payload).name).unwrap();
-        assert_eq!(name(&event(SAMPLER, 0), &[2, 0, 0, 0]), "managed");
-        assert_eq!(name(&event(SAMPLER, 0), &[1, 0, 0, 0]), "external");
-        assert_eq!(name(&event(RUNTIME, 81), &[]), "ContentionStart");
-        assert_eq!(name(&event(b"P", 3), &[]), "P/3");
+        let name = |event: EventType, payload: &[u8]| String::from_utf8(measure(&event, payload).name).unwrap();
+        assert_eq!(name(event(SAMPLER, 0), &[2, 0, 0, 0]), "managed");
+        assert_eq!(name(event(SAMPLER, 0), &[1, 0, 0, 0]), "external");
+        assert_eq!(name(event(RUNTIME, 81), &[]), "ContentionStart");
+        assert_eq!(name(event(b"P", 3), &[]), "P/3");
     }
 
     #[test]
