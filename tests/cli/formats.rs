@@ -89,6 +89,15 @@ fn refuses_texts_that_are_no_profiles() {
 }
 
 #[test]
+fn names_the_command_that_reads_a_directory_of_perf() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("data"), b"PERFILE2").unwrap();
+    let outcome = run("fg-collapse", [folder.path()], b"");
+    let expected = format!("use: perf script -i {} | fg-collapse", folder.path().display());
+    assert!(outcome.code() == 1 && outcome.stderr.contains(&expected), "{outcome:?}");
+}
+
+#[test]
 fn refuses_an_input_of_which_nearly_all_lines_are_malformed() {
     let text = "main;a 1\n".to_owned() + &"no stack\n".repeat(20);
     let outcome = run("fg-collapse", ["--format=folded"], text.as_bytes());
