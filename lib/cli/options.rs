@@ -81,7 +81,7 @@ pub struct ColorArgs {
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = GENERAL_HEADING)]
 pub struct InputArgs {
-    /// Input files, plain, gzip, zstd, xz or bzip2 [default: `-`, standard input]
+    /// Input files, plain or compressed [default: `-`, standard input]
     #[arg(value_name = "FILE", help_heading = None)]
     pub files: Vec<PathBuf>,
 
