@@ -47,7 +47,7 @@ fn check(text: &[u8], options: &Options, again: &Options, file: &Path) {
     // Some outputs are not read back: a name at the start of the file that begins like compressed data or with a byte
     // order mark, and a line that looks like a comment.
     let is_comment = |line: &[u8]| line.starts_with(b"# ");
-    let marks = ["\u{feff}".as_bytes(), b"\x1f\x8b", b"\x28\xb5\x2f\xfd"];
+    let marks = ["\u{feff}".as_bytes(), b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"BZh"];
     let has_mark = marks.iter().any(|mark| once.starts_with(mark));
     if !once.is_empty() && !has_mark && !once.split(|byte| *byte == b'\n').any(is_comment) {
         std::fs::write(file, &once).unwrap();

@@ -35,6 +35,11 @@ impl TimedSamples {
         Self { filter: SampleFilter::new(options), spans: options.spans.clone(), stack: Vec::new() }
     }
 
+    /// Returns true if samples do not depend on their time: the options select all of them, and need no span.
+    pub(super) fn ignores_times(&self) -> bool {
+        self.filter.accepts_all() && self.spans.is_none()
+    }
+
     /// Returns true if the options that filter by time, thread and CPU select the sample.
     ///
     /// # Errors

@@ -136,10 +136,21 @@ fn is_dash(path: &Path) -> bool {
 fn open_file(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;
     if file.metadata()?.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, describe_directory(path)));
     }
     Ok(file)
 }
+
+/// Returns why a directory is no input, and what to do with one that `perf record --threads` writes.
+fn describe_directory(path: &Path) -> String {
+    let mut start = [0; 4];
+    let perf = File::open(path.join("data")).and_then(|mut file| file.read_exact(&mut start));
+    match perf.is_ok() && start == *b"PERF" {
+        true => format!("is a directory of perf record; use: perf script -i {} | fg-collapse", path.display()),
+        false => "is a directory".to_owned(),
+    }
+}
+
 /// Returns the path of these bytes.
 fn path_of(bytes: &[u8]) -> PathBuf {
     #[cfg(unix)]

@@ -123,7 +123,8 @@ impl Shape {
         if is_table || is_sentence {
             return false;
         }
-        (self.with_callers + self.with_symbols) * 2 > self.fitting || self.lines <= MAX_PLAIN_LINES
+        let is_short = self.lines <= MAX_PLAIN_LINES && self.fitting == self.lines;
+        (self.with_callers + self.with_symbols) * 2 > self.fitting || is_short
     }
 }
 

@@ -56,12 +56,14 @@ mod rprof;
 mod sample;
 mod simpleperf;
 mod simpleperf_proto;
+mod stackcount;
 mod stackprof_dump;
 mod stap;
 mod v8_prof;
 mod vsprof;
 mod vtune;
 mod wcp;
+mod wpa;
 mod xctrace;
 mod xdebug;
 mod xml;
@@ -101,6 +103,7 @@ pub(super) static FORMATS: &[&Format] = &[
     &json::thread_dump::FORMAT,
     &json::perf_json::FORMAT,
     &json::pyspy_dump::FORMAT,
+    &json::rbspy::FORMAT,
     &json::dhat::FORMAT,
     &json::gprof2dot::FORMAT,
     &json::pyinstrument::FORMAT,
@@ -113,6 +116,7 @@ pub(super) static FORMATS: &[&Format] = &[
     &perf_report::FORMAT,
     &bpftrace::FORMAT,
     &bcc::FORMAT,
+    &stackcount::FORMAT,
     &dtrace::FORMAT,
     &stap::FORMAT,
     &sample::FORMAT,
@@ -134,6 +138,7 @@ pub(super) static FORMATS: &[&Format] = &[
     &simpleperf::FORMAT,
     &vtune::FORMAT,
     &vsprof::FORMAT,
+    &wpa::FORMAT,
     &wcp::FORMAT,
     &v8_prof::FORMAT,
     &procstack::FORMAT,

@@ -68,16 +68,15 @@ fn parse_frame(line: &[u8], options: &Options) -> Option<Vec<u8>> {
 }
 
 fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    document.set_unit("threads");
-    if document.options.event == EventChoice::First {
-        document.events = EventFilter::new(EventChoice::All);
-    }
+    count_threads(document);
     let (mut line, mut stack, mut process) = (Vec::new(), Stack::default(), Vec::new());
     let mut thread: Option<(Vec<u8>, Vec<u8>)> = None;
     loop {
         let more = document.read_line(&mut line)?;
         if !more || line.is_empty() || parse_thread(&line).is_some() {
-            finish(&mut stack, thread.take(), document, sink)?;
+            if let Some((state, name)) = thread.take() {
+                add_thread(&mut stack, &state, &name, document, sink)?;
+            }
         }
         if !more {
             return Ok(());
@@ -98,19 +97,27 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     }
 }
 
-/// Adds the stack of a thread.
-fn finish(
+/// Makes all threads count, in any state, unless `--event` names one.
+pub(super) fn count_threads(document: &mut Document<'_>) {
+    document.set_unit("threads");
+    if document.options.event == EventChoice::First {
+        document.events = EventFilter::new(EventChoice::All);
+    }
+}
+
+/// Adds the stack of a thread, leaf first, and clears it. A thread without a stack does not count.
+pub(super) fn add_thread(
     stack: &mut Stack,
-    thread: Option<(Vec<u8>, Vec<u8>)>,
+    state: &[u8],
+    name: &[u8],
     document: &mut Document<'_>,
     sink: &mut Sink,
 ) -> Result<(), Error> {
-    let Some((state, name)) = thread.filter(|_| !stack.is_empty()) else { return Ok(()) };
-    if !document.events.accept(&state) {
+    if stack.is_empty() || !document.events.accept(state) {
         stack.clear();
         return Ok(());
     }
     document.events.add_weight(Weight::ONE);
-    stack.push(&name, sink);
+    stack.push(name, sink);
     stack.add_leaf_first(Weight::ONE, sink)
 }

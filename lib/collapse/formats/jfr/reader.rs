@@ -45,6 +45,39 @@ struct ChunkTables<'a> {
     roots: Vec<FrameId>,
 }
 
+/// The events of a chunk, added up by type, thread and stack.
+#[derive(Default)]
+struct Sums {
+    /// In the order of the first event of each.
+    list: Vec<Sum>,
+    /// Indices in `list`.
+    numbers: FxHashMap<(u64, u64, u64), usize>,
+}
+
+/// Events with the same type, thread and stack.
+struct Sum {
+    /// The ID of the type.
+    kind: u64,
+    /// The first of the events.
+    event: Event,
+    count: u64,
+    weight: Weight,
+}
+
+impl Sums {
+    fn add(&mut self, kind: u64, event: Event, weight: Weight) -> Result<(), Error> {
+        let number = *self.numbers.entry((kind, event.thread, event.stack)).or_insert(self.list.len());
+        match self.list.get_mut(number) {
+            Some(sum) => {
+                sum.count += 1;
+                sum.weight = sum.weight.checked_add(weight).ok_or(Error::Overflow)?;
+            }
+            None => self.list.push(Sum { kind, event, count: 1, weight }),
+        }
+        Ok(())
+    }
+}
+
 impl<'a> Reader<'a> {
     pub(super) fn new(document: &Document<'a>) -> Self {
         let options = document.options;
@@ -64,16 +97,13 @@ impl<'a> Reader<'a> {
         };
         let types = find_event_types(&schema, &self.options.labels);
         let mut tables = ChunkTables::new(chunk, schema, constants);
-        let mut offset = chunk.first_event();
-        while let Some(event) = chunk.event_at(window, offset)? {
-            if let Some(class) = types.get(&event.kind) {
-                let values = event.read_values(window)?;
-                match class.decode(&mut Cursor::new(values, chunk.has_varints)) {
-                    Some(event) => self.add_event(&event, class, &mut tables, document, sink)?,
-                    None => self.malformed += 1,
-                }
+        let is_sum = self.samples.ignores_times() && self.options.labels.is_empty();
+        let mut sums = (is_sum && !sink.keeps_times() && !sink.is_in_order()).then(Sums::default);
+        let offset = self.read_events(chunk, &types, window, &mut sums, &mut tables, document, sink)?;
+        for sum in sums.into_iter().flat_map(|sums| sums.list) {
+            if let Some(class) = types.get(&sum.kind) {
+                self.add_events(&sum.event, sum.count, sum.weight, class, &mut tables, document, sink)?;
             }
-            offset = event.end();
         }
         if offset < chunk.end && !chunk.is_cut {
             document.report_damage(&format!("damaged at byte {offset}; the rest of the chunk is left out"), false)?;
@@ -81,21 +111,59 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Decodes the events of a chunk: adds them up, or adds each to the sink. Returns the offset after the last one.
+    #[expect(clippy::too_many_arguments, reason = "the state of a chunk and that of the input")]
+    fn read_events(
+        &mut self,
+        chunk: &Chunk,
+        types: &FxHashMap<u64, EventType>,
+        window: &mut Window<'_>,
+        sums: &mut Option<Sums>,
+        tables: &mut ChunkTables<'_>,
+        document: &mut Document<'_>,
+        sink: &mut Sink,
+    ) -> Result<u64, Error> {
+        let mut offset = chunk.first_event();
+        while let Some(event) = chunk.event_at(window, offset)? {
+            if let Some(class) = types.get(&event.kind) {
+                let values = event.read_values(window)?;
+                match (class.decode(&mut Cursor::new(values, chunk.has_varints)), &mut *sums) {
+                    (Some(values), Some(sums)) => {
+                        let weight = class.weight(&values, chunk.ticks_per_second);
+                        sums.add(event.kind, values, Weight::new(weight))?;
+                    }
+                    (Some(values), None) => {
+                        let weight = Weight::new(class.weight(&values, chunk.ticks_per_second));
+                        self.add_events(&values, 1, weight, class, tables, document, sink)?;
+                    }
+                    (None, _) => self.malformed += 1,
+                }
+            }
+            offset = event.end();
+        }
+        Ok(offset)
+    }
+
     /// Reports the unit, and what was left out.
     pub(super) fn finish(&self, document: &mut Document<'_>) -> Result<(), Error> {
         document.report_problems(self.malformed, "event", "left out: malformed")
     }
 
-    fn add_event(
+    /// Adds a number of events with one type, thread and stack, whose weights add up to `weight`.
+    #[expect(clippy::too_many_arguments, reason = "the state of a chunk and that of the input")]
+    fn add_events(
         &mut self,
         event: &Event,
+        count: u64,
+        weight: Weight,
         class: &EventType,
         tables: &mut ChunkTables<'_>,
         document: &mut Document<'_>,
         sink: &mut Sink,
     ) -> Result<(), Error> {
         // Many types of events can have a stack, but rarely or never do.
-        if event.stack == 0 && !document.events.selects(&class.name) || !document.events.accept(&class.name) {
+        if event.stack == 0 && !document.events.selects(&class.name) || !document.events.accept_many(&class.name, count)
+        {
             return Ok(());
         }
         let (thread, tid) = tables.constants.thread(event.thread);
@@ -104,12 +172,9 @@ impl<'a> Reader<'a> {
         if !self.samples.accept(&info)? {
             return Ok(());
         }
-        let weight = match uses_input_weights(self.options) {
-            true => Weight::new(class.weight(event, tables.chunk.ticks_per_second)),
-            false => Weight::ONE,
-        };
+        let weight = if uses_input_weights(self.options) { weight } else { Weight::new(count) };
         self.check_unit(class, document)?;
-        document.events.add_weight(weight);
+        document.events.add_weights(count, weight);
         // Copied, because the tables that the thread borrows from gain frames.
         let (thread, tid) = (thread.to_vec(), info.tid);
         tables.find_roots(event, &thread, tid, self.options, sink);

@@ -86,9 +86,31 @@ impl<'a> Window<'a> {
         }
         self.bytes.clear();
         self.bytes.shrink_to(2 * WINDOW);
-        self.start = offset;
-        let read = self.recording.read_at(offset, length.max(WINDOW), &mut self.bytes);
+        // A chain of checkpoints is followed backwards: what precedes the bytes is read next.
+        let before = if offset < self.start { WINDOW.saturating_sub(length) as u64 } else { 0 };
+        self.start = offset.saturating_sub(before);
+        let read = self.recording.read_at(self.start, length.max(WINDOW), &mut self.bytes);
         read.map_err(|error| Error::read(&self.name, error))?;
-        Ok(&self.bytes[..length.min(self.bytes.len())])
+        let rest = self.bytes.get((offset - self.start) as usize..).unwrap_or_default();
+        Ok(&rest[..length.min(rest.len())])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Recording, WINDOW, Window};
+
+    #[test]
+    fn returns_the_bytes_at_any_offset() {
+        let bytes: Vec<u8> = (0..3 * WINDOW + 5).map(|index| (index / 251) as u8).collect();
+        let mut recording = Recording::Memory(bytes.clone());
+        let mut window = Window::new(&mut recording, "x");
+        let last = bytes.len() as u64 - 1;
+        for offset in [0, 5, last, last - 9, WINDOW as u64 + 7, WINDOW as u64, 3, 0, last + 1] {
+            for length in [1, 20, WINDOW + 1, 2 * WINDOW] {
+                let expected = &bytes[offset as usize..bytes.len().min(offset as usize + length)];
+                assert!(window.read(offset, length).unwrap() == expected, "{length} bytes at {offset}");
+            }
+        }
     }
 }

@@ -66,6 +66,15 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     fn read_varint(&mut self) -> Option<u64> {
+        // Most numbers have one byte.
+        if let Some((first @ ..0x80, rest)) = self.rest.split_first() {
+            self.rest = rest;
+            return Some(u64::from(*first));
+        }
+        self.read_long_varint()
+    }
+
+    fn read_long_varint(&mut self) -> Option<u64> {
         let mut number = 0;
         for (index, byte) in self.rest.iter().take(9).enumerate() {
             if index == 8 || byte & 0x80 == 0 {

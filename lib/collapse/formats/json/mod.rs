@@ -15,6 +15,7 @@ pub(super) mod otlp;
 pub(super) mod perf_json;
 pub(super) mod pyinstrument;
 pub(super) mod pyspy_dump;
+pub(super) mod rbspy;
 pub(super) mod safari;
 pub(super) mod scalene;
 pub(super) mod sentry;
@@ -36,7 +37,8 @@ use self::value::Value;
 use crate::Error;
 use crate::bytes::strip_bom;
 use crate::collapse::document::Document;
-use crate::collapse::document_helpers::read_bytes;
+use crate::collapse::document_helpers::{function_with_source, read_bytes};
+use crate::collapse::options::Options;
 use crate::collapse::sink::Sink;
 
 /// Number of bytes at the beginning of a document that detection looks at.
@@ -49,6 +51,12 @@ fn document_matches(head: &[u8], test: impl FnOnce(Value<'_>) -> bool) -> bool {
         return false;
     }
     Tape::parse(&head[..head.len().min(DETECTION_BYTES)]).is_ok_and(|tape| Value::root(&tape).is_some_and(test))
+}
+
+/// Returns the name of a frame, whose function, file and line are members with these keys.
+fn frame_name(frame: Value<'_>, [function, file, line]: [&[u8]; 3], options: &Options) -> Vec<u8> {
+    let line = frame.get(line).and_then(Value::as_integer);
+    function_with_source(&frame.get_string(function), &frame.get_string(file), line, options)
 }
 
 /// Reads the whole document and calls `fold` with its root.

@@ -9,10 +9,9 @@
 
 use super::tree::{Node, fold_tree};
 use super::value::Value;
-use super::{document_matches, read_root};
+use super::{document_matches, frame_name, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::document_helpers::function_with_source;
 use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::sink::Sink;
 use crate::profile::Weight;
@@ -33,8 +32,7 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
     let Some(frame) = root.get(b"root_frame").filter(|frame| frame.is_object()) else { return Ok(()) };
     let options = document.options;
     let parse = |frame: Value<'_>, _| {
-        let line = frame.get(b"line_no").and_then(Value::as_integer);
-        let name = function_with_source(&frame.get_string(b"function"), &frame.get_string(b"file_path"), line, options);
+        let name = frame_name(frame, [b"function", b"file_path", b"line_no"], options);
         let time = frame.get(b"time").and_then(Value::as_millionths);
         let time = time.and_then(|time| u64::try_from(time).ok()).map(Weight::new);
         Node { name, weight: time, is_hidden: false }

@@ -8,16 +8,14 @@
 //! `active`, `active+gil` or `idle`. Files and lines are left out unless `--srcline` asks for them.
 
 use super::value::Value;
-use super::{document_matches, read_root};
+use super::{document_matches, frame_name, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::document_helpers::{function_with_source, thread_name};
-use crate::collapse::filter::args::EventChoice;
-use crate::collapse::filter::event::EventFilter;
+use crate::collapse::document_helpers::thread_name;
 use crate::collapse::format::{Format, FormatReader};
+use crate::collapse::formats::pyspy_dump::{add_thread, count_threads};
 use crate::collapse::sink::Sink;
 use crate::collapse::stack::Stack;
-use crate::profile::Weight;
 
 pub(in crate::collapse) static FORMAT: Format = Format {
     name: "py-spy-json",
@@ -36,10 +34,8 @@ pub(in crate::collapse) static FORMAT: Format = Format {
 };
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
-    document.set_unit("threads");
-    if document.options.event == EventChoice::First {
-        document.events = EventFilter::new(EventChoice::All);
-    }
+    count_threads(document);
+    let options = document.options;
     let mut stack = Stack::default();
     for thread in root.items() {
         let is = |key: &[u8]| thread.get(key).is_some_and(Value::is_true);
@@ -48,19 +44,12 @@ fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) 
             (true, false) => b"active",
             (false, false) => b"idle",
         };
-        if !document.events.accept(state) {
-            continue;
-        }
-        document.events.add_weight(Weight::ONE);
         for frame in thread.get_items(b"frames") {
-            let line = frame.get(b"line").and_then(Value::as_integer);
-            let file = frame.get_string(b"filename");
-            stack.push(&function_with_source(&frame.get_string(b"name"), &file, line, document.options), sink);
+            stack.push(&frame_name(frame, [b"name", b"filename", b"line"], options), sink);
         }
         let number = |key: &[u8]| thread.get(key).and_then(Value::as_label).unwrap_or_default();
-        let name = thread.get_string(b"thread_name");
-        stack.push(&thread_name(&name, &number(b"pid"), &number(b"os_thread_id"), document.options), sink);
-        stack.add_leaf_first(Weight::ONE, sink)?;
+        let name = thread_name(&thread.get_string(b"thread_name"), &number(b"pid"), &number(b"os_thread_id"), options);
+        add_thread(&mut stack, state, &name, document, sink)?;
     }
     Ok(())
 }

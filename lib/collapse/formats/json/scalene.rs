@@ -12,7 +12,7 @@
 
 use super::value::Value;
 use super::weights::INVALID_WEIGHT;
-use super::{document_matches, read_root};
+use super::{document_matches, frame_name, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
 use crate::collapse::document_helpers::{add_stack, function_with_source, weight_from_millionths};
@@ -106,9 +106,8 @@ fn weigh(values: Value<'_>, measure: &Measure) -> Option<Weight> {
 
 fn frame_id(frame: Value<'_>, options: &Options, sink: &mut Sink) -> FrameId {
     if frame.is_object() {
-        let (name, file) = (frame.get_string(b"display_name"), frame.get_string(b"filename_or_module"));
-        let line = frame.get(b"line").and_then(Value::as_integer);
-        return intern_frame(&function_with_source(&name, &file, line, options), sink);
+        let keys: [&[u8]; 3] = [b"display_name", b"filename_or_module", b"line"];
+        return intern_frame(&frame_name(frame, keys, options), sink);
     }
     let text = frame.as_string().unwrap_or_default();
     let (function, file, line) = parse_frame(&text);

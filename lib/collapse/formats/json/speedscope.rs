@@ -14,10 +14,10 @@
 use super::call_stack::CallStack;
 use super::value::Value;
 use super::weights::{INVALID_WEIGHT, WeightList};
-use super::{document_matches, read_root};
+use super::{document_matches, frame_name, read_root};
 use crate::Error;
 use crate::collapse::document::Document;
-use crate::collapse::document_helpers::{add_stack, function_with_source, uses_input_weights};
+use crate::collapse::document_helpers::{add_stack, uses_input_weights};
 use crate::collapse::format::{Format, FormatReader};
 use crate::collapse::sink::Sink;
 use crate::diagnostics::plural;
@@ -40,7 +40,8 @@ fn recognizes(root: Value<'_>) -> bool {
 
 fn fold_document(root: Value<'_>, document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let shared = root.get_path([b"shared", b"frames"]).into_iter().flat_map(Value::items);
-    let frames: Vec<FrameId> = shared.map(|frame| sink.intern(&frame_name(frame, document))).collect();
+    let frames: Vec<FrameId> =
+        shared.map(|frame| sink.intern(&frame_name(frame, [b"name", b"file", b"line"], document.options))).collect();
     let profiles = choose_profiles(root.get_items(b"profiles").collect(), document)?;
     let has_several = profiles.len() > 1;
     for profile in profiles {
@@ -78,11 +79,6 @@ fn choose_profiles<'t>(mut profiles: Vec<Value<'t>>, document: &mut Document<'_>
         ));
     }
     Ok(profiles)
-}
-
-fn frame_name(frame: Value<'_>, document: &Document<'_>) -> Vec<u8> {
-    let line = frame.get(b"line").and_then(Value::as_integer);
-    function_with_source(&frame.get_string(b"name"), &frame.get_string(b"file"), line, document.options)
 }
 
 /// Returns the frame at an index of the table, or an unknown frame.

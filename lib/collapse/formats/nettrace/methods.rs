@@ -12,11 +12,16 @@ pub(super) const ONLY_PROCESS: u64 = 0;
 /// The code ranges with names, of all processes.
 #[derive(Default)]
 pub(super) struct Methods {
-    /// By process and start. Of several methods at one address, the last one counts.
-    ranges: BTreeMap<(u64, u64), Range>,
+    /// Methods and symbols, by process and start. Of several at one address, the last one counts.
+    functions: Ranges,
+    /// Mapped files.
+    files: Ranges,
     /// The processes of mappings, by the mapping's ID.
     mappings: BTreeMap<u64, u64>,
 }
+
+/// Ranges of addresses that do not overlap, by process and start.
+type Ranges = BTreeMap<(u64, u64), Range>;
 
 struct Range {
     end: u64,
@@ -53,7 +58,7 @@ impl Methods {
         if !base.is_empty() {
             let name = [b"[", base.strip_prefix(b"[").unwrap_or(base)].concat();
             let name = if name.ends_with(b"]") { name } else { [&name, &b"]"[..]].concat() };
-            self.ranges.entry((process, start)).or_insert(Range { end, name });
+            self.files.insert((process, start), Range { end, name });
         }
         Some(())
     }
@@ -70,19 +75,17 @@ impl Methods {
     }
 
     fn add_range(&mut self, process: u64, start: u64, end: u64, name: &[u8]) {
-        self.ranges.insert((process, start), Range { end, name: name.to_vec() });
+        self.functions.insert((process, start), Range { end, name: name.to_vec() });
     }
 
     /// Returns the name of the code at an address.
     pub(super) fn find(&self, process: u64, address: u64) -> Option<&[u8]> {
-        // Symbols lie in mappings, and ranges of methods do not overlap.
-        let mut before = self.ranges.range((process, 0)..=(process, address)).rev().take(MAX_SYMBOLS);
-        before.find(|(_, range)| address < range.end).map(|(_, range)| &range.name[..])
+        [&self.functions, &self.files].into_iter().find_map(|ranges| {
+            let before = ranges.range((process, 0)..=(process, address)).next_back();
+            before.filter(|(_, range)| address < range.end).map(|(_, range)| &range.name[..])
+        })
     }
 }
-
-/// Maximum number of ranges before an address that are searched for the mapping that contains it.
-const MAX_SYMBOLS: usize = 4096;
 
 /// Reads a length of two bytes, and as many bytes of UTF-8.
 fn read_short_string<'a>(bytes: &mut Bytes<'a>) -> Option<&'a [u8]> {

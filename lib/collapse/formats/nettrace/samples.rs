@@ -63,7 +63,7 @@ fn qualified_name(event: &EventType) -> Vec<u8> {
     [&event.provider, &b"/"[..], name].concat()
 }
 
-/// Returns the bytes that an `AllocationTick` represents: the number of eight bytes, if it has one, else that of four.
+/// Returns the bytes that an `AllocationTick` stands for: the number of eight bytes, if it has one, else that of four.
 fn allocated_bytes(payload: &[u8]) -> Option<u64> {
     let mut bytes = Bytes(payload);
     let small = bytes.u32()?;
@@ -166,13 +166,11 @@ mod tests {
 
     #[test]
     fn names_samples_by_their_kind() {
-        let name = |(provider, id): (&'static [u8], _), payload: &[u8]| {
-            String::from_utf8(measure(&event(provider, id), payload).name).unwrap()
-        };
-        assert_eq!(name((SAMPLER, 0), &[2, 0, 0, 0]), "managed");
-        assert_eq!(name((SAMPLER, 0), &[1, 0, 0, 0]), "external");
-        assert_eq!(name((RUNTIME, 81), &[]), "ContentionStart");
-        assert_eq!(name((b"P", 3), &[]), "P/3");
+        let name = |event: EventType, payload: &[u8]| String::from_utf8(measure(&event, payload).name).unwrap();
+        assert_eq!(name(event(SAMPLER, 0), &[2, 0, 0, 0]), "managed");
+        assert_eq!(name(event(SAMPLER, 0), &[1, 0, 0, 0]), "external");
+        assert_eq!(name(event(RUNTIME, 81), &[]), "ContentionStart");
+        assert_eq!(name(event(b"P", 3), &[]), "P/3");
     }
 
     #[test]

@@ -57,7 +57,8 @@ impl Clock {
             parts
         };
         let seconds = ((days_since_1970(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
-        let start = u64::try_from(seconds * 1_000_000_000 + millisecond * 1_000_000).unwrap_or(0);
+        let start = i128::from(seconds) * 1_000_000_000 + i128::from(millisecond) * 1_000_000;
+        let start = u64::try_from(start).unwrap_or(0);
         Some(Self { start, start_ticks: bytes.u64()?, ticks_per_second: bytes.u64()?.max(1) })
     }
 
@@ -268,7 +269,15 @@ fn add_universal_name(payload: &[u8], process: u64, names: &mut FxHashMap<u64, V
 
 #[cfg(test)]
 mod tests {
-    use super::days_since_1970;
+    use super::{Bytes, Clock, days_since_1970};
+
+    #[test]
+    fn accepts_any_date() {
+        let mut bytes = [0xff; 32];
+        assert!(Clock::parse(&mut Bytes(&bytes)).is_some_and(|clock| clock.time(u64::MAX) == clock.start));
+        bytes[..16].fill(0);
+        assert_eq!(Clock::parse(&mut Bytes(&bytes)).map(|clock| clock.start), Some(0));
+    }
 
     #[test]
     fn counts_days_of_the_calendar() {
