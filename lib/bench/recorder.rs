@@ -152,10 +152,11 @@ impl<'a> Recorder<'a> {
     /// Reads the result of a run, and writes it as folded stacks.
     fn finish(&self, run: &Run, name: &str, result: &Path, diagnostics: &mut Diagnostics) -> Result<(), Error> {
         let stdout = self.options.folder.join("stdout");
-        let path = if std::fs::metadata(result).is_ok_and(|file| file.len() > 0) { result } else { &stdout };
+        let has_bytes = |path: &Path| std::fs::metadata(path).is_ok_and(|file| file.len() > 0);
+        let path = if has_bytes(result) { result } else { &stdout };
         let profile = match read_number(path) {
             Some(profile) => profile?,
-            None if path.exists() => {
+            None if has_bytes(path) => {
                 collapse::collapse(&[Source::File(path.to_owned())], &collapse::Options::default(), diagnostics)?
             }
             None => Profile::new(false),

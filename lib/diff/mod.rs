@@ -47,7 +47,7 @@ pub fn diff(before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Res
     let (mut before, mut after) = rename_sides(before, after, options)?;
     let mut renamed = Vec::new();
     if options.match_renames {
-        (before, after, renamed) = match_renames(before, after, options)?;
+        MatchedRuns { before, after, renamed } = match_renames(before, after, options)?;
     }
     let (both, mut comparison) = match options.significant {
         Some(by) => compare_significant(before, after, options, by),
@@ -98,13 +98,15 @@ fn rename_frames(profile: &Profile, options: &Options) -> Result<Profile, Error>
     })
 }
 
-/// Gives functions that were probably renamed their names after, unless their weights then differ significantly. Returns the
-/// runs of both sides, and the renamed functions.
-fn match_renames(
-    mut before: Vec<Profile>,
+/// Runs in which renamed functions have the same name.
+struct MatchedRuns {
+    before: Vec<Profile>,
     after: Vec<Profile>,
-    options: &Options,
-) -> Result<(Vec<Profile>, Vec<Profile>, Vec<Renamed>), Error> {
+    renamed: Vec<Renamed>,
+}
+
+/// Gives functions that were probably renamed their names after, unless their weights then differ significantly.
+fn match_renames(mut before: Vec<Profile>, after: Vec<Profile>, options: &Options) -> Result<MatchedRuns, Error> {
     let both = join_sides(Profile::new(true), &before, &after)?;
     let ratio = options.ratio(both.total(), before.len(), after.len(), 1.0);
     let mut renamed = renamed::find_renamed(&both, ratio.as_f64())?;
@@ -116,7 +118,7 @@ fn match_renames(
     let RunSums { before, after, .. } = compared.runs;
     // No run before has the name after but by the renaming.
     let before = rename_functions(before, rejected.iter().map(|pair| (&pair.after, &pair.before)))?;
-    Ok((before, after, kept))
+    Ok(MatchedRuns { before, after, renamed: kept })
 }
 
 /// Renames functions, given by old and new names.

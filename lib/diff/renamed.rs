@@ -16,6 +16,12 @@ const MIN_WEIGHT_RATIO: f64 = 0.5;
 /// Largest similarity of another candidate, relative to that of the best one.
 const MAX_RIVAL: f64 = 0.8;
 
+/// Most functions of a side that are matched: the heaviest.
+const MOST_FUNCTIONS: usize = 1000;
+
+/// Stands for all functions whose other name is not known yet.
+const UNMATCHED: FrameId = FrameId::from_index(u32::MAX);
+
 /// A function with another name on each side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
@@ -57,17 +63,17 @@ pub(super) fn find_renamed(both: &Profile, scale: f64) -> Result<Vec<Renamed>, E
         let frames = sides[side].keys().filter(|frame| !sides[1 - side].contains_key(frame) && is_function(frame));
         frames.copied().collect()
     };
-    let (mut vanished, mut new) = (only(0), only(1));
+    let mut unmatched = [only(0), only(1)];
     let mut names = BTreeMap::new();
-    // A pair may make the callers or callees of others equal.
+    // A pair makes the callers and callees of others known.
     loop {
-        let pairs = find_pairs(&sides, &vanished, &new, &names);
+        let pairs = find_pairs(&sides, &unmatched, &names);
         if pairs.is_empty() {
             break;
         }
         for pair in pairs {
-            vanished.remove(&pair.vanished);
-            new.remove(&pair.new);
+            unmatched[0].remove(&pair.vanished);
+            unmatched[1].remove(&pair.new);
             names.insert(pair.vanished, pair.new);
         }
     }
@@ -112,41 +118,62 @@ fn relations(both: &Profile, is_before: bool, scale: f64) -> Result<BTreeMap<Fra
 /// Returns the pairs of which each function is by far the best match of the other. `names` are those of known pairs.
 fn find_pairs(
     sides: &[BTreeMap<FrameId, Relations>; 2],
-    vanished: &BTreeSet<FrameId>,
-    new: &BTreeSet<FrameId>,
+    unmatched: &[BTreeSet<FrameId>; 2],
     names: &BTreeMap<FrameId, FrameId>,
 ) -> Vec<Candidate> {
-    let mut by_caller = BTreeMap::<Option<FrameId>, Vec<FrameId>>::new();
-    for function in new {
-        for caller in sides[1][function].callers.keys() {
-            by_caller.entry(*caller).or_default().push(*function);
+    let heaviest = |side: usize| {
+        let mut functions: Vec<(FrameId, Relations)> = unmatched[side]
+            .iter()
+            .map(|frame| (*frame, sides[side][frame].with_names(names, &unmatched[side])))
+            .collect();
+        functions.sort_by(|a, b| b.1.inclusive.total_cmp(&a.1.inclusive));
+        functions.truncate(MOST_FUNCTIONS);
+        functions
+    };
+    let (vanished, new) = (heaviest(0), heaviest(1));
+    let candidates: Vec<Candidate> = vanished
+        .iter()
+        .flat_map(|(vanished, before)| {
+            new.iter().filter_map(|(new, after)| {
+                let similarity = before.similarity(after)?;
+                Some(Candidate { vanished: *vanished, new: *new, similarity })
+            })
+        })
+        .collect();
+    // The best and second-best similarity of each function.
+    let mut best = BTreeMap::<(bool, FrameId), [f64; 2]>::new();
+    for Candidate { vanished, new, similarity } in &candidates {
+        for function in [(true, *vanished), (false, *new)] {
+            let [first, second] = best.entry(function).or_default();
+            if *similarity > *first {
+                (*first, *second) = (*similarity, *first);
+            } else if *similarity > *second {
+                *second = *similarity;
+            }
         }
     }
-    let mut candidates = Vec::new();
-    for function in vanished {
-        let before = sides[0][function].with_names(names);
-        let similar: BTreeSet<FrameId> =
-            before.callers.keys().filter_map(|caller| by_caller.get(caller)).flatten().copied().collect();
-        candidates.extend(similar.into_iter().filter_map(|new| {
-            let similarity = before.similarity(&sides[1][&new])?;
-            Some(Candidate { vanished: *function, new, similarity })
-        }));
-    }
     let is_best = |one: &Candidate| {
-        candidates.iter().all(|other| {
-            let is_rival = (other.vanished == one.vanished) != (other.new == one.new);
-            !is_rival || other.similarity <= MAX_RIVAL * one.similarity
+        [(true, one.vanished), (false, one.new)].iter().all(|function| {
+            let [first, second] = best.get(function).copied().unwrap_or_default();
+            one.similarity == first && second <= MAX_RIVAL * first
         })
     };
     candidates.iter().copied().filter(is_best).collect()
 }
 
 impl Relations {
-    /// Returns the relations with the names that renamed functions have after.
-    fn with_names(&self, names: &BTreeMap<FrameId, FrameId>) -> Self {
+    /// Returns the relations with the names after of renamed functions. Functions that are not matched yet are one.
+    fn with_names(&self, names: &BTreeMap<FrameId, FrameId>, unmatched: &BTreeSet<FrameId>) -> Self {
+        let new_name = |frame: FrameId| match unmatched.contains(&frame) {
+            true => UNMATCHED,
+            false => names.get(&frame).copied().unwrap_or(frame),
+        };
         let rename = |weights: &BTreeMap<Option<FrameId>, f64>| {
-            let new_name = |frame: FrameId| names.get(&frame).copied().unwrap_or(frame);
-            weights.iter().map(|(frame, weight)| (frame.map(new_name), *weight)).collect()
+            let mut renamed = BTreeMap::new();
+            for (frame, weight) in weights {
+                *renamed.entry(frame.map(new_name)).or_default() += weight;
+            }
+            renamed
         };
         Self { inclusive: self.inclusive, callers: rename(&self.callers), callees: rename(&self.callees) }
     }
@@ -205,7 +232,7 @@ mod tests {
     #[test]
     fn pairs_nothing_in_doubt() {
         for lines in [
-            &["main;old;read 50 0", "main;new;write 0 50"][..],
+            &["main;old;read 50 0", "main;new;write 0 50", "main;read 5 5", "main;write 5 5"][..],
             &["main;old 50 0", "other;new 0 50"],
             &["main;old 50 0", "main;new 0 10"],
             &["main;old 50 0", "main;new 0 50", "main;rival 0 48"],

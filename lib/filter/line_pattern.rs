@@ -7,28 +7,67 @@
 //! - no character is a line end or a semicolon;
 //! - a class that contains U+FFFD, which stands for invalid bytes in names, contains all bytes that are not ASCII.
 
-use std::fmt::Write as _;
-
 use regex::bytes::Regex;
 use regex_syntax::ParserBuilder;
+use regex_syntax::hir::literal::Extractor;
 use regex_syntax::hir::{
     Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, LookSet, Repetition,
 };
 
-/// Returns a pattern for lines in which a frame may match one of these patterns.
+use crate::folded::LineFilter;
+
+/// Shortest literal that is searched for instead of a pattern, in bytes.
+const MIN_LITERAL: usize = 3;
+
+/// Most literals that are searched for at once.
+const MAX_LITERALS: usize = 16;
+
+/// Returns a filter of lines in which a frame may match one of these patterns.
 ///
 /// `None` if there is no pattern, or if one of them can match an empty name or may match names in a way that is not
 /// seen in the text.
-pub(super) fn line_pattern<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Option<Regex> {
-    let mut all = String::new();
+pub(super) fn line_filter<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Option<LineFilter> {
+    let (mut widened, mut literals) = (Vec::new(), Some(Vec::new()));
     for pattern in patterns {
-        let hir = ParserBuilder::new().utf8(false).build().parse(pattern).ok()?;
-        let lines = widen(&hir, true, true)?;
-        let separator = if all.is_empty() { "" } else { "|" };
-        lines.properties().minimum_len().filter(|length| *length > 0)?;
-        write!(all, "{separator}{lines}").ok()?;
+        let hir = widen(&ParserBuilder::new().utf8(false).build().parse(pattern).ok()?, true, true)?;
+        hir.properties().minimum_len().filter(|length| *length > 0)?;
+        match (&mut literals, required_literals(&hir)) {
+            (Some(all), Some(more)) => all.extend(more),
+            _ => literals = None,
+        }
+        widened.push(hir);
     }
-    if all.is_empty() { None } else { Regex::new(&all).ok() }
+    if widened.is_empty() {
+        return None;
+    }
+    let pattern = Regex::new(&Hir::alternation(widened).to_string()).ok()?;
+    let literals = literals.and_then(|literals| Regex::new(&Hir::alternation(literals).to_string()).ok());
+    Some(LineFilter::new(pattern, literals))
+}
+
+/// Returns literals of which each match contains one. `None` if there are none that are long enough, or if the pattern
+/// consists of literals, which are found as quickly.
+fn required_literals(hir: &Hir) -> Option<Vec<Hir>> {
+    let exact = |hir: &Hir| {
+        let literals = Extractor::new().limit_total(MAX_LITERALS).extract(hir);
+        let exact = Some(literals).filter(|literals| literals.is_exact())?;
+        exact.literals().map(|literals| literals.iter().map(|literal| literal.as_bytes().to_vec()).collect::<Vec<_>>())
+    };
+    let HirKind::Concat(parts) = hir.kind() else { return None };
+    let shortest = |literals: &[Vec<u8>]| literals.iter().map(Vec::len).min().unwrap_or_default();
+    let (mut best, mut current) = (Vec::new(), vec![Vec::new()]);
+    for part in parts {
+        current = match exact(part) {
+            Some(next) if !next.is_empty() && next.len() * current.len() <= MAX_LITERALS => {
+                current.iter().flat_map(|start| next.iter().map(|end| [&start[..], end].concat())).collect()
+            }
+            _ => vec![Vec::new()],
+        };
+        if shortest(&current) > shortest(&best) {
+            best.clone_from(&current);
+        }
+    }
+    (shortest(&best) >= MIN_LITERAL).then(|| best.into_iter().map(Hir::literal).collect())
 }
 
 /// Returns a pattern for the part of a line before a frame.
@@ -119,12 +158,12 @@ fn without_separators(class: &ClassUnicode) -> Hir {
 mod tests {
     use proptest::prelude::*;
 
-    use super::line_pattern;
+    use super::line_filter;
     use crate::filter::FrameMatcher;
     use crate::profile::Frames;
 
     fn matches(pattern: &str, line: &[u8]) -> bool {
-        line_pattern([pattern]).is_none_or(|pattern| pattern.is_match(line))
+        line_filter([pattern]).is_none_or(|filter| filter.matches(line))
     }
 
     #[test]
@@ -138,23 +177,24 @@ mod tests {
             ("a.c", "abc 1", "a;c 1"),
             ("(?i)Parse", "x;PARSE 1", "x;PARS 1"),
             (r"\block\b", "x;unlock 1", "x;loc 1"),
+            ("[a-z]+_(hash|lock)_[a-z]", "a;x_lock_y 1", "a;_lock_ x_lock_;x 1"),
             (r"x[^y]z", "x\u{e9}z 1", "x;z 1"),
         ] {
-            assert!(line_pattern([pattern]).is_some());
+            assert!(line_filter([pattern]).is_some());
             assert!(matches(pattern, matching.as_bytes()), "{pattern} {matching}");
             assert!(!matches(pattern, other.as_bytes()), "{pattern} {other}");
         }
-        let both = line_pattern(["^a$", "b"]).unwrap();
-        assert!(both.is_match(b"a 1") && both.is_match(b"cbc 1") && !both.is_match(b"ca 1"));
+        let both = line_filter(["^a$", "b"]).unwrap();
+        assert!(both.matches(b"a 1") && both.matches(b"cbc 1") && !both.matches(b"ca 1"));
     }
 
     #[test]
     fn is_none_where_text_and_names_can_differ() {
         for pattern in ["", "a*", "^", r"(?-u:\xff)", r"(?-u:[\x80-\xff])", "\u{fffd}", r"a|\b"] {
-            assert!(line_pattern([pattern]).is_none(), "{pattern:?}");
+            assert!(line_filter([pattern]).is_none(), "{pattern:?}");
         }
-        assert!(line_pattern([]).is_none());
-        assert!(line_pattern(["a", "b*"]).is_none(), "all patterns are needed");
+        assert!(line_filter([]).is_none());
+        assert!(line_filter(["a", "b*"]).is_none(), "all patterns are needed");
     }
 
     proptest! {
@@ -163,7 +203,7 @@ mod tests {
         fn matches_each_line_with_a_frame_that_matches(
             pattern in concat!(
                 r"(\^|\^\^|x?\^)?",
-                r"([ab.k]|\[\^a\]|\[a-z\]|\\b|\\w|\\W|é|\(a\|b\$\)|\(\?i:k\)|a\*|b\+|a\{2\}){1,5}",
+                r"(kx:|(kxx|ab_)|[ab.k]|\[\^a\]|\[a-z\]|\\b|\\w|\\W|é|\(a\|b\$\)|\(\?i:k\)|a\*|b\+|a\{2\}){1,5}",
                 r"(\$|\$\$|\$b?)?"
             ),
             names in prop::collection::vec(prop::collection::vec(prop::sample::select(PIECES), 0..5), 1..4),
@@ -174,7 +214,7 @@ mod tests {
             let ids: Vec<_> = names.iter().map(|name| frames.intern(name)).collect();
             let is_match = ids.iter().any(|frame| matcher.matches(&frames, *frame));
             let text = [b"other;line 1\n", &names.join(&b';')[..], b" 12\nother 1\n"].concat();
-            let found = line_pattern([&pattern[..]]).is_none_or(|pattern| pattern.is_match(&text));
+            let found = line_filter([&pattern[..]]).is_none_or(|filter| filter.matches(&text));
             prop_assert!(found || !is_match, "{pattern} {}", String::from_utf8_lossy(&text));
         }
     }

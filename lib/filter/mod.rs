@@ -32,7 +32,7 @@ use std::io::Write;
 
 use self::accumulate::{Accumulator, Kept};
 use self::frame_table::FrameTable;
-use self::line_pattern::line_pattern;
+use self::line_pattern::line_filter;
 use self::sorted_stacks::{SortedStacks, StackWriter};
 use crate::Error;
 use crate::diagnostics::Diagnostics;
@@ -147,7 +147,7 @@ impl Filter {
             return None;
         }
         let patterns = [&self.select.root, &self.select.focus].into_iter().flatten();
-        line_pattern(patterns.map(FrameMatcher::pattern)).map(LineFilter::new)
+        line_filter(patterns.map(FrameMatcher::pattern))
     }
 
     fn limits_weights(&self) -> bool {

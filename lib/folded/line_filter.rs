@@ -15,13 +15,39 @@ const MAX_DIGITS: usize = 18;
 #[derive(Debug)]
 pub struct LineFilter {
     pattern: Regex,
+    /// Literals of which each match contains one.
+    literals: Option<Regex>,
     comment: memmem::Finder<'static>,
 }
 
 impl LineFilter {
     /// Creates a filter. The pattern is searched for in whole blocks of text: it must not depend on where a text begins.
-    pub fn new(pattern: Regex) -> Self {
-        Self { pattern, comment: memmem::Finder::new(b"# ") }
+    ///
+    /// If each match within a line contains a match of `literals`, only lines with one are searched for the pattern.
+    pub fn new(pattern: Regex, literals: Option<Regex>) -> Self {
+        Self { pattern, literals, comment: memmem::Finder::new(b"# ") }
+    }
+
+    /// True if the pattern matches within a line of a text.
+    pub fn matches(&self, text: &[u8]) -> bool {
+        self.find_match(text, 0).is_some()
+    }
+
+    /// Returns a position at or after `start`, where a line starts, in the first line in which the pattern matches.
+    fn find_match(&self, text: &[u8], mut start: usize) -> Option<usize> {
+        let Some(literals) = &self.literals else { return Some(self.pattern.find_at(text, start)?.start()) };
+        loop {
+            let found = literals.find_at(text, start)?.start();
+            let line_start = memchr::memrchr(b'\n', &text[start..found]).map_or(start, |end| start + end + 1);
+            let line_end = memchr::memchr(b'\n', &text[found..]).map_or(text.len(), |end| found + end);
+            if self.pattern.is_match(&text[line_start..line_end]) {
+                return Some(found);
+            }
+            start = line_end + 1;
+            if start > text.len() {
+                return None;
+            }
+        }
     }
 
     /// Returns the selected lines of a text.
@@ -73,7 +99,7 @@ impl<'a> SelectedLines<'a> {
     fn matches(&mut self, end: usize) -> bool {
         let Self { filter, text, start, .. } = *self;
         if self.next_match < start || start == 0 {
-            self.next_match = filter.pattern.find_at(text, start).map_or(usize::MAX, |found| found.start());
+            self.next_match = filter.find_match(text, start).unwrap_or(usize::MAX);
         }
         if self.next_comment < start || start == 0 {
             self.next_comment = filter.comment.find(&text[start..]).map_or(usize::MAX, |found| start + found);
@@ -106,8 +132,10 @@ fn is_regular(line: &[u8]) -> bool {
     let Some(blank) = line.iter().rposition(|byte| !byte.is_ascii_digit()) else { return false };
     let digits = line.len() - blank - 1;
     let Some((stack, b" ")) = line[..=blank].split_at_checked(blank) else { return false };
-    let ends_in_a_name = stack.last().is_some_and(|last| !matches!(last, b' ' | b'\t' | b';'));
-    (1..=MAX_DIGITS).contains(&digits) && ends_in_a_name && !ends_like_a_weight(stack)
+    // A leaf of blanks and digits, or of nothing, is renamed.
+    let is_named = !stack.starts_with(b" ") && !stack.starts_with(b"\t") && !stack.ends_with(b"\t");
+    let is_named = is_named && stack.last().is_some_and(|last| !matches!(last, b' ' | b';'));
+    (1..=MAX_DIGITS).contains(&digits) && is_named && !ends_like_a_weight(stack)
 }
 
 #[cfg(test)]
@@ -127,7 +155,7 @@ mod tests {
 
     #[test]
     fn selects_matches_and_lines_that_are_not_regular() {
-        let filter = LineFilter::new(Regex::new("lock").unwrap());
+        let filter = LineFilter::new(Regex::new("lock").unwrap(), None);
         for (text, expected, skipped) in [
             ("a;lock 1\nb 2\nlock;c 3", &["a;lock 1", "lock;c 3"][..], 1),
             ("a 1\nb 2\nc 3\n", &[], 3),
@@ -149,7 +177,7 @@ mod tests {
         #[test]
         fn a_match_that_goes_on_in_the_next_line_hides_none(text in "[ab;\n]{0,60}") {
             // The pattern also matches line ends.
-            let filter = LineFilter::new(Regex::new("a[^x]*b").unwrap());
+            let filter = LineFilter::new(Regex::new("a[^x]*b").unwrap(), None);
             let (selected, _) = select(&filter, &text);
             let within_a_line = Regex::new("a.*b").unwrap();
             for line in text.lines().filter(|line| within_a_line.is_match(line.as_bytes())) {

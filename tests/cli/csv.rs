@@ -139,7 +139,7 @@ fn writes_tsv_and_json() {
     );
     let odd = run("fg-csv", ["--json", "--by=stack"], b"a\"\\\x01\xff\t 1.5\n").ok().text();
     assert_eq!(odd, "[\n {\"stack\": \"a\\\"\\\\\\u0001\\\\xff\", \"samples\": 1.5, \"pct\": 100.0000}\n]\n");
-    assert_eq!(run("fg-csv", ["--json"], b"").ok().text(), "[]\n");
+    assert_eq!(run("fg-csv", ["--json", "--top=0"], b"a 1\n").ok().text(), "[]\n");
     assert_eq!(
         run("fg-csv", ["--tsv", "--by=comm"], b"a\tb;c 1\n").ok().text(),
         "comm\tsamples\tpct\na b\t1\t100.0000\n"

@@ -141,7 +141,7 @@ fn fails_without_stacks() {
     let file = folder.path().join("flame.svg");
     let script = b"app 1 1.0: 1 cycles:\n\tffff main (/bin/app)\n\n";
     for (input, message) in [
-        (&b""[..], "no stacks to draw: the input is empty"),
+        (&b""[..], "no stacks"),
         (b"a;b 0\n", "nothing to draw: all stacks have weight 0"),
         (b"junk\n", "no line is a folded stack"),
         (script, "convert profiler output with fg-collapse"),
