@@ -73,10 +73,10 @@ fn read(document: &mut Document<'_>, sink: &mut Sink) -> Result<(), Error> {
     let mut thread: Option<(Vec<u8>, Vec<u8>)> = None;
     loop {
         let more = document.read_line(&mut line)?;
-        if !more || line.is_empty() || parse_thread(&line).is_some() {
-            if let Some((state, name)) = thread.take() {
-                add_thread(&mut stack, &state, &name, document, sink)?;
-            }
+        if (!more || line.is_empty() || parse_thread(&line).is_some())
+            && let Some((state, name)) = thread.take()
+        {
+            add_thread(&mut stack, &state, &name, document, sink)?;
         }
         if !more {
             return Ok(());
