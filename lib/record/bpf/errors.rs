@@ -26,10 +26,20 @@ impl Refusal {
             Some(libc::EPERM | libc::EACCES) => Self::NoPermission,
             _ => {
                 let causes: Vec<String> = causes().map(|error| error.to_string()).collect();
-                Self::Rejected(causes.join(": ").lines().next().unwrap_or_default().to_owned())
+                Self::Rejected(summarize(&causes.join(": ")))
             }
         }
     }
+}
+
+/// Returns the first line of a message, and the end of the verifier's output if there is one: what it stumbled on.
+fn summarize(message: &str) -> String {
+    let (first, log) = message.split_once("Verifier output: ").unwrap_or((message, ""));
+    let first = first.lines().next().unwrap_or_default().trim_end().to_owned();
+    let lines: Vec<&str> = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let function = lines.iter().rfind(|line| line.starts_with("Validating ")).copied();
+    let end = lines.iter().rev().take(2).rev().copied();
+    function.into_iter().chain(end).fold(first, |message, line| format!("{message}; {line}"))
 }
 
 impl fmt::Display for Refusal {
@@ -39,5 +49,22 @@ impl fmt::Display for Refusal {
             Self::NoPermission => f.write_str("BPF needs root, or CAP_BPF and CAP_PERFMON"),
             Self::Rejected(message) => write!(f, "this kernel rejects the BPF program: {message}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::summarize;
+
+    #[test]
+    fn a_rejection_names_the_function_and_the_reason() {
+        let log = "the syscall returned E2BIG. Verifier output: Func#1 is safe\nValidating step() func#2...\n0: r1 = 0\n\
+                   BPF program is too large. Processed 1000001 insn\nprocessed 1000001 insns (limit 1000000)\n";
+        assert_eq!(
+            summarize(log),
+            "the syscall returned E2BIG.; Validating step() func#2...; \
+             BPF program is too large. Processed 1000001 insn; processed 1000001 insns (limit 1000000)"
+        );
+        assert_eq!(summarize("no such map\nmore"), "no such map");
     }
 }
